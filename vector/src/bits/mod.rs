@@ -1,0 +1,289 @@
+//! Kernels over bitmaps: `u64` words, least significant bit first.
+//!
+//! Bit `i` is bit `i % 64` of word `i / 64`, as in Arrow and Velox. A bitmap of `len` bits has
+//! [`words_for`] words; bits behind `len` are unspecified unless a function says otherwise, so
+//! counting masks the tail (rule S1.3). All kernels work word by word; `bitvec` slices are the
+//! face at API edges and the oracle of the tests.
+
+use std::ops::Range;
+
+/// Words that hold `len` bits.
+#[inline]
+pub fn words_for(len: usize) -> usize {
+    len.div_ceil(64)
+}
+
+/// A word with the lowest `n` bits set, all of them from 64 on.
+#[inline]
+pub fn low_mask(n: usize) -> u64 {
+    if n >= 64 { u64::MAX } else { (1 << n) - 1 }
+}
+
+/// Bit `i`; out of bounds panics.
+#[inline]
+pub fn get(words: &[u64], i: usize) -> bool {
+    words[i / 64] >> (i % 64) & 1 != 0
+}
+
+/// Sets bit `i` to one.
+#[inline]
+pub fn set(words: &mut [u64], i: usize) {
+    words[i / 64] |= 1 << (i % 64);
+}
+
+/// Sets bit `i` to zero.
+#[inline]
+pub fn clear(words: &mut [u64], i: usize) {
+    words[i / 64] &= !(1 << (i % 64));
+}
+
+/// Sets bit `i` to `value`.
+#[inline]
+pub fn assign(words: &mut [u64], i: usize, value: bool) {
+    let (word, bit) = (&mut words[i / 64], i % 64);
+    *word = *word & !(1 << bit) | u64::from(value) << bit;
+}
+
+/// Ones among the first `len` bits.
+pub fn count_ones(words: &[u64], len: usize) -> usize {
+    let full = len / 64;
+    let mut count: usize = words[..full].iter().map(|w| w.count_ones() as usize).sum();
+    if !len.is_multiple_of(64) {
+        count += (words[full] & low_mask(len % 64)).count_ones() as usize;
+    }
+    count
+}
+
+/// Ones in a range of bits.
+pub fn count_ones_in(words: &[u64], range: Range<usize>) -> usize {
+    let mut count = 0;
+    for_each_word(range, |index, mask| count += (words[index] & mask).count_ones() as usize);
+    count
+}
+
+/// True when the first `len` bits are all one.
+pub fn all_ones(words: &[u64], len: usize) -> bool {
+    let full = len / 64;
+    let tail = low_mask(len % 64);
+    words[..full].iter().all(|w| *w == u64::MAX)
+        && (len.is_multiple_of(64) || words[full] & tail == tail)
+}
+
+/// Sets a range of bits to `value`.
+pub fn fill(words: &mut [u64], range: Range<usize>, value: bool) {
+    for_each_word(range, |index, mask| {
+        if value {
+            words[index] |= mask;
+        } else {
+            words[index] &= !mask;
+        }
+    });
+}
+
+/// Calls `f(word index, mask)` for every word that a range of bits touches.
+#[inline]
+fn for_each_word(range: Range<usize>, mut f: impl FnMut(usize, u64)) {
+    if range.is_empty() {
+        return;
+    }
+    let (first, last) = (range.start / 64, (range.end - 1) / 64);
+    let head = u64::MAX << (range.start % 64);
+    let tail = low_mask((range.end - 1) % 64 + 1);
+    if first == last {
+        return f(first, head & tail);
+    }
+    f(first, head);
+    for index in first + 1..last {
+        f(index, u64::MAX);
+    }
+    f(last, tail);
+}
+
+/// `a &= b`, for as many words as both have.
+pub fn and_assign(a: &mut [u64], b: &[u64]) {
+    a.iter_mut().zip(b).for_each(|(x, y)| *x &= y);
+}
+
+/// `a |= b`, for as many words as both have.
+pub fn or_assign(a: &mut [u64], b: &[u64]) {
+    a.iter_mut().zip(b).for_each(|(x, y)| *x |= y);
+}
+
+/// `a &= !b`, for as many words as both have.
+pub fn and_not_assign(a: &mut [u64], b: &[u64]) {
+    a.iter_mut().zip(b).for_each(|(x, y)| *x &= !y);
+}
+
+/// Turns every bit of every word over.
+pub fn not_assign(words: &mut [u64]) {
+    words.iter_mut().for_each(|w| *w = !*w);
+}
+
+/// 64 bits from bit `offset` on; bits behind the last word read as zero.
+#[inline]
+pub fn word_at(words: &[u64], offset: usize) -> u64 {
+    let (index, shift) = (offset / 64, offset % 64);
+    let low = words.get(index).copied().unwrap_or(0) >> shift;
+    if shift == 0 {
+        return low;
+    }
+    low | words.get(index + 1).copied().unwrap_or(0) << (64 - shift)
+}
+
+/// Copies `len` bits from bit `from` of `source` to bit `to` of `target`; other bits stay.
+pub fn copy(source: &[u64], from: usize, target: &mut [u64], to: usize, len: usize) {
+    let mut done = 0;
+    while done < len {
+        let at = to + done;
+        let n = (64 - at % 64).min(len - done);
+        let mask = low_mask(n) << (at % 64);
+        let bits = word_at(source, from + done) << (at % 64);
+        let word = &mut target[at / 64];
+        *word = *word & !mask | bits & mask;
+        done += n;
+    }
+}
+
+/// The positions of the ones among the first `len` bits, ascending.
+pub fn ones(words: &[u64], len: usize) -> Ones<'_> {
+    let first = words.first().copied().unwrap_or(0) & low_mask(len);
+    Ones { words, len, index: 0, word: first }
+}
+
+/// Iterator of [`ones`].
+#[derive(Debug, Clone)]
+pub struct Ones<'a> {
+    words: &'a [u64],
+    len: usize,
+    index: usize,
+    word: u64,
+}
+
+impl Iterator for Ones<'_> {
+    type Item = usize;
+
+    #[inline]
+    fn next(&mut self) -> Option<usize> {
+        while self.word == 0 {
+            self.index += 1;
+            if self.index >= words_for(self.len) {
+                return None;
+            }
+            self.word = self.words[self.index] & low_mask(self.len - self.index * 64);
+        }
+        let bit = self.word.trailing_zeros() as usize;
+        self.word &= self.word - 1;
+        Some(self.index * 64 + bit)
+    }
+}
+
+/// Appends the positions of the ones among the first `len` bits to `out`.
+pub fn ones_into(words: &[u64], len: usize, out: &mut impl Extend<u32>) {
+    out.extend(ones(words, len).map(|i| i as u32));
+}
+
+/// The bits of `word` at the ones of `mask`, moved together at the low end (x86's PEXT).
+#[inline]
+pub fn compress_word(word: u64, mask: u64) -> u64 {
+    let mut rest = mask;
+    let mut out = 0;
+    let mut at = 0;
+    while rest != 0 {
+        let bit = rest.trailing_zeros();
+        out |= (word >> bit & 1) << at;
+        at += 1;
+        rest &= rest - 1;
+    }
+    out
+}
+
+/// The low bits of `word` spread to the ones of `mask` (x86's PDEP).
+#[inline]
+pub fn expand_word(mut word: u64, mask: u64) -> u64 {
+    let mut rest = mask;
+    let mut out = 0;
+    while rest != 0 {
+        let bit = rest.trailing_zeros();
+        out |= (word & 1) << bit;
+        word >>= 1;
+        rest &= rest - 1;
+    }
+    out
+}
+
+/// The words of a `bitvec` slice's memory face: for readable edges and test oracles.
+pub fn as_bitslice(words: &[u64], len: usize) -> &bitvec::slice::BitSlice<u64, bitvec::order::Lsb0> {
+    &bitvec::slice::BitSlice::from_slice(words)[..len]
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use bitvec::prelude::*;
+
+    /// A cheap generator, so that the lowest crate needs no dependency for it.
+    fn words(n: usize, seed: u64) -> Vec<u64> {
+        let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+        let next = |_| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state
+        };
+        (0..n).map(next).collect()
+    }
+
+    #[test]
+    fn counting_filling_and_iterating_equal_bitvec() {
+        let data = words(5, 3);
+        for start in [0, 1, 63, 64, 65, 130] {
+            for end in [start, start + 1, start + 64, 200, 256, 319, 320] {
+                if end < start {
+                    continue;
+                }
+                let naive = as_bitslice(&data, 320);
+                assert_eq!(count_ones_in(&data, start..end), naive[start..end].count_ones());
+                let mut filled = data.clone();
+                let mut oracle = BitVec::<u64, Lsb0>::from_slice(&data);
+                for value in [true, false] {
+                    fill(&mut filled, start..end, value);
+                    oracle[start..end].fill(value);
+                    assert_eq!(filled, oracle.as_raw_slice());
+                }
+            }
+        }
+        for len in [0, 1, 63, 64, 65, 320] {
+            let naive = as_bitslice(&data, len);
+            assert_eq!(count_ones(&data, len), naive.count_ones());
+            assert!(ones(&data, len).eq(naive.iter_ones()));
+            assert_eq!(all_ones(&data, len), naive.all());
+        }
+    }
+
+    #[test]
+    fn copying_at_any_offsets_equals_bitvec() {
+        let source = words(4, 5);
+        for from in [0, 1, 17, 63, 64, 100] {
+            for to in [0, 1, 5, 63, 64, 127] {
+                for len in [0, 1, 63, 64, 65, 128] {
+                    let mut target = words(4, 7);
+                    let mut oracle = BitVec::<u64, Lsb0>::from_slice(&target);
+                    oracle[to..to + len]
+                        .copy_from_bitslice(&as_bitslice(&source, 256)[from..from + len]);
+                    copy(&source, from, &mut target, to, len);
+                    assert_eq!(target, oracle.as_raw_slice(), "{from} {to} {len}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn expanding_undoes_compressing() {
+        for pair in words(100, 11).chunks(2) {
+            let (word, mask) = (pair[0], pair[1]);
+            let packed = compress_word(word, mask);
+            assert_eq!(expand_word(packed, mask), word & mask);
+            assert_eq!(packed & !low_mask(mask.count_ones() as usize), 0);
+        }
+    }
+}

@@ -1,0 +1,524 @@
+//! Buffers: aligned, padded memory that is written by one owner and then shared by many.
+//!
+//! ```text
+//! BufferMut<T> --freeze--> Buffer<T> --clone--> Buffer<T> ...     (Arc of one allocation)
+//!      ^                       |
+//!      +------- into_mut ------+   only when nobody else holds it
+//! ```
+//!
+//! Every heap allocation starts at a multiple of [`ALIGNMENT`] and is followed by [`PADDING`]
+//! readable bytes, so that wide loads may read past the end (rule P3.22). Bytes that somebody else
+//! owns (a mapped file, a `Vec`) are wrapped without copying by [`Buffer::from_owner`]; those have
+//! neither alignment nor padding beyond what their owner gives.
+//!
+//! This is the one file of the crate with `unsafe` code.
+
+#![allow(unsafe_code)]
+
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error, realloc};
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut, Range};
+use std::ptr::NonNull;
+use crate::sync::Arc;
+
+use super::MemoryPool;
+use crate::error::{Error, Result};
+use crate::types::{StringView, Timestamp};
+
+/// The address of every heap buffer is a multiple of this.
+pub const ALIGNMENT: usize = 64;
+
+/// Bytes that may be read behind the last element of a heap buffer.
+pub const PADDING: usize = 64;
+
+/// A plain fixed-width value that may be stored in buffers.
+///
+/// # Safety
+/// - `Self` has no padding bytes and every bit pattern is a valid value.
+/// - The alignment of `Self` divides [`ALIGNMENT`].
+pub unsafe trait Native: Copy + Default + Send + Sync + std::fmt::Debug + 'static {}
+
+macro_rules! native {
+    ($($t:ty),*) => { $(
+        // SAFETY: a primitive number: no padding, all bit patterns valid, alignment at most 16.
+        unsafe impl Native for $t {}
+    )* };
+}
+native!(i8, i16, i32, i64, i128, u8, u16, u32, u64, u128, f32, f64);
+
+// SAFETY: `repr(C)` of an i64 and a u64: 16 bytes, no padding, all bit patterns valid.
+unsafe impl Native for Timestamp {}
+// SAFETY: `repr(transparent)` over u128.
+unsafe impl Native for StringView {}
+
+/// Who frees the bytes.
+enum Owner {
+    Heap,
+    Foreign { _owner: Box<dyn AsRef<[u8]> + Send + Sync> },
+}
+
+/// One piece of memory, freed and given back to its pool on drop.
+struct Allocation {
+    start: NonNull<u8>,
+    /// Bytes for elements; heap memory has [`PADDING`] more.
+    capacity: usize,
+    owner: Owner,
+    pool: Option<MemoryPool>,
+}
+
+// SAFETY: the bytes are only written through `BufferMut`, which owns the allocation alone; the
+// foreign owner is itself `Send + Sync`.
+unsafe impl Send for Allocation {}
+// SAFETY: as above; shared access is read only.
+unsafe impl Sync for Allocation {}
+
+impl Allocation {
+    fn empty(pool: Option<MemoryPool>) -> Self {
+        // ALIGNMENT is a non-zero, well-aligned address for every `Native`; with capacity 0 it is
+        // never dereferenced and never freed.
+        let start = NonNull::new(std::ptr::without_provenance_mut(ALIGNMENT)).expect("not null");
+        Allocation { start, capacity: 0, owner: Owner::Heap, pool }
+    }
+
+    fn layout(capacity: usize) -> Layout {
+        let bytes = capacity.checked_add(PADDING).expect("buffer size overflows");
+        Layout::from_size_align(bytes, ALIGNMENT).expect("buffer size overflows")
+    }
+
+    /// Grows heap memory to at least `wanted` bytes. The pool has been charged by the caller for
+    /// the difference to [`Allocation::rounded`]. New bytes are zero on the first allocation and
+    /// unspecified but initialised afterwards.
+    fn grow(&mut self, wanted: usize) {
+        debug_assert!(matches!(self.owner, Owner::Heap));
+        let new_capacity = Self::rounded(wanted);
+        if new_capacity <= self.capacity {
+            return;
+        }
+        let layout = Self::layout(new_capacity);
+        let fresh = if self.capacity == 0 {
+            // SAFETY: the layout is not zero-sized, PADDING is in it.
+            unsafe { alloc_zeroed(layout) }
+        } else {
+            let old = Self::layout(self.capacity);
+            // SAFETY: `start` came from this allocator with `old`; the new size is not zero and
+            // does not overflow, `layout()` checked it.
+            let p = unsafe { realloc(self.start.as_ptr(), old, layout.size()) };
+            if !p.is_null() {
+                // SAFETY: `p` is valid for `layout.size()` bytes; the bytes from the old size on
+                // are fresh and must be initialised before they can be seen as numbers.
+                unsafe { p.add(old.size()).write_bytes(0, layout.size() - old.size()) };
+            }
+            p
+        };
+        let Some(start) = NonNull::new(fresh) else { handle_alloc_error(layout) };
+        self.start = start;
+        self.capacity = new_capacity;
+    }
+
+    fn rounded(bytes: usize) -> usize {
+        bytes.checked_next_multiple_of(ALIGNMENT).expect("buffer size overflows")
+    }
+}
+
+impl Drop for Allocation {
+    fn drop(&mut self) {
+        if self.capacity == 0 {
+            return;
+        }
+        if matches!(self.owner, Owner::Heap) {
+            // SAFETY: heap memory of non-zero capacity came from `grow` with this very layout.
+            unsafe { dealloc(self.start.as_ptr(), Self::layout(self.capacity)) };
+            if let Some(pool) = &self.pool {
+                pool.release(self.capacity as u64);
+            }
+        }
+    }
+}
+
+/// Shared, read-only values; cloning shares the memory.
+pub struct Buffer<T: Native> {
+    allocation: Arc<Allocation>,
+    /// First element, in bytes from the start; a multiple of the alignment of `T`.
+    offset: usize,
+    len: usize,
+    values: PhantomData<T>,
+}
+
+impl<T: Native> Buffer<T> {
+    /// A buffer without elements.
+    pub fn empty() -> Self {
+        BufferMut::new().freeze()
+    }
+
+    /// Copies a slice.
+    pub fn from_slice(values: &[T]) -> Self {
+        let mut buffer = BufferMut::new();
+        buffer.extend_from_slice(values);
+        buffer.freeze()
+    }
+
+    /// The elements `range` as a buffer that shares the memory.
+    ///
+    /// # Panics
+    /// When the range is not inside the buffer.
+    pub fn slice(&self, range: Range<usize>) -> Self {
+        assert!(range.start <= range.end && range.end <= self.len, "slice outside of the buffer");
+        Buffer {
+            allocation: Arc::clone(&self.allocation),
+            offset: self.offset + range.start * size_of::<T>(),
+            len: range.end - range.start,
+            values: PhantomData,
+        }
+    }
+
+    /// The values.
+    pub fn as_slice(&self) -> &[T] {
+        // SAFETY: `offset` and `len` stay inside initialised memory (checked by every
+        // constructor), `offset` is aligned for T, and nobody writes while a `Buffer` exists.
+        unsafe {
+            let first = self.allocation.start.as_ptr().add(self.offset).cast::<T>();
+            std::slice::from_raw_parts(first, self.len)
+        }
+    }
+
+    /// Gives the memory back for writing if nobody else holds it, with its elements kept.
+    pub fn into_mut(self) -> std::result::Result<BufferMut<T>, Self> {
+        let Buffer { allocation, offset, len, .. } = self;
+        let shared = |allocation| Buffer { allocation, offset, len, values: PhantomData };
+        if offset != 0 || !matches!(allocation.owner, Owner::Heap) {
+            return Err(shared(allocation));
+        }
+        match Arc::try_unwrap(allocation) {
+            Ok(allocation) => Ok(BufferMut { allocation, len, values: PhantomData }),
+            Err(allocation) => Err(shared(allocation)),
+        }
+    }
+
+    /// True when no other buffer shares the memory.
+    pub fn is_unique(&self) -> bool {
+        Arc::strong_count(&self.allocation) == 1
+    }
+
+    /// Bytes of the memory that this buffer keeps alive.
+    pub fn retained_bytes(&self) -> usize {
+        self.allocation.capacity
+    }
+
+    /// Readable bytes behind the last element; wide loads may touch that many.
+    pub fn slack(&self) -> usize {
+        let end = self.offset + self.len * size_of::<T>();
+        let padding = match self.allocation.owner {
+            Owner::Heap if self.allocation.capacity > 0 => PADDING,
+            _ => 0,
+        };
+        self.allocation.capacity + padding - end
+    }
+}
+
+impl Buffer<u8> {
+    /// Wraps bytes that `owner` keeps alive and unchanged, without copying.
+    pub fn from_owner(owner: impl AsRef<[u8]> + Send + Sync + 'static) -> Self {
+        let owner: Box<dyn AsRef<[u8]> + Send + Sync> = Box::new(owner);
+        let bytes = (*owner).as_ref();
+        let len = bytes.len();
+        if len == 0 {
+            return Buffer::empty();
+        }
+        // The box is never touched again, so the bytes it lends keep their address.
+        let start = NonNull::from(bytes).cast::<u8>();
+        let owner = Owner::Foreign { _owner: owner };
+        let allocation = Allocation { start, capacity: len, owner, pool: None };
+        Buffer { allocation: Arc::new(allocation), offset: 0, len, values: PhantomData }
+    }
+}
+
+impl<T: Native> Clone for Buffer<T> {
+    fn clone(&self) -> Self {
+        Buffer {
+            allocation: Arc::clone(&self.allocation),
+            offset: self.offset,
+            len: self.len,
+            values: PhantomData,
+        }
+    }
+}
+
+impl<T: Native> Deref for Buffer<T> {
+    type Target = [T];
+    fn deref(&self) -> &[T] {
+        self.as_slice()
+    }
+}
+
+impl<T: Native> AsRef<[T]> for Buffer<T> {
+    fn as_ref(&self) -> &[T] {
+        self.as_slice()
+    }
+}
+
+impl<T: Native> std::fmt::Debug for Buffer<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Buffer({} values)", self.len)
+    }
+}
+
+impl<T: Native> FromIterator<T> for Buffer<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(iter: I) -> Self {
+        let mut buffer = BufferMut::new();
+        buffer.extend(iter);
+        buffer.freeze()
+    }
+}
+
+/// Memory under construction, owned by one; a growable array.
+pub struct BufferMut<T: Native> {
+    allocation: Allocation,
+    len: usize,
+    values: PhantomData<T>,
+}
+
+impl<T: Native> BufferMut<T> {
+    /// An empty buffer that no pool accounts for.
+    pub fn new() -> Self {
+        BufferMut { allocation: Allocation::empty(None), len: 0, values: PhantomData }
+    }
+
+    /// An empty buffer whose memory is charged to `pool`.
+    pub fn new_in(pool: &MemoryPool) -> Self {
+        let allocation = Allocation::empty(Some(pool.clone()));
+        BufferMut { allocation, len: 0, values: PhantomData }
+    }
+
+    /// Like [`BufferMut::new_in`] with room for `capacity` values; `Limit` when the pool refuses.
+    pub fn with_capacity_in(capacity: usize, pool: &MemoryPool) -> Result<Self> {
+        let mut buffer = Self::new_in(pool);
+        buffer.try_reserve(capacity)?;
+        Ok(buffer)
+    }
+
+    /// Room for `capacity` values, accounted by no pool.
+    pub fn with_capacity(capacity: usize) -> Self {
+        let mut buffer = Self::new();
+        buffer.reserve(capacity);
+        buffer
+    }
+
+    fn bytes_for(len: usize) -> Option<usize> {
+        len.checked_mul(size_of::<T>()).filter(|b| *b <= isize::MAX as usize - 2 * PADDING)
+    }
+
+    /// Makes room for `additional` more values, asking the pool: the way for sizes that come from
+    /// data.
+    pub fn try_reserve(&mut self, additional: usize) -> Result<()> {
+        let wanted = self.len.checked_add(additional).and_then(Self::bytes_for).ok_or_else(|| {
+            Error::limit("a buffer would pass the address space").with("values", additional)
+        })?;
+        if wanted <= self.allocation.capacity {
+            return Ok(());
+        }
+        if let Some(pool) = &self.allocation.pool {
+            pool.reserve((Allocation::rounded(wanted) - self.allocation.capacity) as u64)?;
+        }
+        self.allocation.grow(wanted);
+        Ok(())
+    }
+
+    /// Makes room for `additional` more values; the pool is charged, not asked. Grows by doubling.
+    pub fn reserve(&mut self, additional: usize) {
+        let wanted = self
+            .len
+            .checked_add(additional)
+            .and_then(Self::bytes_for)
+            .expect("a buffer would pass the address space");
+        if wanted <= self.allocation.capacity {
+            return;
+        }
+        let wanted = wanted.max(self.allocation.capacity.saturating_mul(2));
+        if let Some(pool) = &self.allocation.pool {
+            pool.charge((Allocation::rounded(wanted) - self.allocation.capacity) as u64);
+        }
+        self.allocation.grow(wanted);
+    }
+
+    /// Appends one value.
+    #[inline]
+    pub fn push(&mut self, value: T) {
+        if self.len == self.capacity() {
+            self.reserve(1);
+        }
+        // SAFETY: `len < capacity`, so the slot lies inside the allocation and is aligned.
+        unsafe { self.pointer().add(self.len).write(value) };
+        self.len += 1;
+    }
+
+    /// Appends copies of all values of `values`.
+    pub fn extend_from_slice(&mut self, values: &[T]) {
+        self.reserve(values.len());
+        // SAFETY: `reserve` made room for `values.len()` more; the ranges cannot overlap, `self`
+        // is borrowed mutably.
+        unsafe {
+            let end = self.pointer().add(self.len);
+            std::ptr::copy_nonoverlapping(values.as_ptr(), end, values.len());
+        }
+        self.len += values.len();
+    }
+
+    /// Sets the length; new values are copies of `value`.
+    pub fn resize(&mut self, len: usize, value: T) {
+        if len > self.len {
+            self.reserve(len - self.len);
+            let old = self.len;
+            self.len = len;
+            if let Some(fresh) = self.as_mut_slice().get_mut(old..) {
+                fresh.fill(value);
+            }
+        } else {
+            self.len = len;
+        }
+    }
+
+    /// Sets the length without writing: new values are unspecified but initialised. For kernels
+    /// that overwrite all of them.
+    pub fn resize_unspecified(&mut self, len: usize) {
+        if len > self.len {
+            self.reserve(len - self.len);
+        }
+        // All bytes of the capacity are initialised: `grow` zeroes what is fresh.
+        self.len = len;
+    }
+
+    /// Drops all values, keeps the memory.
+    pub fn clear(&mut self) {
+        self.len = 0;
+    }
+
+    /// Drops the values from `len` on.
+    pub fn truncate(&mut self, len: usize) {
+        self.len = self.len.min(len);
+    }
+
+    /// Values that fit without growing.
+    pub fn capacity(&self) -> usize {
+        self.allocation.capacity / size_of::<T>()
+    }
+
+    fn pointer(&self) -> *mut T {
+        self.allocation.start.as_ptr().cast::<T>()
+    }
+
+    /// The values.
+    pub fn as_slice(&self) -> &[T] {
+        // SAFETY: the first `len` values are initialised and inside the aligned allocation.
+        unsafe { std::slice::from_raw_parts(self.pointer(), self.len) }
+    }
+
+    /// The values, for writing.
+    pub fn as_mut_slice(&mut self) -> &mut [T] {
+        // SAFETY: as in `as_slice`; the allocation is owned by `self` alone.
+        unsafe { std::slice::from_raw_parts_mut(self.pointer(), self.len) }
+    }
+
+    /// Ends writing; the memory can be shared from now on.
+    pub fn freeze(self) -> Buffer<T> {
+        let BufferMut { allocation, len, .. } = self;
+        Buffer { allocation: Arc::new(allocation), offset: 0, len, values: PhantomData }
+    }
+}
+
+impl<T: Native> Default for BufferMut<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T: Native> Deref for BufferMut<T> {
+    type Target = [T];
+    fn deref(&self) -> &[T] {
+        self.as_slice()
+    }
+}
+
+impl<T: Native> DerefMut for BufferMut<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        self.as_mut_slice()
+    }
+}
+
+impl<T: Native> Extend<T> for BufferMut<T> {
+    fn extend<I: IntoIterator<Item = T>>(&mut self, iter: I) {
+        let iter = iter.into_iter();
+        self.reserve(iter.size_hint().0);
+        for value in iter {
+            self.push(value);
+        }
+    }
+}
+
+impl<T: Native> std::fmt::Debug for BufferMut<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "BufferMut({} values)", self.len)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+
+    #[test]
+    fn a_buffer_is_aligned_padded_and_keeps_its_values_while_growing() {
+        let mut buffer = BufferMut::<i32>::new();
+        for i in 0..10_000 {
+            buffer.push(i);
+        }
+        let buffer = buffer.freeze();
+        assert_eq!(buffer.as_slice().as_ptr() as usize % ALIGNMENT, 0);
+        assert!(buffer.slack() >= PADDING);
+        assert!(buffer.iter().copied().eq(0..10_000));
+        assert!(buffer.slice(10..20).iter().copied().eq(10..20));
+    }
+
+    #[test]
+    fn memory_comes_back_for_writing_only_when_nobody_else_holds_it() {
+        let buffer = Buffer::from_slice(&[1u64, 2, 3]);
+        let other = buffer.clone();
+        let buffer = buffer.into_mut().unwrap_err();
+        drop(other);
+        let mut buffer = buffer.into_mut().unwrap();
+        buffer[0] = 7;
+        assert_eq!(buffer.freeze().as_slice(), &[7, 2, 3]);
+    }
+
+    #[test]
+    fn foreign_bytes_are_shared_without_a_copy_and_never_lent_for_writing() {
+        let bytes = vec![1u8, 2, 3];
+        let address = bytes.as_ptr();
+        let buffer = Buffer::from_owner(bytes);
+        assert_eq!(buffer.as_slice().as_ptr(), address);
+        assert_eq!(buffer.slack(), 0);
+        assert!(buffer.into_mut().is_err());
+        assert!(Buffer::from_owner(Vec::new()).is_empty());
+    }
+
+    #[test]
+    fn the_pool_sees_growth_and_release() {
+        let root = MemoryPool::root("root", 1 << 20);
+        let leaf = root.leaf("leaf");
+        let mut buffer = BufferMut::<u64>::with_capacity_in(100, &leaf).unwrap();
+        assert_eq!(leaf.used(), 832);
+        buffer.resize(100, 5);
+        let error = buffer.try_reserve(1 << 20).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Limit);
+        assert_eq!(buffer.as_slice(), &[5; 100]);
+        buffer.reserve(1 << 18);
+        assert!(leaf.used() > 1 << 20);
+        drop(buffer.freeze());
+        assert_eq!(root.used(), 0);
+    }
+
+    #[test]
+    fn an_impossible_size_is_an_error_not_an_abort() {
+        let mut buffer = BufferMut::<u64>::new();
+        assert_eq!(buffer.try_reserve(usize::MAX / 4).unwrap_err().kind(), ErrorKind::Limit);
+    }
+}

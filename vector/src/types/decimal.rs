@@ -1,0 +1,169 @@
+//! Decimals: unscaled integers, text, rescaling and bounds.
+
+use std::fmt;
+
+use super::MAX_PRECISION;
+
+/// 10 to the power `exponent`; `None` above 38.
+pub fn power_of_ten(exponent: u8) -> Option<i128> {
+    if exponent > MAX_PRECISION { None } else { 10i128.checked_pow(u32::from(exponent)) }
+}
+
+/// True when `value` has at most `precision` digits.
+pub fn fits(value: i128, precision: u8) -> bool {
+    power_of_ten(precision).is_none_or(|bound| value.unsigned_abs() < bound.unsigned_abs())
+}
+
+/// The unscaled value at another scale: exact when the scale grows, rounded half away from zero
+/// when it shrinks. `None` when the result does not fit `precision` digits.
+pub fn rescale(value: i128, from_scale: u8, to_scale: u8, precision: u8) -> Option<i128> {
+    let result = if to_scale >= from_scale {
+        value.checked_mul(power_of_ten(to_scale - from_scale)?)?
+    } else {
+        divide_rounded(value, power_of_ten(from_scale - to_scale)?)
+    };
+    fits(result, precision).then_some(result)
+}
+
+/// `value / divisor`, rounded half away from zero; `divisor` must be positive.
+pub fn divide_rounded(value: i128, divisor: i128) -> i128 {
+    let (quotient, rest) = (value / divisor, value % divisor);
+    if rest.unsigned_abs() >= divisor.unsigned_abs() - rest.unsigned_abs() {
+        quotient + value.signum()
+    } else {
+        quotient
+    }
+}
+
+/// Writes the value with all digits of its scale: `-0.05`, `1.00`, `7`.
+pub fn write(out: &mut impl fmt::Write, value: i128, scale: u8) -> fmt::Result {
+    if value < 0 {
+        out.write_str("-")?;
+    }
+    let digits = value.unsigned_abs();
+    if scale == 0 {
+        return write!(out, "{digits}");
+    }
+    match 10u128.checked_pow(u32::from(scale)) {
+        Some(unit) => {
+            let width = usize::from(scale);
+            write!(out, "{}.{:0width$}", digits / unit, digits % unit)
+        }
+        None => write!(out, "0.{digits:0width$}", width = usize::from(scale)),
+    }
+}
+
+/// Reads decimal text (`[+-]digits[.digits][e[+-]digits]`) at `scale`, rounding half away from
+/// zero. `None` when it is not a number or does not fit `precision` digits.
+pub fn parse(text: &str, precision: u8, scale: u8) -> Option<i128> {
+    let text = text.trim();
+    let (negative, rest) = match text.as_bytes().first()? {
+        b'-' => (true, &text[1..]),
+        b'+' => (false, &text[1..]),
+        _ => (false, text),
+    };
+    let (mantissa, exponent) = match rest.find(['e', 'E']) {
+        Some(at) => (&rest[..at], rest[at + 1..].parse::<i32>().ok()?),
+        None => (rest, 0),
+    };
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    if whole.is_empty() && fraction.is_empty() {
+        return None;
+    }
+    let all_digits = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
+    if !all_digits(whole) || !all_digits(fraction) {
+        return None;
+    }
+    // Digits kept behind the point once the exponent is applied; the next one rounds.
+    let kept = i64::from(scale) + i64::from(exponent) + whole.len() as i64;
+    let mut value: i128 = 0;
+    let mut taken: i64 = 0;
+    let mut round = false;
+    for digit in whole.bytes().chain(fraction.bytes()).map(|b| i128::from(b - b'0')) {
+        if taken < kept {
+            value = value.checked_mul(10)?.checked_add(digit)?;
+        } else if taken == kept {
+            round = digit >= 5;
+        }
+        taken += 1;
+    }
+    while taken < kept && value != 0 {
+        value = value.checked_mul(10)?;
+        taken += 1;
+    }
+    value += i128::from(round);
+    if negative {
+        value = -value;
+    }
+    fits(value, precision).then_some(value)
+}
+
+/// The two's complement number of up to 16 big-endian bytes; longer input must only repeat its
+/// sign in front, else `None`. No bytes are 0.
+pub fn from_big_endian(bytes: &[u8]) -> Option<i128> {
+    let Some(first) = bytes.first() else { return Some(0) };
+    let sign = if first & 0x80 != 0 { 0xff } else { 0 };
+    let mut raw = [sign; 16];
+    if bytes.len() <= 16 {
+        raw[16 - bytes.len()..].copy_from_slice(bytes);
+        return Some(i128::from_be_bytes(raw));
+    }
+    let (front, tail) = bytes.split_at(bytes.len() - 16);
+    raw.copy_from_slice(tail);
+    let value = i128::from_be_bytes(raw);
+    let same_sign = (value < 0) == (sign == 0xff);
+    (front.iter().all(|b| *b == sign) && same_sign).then_some(value)
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn text(value: i128, scale: u8) -> String {
+        let mut out = String::new();
+        write(&mut out, value, scale).unwrap();
+        out
+    }
+
+    #[test]
+    fn text_has_all_digits_of_the_scale() {
+        assert_eq!(text(-5, 2), "-0.05");
+        assert_eq!(text(100, 2), "1.00");
+        assert_eq!(text(7, 0), "7");
+        assert_eq!(text(i128::MIN, 0), i128::MIN.to_string());
+    }
+
+    #[test]
+    fn parsing_rounds_half_away_from_zero_and_checks_the_precision() {
+        assert_eq!(parse("12.345", 10, 2), Some(1235));
+        assert_eq!(parse("-12.345", 10, 2), Some(-1235));
+        assert_eq!(parse("1.5e2", 10, 1), Some(1500));
+        assert_eq!(parse("15e-1", 10, 0), Some(2));
+        assert_eq!(parse("999.99", 4, 1), None);
+        assert_eq!(parse(".5", 4, 1), Some(5));
+        assert_eq!(parse("0.00001", 4, 1), Some(0));
+        for bad in ["", ".", "1.2.3", "abc", "1e", "--1"] {
+            assert_eq!(parse(bad, 10, 2), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn rescaling_is_exact_upwards_and_rounded_downwards() {
+        assert_eq!(rescale(125, 2, 4, 10), Some(12_500));
+        assert_eq!(rescale(125, 2, 1, 10), Some(13));
+        assert_eq!(rescale(-125, 2, 1, 10), Some(-13));
+        assert_eq!(rescale(124, 2, 1, 10), Some(12));
+        assert_eq!(rescale(i128::MAX, 0, 1, 38), None);
+    }
+
+    #[test]
+    fn big_endian_numbers_may_repeat_their_sign() {
+        assert_eq!(from_big_endian(&[]), Some(0));
+        assert_eq!(from_big_endian(&[0xff]), Some(-1));
+        assert_eq!(from_big_endian(&[0; 20]), Some(0));
+        assert_eq!(from_big_endian(&[0xff; 17]), Some(-1));
+        let mut big = [0u8; 17];
+        big[0] = 1;
+        assert_eq!(from_big_endian(&big), None);
+    }
+}

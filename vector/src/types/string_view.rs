@@ -1,0 +1,125 @@
+//! The 16-byte string view, in the layout of Arrow's `Utf8View`.
+//!
+//! ```text
+//! len <= 12   | len: u32 | 12 bytes, zero padded                     |
+//! len >  12   | len: u32 | first 4 bytes | buffer index | offset: u32 |
+//! ```
+//!
+//! No raw pointers: a string vector holds the buffers, so the views are plain data and the export
+//! to Arrow is free. Two short views are equal exactly when their bits are.
+
+/// Strings of up to this many bytes live inside the view.
+pub const INLINE_LIMIT: usize = 12;
+
+/// Length and either the bytes or where they are.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+#[repr(transparent)]
+pub struct StringView(u128);
+
+impl StringView {
+    /// The view of a string of at most [`INLINE_LIMIT`] bytes; longer input is cut there.
+    #[inline]
+    pub fn inline(bytes: &[u8]) -> Self {
+        let len = bytes.len().min(INLINE_LIMIT);
+        let mut raw = [0u8; 16];
+        if let (Some(to), Some(from)) = (raw.get_mut(4..4 + len), bytes.get(..len)) {
+            to.copy_from_slice(from);
+        }
+        StringView(u128::from_le_bytes(raw) | len as u128)
+    }
+
+    /// The view of `bytes`, which stand at `offset` of buffer `buffer`; short strings are copied
+    /// into the view. `bytes` must be shorter than 4 GiB.
+    #[inline]
+    pub fn new(bytes: &[u8], buffer: u32, offset: u32) -> Self {
+        match bytes {
+            [a, b, c, d, ..] if bytes.len() > INLINE_LIMIT => {
+                let prefix = u32::from_le_bytes([*a, *b, *c, *d]);
+                StringView(
+                    (bytes.len() as u32 as u128)
+                        | u128::from(prefix) << 32
+                        | u128::from(buffer) << 64
+                        | u128::from(offset) << 96,
+                )
+            }
+            _ => Self::inline(bytes),
+        }
+    }
+
+    /// Bytes of the string.
+    #[inline]
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(self) -> usize {
+        self.0 as u32 as usize
+    }
+
+    /// True when the bytes are inside the view.
+    #[inline]
+    pub fn is_inline(self) -> bool {
+        self.len() <= INLINE_LIMIT
+    }
+
+    /// Buffer index and offset of a string that is not inline.
+    #[inline]
+    pub fn location(self) -> (usize, usize) {
+        ((self.0 >> 64) as u32 as usize, (self.0 >> 96) as u32 as usize)
+    }
+
+    /// The same view with its buffer index raised by `by`: for joining vectors.
+    #[inline]
+    pub fn rebase(self, by: u32) -> Self {
+        if self.is_inline() {
+            return self;
+        }
+        let (buffer, _) = self.location();
+        let buffer = (buffer as u32).wrapping_add(by);
+        StringView((self.0 & !(u128::from(u32::MAX) << 64)) | u128::from(buffer) << 64)
+    }
+
+    /// Length and first four bytes as one number: equal strings have equal heads.
+    #[inline]
+    pub fn head(self) -> u64 {
+        self.0 as u64
+    }
+
+    /// The 16 bytes as one little-endian number, as Arrow stores them.
+    pub fn to_bits(self) -> u128 {
+        self.0
+    }
+
+    /// The bytes, for an inline view: at `4..4 + len` of what this returns.
+    #[inline]
+    pub fn to_bytes(self) -> [u8; 16] {
+        self.0.to_le_bytes()
+    }
+}
+
+impl std::fmt::Debug for StringView {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "StringView(len={})", self.len())
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_strings_are_equal_exactly_when_their_views_are() {
+        assert_eq!(StringView::inline(b"abc"), StringView::new(b"abc", 7, 9));
+        assert_ne!(StringView::inline(b"abc"), StringView::inline(b"abc\0"));
+        assert_eq!(StringView::inline(b"").len(), 0);
+        let full = StringView::inline(b"123456789012");
+        assert_eq!((full.len(), full.is_inline()), (12, true));
+        assert_eq!(&full.to_bytes()[4..], b"123456789012");
+    }
+
+    #[test]
+    fn long_strings_keep_prefix_and_place() {
+        let view = StringView::new(b"a long string of bytes", 3, u32::MAX);
+        assert_eq!(view.len(), 22);
+        assert_eq!(view.location(), (3, u32::MAX as usize));
+        assert_eq!(view.rebase(2).location(), (5, u32::MAX as usize));
+        assert_eq!(view.head() >> 32, u64::from(u32::from_le_bytes(*b"a lo")));
+    }
+}

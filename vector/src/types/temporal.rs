@@ -1,0 +1,357 @@
+//! Dates, times, timestamps and intervals: storage, civil calendar, text.
+//!
+//! The calendar is the proleptic Gregorian one in both directions; the two conversions between
+//! days and year-month-day are the era-based ones (400 years are 146,097 days), in `i64` so that
+//! no stored value overflows.
+
+use std::fmt;
+
+/// The unit of a TIME.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[allow(missing_docs)]
+pub enum TimeUnit {
+    Millis,
+    Micros,
+    Nanos,
+}
+
+impl TimeUnit {
+    /// Fraction digits of the unit: 3, 6 or 9.
+    pub fn digits(self) -> u8 {
+        match self {
+            TimeUnit::Millis => 3,
+            TimeUnit::Micros => 6,
+            TimeUnit::Nanos => 9,
+        }
+    }
+
+    /// The unit with that many fraction digits.
+    pub fn from_digits(digits: u8) -> Option<Self> {
+        match digits {
+            3 => Some(TimeUnit::Millis),
+            6 => Some(TimeUnit::Micros),
+            9 => Some(TimeUnit::Nanos),
+            _ => None,
+        }
+    }
+
+    /// Units in a second.
+    pub fn per_second(self) -> i64 {
+        match self {
+            TimeUnit::Millis => 1_000,
+            TimeUnit::Micros => 1_000_000,
+            TimeUnit::Nanos => 1_000_000_000,
+        }
+    }
+}
+
+/// Nanoseconds in a second.
+pub const NANOS_PER_SECOND: u64 = 1_000_000_000;
+/// Seconds in a day.
+pub const SECONDS_PER_DAY: i64 = 86_400;
+
+/// Seconds since 1970-01-01T00:00:00 and nanoseconds within the second (rule S1.8).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+#[repr(C)]
+pub struct Timestamp {
+    seconds: i64,
+    /// 0 to 999,999,999 for every value made here; larger ones may only come from broken memory.
+    nanos: u64,
+}
+
+impl Timestamp {
+    /// `nanos` below one second; larger ones carry into the seconds, saturating.
+    pub fn new(seconds: i64, nanos: u64) -> Self {
+        if nanos < NANOS_PER_SECOND {
+            return Timestamp { seconds, nanos };
+        }
+        let carry = (nanos / NANOS_PER_SECOND) as i64;
+        Timestamp { seconds: seconds.saturating_add(carry), nanos: nanos % NANOS_PER_SECOND }
+    }
+
+    /// A count of units since the epoch, before it when negative.
+    #[inline]
+    pub fn from_units(value: i64, unit: TimeUnit) -> Self {
+        let per_second = unit.per_second();
+        let seconds = value.div_euclid(per_second);
+        let nanos = value.rem_euclid(per_second) as u64 * (NANOS_PER_SECOND / per_second as u64);
+        Timestamp { seconds, nanos }
+    }
+
+    /// Midnight of a day counted from the epoch.
+    pub fn from_days(days: i32) -> Self {
+        Timestamp { seconds: i64::from(days) * SECONDS_PER_DAY, nanos: 0 }
+    }
+
+    /// Whole seconds since the epoch, rounded down.
+    pub fn seconds(self) -> i64 {
+        self.seconds
+    }
+
+    /// Nanoseconds above [`Timestamp::seconds`].
+    pub fn nanos(self) -> u64 {
+        self.nanos
+    }
+
+    /// The count of units since the epoch, rounded down; `None` when it does not fit.
+    pub fn to_units(self, unit: TimeUnit) -> Option<i64> {
+        let per_second = unit.per_second();
+        let part = self.nanos / (NANOS_PER_SECOND / per_second as u64);
+        self.seconds.checked_mul(per_second)?.checked_add(part as i64)
+    }
+
+    /// The day since the epoch, rounded down.
+    pub fn days(self) -> i64 {
+        self.seconds.div_euclid(SECONDS_PER_DAY)
+    }
+
+    /// Reads `YYYY-MM-DD[ HH:MM[:SS[.fraction]]]` with `' '` or `'T'` between; more than nine
+    /// fraction digits are cut. `None` when the text is not of that form or no such time exists.
+    pub fn parse(text: &str) -> Option<Self> {
+        let text = text.trim();
+        let split = text.char_indices().skip(1).find(|(_, c)| *c == ' ' || *c == 'T');
+        let (date, time) = match split {
+            Some((at, _)) => (&text[..at], Some(text[at + 1..].trim_start())),
+            None => (text, None),
+        };
+        let days = parse_date(date)?;
+        let (seconds, nanos) = match time {
+            Some(time) => parse_time(time)?,
+            None => (0, 0),
+        };
+        let seconds = days.checked_mul(SECONDS_PER_DAY)?.checked_add(seconds)?;
+        Some(Timestamp { seconds, nanos })
+    }
+}
+
+impl fmt::Display for Timestamp {
+    /// `YYYY-MM-DD HH:MM:SS[.fraction]`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let second = self.seconds.rem_euclid(SECONDS_PER_DAY) as u64;
+        write_date(f, self.days())?;
+        f.write_str(" ")?;
+        write_time(f, second, self.nanos)
+    }
+}
+
+/// Months, days and milliseconds, each unsigned 32 bits as Parquet has them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub struct Interval {
+    pub months: u32,
+    pub days: u32,
+    pub millis: u32,
+}
+
+impl Interval {
+    /// The stored number; its order is by months, then days, then milliseconds.
+    pub fn to_stored(self) -> i128 {
+        (i128::from(self.months) << 64) | (i128::from(self.days) << 32) | i128::from(self.millis)
+    }
+
+    /// The interval of a stored number.
+    pub fn from_stored(value: i128) -> Self {
+        Interval {
+            months: (value >> 64) as u32,
+            days: (value >> 32) as u32,
+            millis: value as u32,
+        }
+    }
+
+    /// The 12 bytes of the Parquet format: three little-endian numbers.
+    pub fn to_bytes(self) -> [u8; 12] {
+        let mut bytes = [0; 12];
+        bytes[..4].copy_from_slice(&self.months.to_le_bytes());
+        bytes[4..8].copy_from_slice(&self.days.to_le_bytes());
+        bytes[8..].copy_from_slice(&self.millis.to_le_bytes());
+        bytes
+    }
+
+    /// The interval of the 12 bytes of the Parquet format.
+    pub fn from_bytes(bytes: [u8; 12]) -> Self {
+        let [a, b, c, d, e, f, g, h, i, j, k, l] = bytes;
+        Interval {
+            months: u32::from_le_bytes([a, b, c, d]),
+            days: u32::from_le_bytes([e, f, g, h]),
+            millis: u32::from_le_bytes([i, j, k, l]),
+        }
+    }
+}
+
+impl fmt::Display for Interval {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} months {} days {} ms", self.months, self.days, self.millis)
+    }
+}
+
+/// Year, month (1 to 12) and day (1 to 31) of a day since 1970-01-01.
+pub fn civil_from_days(days: i64) -> (i64, u32, u32) {
+    let shifted = days + 719_468; // days since 0000-03-01
+    let era = shifted.div_euclid(146_097);
+    let day_of_era = shifted.rem_euclid(146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted_month = (5 * day_of_year + 2) / 153;
+    let day = (day_of_year - (153 * shifted_month + 2) / 5 + 1) as u32;
+    let month = (if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 }) as u32;
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    (year, month, day)
+}
+
+/// The day since 1970-01-01 of a date; `None` when there is no such date.
+pub fn days_from_civil(year: i64, month: u32, day: u32) -> Option<i64> {
+    if !(1..=12).contains(&month) || day == 0 || day > days_in_month(year, month) {
+        return None;
+    }
+    let year = year.checked_sub(i64::from(month <= 2))?;
+    let era = year.div_euclid(400);
+    let year_of_era = year.rem_euclid(400);
+    let shifted_month = i64::from(if month > 2 { month - 3 } else { month + 9 });
+    let day_of_year = (153 * shifted_month + 2) / 5 + i64::from(day) - 1;
+    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    era.checked_mul(146_097)?.checked_add(day_of_era - 719_468)
+}
+
+fn days_in_month(year: i64, month: u32) -> u32 {
+    match month {
+        4 | 6 | 9 | 11 => 30,
+        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
+        2 => 28,
+        _ => 31,
+    }
+}
+
+/// Reads `[+-]Y..Y-M[M]-D[D]`; `None` when it is not of that form or there is no such date.
+pub fn parse_date(text: &str) -> Option<i64> {
+    let text = text.trim();
+    let (sign, rest) = match text.as_bytes().first()? {
+        b'-' => (-1, &text[1..]),
+        b'+' => (1, &text[1..]),
+        _ => (1, text),
+    };
+    let mut parts = rest.split('-');
+    let year = digits(parts.next()?, 4, 9)?;
+    let month = digits(parts.next()?, 1, 2)?;
+    let day = digits(parts.next()?, 1, 2)?;
+    if parts.next().is_some() {
+        return None;
+    }
+    days_from_civil(sign * year as i64, month as u32, day as u32)
+}
+
+/// Reads `H[H]:MM[:SS[.fraction]]` to seconds of the day and nanoseconds.
+pub fn parse_time(text: &str) -> Option<(i64, u64)> {
+    let (clock, fraction) = match text.split_once('.') {
+        Some((clock, fraction)) => (clock, Some(fraction)),
+        None => (text, None),
+    };
+    let mut parts = clock.split(':');
+    let hour = digits(parts.next()?, 1, 2)?;
+    let minute = digits(parts.next()?, 2, 2)?;
+    let second = match parts.next() {
+        Some(second) => digits(second, 2, 2)?,
+        None if fraction.is_some() => return None,
+        None => 0,
+    };
+    if parts.next().is_some() || hour > 23 || minute > 59 || second > 59 {
+        return None;
+    }
+    let mut nanos = 0;
+    if let Some(fraction) = fraction {
+        if fraction.is_empty() || !fraction.bytes().all(|b| b.is_ascii_digit()) {
+            return None;
+        }
+        let kept = &fraction[..fraction.len().min(9)];
+        nanos = kept.parse::<u64>().ok()? * 10u64.pow(9 - kept.len() as u32);
+    }
+    Some(((hour * 3600 + minute * 60 + second) as i64, nanos))
+}
+
+fn digits(text: &str, min: usize, max: usize) -> Option<u64> {
+    let fits = (min..=max).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
+    if fits { text.parse().ok() } else { None }
+}
+
+/// Writes a day as `YYYY-MM-DD`; outside of years 0 to 9999 in ISO 8601's expanded form with a
+/// sign, as `+10000-01-01` or `-0001-12-31`.
+pub fn write_date(out: &mut impl fmt::Write, days: i64) -> fmt::Result {
+    let (year, month, day) = civil_from_days(days);
+    match year {
+        0..=9999 => write!(out, "{year:04}")?,
+        10_000.. => write!(out, "+{year}")?,
+        _ => write!(out, "-{:04}", year.unsigned_abs())?,
+    }
+    write!(out, "-{month:02}-{day:02}")
+}
+
+/// Writes `HH:MM:SS` and, unless it is zero, the fraction without trailing zeros.
+pub fn write_time(out: &mut impl fmt::Write, second_of_day: u64, nanos: u64) -> fmt::Result {
+    let (hour, minute, second) =
+        (second_of_day / 3600, second_of_day / 60 % 60, second_of_day % 60);
+    write!(out, "{hour:02}:{minute:02}:{second:02}")?;
+    if nanos == 0 {
+        return Ok(());
+    }
+    let mut fraction = nanos;
+    let mut width = 9;
+    while fraction % 10 == 0 {
+        fraction /= 10;
+        width -= 1;
+    }
+    write!(out, ".{fraction:0width$}")
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn date(days: i64) -> String {
+        let mut out = String::new();
+        write_date(&mut out, days).unwrap();
+        out
+    }
+
+    #[test]
+    fn days_and_dates_convert_both_ways() {
+        assert_eq!(date(0), "1970-01-01");
+        assert_eq!(date(-1), "1969-12-31");
+        assert_eq!(date(18_321), "2020-02-29");
+        assert_eq!(date(2_932_897), "+10000-01-01");
+        assert_eq!(date(-719_529), "-0001-12-31");
+        for days in (-3_000_000..3_000_000).step_by(997) {
+            let (y, m, d) = civil_from_days(days);
+            assert_eq!(days_from_civil(y, m, d), Some(days));
+        }
+        for extreme in [i64::from(i32::MIN), i64::from(i32::MAX)] {
+            let (y, m, d) = civil_from_days(extreme);
+            assert_eq!(days_from_civil(y, m, d), Some(extreme));
+        }
+    }
+
+    #[test]
+    fn dates_that_do_not_exist_are_refused() {
+        for text in ["2021-02-29", "2020-13-01", "2020-00-01", "2020-01-32", "20-1-1", "x", ""] {
+            assert_eq!(parse_date(text), None, "{text}");
+        }
+        assert_eq!(parse_date(" 2020-2-3 "), days_from_civil(2020, 2, 3));
+    }
+
+    #[test]
+    fn timestamps_before_the_epoch_round_down() {
+        let t = Timestamp::from_units(-1, TimeUnit::Millis);
+        assert_eq!((t.seconds(), t.nanos()), (-1, 999_000_000));
+        assert_eq!(t.to_string(), "1969-12-31 23:59:59.999");
+        assert_eq!(t.to_units(TimeUnit::Millis), Some(-1));
+        assert_eq!(Timestamp::parse("1969-12-31 23:59:59.999"), Some(t));
+        assert_eq!(Timestamp::parse("1969-12-31T23:59:59.9990000001"), Some(t));
+        assert_eq!(Timestamp::parse("2020-01-01 24:00"), None);
+    }
+
+    #[test]
+    fn an_interval_keeps_its_parts() {
+        let i = Interval { months: u32::MAX, days: 2, millis: u32::MAX };
+        assert_eq!(Interval::from_stored(i.to_stored()), i);
+        assert_eq!(Interval::from_bytes(i.to_bytes()), i);
+    }
+}
