@@ -144,7 +144,10 @@ impl Error {
     }
 
     /// Keeps the cause.
-    pub fn caused_by(mut self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+    pub fn caused_by(
+        mut self,
+        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Self {
         self.0.source = Some(source.into());
         self
     }

@@ -1,15 +1,38 @@
 //! Types, values, memory and vectors: the ground floor of Ocior.
 //!
-//! A **vector** is one column of a batch: a [`Type`](types::Type), a row count and an encoding.
-//! A **batch** is a [`RowVector`]. Everything above moves batches, nothing here knows where they
-//! come from.
+//! A **vector** is one column of a batch: a [`Type`], a row count and an encoding. A **batch** is
+//! a [`RowVector`]. Everything above moves batches; nothing here knows where they come from.
+//!
+//! ```text
+//! error, metrics, sync, bits      what everybody needs
+//!        types                    Type, Value, Timestamp, StringView
+//!        memory                   MemoryPool, Buffer
+//!        encoding, nested, rows   Vector: flat, constant, dictionary, lazy, row, array, map
+//!        decoded, build, compare, check, testing
+//! ```
+//!
+//! Each line uses only the lines above it.
 
 pub mod bits;
+pub mod build;
+pub mod decoded;
+pub mod encoding;
 pub mod error;
 pub mod memory;
+pub mod nested;
+pub mod rows;
 pub mod sync;
 pub mod types;
+
+pub use build::{StringBuilder, VectorBuilder};
+pub use decoded::{DecodedVector, Mapping};
+pub use encoding::{
+    Bitmap, BitmapMut, ConstantVector, DictionaryVector, Encoding, FlatType, FlatValues,
+    FlatVector, LazyVector, StringValues, Vector, VectorLoader, VectorRef,
+};
 pub use error::{Error, ErrorKind, Result, ResultExt};
 pub use memory::MemoryPool;
 pub use memory::buffer::{Buffer, BufferMut, Native};
+pub use nested::{ArrayVector, MapVector, RowVector};
+pub use rows::{RowSet, SelectivityVector};
 pub use types::{Interval, RowType, StringView, TimeUnit, Timestamp, Type, TypeKind, Value};

@@ -25,7 +25,7 @@ use crate::error::{Error, Result};
 #[cfg(not(loom))]
 mod imp {
     pub use std::sync::atomic;
-    pub use std::sync::{Arc, OnceLock, Weak};
+    pub(super) use std::sync::Arc as ModelArc;
     pub use std::thread;
 
     pub(super) type MutexImpl<T> = parking_lot::Mutex<T>;
@@ -37,10 +37,7 @@ mod imp {
         m.lock()
     }
 
-    pub(super) fn wait<'a, T>(
-        c: &CondvarImpl,
-        mut guard: MutexGuard<'a, T>,
-    ) -> MutexGuard<'a, T> {
+    pub(super) fn wait<'a, T>(c: &CondvarImpl, mut guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
         c.wait(&mut guard);
         guard
     }
@@ -48,7 +45,8 @@ mod imp {
 
 #[cfg(loom)]
 mod imp {
-    pub use loom::sync::{Arc, atomic};
+    pub(super) use loom::sync::Arc as ModelArc;
+    pub use loom::sync::atomic;
     pub use loom::thread;
 
     pub(super) type MutexImpl<T> = loom::sync::Mutex<T>;
@@ -72,7 +70,7 @@ pub use imp::{MutexGuard, atomic, thread};
 pub use std::sync::Arc;
 
 /// The reference-counted pointer of modelled state: loom's under `cfg(loom)`.
-pub type ModelArc<T> = imp::Arc<T>;
+pub type ModelArc<T> = imp::ModelArc<T>;
 
 /// A lock without poisoning.
 #[derive(Debug)]
@@ -138,8 +136,7 @@ struct Shared {
 
 /// Makes the two ends of one wait.
 pub fn promise() -> (Promise, Continuation) {
-    let shared =
-        ModelArc::new(Shared { cell: Mutex::new(Cell::Pending), done: Condvar::new() });
+    let shared = ModelArc::new(Shared { cell: Mutex::new(Cell::Pending), done: Condvar::new() });
     (Promise { shared: Some(ModelArc::clone(&shared)) }, Continuation { shared })
 }
 

@@ -212,7 +212,10 @@ pub fn expand_word(mut word: u64, mask: u64) -> u64 {
 }
 
 /// The words of a `bitvec` slice's memory face: for readable edges and test oracles.
-pub fn as_bitslice(words: &[u64], len: usize) -> &bitvec::slice::BitSlice<u64, bitvec::order::Lsb0> {
+pub fn as_bitslice(
+    words: &[u64],
+    len: usize,
+) -> &bitvec::slice::BitSlice<u64, bitvec::order::Lsb0> {
     &bitvec::slice::BitSlice::from_slice(words)[..len]
 }
 

@@ -15,11 +15,11 @@
 
 #![allow(unsafe_code)]
 
+use crate::sync::Arc;
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error, realloc};
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut, Range};
 use std::ptr::NonNull;
-use crate::sync::Arc;
 
 use super::MemoryPool;
 use crate::error::{Error, Result};
@@ -50,6 +50,15 @@ native!(i8, i16, i32, i64, i128, u8, u16, u32, u64, u128, f32, f64);
 unsafe impl Native for Timestamp {}
 // SAFETY: `repr(transparent)` over u128.
 unsafe impl Native for StringView {}
+
+/// The memory of a 16-byte string view, little-endian as it stands.
+#[inline]
+pub(crate) fn bytes_of(view: &StringView) -> &[u8; 16] {
+    const { assert!(cfg!(target_endian = "little"), "views are read as they stand in memory") };
+    // SAFETY: `StringView` is `repr(transparent)` over u128: 16 initialised bytes, and bytes have
+    // no alignment; the borrow keeps the view alive.
+    unsafe { &*std::ptr::from_ref(view).cast::<[u8; 16]>() }
+}
 
 /// Who frees the bytes.
 enum Owner {
@@ -310,9 +319,10 @@ impl<T: Native> BufferMut<T> {
     /// Makes room for `additional` more values, asking the pool: the way for sizes that come from
     /// data.
     pub fn try_reserve(&mut self, additional: usize) -> Result<()> {
-        let wanted = self.len.checked_add(additional).and_then(Self::bytes_for).ok_or_else(|| {
-            Error::limit("a buffer would pass the address space").with("values", additional)
-        })?;
+        let wanted =
+            self.len.checked_add(additional).and_then(Self::bytes_for).ok_or_else(|| {
+                Error::limit("a buffer would pass the address space").with("values", additional)
+            })?;
         if wanted <= self.allocation.capacity {
             return Ok(());
         }

@@ -22,8 +22,8 @@ pub mod string_view;
 pub mod temporal;
 pub mod value;
 
-use std::fmt;
 use crate::sync::Arc;
+use std::fmt;
 
 pub use string_view::StringView;
 pub use temporal::{Interval, TimeUnit, Timestamp};
@@ -190,9 +190,7 @@ impl Type {
 
     /// True for all types that take part in arithmetic.
     pub fn is_numeric(&self) -> bool {
-        self.is_integer()
-            || self.is_float()
-            || matches!(self, Type::HugeInt | Type::Decimal { .. })
+        self.is_integer() || self.is_float() || matches!(self, Type::HugeInt | Type::Decimal { .. })
     }
 
     /// The fields, if this is a ROW.

@@ -151,11 +151,7 @@ impl Interval {
 
     /// The interval of a stored number.
     pub fn from_stored(value: i128) -> Self {
-        Interval {
-            months: (value >> 64) as u32,
-            days: (value >> 32) as u32,
-            millis: value as u32,
-        }
+        Interval { months: (value >> 64) as u32, days: (value >> 32) as u32, millis: value as u32 }
     }
 
     /// The 12 bytes of the Parquet format: three little-endian numbers.

@@ -3,8 +3,8 @@
 //! A [`Value`] knows its storage kind, not its logical type; the type stands beside it. Batches
 //! are never moved value by value: this is the form for what exists once per query or split.
 
-use std::cmp::Ordering;
 use crate::sync::Arc;
+use std::cmp::Ordering;
 
 use super::{Timestamp, Type, TypeKind};
 
@@ -76,8 +76,7 @@ impl Value {
                 pairs.iter().all(|(k, v)| k.fits(key) && v.fits(value))
             }
             (Value::Row(fields), Type::Row(row)) => {
-                fields.len() == row.len()
-                    && fields.iter().zip(row.types()).all(|(v, t)| v.fits(t))
+                fields.len() == row.len() && fields.iter().zip(row.types()).all(|(v, t)| v.fits(t))
             }
             (scalar, ty) => scalar.scalar_kinds().contains(&ty.kind()),
         }

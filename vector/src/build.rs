@@ -1,0 +1,311 @@
+//! Builders: vectors made row by row or run by run.
+//!
+//! [`StringBuilder`] and the buffers serve kernels; [`VectorBuilder`] serves everything that has
+//! [`Value`]s or rows of other vectors in hand: tests, VALUES, aggregation results, sorting.
+
+use crate::encoding::{
+    BitmapMut, ConstantVector, FlatType, FlatValues, FlatVector, StringValues, Vector, VectorRef,
+};
+use crate::error::{Error, Result};
+use crate::memory::buffer::{Buffer, BufferMut};
+use crate::nested::{ArrayVector, MapVector, RowVector};
+use crate::sync::Arc;
+use crate::types::string_view::INLINE_LIMIT;
+use crate::types::{StringView, Timestamp, Type, TypeKind, Value};
+
+/// A string buffer is closed when it reaches this many bytes, so that offsets fit 32 bits.
+const MAX_STRING_BUFFER: usize = 1 << 30;
+
+/// Collects strings into views and buffers.
+#[derive(Debug, Default)]
+pub struct StringBuilder {
+    views: BufferMut<StringView>,
+    full: Vec<Buffer<u8>>,
+    open: BufferMut<u8>,
+}
+
+impl StringBuilder {
+    /// An empty builder.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Strings so far.
+    pub fn len(&self) -> usize {
+        self.views.len()
+    }
+
+    /// True without strings.
+    pub fn is_empty(&self) -> bool {
+        self.views.is_empty()
+    }
+
+    /// Appends a copy of `bytes`, which must be shorter than 1 GiB.
+    #[inline]
+    pub fn push(&mut self, bytes: &[u8]) {
+        if bytes.len() <= INLINE_LIMIT {
+            self.views.push(StringView::inline(bytes));
+            return;
+        }
+        if self.open.len() + bytes.len() > MAX_STRING_BUFFER {
+            let open = std::mem::take(&mut self.open);
+            self.full.push(open.freeze());
+        }
+        let offset = self.open.len() as u32;
+        self.open.extend_from_slice(bytes);
+        self.views.push(StringView::new(bytes, self.full.len() as u32, offset));
+    }
+
+    /// Ends building.
+    pub fn finish(mut self) -> StringValues {
+        if !self.open.is_empty() {
+            self.full.push(self.open.freeze());
+        }
+        StringValues::new(self.views.freeze(), self.full)
+    }
+}
+
+enum Storage {
+    Boolean(BitmapMut),
+    TinyInt(BufferMut<i8>),
+    SmallInt(BufferMut<i16>),
+    Integer(BufferMut<i32>),
+    BigInt(BufferMut<i64>),
+    HugeInt(BufferMut<i128>),
+    Real(BufferMut<f32>),
+    Double(BufferMut<f64>),
+    Timestamp(BufferMut<Timestamp>),
+    String(StringBuilder),
+    Array {
+        offsets: BufferMut<u32>,
+        lengths: BufferMut<u32>,
+        elements: Box<VectorBuilder>,
+    },
+    Map {
+        offsets: BufferMut<u32>,
+        lengths: BufferMut<u32>,
+        keys: Box<VectorBuilder>,
+        values: Box<VectorBuilder>,
+    },
+    Row(Vec<VectorBuilder>),
+    Unknown,
+}
+
+/// Collects rows of any one type.
+pub struct VectorBuilder {
+    ty: Type,
+    storage: Storage,
+    validity: BitmapMut,
+}
+
+impl VectorBuilder {
+    /// An empty builder of `ty`.
+    pub fn new(ty: Type) -> Self {
+        let child = |ty: &Type| Box::new(VectorBuilder::new(ty.clone()));
+        let storage = match (ty.kind(), &ty) {
+            (TypeKind::Boolean, _) => Storage::Boolean(BitmapMut::new()),
+            (TypeKind::TinyInt, _) => Storage::TinyInt(BufferMut::new()),
+            (TypeKind::SmallInt, _) => Storage::SmallInt(BufferMut::new()),
+            (TypeKind::Integer, _) => Storage::Integer(BufferMut::new()),
+            (TypeKind::BigInt, _) => Storage::BigInt(BufferMut::new()),
+            (TypeKind::HugeInt, _) => Storage::HugeInt(BufferMut::new()),
+            (TypeKind::Real, _) => Storage::Real(BufferMut::new()),
+            (TypeKind::Double, _) => Storage::Double(BufferMut::new()),
+            (TypeKind::Timestamp, _) => Storage::Timestamp(BufferMut::new()),
+            (TypeKind::Varchar | TypeKind::Varbinary, _) => Storage::String(StringBuilder::new()),
+            (_, Type::Array(element)) => Storage::Array {
+                offsets: BufferMut::new(),
+                lengths: BufferMut::new(),
+                elements: child(element),
+            },
+            (_, Type::Map(key, value)) => Storage::Map {
+                offsets: BufferMut::new(),
+                lengths: BufferMut::new(),
+                keys: child(key),
+                values: child(value),
+            },
+            (_, Type::Row(row)) => {
+                Storage::Row(row.types().iter().map(|t| VectorBuilder::new(t.clone())).collect())
+            }
+            _ => Storage::Unknown,
+        };
+        VectorBuilder { ty, storage, validity: BitmapMut::new() }
+    }
+
+    /// Rows so far.
+    pub fn len(&self) -> usize {
+        self.validity.len()
+    }
+
+    /// True without rows.
+    pub fn is_empty(&self) -> bool {
+        self.validity.is_empty()
+    }
+
+    /// The type being built.
+    pub fn ty(&self) -> &Type {
+        &self.ty
+    }
+
+    /// Appends a null.
+    pub fn push_null(&mut self) {
+        match &mut self.storage {
+            Storage::Boolean(v) => v.push(false),
+            Storage::TinyInt(v) => v.push(0),
+            Storage::SmallInt(v) => v.push(0),
+            Storage::Integer(v) => v.push(0),
+            Storage::BigInt(v) => v.push(0),
+            Storage::HugeInt(v) => v.push(0),
+            Storage::Real(v) => v.push(0.0),
+            Storage::Double(v) => v.push(0.0),
+            Storage::Timestamp(v) => v.push(Timestamp::default()),
+            Storage::String(v) => v.push(b""),
+            Storage::Array { offsets, lengths, elements } => {
+                offsets.push(elements.len() as u32);
+                lengths.push(0);
+            }
+            Storage::Map { offsets, lengths, keys, .. } => {
+                offsets.push(keys.len() as u32);
+                lengths.push(0);
+            }
+            Storage::Row(fields) => fields.iter_mut().for_each(VectorBuilder::push_null),
+            Storage::Unknown => {}
+        }
+        self.validity.push(false);
+    }
+
+    /// Appends a value; `Internal` when it is not of the builder's type.
+    pub fn push(&mut self, value: &Value) -> Result<()> {
+        match (&mut self.storage, value) {
+            (_, Value::Null) => {
+                self.push_null();
+                return Ok(());
+            }
+            (Storage::Boolean(v), Value::Boolean(x)) => v.push(*x),
+            (Storage::TinyInt(v), Value::TinyInt(x)) => v.push(*x),
+            (Storage::SmallInt(v), Value::SmallInt(x)) => v.push(*x),
+            (Storage::Integer(v), Value::Integer(x)) => v.push(*x),
+            (Storage::BigInt(v), Value::BigInt(x)) => v.push(*x),
+            (Storage::HugeInt(v), Value::HugeInt(x)) => v.push(*x),
+            (Storage::Real(v), Value::Real(x)) => v.push(*x),
+            (Storage::Double(v), Value::Double(x)) => v.push(*x),
+            (Storage::Timestamp(v), Value::Timestamp(x)) => v.push(*x),
+            (Storage::String(v), Value::Bytes(x)) => v.push(x),
+            (Storage::Array { offsets, lengths, elements }, Value::Array(items)) => {
+                offsets.push(elements.len() as u32);
+                lengths.push(items.len() as u32);
+                items.iter().try_for_each(|item| elements.push(item))?;
+            }
+            (Storage::Map { offsets, lengths, keys, values }, Value::Map(pairs)) => {
+                offsets.push(keys.len() as u32);
+                lengths.push(pairs.len() as u32);
+                for (key, value) in pairs.iter() {
+                    keys.push(key)?;
+                    values.push(value)?;
+                }
+            }
+            (Storage::Row(fields), Value::Row(items)) if fields.len() == items.len() => {
+                fields.iter_mut().zip(items.iter()).try_for_each(|(f, item)| f.push(item))?;
+            }
+            _ => {
+                return Err(
+                    Error::internal("a value of another type was appended").with("type", &self.ty)
+                );
+            }
+        }
+        self.validity.push(true);
+        Ok(())
+    }
+
+    /// Ends building; the result is flat or nested, or a null constant for UNKNOWN.
+    pub fn finish(self) -> Result<VectorRef> {
+        let len = self.validity.len();
+        let validity = self.validity.freeze_validity();
+        macro_rules! flat {
+            ($values:expr) => {
+                Vector::Flat(FlatVector::new(self.ty, $values, validity)?)
+            };
+        }
+        Ok(Arc::new(match self.storage {
+            Storage::Boolean(v) => flat!(FlatValues::Boolean(v.freeze())),
+            Storage::TinyInt(v) => flat!(i8::wrap(v.freeze())),
+            Storage::SmallInt(v) => flat!(i16::wrap(v.freeze())),
+            Storage::Integer(v) => flat!(i32::wrap(v.freeze())),
+            Storage::BigInt(v) => flat!(i64::wrap(v.freeze())),
+            Storage::HugeInt(v) => flat!(i128::wrap(v.freeze())),
+            Storage::Real(v) => flat!(f32::wrap(v.freeze())),
+            Storage::Double(v) => flat!(f64::wrap(v.freeze())),
+            Storage::Timestamp(v) => flat!(Timestamp::wrap(v.freeze())),
+            Storage::String(v) => flat!(FlatValues::String(v.finish())),
+            Storage::Array { offsets, lengths, elements } => Vector::Array(ArrayVector::new(
+                offsets.freeze(),
+                lengths.freeze(),
+                validity,
+                elements.finish()?,
+            )?),
+            Storage::Map { offsets, lengths, keys, values } => Vector::Map(MapVector::new(
+                offsets.freeze(),
+                lengths.freeze(),
+                validity,
+                keys.finish()?,
+                values.finish()?,
+            )?),
+            Storage::Row(fields) => {
+                let children = fields.into_iter().map(Self::finish).collect::<Result<_>>()?;
+                let row_type = self.ty.as_row().cloned().ok_or_else(|| {
+                    Error::internal("a row builder of another type").with("type", &self.ty)
+                })?;
+                Vector::Row(RowVector::new(row_type, len, validity, children)?)
+            }
+            Storage::Unknown => Vector::Constant(ConstantVector::null(self.ty, len)),
+        }))
+    }
+}
+
+/// A vector of the values, which must be of type `ty`.
+pub fn vector_of<'a>(ty: &Type, values: impl IntoIterator<Item = &'a Value>) -> Result<VectorRef> {
+    let mut builder = VectorBuilder::new(ty.clone());
+    values.into_iter().try_for_each(|value| builder.push(value))?;
+    builder.finish()
+}
+
+/// A flat or nested vector of one row.
+pub fn vector_of_value(ty: &Type, value: &Value) -> Result<VectorRef> {
+    vector_of(ty, std::iter::once(value))
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::decoded::DecodedVector;
+
+    #[test]
+    fn rows_of_every_shape_come_out_as_they_went_in() {
+        let ty = Type::row([
+            ("a", Type::array(Type::Varchar)),
+            ("m", Type::map(Type::Integer, Type::Boolean)),
+        ]);
+        let text = Value::bytes("a string that is longer than a view");
+        let rows = vec![
+            Value::Row(
+                [
+                    Value::Array([text.clone(), Value::Null].into()),
+                    Value::Map([(Value::Integer(1), Value::Boolean(true))].into()),
+                ]
+                .into(),
+            ),
+            Value::Null,
+            Value::Row([Value::Null, Value::Map([].into())].into()),
+        ];
+        let vector = vector_of(&ty, &rows).unwrap();
+        let decoded = DecodedVector::new(&vector).unwrap();
+        let back: Vec<Value> = (0..3).map(|i| decoded.value(i).unwrap()).collect();
+        assert_eq!(back, rows);
+    }
+
+    #[test]
+    fn a_value_of_another_type_is_refused() {
+        let mut builder = VectorBuilder::new(Type::BigInt);
+        assert!(builder.push(&Value::Integer(1)).is_err());
+    }
+}

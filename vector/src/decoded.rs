@@ -1,0 +1,239 @@
+//! Decoded vectors: any encoding seen as a base, a mapping and a validity (rule S1.46).
+//!
+//! ```text
+//! Dictionary(i, Dictionary(j, Flat))   ->   base Flat, Indices(j[i]), validity of all layers
+//! Flat, Row, Array, Map                ->   base itself, Identity
+//! Constant                             ->   base of one row, Constant
+//! ```
+//!
+//! Kernels branch on the mapping once per batch and then run over plain slices.
+
+use crate::bits;
+use crate::build::vector_of_value;
+use crate::encoding::{Bitmap, BitmapMut, FlatType, FlatValues, Vector, VectorRef};
+use crate::error::{Error, Result};
+use crate::memory::buffer::{Buffer, BufferMut};
+use crate::sync::Arc;
+use crate::types::{Type, TypeKind, Value};
+
+/// How a row is found in the base.
+#[derive(Debug, Clone)]
+pub enum Mapping {
+    /// Row `i` is base row `i`.
+    Identity,
+    /// Every row is base row 0.
+    Constant,
+    /// Row `i` is base row `indices[i]`; unspecified but inside of the base under a null.
+    Indices(Buffer<u32>),
+}
+
+/// A vector without wrappers, plus where each row stands in it.
+#[derive(Debug, Clone)]
+pub struct DecodedVector {
+    base: VectorRef,
+    mapping: Mapping,
+    validity: Option<Bitmap>,
+    len: usize,
+}
+
+impl DecodedVector {
+    /// Decodes a vector, loading it if it is lazy.
+    pub fn new(vector: &VectorRef) -> Result<Self> {
+        let len = vector.len();
+        match vector.as_ref() {
+            Vector::Lazy(lazy) => {
+                let mut decoded = Self::new(&lazy.loaded()?)?;
+                decoded.truncate(len);
+                Ok(decoded)
+            }
+            Vector::Flat(v) => Ok(Self::identity(vector, v.validity().cloned())),
+            Vector::Row(v) => Ok(Self::identity(vector, v.validity().cloned())),
+            Vector::Array(v) => Ok(Self::identity(vector, v.validity().cloned())),
+            Vector::Map(v) => Ok(Self::identity(vector, v.validity().cloned())),
+            Vector::Constant(constant) => {
+                let validity = constant.is_null().then(|| Bitmap::filled(len, false));
+                let base = vector_of_value(constant.ty(), constant.value())?;
+                Ok(DecodedVector { base, mapping: Mapping::Constant, validity, len })
+            }
+            Vector::Dictionary(dictionary) => {
+                let inner = Self::new(dictionary.base())?;
+                inner.picked(dictionary.indices(), dictionary.validity())
+            }
+        }
+    }
+
+    fn identity(vector: &VectorRef, validity: Option<Bitmap>) -> Self {
+        DecodedVector {
+            base: Arc::clone(vector),
+            mapping: Mapping::Identity,
+            validity,
+            len: vector.len(),
+        }
+    }
+
+    /// Rows `indices` of this one, with `own` nulls on top.
+    fn picked(self, indices: &Buffer<u32>, own: Option<&Bitmap>) -> Result<Self> {
+        let len = indices.len();
+        if self.base.is_empty() && own.is_none_or(|v| v.count_ones() > 0) && len > 0 {
+            return Err(Error::internal("dictionary over an empty base"));
+        }
+        let inner_validity = self.validity.as_ref();
+        // Under an own null an index may be anything: look only where the row is valid.
+        let validity = match (own, inner_validity) {
+            (None, None) => None,
+            (Some(own), None) => Some(own.clone()),
+            (None, Some(inner)) => Some(inner.gather(indices)),
+            (Some(own), Some(inner)) => {
+                let mut both = BitmapMut::new();
+                both.extend_from_fn(len, |i| own.get(i) && inner.get(indices[i] as usize));
+                Some(both.freeze())
+            }
+        };
+        let mapping = match (&self.mapping, own) {
+            (Mapping::Constant, _) => Mapping::Constant,
+            (Mapping::Identity, None) => Mapping::Indices(indices.clone()),
+            (mapping, own) => {
+                let mut composed = BufferMut::with_capacity(len);
+                for (i, index) in indices.iter().enumerate() {
+                    let valid = own.is_none_or(|v| v.get(i));
+                    composed.push(match mapping {
+                        _ if !valid => 0,
+                        Mapping::Indices(inner) => inner[*index as usize],
+                        Mapping::Identity | Mapping::Constant => *index,
+                    });
+                }
+                Mapping::Indices(composed.freeze())
+            }
+        };
+        Ok(DecodedVector { base: self.base, mapping, validity, len })
+    }
+
+    fn truncate(&mut self, len: usize) {
+        if self.len == len {
+            return;
+        }
+        self.len = len;
+        self.validity = self.validity.take().map(|v| v.slice(0, len));
+        if let Mapping::Indices(indices) = &self.mapping {
+            self.mapping = Mapping::Indices(indices.slice(0..len));
+        }
+    }
+
+    /// The number of rows.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// True without rows.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The logical type.
+    pub fn ty(&self) -> &Type {
+        self.base.ty()
+    }
+
+    /// The vector without wrappers: flat, row, array or map; or a null constant of one row when
+    /// the type is UNKNOWN or nothing but a null is in it.
+    pub fn base(&self) -> &VectorRef {
+        &self.base
+    }
+
+    /// How rows are found in the base.
+    pub fn mapping(&self) -> &Mapping {
+        &self.mapping
+    }
+
+    /// The validity of the rows; `None` when none is null.
+    pub fn validity(&self) -> Option<&Bitmap> {
+        self.validity.as_ref()
+    }
+
+    /// True when row `i` is null.
+    #[inline]
+    pub fn is_null(&self, i: usize) -> bool {
+        self.validity.as_ref().is_some_and(|v| !v.get(i))
+    }
+
+    /// True when every row is null.
+    pub fn all_null(&self) -> bool {
+        self.validity.as_ref().is_some_and(|v| bits::count_ones(v.words(), self.len) == 0)
+    }
+
+    /// The base row of row `i`.
+    #[inline]
+    pub fn index(&self, i: usize) -> usize {
+        match &self.mapping {
+            Mapping::Identity => i,
+            Mapping::Constant => 0,
+            Mapping::Indices(indices) => indices[i] as usize,
+        }
+    }
+
+    /// The base's flat values, unless every row is null or the base is nested.
+    pub fn flat_values(&self) -> Option<&FlatValues> {
+        match self.base.as_ref() {
+            Vector::Flat(flat) => Some(flat.values()),
+            _ => None,
+        }
+    }
+
+    /// The base's fixed-width values; look rows up through [`DecodedVector::index`].
+    pub fn base_slice<T: FlatType>(&self) -> Option<&[T]> {
+        self.flat_values().and_then(T::unwrap).map(Buffer::as_slice)
+    }
+
+    /// The bytes of the string in row `i`, which must not be null.
+    #[inline]
+    pub fn string(&self, i: usize) -> &[u8] {
+        match self.flat_values() {
+            Some(FlatValues::String(strings)) => strings.get(self.index(i)),
+            _ => &[],
+        }
+    }
+
+    /// The boolean in row `i`, which must not be null.
+    #[inline]
+    pub fn boolean(&self, i: usize) -> bool {
+        match self.flat_values() {
+            Some(FlatValues::Boolean(bits)) => bits.get(self.index(i)),
+            _ => false,
+        }
+    }
+
+    /// Row `i` as a value: for output and for tests, not for kernels.
+    pub fn value(&self, i: usize) -> Result<Value> {
+        if self.is_null(i) {
+            return Ok(Value::Null);
+        }
+        let at = self.index(i);
+        let entries = |vector: &VectorRef, span: std::ops::Range<usize>| {
+            let decoded = DecodedVector::new(vector)?;
+            span.map(|row| decoded.value(row)).collect::<Result<Vec<_>>>()
+        };
+        Ok(match self.base.as_ref() {
+            Vector::Flat(flat) => flat.values().value(at),
+            Vector::Row(row) => {
+                let fields: Result<Vec<_>> = row
+                    .children()
+                    .iter()
+                    .map(|child| DecodedVector::new(child)?.value(at))
+                    .collect();
+                Value::Row(fields?.into())
+            }
+            Vector::Array(array) => Value::Array(entries(array.elements(), array.span(at))?.into()),
+            Vector::Map(map) => {
+                let keys = entries(map.keys(), map.span(at))?;
+                let values = entries(map.values(), map.span(at))?;
+                Value::Map(keys.into_iter().zip(values).collect())
+            }
+            Vector::Constant(_) | Vector::Dictionary(_) | Vector::Lazy(_) => Value::Null,
+        })
+    }
+
+    /// The kind of the type.
+    pub fn kind(&self) -> TypeKind {
+        self.base.ty().kind()
+    }
+}

@@ -1,0 +1,296 @@
+//! A shared bitmap with a length, and its builder: validity and boolean values.
+
+use crate::bits;
+use crate::memory::buffer::{Buffer, BufferMut};
+
+/// Bits that are not written any more; bits behind the length are unspecified.
+#[derive(Debug, Clone)]
+pub struct Bitmap {
+    words: Buffer<u64>,
+    len: usize,
+}
+
+impl Bitmap {
+    /// `len` bits of `words`.
+    ///
+    /// # Panics
+    /// When there are fewer words than `len` bits need.
+    pub fn new(words: Buffer<u64>, len: usize) -> Self {
+        assert!(words.len() >= bits::words_for(len), "too few words for the bitmap");
+        Bitmap { words, len }
+    }
+
+    /// `len` equal bits.
+    pub fn filled(len: usize, value: bool) -> Self {
+        let mut bitmap = BitmapMut::new();
+        bitmap.push_n(value, len);
+        bitmap.freeze()
+    }
+
+    /// Number of bits.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// True without bits.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The words, at least as many as the length needs.
+    pub fn words(&self) -> &[u64] {
+        &self.words
+    }
+
+    /// Bit `i`; panics outside of the bitmap's words.
+    #[inline]
+    pub fn get(&self, i: usize) -> bool {
+        bits::get(&self.words, i)
+    }
+
+    /// Number of ones.
+    pub fn count_ones(&self) -> usize {
+        bits::count_ones(&self.words, self.len)
+    }
+
+    /// True when every bit is one.
+    pub fn all_ones(&self) -> bool {
+        bits::all_ones(&self.words, self.len)
+    }
+
+    /// The positions of the ones.
+    pub fn ones(&self) -> bits::Ones<'_> {
+        bits::ones(&self.words, self.len)
+    }
+
+    /// A copy of `len` bits from `offset` on.
+    pub fn slice(&self, offset: usize, len: usize) -> Bitmap {
+        let mut bitmap = BitmapMut::new();
+        bitmap.extend_from_words(&self.words, offset, len);
+        bitmap.freeze()
+    }
+
+    /// One bit for each index: `self[indices[i]]`.
+    pub fn gather(&self, indices: &[u32]) -> Bitmap {
+        let mut bitmap = BitmapMut::new();
+        bitmap.extend_from_fn(indices.len(), |i| self.get(indices[i] as usize));
+        bitmap.freeze()
+    }
+
+    /// The bits that are one in both; `None` stands for all ones.
+    pub fn and(a: Option<&Bitmap>, b: Option<&Bitmap>) -> Option<Bitmap> {
+        match (a, b) {
+            (None, None) => None,
+            (Some(one), None) | (None, Some(one)) => Some(one.clone()),
+            (Some(a), Some(b)) => {
+                let len = a.len.min(b.len);
+                let n = bits::words_for(len);
+                let words = a.words[..n].iter().zip(&b.words[..n]).map(|(x, y)| x & y).collect();
+                Some(Bitmap { words, len })
+            }
+        }
+    }
+
+    /// The opposite bits.
+    pub fn not(&self) -> Bitmap {
+        Bitmap { words: self.words.iter().map(|w| !w).collect(), len: self.len }
+    }
+
+    /// The bits for writing, without a copy when nobody else holds them.
+    pub fn into_mut(self) -> BitmapMut {
+        let len = self.len;
+        let mut words = self.words.into_mut().unwrap_or_else(|shared| {
+            let mut copy = BufferMut::new();
+            copy.extend_from_slice(&shared);
+            copy
+        });
+        words.truncate(bits::words_for(len));
+        let mut bitmap = BitmapMut { words, len };
+        bitmap.mask_tail();
+        bitmap
+    }
+}
+
+/// A bitmap under construction. Bits behind the length are zero.
+#[derive(Debug, Default)]
+pub struct BitmapMut {
+    words: BufferMut<u64>,
+    len: usize,
+}
+
+impl BitmapMut {
+    /// An empty bitmap.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Number of bits.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// True without bits.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The words.
+    pub fn words(&self) -> &[u64] {
+        &self.words
+    }
+
+    /// Bit `i`.
+    #[inline]
+    pub fn get(&self, i: usize) -> bool {
+        bits::get(&self.words, i)
+    }
+
+    /// Sets bit `i`, which must exist.
+    #[inline]
+    pub fn set(&mut self, i: usize, value: bool) {
+        debug_assert!(i < self.len);
+        bits::assign(&mut self.words, i, value);
+    }
+
+    /// Appends one bit.
+    #[inline]
+    pub fn push(&mut self, value: bool) {
+        if self.len.is_multiple_of(64) {
+            self.words.push(0);
+        }
+        if value {
+            bits::set(&mut self.words, self.len);
+        }
+        self.len += 1;
+    }
+
+    /// Appends `n` equal bits.
+    pub fn push_n(&mut self, value: bool, n: usize) {
+        let end = self.len + n;
+        self.words.resize(bits::words_for(end), 0);
+        if value {
+            bits::fill(&mut self.words, self.len..end, true);
+        }
+        self.len = end;
+    }
+
+    /// Appends `len` bits of `words` from bit `offset` on.
+    pub fn extend_from_words(&mut self, words: &[u64], offset: usize, len: usize) {
+        let end = self.len + len;
+        self.words.resize(bits::words_for(end), 0);
+        bits::copy(words, offset, &mut self.words, self.len, len);
+        self.len = end;
+    }
+
+    /// Appends the bits of another bitmap.
+    pub fn extend(&mut self, other: &Bitmap) {
+        self.extend_from_words(&other.words, 0, other.len);
+    }
+
+    /// Appends `n` bits `f(0)..f(n - 1)`, a word at a time.
+    #[inline]
+    pub fn extend_from_fn(&mut self, n: usize, mut f: impl FnMut(usize) -> bool) {
+        if !self.len.is_multiple_of(64) {
+            (0..n).for_each(|i| self.push(f(i)));
+            return;
+        }
+        self.words.reserve(bits::words_for(n));
+        let mut i = 0;
+        while i < n {
+            let take = (n - i).min(64);
+            let mut word = 0;
+            for bit in 0..take {
+                word |= u64::from(f(i + bit)) << bit;
+            }
+            self.words.push(word);
+            i += take;
+        }
+        self.len += n;
+    }
+
+    /// Drops the bits from `len` on.
+    pub fn truncate(&mut self, len: usize) {
+        if len < self.len {
+            self.len = len;
+            self.words.truncate(bits::words_for(len));
+            self.mask_tail();
+        }
+    }
+
+    /// Drops all bits, keeps the memory.
+    pub fn clear(&mut self) {
+        self.words.clear();
+        self.len = 0;
+    }
+
+    /// Number of ones.
+    pub fn count_ones(&self) -> usize {
+        bits::count_ones(&self.words, self.len)
+    }
+
+    /// Ends writing.
+    pub fn freeze(self) -> Bitmap {
+        Bitmap { len: self.len, words: self.words.freeze() }
+    }
+
+    /// Ends writing a validity: `None` when no bit is zero.
+    pub fn freeze_validity(self) -> Option<Bitmap> {
+        if bits::all_ones(&self.words, self.len) { None } else { Some(self.freeze()) }
+    }
+
+    fn mask_tail(&mut self) {
+        let tail = self.len % 64;
+        if tail != 0
+            && let Some(last) = self.words.last_mut()
+        {
+            *last &= bits::low_mask(tail);
+        }
+    }
+}
+
+impl FromIterator<bool> for Bitmap {
+    fn from_iter<I: IntoIterator<Item = bool>>(iter: I) -> Self {
+        let mut bitmap = BitmapMut::new();
+        iter.into_iter().for_each(|b| bitmap.push(b));
+        bitmap.freeze()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn appending_in_any_pieces_gives_the_same_bits() {
+        let bits: Vec<bool> = (0..300).map(|i| i % 3 == 0 || i % 7 == 1).collect();
+        let whole: Bitmap = bits.iter().copied().collect();
+        for cut in [0, 1, 63, 64, 65, 128, 299] {
+            let mut pieces = BitmapMut::new();
+            pieces.extend(&whole.slice(0, cut));
+            pieces.extend_from_fn(bits.len() - cut, |i| bits[cut + i]);
+            let pieces = pieces.freeze();
+            assert!(bits.iter().enumerate().all(|(i, b)| pieces.get(i) == *b), "{cut}");
+            assert_eq!(pieces.count_ones(), whole.count_ones());
+        }
+    }
+
+    #[test]
+    fn and_treats_an_absent_bitmap_as_all_ones() {
+        let a: Bitmap = [true, false, true].into_iter().collect();
+        let b: Bitmap = [true, true, false].into_iter().collect();
+        assert!(Bitmap::and(None, None).is_none());
+        assert_eq!(Bitmap::and(Some(&a), None).unwrap().count_ones(), 2);
+        assert_eq!(Bitmap::and(Some(&a), Some(&b)).unwrap().ones().collect::<Vec<_>>(), [0]);
+        assert_eq!(a.not().ones().collect::<Vec<_>>(), [1]);
+    }
+
+    #[test]
+    fn truncated_bits_do_not_come_back() {
+        let mut bitmap = BitmapMut::new();
+        bitmap.push_n(true, 100);
+        bitmap.truncate(10);
+        bitmap.push_n(false, 90);
+        assert_eq!(bitmap.count_ones(), 10);
+        assert!(bitmap.freeze_validity().is_some());
+    }
+}

@@ -1,0 +1,336 @@
+//! Flat vectors: all values side by side, and a validity.
+
+use super::bitmap::Bitmap;
+use crate::bits;
+use crate::error::{Error, Result};
+use crate::memory::buffer::{Buffer, Native};
+use crate::sync::Arc;
+use crate::types::{StringView, Timestamp, Type, TypeKind, Value};
+
+/// The values of a flat vector, by storage. The slot of a null row is unspecified (rule S1.11).
+#[derive(Debug, Clone)]
+#[allow(missing_docs)]
+pub enum FlatValues {
+    Boolean(Bitmap),
+    TinyInt(Buffer<i8>),
+    SmallInt(Buffer<i16>),
+    Integer(Buffer<i32>),
+    BigInt(Buffer<i64>),
+    HugeInt(Buffer<i128>),
+    Real(Buffer<f32>),
+    Double(Buffer<f64>),
+    Timestamp(Buffer<Timestamp>),
+    /// VARCHAR and VARBINARY.
+    String(StringValues),
+}
+
+/// String views and the buffers that hold the bytes of the long ones.
+#[derive(Debug, Clone)]
+pub struct StringValues {
+    views: Buffer<StringView>,
+    buffers: Arc<[Buffer<u8>]>,
+}
+
+impl StringValues {
+    /// Puts views and buffers together. A view that does not lie inside its buffer panics when it
+    /// is read.
+    pub fn new(views: Buffer<StringView>, buffers: impl Into<Arc<[Buffer<u8>]>>) -> Self {
+        StringValues { views, buffers: buffers.into() }
+    }
+
+    /// The views.
+    pub fn views(&self) -> &Buffer<StringView> {
+        &self.views
+    }
+
+    /// The buffers of the long strings.
+    pub fn buffers(&self) -> &Arc<[Buffer<u8>]> {
+        &self.buffers
+    }
+
+    /// The bytes of string `i`.
+    #[inline]
+    pub fn get(&self, i: usize) -> &[u8] {
+        let view = &self.views[i];
+        let len = view.len();
+        if view.is_inline() {
+            // The bytes are inside the view itself, behind the 4 bytes of the length.
+            &view_bytes(view)[4..4 + len]
+        } else {
+            let (buffer, offset) = view.location();
+            &self.buffers[buffer][offset..offset + len]
+        }
+    }
+}
+
+/// The memory of a view as bytes, to lend inline strings.
+#[inline]
+fn view_bytes(view: &StringView) -> &[u8; 16] {
+    crate::memory::buffer::bytes_of(view)
+}
+
+/// Fixed-width values that a flat vector stores side by side in one buffer.
+pub trait FlatType: Native + PartialOrd {
+    /// The kind of column that stores this.
+    const KIND: TypeKind;
+    /// The values, if they are of this type.
+    fn unwrap(values: &FlatValues) -> Option<&Buffer<Self>>;
+    /// The values as the enum.
+    fn wrap(values: Buffer<Self>) -> FlatValues;
+    /// One value as a [`Value`].
+    fn value(self) -> Value;
+    /// The value inside, if it is of this type.
+    fn from_value(value: &Value) -> Option<Self>;
+}
+
+macro_rules! flat_types {
+    ($($t:ty => $kind:ident),*) => { $(
+        impl FlatType for $t {
+            const KIND: TypeKind = TypeKind::$kind;
+            #[inline]
+            fn unwrap(values: &FlatValues) -> Option<&Buffer<Self>> {
+                match values {
+                    FlatValues::$kind(buffer) => Some(buffer),
+                    _ => None,
+                }
+            }
+            fn wrap(values: Buffer<Self>) -> FlatValues {
+                FlatValues::$kind(values)
+            }
+            fn value(self) -> Value {
+                Value::$kind(self)
+            }
+            fn from_value(value: &Value) -> Option<Self> {
+                match value {
+                    Value::$kind(v) => Some(*v),
+                    _ => None,
+                }
+            }
+        }
+    )* };
+}
+flat_types!(
+    i8 => TinyInt, i16 => SmallInt, i32 => Integer, i64 => BigInt, i128 => HugeInt,
+    f32 => Real, f64 => Double, Timestamp => Timestamp
+);
+
+/// Runs `$body` with `$values` bound to the buffer or bitmap, whatever its type; strings and
+/// booleans have their own arms.
+#[macro_export]
+macro_rules! match_flat {
+    ($value:expr, fixed($f:ident) => $fixed:expr, boolean($b:ident) => $boolean:expr,
+     string($s:ident) => $string:expr) => {
+        match $value {
+            $crate::FlatValues::Boolean($b) => $boolean,
+            $crate::FlatValues::TinyInt($f) => $fixed,
+            $crate::FlatValues::SmallInt($f) => $fixed,
+            $crate::FlatValues::Integer($f) => $fixed,
+            $crate::FlatValues::BigInt($f) => $fixed,
+            $crate::FlatValues::HugeInt($f) => $fixed,
+            $crate::FlatValues::Real($f) => $fixed,
+            $crate::FlatValues::Double($f) => $fixed,
+            $crate::FlatValues::Timestamp($f) => $fixed,
+            $crate::FlatValues::String($s) => $string,
+        }
+    };
+}
+
+impl FlatValues {
+    /// The number of values.
+    pub fn len(&self) -> usize {
+        match_flat!(self, fixed(v) => v.len(), boolean(v) => v.len(), string(v) => v.views.len())
+    }
+
+    /// True without values.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// True when a column of `kind` stores its values so.
+    pub fn is_of(&self, kind: TypeKind) -> bool {
+        matches!(
+            (self, kind),
+            (FlatValues::Boolean(_), TypeKind::Boolean)
+                | (FlatValues::TinyInt(_), TypeKind::TinyInt)
+                | (FlatValues::SmallInt(_), TypeKind::SmallInt)
+                | (FlatValues::Integer(_), TypeKind::Integer)
+                | (FlatValues::BigInt(_), TypeKind::BigInt)
+                | (FlatValues::HugeInt(_), TypeKind::HugeInt)
+                | (FlatValues::Real(_), TypeKind::Real)
+                | (FlatValues::Double(_), TypeKind::Double)
+                | (FlatValues::Timestamp(_), TypeKind::Timestamp)
+                | (FlatValues::String(_), TypeKind::Varchar | TypeKind::Varbinary)
+        )
+    }
+
+    /// Value `i` as a [`Value`]; the caller has checked the validity.
+    pub fn value(&self, i: usize) -> Value {
+        match_flat!(
+            self,
+            fixed(v) => v[i].value(),
+            boolean(v) => Value::Boolean(v.get(i)),
+            string(v) => Value::bytes(v.get(i))
+        )
+    }
+}
+
+/// Values side by side.
+#[derive(Debug, Clone)]
+pub struct FlatVector {
+    ty: Type,
+    values: FlatValues,
+    validity: Option<Bitmap>,
+}
+
+impl FlatVector {
+    /// Makes a flat vector of a scalar type.
+    ///
+    /// Errors with `Internal` when the values are not what `ty` stores or the validity has
+    /// another length.
+    pub fn new(ty: Type, values: FlatValues, validity: Option<Bitmap>) -> Result<Self> {
+        if !values.is_of(ty.kind()) {
+            return Err(Error::internal("values stored otherwise than their type").with("type", ty));
+        }
+        if let Some(bitmap) = &validity
+            && bitmap.len() != values.len()
+        {
+            return Err(Error::internal("validity and values differ in length")
+                .with("validity", bitmap.len())
+                .with("values", values.len()));
+        }
+        Ok(FlatVector { ty, values, validity })
+    }
+
+    /// Makes a flat vector from fixed-width values; same errors as [`FlatVector::new`].
+    pub fn from_buffer<T: FlatType>(
+        ty: Type,
+        values: Buffer<T>,
+        validity: Option<Bitmap>,
+    ) -> Result<Self> {
+        Self::new(ty, T::wrap(values), validity)
+    }
+
+    /// A BOOLEAN vector; `validity` must be absent or as long as `values`.
+    pub fn boolean(values: Bitmap, validity: Option<Bitmap>) -> Result<Self> {
+        Self::new(Type::Boolean, FlatValues::Boolean(values), validity)
+    }
+
+    /// The logical type.
+    pub fn ty(&self) -> &Type {
+        &self.ty
+    }
+
+    /// The number of rows.
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// True without rows.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The values; slots of null rows are unspecified.
+    pub fn values(&self) -> &FlatValues {
+        &self.values
+    }
+
+    /// The fixed-width values, if they are of type `T`.
+    pub fn slice_of<T: FlatType>(&self) -> Option<&[T]> {
+        T::unwrap(&self.values).map(Buffer::as_slice)
+    }
+
+    /// The validity; `None` when no row is null.
+    pub fn validity(&self) -> Option<&Bitmap> {
+        self.validity.as_ref()
+    }
+
+    /// Takes the vector apart, to reuse its buffers.
+    pub fn into_parts(self) -> (Type, FlatValues, Option<Bitmap>) {
+        (self.ty, self.values, self.validity)
+    }
+
+    /// True when row `i` is null.
+    #[inline]
+    pub fn is_null(&self, i: usize) -> bool {
+        self.validity.as_ref().is_some_and(|v| !v.get(i))
+    }
+
+    /// The same values under another type of the same kind.
+    pub fn retyped(self, ty: Type) -> Result<Self> {
+        Self::new(ty, self.values, self.validity)
+    }
+
+    /// The rows `offset..offset + len`.
+    pub fn slice(&self, offset: usize, len: usize) -> Self {
+        let range = offset..offset + len;
+        macro_rules! cut {
+            ($($kind:ident),*) => {
+                match &self.values {
+                    $(FlatValues::$kind(v) => FlatValues::$kind(v.slice(range)),)*
+                    FlatValues::Boolean(v) => FlatValues::Boolean(v.slice(offset, len)),
+                    FlatValues::String(v) => FlatValues::String(StringValues {
+                        views: v.views.slice(range),
+                        buffers: Arc::clone(&v.buffers),
+                    }),
+                }
+            };
+        }
+        let values = cut!(TinyInt, SmallInt, Integer, BigInt, HugeInt, Real, Double, Timestamp);
+        let validity = self.validity.as_ref().map(|v| v.slice(offset, len));
+        FlatVector { ty: self.ty.clone(), values, validity }
+    }
+
+    /// Bytes that this vector keeps alive.
+    pub fn retained_bytes(&self) -> usize {
+        let values = match_flat!(
+            &self.values,
+            fixed(v) => v.retained_bytes(),
+            boolean(v) => bits::words_for(v.len()) * 8,
+            string(v) => {
+                v.views.retained_bytes()
+                    + v.buffers.iter().map(Buffer::retained_bytes).sum::<usize>()
+            }
+        );
+        values + self.validity.as_ref().map_or(0, |v| bits::words_for(v.len()) * 8)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_string_is_read_from_its_view_or_its_buffer() {
+        let long = b"a string that does not fit into a view";
+        let buffer = Buffer::from_slice(long);
+        let views = [
+            StringView::inline(b"short"),
+            StringView::new(long, 0, 0),
+            StringView::new(&long[2..20], 0, 2),
+        ];
+        let values = StringValues::new(Buffer::from_slice(&views), vec![buffer]);
+        assert_eq!(values.get(0), b"short");
+        assert_eq!(values.get(1), long);
+        assert_eq!(values.get(2), &long[2..20]);
+    }
+
+    #[test]
+    fn values_must_be_stored_as_their_type_says() {
+        let values = Buffer::from_slice(&[1i32, 2]);
+        assert!(FlatVector::from_buffer(Type::Date, values.clone(), None).is_ok());
+        assert!(FlatVector::from_buffer(Type::BigInt, values.clone(), None).is_err());
+        let validity = Some(Bitmap::filled(3, true));
+        assert!(FlatVector::from_buffer(Type::Integer, values, validity).is_err());
+    }
+
+    #[test]
+    fn a_slice_shares_values_and_cuts_the_validity() {
+        let values: Buffer<i64> = (0..100).collect();
+        let validity: Bitmap = (0..100).map(|i| i % 2 == 0).collect();
+        let vector = FlatVector::from_buffer(Type::BigInt, values, Some(validity)).unwrap();
+        let slice = vector.slice(11, 5);
+        assert_eq!(slice.slice_of::<i64>().unwrap(), &[11, 12, 13, 14, 15]);
+        assert!(slice.is_null(0) && !slice.is_null(1));
+    }
+}

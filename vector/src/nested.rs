@@ -1,0 +1,346 @@
+//! Row, array and map vectors.
+//!
+//! A [`RowVector`] is both a struct column and a batch; its row count is its own, so that a batch
+//! without columns still has rows (rule S1.49). Array and map rows address `offset..offset +
+//! length` of child vectors that have a length of their own (S1.5).
+
+use crate::encoding::{Bitmap, Vector, VectorRef};
+use crate::error::{Error, Result};
+use crate::memory::buffer::Buffer;
+use crate::sync::Arc;
+use crate::types::{RowType, Type};
+
+/// Named children of equal length; a struct column or a batch.
+#[derive(Debug, Clone)]
+pub struct RowVector {
+    ty: Type,
+    len: usize,
+    validity: Option<Bitmap>,
+    children: Vec<VectorRef>,
+}
+
+impl RowVector {
+    /// Makes a row vector of `len` rows. `Internal` when the children are not as many as the
+    /// fields, have other types or fewer rows, or the validity has another length.
+    pub fn new(
+        row_type: Arc<RowType>,
+        len: usize,
+        validity: Option<Bitmap>,
+        children: Vec<VectorRef>,
+    ) -> Result<Self> {
+        let fits = children.len() == row_type.len()
+            && children
+                .iter()
+                .zip(row_type.types())
+                .all(|(child, ty)| child.len() >= len && child.ty().is_equivalent(ty))
+            && validity.as_ref().is_none_or(|v| v.len() == len);
+        if !fits {
+            let found: Vec<String> =
+                children.iter().map(|c| format!("{} x {}", c.len(), c.ty())).collect();
+            return Err(Error::internal("children do not fit their row vector")
+                .with("rows", len)
+                .with("type", &row_type)
+                .with("children", found.join(", ")));
+        }
+        Ok(RowVector { ty: Type::Row(row_type), len, validity, children })
+    }
+
+    /// A batch: a row vector without null rows.
+    pub fn batch(row_type: Arc<RowType>, len: usize, children: Vec<VectorRef>) -> Result<Self> {
+        Self::new(row_type, len, None, children)
+    }
+
+    /// A batch without rows.
+    pub fn empty(row_type: Arc<RowType>) -> Self {
+        let children =
+            row_type.types().iter().map(|t| Arc::new(Vector::nulls(t.clone(), 0))).collect();
+        RowVector { ty: Type::Row(row_type), len: 0, validity: None, children }
+    }
+
+    /// The type, always a ROW.
+    pub fn ty(&self) -> &Type {
+        &self.ty
+    }
+
+    /// The fields.
+    pub fn row_type(&self) -> &Arc<RowType> {
+        match &self.ty {
+            Type::Row(row) => row,
+            // `new` and `empty` are the only constructors and make nothing else.
+            _ => unreachable!("a row vector of another type"),
+        }
+    }
+
+    /// The number of rows.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// True without rows.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The validity of the rows themselves.
+    pub fn validity(&self) -> Option<&Bitmap> {
+        self.validity.as_ref()
+    }
+
+    /// The columns. Each has at least as many rows as this vector.
+    pub fn children(&self) -> &[VectorRef] {
+        &self.children
+    }
+
+    /// Column `i`; `Internal` when there is none.
+    pub fn child(&self, i: usize) -> Result<&VectorRef> {
+        self.children.get(i).ok_or_else(|| {
+            Error::internal("no such column in the batch")
+                .with("column", i)
+                .with("columns", self.children.len())
+        })
+    }
+
+    /// True when row `i` is null.
+    pub fn is_null(&self, i: usize) -> bool {
+        self.validity.as_ref().is_some_and(|v| !v.get(i))
+    }
+
+    /// The rows `offset..offset + len`.
+    pub fn slice(&self, offset: usize, len: usize) -> Result<Self> {
+        let children = self
+            .children
+            .iter()
+            .map(|child| Vector::slice(child, offset, len))
+            .collect::<Result<_>>()?;
+        let validity = self.validity.as_ref().map(|v| v.slice(offset, len));
+        Ok(RowVector { ty: self.ty.clone(), len, validity, children })
+    }
+
+    /// Rows `indices` of a batch, in that order: every column wrapped in a dictionary
+    /// (rule S1.53). Nulls of the rows themselves are gathered.
+    pub fn wrap(&self, indices: &Buffer<u32>) -> Self {
+        RowVector {
+            ty: self.ty.clone(),
+            len: indices.len(),
+            validity: self.validity.as_ref().map(|v| v.gather(indices)),
+            children: self.children.iter().map(|c| Vector::wrap(c, indices)).collect(),
+        }
+    }
+}
+
+impl From<RowVector> for Vector {
+    fn from(v: RowVector) -> Self {
+        Vector::Row(v)
+    }
+}
+
+/// Where the entries of each array or map row stand in the child vectors.
+#[derive(Debug, Clone)]
+struct Spans {
+    offsets: Buffer<u32>,
+    lengths: Buffer<u32>,
+    validity: Option<Bitmap>,
+}
+
+impl Spans {
+    fn new(
+        offsets: Buffer<u32>,
+        lengths: Buffer<u32>,
+        validity: Option<Bitmap>,
+        num_entries: usize,
+    ) -> Result<Self> {
+        let spans = Spans { offsets, lengths, validity };
+        let sizes_agree = spans.offsets.len() == spans.lengths.len()
+            && spans.validity.as_ref().is_none_or(|v| v.len() == spans.offsets.len());
+        let inside = sizes_agree
+            && (0..spans.offsets.len()).all(|i| {
+                // Offset and length of a null row are undefined (rule S1.5).
+                spans.validity.as_ref().is_some_and(|v| !v.get(i))
+                    || spans.offsets[i] as usize + spans.lengths[i] as usize <= num_entries
+            });
+        if inside {
+            return Ok(spans);
+        }
+        Err(Error::internal("offsets and lengths do not fit their entries")
+            .with("rows", spans.offsets.len())
+            .with("entries", num_entries))
+    }
+
+    fn slice(&self, offset: usize, len: usize) -> Self {
+        Spans {
+            offsets: self.offsets.slice(offset..offset + len),
+            lengths: self.lengths.slice(offset..offset + len),
+            validity: self.validity.as_ref().map(|v| v.slice(offset, len)),
+        }
+    }
+}
+
+macro_rules! span_methods {
+    () => {
+        /// The type.
+        pub fn ty(&self) -> &Type {
+            &self.ty
+        }
+
+        /// The number of rows.
+        pub fn len(&self) -> usize {
+            self.spans.offsets.len()
+        }
+
+        /// True without rows.
+        pub fn is_empty(&self) -> bool {
+            self.len() == 0
+        }
+
+        /// First entry of each row; undefined for null rows.
+        pub fn offsets(&self) -> &Buffer<u32> {
+            &self.spans.offsets
+        }
+
+        /// Number of entries of each row; undefined for null rows.
+        pub fn lengths(&self) -> &Buffer<u32> {
+            &self.spans.lengths
+        }
+
+        /// The validity; `None` when no row is null.
+        pub fn validity(&self) -> Option<&Bitmap> {
+            self.spans.validity.as_ref()
+        }
+
+        /// True when row `i` is null.
+        pub fn is_null(&self, i: usize) -> bool {
+            self.spans.validity.as_ref().is_some_and(|v| !v.get(i))
+        }
+
+        /// The entries of row `i`, which must not be null.
+        pub fn span(&self, i: usize) -> std::ops::Range<usize> {
+            let start = self.spans.offsets[i] as usize;
+            start..start + self.spans.lengths[i] as usize
+        }
+
+        /// The rows `offset..offset + len`; they keep all entries alive.
+        pub fn slice(&self, offset: usize, len: usize) -> Self {
+            Self { spans: self.spans.slice(offset, len), ..self.clone() }
+        }
+    };
+}
+
+/// Lists of elements.
+#[derive(Debug, Clone)]
+pub struct ArrayVector {
+    ty: Type,
+    spans: Spans,
+    elements: VectorRef,
+}
+
+impl ArrayVector {
+    /// Makes an array vector. `Internal` when a valid row reaches outside of the elements.
+    pub fn new(
+        offsets: Buffer<u32>,
+        lengths: Buffer<u32>,
+        validity: Option<Bitmap>,
+        elements: VectorRef,
+    ) -> Result<Self> {
+        let ty = Type::array(elements.ty().clone());
+        let spans = Spans::new(offsets, lengths, validity, elements.len())?;
+        Ok(ArrayVector { ty, spans, elements })
+    }
+
+    span_methods!();
+
+    /// The elements of all rows.
+    pub fn elements(&self) -> &VectorRef {
+        &self.elements
+    }
+}
+
+impl From<ArrayVector> for Vector {
+    fn from(v: ArrayVector) -> Self {
+        Vector::Array(v)
+    }
+}
+
+/// Lists of key-value pairs.
+#[derive(Debug, Clone)]
+pub struct MapVector {
+    ty: Type,
+    spans: Spans,
+    keys: VectorRef,
+    values: VectorRef,
+}
+
+impl MapVector {
+    /// Makes a map vector. `Internal` when keys and values differ in length or a valid row
+    /// reaches outside of them.
+    pub fn new(
+        offsets: Buffer<u32>,
+        lengths: Buffer<u32>,
+        validity: Option<Bitmap>,
+        keys: VectorRef,
+        values: VectorRef,
+    ) -> Result<Self> {
+        if keys.len() != values.len() {
+            return Err(Error::internal("a map has other numbers of keys and values")
+                .with("keys", keys.len())
+                .with("values", values.len()));
+        }
+        let ty = Type::map(keys.ty().clone(), values.ty().clone());
+        let spans = Spans::new(offsets, lengths, validity, keys.len())?;
+        Ok(MapVector { ty, spans, keys, values })
+    }
+
+    span_methods!();
+
+    /// The keys of all rows.
+    pub fn keys(&self) -> &VectorRef {
+        &self.keys
+    }
+
+    /// The values of all rows.
+    pub fn values(&self) -> &VectorRef {
+        &self.values
+    }
+}
+
+impl From<MapVector> for Vector {
+    fn from(v: MapVector) -> Self {
+        Vector::Map(v)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::encoding::FlatVector;
+
+    fn numbers(n: i64) -> VectorRef {
+        let values: Buffer<i64> = (0..n).collect();
+        Arc::new(Vector::Flat(FlatVector::from_buffer(Type::BigInt, values, None).unwrap()))
+    }
+
+    #[test]
+    fn a_batch_without_columns_still_has_rows() {
+        let batch = RowVector::batch(Arc::new(RowType::empty()), 42, vec![]).unwrap();
+        assert_eq!((batch.len(), batch.children().len()), (42, 0));
+        assert_eq!(batch.slice(2, 10).unwrap().len(), 10);
+        assert_eq!(batch.wrap(&Buffer::from_slice(&[1, 2, 3])).len(), 3);
+    }
+
+    #[test]
+    fn children_of_other_type_or_fewer_rows_are_refused() {
+        let ty = Arc::new(RowType::new([("a", Type::BigInt)]));
+        assert!(RowVector::batch(ty.clone(), 3, vec![numbers(3)]).is_ok());
+        assert!(RowVector::batch(ty.clone(), 4, vec![numbers(3)]).is_err());
+        assert!(RowVector::batch(ty, 3, vec![]).is_err());
+    }
+
+    #[test]
+    fn a_null_array_row_may_point_anywhere_and_a_valid_one_may_not() {
+        let offsets = Buffer::from_slice(&[0u32, u32::MAX]);
+        let lengths = Buffer::from_slice(&[2u32, u32::MAX]);
+        let validity: Bitmap = [true, false].into_iter().collect();
+        let make = |v| ArrayVector::new(offsets.clone(), lengths.clone(), v, numbers(2));
+        assert!(make(Some(validity)).is_ok());
+        assert!(make(None).is_err());
+    }
+}

@@ -1,0 +1,266 @@
+//! Row sets: the rows that are wanted while reading, and selections while evaluating.
+//!
+//! A [`RowSet`] is ascending and comes in whichever form serves the kernel; a
+//! [`SelectivityVector`] is always bits over one batch (rule S1.44).
+
+use std::ops::Range;
+
+use crate::bits;
+use crate::encoding::{Bitmap, BitmapMut};
+use crate::memory::buffer::{Buffer, BufferMut};
+
+/// Ascending row positions.
+#[derive(Debug, Clone)]
+pub enum RowSet {
+    /// `start..end`.
+    Range(Range<usize>),
+    /// Strictly ascending positions.
+    Positions(Buffer<u32>),
+}
+
+impl RowSet {
+    /// The rows `0..len`.
+    pub fn all(len: usize) -> Self {
+        RowSet::Range(0..len)
+    }
+
+    /// The rows `start..end`.
+    pub fn range(start: usize, end: usize) -> Self {
+        RowSet::Range(start..end.max(start))
+    }
+
+    /// The ones of a bitmap, as a range if they are one.
+    pub fn from_bits(words: &[u64], len: usize) -> Self {
+        let count = bits::count_ones(words, len);
+        if count == len {
+            return RowSet::all(len);
+        }
+        let mut positions = BufferMut::with_capacity(count);
+        bits::ones_into(words, len, &mut positions);
+        Self::from_positions(positions.freeze())
+    }
+
+    /// Strictly ascending positions, as a range if they are one.
+    pub fn from_positions(positions: Buffer<u32>) -> Self {
+        debug_assert!(positions.windows(2).all(|w| w[0] < w[1]));
+        match (positions.first(), positions.last()) {
+            (Some(first), Some(last)) if (last - first) as usize + 1 == positions.len() => {
+                RowSet::Range(*first as usize..*last as usize + 1)
+            }
+            (None, _) | (_, None) => RowSet::Range(0..0),
+            _ => RowSet::Positions(positions),
+        }
+    }
+
+    /// The number of rows in the set.
+    pub fn len(&self) -> usize {
+        match self {
+            RowSet::Range(range) => range.len(),
+            RowSet::Positions(positions) => positions.len(),
+        }
+    }
+
+    /// True when no row is in the set.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// True when the set is exactly `0..len`.
+    pub fn is_all(&self, len: usize) -> bool {
+        matches!(self, RowSet::Range(range) if (range.start == 0 && range.end == len)
+            || (range.is_empty() && len == 0))
+    }
+
+    /// One past the last row, 0 for the empty set.
+    pub fn end(&self) -> usize {
+        match self {
+            RowSet::Range(range) if range.is_empty() => 0,
+            RowSet::Range(range) => range.end,
+            RowSet::Positions(positions) => positions.last().map_or(0, |p| *p as usize + 1),
+        }
+    }
+
+    /// The rows in ascending order.
+    pub fn iter(&self) -> RowIter<'_> {
+        match self {
+            RowSet::Range(range) => RowIter::Range(range.clone()),
+            RowSet::Positions(positions) => RowIter::Positions(positions.iter()),
+        }
+    }
+
+    /// The positions as a buffer, for gathering and wrapping.
+    pub fn to_positions(&self) -> Buffer<u32> {
+        match self {
+            RowSet::Range(range) => range.clone().map(|i| i as u32).collect(),
+            RowSet::Positions(positions) => positions.clone(),
+        }
+    }
+}
+
+/// Iterator of [`RowSet::iter`].
+#[derive(Debug, Clone)]
+#[allow(missing_docs)]
+pub enum RowIter<'a> {
+    Range(Range<usize>),
+    Positions(std::slice::Iter<'a, u32>),
+}
+
+impl Iterator for RowIter<'_> {
+    type Item = usize;
+
+    #[inline]
+    fn next(&mut self) -> Option<usize> {
+        match self {
+            RowIter::Range(range) => range.next(),
+            RowIter::Positions(positions) => positions.next().map(|p| *p as usize),
+        }
+    }
+}
+
+/// Selected rows of one batch, as bits; bits behind the length are zero.
+#[derive(Debug, Clone)]
+pub struct SelectivityVector {
+    words: Vec<u64>,
+    len: usize,
+}
+
+impl SelectivityVector {
+    /// All rows of a batch of `len`.
+    pub fn all(len: usize) -> Self {
+        let mut words = vec![u64::MAX; bits::words_for(len)];
+        if !len.is_multiple_of(64)
+            && let Some(last) = words.last_mut()
+        {
+            *last = bits::low_mask(len % 64);
+        }
+        SelectivityVector { words, len }
+    }
+
+    /// No row of a batch of `len`.
+    pub fn none(len: usize) -> Self {
+        SelectivityVector { words: vec![0; bits::words_for(len)], len }
+    }
+
+    /// The ones of a bitmap.
+    pub fn from_bitmap(bitmap: &Bitmap) -> Self {
+        let mut selection = SelectivityVector {
+            words: bitmap.words()[..bits::words_for(bitmap.len())].to_vec(),
+            len: bitmap.len(),
+        };
+        selection.mask_tail();
+        selection
+    }
+
+    fn mask_tail(&mut self) {
+        if !self.len.is_multiple_of(64)
+            && let Some(last) = self.words.last_mut()
+        {
+            *last &= bits::low_mask(self.len % 64);
+        }
+    }
+
+    /// Rows of the batch, selected or not.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// True when the batch has no rows.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The words; bits behind the length are zero.
+    pub fn words(&self) -> &[u64] {
+        &self.words
+    }
+
+    /// Number of selected rows.
+    pub fn count(&self) -> usize {
+        bits::count_ones(&self.words, self.len)
+    }
+
+    /// True when every row is selected.
+    pub fn is_all(&self) -> bool {
+        bits::all_ones(&self.words, self.len)
+    }
+
+    /// True when no row is selected.
+    pub fn is_none(&self) -> bool {
+        self.words.iter().all(|w| *w == 0)
+    }
+
+    /// True when row `i` is selected.
+    #[inline]
+    pub fn contains(&self, i: usize) -> bool {
+        bits::get(&self.words, i)
+    }
+
+    /// Selects or deselects row `i`.
+    #[inline]
+    pub fn set(&mut self, i: usize, selected: bool) {
+        assert!(i < self.len, "row outside of the selection");
+        bits::assign(&mut self.words, i, selected);
+    }
+
+    /// Keeps the rows whose bit is one.
+    pub fn intersect(&mut self, bitmap: &Bitmap) {
+        bits::and_assign(&mut self.words, bitmap.words());
+    }
+
+    /// Drops the rows whose bit is one.
+    pub fn subtract(&mut self, bitmap: &Bitmap) {
+        bits::and_not_assign(&mut self.words, bitmap.words());
+        self.mask_tail();
+    }
+
+    /// Keeps the rows that `validity` says are not null (rule S1.45).
+    pub fn deselect_nulls(&mut self, validity: Option<&Bitmap>) {
+        if let Some(validity) = validity {
+            self.intersect(validity);
+        }
+    }
+
+    /// The selected rows in ascending order.
+    pub fn iter(&self) -> bits::Ones<'_> {
+        bits::ones(&self.words, self.len)
+    }
+
+    /// The selected rows as a row set.
+    pub fn to_rows(&self) -> RowSet {
+        RowSet::from_bits(&self.words, self.len)
+    }
+
+    /// The selection as a bitmap.
+    pub fn to_bitmap(&self) -> Bitmap {
+        let mut bitmap = BitmapMut::new();
+        bitmap.extend_from_words(&self.words, 0, self.len);
+        bitmap.freeze()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_set_takes_the_simplest_form() {
+        let bits: Bitmap = (0..100).map(|i| (10..20).contains(&i)).collect();
+        assert!(matches!(RowSet::from_bits(bits.words(), 100), RowSet::Range(r) if r == (10..20)));
+        let bits: Bitmap = (0..100).map(|i| i % 2 == 0).collect();
+        let rows = RowSet::from_bits(bits.words(), 100);
+        assert_eq!((rows.len(), rows.end()), (50, 99));
+        assert!(rows.iter().eq((0..100).step_by(2)));
+        assert!(RowSet::from_bits(&[u64::MAX; 2], 100).is_all(100));
+        assert!(RowSet::from_bits(&[0; 2], 100).is_empty());
+    }
+
+    #[test]
+    fn a_selection_never_has_bits_behind_its_end() {
+        let mut selection = SelectivityVector::all(70);
+        assert!(selection.is_all());
+        selection.subtract(&Bitmap::filled(70, false));
+        assert_eq!((selection.count(), selection.words()[1]), (70, 0x3f));
+        selection.intersect(&Bitmap::filled(70, false));
+        assert!(selection.is_none());
+    }
+}
