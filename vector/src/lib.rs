@@ -15,6 +15,7 @@
 
 pub mod bits;
 pub mod build;
+pub mod compare;
 pub mod decoded;
 pub mod encoding;
 pub mod error;
