@@ -23,23 +23,13 @@ use crate::sync::Arc;
 use crate::types::Timestamp;
 use crate::types::value::compare_floats;
 
-/// Where the nulls of a sort key stand, in either direction of the order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum NullOrder {
-    /// Before all values.
-    First,
-    /// Behind all values.
-    #[default]
-    Last,
-}
-
-/// The order of one sort key; ascending with nulls last unless said otherwise.
+/// The direction of one sort key; ascending with nulls last unless said otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SortOrder {
-    /// Large values first. Does not move the nulls.
+    /// Largest first. Does not move the nulls.
     pub descending: bool,
-    /// Where the nulls stand.
-    pub nulls: NullOrder,
+    /// Nulls before all values, whatever the direction.
+    pub nulls_first: bool,
 }
 
 type Compare = Box<dyn Fn(usize, usize) -> Ordering + Send + Sync>;
@@ -297,21 +287,18 @@ fn column_compare(
         value_compare(left, right)?
     };
     let (l, r) = (left.validity().cloned(), right.validity().cloned());
-    let SortOrder { descending, nulls } = order;
+    let SortOrder { descending, nulls_first } = order;
     if l.is_none() && r.is_none() {
         return Ok(if descending { Box::new(move |i, j| values(i, j).reverse()) } else { values });
     }
-    let null_first = match nulls {
-        NullOrder::First => Ordering::Less,
-        NullOrder::Last => Ordering::Greater,
-    };
+    let null_order = if nulls_first { Ordering::Less } else { Ordering::Greater };
     let is_null = |v: &Option<Bitmap>, i: usize| v.as_ref().is_some_and(|v| !v.get(i));
     Ok(Box::new(move |i, j| match (is_null(&l, i), is_null(&r, j)) {
         (false, false) if descending => values(i, j).reverse(),
         (false, false) => values(i, j),
         (true, true) => Ordering::Equal,
-        (true, false) => null_first,
-        (false, true) => null_first.reverse(),
+        (true, false) => null_order,
+        (false, true) => null_order.reverse(),
     }))
 }
 
@@ -387,18 +374,18 @@ mod tests {
         vector_of(&Type::BigInt, &values).unwrap()
     }
 
-    fn sorted(key: &VectorRef, descending: bool, nulls: NullOrder) -> Vec<u32> {
-        let order = SortOrder { descending, nulls };
+    fn sorted(key: &VectorRef, descending: bool, nulls_first: bool) -> Vec<u32> {
+        let order = SortOrder { descending, nulls_first };
         sorted_rows(std::slice::from_ref(key), &[order], key.len()).unwrap().to_vec()
     }
 
     #[test]
     fn nulls_stand_where_the_order_says_in_both_directions() {
         let key = numbers(&[Some(2), None, Some(1), Some(3)]);
-        assert_eq!(sorted(&key, false, NullOrder::Last), [2, 0, 3, 1]);
-        assert_eq!(sorted(&key, true, NullOrder::Last), [3, 0, 2, 1]);
-        assert_eq!(sorted(&key, false, NullOrder::First), [1, 2, 0, 3]);
-        assert_eq!(sorted(&key, true, NullOrder::First), [1, 3, 0, 2]);
+        assert_eq!(sorted(&key, false, false), [2, 0, 3, 1]);
+        assert_eq!(sorted(&key, true, false), [3, 0, 2, 1]);
+        assert_eq!(sorted(&key, false, true), [1, 2, 0, 3]);
+        assert_eq!(sorted(&key, true, true), [1, 3, 0, 2]);
     }
 
     #[test]
@@ -423,7 +410,7 @@ mod tests {
         ];
         let values: Vec<Value> = texts.iter().map(Value::bytes).collect();
         let key = vector_of(&Type::Varbinary, values.iter().rev()).unwrap();
-        assert_eq!(sorted(&key, false, NullOrder::Last), [8, 7, 6, 5, 4, 3, 2, 1, 0]);
+        assert_eq!(sorted(&key, false, false), [8, 7, 6, 5, 4, 3, 2, 1, 0]);
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub mod sync;
 pub mod types;
 
 pub use build::{StringBuilder, VectorBuilder};
-pub use compare::{NullOrder, RowComparator, SortOrder, compare_rows, equal_rows, sorted_rows};
+pub use compare::{RowComparator, SortOrder, compare_rows, equal_rows, sorted_rows};
 pub use decoded::{DecodedVector, Mapping};
 pub use encoding::{
     Bitmap, BitmapMut, ConstantVector, DictionaryVector, Encoding, FlatType, FlatValues,

@@ -1,0 +1,255 @@
+//! The bytes before a page as [`PageHeader`], and those before a bloom filter.
+//!
+//! Statistics in page headers are passed over: the page index has the same, in one place.
+
+use vector::{Error, Result};
+
+use super::structs::{
+    BloomFilterHeader, DataPageHeader, DataPageHeaderV2, DictionaryPageHeader, Encoding,
+    PageHeader, PageKind, PageType,
+};
+use super::{Field, ThriftReader, WireType, required};
+
+/// Parses the header at the front of `bytes`; also gives how many bytes it takes.
+///
+/// Input that stops inside the header is an error with the sentence [`super::ENDS_EARLY`].
+pub fn parse_page_header(bytes: &[u8]) -> Result<(PageHeader, usize)> {
+    let r = &mut ThriftReader::new(bytes);
+    let (mut page_type, mut uncompressed, mut compressed, mut crc) = (None, None, None, None);
+    let (mut data, mut data_v2, mut dictionary) = (None, None, None);
+    r.read_struct("PageHeader", |r, field| {
+        match field.id {
+            1 => page_type = Some(PageType::from(r.read_i32(field)?)),
+            2 => uncompressed = Some(size(r, field)?),
+            3 => compressed = Some(size(r, field)?),
+            // The checksum is 32 bits that happen to be declared signed.
+            4 => crc = Some(r.read_i32(field)?.cast_unsigned()),
+            5 => data = Some(data_page_header(r, field)?),
+            7 => dictionary = Some(dictionary_page_header(r, field)?),
+            8 => data_v2 = Some(data_page_header_v2(r, field)?),
+            _ => r.skip(field)?,
+        }
+        Ok(())
+    })?;
+    let kind = match required(page_type, "type")? {
+        PageType::Data => PageKind::Data(required(data, "data_page_header")?),
+        PageType::DataV2 => PageKind::DataV2(required(data_v2, "data_page_header_v2")?),
+        PageType::Dictionary => {
+            PageKind::Dictionary(required(dictionary, "dictionary_page_header")?)
+        }
+        PageType::Index => PageKind::Index,
+        PageType::Unknown(number) => PageKind::Unknown(number),
+    };
+    let header = PageHeader {
+        kind,
+        uncompressed_bytes: required(uncompressed, "uncompressed_page_size")?,
+        compressed_bytes: required(compressed, "compressed_page_size")?,
+        crc,
+    };
+    Ok((header, r.offset()))
+}
+
+fn data_page_header(r: &mut ThriftReader<'_>, field: Field) -> Result<DataPageHeader> {
+    r.expect(field, WireType::Struct)?;
+    let (mut num_values, mut encoding) = (None, None);
+    let (mut definition_encoding, mut repetition_encoding) = (None, None);
+    r.read_struct("DataPageHeader", |r, field| {
+        match field.id {
+            1 => num_values = Some(size(r, field)?),
+            2 => encoding = Some(Encoding::from(r.read_i32(field)?)),
+            3 => definition_encoding = Some(Encoding::from(r.read_i32(field)?)),
+            4 => repetition_encoding = Some(Encoding::from(r.read_i32(field)?)),
+            _ => r.skip(field)?,
+        }
+        Ok(())
+    })?;
+    Ok(DataPageHeader {
+        num_values: required(num_values, "num_values")?,
+        encoding: required(encoding, "encoding")?,
+        definition_encoding: required(definition_encoding, "definition_level_encoding")?,
+        repetition_encoding: required(repetition_encoding, "repetition_level_encoding")?,
+    })
+}
+
+fn data_page_header_v2(r: &mut ThriftReader<'_>, field: Field) -> Result<DataPageHeaderV2> {
+    r.expect(field, WireType::Struct)?;
+    let (mut num_values, mut num_nulls, mut num_rows, mut encoding) = (None, None, None, None);
+    let (mut definition_bytes, mut repetition_bytes) = (None, None);
+    let mut is_compressed = true;
+    r.read_struct("DataPageHeaderV2", |r, field| {
+        match field.id {
+            1 => num_values = Some(size(r, field)?),
+            2 => num_nulls = Some(size(r, field)?),
+            3 => num_rows = Some(size(r, field)?),
+            4 => encoding = Some(Encoding::from(r.read_i32(field)?)),
+            5 => definition_bytes = Some(size(r, field)?),
+            6 => repetition_bytes = Some(size(r, field)?),
+            7 => is_compressed = r.read_bool(field)?,
+            _ => r.skip(field)?,
+        }
+        Ok(())
+    })?;
+    Ok(DataPageHeaderV2 {
+        num_values: required(num_values, "num_values")?,
+        num_nulls: required(num_nulls, "num_nulls")?,
+        num_rows: required(num_rows, "num_rows")?,
+        encoding: required(encoding, "encoding")?,
+        definition_bytes: required(definition_bytes, "definition_levels_byte_length")?,
+        repetition_bytes: required(repetition_bytes, "repetition_levels_byte_length")?,
+        is_compressed,
+    })
+}
+
+fn dictionary_page_header(r: &mut ThriftReader<'_>, field: Field) -> Result<DictionaryPageHeader> {
+    r.expect(field, WireType::Struct)?;
+    let (mut num_values, mut encoding, mut is_sorted) = (None, None, false);
+    r.read_struct("DictionaryPageHeader", |r, field| {
+        match field.id {
+            1 => num_values = Some(size(r, field)?),
+            2 => encoding = Some(Encoding::from(r.read_i32(field)?)),
+            3 => is_sorted = r.read_bool(field)?,
+            _ => r.skip(field)?,
+        }
+        Ok(())
+    })?;
+    Ok(DictionaryPageHeader {
+        num_values: required(num_values, "num_values")?,
+        encoding: required(encoding, "encoding")?,
+        is_sorted,
+    })
+}
+
+/// Parses the header before a bloom filter's bits; also gives how many bytes it takes.
+pub fn parse_bloom_filter_header(bytes: &[u8]) -> Result<(BloomFilterHeader, usize)> {
+    let r = &mut ThriftReader::new(bytes);
+    let mut num_bytes = None;
+    let mut known_members = 0u32;
+    r.read_struct("BloomFilterHeader", |r, field| {
+        match field.id {
+            1 => num_bytes = Some(r.read_u32(field)?),
+            2..=4 => {
+                r.expect(field, WireType::Struct)?;
+                // Each of the three unions has one member, number 1, so far.
+                r.read_struct("BloomFilterKind", |r, member| {
+                    known_members = known_members.saturating_add(u32::from(member.id == 1));
+                    r.skip(member)
+                })?;
+            }
+            _ => r.skip(field)?,
+        }
+        Ok(())
+    })?;
+    let num_bytes = required(num_bytes, "numBytes")?;
+    Ok((BloomFilterHeader { num_bytes, is_known_kind: known_members == 3 }, r.offset()))
+}
+
+/// A 32-bit size or count as `usize`.
+fn size(r: &mut ThriftReader<'_>, field: Field) -> Result<usize> {
+    usize::try_from(r.read_u32(field)?)
+        .map_err(|_| Error::limit("a size beyond this machine").with("offset", r.offset()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::thrift::ENDS_EARLY;
+
+    /// A data page of version 1: sizes 10 and 10, five values, PLAIN, levels RLE.
+    const DATA: [u8; 17] = [
+        0x15, 0x00, 0x15, 0x14, 0x15, 0x14, 0x2c, 0x15, 0x0a, 0x15, 0x00, 0x15, 0x06, 0x15, 0x06,
+        0x00, 0x00,
+    ];
+
+    #[test]
+    fn a_data_page_header_is_read_to_its_last_byte() {
+        let mut bytes = DATA.to_vec();
+        bytes.extend([0xff; 4]);
+        let (header, len) = parse_page_header(&bytes).unwrap();
+        assert_eq!(len, DATA.len());
+        assert_eq!(
+            header,
+            PageHeader {
+                kind: PageKind::Data(DataPageHeader {
+                    num_values: 5,
+                    encoding: Encoding::Plain,
+                    definition_encoding: Encoding::Rle,
+                    repetition_encoding: Encoding::Rle,
+                }),
+                uncompressed_bytes: 10,
+                compressed_bytes: 10,
+                crc: None,
+            }
+        );
+    }
+
+    #[test]
+    fn a_header_cut_anywhere_ends_early() {
+        for len in 0..DATA.len() {
+            let error = parse_page_header(&DATA[..len]).unwrap_err();
+            assert_eq!(error.message(), ENDS_EARLY, "{len}");
+        }
+    }
+
+    #[test]
+    fn every_changed_byte_gives_a_header_or_an_error() {
+        for at in 0..DATA.len() {
+            for byte in 0..=255 {
+                let mut bytes = DATA;
+                bytes[at] = byte;
+                let _ = parse_page_header(&bytes);
+            }
+        }
+    }
+
+    #[test]
+    fn negative_sizes_and_a_missing_body_are_corrupt() {
+        let mut bytes = DATA;
+        bytes[3] = 0x13;
+        assert_eq!(
+            parse_page_header(&bytes).unwrap_err().to_string(),
+            "corrupt: a count or size is negative (offset=3 expected=0 or more found=-10)\n  \
+             in field 2, struct \"PageHeader\""
+        );
+        let mut bytes = DATA;
+        bytes[1] = 0x04;
+        assert_eq!(
+            parse_page_header(&bytes).unwrap_err().to_string(),
+            "corrupt: required field is missing (field=dictionary_page_header)"
+        );
+    }
+
+    #[test]
+    fn version_two_is_compressed_unless_it_says_not() {
+        let mut bytes = vec![0x15, 0x06, 0x15, 0x14, 0x15, 0x14, 0x15, 0x01, 0x4c];
+        bytes.extend([0x15, 0x0a, 0x15, 0x02, 0x15, 0x0a, 0x15, 0x10, 0x15, 0x04, 0x15, 0x00]);
+        let header = |end: &[u8]| parse_page_header(&[&bytes, end].concat()).unwrap().0;
+        let PageKind::DataV2(v2) = header(&[0x00, 0x00]).kind else { panic!("not version 2") };
+        assert!(v2.is_compressed);
+        assert_eq!((v2.num_values, v2.num_nulls, v2.num_rows), (5, 1, 5));
+        assert_eq!((v2.definition_bytes, v2.repetition_bytes), (2, 0));
+        assert_eq!(v2.encoding, Encoding::RleDictionary);
+        let PageKind::DataV2(v2) = header(&[0x12, 0x00, 0x00]).kind else { panic!("as above") };
+        assert!(!v2.is_compressed);
+        assert_eq!(header(&[0x00, 0x00]).crc, Some(u32::MAX));
+    }
+
+    #[test]
+    fn unknown_page_types_and_encodings_keep_their_number() {
+        let header = parse_page_header(&[0x15, 0x12, 0x15, 0x02, 0x15, 0x02, 0x00]).unwrap().0;
+        assert_eq!(header.kind, PageKind::Unknown(9));
+        assert_eq!(Encoding::from(77).to_string(), "?77");
+        assert_eq!(Encoding::from(3).to_string(), "RLE");
+    }
+
+    #[test]
+    fn a_bloom_filter_header_says_whether_we_know_its_kind() {
+        let kind = [0x1c, 0x1c, 0x00, 0x00];
+        let bytes = [&[0x15, 0x40][..], &kind, &kind, &kind, &[0x00]].concat();
+        let (header, len) = parse_bloom_filter_header(&bytes).unwrap();
+        assert_eq!(header, BloomFilterHeader { num_bytes: 32, is_known_kind: true });
+        assert_eq!(len, bytes.len());
+        let mut other = bytes.clone();
+        other[3] = 0x2c;
+        assert!(!parse_bloom_filter_header(&other).unwrap().0.is_known_kind);
+    }
+}
