@@ -1,1 +1,1 @@
-//! TBD
+//! A columnar scan engine: Hive tables in Parquet, read selectively.
