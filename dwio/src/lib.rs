@@ -1,1 +1,23 @@
-//! TBD
+//! Contracts: what may be asked of data, how files answer, how sources answer.
+//!
+//! ```text
+//!          what may be asked            how files answer           how sources answer
+//!   expr/  typed expressions      fs      bytes of files      connector/  Connector, DataSource,
+//!   filter/ single-column tests   input/  loaded regions                  splits and handles
+//!   subfield, scan_spec           reader  Reader, RowReader
+//!   adaptation                    stats   "can this match?"
+//! ```
+//!
+//! The three stand beside each other: `reader` and `input` never name `connector`, `connector`
+//! never names `reader`, `input` or `fs`. No file here names a file format or a table kind.
+
+pub mod adaptation;
+pub mod config;
+pub mod connector;
+pub mod expr;
+pub mod filter;
+pub mod fs;
+pub mod input;
+pub mod reader;
+pub mod scan_spec;
+pub mod subfield;

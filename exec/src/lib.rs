@@ -1,1 +1,2 @@
-//! TBD
+//! Plans, expressions, operators and tasks.
+pub mod plan;

@@ -217,6 +217,29 @@ impl VectorBuilder {
         Ok(())
     }
 
+    /// Appends the valid value `i` of `values`; `Internal` when they are of another type.
+    pub(crate) fn push_flat(&mut self, values: &FlatValues, i: usize) -> Result<()> {
+        match (&mut self.storage, values) {
+            (Storage::Boolean(v), FlatValues::Boolean(x)) => v.push(x.get(i)),
+            (Storage::TinyInt(v), FlatValues::TinyInt(x)) => v.push(x[i]),
+            (Storage::SmallInt(v), FlatValues::SmallInt(x)) => v.push(x[i]),
+            (Storage::Integer(v), FlatValues::Integer(x)) => v.push(x[i]),
+            (Storage::BigInt(v), FlatValues::BigInt(x)) => v.push(x[i]),
+            (Storage::HugeInt(v), FlatValues::HugeInt(x)) => v.push(x[i]),
+            (Storage::Real(v), FlatValues::Real(x)) => v.push(x[i]),
+            (Storage::Double(v), FlatValues::Double(x)) => v.push(x[i]),
+            (Storage::Timestamp(v), FlatValues::Timestamp(x)) => v.push(x[i]),
+            (Storage::String(v), FlatValues::String(x)) => v.push(x.get(i)),
+            _ => {
+                return Err(
+                    Error::internal("a row of another type was appended").with("type", &self.ty)
+                );
+            }
+        }
+        self.validity.push(true);
+        Ok(())
+    }
+
     /// Ends building; the result is flat or nested, or a null constant for UNKNOWN.
     pub fn finish(self) -> Result<VectorRef> {
         let len = self.validity.len();

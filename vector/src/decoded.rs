@@ -27,6 +27,18 @@ pub enum Mapping {
     Indices(Buffer<u32>),
 }
 
+impl Mapping {
+    /// The base row of row `i`.
+    #[inline]
+    pub fn index(&self, i: usize) -> usize {
+        match self {
+            Mapping::Identity => i,
+            Mapping::Constant => 0,
+            Mapping::Indices(indices) => indices[i] as usize,
+        }
+    }
+}
+
 /// A vector without wrappers, plus where each row stands in it.
 #[derive(Debug, Clone)]
 pub struct DecodedVector {
@@ -164,11 +176,7 @@ impl DecodedVector {
     /// The base row of row `i`.
     #[inline]
     pub fn index(&self, i: usize) -> usize {
-        match &self.mapping {
-            Mapping::Identity => i,
-            Mapping::Constant => 0,
-            Mapping::Indices(indices) => indices[i] as usize,
-        }
+        self.mapping.index(i)
     }
 
     /// The base's flat values, unless every row is null or the base is nested.

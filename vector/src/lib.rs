@@ -8,16 +8,19 @@
 //!        types                    Type, Value, Timestamp, StringView
 //!        memory                   MemoryPool, Buffer
 //!        encoding, nested, rows   Vector: flat, constant, dictionary, lazy, row, array, map
-//!        decoded, build, compare, check, testing
+//!        decoded, build, compare, hash, gather
 //! ```
 //!
 //! Each line uses only the lines above it.
 
 pub mod bits;
 pub mod build;
+pub mod compare;
 pub mod decoded;
 pub mod encoding;
 pub mod error;
+pub mod gather;
+pub mod hash;
 pub mod memory;
 pub mod nested;
 pub mod rows;
@@ -25,12 +28,15 @@ pub mod sync;
 pub mod types;
 
 pub use build::{StringBuilder, VectorBuilder};
+pub use compare::{RowComparator, SortOrder, compare_rows, equal_rows, sorted_rows};
 pub use decoded::{DecodedVector, Mapping};
 pub use encoding::{
     Bitmap, BitmapMut, ConstantVector, DictionaryVector, Encoding, FlatType, FlatValues,
     FlatVector, LazyVector, StringValues, Vector, VectorLoader, VectorRef,
 };
 pub use error::{Error, ErrorKind, Result, ResultExt};
+pub use gather::{concat, concat_batches, flatten, gather, gather_batch};
+pub use hash::hash_into;
 pub use memory::MemoryPool;
 pub use memory::buffer::{Buffer, BufferMut, Native};
 pub use nested::{ArrayVector, MapVector, RowVector};

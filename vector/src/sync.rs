@@ -24,8 +24,8 @@ use crate::error::{Error, Result};
 
 #[cfg(not(loom))]
 mod imp {
-    pub use std::sync::atomic;
     pub(super) use std::sync::Arc as ModelArc;
+    pub use std::sync::atomic;
     pub use std::thread;
 
     pub(super) type MutexImpl<T> = parking_lot::Mutex<T>;

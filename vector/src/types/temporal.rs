@@ -291,7 +291,7 @@ pub fn write_time(out: &mut impl fmt::Write, second_of_day: u64, nanos: u64) -> 
     }
     let mut fraction = nanos;
     let mut width = 9;
-    while fraction % 10 == 0 {
+    while fraction.is_multiple_of(10) {
         fraction /= 10;
         width -= 1;
     }

@@ -1,0 +1,35 @@
+//! What a connector may use of the query it serves.
+
+use std::fmt;
+
+use vector::sync::{Arc, CancelFlag};
+use vector::{MemoryPool, Result, RowType, RowVector, SelectivityVector, VectorRef};
+
+use crate::config::Config;
+use crate::expr::TypedExpr;
+
+/// Compiles expressions; lent downward by whoever can evaluate them.
+pub trait ExpressionEvaluator: Send + Sync + fmt::Debug {
+    /// Compiles `expr` over batches of `input`.
+    fn compile(&self, expr: &TypedExpr, input: &Arc<RowType>) -> Result<Box<dyn CompiledExpr>>;
+}
+
+/// A compiled expression, used by one thread.
+pub trait CompiledExpr: Send {
+    /// Evaluates the selected rows of a batch; other rows of the result are unspecified. The
+    /// result is as long as the batch.
+    fn evaluate(&mut self, batch: &RowVector, rows: &SelectivityVector) -> Result<VectorRef>;
+}
+
+/// The part of a query that a connector sees.
+#[derive(Debug, Clone)]
+pub struct ConnectorQueryCtx {
+    /// The leaf pool of the scan.
+    pub pool: MemoryPool,
+    /// Compiles remaining filters.
+    pub evaluator: Arc<dyn ExpressionEvaluator>,
+    /// Session settings of the connector.
+    pub session: Config,
+    /// Raised when the query should stop.
+    pub cancel: CancelFlag,
+}

@@ -1,0 +1,69 @@
+//! Data sources: one driver's stream of batches from splits.
+
+use vector::sync::{Arc, Continuation};
+use vector::{Error, Result, RowVector};
+
+use crate::connector::ConnectorSplit;
+use crate::filter::Filter;
+
+/// Reads splits one after the other.
+///
+/// ```text
+/// Idle --add_split--> Active --next() = SplitDone--> Idle
+/// ```
+///
+/// `add_split` while active and `next` while idle are `Internal` errors (rule S6.19).
+pub trait DataSource: Send {
+    /// Starts a split; files may be opened here.
+    fn add_split(&mut self, split: Arc<dyn ConnectorSplit>) -> Result<()>;
+
+    /// Reads on: at most `max_rows` rows of the split are scanned. A batch of no rows means that
+    /// none of the scanned ones passed (rule S6.37).
+    fn next(&mut self, max_rows: usize) -> Result<SourcePoll>;
+
+    /// Lets go of the current split, if there is one (rule S11.33).
+    fn abandon_split(&mut self);
+
+    /// What was read so far, over all splits.
+    fn progress(&self) -> SourceProgress;
+
+    /// Takes over what another data source of the same scan prepared: its split becomes this
+    /// one's (rules S6.45 and following). `Internal` when this source cannot.
+    fn take_over(&mut self, prepared: Box<dyn DataSource>) -> Result<()> {
+        drop(prepared);
+        Err(Error::internal("this data source does not take over prepared splits"))
+    }
+
+    /// The ability to take filters while running, if this source has it.
+    fn dynamic_filters(&mut self) -> Option<&mut dyn DynamicFilters> {
+        None
+    }
+}
+
+/// The ability to take filters while running.
+pub trait DynamicFilters {
+    /// Replaces the filter of output column `channel` by one that is merged with all earlier ones.
+    fn add_dynamic_filter(&mut self, channel: usize, filter: Arc<Filter>) -> Result<()>;
+}
+
+/// What one call of [`DataSource::next`] gives.
+#[derive(Debug)]
+pub enum SourcePoll {
+    /// Rows of the scan's output type, maybe none.
+    Batch(RowVector),
+    /// Nothing now; ask again when the continuation is ready.
+    Blocked(Continuation),
+    /// The split is finished.
+    SplitDone,
+}
+
+/// What a data source has read so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SourceProgress {
+    /// Rows scanned, before filters.
+    pub raw_rows: u64,
+    /// Bytes of the files read.
+    pub raw_bytes: u64,
+    /// Estimated bytes of an output row, if known.
+    pub row_size: Option<u64>,
+}

@@ -1,0 +1,233 @@
+//! Typed expressions: the plan form of what is computed over rows.
+//!
+//! A tree of fields, constants, calls and casts in which every node knows its type; names and
+//! types were bound by whoever built it. `exec` compiles it, connectors split it into filters and
+//! the rest. Calls name functions by their Presto names (`eq`, `plus`, `and`, ...); the special
+//! forms `and`, `or`, `if`, `switch`, `coalesce` are calls too, told apart when compiled.
+
+use std::fmt;
+
+use vector::sync::Arc;
+use vector::{Error, Result, RowType, Type, Value};
+
+/// An expression over the columns of one input row type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TypedExpr {
+    /// A column of the input, by name.
+    Field {
+        /// The column's name in the input row type.
+        name: Arc<str>,
+        /// Its type.
+        ty: Type,
+    },
+    /// A literal.
+    Constant {
+        /// The value, of type `ty`.
+        value: Value,
+        /// Its type.
+        ty: Type,
+    },
+    /// A function or special form applied to arguments.
+    Call {
+        /// The function's name, lower case.
+        name: Arc<str>,
+        /// The arguments in order.
+        args: Vec<TypedExpr>,
+        /// The type of the result.
+        ty: Type,
+    },
+    /// A conversion.
+    Cast {
+        /// What is converted.
+        input: Box<TypedExpr>,
+        /// The type it is converted to.
+        ty: Type,
+        /// True when a failed conversion is null instead of an error.
+        try_cast: bool,
+    },
+    /// A field of a struct value.
+    Dereference {
+        /// The struct.
+        input: Box<TypedExpr>,
+        /// The field's position in the struct.
+        index: usize,
+        /// The field's type.
+        ty: Type,
+    },
+}
+
+impl TypedExpr {
+    /// A column.
+    pub fn field(name: impl Into<Arc<str>>, ty: Type) -> Self {
+        TypedExpr::Field { name: name.into(), ty }
+    }
+
+    /// A literal of type `ty`.
+    pub fn constant(value: Value, ty: Type) -> Self {
+        TypedExpr::Constant { value, ty }
+    }
+
+    /// A call.
+    pub fn call(name: impl Into<Arc<str>>, args: Vec<TypedExpr>, ty: Type) -> Self {
+        TypedExpr::Call { name: name.into(), args, ty }
+    }
+
+    /// A cast that fails on values that cannot be converted.
+    pub fn cast(input: TypedExpr, ty: Type) -> Self {
+        TypedExpr::Cast { input: Box::new(input), ty, try_cast: false }
+    }
+
+    /// The conjunction of `terms`; `None` without terms.
+    pub fn and(mut terms: Vec<TypedExpr>) -> Option<Self> {
+        match terms.len() {
+            0 | 1 => terms.pop(),
+            _ => Some(Self::call("and", terms, Type::Boolean)),
+        }
+    }
+
+    /// The type of the result.
+    pub fn ty(&self) -> &Type {
+        match self {
+            TypedExpr::Field { ty, .. }
+            | TypedExpr::Constant { ty, .. }
+            | TypedExpr::Call { ty, .. }
+            | TypedExpr::Cast { ty, .. }
+            | TypedExpr::Dereference { ty, .. } => ty,
+        }
+    }
+
+    /// The inputs of this node.
+    pub fn inputs(&self) -> &[TypedExpr] {
+        match self {
+            TypedExpr::Field { .. } | TypedExpr::Constant { .. } => &[],
+            TypedExpr::Call { args, .. } => args,
+            TypedExpr::Cast { input, .. } | TypedExpr::Dereference { input, .. } => {
+                std::slice::from_ref(input)
+            }
+        }
+    }
+
+    /// The terms of a conjunction, nested ANDs flattened; an expression that is none is one term.
+    pub fn conjuncts(&self) -> Vec<&TypedExpr> {
+        let mut terms = Vec::new();
+        let mut rest = vec![self];
+        while let Some(expr) = rest.pop() {
+            match expr {
+                TypedExpr::Call { name, args, .. } if &**name == "and" => {
+                    rest.extend(args.iter().rev());
+                }
+                term => terms.push(term),
+            }
+        }
+        terms
+    }
+
+    /// Visits this node and everything below it, parents first.
+    pub fn visit<'a>(&'a self, f: &mut impl FnMut(&'a TypedExpr)) {
+        let mut rest = vec![self];
+        while let Some(expr) = rest.pop() {
+            f(expr);
+            rest.extend(expr.inputs().iter().rev());
+        }
+    }
+
+    /// The names of the columns used, each once, in order of first use.
+    pub fn field_names(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        self.visit(&mut |expr| {
+            if let TypedExpr::Field { name, .. } = expr
+                && !names.contains(&&**name)
+            {
+                names.push(name);
+            }
+        });
+        names
+    }
+
+    /// Checks that every column exists in `input` with its type.
+    pub fn check_against(&self, input: &RowType) -> Result<()> {
+        let mut outcome = Ok(());
+        self.visit(&mut |expr| {
+            if let TypedExpr::Field { name, ty } = expr
+                && outcome.is_ok()
+                && input.type_of(name).is_none_or(|found| !found.is_equivalent(ty))
+            {
+                outcome = Err(Error::internal("an expression uses a column its input has not")
+                    .with("column", name)
+                    .with("type", ty)
+                    .with("input", input));
+            }
+        });
+        outcome
+    }
+}
+
+impl fmt::Display for TypedExpr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TypedExpr::Field { name, .. } => write!(f, "{name}"),
+            TypedExpr::Constant { value, .. } => write_constant(f, value),
+            TypedExpr::Call { name, args, .. } => {
+                write!(f, "{name}(")?;
+                for (i, arg) in args.iter().enumerate() {
+                    write!(f, "{}{arg}", if i > 0 { ", " } else { "" })?;
+                }
+                f.write_str(")")
+            }
+            TypedExpr::Cast { input, ty, try_cast } => {
+                write!(f, "{}({input} as {ty})", if *try_cast { "try_cast" } else { "cast" })
+            }
+            TypedExpr::Dereference { input, index, .. } => match input.ty() {
+                Type::Row(row) if row.names().get(*index).is_some_and(|n| !n.is_empty()) => {
+                    write!(f, "{input}.{}", row.names()[*index])
+                }
+                _ => write!(f, "{input}.[{index}]"),
+            },
+        }
+    }
+}
+
+fn write_constant(f: &mut fmt::Formatter<'_>, value: &Value) -> fmt::Result {
+    match value {
+        Value::Null => f.write_str("null"),
+        Value::Boolean(v) => write!(f, "{v}"),
+        Value::Real(v) => write!(f, "{v:?}"),
+        Value::Double(v) => write!(f, "{v:?}"),
+        Value::Timestamp(v) => write!(f, "{v}"),
+        Value::Bytes(v) => write!(f, "{:?}", String::from_utf8_lossy(v)),
+        other => match other.as_i128() {
+            Some(v) => write!(f, "{v}"),
+            None => write!(f, "{other:?}"),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn column(name: &str) -> TypedExpr {
+        TypedExpr::field(name, Type::BigInt)
+    }
+
+    fn gt(name: &str, value: i64) -> TypedExpr {
+        let constant = TypedExpr::constant(Value::BigInt(value), Type::BigInt);
+        TypedExpr::call("gt", vec![column(name), constant], Type::Boolean)
+    }
+
+    #[test]
+    fn nested_conjunctions_are_one_list_of_terms() {
+        let inner = TypedExpr::and(vec![gt("b", 2), gt("a", 3)]).unwrap();
+        let all = TypedExpr::and(vec![gt("a", 1), inner]).unwrap();
+        let texts: Vec<String> = all.conjuncts().iter().map(|e| e.to_string()).collect();
+        assert_eq!(texts, ["gt(a, 1)", "gt(b, 2)", "gt(a, 3)"]);
+        assert_eq!(all.field_names(), ["a", "b"]);
+    }
+
+    #[test]
+    fn a_column_of_another_type_is_found() {
+        let input = RowType::new([("a", Type::Integer)]);
+        assert!(gt("a", 1).check_against(&input).is_err());
+        assert!(gt("a", 1).check_against(&RowType::new([("a", Type::BigInt)])).is_ok());
+    }
+}

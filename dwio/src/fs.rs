@@ -1,0 +1,66 @@
+//! File systems: opening, listing and reading files by position.
+//!
+//! [`LocalFiles`] reads with `pread` or maps files into memory; both stand behind [`ReadFile`], so
+//! nothing above knows which. [`MemoryFiles`] and [`ObservedFiles`] serve tests: files that exist
+//! in memory only, and counting or failing of what passes through.
+
+mod local;
+mod memory;
+
+use std::fmt;
+use std::time::SystemTime;
+
+use vector::sync::Arc;
+use vector::{Buffer, Result};
+
+pub use local::{LocalAccess, LocalFiles};
+pub use memory::{Fault, MemoryFiles, ObservedFiles};
+
+/// An open file, read by position from any thread.
+pub trait ReadFile: Send + Sync + fmt::Debug {
+    /// The path it was opened by.
+    fn path(&self) -> &str;
+
+    /// Its length in bytes when it was opened.
+    fn len(&self) -> u64;
+
+    /// True for an empty file.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Fills `out` with the bytes from `offset` on. A file that has become shorter is an `Io`
+    /// error; fewer bytes are never given.
+    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<()>;
+
+    /// The bytes without a copy, where the file is mapped into memory.
+    fn mapped(&self, offset: u64, len: usize) -> Option<Buffer<u8>> {
+        let _ = (offset, len);
+        None
+    }
+}
+
+/// What is known of a directory entry without opening it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileEntry {
+    /// The full path.
+    pub path: String,
+    /// True for a directory.
+    pub is_directory: bool,
+    /// Bytes; 0 for a directory.
+    pub len: u64,
+    /// Last change, where the system tells it.
+    pub modified: Option<SystemTime>,
+}
+
+/// A place that has files.
+pub trait FileSystem: Send + Sync + fmt::Debug {
+    /// Opens a file; `NotFound` when there is none.
+    fn open(&self, path: &str) -> Result<Arc<dyn ReadFile>>;
+
+    /// What `path` is; `NotFound` when there is nothing.
+    fn stat(&self, path: &str) -> Result<FileEntry>;
+
+    /// The entries of a directory in the order of their names, hidden ones included.
+    fn list(&self, path: &str) -> Result<Vec<FileEntry>>;
+}

@@ -1,0 +1,192 @@
+//! Local files: `pread`, or a memory map.
+//!
+//! Mapping saves the copy but a mapped file that shrinks would end the process with a signal when
+//! a lost page is touched. The length is therefore checked again whenever bytes are lent, which
+//! turns a truncation that happened before into an error; a truncation between the check and the
+//! use cannot be caught, which is why `pread` is the default.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+use memmap2::Mmap;
+use vector::sync::Arc;
+use vector::{Buffer, Error, Result, ResultExt};
+
+use super::{FileEntry, FileSystem, ReadFile};
+
+/// How local files are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LocalAccess {
+    /// `pread` into buffers.
+    #[default]
+    Pread,
+    /// A memory map of the whole file.
+    Map,
+}
+
+/// The files of this machine.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct LocalFiles {
+    access: LocalAccess,
+}
+
+impl LocalFiles {
+    /// Local files, read in the given way.
+    pub fn new(access: LocalAccess) -> Self {
+        LocalFiles { access }
+    }
+}
+
+#[derive(Debug)]
+struct LocalFile {
+    path: String,
+    file: File,
+    len: u64,
+    map: Option<Buffer<u8>>,
+}
+
+impl ReadFile for LocalFile {
+    fn path(&self) -> &str {
+        &self.path
+    }
+
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
+        self.file
+            .read_exact_at(out, offset)
+            .map_err(|e| {
+                Error::from_io(e, "cannot read").with("offset", offset).with("bytes", out.len())
+            })
+            .in_named("file", &self.path)
+    }
+
+    fn mapped(&self, offset: u64, len: usize) -> Option<Buffer<u8>> {
+        let map = self.map.as_ref()?;
+        let start = usize::try_from(offset).ok()?;
+        let end = start.checked_add(len).filter(|end| *end <= map.len())?;
+        // A file that shrank since is left to `read_exact_at`, which fails with an error.
+        let now = self.file.metadata().ok()?.len();
+        (now >= self.len).then(|| map.slice(start..end))
+    }
+}
+
+impl FileSystem for LocalFiles {
+    fn open(&self, path: &str) -> Result<Arc<dyn ReadFile>> {
+        let file = File::open(path)
+            .map_err(|e| Error::from_io(e, "cannot open the file"))
+            .in_named("file", path)?;
+        let metadata = file
+            .metadata()
+            .map_err(|e| Error::from_io(e, "cannot read the file's length"))
+            .in_named("file", path)?;
+        if metadata.is_dir() {
+            return Err(Error::invalid_input("this is a directory, not a file"))
+                .in_named("file", path);
+        }
+        let map = match self.access {
+            LocalAccess::Map if metadata.len() > 0 => Some(map_file(&file, path)?),
+            _ => None,
+        };
+        Ok(Arc::new(LocalFile { path: path.to_string(), len: metadata.len(), file, map }))
+    }
+
+    fn stat(&self, path: &str) -> Result<FileEntry> {
+        let metadata = std::fs::metadata(path)
+            .map_err(|e| Error::from_io(e, "no such file or directory"))
+            .in_named("path", path)?;
+        Ok(entry(path.to_string(), &metadata))
+    }
+
+    fn list(&self, path: &str) -> Result<Vec<FileEntry>> {
+        let read = std::fs::read_dir(path)
+            .map_err(|e| Error::from_io(e, "cannot list the directory"))
+            .in_named("path", path)?;
+        let mut entries = Vec::new();
+        for item in read {
+            let item = item.map_err(|e| Error::from_io(e, "cannot list the directory"))?;
+            let name = item.path();
+            let name = name.to_str().ok_or_else(|| {
+                Error::unsupported("a file name is not UTF-8").with("name", name.display())
+            })?;
+            // `metadata` follows links, so that a linked directory is a directory.
+            let metadata = std::fs::metadata(name)
+                .map_err(|e| Error::from_io(e, "cannot inspect a directory entry"))
+                .in_named("path", name)?;
+            entries.push(entry(name.to_string(), &metadata));
+        }
+        entries.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(entries)
+    }
+}
+
+fn entry(path: String, metadata: &std::fs::Metadata) -> FileEntry {
+    let is_directory = metadata.is_dir();
+    let len = if is_directory { 0 } else { metadata.len() };
+    FileEntry { path, is_directory, len, modified: metadata.modified().ok() }
+}
+
+#[allow(unsafe_code)]
+fn map_file(file: &File, path: &str) -> Result<Buffer<u8>> {
+    // SAFETY: the map is only read. Bytes that another process changes meanwhile are seen as
+    // other bytes, which every parser above expects of a hostile file; a file that shrinks is
+    // checked for in `mapped`, and the module comment states what remains.
+    let map = unsafe { Mmap::map(file) }
+        .map_err(|e| Error::from_io(e, "cannot map the file"))
+        .in_named("file", path)?;
+    Ok(Buffer::from_owner(map))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vector::ErrorKind;
+
+    fn scratch(name: &str) -> std::path::PathBuf {
+        let dir = std::env::temp_dir().join(format!("ocior-fs-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        dir
+    }
+
+    #[test]
+    fn both_ways_of_reading_give_the_same_bytes() {
+        let dir = scratch("same");
+        let path = dir.join("f");
+        std::fs::write(&path, (0..=255u8).collect::<Vec<_>>()).unwrap();
+        let path = path.to_str().unwrap();
+        for access in [LocalAccess::Pread, LocalAccess::Map] {
+            let file = LocalFiles::new(access).open(path).unwrap();
+            let mut out = [0; 10];
+            file.read_exact_at(100, &mut out).unwrap();
+            assert_eq!(out[0], 100);
+            let mapped = file.mapped(100, 10);
+            assert_eq!(mapped.is_some(), access == LocalAccess::Map);
+            assert!(mapped.is_none_or(|m| *m == out));
+            assert!(file.mapped(250, 10).is_none());
+            assert_eq!(file.read_exact_at(250, &mut out).unwrap_err().kind(), ErrorKind::Io);
+        }
+        std::fs::remove_dir_all(dir).unwrap();
+    }
+
+    #[test]
+    fn a_mapped_file_that_shrank_is_an_error() {
+        let dir = scratch("shrink");
+        let path = dir.join("f");
+        std::fs::write(&path, [7; 100_000]).unwrap();
+        let file = LocalFiles::new(LocalAccess::Map).open(path.to_str().unwrap()).unwrap();
+        std::fs::File::options().write(true).open(&path).unwrap().set_len(10).unwrap();
+        assert!(file.mapped(50_000, 10).is_none());
+        assert!(file.read_exact_at(50_000, &mut [0; 10]).is_err());
+        std::fs::remove_dir_all(dir).unwrap();
+    }
+
+    #[test]
+    fn missing_files_and_directories_are_told_apart() {
+        let files = LocalFiles::default();
+        assert_eq!(files.open("/no/such/file").unwrap_err().kind(), ErrorKind::NotFound);
+        assert_eq!(files.list("/no/such/dir").unwrap_err().kind(), ErrorKind::NotFound);
+        assert_eq!(files.open("/").unwrap_err().kind(), ErrorKind::InvalidInput);
+    }
+}

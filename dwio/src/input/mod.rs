@@ -1,0 +1,193 @@
+//! Buffered input: the bytes of one file, region by region.
+//!
+//! A reader first announces the regions it will want ([`BufferedInput::enqueue`]), then loads them
+//! in few large reads ([`BufferedInput::load`]): regions whose gap is at most
+//! [`MAX_COALESCE_GAP`] are read together, up to [`MAX_COALESCED_BYTES`] at once. Reading a region
+//! that was not loaded reads it on the spot.
+//!
+//! ```text
+//! enqueued   |--a--| gap |---b---|            |--c--|
+//! reads      [-------- one --------]          [-two-]
+//! ```
+
+pub mod cursor;
+
+use std::ops::Range;
+
+use vector::sync::Arc;
+use vector::{Buffer, BufferMut, Error, MemoryPool, Result, ResultExt};
+
+use crate::fs::ReadFile;
+
+/// Regions closer than this are read together. A gap costs a copy from the page cache, a read of
+/// its own a system call; both are some microseconds here.
+pub const MAX_COALESCE_GAP: u64 = 16 << 10;
+
+/// A joined read stops growing here.
+pub const MAX_COALESCED_BYTES: u64 = 128 << 20;
+
+/// The bytes of one open file, with what is loaded of them.
+#[derive(Debug)]
+pub struct BufferedInput {
+    file: Arc<dyn ReadFile>,
+    pool: MemoryPool,
+    enqueued: Vec<Range<u64>>,
+    loaded: Vec<(u64, Buffer<u8>)>,
+}
+
+impl BufferedInput {
+    /// Input from `file`; memory is taken from `pool`, which must be a leaf.
+    pub fn new(file: Arc<dyn ReadFile>, pool: MemoryPool) -> Self {
+        BufferedInput { file, pool, enqueued: Vec::new(), loaded: Vec::new() }
+    }
+
+    /// A second input over the same file, with nothing loaded.
+    pub fn reopened(&self) -> Self {
+        Self::new(Arc::clone(&self.file), self.pool.clone())
+    }
+
+    /// The file's path.
+    pub fn path(&self) -> &str {
+        self.file.path()
+    }
+
+    /// The file's length in bytes.
+    pub fn file_len(&self) -> u64 {
+        self.file.len()
+    }
+
+    /// The pool that pays for what is read.
+    pub fn pool(&self) -> &MemoryPool {
+        &self.pool
+    }
+
+    /// Announces a region; nothing is read yet. `Corrupt` when it is not inside the file.
+    pub fn enqueue(&mut self, region: Range<u64>) -> Result<()> {
+        self.check(region.start, region.end.saturating_sub(region.start))?;
+        if !region.is_empty() {
+            self.enqueued.push(region);
+        }
+        Ok(())
+    }
+
+    /// Reads all announced regions, joining near ones.
+    pub fn load(&mut self) -> Result<()> {
+        let mut regions = std::mem::take(&mut self.enqueued);
+        regions.sort_by_key(|r| r.start);
+        let mut regions = regions.into_iter();
+        let Some(mut joined) = regions.next() else { return Ok(()) };
+        for region in regions {
+            let end = joined.end.max(region.end);
+            if region.start <= joined.end.saturating_add(MAX_COALESCE_GAP)
+                && end - joined.start <= MAX_COALESCED_BYTES
+            {
+                joined.end = end;
+            } else {
+                let done = std::mem::replace(&mut joined, region);
+                self.load_region(done)?;
+            }
+        }
+        self.load_region(joined)
+    }
+
+    fn load_region(&mut self, region: Range<u64>) -> Result<()> {
+        let bytes = self.fetch(region.start, region.end - region.start)?;
+        self.loaded.push((region.start, bytes));
+        Ok(())
+    }
+
+    /// Lets go of everything loaded; buffers handed out stay valid.
+    pub fn release(&mut self) {
+        self.loaded.clear();
+        self.enqueued.clear();
+    }
+
+    /// The bytes `offset..offset + len`: from a loaded region, the map, or read now. `Corrupt`
+    /// when they are not inside the file.
+    pub fn read(&self, offset: u64, len: u64) -> Result<Buffer<u8>> {
+        self.check(offset, len)?;
+        for (start, bytes) in &self.loaded {
+            if let Some(from) = offset.checked_sub(*start)
+                && from + len <= bytes.len() as u64
+            {
+                let from = from as usize;
+                return Ok(bytes.slice(from..from + len as usize));
+            }
+        }
+        self.fetch(offset, len)
+    }
+
+    fn fetch(&self, offset: u64, len: u64) -> Result<Buffer<u8>> {
+        let len = usize::try_from(len)
+            .map_err(|_| Error::limit("a region is larger than the address space"))?;
+        if let Some(bytes) = self.file.mapped(offset, len) {
+            return Ok(bytes);
+        }
+        let mut bytes = BufferMut::with_capacity_in(len, &self.pool)?;
+        bytes.resize_unspecified(len);
+        self.file.read_exact_at(offset, &mut bytes)?;
+        Ok(bytes.freeze())
+    }
+
+    fn check(&self, offset: u64, len: u64) -> Result<()> {
+        let file_len = self.file.len();
+        if offset.checked_add(len).is_some_and(|end| end <= file_len) {
+            return Ok(());
+        }
+        Err(Error::corrupt("the file refers to bytes behind its end")
+            .with("offset", offset)
+            .with("bytes", len)
+            .with("file_bytes", file_len))
+        .in_named("file", self.path())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fs::{FileSystem, MemoryFiles, ObservedFiles};
+    use vector::ErrorKind;
+
+    fn input(len: usize) -> (BufferedInput, ObservedFiles) {
+        let files = MemoryFiles::new();
+        files.put("f", (0..len).map(|i| i as u8).collect());
+        let observed = ObservedFiles::new(Arc::new(files));
+        let file = observed.open("f").unwrap();
+        (BufferedInput::new(file, MemoryPool::unlimited()), observed)
+    }
+
+    #[test]
+    fn near_regions_are_read_together_and_far_ones_apart() {
+        let (mut input, observed) = input(1 << 20);
+        for start in [500_000, 0, 1000, 20_000] {
+            input.enqueue(start..start + 100).unwrap();
+        }
+        input.load().unwrap();
+        assert_eq!(observed.reads(), 3);
+        assert_eq!(input.read(1050, 10).unwrap()[0], (1050 % 256) as u8);
+        assert_eq!(observed.reads(), 3);
+        input.read(900_000, 10).unwrap();
+        assert_eq!(observed.reads(), 4);
+    }
+
+    #[test]
+    fn regions_outside_of_the_file_are_corrupt_and_allocate_nothing() {
+        let (mut input, _) = input(100);
+        assert_eq!(input.read(50, 51).unwrap_err().kind(), ErrorKind::Corrupt);
+        assert_eq!(input.read(u64::MAX, 2).unwrap_err().kind(), ErrorKind::Corrupt);
+        assert!(input.enqueue(90..u64::MAX).is_err());
+        assert_eq!(input.pool().peak(), 0);
+    }
+
+    #[test]
+    fn released_memory_goes_back_to_the_pool() {
+        let (mut input, _) = input(1000);
+        input.enqueue(0..1000).unwrap();
+        input.load().unwrap();
+        let kept = input.read(0, 10).unwrap();
+        input.release();
+        assert!(input.pool().used() >= 1000);
+        drop(kept);
+        assert_eq!(input.pool().used(), 0);
+    }
+}

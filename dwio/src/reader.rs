@@ -1,0 +1,158 @@
+//! How a file answers: open it, learn its schema, read its rows.
+//!
+//! ```text
+//! FormatRegistry --ReaderFactory--> Reader (one open file) --RowReader (one pass)--> batches
+//! ```
+//!
+//! A row reader gives the columns that the file has. Constants, row numbers and missing columns
+//! are put in by whoever bound the split.
+
+use std::fmt;
+use std::ops::Range;
+
+use vector::sync::Arc;
+use vector::{Error, MemoryPool, Result, RowSet, RowType, RowVector};
+
+use crate::adaptation::ScanAdaptation;
+use crate::config::Config;
+use crate::input::BufferedInput;
+use crate::scan_spec::{ScanSpec, SplitBinding};
+
+/// The name of a file format, lower case.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct FileFormat(Arc<str>);
+
+impl FileFormat {
+    /// The format called `name`.
+    pub fn new(name: &str) -> Self {
+        FileFormat(name.to_ascii_lowercase().into())
+    }
+
+    /// The format's name.
+    pub fn name(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for FileFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// How a file is opened. Format options are opaque here: the factory reads the keys it owns.
+#[derive(Debug, Clone)]
+pub struct ReaderParams {
+    /// Settings of the format.
+    pub options: Config,
+    /// The leaf pool that pays for metadata and pages.
+    pub pool: MemoryPool,
+}
+
+/// Makes readers of one format.
+pub trait ReaderFactory: Send + Sync + fmt::Debug {
+    /// The format.
+    fn format(&self) -> FileFormat;
+
+    /// Opens a file and reads its metadata.
+    fn open(&self, input: BufferedInput, params: ReaderParams) -> Result<Box<dyn Reader>>;
+}
+
+/// One open file.
+pub trait Reader: Send {
+    /// The top-level columns of the file, in file order.
+    fn row_type(&self) -> &Arc<RowType>;
+
+    /// Rows in the file, if its metadata tells.
+    fn num_rows(&self) -> Option<u64>;
+
+    /// The field ids of the top-level columns, where the format has them.
+    fn field_ids(&self) -> Vec<Option<i32>> {
+        vec![None; self.row_type().len()]
+    }
+
+    /// Starts a pass over the file.
+    fn row_reader(&self, params: RowReaderParams) -> Result<Box<dyn RowReader>>;
+}
+
+/// What one pass over a file reads.
+#[derive(Debug, Clone)]
+pub struct RowReaderParams {
+    /// What the plan wants.
+    pub spec: Arc<ScanSpec>,
+    /// Where this file has it, by the spec's order.
+    pub binding: Arc<SplitBinding>,
+    /// The byte range of the file that this pass owns: units whose start lies inside belong to it.
+    pub range: Range<u64>,
+}
+
+/// One pass over a file.
+pub trait RowReader: Send {
+    /// Reads the next window of at most `request.max_rows` rows.
+    fn next(&mut self, request: ReadRequest<'_>) -> Result<ReadOutcome>;
+
+    /// Estimated bytes of an output row, if known.
+    fn estimated_row_size(&self) -> Option<u64>;
+}
+
+/// One call of [`RowReader::next`].
+#[derive(Debug)]
+pub struct ReadRequest<'a> {
+    /// Rows to scan at most; at least one.
+    pub max_rows: usize,
+    /// Late filters to obey, and counters to add to.
+    pub adaptation: &'a mut ScanAdaptation,
+}
+
+/// What one call of [`RowReader::next`] gives.
+#[derive(Debug)]
+pub enum ReadOutcome {
+    /// A window was scanned.
+    Rows(ReadRows),
+    /// The pass is over.
+    End,
+}
+
+/// A scanned window.
+#[derive(Debug)]
+pub struct ReadRows {
+    /// The file row number of the window's first row.
+    pub first_row: u64,
+    /// Rows scanned, whether they passed or not; at least one.
+    pub scanned: usize,
+    /// The rows of the window that passed all filters, counted from `first_row`.
+    pub selected: RowSet,
+    /// The passing rows: one child for each spec column that is bound to the file and has a
+    /// channel, in the spec's order, of the type the spec asks for.
+    pub batch: RowVector,
+}
+
+/// Reader factories by format.
+#[derive(Debug, Clone, Default)]
+pub struct FormatRegistry {
+    factories: Vec<Arc<dyn ReaderFactory>>,
+}
+
+impl FormatRegistry {
+    /// No formats.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a factory; it replaces an earlier one of the same format.
+    pub fn register(&mut self, factory: Arc<dyn ReaderFactory>) {
+        self.factories.retain(|f| f.format() != factory.format());
+        self.factories.push(factory);
+    }
+
+    /// The factory of a format; `Unsupported` when there is none.
+    pub fn factory(&self, format: &FileFormat) -> Result<&Arc<dyn ReaderFactory>> {
+        self.factories.iter().find(|f| f.format() == *format).ok_or_else(|| {
+            let known: Vec<String> =
+                self.factories.iter().map(|f| f.format().to_string()).collect();
+            Error::unsupported("no reader for this file format")
+                .with("format", format)
+                .with("known", known.join(" "))
+        })
+    }
+}

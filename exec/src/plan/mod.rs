@@ -1,0 +1,217 @@
+//! Plan nodes: what a query does, as a tree of descriptions.
+//!
+//! A closed sum, so that a new node is found by the compiler wherever plans are read. Every node
+//! has an id that is unique in its plan and an output type; columns are named, and names are
+//! unique within one output type, because expressions refer to columns by name.
+
+mod print;
+
+use vector::compare::SortOrder;
+use vector::sync::Arc;
+use vector::{RowType, RowVector, Type};
+
+use dwio::connector::{ColumnHandle, TableHandle};
+use dwio::expr::TypedExpr;
+
+/// The name of a node, unique in its plan.
+pub type PlanNodeId = Arc<str>;
+
+/// A node and everything below it.
+#[derive(Debug, Clone)]
+pub enum PlanNode {
+    /// Rows of a table; a leaf that receives splits.
+    TableScan(TableScanNode),
+    /// Rows that the plan itself holds; a leaf.
+    Values(ValuesNode),
+    /// The rows for which a predicate is true.
+    Filter(FilterNode),
+    /// Expressions over each row.
+    Project(ProjectNode),
+    /// Groups and aggregates.
+    Aggregation(AggregationNode),
+    /// All rows in order.
+    OrderBy(OrderByNode),
+    /// The first rows in order.
+    TopN(TopNNode),
+    /// A run of rows, in whatever order they come.
+    Limit(LimitNode),
+}
+
+/// See [`PlanNode::TableScan`].
+#[derive(Debug, Clone)]
+#[allow(missing_docs)]
+pub struct TableScanNode {
+    pub id: PlanNodeId,
+    pub output_type: Arc<RowType>,
+    pub table: Arc<dyn TableHandle>,
+    /// The column handle of each output column, by output name.
+    pub assignments: Vec<(String, Arc<dyn ColumnHandle>)>,
+}
+
+/// See [`PlanNode::Values`].
+#[derive(Debug, Clone)]
+#[allow(missing_docs)]
+pub struct ValuesNode {
+    pub id: PlanNodeId,
+    pub output_type: Arc<RowType>,
+    pub batches: Vec<RowVector>,
+}
+
+/// See [`PlanNode::Filter`].
+#[derive(Debug, Clone)]
+#[allow(missing_docs)]
+pub struct FilterNode {
+    pub id: PlanNodeId,
+    pub source: Arc<PlanNode>,
+    /// BOOLEAN over the source's output; null drops the row like false.
+    pub predicate: TypedExpr,
+}
+
+/// See [`PlanNode::Project`].
+#[derive(Debug, Clone)]
+#[allow(missing_docs)]
+pub struct ProjectNode {
+    pub id: PlanNodeId,
+    pub source: Arc<PlanNode>,
+    pub output_type: Arc<RowType>,
+    /// One for each output column, over the source's output.
+    pub expressions: Vec<TypedExpr>,
+}
+
+/// Which part of an aggregation a node does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AggregationStep {
+    /// Input rows to results.
+    Single,
+    /// Input rows to intermediate results.
+    Partial,
+    /// Intermediate results to results.
+    Final,
+}
+
+/// One aggregate of an [`AggregationNode`].
+#[derive(Debug, Clone)]
+pub struct Aggregate {
+    /// The output column's name.
+    pub name: String,
+    /// The function: `count`, `sum`, `min`, `max`, `avg`.
+    pub function: Arc<str>,
+    /// The arguments, columns of the source; none for `count(*)`. In a final step the one
+    /// argument is the intermediate column.
+    pub args: Vec<TypedExpr>,
+    /// The types of the arguments of the single or partial step.
+    pub raw_types: Vec<Type>,
+    /// The type of the result of this step.
+    pub ty: Type,
+    /// True when equal argument values of a group count once.
+    pub distinct: bool,
+}
+
+/// See [`PlanNode::Aggregation`].
+#[derive(Debug, Clone)]
+#[allow(missing_docs)]
+pub struct AggregationNode {
+    pub id: PlanNodeId,
+    pub source: Arc<PlanNode>,
+    pub step: AggregationStep,
+    /// Names of the source's columns to group by; empty for one global group, which exists also
+    /// when there are no rows.
+    pub keys: Vec<String>,
+    pub aggregates: Vec<Aggregate>,
+    /// The keys, then the aggregates.
+    pub output_type: Arc<RowType>,
+}
+
+/// A column to sort by.
+#[derive(Debug, Clone)]
+#[allow(missing_docs)]
+pub struct SortKey {
+    pub column: String,
+    pub order: SortOrder,
+}
+
+/// See [`PlanNode::OrderBy`].
+#[derive(Debug, Clone)]
+#[allow(missing_docs)]
+pub struct OrderByNode {
+    pub id: PlanNodeId,
+    pub source: Arc<PlanNode>,
+    pub keys: Vec<SortKey>,
+}
+
+/// See [`PlanNode::TopN`].
+#[derive(Debug, Clone)]
+#[allow(missing_docs)]
+pub struct TopNNode {
+    pub id: PlanNodeId,
+    pub source: Arc<PlanNode>,
+    pub keys: Vec<SortKey>,
+    pub count: u64,
+}
+
+/// See [`PlanNode::Limit`].
+#[derive(Debug, Clone)]
+#[allow(missing_docs)]
+pub struct LimitNode {
+    pub id: PlanNodeId,
+    pub source: Arc<PlanNode>,
+    pub offset: u64,
+    pub count: u64,
+}
+
+impl PlanNode {
+    /// The node's id.
+    pub fn id(&self) -> &PlanNodeId {
+        match self {
+            PlanNode::TableScan(n) => &n.id,
+            PlanNode::Values(n) => &n.id,
+            PlanNode::Filter(n) => &n.id,
+            PlanNode::Project(n) => &n.id,
+            PlanNode::Aggregation(n) => &n.id,
+            PlanNode::OrderBy(n) => &n.id,
+            PlanNode::TopN(n) => &n.id,
+            PlanNode::Limit(n) => &n.id,
+        }
+    }
+
+    /// The columns that the node gives.
+    pub fn output_type(&self) -> &Arc<RowType> {
+        match self {
+            PlanNode::TableScan(n) => &n.output_type,
+            PlanNode::Values(n) => &n.output_type,
+            PlanNode::Project(n) => &n.output_type,
+            PlanNode::Aggregation(n) => &n.output_type,
+            PlanNode::Filter(n) => n.source.output_type(),
+            PlanNode::OrderBy(n) => n.source.output_type(),
+            PlanNode::TopN(n) => n.source.output_type(),
+            PlanNode::Limit(n) => n.source.output_type(),
+        }
+    }
+
+    /// The node that feeds this one; `None` for leaves.
+    pub fn source(&self) -> Option<&Arc<PlanNode>> {
+        match self {
+            PlanNode::TableScan(_) | PlanNode::Values(_) => None,
+            PlanNode::Filter(n) => Some(&n.source),
+            PlanNode::Project(n) => Some(&n.source),
+            PlanNode::Aggregation(n) => Some(&n.source),
+            PlanNode::OrderBy(n) => Some(&n.source),
+            PlanNode::TopN(n) => Some(&n.source),
+            PlanNode::Limit(n) => Some(&n.source),
+        }
+    }
+
+    /// The word that stands for the node in printed plans.
+    pub fn name(&self) -> &'static str {
+        match self {
+            PlanNode::TableScan(_) => "TableScan",
+            PlanNode::Values(_) => "Values",
+            PlanNode::Filter(_) => "Filter",
+            PlanNode::Project(_) => "Project",
+            PlanNode::Aggregation(_) => "Aggregation",
+            PlanNode::OrderBy(_) => "OrderBy",
+            PlanNode::TopN(_) => "TopN",
+            PlanNode::Limit(_) => "Limit",
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Plans as text: a line for each node, sources indented below.
+
+use std::fmt;
+
+use super::{PlanNode, SortKey};
+
+impl fmt::Display for PlanNode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut node = Some(self);
+        let mut depth = 0;
+        while let Some(current) = node {
+            write!(f, "{:indent$}-- {}[{}]", "", current.name(), current.id(), indent = depth * 2)?;
+            write_details(f, current)?;
+            writeln!(f, " -> {}", current.output_type())?;
+            node = current.source().map(AsRef::as_ref);
+            depth += 1;
+        }
+        Ok(())
+    }
+}
+
+fn write_details(f: &mut fmt::Formatter<'_>, node: &PlanNode) -> fmt::Result {
+    match node {
+        PlanNode::TableScan(n) => write!(f, "[{}]", n.table.describe()),
+        PlanNode::Values(n) => {
+            write!(f, "[{} rows]", n.batches.iter().map(|b| b.len()).sum::<usize>())
+        }
+        PlanNode::Filter(n) => write!(f, "[{}]", n.predicate),
+        PlanNode::Project(n) => {
+            let mut separator = "[";
+            for (name, expr) in n.output_type.names().iter().zip(&n.expressions) {
+                write!(f, "{separator}{name} := {expr}")?;
+                separator = ", ";
+            }
+            f.write_str(if separator == "[" { "[]" } else { "]" })
+        }
+        PlanNode::Aggregation(n) => {
+            write!(f, "[{:?} by ({})", n.step, n.keys.join(", "))?;
+            for a in &n.aggregates {
+                let args: Vec<String> = a.args.iter().map(ToString::to_string).collect();
+                let distinct = if a.distinct { "distinct " } else { "" };
+                write!(f, ", {} := {}({distinct}{})", a.name, a.function, args.join(", "))?;
+            }
+            f.write_str("]")
+        }
+        PlanNode::OrderBy(n) => write_keys(f, &n.keys),
+        PlanNode::TopN(n) => {
+            write!(f, "[{}]", n.count)?;
+            write_keys(f, &n.keys)
+        }
+        PlanNode::Limit(n) => write!(f, "[{} from {}]", n.count, n.offset),
+    }
+}
+
+fn write_keys(f: &mut fmt::Formatter<'_>, keys: &[SortKey]) -> fmt::Result {
+    f.write_str("[")?;
+    for (i, key) in keys.iter().enumerate() {
+        let separator = if i > 0 { ", " } else { "" };
+        let direction = if key.order.descending { "DESC" } else { "ASC" };
+        let nulls = if key.order.nulls_first { "FIRST" } else { "LAST" };
+        write!(f, "{separator}{} {direction} NULLS {nulls}", key.column)?;
+    }
+    f.write_str("]")
+}

@@ -1,0 +1,606 @@
+//! Copying rows: picked, flattened or joined, always into a vector without wrappers.
+//!
+//! ```text
+//! gather(vector, rows)     wrap, then copy          rows of one vector
+//! concat(vectors)          copy one after another   all rows of many
+//! flatten(vector)          copy, unless flat        all rows of one
+//!                \   |   /
+//!      copy(type, [DecodedVector])    one kernel a storage, children by recursion
+//! ```
+//!
+//! Results are deep copies: children of nested vectors hold exactly the entries of the rows, in
+//! row order, and null rows have no entries. Only the bytes of long strings may be shared with
+//! the source, see [`MAX_SHARED_BUFFERS`] and [`MAX_SHARED_WASTE`].
+
+use std::ops::Range;
+
+use crate::build::{StringBuilder, VectorBuilder};
+use crate::decoded::{DecodedVector, Mapping};
+use crate::encoding::{
+    Bitmap, BitmapMut, DictionaryVector, FlatType, FlatValues, FlatVector, StringValues, Vector,
+    VectorRef,
+};
+use crate::error::{Error, Result, ResultExt};
+use crate::memory::buffer::{Buffer, BufferMut};
+use crate::nested::{ArrayVector, MapVector, RowVector};
+use crate::sync::Arc;
+use crate::types::{RowType, StringView, Timestamp, Type, TypeKind};
+
+/// A copy of strings refers to at most this many buffers of its sources; with more of them the
+/// long strings are copied together.
+pub const MAX_SHARED_BUFFERS: usize = 32;
+
+/// Buffers are shared only while they are at most this many times as large as the strings that
+/// are needed of them (and a small allowance), so that a few rows do not hold a file in memory.
+pub const MAX_SHARED_WASTE: usize = 4;
+
+/// The allowance of [`MAX_SHARED_WASTE`], in bytes.
+const FREE_WASTE_BYTES: usize = 64 << 10;
+
+/// Rows `indices` of `vector`, in that order, as a copy. `Internal` when an index is outside.
+pub fn gather(vector: &VectorRef, indices: &[u32]) -> Result<VectorRef> {
+    check_indices(vector.len(), indices)?;
+    gather_checked(vector, &Buffer::from_slice(indices))
+}
+
+/// Rows `indices` of a batch, in that order, as a copy. `Internal` when an index is outside.
+pub fn gather_batch(batch: &RowVector, indices: &[u32]) -> Result<RowVector> {
+    check_indices(batch.len(), indices)?;
+    let indices = Buffer::from_slice(indices);
+    let children = batch.children().iter().map(|child| gather_checked(child, &indices));
+    let validity = batch.validity().map(|v| v.gather(&indices));
+    RowVector::new(
+        Arc::clone(batch.row_type()),
+        indices.len(),
+        validity,
+        children.collect::<Result<_>>()?,
+    )
+}
+
+/// All rows without wrappers: scalars are flat, so are the children of nested vectors. A vector
+/// that is already so is returned as it is.
+pub fn flatten(vector: &VectorRef) -> Result<VectorRef> {
+    if is_flat(vector) {
+        return Ok(Arc::clone(vector));
+    }
+    copy_rows(&DecodedVector::new(vector)?)
+}
+
+/// All rows of all vectors, one vector after the other. The type is that of the first; `Internal`
+/// when there is none or the types differ.
+pub fn concat(vectors: &[VectorRef]) -> Result<VectorRef> {
+    match vectors {
+        [] => Err(Error::internal("nothing to concatenate")),
+        [one] => flatten(one),
+        [first, ..] => concat_as(first.ty(), vectors),
+    }
+}
+
+/// All rows of all batches as one batch of `row_type`; no batches give no rows.
+pub fn concat_batches(row_type: &Arc<RowType>, batches: &[RowVector]) -> Result<RowVector> {
+    let len = batches.iter().map(RowVector::len).sum();
+    let mut children = Vec::with_capacity(row_type.len());
+    for (column, ty) in row_type.types().iter().enumerate() {
+        let parts = batches.iter().map(|batch| {
+            let child = batch.child(column)?;
+            Vector::slice(child, 0, batch.len())
+        });
+        let parts: Vec<VectorRef> = parts.collect::<Result<_>>()?;
+        children.push(concat_as(ty, &parts).in_place("concatenated column", column)?);
+    }
+    let validity = join_validity(batches.iter().map(|b| (b.validity(), b.len())));
+    RowVector::new(Arc::clone(row_type), len, validity, children)
+}
+
+/// All rows of a decoded vector as a copy.
+pub(crate) fn copy_rows(vector: &DecodedVector) -> Result<VectorRef> {
+    copy(vector.ty(), std::slice::from_ref(vector))
+}
+
+fn check_indices(num_rows: usize, indices: &[u32]) -> Result<()> {
+    match indices.iter().max() {
+        Some(max) if *max as usize >= num_rows => {
+            Err(Error::internal("a row to copy does not exist")
+                .with("row", max)
+                .with("rows", num_rows))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn gather_checked(vector: &VectorRef, indices: &Buffer<u32>) -> Result<VectorRef> {
+    copy_rows(&DecodedVector::new(&Vector::wrap(vector, indices))?)
+}
+
+fn concat_as(ty: &Type, vectors: &[VectorRef]) -> Result<VectorRef> {
+    if let Some(other) = vectors.iter().find(|v| !v.ty().is_equivalent(ty)) {
+        return Err(Error::internal("vectors to concatenate differ in type")
+            .with("type", ty)
+            .with("other", other.ty()));
+    }
+    let parts: Vec<DecodedVector> =
+        vectors.iter().map(DecodedVector::new).collect::<Result<_>>()?;
+    copy(ty, &parts)
+}
+
+fn is_flat(vector: &Vector) -> bool {
+    match vector {
+        Vector::Flat(_) => true,
+        Vector::Constant(constant) => constant.ty().kind() == TypeKind::Unknown,
+        Vector::Row(row) => row.children().iter().all(|c| c.len() == row.len() && is_flat(c)),
+        Vector::Array(array) => is_flat(array.elements()),
+        Vector::Map(map) => is_flat(map.keys()) && is_flat(map.values()),
+        Vector::Dictionary(_) | Vector::Lazy(_) => false,
+    }
+}
+
+/// The one entry to all kernels: rows of `parts`, each of type `ty`, side by side.
+fn copy(ty: &Type, parts: &[DecodedVector]) -> Result<VectorRef> {
+    let len: usize = parts.iter().map(DecodedVector::len).sum();
+    if u32::try_from(len).is_err() {
+        return Err(Error::limit("a vector cannot have so many rows").with("rows", len));
+    }
+    let validity = join_validity(parts.iter().map(|p| (p.validity(), p.len())));
+    macro_rules! fixed {
+        ($t:ty) => {
+            Vector::Flat(FlatVector::from_buffer::<$t>(
+                ty.clone(),
+                copy_fixed(parts, len)?,
+                validity,
+            )?)
+        };
+    }
+    Ok(Arc::new(match (ty.kind(), ty) {
+        (TypeKind::Boolean, _) => {
+            let values = FlatValues::Boolean(copy_booleans(parts)?);
+            Vector::Flat(FlatVector::new(ty.clone(), values, validity)?)
+        }
+        (TypeKind::TinyInt, _) => fixed!(i8),
+        (TypeKind::SmallInt, _) => fixed!(i16),
+        (TypeKind::Integer, _) => fixed!(i32),
+        (TypeKind::BigInt, _) => fixed!(i64),
+        (TypeKind::HugeInt, _) => fixed!(i128),
+        (TypeKind::Real, _) => fixed!(f32),
+        (TypeKind::Double, _) => fixed!(f64),
+        (TypeKind::Timestamp, _) => fixed!(Timestamp),
+        (TypeKind::Varchar | TypeKind::Varbinary, _) => {
+            let values = FlatValues::String(copy_strings(parts, len)?);
+            Vector::Flat(FlatVector::new(ty.clone(), values, validity)?)
+        }
+        (_, Type::Array(element)) => {
+            let (offsets, lengths, [elements]) = copy_spans(parts, len, [element], |base| {
+                let array = match base {
+                    Vector::Array(array) => array,
+                    other => return Err(unexpected(other)),
+                };
+                Ok(([array.elements()], array.offsets(), array.lengths()))
+            })?;
+            Vector::Array(ArrayVector::new(offsets, lengths, validity, elements)?)
+        }
+        (_, Type::Map(key, value)) => {
+            let (offsets, lengths, [keys, values]) =
+                copy_spans(parts, len, [key, value], |base| {
+                    let map = match base {
+                        Vector::Map(map) => map,
+                        other => return Err(unexpected(other)),
+                    };
+                    Ok(([map.keys(), map.values()], map.offsets(), map.lengths()))
+                })?;
+            Vector::Map(MapVector::new(offsets, lengths, validity, keys, values)?)
+        }
+        (_, Type::Row(row_type)) => Vector::Row(copy_structs(row_type, parts, len, validity)?),
+        _ => Vector::nulls(ty.clone(), len),
+    }))
+}
+
+fn unexpected(base: &Vector) -> Error {
+    Error::internal("a vector is stored otherwise than its type").with("type", base.ty())
+}
+
+fn join_validity<'a>(
+    parts: impl Iterator<Item = (Option<&'a Bitmap>, usize)> + Clone,
+) -> Option<Bitmap> {
+    if parts.clone().all(|(validity, _)| validity.is_none()) {
+        return None;
+    }
+    let mut joined = BitmapMut::new();
+    for (validity, len) in parts {
+        match validity {
+            Some(validity) => joined.extend_from_words(validity.words(), 0, len),
+            None => joined.push_n(true, len),
+        }
+    }
+    joined.freeze_validity()
+}
+
+/// The flat values of a part; `None` when all of its rows are null, then the base may be anything.
+fn values_of(part: &DecodedVector) -> Result<Option<&FlatValues>> {
+    match part.flat_values() {
+        _ if part.all_null() || part.is_empty() => Ok(None),
+        Some(values) => Ok(Some(values)),
+        None => Err(unexpected(part.base())),
+    }
+}
+
+fn copy_fixed<T: FlatType>(parts: &[DecodedVector], len: usize) -> Result<Buffer<T>> {
+    let mut out = BufferMut::<T>::with_capacity(len);
+    for part in parts {
+        let start = out.len();
+        let Some(values) = values_of(part)? else {
+            out.resize(start + part.len(), T::default());
+            continue;
+        };
+        let values = T::unwrap(values).ok_or_else(|| unexpected(part.base()))?;
+        match part.mapping() {
+            Mapping::Identity => out.extend_from_slice(&values[..part.len()]),
+            Mapping::Constant => out.resize(start + part.len(), values[0]),
+            Mapping::Indices(indices) => {
+                let values = values.as_slice();
+                out.resize_unspecified(start + indices.len());
+                for (slot, index) in out[start..].iter_mut().zip(indices.iter()) {
+                    *slot = values[*index as usize];
+                }
+            }
+        }
+    }
+    Ok(out.freeze())
+}
+
+fn copy_booleans(parts: &[DecodedVector]) -> Result<Bitmap> {
+    let mut out = BitmapMut::new();
+    for part in parts {
+        let values = match values_of(part)? {
+            None => {
+                out.push_n(false, part.len());
+                continue;
+            }
+            Some(FlatValues::Boolean(values)) => values,
+            Some(_) => return Err(unexpected(part.base())),
+        };
+        match part.mapping() {
+            Mapping::Identity => out.extend_from_words(values.words(), 0, part.len()),
+            Mapping::Constant => out.push_n(values.get(0), part.len()),
+            Mapping::Indices(indices) => {
+                out.extend_from_fn(indices.len(), |i| values.get(indices[i] as usize));
+            }
+        }
+    }
+    Ok(out.freeze())
+}
+
+/// Calls `f(base row or None for null)` for every row of a part.
+#[inline]
+fn for_each_row(part: &DecodedVector, mut f: impl FnMut(Option<usize>)) {
+    match part.validity() {
+        None => (0..part.len()).for_each(|i| f(Some(part.index(i)))),
+        Some(validity) => {
+            for i in 0..part.len() {
+                f(validity.get(i).then(|| part.index(i)));
+            }
+        }
+    }
+}
+
+fn copy_strings(parts: &[DecodedVector], len: usize) -> Result<StringValues> {
+    let mut sources: Vec<(&DecodedVector, Option<&StringValues>)> = Vec::new();
+    for part in parts {
+        let strings = match values_of(part)? {
+            None => None,
+            Some(FlatValues::String(strings)) => Some(strings),
+            Some(_) => return Err(unexpected(part.base())),
+        };
+        sources.push((part, strings));
+    }
+    if let Some((buffers, first_buffer)) = shared_buffers(&sources) {
+        let mut views = BufferMut::with_capacity(len);
+        for ((part, strings), first) in sources.iter().zip(first_buffer) {
+            match strings {
+                None => views.resize(views.len() + part.len(), StringView::default()),
+                Some(strings) => {
+                    let source = strings.views().as_slice();
+                    for_each_row(part, |row| {
+                        views.push(
+                            row.map_or_else(StringView::default, |i| source[i].rebase(first)),
+                        );
+                    });
+                }
+            }
+        }
+        return Ok(StringValues::new(views.freeze(), buffers));
+    }
+    let mut out = StringBuilder::new();
+    for (part, strings) in sources {
+        match strings {
+            None => (0..part.len()).for_each(|_| out.push(b"")),
+            Some(strings) => {
+                for_each_row(part, |row| out.push(row.map_or(b"", |i| strings.get(i))));
+            }
+        }
+    }
+    Ok(out.finish())
+}
+
+/// The buffers of all sources, if it pays to share them, and where those of each source start.
+/// Slices of one vector have the same list and are counted once.
+#[allow(clippy::type_complexity)]
+fn shared_buffers(
+    sources: &[(&DecodedVector, Option<&StringValues>)],
+) -> Option<(Arc<[Buffer<u8>]>, Vec<u32>)> {
+    let mut lists: Vec<(&Arc<[Buffer<u8>]>, u32)> = Vec::new();
+    let mut starts = Vec::with_capacity(sources.len());
+    let (mut num_buffers, mut needed_bytes) = (0, 0);
+    for (part, strings) in sources {
+        let Some(strings) = strings else {
+            starts.push(0);
+            continue;
+        };
+        let known = lists.iter().find(|(list, _)| Arc::ptr_eq(list, strings.buffers()));
+        let start = match known {
+            Some((_, start)) => *start,
+            None => {
+                let start = num_buffers as u32;
+                lists.push((strings.buffers(), start));
+                num_buffers += strings.buffers().len();
+                start
+            }
+        };
+        if num_buffers > MAX_SHARED_BUFFERS || lists.len() > 2 * MAX_SHARED_BUFFERS {
+            return None;
+        }
+        starts.push(start);
+        let views = strings.views().as_slice();
+        for_each_row(part, |row| {
+            needed_bytes +=
+                row.map(|i| views[i]).filter(|view| !view.is_inline()).map_or(0, StringView::len);
+        });
+    }
+    let held: usize =
+        lists.iter().flat_map(|(list, _)| list.iter()).map(Buffer::retained_bytes).sum();
+    if held > MAX_SHARED_WASTE * needed_bytes + FREE_WASTE_BYTES {
+        return None;
+    }
+    let buffers = match lists.as_slice() {
+        [(one, _)] => Arc::clone(one),
+        many => many.iter().flat_map(|(list, _)| list.iter().cloned()).collect(),
+    };
+    Some((buffers, starts))
+}
+
+/// Children, offsets and lengths of an array or map vector.
+type SpanParts<'a, const N: usize> = ([&'a VectorRef; N], &'a Buffer<u32>, &'a Buffer<u32>);
+type CopiedSpans<const N: usize> = (Buffer<u32>, Buffer<u32>, [VectorRef; N]);
+
+/// Copies rows of arrays (`N` = 1) or maps (`N` = 2): new offsets, and the entries of valid rows
+/// side by side.
+fn copy_spans<const N: usize>(
+    parts: &[DecodedVector],
+    len: usize,
+    types: [&Type; N],
+    open: impl for<'a> Fn(&'a Vector) -> Result<SpanParts<'a, N>>,
+) -> Result<CopiedSpans<N>> {
+    let mut new_offsets = BufferMut::with_capacity(len);
+    let mut new_lengths = BufferMut::with_capacity(len);
+    let mut children: [Vec<VectorRef>; N] = std::array::from_fn(|_| Vec::new());
+    let mut num_entries: usize = 0;
+    for part in parts {
+        if part.all_null() || part.is_empty() {
+            new_offsets.resize(new_offsets.len() + part.len(), num_entries as u32);
+            new_lengths.resize(new_lengths.len() + part.len(), 0);
+            continue;
+        }
+        let (sources, offsets, lengths) = open(part.base())?;
+        let mut picked = Picked::default();
+        for_each_row(part, |row| {
+            let length = row.map_or(0, |i| lengths[i]);
+            new_offsets.push(num_entries as u32);
+            new_lengths.push(length);
+            if let Some(i) = row {
+                let start = offsets[i] as usize;
+                picked.add(start..start + length as usize);
+                num_entries += length as usize;
+            }
+        });
+        if u32::try_from(num_entries).is_err() {
+            return Err(
+                Error::limit("a vector cannot have so many entries").with("entries", num_entries)
+            );
+        }
+        for (child, entries) in children.iter_mut().zip(picked.of(sources)?) {
+            child.push(entries);
+        }
+    }
+    let copied: Vec<VectorRef> =
+        types.iter().zip(&children).map(|(ty, c)| concat_as(ty, c)).collect::<Result<_>>()?;
+    let copied = <[VectorRef; N]>::try_from(copied)
+        .map_err(|_| Error::internal("another number of children than types"))?;
+    Ok((new_offsets.freeze(), new_lengths.freeze(), copied))
+}
+
+/// Entries to copy: one range as long as the spans follow each other, else their positions.
+#[derive(Default)]
+struct Picked {
+    run: Range<usize>,
+    positions: Option<BufferMut<u32>>,
+}
+
+impl Picked {
+    fn add(&mut self, span: Range<usize>) {
+        if span.is_empty() {
+            return;
+        }
+        match &mut self.positions {
+            None if self.run.is_empty() => self.run = span,
+            None if self.run.end == span.start => self.run.end = span.end,
+            None => {
+                let mut positions: BufferMut<u32> = BufferMut::new();
+                positions.extend(self.run.clone().map(|i| i as u32));
+                positions.extend(span.map(|i| i as u32));
+                self.positions = Some(positions);
+            }
+            Some(positions) => positions.extend(span.map(|i| i as u32)),
+        }
+    }
+
+    fn of<const N: usize>(self, sources: [&VectorRef; N]) -> Result<Vec<VectorRef>> {
+        let positions = self.positions.map(BufferMut::freeze);
+        let pick = |source| match &positions {
+            None => Vector::slice(source, self.run.start, self.run.len()),
+            Some(positions) => Ok(Vector::wrap(source, positions)),
+        };
+        sources.into_iter().map(pick).collect()
+    }
+}
+
+fn copy_structs(
+    row_type: &Arc<RowType>,
+    parts: &[DecodedVector],
+    len: usize,
+    validity: Option<Bitmap>,
+) -> Result<RowVector> {
+    let mut children: Vec<Vec<VectorRef>> = vec![Vec::with_capacity(parts.len()); row_type.len()];
+    for part in parts {
+        if part.all_null() || part.is_empty() {
+            for (child, ty) in children.iter_mut().zip(row_type.types()) {
+                child.push(Arc::new(Vector::nulls(ty.clone(), part.len())));
+            }
+            continue;
+        }
+        let row = part.base().as_row()?;
+        let rows = match part.mapping() {
+            Mapping::Identity => None,
+            Mapping::Constant => Some(std::iter::repeat_n(0, part.len()).collect()),
+            Mapping::Indices(indices) => Some(indices.clone()),
+        };
+        for (child, source) in children.iter_mut().zip(row.children()) {
+            child.push(match &rows {
+                None => Vector::slice(source, 0, part.len())?,
+                Some(rows) => wrap_with_nulls(source, rows, part.validity()),
+            });
+        }
+    }
+    let fields = row_type.types().iter().zip(&children).map(|(ty, parts)| concat_as(ty, parts));
+    RowVector::new(Arc::clone(row_type), len, validity, fields.collect::<Result<_>>()?)
+}
+
+fn wrap_with_nulls(source: &VectorRef, rows: &Buffer<u32>, validity: Option<&Bitmap>) -> VectorRef {
+    match validity {
+        None => Vector::wrap(source, rows),
+        Some(validity) => Arc::new(Vector::Dictionary(DictionaryVector::over_with_validity(
+            Arc::clone(source),
+            rows.clone(),
+            Some(validity.clone()),
+        ))),
+    }
+}
+
+impl VectorBuilder {
+    /// Appends row `row` of `vector`, which must be of the builder's type: the typed twin of
+    /// [`VectorBuilder::push`] for operators that keep a few rows of many batches. Nested rows
+    /// pass through their value form; to copy many of them use [`gather`] and [`concat`].
+    pub fn push_from(&mut self, vector: &DecodedVector, row: usize) -> Result<()> {
+        if vector.is_null(row) {
+            self.push_null();
+            return Ok(());
+        }
+        match vector.flat_values() {
+            Some(values) => self.push_flat(values, vector.index(row)),
+            None => self.push(&vector.value(row)?),
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::build::vector_of;
+    use crate::types::Value;
+
+    fn values(vector: &VectorRef) -> Vec<Value> {
+        let decoded = DecodedVector::new(vector).unwrap();
+        (0..vector.len()).map(|i| decoded.value(i).unwrap()).collect()
+    }
+
+    fn strings(texts: &[&str]) -> VectorRef {
+        let values: Vec<Value> = texts.iter().map(Value::bytes).collect();
+        vector_of(&Type::Varchar, &values).unwrap()
+    }
+
+    fn buffers(vector: &VectorRef) -> usize {
+        match vector.as_ref() {
+            Vector::Flat(flat) => match flat.values() {
+                FlatValues::String(strings) => strings.buffers().len(),
+                _ => 0,
+            },
+            _ => panic!("not flat"),
+        }
+    }
+
+    #[test]
+    fn maps_keep_keys_and_values_together_when_rows_are_picked() {
+        let ty = Type::map(Type::Integer, Type::Varchar);
+        let pair = |k: i32| (Value::Integer(k), Value::bytes(format!("value number {k:08}")));
+        let rows: Vec<Value> = vec![
+            Value::Map([pair(1), pair(2)].into()),
+            Value::Null,
+            Value::Map([].into()),
+            Value::Map([pair(3)].into()),
+        ];
+        let vector = vector_of(&ty, &rows).unwrap();
+        let picked = gather(&vector, &[3, 0, 1, 0, 2]).unwrap();
+        let expected: Vec<Value> = [3, 0, 1, 0, 2].iter().map(|i| rows[*i].clone()).collect();
+        assert_eq!(values(&picked), expected);
+        assert!(matches!(picked.as_ref(), Vector::Map(map) if map.keys().len() == 5));
+    }
+
+    #[test]
+    fn strings_share_buffers_of_few_sources_and_are_copied_from_many() {
+        let one = strings(&["a string longer than a view", "short"]);
+        let few = concat(&[one.clone(), one.clone(), strings(&["another quite long string"])]);
+        let few = few.unwrap();
+        assert_eq!((few.len(), buffers(&few)), (5, 2));
+        let many: Vec<VectorRef> =
+            (0..100).map(|i| strings(&[&format!("a string longer than a view {i}")])).collect();
+        let joined = concat(&many).unwrap();
+        assert_eq!(buffers(&joined), 1);
+        let expected: Vec<Value> = many.iter().flat_map(values).collect();
+        assert_eq!(values(&joined), expected);
+    }
+
+    #[test]
+    fn a_few_rows_do_not_hold_large_buffers() {
+        let texts: Vec<String> =
+            (0..10_000).map(|i| format!("a string of some length {i}")).collect();
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let picked = gather(&strings(&texts), &[7, 9]).unwrap();
+        assert!(picked.retained_bytes() < 1000, "{}", picked.retained_bytes());
+    }
+
+    #[test]
+    fn a_row_outside_is_an_error_and_nothing_cannot_be_joined() {
+        let vector = strings(&["a"]);
+        assert!(gather(&vector, &[0, 1]).is_err());
+        assert!(concat(&[]).is_err());
+        let other = vector_of(&Type::BigInt, &[Value::BigInt(1)]).unwrap();
+        assert!(concat(&[vector, other]).is_err());
+    }
+
+    #[test]
+    fn batches_without_columns_keep_their_row_counts() {
+        let empty = Arc::new(RowType::empty());
+        let batch = |len| RowVector::batch(empty.clone(), len, vec![]).unwrap();
+        assert_eq!(concat_batches(&empty, &[batch(2), batch(3)]).unwrap().len(), 5);
+        assert_eq!(gather_batch(&batch(4), &[3, 3]).unwrap().len(), 2);
+    }
+
+    #[test]
+    fn a_flat_vector_is_not_copied_and_a_constant_is_expanded() {
+        let flat = strings(&["a", "b"]);
+        assert!(Arc::ptr_eq(&flatten(&flat).unwrap(), &flat));
+        let constant: VectorRef =
+            Vector::constant(Type::BigInt, Value::BigInt(7), 3).unwrap().into();
+        let expanded = flatten(&constant).unwrap();
+        assert!(
+            matches!(expanded.as_ref(), Vector::Flat(v) if v.slice_of::<i64>() == Some(&[7; 3]))
+        );
+    }
+}
