@@ -22,6 +22,7 @@
 
 use std::ops::Range;
 
+use dwio::input::BufferedInput;
 use vector::{Buffer, Error, Result, ResultExt};
 
 use crate::schema::Schema;
@@ -156,11 +157,35 @@ impl Footer {
     }
 }
 
-/// Reads the footer of a file of `file_bytes` bytes, of which `read` gives any part.
-pub fn read_footer(
-    file_bytes: u64,
-    read: &dyn Fn(u64, usize) -> Result<Buffer<u8>>,
-) -> Result<Footer> {
+/// Reads the footer of the file behind `input`.
+pub fn read_footer(input: &BufferedInput) -> Result<Footer> {
+    let file_bytes = input.file_len();
+    let here = |e: Error| e.in_named("file", input.path());
+    check_size(file_bytes).map_err(here)?;
+    let tail_offset = file_bytes.saturating_sub(SPECULATIVE_BYTES);
+    let tail = input.read(tail_offset, file_bytes.saturating_sub(tail_offset))?;
+    let footer_bytes = footer_length(&tail, file_bytes).map_err(here)?;
+    let footer_offset = file_bytes.saturating_sub(TAIL_BYTES).saturating_sub(footer_bytes);
+    let region = |offset: u64, len: u64| match offset.checked_sub(tail_offset) {
+        Some(from) => slice(&tail, from, len).map_err(here),
+        None => input.read(offset, len),
+    };
+    check_head(&region(0, MAGIC_BYTES)?).map_err(here)?;
+    parse(&region(footer_offset, footer_bytes)?, footer_offset, file_bytes).map_err(here)
+}
+
+/// Parses the footer at `footer_offset` and checks it against its file.
+fn parse(bytes: &[u8], footer_offset: u64, file_bytes: u64) -> Result<Footer> {
+    let metadata = parse_file_metadata(bytes).in_place("footer at", footer_offset)?;
+    let schema = Schema::new(&metadata.schema)?;
+    let footer_bytes = bytes.len() as u64;
+    let mut footer =
+        Footer { metadata, schema, footer_offset, footer_bytes, file_bytes, num_rows: 0 };
+    footer.check()?;
+    Ok(footer)
+}
+
+fn check_size(file_bytes: u64) -> Result<()> {
     if file_bytes == 0 {
         return Err(Error::corrupt("the file is empty"));
     }
@@ -169,26 +194,7 @@ pub fn read_footer(
             .with("bytes", file_bytes)
             .with("min", MIN_FILE_BYTES));
     }
-    let tail_offset = file_bytes.saturating_sub(SPECULATIVE_BYTES);
-    let tail = read_part(read, tail_offset, file_bytes.saturating_sub(tail_offset))?;
-    let footer_bytes = footer_length(tail.as_slice(), file_bytes)?;
-    let footer_end = file_bytes.saturating_sub(TAIL_BYTES);
-    let footer_offset = footer_end.saturating_sub(footer_bytes);
-    check_head(&tail, tail_offset, read)?;
-
-    let longer;
-    let bytes = if footer_offset >= tail_offset {
-        part(tail.as_slice(), footer_offset.saturating_sub(tail_offset), footer_bytes)?
-    } else {
-        longer = read_part(read, footer_offset, footer_bytes)?;
-        longer.as_slice()
-    };
-    let metadata = parse_file_metadata(bytes).in_place("footer at", footer_offset)?;
-    let schema = Schema::new(&metadata.schema)?;
-    let mut footer =
-        Footer { metadata, schema, footer_offset, footer_bytes, file_bytes, num_rows: 0 };
-    footer.check()?;
-    Ok(footer)
+    Ok(())
 }
 
 /// Checks the magic at the end of `tail` and gives the footer's size.
@@ -221,19 +227,8 @@ fn footer_length(tail: &[u8], file_bytes: u64) -> Result<u64> {
     Ok(length)
 }
 
-/// Checks the magic at the start, from the tail when that is the whole file.
-fn check_head(
-    tail: &Buffer<u8>,
-    tail_offset: u64,
-    read: &dyn Fn(u64, usize) -> Result<Buffer<u8>>,
-) -> Result<()> {
-    let head;
-    let magic = if tail_offset == 0 {
-        part(tail.as_slice(), 0, MAGIC_BYTES)?
-    } else {
-        head = read_part(read, 0, MAGIC_BYTES)?;
-        head.as_slice()
-    };
+/// Checks the magic at the start.
+fn check_head(magic: &[u8]) -> Result<()> {
     if magic != MAGIC {
         return Err(Error::corrupt("not a Parquet file: the first four bytes are not PAR1")
             .with("found", magic.escape_ascii()));
@@ -241,30 +236,13 @@ fn check_head(
     Ok(())
 }
 
-fn read_part(
-    read: &dyn Fn(u64, usize) -> Result<Buffer<u8>>,
-    offset: u64,
-    bytes: u64,
-) -> Result<Buffer<u8>> {
-    let len = usize::try_from(bytes)
-        .map_err(|_| Error::limit("a read beyond this machine").with("bytes", bytes))?;
-    let buffer = read(offset, len)?;
-    if buffer.as_slice().len() != len {
-        return Err(Error::io("the file gave fewer bytes than asked")
-            .with("offset", offset)
-            .with("expected", len)
-            .with("found", buffer.as_slice().len()));
+/// A part of what was read from the tail, without a copy.
+fn slice(tail: &Buffer<u8>, from: u64, len: u64) -> Result<Buffer<u8>> {
+    let range = usize::try_from(from).ok().zip(usize::try_from(from.saturating_add(len)).ok());
+    match range {
+        Some((start, end)) if end <= tail.len() => Ok(tail.slice(start..end)),
+        _ => Err(Error::internal("footer outside what was read")),
     }
-    Ok(buffer)
-}
-
-fn part(bytes: &[u8], offset: u64, len: u64) -> Result<&[u8]> {
-    let start = usize::try_from(offset).ok();
-    let end = usize::try_from(offset.saturating_add(len)).ok();
-    start
-        .zip(end)
-        .and_then(|(start, end)| bytes.get(start..end))
-        .ok_or_else(|| Error::internal("footer outside what was read"))
 }
 
 #[cfg(test)]
