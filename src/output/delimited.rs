@@ -105,8 +105,7 @@ mod tests {
     fn print(csv: bool) -> String {
         let ty = Arc::new(RowType::new([("s", Type::Varchar), ("n", Type::Integer)]));
         let texts = ["a,b", "say \"hi\"", "", "tab\there"].map(Value::bytes);
-        let numbers =
-            [Value::Integer(1), Value::Null, Value::Integer(3), Value::Integer(4)];
+        let numbers = [Value::Integer(1), Value::Null, Value::Integer(3), Value::Integer(4)];
         let columns = vec![
             vector_of(&Type::Varchar, &texts).unwrap(),
             vector_of(&Type::Integer, &numbers).unwrap(),

@@ -35,7 +35,11 @@ impl<'a> TableWriter<'a> {
 
     fn new(row_type: &RowType, out: Box<dyn Write + 'a>, markdown: bool) -> Self {
         let mut table = Table::new();
-        table.load_style(if markdown { presets::ASCII_MARKDOWN } else { presets::UTF8_FULL_CONDENSED });
+        table.load_style(if markdown {
+            presets::ASCII_MARKDOWN
+        } else {
+            presets::UTF8_FULL_CONDENSED
+        });
         table.set_content_arrangement(ContentArrangement::Disabled);
         table.set_header(row_type.names());
         for (column, ty) in table.column_iter_mut().zip(row_type.types()) {
@@ -103,9 +107,9 @@ fn readable(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use vector::Value;
     use vector::build::vector_of;
     use vector::sync::Arc;
-    use vector::Value;
 
     #[test]
     fn a_table_aligns_numbers_right_and_counts_its_rows() {
@@ -122,7 +126,7 @@ mod tests {
         drop(writer);
         let text = String::from_utf8(bytes).unwrap();
         assert!(text.contains("x\\ny"), "{text}");
-        assert!(text.contains("│   1 │"), "{text}");
+        assert!(text.contains("┆   1 │"), "{text}");
         assert!(text.contains("NULL"), "{text}");
         assert!(text.ends_with("2 rows\n"), "{text}");
     }
