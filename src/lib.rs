@@ -1,1 +1,2 @@
-//! TBD
+//! A columnar scan engine: Hive tables in Parquet, read selectively.
+pub mod output;
