@@ -4,5 +4,6 @@
 //! batch by batch.
 
 pub mod engine;
+pub mod output;
 
 pub use engine::{Engine, EngineBuilder, Plan, QueryOptions, QueryResult, ScanRequest};
