@@ -14,6 +14,7 @@
 
 use std::ops::Range;
 
+use crate::bits;
 use crate::build::{StringBuilder, VectorBuilder};
 use crate::decoded::{DecodedVector, Mapping};
 use crate::encoding::{
@@ -261,7 +262,8 @@ fn copy_booleans(parts: &[DecodedVector]) -> Result<Bitmap> {
             Mapping::Identity => out.extend_from_words(values.words(), 0, part.len()),
             Mapping::Constant => out.push_n(values.get(0), part.len()),
             Mapping::Indices(indices) => {
-                out.extend_from_fn(indices.len(), |i| values.get(indices[i] as usize));
+                let (indices, words) = (indices.as_slice(), values.words());
+                out.extend_from_fn(indices.len(), |i| bits::get(words, indices[i] as usize));
             }
         }
     }
@@ -281,89 +283,76 @@ fn for_each_row(part: &DecodedVector, mut f: impl FnMut(Option<usize>)) {
     }
 }
 
+/// Copies the views first, which may then refer to all buffers of all sources, and copies the
+/// bytes of long strings only where sharing those buffers does not pay.
 fn copy_strings(parts: &[DecodedVector], len: usize) -> Result<StringValues> {
-    let mut sources: Vec<(&DecodedVector, Option<&StringValues>)> = Vec::new();
+    let mut sources = SharedBuffers::default();
+    let mut views = BufferMut::<StringView>::with_capacity(len);
+    let mut needed_bytes = 0;
     for part in parts {
         let strings = match values_of(part)? {
-            None => None,
-            Some(FlatValues::String(strings)) => Some(strings),
+            None => {
+                views.resize(views.len() + part.len(), StringView::default());
+                continue;
+            }
+            Some(FlatValues::String(strings)) => strings,
             Some(_) => return Err(unexpected(part.base())),
         };
-        sources.push((part, strings));
+        let first = sources.add(strings.buffers())?;
+        let source = strings.views().as_slice();
+        for_each_row(part, |row| {
+            let view = row.map_or_else(StringView::default, |i| source[i].rebase(first));
+            needed_bytes += if view.is_inline() { 0 } else { view.len() };
+            views.push(view);
+        });
     }
-    if let Some((buffers, first_buffer)) = shared_buffers(&sources) {
-        let mut views = BufferMut::with_capacity(len);
-        for ((part, strings), first) in sources.iter().zip(first_buffer) {
-            match strings {
-                None => views.resize(views.len() + part.len(), StringView::default()),
-                Some(strings) => {
-                    let source = strings.views().as_slice();
-                    for_each_row(part, |row| {
-                        views.push(
-                            row.map_or_else(StringView::default, |i| source[i].rebase(first)),
-                        );
-                    });
-                }
-            }
-        }
-        return Ok(StringValues::new(views.freeze(), buffers));
+    let pays = sources.num_buffers <= MAX_SHARED_BUFFERS
+        && sources.retained_bytes() <= MAX_SHARED_WASTE * needed_bytes + FREE_WASTE_BYTES;
+    let values = StringValues::new(views.freeze(), sources.finish());
+    if pays {
+        return Ok(values);
     }
     let mut out = StringBuilder::new();
-    for (part, strings) in sources {
-        match strings {
-            None => (0..part.len()).for_each(|_| out.push(b"")),
-            Some(strings) => {
-                for_each_row(part, |row| out.push(row.map_or(b"", |i| strings.get(i))));
-            }
-        }
-    }
+    (0..len).for_each(|i| out.push(values.get(i)));
     Ok(out.finish())
 }
 
-/// The buffers of all sources, if it pays to share them, and where those of each source start.
-/// Slices of one vector have the same list and are counted once.
-#[allow(clippy::type_complexity)]
-fn shared_buffers(
-    sources: &[(&DecodedVector, Option<&StringValues>)],
-) -> Option<(Arc<[Buffer<u8>]>, Vec<u32>)> {
-    let mut lists: Vec<(&Arc<[Buffer<u8>]>, u32)> = Vec::new();
-    let mut starts = Vec::with_capacity(sources.len());
-    let (mut num_buffers, mut needed_bytes) = (0, 0);
-    for (part, strings) in sources {
-        let Some(strings) = strings else {
-            starts.push(0);
-            continue;
-        };
-        let known = lists.iter().find(|(list, _)| Arc::ptr_eq(list, strings.buffers()));
-        let start = match known {
-            Some((_, start)) => *start,
-            None => {
-                let start = num_buffers as u32;
-                lists.push((strings.buffers(), start));
-                num_buffers += strings.buffers().len();
-                start
-            }
-        };
-        if num_buffers > MAX_SHARED_BUFFERS || lists.len() > 2 * MAX_SHARED_BUFFERS {
-            return None;
+/// The buffers of several string vectors, one list after the other.
+#[derive(Default)]
+struct SharedBuffers<'a> {
+    /// Each list with the number of its first buffer.
+    lists: Vec<(&'a Arc<[Buffer<u8>]>, u32)>,
+    num_buffers: usize,
+}
+
+impl<'a> SharedBuffers<'a> {
+    /// Slices of one vector have the same list, mostly one behind the other.
+    const LOOK_BACK: usize = 8;
+
+    /// Adds a list, unless it is among the last ones; answers with the number of its first buffer.
+    fn add(&mut self, list: &'a Arc<[Buffer<u8>]>) -> Result<u32> {
+        let mut recent = self.lists.iter().rev().take(Self::LOOK_BACK);
+        if let Some((_, first)) = recent.find(|(known, _)| Arc::ptr_eq(known, list)) {
+            return Ok(*first);
         }
-        starts.push(start);
-        let views = strings.views().as_slice();
-        for_each_row(part, |row| {
-            needed_bytes +=
-                row.map(|i| views[i]).filter(|view| !view.is_inline()).map_or(0, StringView::len);
-        });
+        let first = u32::try_from(self.num_buffers).map_err(|_| {
+            Error::limit("strings lie in too many buffers").with("buffers", self.num_buffers)
+        })?;
+        self.lists.push((list, first));
+        self.num_buffers += list.len();
+        Ok(first)
     }
-    let held: usize =
-        lists.iter().flat_map(|(list, _)| list.iter()).map(Buffer::retained_bytes).sum();
-    if held > MAX_SHARED_WASTE * needed_bytes + FREE_WASTE_BYTES {
-        return None;
+
+    fn retained_bytes(&self) -> usize {
+        self.lists.iter().flat_map(|(list, _)| list.iter()).map(Buffer::retained_bytes).sum()
     }
-    let buffers = match lists.as_slice() {
-        [(one, _)] => Arc::clone(one),
-        many => many.iter().flat_map(|(list, _)| list.iter().cloned()).collect(),
-    };
-    Some((buffers, starts))
+
+    fn finish(self) -> Arc<[Buffer<u8>]> {
+        match self.lists.as_slice() {
+            [(one, _)] => Arc::clone(one),
+            many => many.iter().flat_map(|(list, _)| list.iter().cloned()).collect(),
+        }
+    }
 }
 
 /// Children, offsets and lengths of an array or map vector.
