@@ -223,6 +223,11 @@ impl SelectivityVector {
         bits::and_assign(&mut self.words, bitmap.words());
     }
 
+    /// Keeps the rows whose bit is one.
+    pub fn intersect_words(&mut self, words: &[u64]) {
+        bits::and_assign(&mut self.words, words);
+    }
+
     /// Drops the rows whose bit is one.
     pub fn subtract(&mut self, bitmap: &Bitmap) {
         bits::and_not_assign(&mut self.words, bitmap.words());
