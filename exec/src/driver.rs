@@ -272,9 +272,7 @@ impl Stage {
 
     fn frame(&self, error: Error) -> Error {
         match &self.stats.node {
-            Some(node) => {
-                error.in_named("operator", format!("{}[{node}]", self.stats.operator))
-            }
+            Some(node) => error.in_named("operator", format!("{}[{node}]", self.stats.operator)),
             None => error.in_named("operator", self.stats.operator),
         }
     }

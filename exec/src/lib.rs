@@ -16,6 +16,7 @@
 
 pub mod driver;
 pub mod executor;
+pub mod expr;
 pub mod operator;
 pub mod plan;
 pub mod query_ctx;

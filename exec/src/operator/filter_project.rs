@@ -17,8 +17,8 @@ use vector::{
 use dwio::connector::{CompiledExpr, ExpressionEvaluator};
 use dwio::expr::TypedExpr;
 
-use super::{Operator, channel_of};
 use super::loading::{load_column, wrap_column};
+use super::{Operator, channel_of};
 
 enum Projection {
     /// A column of the input.

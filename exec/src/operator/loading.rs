@@ -3,27 +3,28 @@
 //! A lazy column may be read only while its scan has not moved on (rule S1.37). Within a pipeline
 //! the driver takes care of that; before a batch leaves the pipeline (to another thread, to the
 //! caller, or into memory until the end of input) its columns are loaded here. Only the rows that
-//! the batch still has are read.
+//! the batch still has are read, and nothing lazy remains in the result.
 
 use vector::sync::Arc;
 use vector::{
     Buffer, DecodedVector, DictionaryVector, Result, RowSet, RowVector, Vector, VectorRef,
+    load_rows,
 };
 
 /// The batch with all of its columns loaded.
 pub fn load_batch(batch: RowVector) -> Result<RowVector> {
-    if !batch.children().iter().any(has_unloaded) {
+    if !batch.children().iter().any(has_lazy) {
         return Ok(batch);
     }
-    let rows = RowSet::all(batch.len());
-    let columns = batch.children().iter().map(|column| load_column(column, &rows));
+    load_batch_rows(&batch, &RowSet::all(batch.len()))
+}
+
+/// The batch with all of its columns loaded for `rows`; other rows are unspecified.
+pub fn load_batch_rows(batch: &RowVector, rows: &RowSet) -> Result<RowVector> {
+    let columns = batch.children().iter().map(|column| load_column(column, rows));
     let columns = columns.collect::<Result<_>>()?;
-    RowVector::new(
-        Arc::clone(batch.row_type()),
-        batch.len(),
-        batch.validity().cloned(),
-        columns,
-    )
+    let validity = batch.validity().cloned();
+    RowVector::new(Arc::clone(batch.row_type()), batch.len(), validity, columns)
 }
 
 /// Rows `offset..offset + len` of a batch; lazy columns are loaded for these rows only.
@@ -48,55 +49,63 @@ pub fn wrap_column(column: &VectorRef, indices: &Buffer<u32>, rows: &RowSet) -> 
     Ok(Vector::wrap(&load_column(column, rows)?, indices))
 }
 
-/// The column with `rows` loaded; other rows are unspecified unless all were loaded before.
+/// The column with `rows` loaded and nothing lazy in it; other rows are unspecified.
 ///
 /// `Internal` when an earlier load was for other rows only.
 pub fn load_column(column: &VectorRef, rows: &RowSet) -> Result<VectorRef> {
-    match column.as_ref() {
-        Vector::Lazy(lazy) => {
-            // Asked for all rows the lazy vector remembers that it is complete.
-            if rows.is_all(lazy.len()) { lazy.loaded() } else { lazy.load(rows) }
-        }
-        Vector::Dictionary(dictionary) if has_unloaded(dictionary.base()) => {
-            let mut wanted: Vec<u32> = match dictionary.validity() {
-                None => rows.iter().map(|row| dictionary.indices()[row]).collect(),
-                Some(validity) => rows
-                    .iter()
-                    .filter(|row| validity.get(*row))
-                    .map(|row| dictionary.indices()[row])
-                    .collect(),
-            };
-            if !wanted.is_sorted_by(|a, b| a < b) {
-                wanted.sort_unstable();
-                wanted.dedup();
-            }
-            let wanted = RowSet::from_positions(Buffer::from_slice(&wanted));
-            let base = load_column(dictionary.base(), &wanted)?;
-            Ok(Arc::new(Vector::Dictionary(DictionaryVector::over_with_validity(
-                base,
-                dictionary.indices().clone(),
-                dictionary.validity().cloned(),
-            ))))
-        }
-        _ => Ok(Arc::clone(column)),
+    if !has_lazy(column) {
+        return Ok(Arc::clone(column));
     }
+    load_rows(column, rows)?;
+    without_lazy(column)
+}
+
+/// Column `channel` of a batch, exactly as long as the batch.
+pub fn column_of(batch: &RowVector, channel: usize) -> Result<VectorRef> {
+    let column = batch.child(channel)?;
+    Vector::slice(column, 0, batch.len())
 }
 
 /// Column `channel` of a batch, decoded, exactly as long as the batch.
 pub fn decoded_column(batch: &RowVector, channel: usize) -> Result<DecodedVector> {
-    let column = batch.child(channel)?;
-    if column.len() == batch.len() {
-        return DecodedVector::new(column);
-    }
-    DecodedVector::new(&Vector::slice(column, 0, batch.len())?)
+    DecodedVector::new(&column_of(batch, channel)?)
 }
 
-fn has_unloaded(column: &VectorRef) -> bool {
+fn has_lazy(column: &VectorRef) -> bool {
     match column.as_ref() {
         Vector::Lazy(_) => true,
-        Vector::Dictionary(dictionary) => has_unloaded(dictionary.base()),
+        Vector::Dictionary(dictionary) => has_lazy(dictionary.base()),
+        Vector::Row(row) => row.children().iter().any(has_lazy),
         _ => false,
     }
+}
+
+/// The same column with what was loaded in the place of what was lazy.
+fn without_lazy(column: &VectorRef) -> Result<VectorRef> {
+    if !has_lazy(column) {
+        return Ok(Arc::clone(column));
+    }
+    Ok(Arc::new(match column.as_ref() {
+        Vector::Lazy(lazy) => match lazy.loaded_if_ready() {
+            Some(loaded) => {
+                let loaded = without_lazy(&loaded)?;
+                return Vector::slice(&loaded, 0, lazy.len());
+            }
+            // No row was asked for: every row that anybody may look at is null further out.
+            None => Vector::nulls(lazy.ty().clone(), lazy.len()),
+        },
+        Vector::Dictionary(dictionary) => Vector::Dictionary(DictionaryVector::over_with_validity(
+            without_lazy(dictionary.base())?,
+            dictionary.indices().clone(),
+            dictionary.validity().cloned(),
+        )),
+        Vector::Row(row) => {
+            let children = row.children().iter().map(without_lazy).collect::<Result<_>>()?;
+            let row_type = Arc::clone(row.row_type());
+            Vector::Row(RowVector::new(row_type, row.len(), row.validity().cloned(), children)?)
+        }
+        other => other.clone(),
+    }))
 }
 
 #[cfg(all(test, not(loom)))]

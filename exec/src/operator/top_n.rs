@@ -17,7 +17,7 @@ use vector::{
     gather_batch,
 };
 
-use super::loading::{load_column, slice_batch};
+use super::loading::{load_batch_rows, slice_batch};
 use super::order_by::SortChannels;
 use super::{Operator, OperatorCtx};
 use crate::plan::SortKey;
@@ -118,12 +118,7 @@ impl Operator for TopN {
             return Ok(());
         }
         let wanted = RowSet::from_positions(Buffer::from_slice(&rows));
-        let columns = batch.children().iter().map(|column| load_column(column, &wanted));
-        let loaded = RowVector::batch(
-            Arc::clone(batch.row_type()),
-            batch.len(),
-            columns.collect::<Result<_>>()?,
-        )?;
+        let loaded = load_batch_rows(&batch, &wanted)?;
         self.candidates.push(gather_batch(&loaded, &rows)?);
         self.num_candidates += rows.len();
         if self.num_candidates >= self.count.saturating_add(self.count.max(MIN_SURPLUS)) {

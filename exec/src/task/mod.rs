@@ -97,9 +97,9 @@ impl Task {
 
     fn queue(&self, scan: &str) -> Result<&Arc<SplitQueue>> {
         let found = self.shared.scans.iter().find(|(id, _)| &**id == scan);
-        found.map(|(_, queue)| queue).ok_or_else(|| {
-            Error::internal("the plan has no scan with this id").with("node", scan)
-        })
+        found
+            .map(|(_, queue)| queue)
+            .ok_or_else(|| Error::internal("the plan has no scan with this id").with("node", scan))
     }
 
     /// Adds a split to the scan with this node id. Dropped when the task has ended; `Internal`

@@ -54,7 +54,10 @@ pub(crate) fn cut(plan: &Arc<PlanNode>, many_drivers: bool) -> Result<Pipelines>
     let meeting = nodes.iter().position(|node| {
         !matches!(
             **node,
-            PlanNode::TableScan(_) | PlanNode::Values(_) | PlanNode::Filter(_) | PlanNode::Project(_)
+            PlanNode::TableScan(_)
+                | PlanNode::Values(_)
+                | PlanNode::Filter(_)
+                | PlanNode::Project(_)
         )
     });
     let mut consumer = nodes.split_off(meeting.unwrap_or(nodes.len()));
