@@ -80,7 +80,7 @@ fn write(path: &Path, rows: &RecordBatch) -> Result<(), Box<dyn Error>> {
 }
 
 /// Writes the warehouse below `root` and gives the paths of its files.
-pub fn write_warehouse(root: &Path) -> Result<Vec<PathBuf>, Box<dyn Error>> {
+pub(crate) fn write_warehouse(root: &Path) -> Result<Vec<PathBuf>, Box<dyn Error>> {
     let mut paths = Vec::new();
     for (ds, comment) in PARTITIONS {
         let directory = root.join("nation").join(format!("ds={ds}"));

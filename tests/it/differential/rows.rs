@@ -202,7 +202,7 @@ fn structs(random: &mut Random, num_rows: usize) -> ArrayRef {
 
 /// A column `id` of row numbers; each scalar type as `name` and, with nulls, as `name_null`; and
 /// nested columns. The same seed gives the same rows.
-pub fn random_rows(seed: u64, num_rows: usize) -> RecordBatch {
+pub(crate) fn random_rows(seed: u64, num_rows: usize) -> RecordBatch {
     let random = &mut Random::new(seed);
     let ids = PrimitiveArray::<Int64Type>::from_iter_values(0..num_rows as i64);
     let mut columns: Vec<(String, ArrayRef, bool)> = vec![("id".into(), Arc::new(ids), false)];

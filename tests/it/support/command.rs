@@ -6,26 +6,26 @@ use std::process::{Command, Output, Stdio};
 
 /// What a finished run left.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Ran {
-    pub code: i32,
-    pub out: String,
-    pub err: String,
+pub(crate) struct Ran {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
 }
 
 /// The binary with its working directory set.
-pub fn command(args: &[&str]) -> Command {
+pub(crate) fn command(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ocior"));
     command.args(args).current_dir(env!("CARGO_MANIFEST_DIR")).stdin(Stdio::null());
     command
 }
 
 /// Runs the binary to its end.
-pub fn ocior(args: &[&str]) -> Ran {
+pub(crate) fn ocior(args: &[&str]) -> Ran {
     finished(command(args).output().unwrap())
 }
 
 /// Runs the binary to its end with something on standard input.
-pub fn ocior_reading(input: &str, args: &[&str]) -> Ran {
+pub(crate) fn ocior_reading(input: &str, args: &[&str]) -> Ran {
     let mut child = command(args)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -37,7 +37,7 @@ pub fn ocior_reading(input: &str, args: &[&str]) -> Ran {
 }
 
 /// Runs the binary, which must succeed without a word on standard error, and gives its output.
-pub fn output_of(args: &[&str]) -> String {
+pub(crate) fn output_of(args: &[&str]) -> String {
     let ran = ocior(args);
     assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{args:?}");
     ran.out
@@ -52,10 +52,10 @@ fn finished(output: Output) -> Ran {
 }
 
 /// A directory of one test, removed when the test is done.
-pub struct Scratch(PathBuf);
+pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
-    pub fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let path =
             Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&path);
@@ -63,12 +63,12 @@ impl Scratch {
         Scratch(path)
     }
 
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.0
     }
 
     /// Writes a file below the directory and gives its path.
-    pub fn write(&self, name: &str, bytes: &[u8]) -> String {
+    pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> String {
         let path = self.0.join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, bytes).unwrap();

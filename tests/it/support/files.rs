@@ -14,14 +14,14 @@ use vector::Result;
 
 /// How a file is written.
 #[derive(Debug, Clone, Copy)]
-pub struct Layout {
-    pub codec: Compression,
-    pub has_dictionary: bool,
-    pub version: WriterVersion,
-    pub rows_per_page: usize,
-    pub rows_per_group: usize,
+pub(crate) struct Layout {
+    pub(crate) codec: Compression,
+    pub(crate) has_dictionary: bool,
+    pub(crate) version: WriterVersion,
+    pub(crate) rows_per_page: usize,
+    pub(crate) rows_per_group: usize,
     /// Dictionaries beyond this many bytes are given up within the chunk.
-    pub dictionary_bytes: usize,
+    pub(crate) dictionary_bytes: usize,
 }
 
 impl Default for Layout {
@@ -39,7 +39,7 @@ impl Default for Layout {
 
 /// Writes rows as a Parquet file. The Arrow schema is left out, so that every reader sees the
 /// Parquet schema alone.
-pub fn parquet_file(rows: &RecordBatch, layout: Layout) -> Vec<u8> {
+pub(crate) fn parquet_file(rows: &RecordBatch, layout: Layout) -> Vec<u8> {
     let properties = WriterProperties::builder()
         .set_compression(layout.codec)
         .set_dictionary_enabled(layout.has_dictionary)
@@ -61,33 +61,33 @@ pub fn parquet_file(rows: &RecordBatch, layout: Layout) -> Vec<u8> {
 }
 
 /// Rows with one column `n`: the numbers from 0 on.
-pub fn numbers(num_rows: usize) -> RecordBatch {
+pub(crate) fn numbers(num_rows: usize) -> RecordBatch {
     let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..num_rows as i64));
     RecordBatch::try_from_iter([("n", numbers)]).unwrap()
 }
 
 /// A file of [`numbers`].
-pub fn numbers_file(num_rows: usize) -> Vec<u8> {
+pub(crate) fn numbers_file(num_rows: usize) -> Vec<u8> {
     parquet_file(&numbers(num_rows), Layout::default())
 }
 
 /// An engine over files in memory.
-pub fn engine_over(files: &MemoryFiles) -> Engine {
+pub(crate) fn engine_over(files: &MemoryFiles) -> Engine {
     Engine::builder().file_system(Arc::new(files.clone())).build()
 }
 
 /// One driver, so that rows keep their order.
-pub fn in_order() -> QueryOptions {
+pub(crate) fn in_order() -> QueryOptions {
     QueryOptions { drivers: 1, ..QueryOptions::default() }
 }
 
 /// The rows of a query as canonical lines.
-pub fn lines_of(engine: &Engine, sql: &str) -> Result<Vec<String>> {
+pub(crate) fn lines_of(engine: &Engine, sql: &str) -> Result<Vec<String>> {
     lines(engine.query_with(sql, &in_order())?)
 }
 
 /// The rows of a running query as canonical lines.
-pub fn lines(result: QueryResult) -> Result<Vec<String>> {
+pub(crate) fn lines(result: QueryResult) -> Result<Vec<String>> {
     let row_type = Arc::clone(result.row_type());
     let mut bytes = Vec::new();
     let mut writer = batch_writer(OutputFormat::JsonLines, &row_type, Box::new(&mut bytes))?;

@@ -11,11 +11,12 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, TimeUnit};
+use bytes::Bytes;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 /// The rows of a Parquet file as canonical lines.
-pub fn lines(file: Vec<u8>) -> Vec<String> {
-    let builder = ParquetRecordBatchReaderBuilder::try_new(file.into()).unwrap();
+pub(crate) fn lines(file: Vec<u8>) -> Vec<String> {
+    let builder = ParquetRecordBatchReaderBuilder::try_new(Bytes::from(file)).unwrap();
     builder.build().unwrap().flat_map(|batch| batch_lines(&batch.unwrap())).collect()
 }
 
