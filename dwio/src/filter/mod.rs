@@ -26,7 +26,7 @@ mod set;
 mod values;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use vector::sync::Arc;
 use vector::{Error, Result, Timestamp};
