@@ -25,16 +25,16 @@ fn the_schema_is_a_tree_of_elements_with_types() {
     let scratch = Scratch::new("schema");
     let path = scratch.write("f.parquet", &parquet_file(&rows.unwrap(), Layout::default()));
     let want = "\
-| column      | repetition | physical   | logical | type          | max_definition | max_repetition | field_id |
-|-------------|------------|------------|---------|---------------|----------------|----------------|----------|
-| name        | REQUIRED   | BYTE_ARRAY | STRING  | VARCHAR       |              0 |              0 |     NULL |
-| tags        | OPTIONAL   | NULL       | LIST    | ARRAY(BIGINT) |              1 |              0 |     NULL |
-|   list      | REPEATED   | NULL       | NULL    | NULL          |              2 |              1 |     NULL |
-|     element | OPTIONAL   | INT64      | NULL    | BIGINT        |              3 |              1 |     NULL |
+| column   | repetition | physical   | logical | type          | max_definition | max_repetition | field_id |
+|----------|------------|------------|---------|---------------|----------------|----------------|----------|
+| name     | REQUIRED   | BYTE_ARRAY | STRING  | VARCHAR       |              0 |              0 |     NULL |
+| tags     | OPTIONAL   | NULL       | LIST    | ARRAY(BIGINT) |              1 |              0 |     NULL |
+| · list   | REPEATED   | NULL       | NULL    | NULL          |              2 |              1 |     NULL |
+| · · item | OPTIONAL   | INT64      | NULL    | BIGINT        |              3 |              1 |     NULL |
 ";
     assert_eq!(output_of(&["inspect", "schema", "-v", &path, "-f", "markdown"]), want);
     let elements = json(&["inspect", "schema", &path, "-f", "json"]);
-    assert_eq!(elements[3]["column"], "tags.list.element");
+    assert_eq!(elements[3]["column"], "tags.list.item");
 }
 
 #[test]
