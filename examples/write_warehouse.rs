@@ -50,13 +50,16 @@ const NATIONS: [(&str, i32); 25] = [
     ("UNITED STATES", 1),
 ];
 
+/// Makes the comment of a nation from its name and region key.
+type Commenter = fn(&str, i32) -> String;
+
 /// The partitions and how their comments are made.
-const PARTITIONS: [(&str, fn(&str, i32) -> String); 2] = [
+const PARTITIONS: [(&str, Commenter); 2] = [
     ("2026-09-01", |name, region| format!("{name} lies in {}", REGIONS[region as usize])),
     ("2026-09-02", |name, _| format!("{name} has {} letters", name.replace(' ', "").len())),
 ];
 
-fn nations(comment: fn(&str, i32) -> String) -> Result<RecordBatch, Box<dyn Error>> {
+fn nations(comment: Commenter) -> Result<RecordBatch, Box<dyn Error>> {
     let comments = NATIONS.iter().map(|(name, region)| comment(name, *region));
     let columns: [(&str, ArrayRef, bool); 4] = [
         ("nationkey", Arc::new(Int64Array::from_iter_values(0..NATIONS.len() as i64)), false),

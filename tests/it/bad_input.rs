@@ -3,6 +3,8 @@
 use crate::support::command::{Scratch, ocior};
 use crate::support::files::numbers_file;
 
+const FILE: &str = "examples/warehouse/nation/ds=2026-09-01/part-0.parquet";
+
 /// Runs the binary, which must fail with `code` and print no rows, and gives what it said.
 fn error_of(code: i32, args: &[&str]) -> String {
     let ran = ocior(args);
@@ -166,4 +168,11 @@ fn files_that_cannot_be_read_or_written_are_named() {
     assert_eq!(said, want);
     let said = error_of(1, &["scan", "examples/warehouse/nation", "-o", "no/such/dir.csv"]);
     assert!(said.starts_with("error: not found: cannot create the output file"), "{said}");
+}
+
+#[test]
+fn a_full_disk_is_an_error() {
+    let said = error_of(1, &["inspect", "file", FILE, "-o", "/dev/full"]);
+    let want = "error: i/o: cannot write the output: No space left on device (os error 28)\n";
+    assert_eq!(said, want);
 }
