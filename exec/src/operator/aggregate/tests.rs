@@ -202,7 +202,9 @@ fn key_batches() -> Vec<(Vec<Type>, Vec<Vec<VectorRef>>)> {
     };
     let booleans = |batch: usize| {
         let v: Vec<Value> = (0..50)
-            .map(|i| if i % 7 == 0 { Value::Null } else { Value::Boolean((i + batch) % 3 == 0) })
+            .map(|i| {
+                if i % 7 == 0 { Value::Null } else { Value::Boolean((i + batch).is_multiple_of(3)) }
+            })
             .collect();
         column(&Type::Boolean, &v)
     };
