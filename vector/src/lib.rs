@@ -8,7 +8,7 @@
 //!        types                    Type, Value, Timestamp, StringView
 //!        memory                   MemoryPool, Buffer
 //!        encoding, nested, rows   Vector: flat, constant, dictionary, lazy, row, array, map
-//!        decoded, build, compare, hash, gather, check, print
+//!        load, decoded, build, compare, hash, gather, check, print, testing
 //! ```
 //!
 //! Each line uses only the lines above it.
@@ -22,12 +22,15 @@ pub mod encoding;
 pub mod error;
 pub mod gather;
 pub mod hash;
+pub mod load;
 pub mod memory;
 pub mod metrics;
 pub mod nested;
 pub mod print;
 pub mod rows;
 pub mod sync;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 pub mod types;
 
 pub use build::{StringBuilder, VectorBuilder};
@@ -41,6 +44,7 @@ pub use encoding::{
 pub use error::{Error, ErrorKind, Result, ResultExt};
 pub use gather::{concat, concat_batches, flatten, gather, gather_batch};
 pub use hash::hash_into;
+pub use load::{is_loaded, load_rows};
 pub use memory::MemoryPool;
 pub use memory::buffer::{Buffer, BufferMut, Native};
 pub use metrics::{MetricUnit, Metrics, RuntimeMetric};
