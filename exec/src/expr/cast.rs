@@ -201,6 +201,11 @@ fn number_of(ty: &Type) -> Option<Number> {
     })
 }
 
+#[expect(
+    clippy::unnecessary_fallible_conversions,
+    clippy::useless_conversion,
+    reason = "one text serves all pairs of widths, some of which need no check"
+)]
 fn numbers(policy: Policy) -> Option<Kernel> {
     // Values would have to be rounded to half precision, which nothing here does.
     if policy.to == Type::Float16 {

@@ -20,7 +20,7 @@ pub(super) fn bind(policy: &Policy) -> Option<Kernel> {
     let policy = policy.clone();
     match (&policy.from, &policy.to) {
         (Type::Varchar, Type::Varbinary) | (Type::Varbinary, Type::Varchar) => {
-            Some(Kernel::new(|call| relabelled(call)))
+            Some(Kernel::new(relabelled))
         }
         (from, Type::Varchar) if !from.is_nested() && from != &Type::Unknown => {
             Some(Kernel::new(move |call| write_all(&policy.from, call)))

@@ -15,13 +15,17 @@ use std::collections::HashMap;
 
 use dwio::expr::TypedExpr;
 use vector::sync::Arc;
-use vector::{Error, Result, RowType, RowVector, SelectivityVector, Type, Value};
+use vector::{
+    DecodedVector, Error, Result, RowType, RowVector, SelectivityVector, Type, Value, Vector,
+    VectorRef,
+};
 
 use super::cast;
 use super::comparison::{self, Comparison};
 use super::eval::{Evaluation, Memory};
 use super::kernel::{Argument, Kernel};
 use super::logic;
+use super::peel::apply;
 use super::registry::{Body, Form, FunctionRegistry};
 
 /// The position of a node in its program.
@@ -203,14 +207,30 @@ impl Compiler<'_> {
         Ok(id)
     }
 
-    /// The value of a node that uses no column; `None` when it fails, to be reported by the first
-    /// row that needs it.
-    fn fold(&self, node: NodeId) -> Option<Value> {
-        let batch = RowVector::batch(Arc::new(RowType::empty()), 1, vec![]).ok()?;
-        let mut memory = Memory::for_program(&self.program);
-        let mut evaluation = Evaluation::new(&self.program, &mut memory, &batch);
-        let vector = evaluation.node(node, &SelectivityVector::all(1)).ok()?;
-        vector::DecodedVector::new(&vector).ok()?.value(0).ok()
+    /// The value of a node whose inputs are constants; `None` when it fails, to be reported by the
+    /// first row that needs it.
+    fn fold(&self, id: NodeId) -> Option<Value> {
+        let node = &self.program.nodes[id];
+        let row = SelectivityVector::all(1);
+        let vector = match &node.operation {
+            // Most folded nodes are calls, one for each member of a long list perhaps.
+            Operation::Call { kernel, args, .. } => {
+                let vectors: Option<Vec<VectorRef>> = args
+                    .iter()
+                    .map(|arg| {
+                        let (ty, value) = (self.ty(*arg).clone(), self.constant_value(*arg)?);
+                        Vector::constant(ty, value.clone(), 1).ok().map(Arc::new)
+                    })
+                    .collect();
+                apply(kernel, &vectors?, &row, &node.ty, None).ok()?
+            }
+            _ => {
+                let batch = RowVector::batch(Arc::new(RowType::empty()), 1, vec![]).ok()?;
+                let mut memory = Memory::for_program(&self.program);
+                Evaluation::new(&self.program, &mut memory, &batch).node(id, &row).ok()?
+            }
+        };
+        DecodedVector::new(&vector).ok()?.value(0).ok()
     }
 
     /// `node` as `ty`.

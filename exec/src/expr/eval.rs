@@ -10,8 +10,8 @@
 
 use vector::sync::Arc;
 use vector::{
-    Bitmap, BufferMut, DecodedVector, DictionaryVector, Encoding, Error, ErrorKind, Mapping,
-    Result, RowVector, SelectivityVector, Vector, VectorRef, bits,
+    Bitmap, BufferMut, DecodedVector, DictionaryVector, Error, ErrorKind, Mapping, Result,
+    RowVector, SelectivityVector, Vector, VectorRef, bits,
 };
 
 use super::compile::{NodeId, Operation, Program};
@@ -337,8 +337,7 @@ fn dereference(vector: &VectorRef, index: usize) -> Result<VectorRef> {
         }
         Vector::Lazy(lazy) => dereference(&lazy.loaded()?, index),
         Vector::Flat(_) | Vector::Array(_) | Vector::Map(_) => {
-            Err(Error::internal("a struct is stored as something else")
-                .with("encoding", format!("{:?}", Encoding::Row)))
+            Err(Error::internal("a struct has no fields in its vector").with("type", vector.ty()))
         }
     }
 }

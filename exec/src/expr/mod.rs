@@ -41,6 +41,8 @@ mod registry;
 mod signatures;
 mod string;
 mod temporal;
+#[cfg(test)]
+mod tests;
 mod text;
 
 use dwio::connector::{CompiledExpr, ExpressionEvaluator};
@@ -107,10 +109,9 @@ impl ExprSet {
         batch: &RowVector,
         rows: &SelectivityVector,
     ) -> Result<Vec<VectorRef>> {
-        (0..self.len())
-            .map(|i| self.evaluate_one(i, batch, rows))
-            .collect::<Result<_>>()
-            .inspect(|_: &Vec<VectorRef>| self.memory.end_batch())
+        let vectors = (0..self.len()).map(|i| self.evaluate_one(i, batch, rows)).collect();
+        self.memory.end_batch();
+        vectors
     }
 
     fn evaluate_one(

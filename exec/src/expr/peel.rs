@@ -55,7 +55,8 @@ pub(super) fn apply(
     memo: Option<(usize, &mut Memo)>,
 ) -> Result<VectorRef> {
     let len = rows.len();
-    if kernel.nulls() == Nulls::Propagate && args.iter().any(is_null_constant) {
+    let all_null = kernel.nulls() == Nulls::Propagate && args.iter().any(is_null_constant);
+    if rows.is_none() || all_null {
         return Ok(Arc::new(Vector::nulls(ty.clone(), len)));
     }
     if args.iter().all(|arg| matches!(arg.as_ref(), Vector::Constant(_))) {

@@ -79,7 +79,10 @@ fn decimals(types: &[Type]) -> Option<[(u8, u8); 2]> {
     Some([shape(a, b)?, shape(b, a)?])
 }
 
-fn numeric(types: &[Type], decimal: fn([(u8, u8); 2]) -> Option<(u8, u8)>) -> Option<Resolved> {
+/// Precision and scale of a decimal result from those of both sides.
+type DecimalRule = fn([(u8, u8); 2]) -> Option<(u8, u8)>;
+
+fn numeric(types: &[Type], decimal: DecimalRule) -> Option<Resolved> {
     if types.len() != 2 {
         return None;
     }
@@ -163,7 +166,7 @@ pub(super) fn switch(types: &[Type]) -> Option<Resolved> {
         return None;
     }
     // Conditions stand at even places, except for a last one that is the ELSE branch.
-    let is_condition = |i: usize| i % 2 == 0 && i + 1 < types.len();
+    let is_condition = |i: usize| i.is_multiple_of(2) && i + 1 < types.len();
     let mut branches = Vec::with_capacity(types.len());
     for (i, ty) in types.iter().enumerate() {
         if !is_condition(i) {

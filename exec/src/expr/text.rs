@@ -1,59 +1,21 @@
-//! Scalar values as text, the way VARCHAR casts and error messages show them.
+//! Scalar values as text, the way VARCHAR casts and their error messages show them.
 //!
-//! Floats are written with the fewest digits that read back as the same number: plain between
+//! As everywhere (`vector::print`), except for floats, whose form is part of the language. They
+//! are written with the fewest digits that read back as the same number: plain between
 //! 0.001 and ten million, else as `1.5E10`; always with a point.
 
 use std::fmt::Write;
 
-use vector::types::decimal;
-use vector::types::temporal::{NANOS_PER_SECOND, write_date, write_time};
-use vector::{FlatType, FlatValues, Interval, TimeUnit, Type, match_flat};
+use vector::{FlatValues, Type, print};
 
 /// Appends value `at` of a flat column of type `ty`, which must not be null.
 pub(super) fn write_value(out: &mut String, ty: &Type, values: &FlatValues, at: usize) {
     // Writing to a string cannot fail.
-    let _ = match (ty, values) {
-        (Type::Date, FlatValues::Integer(days)) => write_date(out, i64::from(days[at])),
-        (Type::Time(unit), FlatValues::BigInt(units)) => write_time_of_day(out, units[at], *unit),
-        (Type::Decimal { scale, .. }, values) => {
-            let value = match values {
-                FlatValues::BigInt(v) => i128::from(v[at]),
-                FlatValues::HugeInt(v) => v[at],
-                _ => 0,
-            };
-            decimal::write(out, value, *scale)
-        }
-        (Type::Uuid, FlatValues::HugeInt(v)) => write_uuid(out, v[at]),
-        (Type::Interval, FlatValues::HugeInt(v)) => {
-            write!(out, "{}", Interval::from_stored(v[at]))
-        }
-        (_, FlatValues::Boolean(v)) => out.write_str(if v.get(at) { "true" } else { "false" }),
-        (_, FlatValues::Real(v)) => write_float(out, f64::from(v[at]), &format!("{:e}", v[at])),
-        (_, FlatValues::Double(v)) => write_float(out, v[at], &format!("{:e}", v[at])),
-        (_, FlatValues::Timestamp(v)) => write!(out, "{}", v[at]),
-        (_, FlatValues::String(v)) => out.write_str(&String::from_utf8_lossy(v.get(at))),
-        (_, values) => match_flat!(
-            values,
-            fixed(v) => match v[at].value().as_i128() {
-                Some(integer) => write!(out, "{integer}"),
-                None => Ok(()),
-            },
-            boolean(_b) => Ok(()),
-            string(_s) => Ok(())
-        ),
+    let _ = match values {
+        FlatValues::Real(v) => write_float(out, f64::from(v[at]), &format!("{:e}", v[at])),
+        FlatValues::Double(v) => write_float(out, v[at], &format!("{:e}", v[at])),
+        other => print::write_value(out, ty, &other.value(at)),
     };
-}
-
-fn write_time_of_day(out: &mut String, units: i64, unit: TimeUnit) -> std::fmt::Result {
-    let per_second = unit.per_second();
-    let nanos = units.rem_euclid(per_second) as u64 * (NANOS_PER_SECOND / per_second as u64);
-    write_time(out, units.div_euclid(per_second) as u64, nanos)
-}
-
-fn write_uuid(out: &mut String, value: i128) -> std::fmt::Result {
-    let hex = format!("{:032x}", value as u128);
-    let (a, b, c, d, e) = (&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]);
-    write!(out, "{a}-{b}-{c}-{d}-{e}")
 }
 
 /// `shortest` is the number in the form `-1.25e-7`, with the fewest digits for its width.
@@ -120,12 +82,5 @@ mod tests {
         for value in [0.1 + 0.2, f64::MIN_POSITIVE, f64::MAX, 5e-324, 2.0 / 3.0] {
             assert_eq!(double(value).parse::<f64>().unwrap(), value);
         }
-    }
-
-    #[test]
-    fn a_uuid_has_its_five_groups() {
-        let mut out = String::new();
-        write_uuid(&mut out, 0x0011_2233_4455_6677_8899_aabb_ccdd_eeff).unwrap();
-        assert_eq!(out, "00112233-4455-6677-8899-aabbccddeeff");
     }
 }
