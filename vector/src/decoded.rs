@@ -10,9 +10,11 @@
 
 use crate::bits;
 use crate::build::vector_of_value;
-use crate::encoding::{Bitmap, BitmapMut, FlatType, FlatValues, Vector, VectorRef};
+use crate::encoding::{Bitmap, BitmapMut, FlatType, FlatValues, LazyVector, Vector, VectorRef};
 use crate::error::{Error, Result};
+use crate::load::load_rows;
 use crate::memory::buffer::{Buffer, BufferMut};
+use crate::rows::RowSet;
 use crate::sync::Arc;
 use crate::types::{Type, TypeKind, Value};
 
@@ -49,12 +51,29 @@ pub struct DecodedVector {
 }
 
 impl DecodedVector {
-    /// Decodes a vector, loading it if it is lazy.
+    /// Decodes a vector, loading it for all rows if it is lazy.
     pub fn new(vector: &VectorRef) -> Result<Self> {
+        Self::decode(vector, LazyVector::loaded)
+    }
+
+    /// Decodes a vector of which only `rows` will be looked at: lazy vectors below are loaded for
+    /// those, whatever wraps them, and other rows are unspecified.
+    pub fn for_rows(vector: &VectorRef, rows: &RowSet) -> Result<Self> {
+        load_rows(vector, rows)?;
+        Self::decode(vector, |lazy| match lazy.loaded_if_ready() {
+            Some(loaded) => Ok(loaded),
+            None => lazy.loaded(),
+        })
+    }
+
+    fn decode(
+        vector: &VectorRef,
+        open: impl Fn(&LazyVector) -> Result<VectorRef> + Copy,
+    ) -> Result<Self> {
         let len = vector.len();
         match vector.as_ref() {
             Vector::Lazy(lazy) => {
-                let mut decoded = Self::new(&lazy.loaded()?)?;
+                let mut decoded = Self::decode(&open(lazy)?, open)?;
                 decoded.truncate(len);
                 Ok(decoded)
             }
@@ -68,7 +87,7 @@ impl DecodedVector {
                 Ok(DecodedVector { base, mapping: Mapping::Constant, validity, len })
             }
             Vector::Dictionary(dictionary) => {
-                let inner = Self::new(dictionary.base())?;
+                let inner = Self::decode(dictionary.base(), open)?;
                 inner.picked(dictionary.indices(), dictionary.validity())
             }
         }
@@ -210,38 +229,84 @@ impl DecodedVector {
         }
     }
 
-    /// Row `i` as a value: for output and for tests, not for kernels.
+    /// Row `i` as a value, for a few rows; decodes the children of nested values at every call.
+    /// For all rows of a nested column make a [`ValueReader`].
     pub fn value(&self, i: usize) -> Result<Value> {
         if self.is_null(i) {
             return Ok(Value::Null);
         }
-        let at = self.index(i);
-        let entries = |vector: &VectorRef, span: std::ops::Range<usize>| {
-            let decoded = DecodedVector::new(vector)?;
-            span.map(|row| decoded.value(row)).collect::<Result<Vec<_>>>()
-        };
-        Ok(match self.base.as_ref() {
-            Vector::Flat(flat) => flat.values().value(at),
-            Vector::Row(row) => {
-                let fields: Result<Vec<_>> = row
-                    .children()
-                    .iter()
-                    .map(|child| DecodedVector::new(child)?.value(at))
-                    .collect();
-                Value::Row(fields?.into())
-            }
-            Vector::Array(array) => Value::Array(entries(array.elements(), array.span(at))?.into()),
-            Vector::Map(map) => {
-                let keys = entries(map.keys(), map.span(at))?;
-                let values = entries(map.values(), map.span(at))?;
-                Value::Map(keys.into_iter().zip(values).collect())
-            }
-            Vector::Constant(_) | Vector::Dictionary(_) | Vector::Lazy(_) => Value::Null,
-        })
+        match self.base.as_ref() {
+            Vector::Flat(flat) => Ok(flat.values().value(self.index(i))),
+            _ => Ok(ValueReader::of(self.clone())?.value(i)),
+        }
     }
 
     /// The kind of the type.
     pub fn kind(&self) -> TypeKind {
         self.base.ty().kind()
+    }
+}
+
+/// The rows of one column as [`Value`]s, children decoded once: for output and for tests, not for
+/// kernels.
+#[derive(Debug, Clone)]
+pub struct ValueReader {
+    decoded: DecodedVector,
+    /// Fields of a row, elements of an array, keys and values of a map.
+    children: Vec<ValueReader>,
+}
+
+impl ValueReader {
+    /// Decodes a vector and its children, loading lazy ones.
+    pub fn new(vector: &VectorRef) -> Result<Self> {
+        Self::of(DecodedVector::new(vector)?)
+    }
+
+    fn of(decoded: DecodedVector) -> Result<Self> {
+        let children = match decoded.base().as_ref() {
+            Vector::Row(row) => row.children().iter().map(Self::new).collect::<Result<_>>()?,
+            Vector::Array(array) => vec![Self::new(array.elements())?],
+            Vector::Map(map) => vec![Self::new(map.keys())?, Self::new(map.values())?],
+            _ => Vec::new(),
+        };
+        Ok(ValueReader { decoded, children })
+    }
+
+    /// The decoded column.
+    pub fn decoded(&self) -> &DecodedVector {
+        &self.decoded
+    }
+
+    /// The number of rows.
+    pub fn len(&self) -> usize {
+        self.decoded.len()
+    }
+
+    /// True without rows.
+    pub fn is_empty(&self) -> bool {
+        self.decoded.is_empty()
+    }
+
+    /// Row `i` as a value.
+    ///
+    /// # Panics
+    /// When there is no such row.
+    pub fn value(&self, i: usize) -> Value {
+        if self.decoded.is_null(i) {
+            return Value::Null;
+        }
+        let at = self.decoded.index(i);
+        match (self.decoded.base().as_ref(), self.children.as_slice()) {
+            (Vector::Flat(flat), _) => flat.values().value(at),
+            (Vector::Row(_), fields) => Value::Row(fields.iter().map(|f| f.value(at)).collect()),
+            (Vector::Array(array), [elements]) => {
+                Value::Array(array.span(at).map(|entry| elements.value(entry)).collect())
+            }
+            (Vector::Map(map), [keys, values]) => Value::Map(
+                map.span(at).map(|entry| (keys.value(entry), values.value(entry))).collect(),
+            ),
+            // Only the base of nothing but nulls has another form, and those were answered above.
+            _ => Value::Null,
+        }
     }
 }

@@ -8,28 +8,35 @@
 //!        types                    Type, Value, Timestamp, StringView
 //!        memory                   MemoryPool, Buffer
 //!        encoding, nested, rows   Vector: flat, constant, dictionary, lazy, row, array, map
-//!        decoded, build, compare, hash, gather
+//!        load, decoded, build, compare, hash, gather, check, print, testing
 //! ```
 //!
 //! Each line uses only the lines above it.
 
 pub mod bits;
 pub mod build;
+pub mod check;
 pub mod compare;
 pub mod decoded;
 pub mod encoding;
 pub mod error;
 pub mod gather;
 pub mod hash;
+pub mod load;
 pub mod memory;
+pub mod metrics;
 pub mod nested;
+pub mod print;
 pub mod rows;
 pub mod sync;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 pub mod types;
 
 pub use build::{StringBuilder, VectorBuilder};
+pub use check::{check, check_batch};
 pub use compare::{RowComparator, SortOrder, compare_rows, equal_rows, sorted_rows};
-pub use decoded::{DecodedVector, Mapping};
+pub use decoded::{DecodedVector, Mapping, ValueReader};
 pub use encoding::{
     Bitmap, BitmapMut, ConstantVector, DictionaryVector, Encoding, FlatType, FlatValues,
     FlatVector, LazyVector, StringValues, Vector, VectorLoader, VectorRef,
@@ -37,8 +44,11 @@ pub use encoding::{
 pub use error::{Error, ErrorKind, Result, ResultExt};
 pub use gather::{concat, concat_batches, flatten, gather, gather_batch};
 pub use hash::hash_into;
+pub use load::{is_loaded, load_rows};
 pub use memory::MemoryPool;
 pub use memory::buffer::{Buffer, BufferMut, Native};
+pub use metrics::{MetricUnit, Metrics, RuntimeMetric};
 pub use nested::{ArrayVector, MapVector, RowVector};
+pub use print::{print_rows, value_text, write_value};
 pub use rows::{RowSet, SelectivityVector};
 pub use types::{Interval, RowType, StringView, TimeUnit, Timestamp, Type, TypeKind, Value};

@@ -1,0 +1,72 @@
+//! Results as text: batches in, bytes out, nothing held back longer than one batch.
+//!
+//! ```text
+//! RowVector --prepare once--> a Cell for each column --row by row--> byte buffer --> Write
+//! ```
+//!
+//! `jsonl` is canonical: two engines that read the same file print the same bytes. `table` has to
+//! know its widths before the first line, so it alone collects its rows first.
+
+mod cell;
+mod delimited;
+mod json;
+mod table;
+
+use std::io::Write;
+
+use vector::{Error, Result, RowType, RowVector};
+
+/// How results are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OutputFormat {
+    /// Columns aligned for people.
+    Table,
+    /// One JSON array of objects.
+    Json,
+    /// One JSON object a line, in canonical form.
+    JsonLines,
+    /// Comma-separated values with a header line (RFC 4180).
+    Csv,
+    /// Tab-separated values with a header line.
+    Tsv,
+    /// A Markdown table.
+    Markdown,
+}
+
+/// Prints batches in one format.
+pub trait BatchWriter {
+    /// Prints one batch.
+    fn write(&mut self, batch: &RowVector) -> Result<()>;
+    /// Prints what stands behind the last batch and flushes.
+    fn finish(&mut self) -> Result<()>;
+}
+
+/// Makes the writer of a format for batches of `row_type`; what must stand before the first row
+/// is printed at once.
+pub fn batch_writer<'a>(
+    format: OutputFormat,
+    row_type: &RowType,
+    out: Box<dyn Write + 'a>,
+) -> Result<Box<dyn BatchWriter + 'a>> {
+    Ok(match format {
+        OutputFormat::Table => Box::new(table::TableWriter::boxed(row_type, out)),
+        OutputFormat::Markdown => Box::new(table::TableWriter::markdown(row_type, out)),
+        OutputFormat::Json => Box::new(json::JsonWriter::array(row_type, out)?),
+        OutputFormat::JsonLines => Box::new(json::JsonWriter::lines(row_type, out)?),
+        OutputFormat::Csv => Box::new(delimited::DelimitedWriter::csv(row_type, out)?),
+        OutputFormat::Tsv => Box::new(delimited::DelimitedWriter::tsv(row_type, out)?),
+    })
+}
+
+/// Turns a failed write into an error; a closed pipe keeps its cause, so that the command line can
+/// end quietly.
+fn write_error(error: std::io::Error) -> Error {
+    Error::from_io(error, "cannot write the output")
+}
+
+/// True when the error is that the reader of our output has gone.
+pub fn is_closed_pipe(error: &Error) -> bool {
+    std::error::Error::source(error)
+        .and_then(|source| source.downcast_ref::<std::io::Error>())
+        .is_some_and(|io| io.kind() == std::io::ErrorKind::BrokenPipe)
+}
