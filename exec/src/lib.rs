@@ -1,2 +1,3 @@
 //! Plans, expressions, operators and tasks.
+pub mod expr;
 pub mod plan;

@@ -14,6 +14,8 @@
 //! | `schema` | the tree of columns with levels and types |
 //! | `statistics`, `page_index` | bounds and page places as stored |
 
+pub mod footer;
 pub mod page_index;
+pub mod schema;
 pub mod statistics;
 pub mod thrift;

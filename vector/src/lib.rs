@@ -8,7 +8,7 @@
 //!        types                    Type, Value, Timestamp, StringView
 //!        memory                   MemoryPool, Buffer
 //!        encoding, nested, rows   Vector: flat, constant, dictionary, lazy, row, array, map
-//!        decoded, build, compare, hash, gather, check, print
+//!        decoded, build, compare, hash, gather, check, print, testing
 //! ```
 //!
 //! Each line uses only the lines above it.
@@ -28,6 +28,8 @@ pub mod nested;
 pub mod print;
 pub mod rows;
 pub mod sync;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 pub mod types;
 
 pub use build::{StringBuilder, VectorBuilder};

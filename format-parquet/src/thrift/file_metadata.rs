@@ -346,8 +346,9 @@ fn column_meta_data(r: &mut ThriftReader<'_>) -> Result<ColumnMetaData> {
                     page_encoding_stats,
                 )?;
             }
-            14 => bloom_filter.offset = Some(r.read_i64(field)?),
-            15 => bloom_filter.bytes = Some(r.read_i32(field)?),
+            // Numbers 14 and 15 mean something else, and are lists, with an old writer.
+            14 if field.wire == WireType::I64 => bloom_filter.offset = Some(r.read_i64(field)?),
+            15 if field.wire == WireType::I32 => bloom_filter.bytes = Some(r.read_i32(field)?),
             16 => {
                 r.expect(field, WireType::Struct)?;
                 size_statistics_ = Some(Box::new(size_statistics(r)?));

@@ -250,6 +250,8 @@ pub enum LogicalType {
     Bson,
     Uuid,
     Float16,
+    /// Exists as the older annotation only.
+    Interval,
     Variant {
         specification_version: Option<i8>,
     },
@@ -263,6 +265,45 @@ pub enum LogicalType {
     File,
     /// A member of the union that this version does not know, by its field number.
     Unrecognized(i16),
+}
+
+impl fmt::Display for LogicalType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let unit = |unit: &Option<TimeUnit>| match unit {
+            Some(TimeUnit::Millis) => "MILLIS",
+            Some(TimeUnit::Micros) => "MICROS",
+            Some(TimeUnit::Nanos) => "NANOS",
+            None => "?",
+        };
+        match self {
+            LogicalType::String => f.write_str("STRING"),
+            LogicalType::Map => f.write_str("MAP"),
+            LogicalType::List => f.write_str("LIST"),
+            LogicalType::Enum => f.write_str("ENUM"),
+            LogicalType::Decimal { scale, precision } => write!(f, "DECIMAL({precision},{scale})"),
+            LogicalType::Date => f.write_str("DATE"),
+            LogicalType::Time { is_adjusted_to_utc, unit: u } => {
+                write!(f, "TIME({},{is_adjusted_to_utc})", unit(u))
+            }
+            LogicalType::Timestamp { is_adjusted_to_utc, unit: u } => {
+                write!(f, "TIMESTAMP({},{is_adjusted_to_utc})", unit(u))
+            }
+            LogicalType::Integer { bit_width, is_signed } => {
+                write!(f, "INTEGER({bit_width},{is_signed})")
+            }
+            LogicalType::Null => f.write_str("UNKNOWN"),
+            LogicalType::Json => f.write_str("JSON"),
+            LogicalType::Bson => f.write_str("BSON"),
+            LogicalType::Uuid => f.write_str("UUID"),
+            LogicalType::Float16 => f.write_str("FLOAT16"),
+            LogicalType::Interval => f.write_str("INTERVAL"),
+            LogicalType::Variant { .. } => f.write_str("VARIANT"),
+            LogicalType::Geometry { .. } => f.write_str("GEOMETRY"),
+            LogicalType::Geography { .. } => f.write_str("GEOGRAPHY"),
+            LogicalType::File => f.write_str("FILE"),
+            LogicalType::Unrecognized(member) => write!(f, "?{member}"),
+        }
+    }
 }
 
 /// One node of the schema, in depth-first order.

@@ -1,0 +1,371 @@
+//! Discovery: finding the data files and partitions of a table on disk.
+//!
+//! ```text
+//! nation/                          file                      partition values
+//!   _SUCCESS            hidden
+//!   ds=2026-09-01/
+//!     hour=07/
+//!       part-0.parquet         ->  ../part-0.parquet         ["2026-09-01", "07"]
+//!   ds=__HIVE_DEFAULT_PARTITION__/
+//!     hour=08/part-0.parquet   ->  ../part-0.parquet         [null, "08"]
+//! ```
+//!
+//! The walk goes down from the table's directory. Each `key=value` directory adds a partition
+//! value; when a condition on partitions is given, it is asked at every level, and a directory that
+//! cannot have rows is never listed. Names that start with `_` or `.` are hidden, directories too.
+//! Other directories are walked into and add nothing. All files must have the same keys in the
+//! same order; a table that mixes depths is refused with both paths.
+//!
+//! Nothing is opened here, and what the files contain is not looked at.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use dwio::fs::{FileEntry, FileSystem};
+use dwio::reader::FileFormat;
+use vector::sync::Arc;
+use vector::{Error, Result, RowType, Type, Value};
+
+use crate::handles::{FILE_MODIFIED_TIME, FILE_SIZE, PATH};
+use crate::partition::{DateText, inferred_type, parse_directory_name, parse_value};
+use crate::prune::PartitionPredicate;
+use crate::split::{HiveSplit, PartitionKeys};
+
+/// Directories nested deeper than this are taken for a loop of links.
+pub const MAX_DEPTH: usize = 64;
+
+/// How a table is looked for.
+#[derive(Debug, Default)]
+pub struct DiscoveryOptions<'a> {
+    /// Types of partition keys by name; keys that are not named get the type that all their
+    /// values have.
+    pub partition_types: Vec<(String, Type)>,
+    /// Drops partitions while walking, as far as the types of their keys are given above.
+    pub predicate: Option<&'a mut PartitionPredicate>,
+}
+
+/// One data file of a table.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DataFile {
+    /// The full path.
+    pub path: String,
+    /// Its length in bytes.
+    pub len: u64,
+    /// Its last change, where known.
+    pub modified: Option<SystemTime>,
+    /// The text of each partition key's value in the table's order of keys; `None` is null.
+    pub partition_values: Vec<Option<String>>,
+}
+
+/// The files and partitions of a table.
+#[derive(Debug, Clone)]
+pub struct HiveTable {
+    /// The path it was found at.
+    pub path: String,
+    /// The data files in the order of their paths.
+    pub files: Vec<DataFile>,
+    /// The partition keys in the order of the directories, with their types.
+    pub partition_columns: Arc<RowType>,
+}
+
+impl HiveTable {
+    /// Finds the table at `path`: a file, or a directory. `NotFound` when there is nothing, or no
+    /// data file in it.
+    pub fn discover(
+        files: &dyn FileSystem,
+        path: &str,
+        options: DiscoveryOptions<'_>,
+    ) -> Result<HiveTable> {
+        let entry = files.stat(path)?;
+        let mut walk = Walk::new(files, options);
+        if entry.is_directory {
+            walk.directory(&entry.path)?;
+        } else {
+            walk.add(entry, &[])?;
+        }
+        walk.finish(path)
+    }
+
+    /// The table of files that were found otherwise, by a glob for example. Partition keys are read
+    /// from the directories between `base` and each file; with an empty `base`, from whole paths.
+    pub fn from_files(
+        files: &dyn FileSystem,
+        base: &str,
+        paths: &[String],
+        options: DiscoveryOptions<'_>,
+    ) -> Result<HiveTable> {
+        let mut walk = Walk::new(files, options);
+        for path in paths {
+            let entry = files.stat(path)?;
+            let below = path.strip_prefix(base).unwrap_or(path);
+            let directories = below.rsplit_once('/').map_or("", |(directories, _)| directories);
+            let mut keys = Vec::new();
+            for name in directories.split('/') {
+                keys.extend(parse_directory_name(name).map_err(|e| e.in_named("path", path))?);
+            }
+            if !walk.may_pass(&keys)? {
+                walk.pruned += 1;
+            } else if entry.is_directory {
+                walk.descend(&entry.path, keys)?;
+            } else {
+                walk.add(entry, &keys)?;
+            }
+        }
+        walk.finish(base)
+    }
+
+    /// The data files that may have rows: all but empty ones (rule S7.16).
+    pub fn nonempty_files(&self) -> impl Iterator<Item = &DataFile> {
+        self.files.iter().filter(|f| f.len > 0)
+    }
+
+    /// Bytes of all data files.
+    pub fn total_bytes(&self) -> u64 {
+        self.files.iter().map(|f| f.len).sum()
+    }
+
+    /// The value of partition key `name` for one of the table's files; `None` when the table has
+    /// no such key. `InvalidInput` when its text is not of the key's type.
+    pub fn partition_value(&self, file: &DataFile, name: &str) -> Result<Option<Value>> {
+        let Some(i) = self.partition_columns.index_of(name) else { return Ok(None) };
+        let (Some(text), Some(ty)) =
+            (file.partition_values.get(i), self.partition_columns.types().get(i))
+        else {
+            return Ok(None);
+        };
+        parse_value(name, text.as_deref(), ty, DateText::Iso)
+            .map(Some)
+            .map_err(|e| e.in_named("file", &file.path))
+    }
+
+    /// The splits of the files that may have rows for `predicate`, in the order of the files. A
+    /// file of more than `options.target_bytes` is cut into equal ranges of about that size.
+    pub fn splits(
+        &self,
+        mut predicate: Option<&mut PartitionPredicate>,
+        options: &SplitOptions,
+    ) -> Result<Vec<HiveSplit>> {
+        let mut splits = Vec::new();
+        let mut keys: Option<(&[Option<String>], PartitionKeys)> = None;
+        for file in self.nonempty_files() {
+            if let Some(predicate) = predicate.as_deref_mut()
+                && !predicate.may_pass(|name, _| self.constant(file, name))?
+            {
+                continue;
+            }
+            // Neighbouring files are mostly of one partition and share its keys.
+            let keys = match &keys {
+                Some((values, keys)) if *values == file.partition_values => Arc::clone(keys),
+                _ => {
+                    let made = self.partition_keys(file);
+                    keys = Some((&file.partition_values, Arc::clone(&made)));
+                    made
+                }
+            };
+            self.cut(file, keys, options, &mut splits);
+        }
+        Ok(splits)
+    }
+
+    fn partition_keys(&self, file: &DataFile) -> PartitionKeys {
+        let names = self.partition_columns.names().iter().cloned();
+        names.zip(file.partition_values.iter().cloned()).collect()
+    }
+
+    /// A value that all rows of a file have, by the column's name.
+    fn constant(&self, file: &DataFile, name: &str) -> Result<Option<Value>> {
+        Ok(match name {
+            PATH => Some(Value::bytes(&file.path)),
+            FILE_SIZE => i64::try_from(file.len).ok().map(Value::BigInt),
+            FILE_MODIFIED_TIME => millis(file.modified).map(Value::BigInt),
+            _ => self.partition_value(file, name)?,
+        })
+    }
+
+    fn cut(
+        &self,
+        file: &DataFile,
+        keys: PartitionKeys,
+        options: &SplitOptions,
+        out: &mut Vec<HiveSplit>,
+    ) {
+        let mut split = HiveSplit::new(&options.connector_id, &file.path, options.format.clone())
+            .with_partition_keys(keys)
+            .with_info_column(FILE_SIZE, file.len.to_string());
+        split.file_bytes = Some(file.len);
+        if let Some(millis) = millis(file.modified) {
+            split = split.with_info_column(FILE_MODIFIED_TIME, millis.to_string());
+        }
+        let num_ranges = file.len.div_ceil(options.target_bytes.max(1)).max(1);
+        let range_bytes = file.len.div_ceil(num_ranges);
+        let mut start = 0;
+        while start < file.len {
+            let length = range_bytes.min(file.len - start);
+            out.push(split.clone().with_range(start, length));
+            start += length;
+        }
+    }
+}
+
+/// How a table is cut into splits.
+#[derive(Debug, Clone)]
+pub struct SplitOptions {
+    /// The connector that reads them.
+    pub connector_id: String,
+    /// The format of the table's files.
+    pub format: FileFormat,
+    /// Bytes of a split at most, about.
+    pub target_bytes: u64,
+}
+
+fn millis(time: Option<SystemTime>) -> Option<i64> {
+    let since = time?.duration_since(UNIX_EPOCH).ok()?;
+    i64::try_from(since.as_millis()).ok()
+}
+
+/// Key and text of the directories above a file.
+type Keys = [(String, Option<String>)];
+
+/// A directory that is still to be listed.
+struct Pending {
+    path: String,
+    depth: usize,
+    keys: Vec<(String, Option<String>)>,
+}
+
+struct Walk<'a> {
+    fs: &'a dyn FileSystem,
+    options: DiscoveryOptions<'a>,
+    files: Vec<DataFile>,
+    /// The keys of the first file, with its path.
+    keys: Option<(Vec<String>, String)>,
+    pruned: usize,
+}
+
+impl<'a> Walk<'a> {
+    fn new(fs: &'a dyn FileSystem, options: DiscoveryOptions<'a>) -> Self {
+        Walk { fs, options, files: Vec::new(), keys: None, pruned: 0 }
+    }
+
+    fn directory(&mut self, path: &str) -> Result<()> {
+        self.descend(path, Vec::new())
+    }
+
+    fn descend(&mut self, path: &str, keys: Vec<(String, Option<String>)>) -> Result<()> {
+        let mut pending = vec![Pending { path: path.to_string(), depth: 0, keys }];
+        while let Some(directory) = pending.pop() {
+            if directory.depth > MAX_DEPTH {
+                return Err(Error::limit("directories are nested too deep, maybe by a link")
+                    .with("max", MAX_DEPTH)
+                    .in_named("path", directory.path));
+            }
+            let mut below = Vec::new();
+            for entry in self.fs.list(&directory.path)? {
+                let name = file_name(&entry.path);
+                if name.starts_with(['_', '.']) {
+                    continue;
+                }
+                if !entry.is_directory {
+                    self.add(entry, &directory.keys)?;
+                    continue;
+                }
+                let mut keys = directory.keys.clone();
+                let named =
+                    parse_directory_name(name).map_err(|e| e.in_named("path", &entry.path))?;
+                if let Some(named) = named {
+                    keys.push(named);
+                    if !self.may_pass(&keys)? {
+                        self.pruned += 1;
+                        continue;
+                    }
+                }
+                below.push(Pending { path: entry.path, depth: directory.depth + 1, keys });
+            }
+            pending.extend(below.into_iter().rev());
+        }
+        Ok(())
+    }
+
+    /// False when the condition says that nothing below these keys has rows.
+    fn may_pass(&mut self, keys: &Keys) -> Result<bool> {
+        let Some(predicate) = self.options.predicate.as_deref_mut() else { return Ok(true) };
+        let types = &self.options.partition_types;
+        predicate.may_pass(|name, _| {
+            let Some((_, text)) = keys.iter().find(|(key, _)| key == name) else { return Ok(None) };
+            let Some((_, ty)) = types.iter().find(|(key, _)| key == name) else { return Ok(None) };
+            parse_value(name, text.as_deref(), ty, DateText::Iso).map(Some)
+        })
+    }
+
+    fn add(&mut self, entry: FileEntry, keys: &Keys) -> Result<()> {
+        let same = |first: &Vec<String>| first.iter().eq(keys.iter().map(|(key, _)| key));
+        match &self.keys {
+            Some((first, path)) if !same(first) => {
+                let found: Vec<&str> = keys.iter().map(|(key, _)| key.as_str()).collect();
+                return Err(Error::invalid_input(
+                    "two files of a table have different partition keys",
+                )
+                .with("first", path)
+                .with("first_keys", list(first.iter().map(String::as_str)))
+                .with("second", &entry.path)
+                .with("second_keys", list(found))
+                .hint("name a directory in which all files lie equally deep"));
+            }
+            Some(_) => {}
+            None => {
+                let names: Vec<String> = keys.iter().map(|(key, _)| key.clone()).collect();
+                if let Some((i, twice)) =
+                    names.iter().enumerate().find(|(i, name)| names[..*i].contains(name))
+                {
+                    return Err(Error::invalid_input("a partition key occurs twice in a path")
+                        .with("key", twice)
+                        .with("level", i + 1)
+                        .in_named("path", entry.path));
+                }
+                self.keys = Some((names, entry.path.clone()));
+            }
+        }
+        self.files.push(DataFile {
+            path: entry.path,
+            len: entry.len,
+            modified: entry.modified,
+            partition_values: keys.iter().map(|(_, text)| text.clone()).collect(),
+        });
+        Ok(())
+    }
+
+    fn finish(self, path: &str) -> Result<HiveTable> {
+        if self.files.is_empty() && self.pruned == 0 {
+            return Err(Error::not_found("no data files").in_named("path", path));
+        }
+        let given = &self.options.partition_types;
+        let names = match self.keys {
+            Some((names, _)) => names,
+            // Everything was pruned: the keys are known by their given types only.
+            None => given.iter().map(|(name, _)| name.clone()).collect(),
+        };
+        let types: Vec<Type> = names
+            .iter()
+            .enumerate()
+            .map(|(i, name)| match given.iter().find(|(given, _)| given == name) {
+                Some((_, ty)) => ty.clone(),
+                None => inferred_type(
+                    self.files.iter().map(|f| f.partition_values.get(i).and_then(|v| v.as_deref())),
+                ),
+            })
+            .collect();
+        Ok(HiveTable {
+            path: path.to_string(),
+            files: self.files,
+            partition_columns: Arc::new(RowType::new(names.into_iter().zip(types))),
+        })
+    }
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    let names: Vec<&str> = names.into_iter().collect();
+    if names.is_empty() { "none".to_string() } else { names.join("/") }
+}

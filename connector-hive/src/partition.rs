@@ -1,0 +1,383 @@
+//! Partition values: directory names to text, text to typed values, and back.
+//!
+//! ```text
+//! directory name   ds=2019-12-31 16%3A00   -> (key, escaped text)    split_name
+//! escaped text     2019-12-31 16%3A00      -> text, or null          unescape, null name
+//! text             2019-12-31 16:00        -> Value of a type        parse_value
+//! ```
+//!
+//! Escapes and the placeholder for null exist in directory names only: a value that reaches
+//! [`parse_value`] is taken to the letter (rule S8.1).
+
+use vector::types::{decimal, temporal};
+use vector::{Error, Result, Timestamp, Type, Value};
+
+/// The directory name of a null (or empty) value.
+pub const NULL_PARTITION: &str = "__HIVE_DEFAULT_PARTITION__";
+
+/// How dates are written in partition values (rule S8.5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DateText {
+    /// `YYYY-MM-DD`.
+    #[default]
+    Iso,
+    /// Days since 1970-01-01.
+    Days,
+}
+
+/// Reads a value of type `ty` from partition text; `None` is null. `InvalidInput` names column,
+/// text and type when the text is no such value (rule S8.2).
+pub fn parse_value(column: &str, text: Option<&str>, ty: &Type, dates: DateText) -> Result<Value> {
+    let Some(text) = text else { return Ok(Value::Null) };
+    if ty.is_nested() || matches!(ty, Type::Unknown) {
+        return Err(Error::internal("a partition column of a type that has no text")
+            .with("type", ty)
+            .in_named("column", column));
+    }
+    if matches!(ty, Type::Interval | Type::Float16) {
+        return Err(Error::unsupported("partition values of this type are not read yet")
+            .with("type", ty)
+            .in_named("column", column));
+    }
+    parse_scalar(text, ty, dates).ok_or_else(|| {
+        Error::invalid_input("a partition value is not of its column's type")
+            .with("column", column)
+            .with("text", text)
+            .with("type", ty)
+    })
+}
+
+fn parse_scalar(text: &str, ty: &Type, dates: DateText) -> Option<Value> {
+    Some(match ty {
+        Type::Boolean => Value::Boolean(parse_boolean(text)?),
+        Type::TinyInt => Value::TinyInt(text.parse().ok()?),
+        Type::SmallInt => Value::SmallInt(text.parse().ok()?),
+        Type::Integer => Value::Integer(text.parse().ok()?),
+        Type::BigInt => Value::BigInt(text.parse().ok()?),
+        Type::HugeInt => Value::HugeInt(text.parse().ok()?),
+        Type::Real => Value::Real(text.parse().ok()?),
+        Type::Double => Value::Double(text.parse().ok()?),
+        Type::Varchar | Type::Varbinary => Value::bytes(text),
+        Type::Date => Value::Integer(match dates {
+            DateText::Iso => i32::try_from(temporal::parse_date(text)?).ok()?,
+            DateText::Days => text.parse().ok()?,
+        }),
+        Type::Time(unit) => {
+            let (seconds, nanos) = temporal::parse_time(text)?;
+            let nanos_per_unit = temporal::NANOS_PER_SECOND / unit.per_second() as u64;
+            Value::BigInt(seconds * unit.per_second() + (nanos / nanos_per_unit) as i64)
+        }
+        // Presto's cast knows only the space between date and time (rule S8.8).
+        Type::Timestamp if text.contains('T') => return None,
+        Type::Timestamp => Value::Timestamp(Timestamp::parse(text)?),
+        Type::Decimal { precision, scale } => {
+            let unscaled = decimal::parse(text, *precision, *scale)?;
+            match i64::try_from(unscaled) {
+                Ok(short) if *precision <= vector::types::MAX_SHORT_PRECISION => {
+                    Value::BigInt(short)
+                }
+                _ => Value::HugeInt(unscaled),
+            }
+        }
+        Type::Uuid => Value::HugeInt(parse_uuid(text)?),
+        Type::Float16
+        | Type::Interval
+        | Type::Array(_)
+        | Type::Map(..)
+        | Type::Row(_)
+        | Type::Unknown => return None,
+    })
+}
+
+fn parse_boolean(text: &str) -> Option<bool> {
+    match text.to_ascii_lowercase().as_str() {
+        "t" | "true" | "1" => Some(true),
+        "f" | "false" | "0" => Some(false),
+        _ => None,
+    }
+}
+
+/// 8-4-4-4-12 hexadecimal digits as the number of their big-endian bytes.
+fn parse_uuid(text: &str) -> Option<i128> {
+    let shaped = text.len() == 36
+        && text.bytes().enumerate().all(|(i, b)| match i {
+            8 | 13 | 18 | 23 => b == b'-',
+            _ => b.is_ascii_hexdigit(),
+        });
+    let digits: String = text.chars().filter(|c| *c != '-').collect();
+    if shaped { Some(u128::from_str_radix(&digits, 16).ok()? as i128) } else { None }
+}
+
+/// Writes a value as partition text, before escaping; null is empty text (rules S8.13 to S8.16).
+/// `Unsupported` for types that Hive does not write into directory names.
+pub fn value_text(value: &Value, ty: &Type) -> Result<String> {
+    let mut out = String::new();
+    // Writing to a string cannot fail, so the outcomes of the writers are not looked at.
+    match (value, ty) {
+        (Value::Null, _) => {}
+        (Value::Boolean(v), Type::Boolean) => out.push_str(if *v { "true" } else { "false" }),
+        (Value::Integer(days), Type::Date) => {
+            let _ = temporal::write_date(&mut out, i64::from(*days));
+        }
+        (Value::BigInt(v), Type::Decimal { scale, .. }) => {
+            let _ = decimal::write(&mut out, i128::from(*v), *scale);
+        }
+        (Value::Timestamp(v), Type::Timestamp) => out = timestamp_text(*v),
+        (Value::Bytes(v), Type::Varchar | Type::Varbinary) => {
+            out = String::from_utf8(v.to_vec()).map_err(|e| {
+                Error::unsupported("a partition value is not UTF-8").with("type", ty).caused_by(e)
+            })?;
+        }
+        (value, ty) if ty.is_integer() && value.as_i64().is_some() => {
+            out = value.as_i64().unwrap_or_default().to_string();
+        }
+        _ => return Err(Error::unsupported("unsupported partition type").with("type", ty)),
+    }
+    Ok(out)
+}
+
+/// Milliseconds without trailing zeros, but with one digit at least.
+fn timestamp_text(value: Timestamp) -> String {
+    let whole = Timestamp::new(value.seconds(), 0);
+    let millis = format!("{:03}", value.nanos() / 1_000_000);
+    let digits = match millis.trim_end_matches('0') {
+        "" => "0",
+        kept => kept,
+    };
+    format!("{whole}.{digits}")
+}
+
+/// The directory name `key=value` of one partition key, both sides escaped; null and empty text
+/// have the name [`NULL_PARTITION`] (rules S8.14, S8.17).
+pub fn directory_name(key: &str, text: Option<&str>) -> String {
+    match text {
+        None | Some("") => format!("{}={NULL_PARTITION}", escape(key)),
+        Some(text) => format!("{}={}", escape(key), escape(text)),
+    }
+}
+
+/// Reads a directory name `key=value` to the key and the value's text. `None` when the name has
+/// not exactly one `=` or no key, which makes it an ordinary directory (rule S8.20);
+/// `InvalidInput` when an escape in it is broken.
+pub fn parse_directory_name(name: &str) -> Result<Option<(String, Option<String>)>> {
+    let Some((key, text)) = name.split_once('=') else { return Ok(None) };
+    if key.is_empty() || text.contains('=') {
+        return Ok(None);
+    }
+    // The placeholder is compared before unescaping: it is a name, not a value.
+    let value = if text == NULL_PARTITION { None } else { Some(unescape(text)?) };
+    Ok(Some((unescape(key)?, value)))
+}
+
+/// Replaces the characters that Hive keeps out of directory names by `%XX` (rule S8.18).
+pub fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        let special = matches!(c, '\u{1}'..='\u{1f}' | '\u{7f}')
+            || matches!(
+                c,
+                '"' | '#' | '%' | '\'' | '*' | '/' | ':' | '=' | '?' | '\\' | '{' | '[' | ']' | '^'
+            );
+        if special {
+            out.push_str(&format!("%{:02X}", u32::from(c)));
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// Replaces `%XX` by the byte it stands for. `InvalidInput` when an escape is incomplete or not
+/// hexadecimal, or the result is not UTF-8.
+pub fn unescape(text: &str) -> Result<String> {
+    if !text.contains('%') {
+        return Ok(text.to_string());
+    }
+    let broken = || {
+        Error::invalid_input("a partition directory name has a broken escape").with("name", text)
+    };
+    let bytes = text.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        if *byte != b'%' {
+            out.push(*byte);
+            at += 1;
+            continue;
+        }
+        let digits = bytes.get(at + 1..at + 3).ok_or_else(broken)?;
+        let digit = |b: u8| char::from(b).to_digit(16).ok_or_else(broken);
+        out.push((digit(digits[0])? * 16 + digit(digits[1])?) as u8);
+        at += 3;
+    }
+    String::from_utf8(out).map_err(|_| broken())
+}
+
+/// The type that all texts have: DATE when each is `YYYY-MM-DD`, BIGINT when each is an integer
+/// that fits, else VARCHAR. Nulls do not count; without values it is VARCHAR.
+pub fn inferred_type<'a>(texts: impl IntoIterator<Item = Option<&'a str>>) -> Type {
+    let (mut dates, mut integers, mut any) = (true, true, false);
+    for text in texts.into_iter().flatten() {
+        any = true;
+        dates = dates && is_plain_date(text);
+        integers = integers && text.parse::<i64>().is_ok();
+        if !dates && !integers {
+            return Type::Varchar;
+        }
+    }
+    match (any, dates, integers) {
+        (true, true, _) => Type::Date,
+        (true, _, true) => Type::BigInt,
+        _ => Type::Varchar,
+    }
+}
+
+fn is_plain_date(text: &str) -> bool {
+    let shaped = text.len() == 10
+        && text.bytes().enumerate().all(|(i, b)| match i {
+            4 | 7 => b == b'-',
+            _ => b.is_ascii_digit(),
+        });
+    shaped && temporal::parse_date(text).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vector::{ErrorKind, TimeUnit};
+
+    fn parse(text: &str, ty: &Type) -> Result<Value> {
+        parse_value("p", Some(text), ty, DateText::Iso)
+    }
+
+    #[test]
+    fn text_becomes_a_value_of_the_columns_type() {
+        let decimal = |precision, scale| Type::Decimal { precision, scale };
+        let noon = Timestamp::new(1_577_880_000, 0);
+        let cases = [
+            ("T", Type::Boolean, Value::Boolean(true)),
+            ("False", Type::Boolean, Value::Boolean(false)),
+            ("0", Type::Boolean, Value::Boolean(false)),
+            ("-128", Type::TinyInt, Value::TinyInt(-128)),
+            ("+300", Type::SmallInt, Value::SmallInt(300)),
+            ("-2147483648", Type::Integer, Value::Integer(i32::MIN)),
+            ("9223372036854775807", Type::BigInt, Value::BigInt(i64::MAX)),
+            ("9223372036854775808", Type::HugeInt, Value::HugeInt(1 << 63)),
+            ("1.5e3", Type::Real, Value::Real(1500.0)),
+            ("NaN", Type::Double, Value::Double(f64::NAN)),
+            ("-Infinity", Type::Double, Value::Double(f64::NEG_INFINITY)),
+            ("", Type::Varchar, Value::bytes("")),
+            (NULL_PARTITION, Type::Varchar, Value::bytes(NULL_PARTITION)),
+            ("a%20b", Type::Varchar, Value::bytes("a%20b")),
+            ("YWJj", Type::Varbinary, Value::bytes("YWJj")),
+            ("2020-01-02", Type::Date, Value::Integer(18_263)),
+            ("12.34", decimal(10, 2), Value::BigInt(1234)),
+            ("-0.5", decimal(38, 2), Value::HugeInt(-50)),
+            ("01:02:03.004", Type::Time(TimeUnit::Millis), Value::BigInt(3_723_004)),
+            (" 2020-01-01 12:00 ", Type::Timestamp, Value::Timestamp(noon)),
+            ("2020-01-01", Type::Timestamp, Value::Timestamp(Timestamp::from_days(18_262))),
+            ("00000000-0000-0000-0000-0000000000ff", Type::Uuid, Value::HugeInt(255)),
+        ];
+        for (text, ty, value) in cases {
+            assert_eq!(parse(text, &ty).unwrap(), value, "{text} as {ty}");
+            assert!(value.fits(&ty), "{text} as {ty}");
+            assert!(parse_value("p", None, &ty, DateText::Iso).unwrap().is_null());
+        }
+        assert_eq!(
+            parse_value("p", Some("18263"), &Type::Date, DateText::Days).unwrap(),
+            Value::Integer(18_263)
+        );
+    }
+
+    #[test]
+    fn text_of_another_type_is_refused_with_column_text_and_type() {
+        let decimal = Type::Decimal { precision: 4, scale: 2 };
+        let cases = [
+            ("yes", Type::Boolean),
+            ("300", Type::TinyInt),
+            ("", Type::Integer),
+            (" 1", Type::Integer),
+            ("1.0", Type::BigInt),
+            ("9223372036854775808", Type::BigInt),
+            ("one", Type::Double),
+            ("2021-02-29", Type::Date),
+            ("18263", Type::Date),
+            ("9999999-01-01", Type::Date),
+            ("123.45", decimal),
+            ("2020-01-01T00:00", Type::Timestamp),
+            ("2020-01-01 00:00 UTC", Type::Timestamp),
+            ("25:00", Type::Time(TimeUnit::Micros)),
+            ("0000", Type::Uuid),
+        ];
+        for (text, ty) in cases {
+            let error = parse(text, &ty).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidInput, "{text} as {ty}");
+            assert_eq!(error.field("column"), Some("p"));
+            assert_eq!(error.field("text"), Some(text));
+            assert_eq!(error.field("type"), Some(ty.to_string().as_str()));
+        }
+        let nested = parse("1", &Type::array(Type::BigInt)).unwrap_err();
+        assert_eq!(nested.kind(), ErrorKind::Internal);
+        assert_eq!(parse("1", &Type::Interval).unwrap_err().kind(), ErrorKind::Unsupported);
+    }
+
+    #[test]
+    fn escaping_follows_hive_and_comes_back() {
+        let all: String = (1..=0x7f).map(char::from).chain("äß€".chars()).collect();
+        assert_eq!(unescape(&escape(&all)).unwrap(), all);
+        assert_eq!(escape("a/b:c=d%"), "a%2Fb%3Ac%3Dd%25");
+        assert_eq!(escape(" }.-\0ä"), " }.-\0ä");
+        assert_eq!(unescape("%c3%A4").unwrap(), "ä");
+        for broken in ["%", "a%2", "%zz", "%+1", "%ff", "%é1"] {
+            assert_eq!(unescape(broken).unwrap_err().kind(), ErrorKind::InvalidInput, "{broken}");
+        }
+    }
+
+    #[test]
+    fn a_directory_name_is_a_key_and_a_value_with_one_equals_sign() {
+        let parsed = |name| parse_directory_name(name).unwrap();
+        let pair = |k: &str, v: Option<&str>| Some((k.to_string(), v.map(str::to_string)));
+        assert_eq!(parsed("ds=2020-01-01"), pair("ds", Some("2020-01-01")));
+        assert_eq!(parsed("a%3Db=c%3Dd"), pair("a=b", Some("c=d")));
+        assert_eq!(parsed("ds="), pair("ds", Some("")));
+        assert_eq!(parsed("ds=__HIVE_DEFAULT_PARTITION__"), pair("ds", None));
+        assert_eq!(parsed("ds=__HIVE_DEFAULT_PARTITION_%5F"), pair("ds", Some(NULL_PARTITION)));
+        for plain in ["ds", "=x", "a=b=c", ""] {
+            assert_eq!(parsed(plain), None, "{plain}");
+        }
+    }
+
+    #[test]
+    fn values_become_directory_names() {
+        let name = |value, ty| {
+            let text = value_text(&value, &ty).unwrap();
+            directory_name("k", Some(&text))
+        };
+        assert_eq!(name(Value::Boolean(true), Type::Boolean), "k=true");
+        assert_eq!(name(Value::TinyInt(-1), Type::TinyInt), "k=-1");
+        assert_eq!(name(Value::Integer(18_263), Type::Date), "k=2020-01-02");
+        assert_eq!(name(Value::BigInt(-5), Type::Decimal { precision: 9, scale: 2 }), "k=-0.05");
+        assert_eq!(name(Value::Null, Type::BigInt), format!("k={NULL_PARTITION}"));
+        assert_eq!(name(Value::bytes(""), Type::Varchar), format!("k={NULL_PARTITION}"));
+        for (nanos, text) in [(0, "0"), (980_000_000, "98"), (123_456_789, "123")] {
+            let value = Value::Timestamp(Timestamp::new(1_577_836_800, nanos));
+            let expected = format!("k=2020-01-01 00%3A00%3A00.{text}");
+            assert_eq!(name(value, Type::Timestamp), expected);
+        }
+        let refused = value_text(&Value::Double(1.0), &Type::Double).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Unsupported);
+    }
+
+    #[test]
+    fn types_are_inferred_from_all_values() {
+        let infer = |texts: &[&str]| inferred_type(texts.iter().map(|t| Some(*t)));
+        assert_eq!(infer(&["2020-01-01", "2020-02-29"]), Type::Date);
+        assert_eq!(infer(&["2020-01-01", "2021-02-29"]), Type::Varchar);
+        assert_eq!(infer(&["01", "-2"]), Type::BigInt);
+        assert_eq!(infer(&["1", "9223372036854775808"]), Type::Varchar);
+        assert_eq!(infer(&["1", ""]), Type::Varchar);
+        assert_eq!(infer(&[]), Type::Varchar);
+        assert_eq!(inferred_type([None, Some("7")]), Type::BigInt);
+        assert_eq!(inferred_type([None]), Type::Varchar);
+    }
+}

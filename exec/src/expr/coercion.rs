@@ -1,0 +1,111 @@
+//! Which types convert without being asked, and the one type two sides meet in.
+//!
+//! ```text
+//! TINYINT < SMALLINT < INTEGER < BIGINT < HUGEINT < DECIMAL < REAL < DOUBLE
+//! DATE < TIMESTAMP        TIME(3) < TIME(6) < TIME(9)        UNKNOWN < everything
+//! ```
+//!
+//! Text never turns into a number or a date by itself: that needs a cast, or a literal of the
+//! right type from whoever binds the query.
+
+use vector::Type;
+use vector::types::MAX_PRECISION;
+
+/// The decimal that holds every value of an integer type, or the decimal itself.
+pub(super) fn as_decimal(ty: &Type) -> Option<(u8, u8)> {
+    match ty {
+        Type::TinyInt => Some((3, 0)),
+        Type::SmallInt => Some((5, 0)),
+        Type::Integer => Some((10, 0)),
+        Type::BigInt => Some((19, 0)),
+        Type::HugeInt => Some((MAX_PRECISION, 0)),
+        Type::Decimal { precision, scale } => Some((*precision, *scale)),
+        _ => None,
+    }
+}
+
+/// The place of a numeric type in the order of implicit conversions.
+fn numeric_rank(ty: &Type) -> Option<u8> {
+    Some(match ty {
+        Type::TinyInt => 0,
+        Type::SmallInt => 1,
+        Type::Integer => 2,
+        Type::BigInt => 3,
+        Type::HugeInt => 4,
+        Type::Decimal { .. } => 5,
+        Type::Float16 => 6,
+        Type::Real => 7,
+        Type::Double => 8,
+        _ => return None,
+    })
+}
+
+/// The type that both convert to without being asked; `None` when there is none.
+pub fn common_type(a: &Type, b: &Type) -> Option<Type> {
+    if a.is_equivalent(b) {
+        return Some(a.clone());
+    }
+    match (a, b) {
+        (Type::Unknown, other) | (other, Type::Unknown) => Some(other.clone()),
+        (Type::Date, Type::Timestamp) | (Type::Timestamp, Type::Date) => Some(Type::Timestamp),
+        (Type::Time(x), Type::Time(y)) => Some(Type::Time(*x.max(y))),
+        // Half precision holds few integers, so it meets other numbers as REAL.
+        (Type::Float16, other) | (other, Type::Float16) => match other {
+            Type::Double => Some(Type::Double),
+            other => numeric_rank(other).map(|_| Type::Real),
+        },
+        _ => {
+            let (rank_a, rank_b) = (numeric_rank(a)?, numeric_rank(b)?);
+            let wider = if rank_a >= rank_b { a } else { b };
+            if !matches!(wider, Type::Decimal { .. }) {
+                return Some(wider.clone());
+            }
+            let ((p1, s1), (p2, s2)) = (as_decimal(a)?, as_decimal(b)?);
+            let scale = s1.max(s2);
+            let precision = ((p1 - s1).max(p2 - s2) + scale).min(MAX_PRECISION);
+            Some(Type::Decimal { precision, scale })
+        }
+    }
+}
+
+/// True when `from` converts to `to` without being asked.
+pub fn can_coerce(from: &Type, to: &Type) -> bool {
+    common_type(from, to).is_some_and(|common| common.is_equivalent(to))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decimal(precision: u8, scale: u8) -> Type {
+        Type::Decimal { precision, scale }
+    }
+
+    #[test]
+    fn numbers_meet_in_the_wider_one() {
+        assert_eq!(common_type(&Type::TinyInt, &Type::BigInt), Some(Type::BigInt));
+        assert_eq!(common_type(&Type::BigInt, &Type::Real), Some(Type::Real));
+        assert_eq!(common_type(&decimal(10, 2), &Type::Double), Some(Type::Double));
+        assert_eq!(common_type(&decimal(10, 2), &Type::Integer), Some(decimal(12, 2)));
+        assert_eq!(common_type(&decimal(10, 2), &decimal(5, 4)), Some(decimal(12, 4)));
+        assert_eq!(common_type(&decimal(38, 0), &decimal(38, 38)), Some(decimal(38, 38)));
+        assert_eq!(common_type(&Type::Float16, &Type::SmallInt), Some(Type::Real));
+    }
+
+    #[test]
+    fn text_meets_only_text_and_null_meets_everything() {
+        assert_eq!(common_type(&Type::Varchar, &Type::BigInt), None);
+        assert_eq!(common_type(&Type::Varchar, &Type::Date), None);
+        assert_eq!(common_type(&Type::Unknown, &Type::Varchar), Some(Type::Varchar));
+        assert_eq!(common_type(&Type::Date, &Type::Timestamp), Some(Type::Timestamp));
+    }
+
+    #[test]
+    fn coercion_goes_up_only() {
+        assert!(can_coerce(&Type::Integer, &Type::Double));
+        assert!(!can_coerce(&Type::Double, &Type::Integer));
+        assert!(can_coerce(&Type::Integer, &decimal(12, 2)));
+        assert!(!can_coerce(&decimal(12, 2), &decimal(10, 2)));
+        assert!(can_coerce(&Type::Unknown, &Type::array(Type::Date)));
+    }
+}

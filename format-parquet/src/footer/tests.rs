@@ -1,0 +1,224 @@
+//! Footers made by hand, cut and changed in every byte, and those of the shared corpus.
+
+use std::path::{Path, PathBuf};
+
+use dwio::fs::{FileSystem, MemoryFiles};
+use vector::{ErrorKind, MemoryPool};
+
+use super::*;
+
+fn read(file: &[u8]) -> Result<Footer> {
+    let files = MemoryFiles::new();
+    files.put("f", file.to_vec());
+    read_footer(&BufferedInput::new(files.open("f").unwrap(), MemoryPool::unlimited()))
+}
+
+/// A file with one INT32 column `a` in one row group of `num_rows` rows and `chunk_bytes` bytes.
+struct Sample {
+    num_rows: u8,
+    num_values: u8,
+    chunk_bytes: u8,
+    physical: u8,
+    file_rows: u8,
+}
+
+impl Default for Sample {
+    fn default() -> Self {
+        Sample { num_rows: 5, num_values: 5, chunk_bytes: 20, physical: 1, file_rows: 5 }
+    }
+}
+
+impl Sample {
+    fn footer(&self) -> Vec<u8> {
+        let zigzag = |n: u8| n << 1;
+        [
+            &[0x15, 0x02][..],            // version 1
+            &[0x19, 0x2c],                // schema: two elements
+            &[0x48, 1, b'r', 0x15, 2, 0], // root with one child
+            &[0x15, 2, 0x25, 0, 0x18, 1, b'a', 0],
+            &[0x16, zigzag(self.file_rows)],
+            &[0x19, 0x1c],    // one row group
+            &[0x19, 0x1c],    // one chunk
+            &[0x26, 0, 0x1c], // file_offset, then its metadata
+            &[0x15, zigzag(self.physical)],
+            &[0x19, 0x15, 0],       // encodings
+            &[0x19, 0x18, 1, b'a'], // path
+            &[0x15, 0, 0x16, zigzag(self.num_values)],
+            &[0x16, 40, 0x16, 0x80 | zigzag(self.chunk_bytes) & 0x7f, self.chunk_bytes >> 6],
+            &[0x26, 8, 0, 0],
+            &[0x16, 40, 0x16, zigzag(self.num_rows), 0],
+            &[0x28, 1, b'w', 0], // created_by
+        ]
+        .concat()
+    }
+
+    fn file(&self) -> Vec<u8> {
+        framed(&[0; 20], &self.footer())
+    }
+}
+
+fn framed(data: &[u8], footer: &[u8]) -> Vec<u8> {
+    let length = (footer.len() as u32).to_le_bytes();
+    [b"PAR1", data, footer, &length, b"PAR1"].concat()
+}
+
+#[test]
+fn a_footer_gives_schema_row_groups_and_chunk_ranges() {
+    let footer = read(&Sample::default().file()).unwrap();
+    assert_eq!(footer.num_rows, 5);
+    assert_eq!(footer.schema.row_type().to_string(), "a INTEGER");
+    assert_eq!(footer.metadata.created_by.as_deref(), Some("w"));
+    assert_eq!(footer.footer_offset, 24);
+    let (meta, range) = footer.chunk(0, 0).unwrap();
+    assert_eq!((meta.num_values, range), (5, 4..24));
+    assert_eq!(meta.path_in_schema, "a");
+    assert_eq!(footer.chunk(1, 0).unwrap_err().kind(), ErrorKind::Internal);
+}
+
+#[test]
+fn a_large_footer_and_the_first_bytes_are_fetched_with_reads_of_their_own() {
+    // Free text makes the footer longer than the first read of the tail.
+    let mut footer = Sample::default().footer();
+    footer.truncate(footer.len() - 4);
+    let long = 200 << 10;
+    footer.extend([0x19, 0x1c, 0x18, 1, b'k', 0x18]);
+    footer.extend([
+        0x80 | (long & 0x7f) as u8,
+        0x80 | ((long >> 7) & 0x7f) as u8,
+        (long >> 14) as u8,
+    ]);
+    footer.extend(std::iter::repeat_n(b'v', long));
+    footer.extend([0, 0]);
+    let footer = read(&framed(&[0; 20], &footer)).unwrap();
+    assert_eq!(footer.metadata.key_value_metadata[0].value.as_ref().map(String::len), Some(long));
+}
+
+#[test]
+fn what_is_no_parquet_file_is_said_plainly() {
+    let text = |file: &[u8]| {
+        let text = read(file).unwrap_err().to_string();
+        text.strip_suffix("\n  in file \"f\"").unwrap().to_string()
+    };
+    assert_eq!(text(b""), "corrupt: the file is empty");
+    assert_eq!(text(b"PAR1"), "corrupt: the file is too small for a Parquet file (bytes=4 min=12)");
+    assert_eq!(
+        text(b"hello, this is some text\n"),
+        "corrupt: not a Parquet file: the last four bytes are not PAR1 (found=ext\\n)"
+    );
+    assert_eq!(
+        text(b"text with PAR1 in the end\x01\0\0\0PAR1"),
+        "corrupt: not a Parquet file: the first four bytes are not PAR1 (found=text)"
+    );
+    assert_eq!(text(b"PAREaaaaaaaaaaPARE"), "unsupported: the file is encrypted");
+    assert_eq!(
+        text(b"PAR1\0\0\0\0PAR1"),
+        "corrupt: the footer's length does not fit the file (expected=1 to 0 found=0)"
+    );
+    assert_eq!(
+        text(b"PAR1aaaa\xff\xff\xff\xffPAR1"),
+        "corrupt: the footer's length does not fit the file (expected=1 to 4 found=4294967295)"
+    );
+}
+
+#[test]
+fn a_chunk_that_reaches_into_the_footer_ends_where_the_footer_starts() {
+    let sample = Sample { chunk_bytes: 40, ..Sample::default() };
+    assert_eq!(read(&sample.file()).unwrap().chunk(0, 0).unwrap().1, 4..24);
+}
+
+#[test]
+fn the_rows_are_those_of_the_row_groups_whatever_the_file_counts() {
+    let sample = Sample { file_rows: 0, ..Sample::default() };
+    assert_eq!(read(&sample.file()).unwrap().num_rows, 5);
+}
+
+#[test]
+fn chunks_that_contradict_the_file_are_refused() {
+    let text = |sample: Sample| read(&sample.file()).unwrap_err().to_string();
+    assert_eq!(
+        text(Sample { num_values: 4, ..Sample::default() }),
+        "corrupt: the column has another number of rows than its row group (expected=5 found=4)\n  \
+         in column \"a\", row group 0, file \"f\""
+    );
+    assert_eq!(
+        text(Sample { chunk_bytes: 127, ..Sample::default() }),
+        "corrupt: column chunk outside the file's data (offset=4 bytes=127 file_bytes=90)\n  \
+         in column \"a\", row group 0, file \"f\""
+    );
+    assert_eq!(
+        text(Sample { physical: 2, ..Sample::default() }),
+        "corrupt: the chunk's storage is not the schema's (expected=INT32 found=INT64)\n  \
+         in column \"a\", row group 0, file \"f\""
+    );
+    assert!(text(Sample { physical: 9, ..Sample::default() }).contains("unknown physical type"));
+}
+
+#[test]
+fn a_footer_cut_anywhere_is_an_error() {
+    let footer = Sample::default().footer();
+    for len in 0..footer.len() {
+        let error = read(&framed(&[0; 20], &footer[..len])).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{len}");
+    }
+    let file = Sample::default().file();
+    for len in 0..file.len() {
+        assert_eq!(read(&file[..len]).unwrap_err().kind(), ErrorKind::Corrupt, "{len}");
+    }
+}
+
+#[test]
+fn a_footer_changed_in_any_byte_is_read_or_refused() {
+    let footer = Sample::default().footer();
+    for at in 0..footer.len() {
+        for byte in 0..=255 {
+            let mut changed = footer.clone();
+            changed[at] = byte;
+            if let Ok(footer) = read(&framed(&[0; 20], &changed)) {
+                for leaf in 0..footer.schema.num_leaves() {
+                    let _ = footer.chunk(0, leaf);
+                    let _ = footer.schema.leaf(leaf);
+                }
+            }
+        }
+    }
+}
+
+/// The folder of the shared corpus, if it is there.
+fn corpus() -> Option<PathBuf> {
+    let shared = std::env::var_os("OCIOR_SHARED")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared"), PathBuf::from);
+    let corpus = shared.join("corpus");
+    if corpus.join("files").is_dir() {
+        return Some(corpus);
+    }
+    eprintln!("SKIPPED: no corpus at {}; set OCIOR_SHARED", corpus.display());
+    None
+}
+
+#[test]
+fn every_sound_file_of_the_corpus_has_a_footer_and_a_readable_schema() {
+    let Some(corpus) = corpus() else { return };
+    let index = std::fs::read_to_string(corpus.join("corpus.json")).unwrap();
+    let mut failures = Vec::new();
+    let mut num_sound = 0;
+    let mut path = "";
+    for line in index.lines() {
+        let value =
+            |key| line.trim().strip_prefix(key).map(|rest| rest.trim_matches([' ', ',', '"']));
+        path = value("\"path\":").unwrap_or(path);
+        let Some(expect) = value("\"expect\":") else { continue };
+        let file = std::fs::read(corpus.join(path)).unwrap();
+        let outcome = read(&file).and_then(|footer| {
+            (0..footer.schema.num_leaves()).try_for_each(|leaf| footer.schema.leaf(leaf).map(drop))
+        });
+        num_sound += usize::from(expect == "rows");
+        match outcome {
+            Err(error) if expect == "rows" && error.kind() != ErrorKind::Unsupported => {
+                failures.push(format!("{path}: {error}"));
+            }
+            _ => {}
+        }
+    }
+    assert!(failures.is_empty(), "{} of {num_sound}:\n{}", failures.len(), failures.join("\n"));
+    assert!(num_sound > 0);
+}

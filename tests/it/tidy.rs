@@ -1,0 +1,290 @@
+//! The rules of ARCHITECTURE.md, read off the tree.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const CRATES: [&str; 5] = ["vector", "dwio", "format-parquet", "connector-hive", "exec"];
+
+/// Files that may hold `unsafe` code.
+const UNSAFE_FILES: [&str; 2] = ["vector/src/memory/buffer.rs", "dwio/src/fs/local.rs"];
+
+/// Parts of a file name that mark a kernel for one kind of CPU.
+const CPU_NAMES: [&str; 3] = ["avx2", "avx512", "neon"];
+
+/// Lines of a file, tests included.
+const MAX_FILE_LINES: usize = 800;
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+struct Source {
+    path: String,
+    text: String,
+}
+
+impl Source {
+    /// The part of the file before its tests.
+    fn code(&self) -> &str {
+        self.text.split("\n#[cfg(test)]\nmod ").next().unwrap_or(&self.text)
+    }
+
+    fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
+        self.text.lines().enumerate().map(|(i, line)| (i + 1, line))
+    }
+
+    fn code_lines(&self) -> impl Iterator<Item = (usize, &str)> {
+        let code = self.code().lines().enumerate().map(|(i, line)| (i + 1, line));
+        code.filter(|(_, line)| !line.trim_start().starts_with("//"))
+    }
+}
+
+fn collect(dir: &Path, out: &mut Vec<Source>) {
+    let mut entries: Vec<_> = fs::read_dir(dir).unwrap().map(|e| e.unwrap().path()).collect();
+    entries.sort();
+    for path in entries {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        if path.is_dir() {
+            if name != "target" && !name.starts_with('.') {
+                collect(&path, out);
+            }
+        } else if name.ends_with(".rs") {
+            let relative = path.strip_prefix(root()).unwrap().to_str().unwrap().to_string();
+            out.push(Source { path: relative, text: fs::read_to_string(&path).unwrap() });
+        }
+    }
+}
+
+fn sources() -> Vec<Source> {
+    let mut out = Vec::new();
+    collect(&root(), &mut out);
+    assert!(out.len() > 50, "the tree was not found");
+    out
+}
+
+fn library_sources() -> Vec<Source> {
+    let inside = |s: &Source| {
+        s.path.starts_with("src/") || CRATES.iter().any(|c| s.path.starts_with(&format!("{c}/src/")))
+    };
+    sources().into_iter().filter(inside).collect()
+}
+
+fn report(rule: &str, found: Vec<String>) {
+    assert!(found.is_empty(), "{rule}:\n  {}", found.join("\n  "));
+}
+
+/// The names in one section of a manifest.
+fn dependencies(manifest: &str, section: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut inside = false;
+    for line in manifest.lines() {
+        let line = line.trim();
+        if line.starts_with('[') {
+            inside = line.trim_matches(['[', ']']).ends_with(section)
+                && !line.contains("workspace.")
+                && (section != "dependencies"
+                    || !(line.contains("dev-dependencies") || line.contains("build-")));
+        } else if inside && !line.is_empty() && !line.starts_with('#') {
+            names.push(line.split(['.', ' ', '=']).next().unwrap().to_string());
+        }
+    }
+    names
+}
+
+#[test]
+fn crates_depend_only_along_the_arrows() {
+    let allowed: [(&str, &[&str]); 5] = [
+        ("vector", &[]),
+        ("dwio", &["vector"]),
+        ("format-parquet", &["vector", "dwio"]),
+        ("connector-hive", &["vector", "dwio"]),
+        ("exec", &["vector", "dwio"]),
+    ];
+    let mut found = Vec::new();
+    for (name, may) in allowed {
+        let manifest = fs::read_to_string(root().join(name).join("Cargo.toml")).unwrap();
+        for section in ["dependencies", "dev-dependencies"] {
+            for dependency in dependencies(&manifest, section) {
+                let itself = dependency == name;
+                if CRATES.contains(&dependency.as_str())
+                    && !may.contains(&dependency.as_str())
+                    && !itself
+                {
+                    found.push(format!("{name} {section}: {dependency}"));
+                }
+                if section == "dependencies"
+                    && ["arrow", "parquet", "datafusion"].iter().any(|c| dependency.starts_with(c))
+                {
+                    found.push(format!("{name} reads through {dependency}"));
+                }
+            }
+        }
+    }
+    report("dependencies against the arrows", found);
+}
+
+#[test]
+fn codecs_are_named_only_where_pages_are_decompressed() {
+    let mut found = Vec::new();
+    for source in library_sources() {
+        for (n, line) in source.code_lines() {
+            let names = ["snap::", "zstd::", "flate2::"];
+            if names.iter().any(|c| line.contains(c))
+                && source.path != "format-parquet/src/page/decompress.rs"
+            {
+                found.push(format!("{}:{n}: {}", source.path, line.trim()));
+            }
+        }
+    }
+    report("codecs outside of decompress.rs", found);
+}
+
+#[test]
+fn rooms_of_dwio_do_not_see_each_other() {
+    let forbidden: [(&str, &[&str]); 3] = [
+        ("dwio/src/reader.rs", &["crate::connector"]),
+        ("dwio/src/input/", &["crate::connector", "crate::reader"]),
+        ("dwio/src/connector/", &["crate::reader", "crate::input", "crate::fs"]),
+    ];
+    let mut found = Vec::new();
+    for source in library_sources() {
+        for (room, names) in forbidden {
+            if source.path.starts_with(room) {
+                for (n, line) in source.code_lines() {
+                    if names.iter().any(|name| line.contains(name)) {
+                        found.push(format!("{}:{n}: {}", source.path, line.trim()));
+                    }
+                }
+            }
+        }
+        if source.path.starts_with("dwio/src/") {
+            for (n, line) in source.code_lines() {
+                let lower = line.to_ascii_lowercase();
+                if lower.contains("parquet") || lower.contains("hive") {
+                    found.push(format!("{}:{n}: {}", source.path, line.trim()));
+                }
+            }
+        }
+    }
+    report("contracts that know too much", found);
+}
+
+#[test]
+fn table_scan_knows_no_table_kind() {
+    let source = fs::read_to_string(root().join("exec/src/operator/table_scan.rs")).unwrap();
+    let source = Source { path: String::new(), text: source };
+    let found = source
+        .code_lines()
+        .filter(|(_, line)| line.trim_start().starts_with("use dwio::"))
+        .filter(|(_, line)| {
+            !line.contains("use dwio::connector") && !line.contains("use dwio::filter")
+        })
+        .map(|(n, line)| format!("{n}: {line}"))
+        .collect();
+    report("table_scan.rs names more of dwio than connector and filter", found);
+}
+
+#[test]
+fn unsafe_code_stands_only_in_the_listed_files_and_is_argued() {
+    let mut found = Vec::new();
+    for source in library_sources() {
+        let listed = UNSAFE_FILES.contains(&source.path.as_str())
+            || CPU_NAMES.iter().any(|cpu| source.path.contains(cpu));
+        let lines: Vec<&str> = source.text.lines().collect();
+        for (i, line) in lines.iter().enumerate() {
+            let code = line.split("//").next().unwrap();
+            let opens = code.contains("unsafe {") || code.contains("unsafe impl");
+            if opens && !listed {
+                found.push(format!("{}:{}: not a listed file", source.path, i + 1));
+            }
+            let argued = lines[i.saturating_sub(6)..=i].iter().any(|l| l.contains("SAFETY"));
+            if opens && !argued {
+                found.push(format!("{}:{}: no SAFETY comment", source.path, i + 1));
+            }
+        }
+    }
+    report("unsafe code", found);
+}
+
+#[test]
+fn threads_and_locks_are_named_only_in_sync() {
+    let mut found = Vec::new();
+    for source in library_sources() {
+        if source.path == "vector/src/sync.rs" {
+            continue;
+        }
+        for (n, line) in source.code_lines() {
+            let names = ["std::sync", "std::thread", "parking_lot::", "loom::sync", "loom::thread"];
+            if names.iter().any(|name| line.contains(name)) {
+                found.push(format!("{}:{n}: {}", source.path, line.trim()));
+            }
+        }
+    }
+    report("threads and locks outside of vector/src/sync.rs", found);
+}
+
+#[test]
+fn files_keep_to_one_idea() {
+    let mut found = Vec::new();
+    for source in sources() {
+        let name = source.path.rsplit('/').next().unwrap();
+        if ["util.rs", "utils.rs", "helper.rs", "helpers.rs", "common.rs", "misc.rs", "base.rs"]
+            .contains(&name)
+        {
+            found.push(format!("{}: a drawer, not a name", source.path));
+        }
+        let lines = source.text.lines().count();
+        if lines > MAX_FILE_LINES {
+            found.push(format!("{}: {lines} lines", source.path));
+        }
+        if !source.text.starts_with("//!") {
+            found.push(format!("{}: no module comment", source.path));
+        }
+    }
+    report("files", found);
+}
+
+#[test]
+fn nothing_is_stubbed_silenced_or_exported_by_glob() {
+    // In pieces, so that this file does not find itself.
+    let banned = [
+        concat!("todo", "!("),
+        concat!("unimplemented", "!("),
+        concat!("#[ig", "nore"),
+        concat!("FIX", "ME"),
+    ];
+    let mut found = Vec::new();
+    for source in sources() {
+        for (n, line) in source.lines() {
+            let glob = line.trim_start().starts_with("pub use") && line.contains("::*");
+            if glob || banned.iter().any(|b| line.contains(b)) {
+                found.push(format!("{}:{n}: {}", source.path, line.trim()));
+            }
+        }
+    }
+    report("stubs, silenced tests, glob exports", found);
+}
+
+#[test]
+fn architecture_names_only_what_exists() {
+    let page = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let library: String = library_sources().into_iter().map(|s| s.text).collect();
+    let mut found = Vec::new();
+    for name in page.split('`').skip(1).step_by(2) {
+        let is_path = name.contains('/') && !name.contains(' ') && !name.contains("..");
+        if is_path && !root().join(name).exists() {
+            found.push(format!("no file `{name}`"));
+        }
+        let is_type = name.starts_with(char::is_uppercase)
+            && name.chars().all(char::is_alphanumeric)
+            && name.chars().any(char::is_lowercase);
+        let declared = ["struct", "enum", "trait"]
+            .iter()
+            .any(|kind| library.contains(&format!("{kind} {name}")));
+        // Error kinds are variants.
+        if is_type && !declared && !library.contains(&format!("    {name},")) {
+            found.push(format!("no type `{name}`"));
+        }
+    }
+    report("ARCHITECTURE.md", found);
+}
