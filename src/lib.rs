@@ -5,5 +5,6 @@
 
 pub mod engine;
 pub mod output;
+mod sql;
 
 pub use engine::{Engine, EngineBuilder, Plan, QueryOptions, QueryResult, ScanRequest};

@@ -22,6 +22,8 @@ pub(crate) struct TableColumn {
     pub(crate) field: Arc<str>,
     /// The column's type.
     pub(crate) ty: Type,
+    /// True for columns that `*` does not give, such as `$path`.
+    pub(crate) hidden: bool,
 }
 
 /// What a scan gives.

@@ -19,6 +19,7 @@
 
 mod bind;
 mod catalog;
+mod functions;
 mod literal;
 mod parse;
 mod plan;

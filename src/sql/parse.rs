@@ -79,9 +79,7 @@ pub(crate) fn parse_expression(text: &str) -> Result<Expr> {
 }
 
 fn parser(dialect: &OciorDialect, tokens: Vec<TokenWithSpan>) -> Parser<'_> {
-    Parser::new(dialect)
-        .with_recursion_limit(MAX_PARSER_DEPTH)
-        .with_tokens_with_locations(tokens)
+    Parser::new(dialect).with_recursion_limit(MAX_PARSER_DEPTH).with_tokens_with_locations(tokens)
 }
 
 fn expect_end(source: SourceText<'_>, parser: &Parser<'_>) -> Result<()> {
@@ -130,7 +128,11 @@ fn tokenize(source: SourceText<'_>) -> Result<Vec<TokenWithSpan>> {
         if operators > MAX_OPERATORS {
             let error = Error::limit("the SQL text has too many operators and keywords")
                 .with("max", MAX_OPERATORS);
-            return Err(source.advise(error, token.span, "a long list of values belongs in IN (..)"));
+            return Err(source.advise(
+                error,
+                token.span,
+                "a long list of values belongs in IN (..)",
+            ));
         }
     }
     Ok(tokens)

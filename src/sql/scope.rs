@@ -40,11 +40,7 @@ impl Scope {
 
     /// The column or struct field that a path of names means: `column`, `table.column`,
     /// `column.field` and so on. `None` when the first name is unknown.
-    pub(crate) fn find(
-        &self,
-        path: &[Ident],
-        source: SourceText<'_>,
-    ) -> Result<Option<TypedExpr>> {
+    pub(crate) fn find(&self, path: &[Ident], source: SourceText<'_>) -> Result<Option<TypedExpr>> {
         let (Some(first), rest) = (path.first(), path.get(1..).unwrap_or_default()) else {
             return Ok(None);
         };
@@ -175,7 +171,12 @@ mod tests {
             ("s", "s", Type::row([("a", Type::row([("B", Type::Date)]))])),
         ];
         let columns: Vec<TableColumn> = columns
-            .map(|(name, field, ty)| TableColumn { name: name.into(), field: field.into(), ty })
+            .map(|(name, field, ty)| TableColumn {
+                name: name.into(),
+                field: field.into(),
+                ty,
+                hidden: false,
+            })
             .into();
         Scope::new("t", &columns)
     }

@@ -43,8 +43,7 @@ impl SourceText<'_> {
     fn snippet(self, at: Location) -> Option<String> {
         let line = self.0.split('\n').nth(usize::try_from(at.line).ok()?.checked_sub(1)?)?;
         let column = usize::try_from(at.column).ok()?.checked_sub(1)?;
-        let chars: Vec<char> =
-            line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let chars: Vec<char> = line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
         let column = column.min(chars.len());
         let start = if chars.len() <= MAX_SHOWN { 0 } else { column.saturating_sub(MAX_SHOWN / 2) };
         let end = (start + MAX_SHOWN).min(chars.len());
