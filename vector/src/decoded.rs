@@ -10,9 +10,11 @@
 
 use crate::bits;
 use crate::build::vector_of_value;
-use crate::encoding::{Bitmap, BitmapMut, FlatType, FlatValues, Vector, VectorRef};
+use crate::encoding::{Bitmap, BitmapMut, FlatType, FlatValues, LazyVector, Vector, VectorRef};
 use crate::error::{Error, Result};
+use crate::load::load_rows;
 use crate::memory::buffer::{Buffer, BufferMut};
+use crate::rows::RowSet;
 use crate::sync::Arc;
 use crate::types::{Type, TypeKind, Value};
 
@@ -49,12 +51,29 @@ pub struct DecodedVector {
 }
 
 impl DecodedVector {
-    /// Decodes a vector, loading it if it is lazy.
+    /// Decodes a vector, loading it for all rows if it is lazy.
     pub fn new(vector: &VectorRef) -> Result<Self> {
+        Self::decode(vector, LazyVector::loaded)
+    }
+
+    /// Decodes a vector of which only `rows` will be looked at: lazy vectors below are loaded for
+    /// those, whatever wraps them, and other rows are unspecified.
+    pub fn for_rows(vector: &VectorRef, rows: &RowSet) -> Result<Self> {
+        load_rows(vector, rows)?;
+        Self::decode(vector, |lazy| match lazy.loaded_if_ready() {
+            Some(loaded) => Ok(loaded),
+            None => lazy.loaded(),
+        })
+    }
+
+    fn decode(
+        vector: &VectorRef,
+        open: impl Fn(&LazyVector) -> Result<VectorRef> + Copy,
+    ) -> Result<Self> {
         let len = vector.len();
         match vector.as_ref() {
             Vector::Lazy(lazy) => {
-                let mut decoded = Self::new(&lazy.loaded()?)?;
+                let mut decoded = Self::decode(&open(lazy)?, open)?;
                 decoded.truncate(len);
                 Ok(decoded)
             }
@@ -68,7 +87,7 @@ impl DecodedVector {
                 Ok(DecodedVector { base, mapping: Mapping::Constant, validity, len })
             }
             Vector::Dictionary(dictionary) => {
-                let inner = Self::new(dictionary.base())?;
+                let inner = Self::decode(dictionary.base(), open)?;
                 inner.picked(dictionary.indices(), dictionary.validity())
             }
         }

@@ -251,7 +251,7 @@ impl<T> ResultExt<T> for Result<T> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 

@@ -10,32 +10,23 @@
 //!
 //! Results are deep copies: children of nested vectors hold exactly the entries of the rows, in
 //! row order, and null rows have no entries. Only the bytes of long strings may be shared with
-//! the source, see [`MAX_SHARED_BUFFERS`] and [`MAX_SHARED_WASTE`].
+//! the source, see [`strings`].
+
+pub mod strings;
 
 use std::ops::Range;
 
-use crate::build::{StringBuilder, VectorBuilder};
+use crate::bits;
+use crate::build::VectorBuilder;
 use crate::decoded::{DecodedVector, Mapping};
 use crate::encoding::{
-    Bitmap, BitmapMut, DictionaryVector, FlatType, FlatValues, FlatVector, StringValues, Vector,
-    VectorRef,
+    Bitmap, BitmapMut, DictionaryVector, FlatType, FlatValues, FlatVector, Vector, VectorRef,
 };
 use crate::error::{Error, Result, ResultExt};
 use crate::memory::buffer::{Buffer, BufferMut};
 use crate::nested::{ArrayVector, MapVector, RowVector};
 use crate::sync::Arc;
-use crate::types::{RowType, StringView, Timestamp, Type, TypeKind};
-
-/// A copy of strings refers to at most this many buffers of its sources; with more of them the
-/// long strings are copied together.
-pub const MAX_SHARED_BUFFERS: usize = 32;
-
-/// Buffers are shared only while they are at most this many times as large as the strings that
-/// are needed of them (and a small allowance), so that a few rows do not hold a file in memory.
-pub const MAX_SHARED_WASTE: usize = 4;
-
-/// The allowance of [`MAX_SHARED_WASTE`], in bytes.
-const FREE_WASTE_BYTES: usize = 64 << 10;
+use crate::types::{RowType, Timestamp, Type, TypeKind};
 
 /// Rows `indices` of `vector`, in that order, as a copy. `Internal` when an index is outside.
 pub fn gather(vector: &VectorRef, indices: &[u32]) -> Result<VectorRef> {
@@ -164,7 +155,7 @@ fn copy(ty: &Type, parts: &[DecodedVector]) -> Result<VectorRef> {
         (TypeKind::Double, _) => fixed!(f64),
         (TypeKind::Timestamp, _) => fixed!(Timestamp),
         (TypeKind::Varchar | TypeKind::Varbinary, _) => {
-            let values = FlatValues::String(copy_strings(parts, len)?);
+            let values = FlatValues::String(strings::copy_strings(parts, len)?);
             Vector::Flat(FlatVector::new(ty.clone(), values, validity)?)
         }
         (_, Type::Array(element)) => {
@@ -261,7 +252,8 @@ fn copy_booleans(parts: &[DecodedVector]) -> Result<Bitmap> {
             Mapping::Identity => out.extend_from_words(values.words(), 0, part.len()),
             Mapping::Constant => out.push_n(values.get(0), part.len()),
             Mapping::Indices(indices) => {
-                out.extend_from_fn(indices.len(), |i| values.get(indices[i] as usize));
+                let (indices, words) = (indices.as_slice(), values.words());
+                out.extend_from_fn(indices.len(), |i| bits::get(words, indices[i] as usize));
             }
         }
     }
@@ -279,91 +271,6 @@ fn for_each_row(part: &DecodedVector, mut f: impl FnMut(Option<usize>)) {
             }
         }
     }
-}
-
-fn copy_strings(parts: &[DecodedVector], len: usize) -> Result<StringValues> {
-    let mut sources: Vec<(&DecodedVector, Option<&StringValues>)> = Vec::new();
-    for part in parts {
-        let strings = match values_of(part)? {
-            None => None,
-            Some(FlatValues::String(strings)) => Some(strings),
-            Some(_) => return Err(unexpected(part.base())),
-        };
-        sources.push((part, strings));
-    }
-    if let Some((buffers, first_buffer)) = shared_buffers(&sources) {
-        let mut views = BufferMut::with_capacity(len);
-        for ((part, strings), first) in sources.iter().zip(first_buffer) {
-            match strings {
-                None => views.resize(views.len() + part.len(), StringView::default()),
-                Some(strings) => {
-                    let source = strings.views().as_slice();
-                    for_each_row(part, |row| {
-                        views.push(
-                            row.map_or_else(StringView::default, |i| source[i].rebase(first)),
-                        );
-                    });
-                }
-            }
-        }
-        return Ok(StringValues::new(views.freeze(), buffers));
-    }
-    let mut out = StringBuilder::new();
-    for (part, strings) in sources {
-        match strings {
-            None => (0..part.len()).for_each(|_| out.push(b"")),
-            Some(strings) => {
-                for_each_row(part, |row| out.push(row.map_or(b"", |i| strings.get(i))));
-            }
-        }
-    }
-    Ok(out.finish())
-}
-
-/// The buffers of all sources, if it pays to share them, and where those of each source start.
-/// Slices of one vector have the same list and are counted once.
-#[allow(clippy::type_complexity)]
-fn shared_buffers(
-    sources: &[(&DecodedVector, Option<&StringValues>)],
-) -> Option<(Arc<[Buffer<u8>]>, Vec<u32>)> {
-    let mut lists: Vec<(&Arc<[Buffer<u8>]>, u32)> = Vec::new();
-    let mut starts = Vec::with_capacity(sources.len());
-    let (mut num_buffers, mut needed_bytes) = (0, 0);
-    for (part, strings) in sources {
-        let Some(strings) = strings else {
-            starts.push(0);
-            continue;
-        };
-        let known = lists.iter().find(|(list, _)| Arc::ptr_eq(list, strings.buffers()));
-        let start = match known {
-            Some((_, start)) => *start,
-            None => {
-                let start = num_buffers as u32;
-                lists.push((strings.buffers(), start));
-                num_buffers += strings.buffers().len();
-                start
-            }
-        };
-        if num_buffers > MAX_SHARED_BUFFERS || lists.len() > 2 * MAX_SHARED_BUFFERS {
-            return None;
-        }
-        starts.push(start);
-        let views = strings.views().as_slice();
-        for_each_row(part, |row| {
-            needed_bytes +=
-                row.map(|i| views[i]).filter(|view| !view.is_inline()).map_or(0, StringView::len);
-        });
-    }
-    let held: usize =
-        lists.iter().flat_map(|(list, _)| list.iter()).map(Buffer::retained_bytes).sum();
-    if held > MAX_SHARED_WASTE * needed_bytes + FREE_WASTE_BYTES {
-        return None;
-    }
-    let buffers = match lists.as_slice() {
-        [(one, _)] => Arc::clone(one),
-        many => many.iter().flat_map(|(list, _)| list.iter().cloned()).collect(),
-    };
-    Some((buffers, starts))
 }
 
 /// Children, offsets and lengths of an array or map vector.
@@ -496,7 +403,7 @@ fn wrap_with_nulls(source: &VectorRef, rows: &Buffer<u32>, validity: Option<&Bit
 impl VectorBuilder {
     /// Appends row `row` of `vector`, which must be of the builder's type: the typed twin of
     /// [`VectorBuilder::push`] for operators that keep a few rows of many batches. Nested rows
-    /// pass through their value form; to copy many of them use [`gather`] and [`concat`].
+    /// pass through their value form; to copy many of them use [`gather`] and [`concat()`].
     pub fn push_from(&mut self, vector: &DecodedVector, row: usize) -> Result<()> {
         if vector.is_null(row) {
             self.push_null();
@@ -513,27 +420,8 @@ impl VectorBuilder {
 mod tests {
     use super::*;
     use crate::build::vector_of;
+    use crate::testing::{values_of, varchars};
     use crate::types::Value;
-
-    fn values(vector: &VectorRef) -> Vec<Value> {
-        let decoded = DecodedVector::new(vector).unwrap();
-        (0..vector.len()).map(|i| decoded.value(i).unwrap()).collect()
-    }
-
-    fn strings(texts: &[&str]) -> VectorRef {
-        let values: Vec<Value> = texts.iter().map(Value::bytes).collect();
-        vector_of(&Type::Varchar, &values).unwrap()
-    }
-
-    fn buffers(vector: &VectorRef) -> usize {
-        match vector.as_ref() {
-            Vector::Flat(flat) => match flat.values() {
-                FlatValues::String(strings) => strings.buffers().len(),
-                _ => 0,
-            },
-            _ => panic!("not flat"),
-        }
-    }
 
     #[test]
     fn maps_keep_keys_and_values_together_when_rows_are_picked() {
@@ -548,36 +436,13 @@ mod tests {
         let vector = vector_of(&ty, &rows).unwrap();
         let picked = gather(&vector, &[3, 0, 1, 0, 2]).unwrap();
         let expected: Vec<Value> = [3, 0, 1, 0, 2].iter().map(|i| rows[*i].clone()).collect();
-        assert_eq!(values(&picked), expected);
+        assert_eq!(values_of(&picked), expected);
         assert!(matches!(picked.as_ref(), Vector::Map(map) if map.keys().len() == 5));
     }
 
     #[test]
-    fn strings_share_buffers_of_few_sources_and_are_copied_from_many() {
-        let one = strings(&["a string longer than a view", "short"]);
-        let few = concat(&[one.clone(), one.clone(), strings(&["another quite long string"])]);
-        let few = few.unwrap();
-        assert_eq!((few.len(), buffers(&few)), (5, 2));
-        let many: Vec<VectorRef> =
-            (0..100).map(|i| strings(&[&format!("a string longer than a view {i}")])).collect();
-        let joined = concat(&many).unwrap();
-        assert_eq!(buffers(&joined), 1);
-        let expected: Vec<Value> = many.iter().flat_map(values).collect();
-        assert_eq!(values(&joined), expected);
-    }
-
-    #[test]
-    fn a_few_rows_do_not_hold_large_buffers() {
-        let texts: Vec<String> =
-            (0..10_000).map(|i| format!("a string of some length {i}")).collect();
-        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-        let picked = gather(&strings(&texts), &[7, 9]).unwrap();
-        assert!(picked.retained_bytes() < 1000, "{}", picked.retained_bytes());
-    }
-
-    #[test]
     fn a_row_outside_is_an_error_and_nothing_cannot_be_joined() {
-        let vector = strings(&["a"]);
+        let vector = varchars(&[Some("a")]);
         assert!(gather(&vector, &[0, 1]).is_err());
         assert!(concat(&[]).is_err());
         let other = vector_of(&Type::BigInt, &[Value::BigInt(1)]).unwrap();
@@ -594,7 +459,7 @@ mod tests {
 
     #[test]
     fn a_flat_vector_is_not_copied_and_a_constant_is_expanded() {
-        let flat = strings(&["a", "b"]);
+        let flat = varchars(&[Some("a"), Some("b")]);
         assert!(Arc::ptr_eq(&flatten(&flat).unwrap(), &flat));
         let constant: VectorRef =
             Vector::constant(Type::BigInt, Value::BigInt(7), 3).unwrap().into();

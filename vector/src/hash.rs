@@ -46,7 +46,10 @@ pub fn hash_into(vector: &DecodedVector, hashes: &mut [u64]) -> Result<()> {
     match vector.base().as_ref() {
         Vector::Flat(flat) => match_flat!(
             flat.values(),
-            fixed(values) => spread(vector, hashes, |i| values[i].hash_word()),
+            fixed(values) => {
+                let values = values.as_slice();
+                spread(vector, hashes, |i| values[i].hash_word());
+            },
             boolean(values) => spread(vector, hashes, |i| hash_u64(u64::from(values.get(i)))),
             string(values) => spread(vector, hashes, |i| hash_bytes(values.get(i)))
         ),

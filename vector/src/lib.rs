@@ -8,7 +8,7 @@
 //!        types                    Type, Value, Timestamp, StringView
 //!        memory                   MemoryPool, Buffer
 //!        encoding, nested, rows   Vector: flat, constant, dictionary, lazy, row, array, map
-//!        decoded, build, compare, hash, gather, check, print, testing
+//!        load, decoded, build, compare, hash, gather, check, print, testing
 //! ```
 //!
 //! Each line uses only the lines above it.
@@ -22,6 +22,7 @@ pub mod encoding;
 pub mod error;
 pub mod gather;
 pub mod hash;
+pub mod load;
 pub mod memory;
 pub mod metrics;
 pub mod nested;
@@ -43,6 +44,7 @@ pub use encoding::{
 pub use error::{Error, ErrorKind, Result, ResultExt};
 pub use gather::{concat, concat_batches, flatten, gather, gather_batch};
 pub use hash::hash_into;
+pub use load::{is_loaded, load_rows};
 pub use memory::MemoryPool;
 pub use memory::buffer::{Buffer, BufferMut, Native};
 pub use metrics::{MetricUnit, Metrics, RuntimeMetric};

@@ -88,6 +88,22 @@ impl RowSet {
         }
     }
 
+    /// True when every row of `other` is in this set.
+    pub fn covers(&self, other: &RowSet) -> bool {
+        match (self, other) {
+            (_, other) if other.is_empty() => true,
+            (RowSet::Range(range), other) => {
+                other.iter().next().is_some_and(|first| first >= range.start)
+                    && other.end() <= range.end
+            }
+            (RowSet::Positions(_), other) => {
+                let mut rows = self.iter();
+                // Both ascend, so that each row is looked for behind the one before.
+                other.iter().all(|row| rows.find(|r| *r >= row) == Some(row))
+            }
+        }
+    }
+
     /// The positions as a buffer, for gathering and wrapping.
     pub fn to_positions(&self) -> Buffer<u32> {
         match self {
@@ -207,6 +223,11 @@ impl SelectivityVector {
         bits::and_assign(&mut self.words, bitmap.words());
     }
 
+    /// Keeps the rows whose bit is one.
+    pub fn intersect_words(&mut self, words: &[u64]) {
+        bits::and_assign(&mut self.words, words);
+    }
+
     /// Drops the rows whose bit is one.
     pub fn subtract(&mut self, bitmap: &Bitmap) {
         bits::and_not_assign(&mut self.words, bitmap.words());
@@ -252,6 +273,20 @@ mod tests {
         assert!(rows.iter().eq((0..100).step_by(2)));
         assert!(RowSet::from_bits(&[u64::MAX; 2], 100).is_all(100));
         assert!(RowSet::from_bits(&[0; 2], 100).is_empty());
+    }
+
+    #[test]
+    fn a_row_set_covers_exactly_its_subsets() {
+        let set = |positions: &[u32]| RowSet::from_positions(Buffer::from_slice(positions));
+        let rows = set(&[1, 4, 5, 9]);
+        for inside in [set(&[]), set(&[4]), set(&[1, 9]), set(&[4, 5]), rows.clone()] {
+            assert!(rows.covers(&inside) && RowSet::range(1, 10).covers(&inside));
+        }
+        for outside in [set(&[0]), set(&[1, 2]), set(&[9, 10]), RowSet::range(4, 7)] {
+            assert!(!rows.covers(&outside));
+        }
+        assert!(!RowSet::range(1, 9).covers(&rows) && !RowSet::range(2, 10).covers(&rows));
+        assert!(!RowSet::all(0).covers(&set(&[0])));
     }
 
     #[test]

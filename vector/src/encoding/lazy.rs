@@ -3,7 +3,7 @@
 //! | state    | `load(rows)`                                   | `loaded()`               |
 //! |----------|------------------------------------------------|--------------------------|
 //! | Unloaded | the loader runs; Loaded or Poisoned            | loads all rows           |
-//! | Loaded   | the same vector, if it covers `rows`           | the vector               |
+//! | Loaded   | the same vector, if it covers `rows`           | the same, if it has all  |
 //! | Poisoned | the same error again                           | the same error again     |
 //!
 //! The loader runs at most once (rule S1.25), under the cell's lock, so a second thread waits for
@@ -26,10 +26,10 @@ pub trait VectorLoader: Send {
 
 enum Cell {
     Unloaded(Box<dyn VectorLoader>),
-    /// The loaded vector; `complete` when every row was asked for.
+    /// The loaded vector and the rows that were asked for.
     Loaded {
         vector: VectorRef,
-        complete: bool,
+        rows: RowSet,
     },
     Poisoned(Error),
 }
@@ -69,10 +69,18 @@ impl LazyVector {
         matches!(*self.cell.lock(), Cell::Loaded { .. })
     }
 
-    /// The loaded vector, without loading.
+    /// The loaded vector, without loading; it may have been loaded for some rows only.
     pub fn loaded_if_ready(&self) -> Option<VectorRef> {
         match &*self.cell.lock() {
             Cell::Loaded { vector, .. } => Some(vector.clone()),
+            _ => None,
+        }
+    }
+
+    /// The loaded vector, without loading, if it has all rows.
+    pub fn complete_if_ready(&self) -> Option<VectorRef> {
+        match &*self.cell.lock() {
+            Cell::Loaded { vector, rows } if rows.is_all(self.len) => Some(vector.clone()),
             _ => None,
         }
     }
@@ -87,8 +95,8 @@ impl LazyVector {
     pub fn load(&self, rows: &RowSet) -> Result<VectorRef> {
         let mut cell = self.cell.lock();
         match &*cell {
-            Cell::Loaded { vector, complete } => {
-                if *complete || !rows.is_all(self.len) {
+            Cell::Loaded { vector, rows: loaded } => {
+                if loaded.covers(rows) {
                     return Ok(vector.clone());
                 }
                 return Err(Error::internal("a lazy column was loaded for some of its rows only"));
@@ -102,8 +110,7 @@ impl LazyVector {
         };
         match self.run(loader, rows) {
             Ok(vector) => {
-                let complete = rows.is_all(self.len);
-                *cell = Cell::Loaded { vector: vector.clone(), complete };
+                *cell = Cell::Loaded { vector: vector.clone(), rows: rows.clone() };
                 Ok(vector)
             }
             Err(error) => {
@@ -181,6 +188,82 @@ mod tests {
     fn a_partial_load_is_not_taken_for_a_whole_one() {
         let lazy = LazyVector::new(Type::BigInt, 5, Numbers(Ok(5)));
         lazy.load(&RowSet::range(1, 3)).unwrap();
+        lazy.load(&RowSet::range(2, 3)).unwrap();
+        assert_eq!(lazy.load(&RowSet::range(2, 4)).unwrap_err().kind(), ErrorKind::Internal);
         assert_eq!(lazy.loaded().unwrap_err().kind(), ErrorKind::Internal);
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use super::*;
+    use crate::sync::thread;
+    use loom::sync::atomic::{AtomicUsize, Ordering};
+
+    /// Counts its runs; loads nulls, or fails.
+    struct Counting {
+        runs: ModelArc<AtomicUsize>,
+        fails: bool,
+    }
+
+    impl VectorLoader for Counting {
+        fn load(self: Box<Self>, rows: &RowSet) -> Result<VectorRef> {
+            self.runs.fetch_add(1, Ordering::SeqCst);
+            // Another thread may come in the middle of the load.
+            thread::yield_now();
+            if self.fails {
+                return Err(Error::corrupt("bad page"));
+            }
+            Ok(Vector::nulls(Type::BigInt, rows.end()).into())
+        }
+    }
+
+    fn race(fails: bool, check: impl Fn(Result<VectorRef>, Result<VectorRef>) + Send + Sync) {
+        let runs = ModelArc::new(AtomicUsize::new(0));
+        let loader = Counting { runs: ModelArc::clone(&runs), fails };
+        let lazy = LazyVector::new(Type::BigInt, 3, loader);
+        let clone = lazy.clone();
+        let other = thread::spawn(move || clone.loaded());
+        let mine = lazy.loaded();
+        check(mine, other.join().unwrap());
+        assert_eq!(runs.load(Ordering::SeqCst), 1);
+    }
+
+    #[test]
+    fn loom_two_threads_load_a_lazy_column_once_and_see_the_same_vector() {
+        loom::model(|| {
+            race(false, |a, b| {
+                assert!(crate::sync::Arc::ptr_eq(&a.unwrap(), &b.unwrap()));
+            });
+        });
+    }
+
+    #[test]
+    fn loom_two_threads_see_the_error_of_the_one_failed_load() {
+        loom::model(|| {
+            race(true, |a, b| {
+                for outcome in [a, b] {
+                    assert_eq!(outcome.unwrap_err().message(), "bad page");
+                }
+            });
+        });
+    }
+
+    #[test]
+    fn loom_whoever_sees_a_column_loaded_gets_its_vector_without_loading() {
+        loom::model(|| {
+            let runs = ModelArc::new(AtomicUsize::new(0));
+            let loader = Counting { runs: ModelArc::clone(&runs), fails: false };
+            let lazy = LazyVector::new(Type::BigInt, 3, loader);
+            let clone = lazy.clone();
+            let watcher = thread::spawn(move || {
+                if let Some(vector) = clone.loaded_if_ready() {
+                    assert_eq!((vector.len(), clone.is_loaded()), (3, true));
+                }
+            });
+            lazy.loaded().unwrap();
+            watcher.join().unwrap();
+            assert_eq!(runs.load(Ordering::SeqCst), 1);
+        });
     }
 }

@@ -9,6 +9,7 @@ use crate::encoding::{Bitmap, Vector};
 use crate::gather::{concat, concat_batches, flatten, gather, gather_batch};
 use crate::hash::hash_into;
 use crate::memory::buffer::Buffer;
+use crate::rows::RowSet;
 use crate::{DictionaryVector, Encoding, VectorBuilder};
 
 const NUM_CASES: u64 = 300;
@@ -82,6 +83,28 @@ fn the_generator_makes_every_encoding() {
     ] {
         assert!(seen.contains(&encoding), "{encoding:?}");
     }
+}
+
+#[test]
+fn decoding_for_some_rows_gives_those_rows() {
+    for_each_case(|random, ty, values| {
+        let vector = random.encode(ty, values);
+        let wanted: Bitmap = (0..values.len()).map(|_| random.random().chance(0.3)).collect();
+        let rows = RowSet::from_bits(wanted.words(), wanted.len());
+        let decoded = DecodedVector::for_rows(&vector, &rows).unwrap();
+        if ty.is_nested() {
+            // Children of a partly loaded struct are decoded on their own, for their own rows.
+            return assert!(rows.iter().all(|i| decoded.is_null(i) == values[i].is_null()));
+        }
+        for row in rows.iter() {
+            assert_eq!(decoded.value(row).unwrap(), values[row]);
+        }
+    });
+}
+
+#[test]
+fn the_text_of_a_type_reads_back_as_the_type() {
+    for_each_case(|_, ty, _| assert_eq!(Type::parse(&ty.to_string()).unwrap(), *ty));
 }
 
 #[test]

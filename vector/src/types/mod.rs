@@ -450,25 +450,28 @@ mod parse {
                     self.expect(')')?;
                     Type::map(key, value)
                 }
-                "ROW" => {
-                    self.expect('(')?;
-                    let mut fields = Vec::new();
-                    if !self.take(')') {
-                        loop {
-                            let name = self.field_name()?;
-                            fields.push((name, self.ty()?));
-                            if !self.take(',') {
-                                break;
-                            }
-                        }
-                        self.expect(')')?;
-                    }
-                    Type::row(fields)
-                }
+                "ROW" => Type::row(self.fields()?),
                 _ => return Err(self.error()),
             };
             self.depth -= 1;
             Ok(ty)
+        }
+
+        fn fields(&mut self) -> Result<Vec<(String, Type)>> {
+            self.expect('(')?;
+            let mut fields = Vec::new();
+            if self.take(')') {
+                return Ok(fields);
+            }
+            loop {
+                let name = self.field_name()?;
+                fields.push((name, self.ty()?));
+                if !self.take(',') {
+                    break;
+                }
+            }
+            self.expect(')')?;
+            Ok(fields)
         }
     }
 }

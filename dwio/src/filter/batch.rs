@@ -1,0 +1,326 @@
+//! Testing a vector of values: the rows of a selection that are left.
+//!
+//! ```text
+//! selection words   1 1 0 1 1 ...            nulls leave, or stay by the rule for nulls
+//! flat values       v v v v v ...   -> 64 tests make one word, and-ed into the selection
+//! dictionary        base tested once, each row looks its base entry up
+//! constant          tested once
+//! ```
+//!
+//! The kind of filter and the type of the values are looked at once for a batch. Words without a
+//! selected row are skipped, and words with few are tested row by row. Readers that have no vector
+//! yet use [`Filter::retain`], [`Filter::retain_strings`] and [`Filter::passing`].
+
+use vector::encoding::StringValues;
+use vector::types::string_view::StringView;
+use vector::{
+    Bitmap, BitmapMut, DecodedVector, Error, FlatValues, Mapping, Result, SelectivityVector,
+    Vector, bits, match_flat,
+};
+
+use super::values::{BytesVisitor, FilterValue, TestVisitor, visit_bytes_test, wanted_bool};
+use super::{Filter, ValueTest};
+
+/// Words with at most this many selected rows are tested row by row.
+const FEW_ROWS: u32 = 6;
+
+impl Filter {
+    /// Removes the rows whose value does not pass from `rows`, which are rows of `vector`.
+    pub fn apply(&self, vector: &DecodedVector, rows: &mut SelectivityVector) -> Result<()> {
+        if vector.len() != rows.len() {
+            return Err(Error::internal("a filter's rows are not those of its vector")
+                .with("rows", rows.len())
+                .with("vector", vector.len()));
+        }
+        let mut words = rows.words().to_vec();
+        // Rows that are null and pass; their slots are not looked at.
+        let mut nulls = Vec::new();
+        if let Some(validity) = vector.validity() {
+            if self.test_null() {
+                nulls.clone_from(&words);
+                bits::and_not_assign(&mut nulls, validity.words());
+            }
+            bits::and_assign(&mut words, validity.words());
+        }
+        self.retain_valid(vector, &mut words)?;
+        if !nulls.is_empty() {
+            bits::or_assign(&mut words, &nulls);
+        }
+        rows.intersect_words(&words);
+        Ok(())
+    }
+
+    /// The rows of `words` are not null.
+    fn retain_valid(&self, vector: &DecodedVector, words: &mut [u64]) -> Result<()> {
+        let test = match self {
+            Filter::AlwaysTrue | Filter::IsNotNull => return Ok(()),
+            Filter::AlwaysFalse | Filter::IsNull => {
+                words.fill(0);
+                return Ok(());
+            }
+            Filter::Values { test, .. } => test,
+        };
+        if words.iter().all(|w| *w == 0) {
+            return Ok(());
+        }
+        let Vector::Flat(base) = vector.base().as_ref() else {
+            return Err(Error::internal(
+                "a filter of scalar values was applied to a nested column",
+            )
+            .with("filter", self)
+            .with("type", vector.ty()));
+        };
+        match vector.mapping() {
+            Mapping::Identity => test.retain_flat(base.values(), words),
+            Mapping::Constant => {
+                let mut first = [1];
+                test.retain_flat(base.values(), &mut first)?;
+                if first == [0] {
+                    words.fill(0);
+                }
+                Ok(())
+            }
+            Mapping::Indices(indices) => {
+                let selected = bits::count_ones(words, vector.len());
+                if base.len() <= selected {
+                    let passing = test.passing(base.values(), base.validity())?;
+                    retain_rows(indices, words, |index| passing.get(index as usize));
+                    Ok(())
+                } else {
+                    test.retain_mapped(base.values(), indices, words)
+                }
+            }
+        }
+    }
+
+    /// The values that pass, as bits: the answers for a dictionary, to be looked up by index.
+    /// Entries that are null, if there are any, follow the rule for nulls.
+    pub fn passing(&self, values: &FlatValues, validity: Option<&Bitmap>) -> Result<Bitmap> {
+        let Filter::Values { test, null_allowed } = self else {
+            let of_values = self.test_any_value().unwrap_or(false);
+            return Ok(match validity {
+                Some(validity) if of_values && !self.test_null() => validity.clone(),
+                Some(validity) if !of_values && self.test_null() => validity.not(),
+                _ => Bitmap::filled(values.len(), of_values),
+            });
+        };
+        let passing = test.passing(values, validity)?;
+        Ok(match validity {
+            Some(validity) if *null_allowed => {
+                let mut words = passing.words().to_vec();
+                bits::or_assign(&mut words, validity.not().words());
+                bitmap_of(&words, values.len())
+            }
+            _ => passing,
+        })
+    }
+
+    /// Clears the bits of `words` whose value does not pass. Bit `i` stands for `values[i]`, and
+    /// bits that are zero stay so. No value is null.
+    pub fn retain<T: FilterValue>(&self, values: &[T], words: &mut [u64]) -> Result<()> {
+        match self {
+            Filter::Values { test, .. } => T::visit_test(test, Retain { values, words }),
+            Filter::AlwaysTrue | Filter::IsNotNull => Ok(()),
+            Filter::AlwaysFalse | Filter::IsNull => {
+                words.fill(0);
+                Ok(())
+            }
+        }
+    }
+
+    /// Like [`Filter::retain`] for strings.
+    pub fn retain_strings(&self, values: &StringValues, words: &mut [u64]) -> Result<()> {
+        match self {
+            Filter::Values { test, .. } => test.retain_strings(values, words),
+            Filter::AlwaysTrue | Filter::IsNotNull => Ok(()),
+            Filter::AlwaysFalse | Filter::IsNull => {
+                words.fill(0);
+                Ok(())
+            }
+        }
+    }
+}
+
+impl ValueTest {
+    fn retain_flat(&self, values: &FlatValues, words: &mut [u64]) -> Result<()> {
+        match_flat!(
+            values,
+            fixed(values) => FilterValue::visit_test(self, Retain { values, words }),
+            boolean(values) => {
+                if wanted_bool(self)? {
+                    bits::and_assign(words, values.words());
+                } else {
+                    bits::and_not_assign(words, values.words());
+                }
+                Ok(())
+            },
+            string(values) => self.retain_strings(values, words)
+        )
+    }
+
+    fn retain_strings(&self, values: &StringValues, words: &mut [u64]) -> Result<()> {
+        let views = values.views();
+        match self.inline_views() {
+            Some((wanted, found)) => {
+                retain(views, words, |view| wanted.contains(&view) == found);
+                Ok(())
+            }
+            // A slot that is not selected may be null and hold anything: it must not be read.
+            None => visit_bytes_test(self, RetainBytes { values, index: |i| i, words }),
+        }
+    }
+
+    /// Views to compare with, and what a match means.
+    fn inline_views(&self) -> Option<(Vec<StringView>, bool)> {
+        match self {
+            ValueTest::BytesValues(set) => Some((set.inline_views()?, true)),
+            ValueTest::NegatedBytesValues(set) => Some((set.inline_views()?, false)),
+            _ => None,
+        }
+    }
+
+    /// Row `i` is value `indices[i]`.
+    fn retain_mapped(&self, values: &FlatValues, indices: &[u32], words: &mut [u64]) -> Result<()> {
+        match_flat!(
+            values,
+            fixed(values) => FilterValue::visit_test(self, RetainMapped { values, indices, words }),
+            boolean(values) => {
+                let wanted = wanted_bool(self)?;
+                retain_rows(indices, words, |index| values.get(index as usize) == wanted);
+                Ok(())
+            },
+            string(values) => {
+                let index = |i: usize| indices.get(i).map_or(0, |index| *index as usize);
+                visit_bytes_test(self, RetainBytes { values, index, words })
+            }
+        )
+    }
+
+    /// The values that pass, as bits; those that are null do not.
+    fn passing(&self, values: &FlatValues, validity: Option<&Bitmap>) -> Result<Bitmap> {
+        let mut words = SelectivityVector::all(values.len()).words().to_vec();
+        if let Some(validity) = validity {
+            bits::and_assign(&mut words, validity.words());
+        }
+        self.retain_flat(values, &mut words)?;
+        Ok(bitmap_of(&words, values.len()))
+    }
+}
+
+fn bitmap_of(words: &[u64], len: usize) -> Bitmap {
+    let mut bitmap = BitmapMut::new();
+    bitmap.extend_from_words(words, 0, len);
+    bitmap.freeze()
+}
+
+/// Tests values that stand side by side.
+struct Retain<'a, T> {
+    values: &'a [T],
+    words: &'a mut [u64],
+}
+
+impl<T: Copy> TestVisitor<T> for Retain<'_, T> {
+    type Output = ();
+
+    fn visit(self, test: impl Fn(T) -> bool) {
+        retain(self.values, self.words, test);
+    }
+}
+
+/// Tests values that are found by index.
+struct RetainMapped<'a, T> {
+    values: &'a [T],
+    indices: &'a [u32],
+    words: &'a mut [u64],
+}
+
+impl<T: Copy> TestVisitor<T> for RetainMapped<'_, T> {
+    type Output = ();
+
+    fn visit(self, test: impl Fn(T) -> bool) {
+        let values = self.values;
+        retain_rows(self.indices, self.words, |index| {
+            values.get(index as usize).is_some_and(|v| test(*v))
+        });
+    }
+}
+
+/// Tests strings, reading none but those of selected rows.
+struct RetainBytes<'a, I> {
+    values: &'a StringValues,
+    index: I,
+    words: &'a mut [u64],
+}
+
+impl<I: Fn(usize) -> usize> BytesVisitor for RetainBytes<'_, I> {
+    type Output = ();
+
+    fn visit(self, test: impl Fn(&[u8]) -> bool) {
+        for (i, word) in self.words.iter_mut().enumerate() {
+            *word = retain_in_word(*word, |bit| test(self.values.get((self.index)(i * 64 + bit))));
+        }
+    }
+}
+
+/// Clears the bits whose value fails. The test may be run on values that are not selected.
+#[inline]
+fn retain<T: Copy>(values: &[T], words: &mut [u64], test: impl Fn(T) -> bool) {
+    for (values, word) in values.chunks(64).zip(words) {
+        let selected = word.count_ones();
+        if selected == 0 {
+            continue;
+        }
+        if let Ok(values) = <&[T; 64]>::try_from(values)
+            && selected > FEW_ROWS
+        {
+            *word &= test_64(values, &test);
+        } else {
+            *word = retain_in_word(*word, |bit| values.get(bit).is_some_and(|v| test(*v)));
+        }
+    }
+}
+
+/// The answers for 64 values. Answers are written as bytes and packed after, which the compiler
+/// turns into vector comparisons.
+#[inline]
+fn test_64<T: Copy>(values: &[T; 64], test: &impl Fn(T) -> bool) -> u64 {
+    let mut answers = [0u8; 64];
+    for (answer, value) in answers.iter_mut().zip(values) {
+        *answer = test(*value).into();
+    }
+    let mut word = 0;
+    for (i, eight) in answers.as_chunks::<8>().0.iter().enumerate() {
+        // The product moves bit 8j of the bytes to bit 56 + j.
+        let packed = u64::from_le_bytes(*eight).wrapping_mul(0x0102_0408_1020_4080) >> 56;
+        word |= packed << (8 * i);
+    }
+    word
+}
+
+/// Clears the bits whose base row fails.
+#[inline]
+fn retain_rows(indices: &[u32], words: &mut [u64], passes: impl Fn(u32) -> bool) {
+    for (indices, word) in indices.chunks(64).zip(words) {
+        if *word == u64::MAX {
+            let mut passing = 0;
+            for (bit, index) in indices.iter().enumerate() {
+                passing |= u64::from(passes(*index)) << bit;
+            }
+            *word = passing;
+        } else {
+            *word = retain_in_word(*word, |bit| indices.get(bit).is_some_and(|i| passes(*i)));
+        }
+    }
+}
+
+/// The bits of `word` that pass, asked one by one.
+#[inline]
+fn retain_in_word(word: u64, passes: impl Fn(usize) -> bool) -> u64 {
+    let (mut rest, mut kept) = (word, 0);
+    while rest != 0 {
+        let bit = rest.trailing_zeros();
+        kept |= u64::from(passes(bit as usize)) << bit;
+        rest &= rest - 1;
+    }
+    kept
+}
