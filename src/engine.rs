@@ -10,8 +10,10 @@
 //! An [`Engine`] owns its registries; nothing is registered in a static. It is the only place that
 //! names a concrete format or connector.
 
+mod glob;
 mod options;
 mod result;
+mod tables;
 
 use std::collections::BTreeMap;
 use std::fmt;

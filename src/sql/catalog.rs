@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use dwio::connector::ConnectorSplit;
 use dwio::expr::TypedExpr;
 use exec::plan::{PlanNodeId, TableScanNode};
 use vector::sync::Arc;
@@ -10,7 +11,20 @@ use vector::{Result, Type};
 /// Finds tables.
 pub(crate) trait Catalog {
     /// The table that FROM names: a registered name, or a path when it is `quoted`.
-    fn table(&self, name: &str, quoted: bool) -> Result<Arc<dyn CatalogTable>>;
+    fn find(&self, name: &str, quoted: bool) -> Result<Box<dyn FoundTable + '_>>;
+}
+
+/// A table that exists, of which nothing but partition keys is known yet.
+pub(crate) trait FoundTable {
+    /// The name by which its columns can be qualified when it has no alias.
+    fn name(&self) -> &str;
+
+    /// The columns that are known without opening a file.
+    fn partition_columns(&self) -> &[TableColumn];
+
+    /// Learns the other columns. `condition`, over the partition columns, tells which files the
+    /// query will read, so that no other file need be opened.
+    fn open(self: Box<Self>, condition: Option<&TypedExpr>) -> Result<Arc<dyn CatalogTable>>;
 }
 
 /// A column of a table.
@@ -39,12 +53,19 @@ pub(crate) struct ScanParts<'a> {
 
 /// A table.
 pub(crate) trait CatalogTable: fmt::Debug + Send + Sync {
-    /// The name by which its columns can be qualified when it has no alias.
-    fn name(&self) -> &str;
-
     /// All columns in order.
     fn columns(&self) -> &[TableColumn];
 
     /// A scan; its output columns are called by their `field` names.
     fn scan(&self, parts: ScanParts<'_>) -> Result<TableScanNode>;
+
+    /// Bytes of all files.
+    fn total_bytes(&self) -> u64;
+
+    /// The splits that may have rows for `filter`, of about `target_bytes` each.
+    fn splits(
+        &self,
+        filter: Option<&TypedExpr>,
+        target_bytes: u64,
+    ) -> Result<Vec<Arc<dyn ConnectorSplit>>>;
 }

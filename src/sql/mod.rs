@@ -29,5 +29,5 @@ mod source;
 #[cfg(test)]
 mod testing;
 
-pub(crate) use catalog::{Catalog, CatalogTable, ScanParts, TableColumn};
-pub(crate) use plan::{PlannedQuery, plan_query, plan_scan};
+pub(crate) use catalog::{Catalog, CatalogTable, FoundTable, ScanParts, TableColumn};
+pub(crate) use plan::{PlannedQuery, ScanClauses, plan_query, plan_scan};

@@ -141,7 +141,9 @@ fn same_name(a: &str, b: &str) -> bool {
 
 /// The nearest name, or some of the names.
 fn suggestion(name: &str, names: &[&str]) -> String {
-    if let Some(near) = nearest(name, names.iter().copied()) {
+    // One letter is near to every other one.
+    let long = name.chars().nth(1).is_some();
+    if let Some(near) = nearest(name, names.iter().copied()).filter(|_| long) {
         return format!("did you mean \"{near}\"?");
     }
     match names.len() {

@@ -2,20 +2,21 @@
 
 use std::any::Any;
 
-use dwio::connector::{ColumnHandle, TableHandle};
+use dwio::connector::{ColumnHandle, ConnectorSplit, TableHandle};
+use dwio::expr::TypedExpr;
 use exec::expr::FunctionRegistry;
 use exec::plan::TableScanNode;
 use vector::sync::Arc;
 use vector::{Error, Result, RowType, Type};
 
-use super::catalog::{Catalog, CatalogTable, ScanParts, TableColumn};
+use super::catalog::{Catalog, CatalogTable, FoundTable, ScanParts, TableColumn};
 use super::plan::{PlannedQuery, plan_query};
 
 /// Has one table, `t`, which quoted names of any kind mean too.
 #[derive(Debug)]
 pub(super) struct TestCatalog;
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct TestTable(Vec<TableColumn>);
 
 #[derive(Debug)]
@@ -49,11 +50,22 @@ impl ColumnHandle for TestHandle {
     }
 }
 
-impl CatalogTable for TestTable {
+impl FoundTable for TestTable {
     fn name(&self) -> &str {
         "t"
     }
 
+    fn partition_columns(&self) -> &[TableColumn] {
+        &[]
+    }
+
+    fn open(self: Box<Self>, condition: Option<&TypedExpr>) -> Result<Arc<dyn CatalogTable>> {
+        assert_eq!(condition, None);
+        Ok(Arc::new(*self))
+    }
+}
+
+impl CatalogTable for TestTable {
     fn columns(&self) -> &[TableColumn] {
         &self.0
     }
@@ -74,10 +86,18 @@ impl CatalogTable for TestTable {
             assignments: assignments.collect(),
         })
     }
+
+    fn total_bytes(&self) -> u64 {
+        0
+    }
+
+    fn splits(&self, _: Option<&TypedExpr>, _: u64) -> Result<Vec<Arc<dyn ConnectorSplit>>> {
+        Ok(Vec::new())
+    }
 }
 
 impl Catalog for TestCatalog {
-    fn table(&self, name: &str, quoted: bool) -> Result<Arc<dyn CatalogTable>> {
+    fn find(&self, name: &str, quoted: bool) -> Result<Box<dyn FoundTable + '_>> {
         if name != "t" && !quoted {
             return Err(Error::not_found("no such table").with("name", name));
         }
@@ -112,7 +132,7 @@ impl Catalog for TestCatalog {
             ty: Type::Varchar,
             hidden: true,
         });
-        Ok(Arc::new(TestTable(columns)))
+        Ok(Box::new(TestTable(columns)))
     }
 }
 

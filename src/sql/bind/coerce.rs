@@ -84,10 +84,11 @@ impl Binder<'_> {
     /// exact numbers take the other side's type if they fit it. `InvalidInput` names both types,
     /// and the column, when nothing makes them agree.
     pub(super) fn unify(&self, args: Vec<TypedExpr>, span: Span) -> Result<Vec<TypedExpr>> {
-        let Some(target) = target_type(&args) else { return Ok(args) };
+        let Some(leading) = leading(&args) else { return Ok(args) };
+        let (target, owner) = (leading.ty().clone(), leading.to_string());
         let args = args
             .into_iter()
-            .map(|arg| self.constant_as(arg, &target, span))
+            .map(|arg| self.constant_as(arg, &target, &owner, span))
             .collect::<Result<Vec<_>>>()?;
         for arg in &args {
             if common_type(arg.ty(), &target).is_none() {
@@ -98,9 +99,15 @@ impl Binder<'_> {
     }
 
     /// A constant as `target`, where that loses nothing; everything else stays as it is.
-    fn constant_as(&self, arg: TypedExpr, target: &Type, span: Span) -> Result<TypedExpr> {
+    fn constant_as(
+        &self,
+        arg: TypedExpr,
+        target: &Type,
+        owner: &str,
+        span: Span,
+    ) -> Result<TypedExpr> {
         if let Some(text) = self.text_literal_as(&arg, target, span) {
-            return text;
+            return text.map_err(|e| e.with("compared_with", owner));
         }
         if let TypedExpr::Constant { value, ty } = &arg
             && let Some(value) = literal::exact_as(value, ty, target)
@@ -153,10 +160,10 @@ impl Binder<'_> {
     }
 }
 
-/// The type that constants of a comparison should take: that of the first operand that is no
-/// constant, or of the first that is no text literal.
-fn target_type(args: &[TypedExpr]) -> Option<Type> {
+/// The operand whose type the constants of a comparison should take: the first that is no constant,
+/// or the first that is no text literal.
+fn leading(args: &[TypedExpr]) -> Option<&TypedExpr> {
     let variable = args.iter().find(|a| !matches!(a, TypedExpr::Constant { .. }));
     let typed = || args.iter().find(|a| !matches!(a.ty(), Type::Varchar | Type::Unknown));
-    variable.or_else(typed).or_else(|| args.first()).map(|a| a.ty().clone())
+    variable.or_else(typed).or_else(|| args.first())
 }

@@ -58,6 +58,18 @@ pub(crate) struct Binder<'a> {
     pub(crate) depth: usize,
 }
 
+impl<'a> Binder<'a> {
+    /// Binds without aliases and aggregates.
+    pub(crate) fn new(
+        scope: &'a Scope,
+        functions: &'a FunctionRegistry,
+        source: SourceText<'a>,
+        clause: &'static str,
+    ) -> Self {
+        Binder { scope, functions, source, clause, aliases: &[], aggregates: None, depth: 0 }
+    }
+}
+
 impl Binder<'_> {
     /// Binds an expression.
     pub(crate) fn bind(&mut self, expr: &Expr) -> Result<TypedExpr> {

@@ -35,8 +35,15 @@ impl Binder<'_> {
             BinaryOperator::GtEq => Some("gte"),
             _ => None,
         };
-        let args = vec![self.bind(left)?, self.bind(right)?];
-        if let Some(name) = comparison {
+        let mut args = vec![self.bind(left)?, self.bind(right)?];
+        if let Some(mut name) = comparison {
+            // Filters are looked for behind the column.
+            if let [TypedExpr::Constant { .. }, other] = args.as_slice()
+                && !matches!(other, TypedExpr::Constant { .. })
+            {
+                args.swap(0, 1);
+                name = flipped(name);
+            }
             let args = self.unify(args, span)?;
             return self.call(name, args, span);
         }
@@ -184,5 +191,16 @@ impl Binder<'_> {
             args.push(self.bind(default)?);
         }
         self.call("switch", args, span)
+    }
+}
+
+/// The comparison that holds for swapped operands.
+fn flipped(name: &'static str) -> &'static str {
+    match name {
+        "lt" => "gt",
+        "lte" => "gte",
+        "gt" => "lt",
+        "gte" => "lte",
+        same => same,
     }
 }

@@ -23,12 +23,12 @@ mod tests;
 use dwio::expr::TypedExpr;
 use exec::expr::FunctionRegistry;
 use exec::plan::{PlanNode, PlanNodeId};
-use sqlparser::ast::{Expr, SelectItem, SetExpr, Spanned};
+use sqlparser::ast::{BinaryOperator, Expr, SelectItem, SetExpr, Spanned};
 use vector::sync::Arc;
 use vector::{Error, Result, RowType};
 
 use super::bind::{Aggregates, Alias, Binder};
-use super::catalog::{Catalog, CatalogTable};
+use super::catalog::{Catalog, CatalogTable, FoundTable};
 use super::parse;
 use super::scope::Scope;
 use super::source::SourceText;
@@ -77,9 +77,13 @@ pub(crate) fn plan_query(
     let clauses = Clauses::of(&query, source)?;
     let (table, scope) = match &clauses.from {
         Some(from) => {
-            let table =
-                catalog.table(&from.name, from.quoted).map_err(|e| source.locate(e, from.span))?;
-            let scope = Scope::new(from.alias.as_deref().unwrap_or(table.name()), table.columns());
+            let found =
+                catalog.find(&from.name, from.quoted).map_err(|e| source.locate(e, from.span))?;
+            let relation = from.alias.as_deref().unwrap_or(found.name()).to_string();
+            let keys = Scope::new(&relation, found.partition_columns());
+            let condition = known_terms(clauses.filter, &keys, functions);
+            let table = found.open(condition.as_ref())?;
+            let scope = Scope::new(&relation, table.columns());
             (Some(table), scope)
         }
         None => (None, Scope::default()),
@@ -87,51 +91,74 @@ pub(crate) fn plan_query(
     Statement { source, functions, scope: &scope, clauses: &clauses }.plan(table)
 }
 
-/// Plans a scan without SQL: columns by name (all when `None`), a condition, a limit.
+/// What a scan without SQL reads.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct ScanClauses<'a> {
+    /// Columns by name or path; all when `None`.
+    pub(crate) columns: Option<&'a [String]>,
+    /// A condition in SQL.
+    pub(crate) filter: Option<&'a str>,
+    /// Rows at most.
+    pub(crate) limit: Option<u64>,
+}
+
+/// Plans a scan without SQL.
 pub(crate) fn plan_scan(
-    table: &Arc<dyn CatalogTable>,
-    columns: Option<&[String]>,
-    filter: Option<&str>,
-    limit: Option<u64>,
+    found: Box<dyn FoundTable + '_>,
+    clauses: ScanClauses<'_>,
     functions: &FunctionRegistry,
 ) -> Result<PlannedQuery> {
-    let scope = Scope::new(table.name(), table.columns());
-    let items = match columns {
+    let filter = clauses.filter.map(parse::parse_expression).transpose()?;
+    let relation = found.name().to_string();
+    let keys = Scope::new(&relation, found.partition_columns());
+    let table = found.open(known_terms(filter.as_ref(), &keys, functions).as_ref())?;
+    let scope = Scope::new(&relation, table.columns());
+    let items = match clauses.columns {
         None => all_columns(&scope),
         Some(columns) => columns
             .iter()
             .map(|column| {
-                let path = clauses::column_path(column);
-                let expr = scope.resolve(&path, SourceText(""))?;
-                Ok(Item {
-                    name: column_name(&scope, &expr).unwrap_or_else(|| column.clone()),
-                    expr,
-                })
+                let expr = scope.resolve(&clauses::column_path(column), SourceText(""))?;
+                let name = column_name(&scope, &expr).unwrap_or_else(|| column.clone());
+                Ok(Item { name, expr })
             })
             .collect::<Result<Vec<_>>>()?,
     };
-    let filter = match filter {
+    let source = SourceText(clauses.filter.unwrap_or_default());
+    let filter = match &filter {
+        Some(expr) => Some(Binder::new(&scope, functions, source, "WHERE").bind_condition(expr)?),
         None => None,
-        Some(text) => {
-            let expr = parse::parse_expression(text)?;
-            let mut binder = Binder {
-                scope: &scope,
-                functions,
-                source: SourceText(text),
-                clause: "WHERE",
-                aliases: &[],
-                aggregates: None,
-                depth: 0,
-            };
-            Some(binder.bind_condition(&expr)?)
-        }
     };
     let mut builder = Builder::new();
     let used: Vec<&TypedExpr> = items.iter().map(|i| &i.expr).collect();
-    builder.scan(Some(table), filter, &used)?;
+    builder.scan(Some(&table), filter, &used)?;
     builder.output(&items, Sort::default(), false)?;
-    builder.limit(0, limit)?;
+    builder.limit(0, clauses.limit)?;
     builder.finish(&items)
+}
+
+/// The terms of a condition that use partition columns only; what cannot be bound to them is left
+/// out here and judged when all columns are known.
+fn known_terms(
+    filter: Option<&Expr>,
+    keys: &Scope,
+    functions: &FunctionRegistry,
+) -> Option<TypedExpr> {
+    let mut terms = Vec::new();
+    let mut rest: Vec<&Expr> = filter.into_iter().collect();
+    while let Some(expr) = rest.pop() {
+        match expr {
+            Expr::BinaryOp { left, op: BinaryOperator::And, right } => {
+                rest.extend([&**right, left])
+            }
+            Expr::Nested(inner) => rest.push(inner),
+            term => {
+                let mut binder = Binder::new(keys, functions, SourceText(""), "WHERE");
+                terms.extend(binder.bind_condition(term).ok());
+            }
+        }
+    }
+    TypedExpr::and(terms)
 }
 
 /// What is needed to plan one statement.
@@ -198,13 +225,9 @@ impl<'a> Statement<'a> {
         aggregates: Option<&'b mut Aggregates>,
     ) -> Binder<'b> {
         Binder {
-            scope: self.scope,
-            functions: self.functions,
-            source: self.source,
-            clause,
             aliases,
             aggregates,
-            depth: 0,
+            ..Binder::new(self.scope, self.functions, self.source, clause)
         }
     }
 
