@@ -64,13 +64,33 @@ pub struct HiveColumnHandle {
     name: String,
     kind: ColumnKind,
     ty: Type,
+    occurrence: Option<usize>,
     required_subfields: Vec<Subfield>,
 }
 
 impl HiveColumnHandle {
     /// The column `name`, wanted whole.
     pub fn new(name: impl Into<String>, kind: ColumnKind, ty: Type) -> Self {
-        HiveColumnHandle { name: name.into(), kind, ty, required_subfields: Vec::new() }
+        HiveColumnHandle {
+            name: name.into(),
+            kind,
+            ty,
+            occurrence: None,
+            required_subfields: Vec::new(),
+        }
+    }
+
+    /// The same column, of type `ty`, in files that have its name several times: the one that
+    /// `occurrence` others of exactly this name stand before.
+    pub fn with_occurrence(mut self, occurrence: usize, ty: Type) -> Self {
+        self.occurrence = Some(occurrence);
+        self.ty = ty;
+        self
+    }
+
+    /// Which of the file's columns of this name is meant; `None` when the name must tell.
+    pub fn occurrence(&self) -> Option<usize> {
+        self.occurrence
     }
 
     /// The same column, of which only `subfields` are wanted; none means all. `InvalidInput` when

@@ -57,6 +57,7 @@ impl ReadColumns {
         for handle in columns.outputs() {
             let mut spec = ColumnSpec::whole(handle.name(), handle.ty().clone(), specs.len());
             spec.source = source_of(handle.kind());
+            spec.occurrence = handle.occurrence();
             // The remaining filter may look at any part of a column that it uses.
             if remaining.index_of(handle.name()).is_none() {
                 let required = handle.required_subfields();
@@ -119,7 +120,15 @@ fn filter_only(
         })?;
     let nested = nested_of(name, &ty, &[], &pushdown.filters)?;
     let source = source_of(columns.kind(name));
-    Ok(ColumnSpec { name: name.to_string(), ty, source, channel: None, filter: None, nested })
+    Ok(ColumnSpec {
+        name: name.to_string(),
+        ty,
+        occurrence: None,
+        source,
+        channel: None,
+        filter: None,
+        nested,
+    })
 }
 
 /// What is wanted below a column: `required` parts, or all of it when none are listed and the
@@ -265,7 +274,7 @@ pub fn bind(
         Ok(match (constant, column.source) {
             (Some(value), _) => BoundColumn::Constant(value.clone()),
             (None, ColumnSource::RowIndex) => BoundColumn::RowIndex,
-            (None, _) => match find_column(file_type, &column.name)? {
+            (None, _) => match find_column(file_type, column)? {
                 Some(ordinal) => BoundColumn::File { ordinal },
                 None => BoundColumn::Constant(Value::Null),
             },
@@ -274,14 +283,18 @@ pub fn bind(
     Ok(SplitBinding::new(bound.collect::<Result<_>>()?))
 }
 
-/// The position of the file's column `name`: the one of exactly this name, else the only one that
-/// differs in case. `InvalidInput` when several qualify, since either could be meant.
-fn find_column(file_type: &RowType, name: &str) -> Result<Option<usize>> {
+/// The position of a column in the file: the one of exactly its name, else the only one that
+/// differs in case. `InvalidInput` when several qualify and the column does not say which is meant.
+fn find_column(file_type: &RowType, column: &ColumnSpec) -> Result<Option<usize>> {
+    let name = column.name.as_str();
     let matching = |same: &dyn Fn(&str) -> bool| -> Vec<usize> {
         let names = file_type.names().iter().enumerate();
         names.filter(|(_, n)| same(n)).map(|(i, _)| i).collect()
     };
     let mut found = matching(&|n| n == name);
+    if let Some(occurrence) = column.occurrence {
+        return Ok(found.get(occurrence).copied());
+    }
     if found.is_empty() {
         found = matching(&|n| n.to_lowercase() == name.to_lowercase());
     }

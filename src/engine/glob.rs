@@ -23,7 +23,8 @@ pub(super) fn is_pattern(path: &str) -> bool {
 
 /// The paths that match, in order. `NotFound` when none does.
 pub(super) fn expand(files: &dyn FileSystem, pattern: &str) -> Result<Vec<String>> {
-    let mut found = if pattern.starts_with('/') { vec!["/".to_string()] } else { vec![String::new()] };
+    let mut found =
+        if pattern.starts_with('/') { vec!["/".to_string()] } else { vec![String::new()] };
     let parts: Vec<&str> = pattern.split('/').filter(|p| !p.is_empty()).collect();
     for (i, part) in parts.iter().enumerate() {
         let last = i + 1 == parts.len();
@@ -180,10 +181,7 @@ mod tests {
     #[test]
     fn what_matches_nothing_and_what_is_no_pattern_are_errors() {
         let error = expand(&files(), "/d/*.csv").unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "not found: no file matches the pattern (pattern=/d/*.csv)"
-        );
+        assert_eq!(error.to_string(), "not found: no file matches the pattern (pattern=/d/*.csv)");
         assert_eq!(expand(&files(), "/d/[.parquet").unwrap_err().kind(), ErrorKind::InvalidInput);
         assert_eq!(expand(&files(), "/no/*.csv").unwrap_err().kind(), ErrorKind::NotFound);
     }

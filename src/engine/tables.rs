@@ -28,12 +28,8 @@ use crate::sql::{Catalog, CatalogTable, FoundTable, ScanParts, TableColumn};
 pub(super) const HIVE: &str = "hive";
 
 /// Columns that `*` does not give.
-const HIDDEN: &[&str] = &[
-    handles::PATH,
-    handles::FILE_SIZE,
-    handles::FILE_MODIFIED_TIME,
-    handles::ROW_INDEX,
-];
+const HIDDEN: &[&str] =
+    &[handles::PATH, handles::FILE_SIZE, handles::FILE_MODIFIED_TIME, handles::ROW_INDEX];
 
 /// What finding tables takes.
 #[derive(Debug, Clone)]
@@ -173,23 +169,23 @@ impl CatalogTable for EngineTable {
         let mut fields = Vec::with_capacity(parts.columns.len());
         let mut assignments = Vec::with_capacity(parts.columns.len());
         for index in parts.columns {
-            let (column, occurrence) = self.column(*index)?;
+            let (column, twin) = self.column(*index)?;
             let handle = self.schema.column_handle(&column.name).ok_or_else(|| {
                 Error::internal("a scanned column is not in the table")
                     .in_named("column", &column.name)
             })?;
-            let handle = match handle.kind() {
-                ColumnKind::Regular => handle.with_occurrence(occurrence, column.ty.clone()),
+            let handle = match (handle.kind(), twin) {
+                (ColumnKind::Regular, Some(twin)) => {
+                    handle.with_occurrence(twin, column.ty.clone())
+                }
                 _ => handle,
             };
             fields.push((column.field.to_string(), column.ty.clone()));
             let handle: Arc<dyn ColumnHandle> = Arc::new(handle);
             assignments.push((column.field.to_string(), handle));
         }
-        let table = self
-            .schema
-            .table_handle(HIVE, &self.name)
-            .with_remaining_filter(parts.filter.cloned());
+        let table =
+            self.schema.table_handle(HIVE, &self.name).with_remaining_filter(parts.filter.cloned());
         Ok(TableScanNode {
             id: parts.id,
             output_type: Arc::new(RowType::new(fields)),
@@ -219,13 +215,15 @@ impl CatalogTable for EngineTable {
 }
 
 impl EngineTable {
-    /// A column, and how many before it have the same name.
-    fn column(&self, index: usize) -> Result<(&TableColumn, usize)> {
-        let before = self.columns.get(..index).unwrap_or_default();
+    /// A column; of several with one name also how many stand before it.
+    fn column(&self, index: usize) -> Result<(&TableColumn, Option<usize>)> {
         let column = self.columns.get(index).ok_or_else(|| {
             Error::internal("a scanned column is not in the table").with("index", index)
         })?;
-        Ok((column, before.iter().filter(|c| c.name == column.name).count()))
+        let twins =
+            |columns: &[TableColumn]| columns.iter().filter(|c| c.name == column.name).count();
+        let before = twins(self.columns.get(..index).unwrap_or_default());
+        Ok((column, (twins(&self.columns) > 1).then_some(before)))
     }
 }
 
