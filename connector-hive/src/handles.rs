@@ -253,7 +253,7 @@ impl TableHandle for HiveTableHandle {
             text.push_str(if i == 0 { ", filters: " } else { " and " });
             let path = subfield_text(subfield);
             // Writing to a string cannot fail.
-            let _ = write!(text, "{path} {filter:?}");
+            let _ = write!(text, "{path} {filter}");
         }
         if let Some(filter) = &self.remaining_filter {
             let _ = write!(text, ", remaining filter: {filter}");
@@ -311,6 +311,6 @@ mod tests {
         let table = table
             .with_filter(Subfield::column("a"), Arc::new(Filter::IsNotNull))
             .with_remaining_filter(Some(lt));
-        assert_eq!(table.describe(), "t, filters: a IsNotNull, remaining filter: lt(x, 10)");
+        assert_eq!(table.describe(), "t, filters: a is not null, remaining filter: lt(x, 10)");
     }
 }

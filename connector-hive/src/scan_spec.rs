@@ -192,8 +192,10 @@ fn attach(
     let Some((step, rest)) = path.split_first() else {
         spec.filter = Some(match &spec.filter {
             None => Arc::clone(filter),
-            Some(earlier) => merged(earlier, filter)
-                .map_err(|e| e.in_named("column", subfield_text(subfield)))?,
+            Some(earlier) => {
+                let both = earlier.merge(filter);
+                Arc::new(both.in_named("column", subfield_text(subfield))?)
+            }
         });
         return Ok(());
     };
@@ -215,16 +217,6 @@ fn attach(
     }
     Err(Error::internal("a filter on this path cannot be pushed into a scan")
         .with("path", subfield_text(subfield)))
-}
-
-/// The filter that passes what both pass.
-fn merged(a: &Arc<Filter>, b: &Arc<Filter>) -> Result<Arc<Filter>> {
-    if a == b {
-        return Ok(Arc::clone(a));
-    }
-    Err(Error::unsupported("two filters on one column are not merged yet")
-        .with("first", format_args!("{a:?}"))
-        .with("second", format_args!("{b:?}")))
 }
 
 /// The constants that a split has for the columns of a spec, by the spec's order; `None` where the
@@ -322,7 +314,9 @@ pub fn rejected_column<'a>(
         let Some(value) = constant(i) else { continue };
         let own = adaptation.dynamic_filter(i).or(column.filter.as_ref());
         let passes = match own {
-            Some(filter) => passes(filter, value).in_named("column", &column.name)?,
+            Some(filter) => {
+                filter.test_value(value, &column.ty).in_named("column", &column.name)?
+            }
             None => true,
         };
         // A missing struct has missing fields (rule S5.37).
@@ -338,7 +332,7 @@ fn fields_accept_null(column: &ColumnSpec) -> Result<bool> {
     for field in fields {
         let FieldSpec::Wanted(field) = field else { continue };
         let own = match &field.filter {
-            Some(filter) => passes(filter, &Value::Null)?,
+            Some(filter) => filter.test_value(&Value::Null, &field.ty)?,
             None => true,
         };
         if !own || !fields_accept_null(field)? {
@@ -346,14 +340,4 @@ fn fields_accept_null(column: &ColumnSpec) -> Result<bool> {
         }
     }
     Ok(true)
-}
-
-/// True when a filter passes one value.
-fn passes(filter: &Filter, value: &Value) -> Result<bool> {
-    Ok(match filter {
-        Filter::AlwaysFalse => false,
-        Filter::AlwaysTrue => true,
-        Filter::IsNull => value.is_null(),
-        Filter::IsNotNull => !value.is_null(),
-    })
 }
