@@ -8,6 +8,7 @@
 //! output: what equals a key becomes the key's column, and any other column is an error.
 
 use dwio::expr::TypedExpr;
+use exec::operator::aggregate::resolve_aggregate;
 use sqlparser::ast::{Expr, Spanned};
 use sqlparser::tokenizer::Span;
 use vector::sync::Arc;
@@ -15,19 +16,10 @@ use vector::{Error, Result, Type, Value};
 
 use super::Binder;
 use super::calls::Arguments;
-use crate::sql::functions::resolve_aggregate;
-
-/// The functions that make one value of many rows.
-const AGGREGATES: &[&str] = &["count", "sum", "min", "max", "avg"];
 
 /// Opens the names of columns that stand for aggregates; no column of a table can be confused
 /// with them, because tables' columns get other names when they begin like that.
 const PLACEHOLDER: char = '\u{1}';
-
-/// True when `name` is an aggregate function.
-pub(super) fn is_aggregate(name: &str) -> bool {
-    AGGREGATES.contains(&name)
-}
 
 /// True when a column stands for an aggregate.
 pub(super) fn is_placeholder(name: &str) -> bool {
@@ -131,11 +123,8 @@ impl Binder<'_> {
         }
         let types: Vec<Type> = bound.iter().map(|a| a.ty().clone()).collect();
         let resolved = resolve_aggregate(name, &types).map_err(|e| self.source.locate(e, span))?;
-        let args = bound
-            .into_iter()
-            .zip(&resolved.args)
-            .map(|(arg, ty)| self.cast_to(arg, ty, span))
-            .collect::<Result<Vec<_>>>()?;
+        let args = bound.into_iter().zip(&resolved.args);
+        let args = args.map(|(arg, ty)| self.cast_to(arg, ty)).collect();
         // The smallest of different values is the smallest of all.
         let distinct = distinct && !matches!(name, "min" | "max");
         Ok(AggregateCall { function: name.into(), args, distinct, ty: resolved.result })

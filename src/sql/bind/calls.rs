@@ -1,6 +1,7 @@
 //! Function calls, among them those that SQL writes with keywords.
 
 use dwio::expr::TypedExpr;
+use exec::operator::aggregate::is_aggregate;
 use sqlparser::ast::{
     CeilFloorKind, DateTimeField, DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr,
     FunctionArguments, ObjectNamePart, Spanned, TrimWhereField,
@@ -9,7 +10,6 @@ use sqlparser::tokenizer::Span;
 use vector::{Error, Result};
 
 use super::Binder;
-use super::aggregates::is_aggregate;
 
 /// The arguments of a call as SQL wrote them.
 pub(super) enum Arguments<'e> {

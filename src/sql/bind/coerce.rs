@@ -10,7 +10,7 @@ use sqlparser::tokenizer::Span;
 use vector::{Error, Result, Type, Value};
 
 use super::Binder;
-use crate::sql::functions::fold_constant;
+use crate::sql::functions::folded;
 use crate::sql::literal;
 
 impl Binder<'_> {
@@ -19,32 +19,24 @@ impl Binder<'_> {
         let types: Vec<Type> = args.iter().map(|a| a.ty().clone()).collect();
         let resolved =
             self.functions.resolve(name, &types).map_err(|e| self.source.locate(e, span))?;
-        let args = args
-            .into_iter()
-            .zip(&resolved.args)
-            .map(|(arg, ty)| self.cast_to(arg, ty, span))
-            .collect::<Result<Vec<_>>>()?;
+        let args = args.into_iter().zip(&resolved.args);
+        let args: Vec<TypedExpr> = args.map(|(arg, ty)| self.cast_to(arg, ty)).collect();
         let constant = args.iter().all(|a| matches!(a, TypedExpr::Constant { .. }));
         let call = TypedExpr::call(name, args, resolved.result);
         if constant {
-            // A constant that cannot be computed may never be needed (`IF(false, 1 / 0, 2)`), so
-            // it fails when it is evaluated and not before.
-            return Ok(fold_constant(&call).unwrap_or(call));
+            return Ok(folded(call, self.functions));
         }
         Ok(call)
     }
 
     /// `expr` as `ty`, by an implicit conversion; constants are converted at once.
-    pub(super) fn cast_to(&self, expr: TypedExpr, ty: &Type, span: Span) -> Result<TypedExpr> {
+    pub(super) fn cast_to(&self, expr: TypedExpr, ty: &Type) -> TypedExpr {
         if expr.ty().is_equivalent(ty) {
-            return Ok(expr);
+            return expr;
         }
         let constant = matches!(expr, TypedExpr::Constant { .. });
         let cast = TypedExpr::cast(expr, ty.clone());
-        if !constant {
-            return Ok(cast);
-        }
-        fold_constant(&cast).map_err(|e| self.source.locate(e, span))
+        if constant { folded(cast, self.functions) } else { cast }
     }
 
     /// `CAST`, `TRY_CAST` and `::`.
@@ -63,10 +55,7 @@ impl Binder<'_> {
         }
         let constant = matches!(inner, TypedExpr::Constant { .. });
         let cast = TypedExpr::Cast { input: Box::new(inner), ty, try_cast };
-        if constant {
-            return fold_constant(&cast).map_err(|e| self.source.locate(e, span));
-        }
-        Ok(cast)
+        Ok(if constant { folded(cast, self.functions) } else { cast })
     }
 
     /// `DATE '...'` and its kin: a text that is a constant of the type.
@@ -76,7 +65,7 @@ impl Binder<'_> {
             .map_err(|e| self.source.locate(e, typed.value.span))?;
         match self.text_literal_as(&text, &ty, typed.value.span) {
             Some(constant) => constant,
-            None => self.cast_to(text, &ty, span),
+            None => Ok(self.cast_to(text, &ty)),
         }
     }
 
@@ -150,7 +139,7 @@ impl Binder<'_> {
     /// A condition: BOOLEAN, or NULL of no type yet.
     pub(super) fn condition(&self, expr: TypedExpr, span: Span) -> Result<TypedExpr> {
         if can_coerce(expr.ty(), &Type::Boolean) {
-            return self.cast_to(expr, &Type::Boolean, span);
+            return Ok(self.cast_to(expr, &Type::Boolean));
         }
         let error = Error::invalid_input("a condition must be BOOLEAN")
             .with("clause", self.clause)

@@ -15,6 +15,8 @@ mod aggregates;
 mod calls;
 mod coerce;
 mod operators;
+#[cfg(test)]
+mod tests;
 
 use dwio::expr::TypedExpr;
 use exec::expr::FunctionRegistry;
