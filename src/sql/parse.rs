@@ -17,11 +17,11 @@ const MAX_SQL_BYTES: usize = 1 << 20;
 /// Parentheses and CASEs inside each other at most.
 const MAX_NESTING: usize = 48;
 /// Operators and keywords of a query at most; each may make the tree one level deeper.
-const MAX_OPERATORS: usize = 3000;
+const MAX_OPERATORS: usize = 2000;
 /// Levels of the parser's own recursion; a pair of parentheses takes two.
 const MAX_PARSER_DEPTH: usize = 2 * MAX_NESTING + 16;
 
-/// The SQL we read: standard, with `::`, FILTER, GROUP BY ALL and nested comments.
+/// The SQL we read: standard, with `::`, FILTER, FROM first, GROUP BY ALL and nested comments.
 #[derive(Debug, Default)]
 struct OciorDialect;
 
@@ -35,6 +35,10 @@ impl Dialect for OciorDialect {
     }
 
     fn supports_filter_during_aggregation(&self) -> bool {
+        true
+    }
+
+    fn supports_from_first_select(&self) -> bool {
         true
     }
 

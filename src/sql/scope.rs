@@ -222,8 +222,8 @@ mod tests {
              hint: there are id, Name, x, X, dup, dup, s"
         );
         assert_eq!(
-            resolve(&["s", "c"]).unwrap_err().to_string(),
-            "not found: no such field (name=c)\n  hint: did you mean \"a\"?"
+            resolve(&["s", "aa"]).unwrap_err().to_string(),
+            "not found: no such field (name=aa)\n  hint: did you mean \"a\"?"
         );
         assert!(resolve(&["id", "c"]).unwrap_err().to_string().contains("only a struct"));
     }

@@ -1,5 +1,6 @@
 //! Places in the text of a query, for errors.
 
+use sqlparser::ast::{Expr, Spanned};
 use sqlparser::tokenizer::{Location, Span};
 use vector::Error;
 
@@ -49,6 +50,46 @@ impl SourceText<'_> {
         let end = (start + MAX_SHOWN).min(chars.len());
         let shown: String = chars[start..end].iter().collect();
         Some(format!("{}\n        {}^", shown.trim_end(), " ".repeat(column - start)))
+    }
+}
+
+/// Where an expression begins. Unlike its `span`, found without recursing into long chains of
+/// operators.
+pub(crate) fn place_of(mut expr: &Expr) -> Span {
+    loop {
+        expr = match expr {
+            Expr::Identifier(name) => return name.span,
+            Expr::Value(value) => return value.span,
+            Expr::TypedString(typed) => return typed.value.span,
+            Expr::Function(function) => return function.name.span(),
+            Expr::Case { case_token, .. } => return case_token.0.span,
+            Expr::BinaryOp { left, .. } => left,
+            Expr::Nested(inner)
+            | Expr::IsNull(inner)
+            | Expr::IsNotNull(inner)
+            | Expr::IsTrue(inner)
+            | Expr::IsNotTrue(inner)
+            | Expr::IsFalse(inner)
+            | Expr::IsNotFalse(inner)
+            | Expr::IsUnknown(inner)
+            | Expr::IsNotUnknown(inner)
+            | Expr::IsDistinctFrom(inner, _)
+            | Expr::IsNotDistinctFrom(inner, _)
+            | Expr::UnaryOp { expr: inner, .. }
+            | Expr::Cast { expr: inner, .. }
+            | Expr::Between { expr: inner, .. }
+            | Expr::In { expr: inner, .. }
+            | Expr::Like { expr: inner, .. }
+            | Expr::ILike { expr: inner, .. }
+            | Expr::Substring { expr: inner, .. }
+            | Expr::Trim { expr: inner, .. }
+            | Expr::Extract { expr: inner, .. }
+            | Expr::Position { expr: inner, .. }
+            | Expr::Ceil { expr: inner, .. }
+            | Expr::Floor { expr: inner, .. }
+            | Expr::CompoundFieldAccess { root: inner, .. } => inner,
+            other => return other.span(),
+        };
     }
 }
 

@@ -9,13 +9,14 @@
 
 use dwio::expr::TypedExpr;
 use exec::operator::aggregate::resolve_aggregate;
-use sqlparser::ast::{Expr, Spanned};
+use sqlparser::ast::Expr;
 use sqlparser::tokenizer::Span;
 use vector::sync::Arc;
 use vector::{Error, Result, Type, Value};
 
 use super::Binder;
 use super::calls::Arguments;
+use crate::sql::source::place_of;
 
 /// Opens the names of columns that stand for aggregates; no column of a table can be confused
 /// with them, because tables' columns get other names when they begin like that.
@@ -119,7 +120,7 @@ impl Binder<'_> {
                 .pop()
                 .unwrap_or_else(|| TypedExpr::constant(Value::Boolean(true), Type::Boolean));
             // All our aggregates pass over nulls.
-            bound.push(self.call("if", vec![condition, value], filter.span())?);
+            bound.push(self.call("if", vec![condition, value], place_of(filter))?);
         }
         let types: Vec<Type> = bound.iter().map(|a| a.ty().clone()).collect();
         let resolved = resolve_aggregate(name, &types).map_err(|e| self.source.locate(e, span))?;

@@ -4,12 +4,13 @@ use dwio::expr::TypedExpr;
 use exec::operator::aggregate::is_aggregate;
 use sqlparser::ast::{
     CeilFloorKind, DateTimeField, DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArguments, ObjectNamePart, Spanned, TrimWhereField,
+    FunctionArguments, ObjectNamePart, TrimWhereField,
 };
 use sqlparser::tokenizer::Span;
 use vector::{Error, Result};
 
 use super::Binder;
+use crate::sql::source::place_of;
 
 /// The arguments of a call as SQL wrote them.
 pub(super) enum Arguments<'e> {
@@ -116,7 +117,7 @@ impl Binder<'_> {
 
     /// Calls that the parser has kinds of their own for.
     pub(super) fn keyword_call(&mut self, expr: &Expr) -> Result<TypedExpr> {
-        let span = expr.span();
+        let span = place_of(expr);
         match expr {
             Expr::Substring { expr: text, substring_from, substring_for, .. } => {
                 let args: Vec<&Expr> =

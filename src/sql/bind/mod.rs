@@ -28,12 +28,12 @@ use vector::{Error, Result, Type};
 
 use super::literal;
 use super::scope::{self, Scope};
-use super::source::SourceText;
+use super::source::{SourceText, place_of};
 
 pub(crate) use aggregates::{Aggregates, GroupColumns, has_aggregate, over_groups};
 
 /// Expressions inside each other at most, chains of AND and OR not counted.
-const MAX_DEPTH: usize = 256;
+const MAX_DEPTH: usize = 100;
 
 /// An expression with a name that later clauses may use.
 #[derive(Debug, Clone)]
@@ -87,7 +87,7 @@ impl Binder<'_> {
     /// Binds a condition: BOOLEAN, or NULL.
     pub(crate) fn bind_condition(&mut self, expr: &Expr) -> Result<TypedExpr> {
         let bound = self.bind(expr)?;
-        self.condition(bound, expr.span())
+        self.condition(bound, place_of(expr))
     }
 
     fn bind_one(&mut self, expr: &Expr) -> Result<TypedExpr> {
@@ -100,28 +100,28 @@ impl Binder<'_> {
                 let bound = literal::constant(&value.value, false);
                 bound.map_err(|e| self.source.point(e, value.span))
             }
-            Expr::TypedString(typed) => self.typed_string(typed, expr.span()),
-            Expr::UnaryOp { op, expr: inner } => self.unary(*op, inner, expr.span()),
+            Expr::TypedString(typed) => self.typed_string(typed, place_of(expr)),
+            Expr::UnaryOp { op, expr: inner } => self.unary(*op, inner, place_of(expr)),
             Expr::BinaryOp { left, op, right } => self.binary(expr, left, op, right),
             Expr::IsNull(inner) | Expr::IsUnknown(inner) => self.is_null(inner),
             Expr::IsNotNull(inner) | Expr::IsNotUnknown(inner) => {
                 let is_null = self.is_null(inner)?;
-                self.not(is_null, expr.span())
+                self.not(is_null, place_of(expr))
             }
             Expr::IsTrue(inner) => self.is_truth(inner, true, false),
             Expr::IsNotTrue(inner) => self.is_truth(inner, true, true),
             Expr::IsFalse(inner) => self.is_truth(inner, false, false),
             Expr::IsNotFalse(inner) => self.is_truth(inner, false, true),
-            Expr::IsDistinctFrom(left, right) => self.distinct(left, right, expr.span()),
+            Expr::IsDistinctFrom(left, right) => self.distinct(left, right, place_of(expr)),
             Expr::IsNotDistinctFrom(left, right) => {
-                let distinct = self.distinct(left, right, expr.span())?;
-                self.not(distinct, expr.span())
+                let distinct = self.distinct(left, right, place_of(expr))?;
+                self.not(distinct, place_of(expr))
             }
             Expr::In { expr: inner, target, negated, global: false } => {
-                self.in_list(inner, target, *negated, expr.span())
+                self.in_list(inner, target, *negated, place_of(expr))
             }
             Expr::Between { expr: inner, negated, low, high } => {
-                self.between(inner, low, high, *negated, expr.span())
+                self.between(inner, low, high, *negated, place_of(expr))
             }
             Expr::Like { negated, any: false, expr: inner, pattern, escape_char } => {
                 let parts = operators::LikeParts {
@@ -131,7 +131,7 @@ impl Binder<'_> {
                     negated: *negated,
                     any_case: false,
                 };
-                self.like(parts, expr.span())
+                self.like(parts, place_of(expr))
             }
             Expr::ILike { negated, any: false, expr: inner, pattern, escape_char } => {
                 let parts = operators::LikeParts {
@@ -141,16 +141,16 @@ impl Binder<'_> {
                     negated: *negated,
                     any_case: true,
                 };
-                self.like(parts, expr.span())
+                self.like(parts, place_of(expr))
             }
             Expr::Cast { kind, expr: inner, data_type, format: None } => {
-                self.explicit_cast(kind, inner, data_type, expr.span())
+                self.explicit_cast(kind, inner, data_type, place_of(expr))
             }
             Expr::Case { operand, conditions, else_result, .. } => {
-                self.case(operand.as_deref(), conditions, else_result.as_deref(), expr.span())
+                self.case(operand.as_deref(), conditions, else_result.as_deref(), place_of(expr))
             }
-            Expr::Function(function) => self.function(function, expr.span()),
-            Expr::Extract { field, expr: inner, .. } => self.extract(field, inner, expr.span()),
+            Expr::Function(function) => self.function(function, place_of(expr)),
+            Expr::Extract { field, expr: inner, .. } => self.extract(field, inner, place_of(expr)),
             Expr::Substring { .. }
             | Expr::Trim { .. }
             | Expr::Position { .. }
@@ -254,6 +254,6 @@ impl Binder<'_> {
             _ => "this kind of expression is not supported yet",
         };
         let error = Error::unsupported(what).with("expression", expr);
-        self.source.point(error, expr.span())
+        self.source.point(error, place_of(expr))
     }
 }

@@ -1,11 +1,12 @@
 //! Operators and special forms.
 
 use dwio::expr::TypedExpr;
-use sqlparser::ast::{BinaryOperator, CaseWhen, Expr, InTarget, Spanned};
+use sqlparser::ast::{BinaryOperator, CaseWhen, Expr, InTarget};
 use sqlparser::tokenizer::Span;
 use vector::{Error, Result, Type, Value};
 
 use super::Binder;
+use crate::sql::source::place_of;
 
 /// The parts of `text [NOT] LIKE pattern [ESCAPE escape]`.
 pub(super) struct LikeParts<'e> {
@@ -24,7 +25,7 @@ impl Binder<'_> {
         op: &BinaryOperator,
         right: &Expr,
     ) -> Result<TypedExpr> {
-        let span = expr.span();
+        let span = place_of(expr);
         let comparison = match op {
             BinaryOperator::And | BinaryOperator::Or => return self.junction(expr, op),
             BinaryOperator::Eq => Some("eq"),
@@ -83,7 +84,7 @@ impl Binder<'_> {
         let args =
             operands.into_iter().map(|e| self.bind_condition(e)).collect::<Result<Vec<_>>>()?;
         let name = if matches!(op, BinaryOperator::And) { "and" } else { "or" };
-        self.call(name, args, expr.span())
+        self.call(name, args, place_of(expr))
     }
 
     pub(super) fn not(&self, inner: TypedExpr, span: Span) -> Result<TypedExpr> {
@@ -92,7 +93,7 @@ impl Binder<'_> {
 
     pub(super) fn is_null(&mut self, inner: &Expr) -> Result<TypedExpr> {
         let bound = self.bind(inner)?;
-        self.call("is_null", vec![bound], inner.span())
+        self.call("is_null", vec![bound], place_of(inner))
     }
 
     /// `IS [NOT] TRUE` and `IS [NOT] FALSE`: never null.
@@ -102,7 +103,7 @@ impl Binder<'_> {
         truth: bool,
         negated: bool,
     ) -> Result<TypedExpr> {
-        let span = inner.span();
+        let span = place_of(inner);
         let bound = self.bind_condition(inner)?;
         let default = TypedExpr::constant(Value::Boolean(!truth), Type::Boolean);
         let known = self.call("coalesce", vec![bound, default], span)?;
@@ -176,7 +177,7 @@ impl Binder<'_> {
         let operand = operand.map(|e| self.bind(e)).transpose()?;
         let mut args = Vec::with_capacity(branches.len() * 2 + 1);
         for branch in branches {
-            let at = branch.condition.span();
+            let at = place_of(&branch.condition);
             args.push(match &operand {
                 Some(operand) => {
                     let value = self.bind(&branch.condition)?;

@@ -62,8 +62,10 @@ fn text_literals_become_dates_and_times_beside_such_columns() {
 #[test]
 fn logic_is_flat_and_has_its_special_forms() {
     for (text, bound) in [
-        ("(n = 1 OR n = 2 OR n = 3) AND flag AND (flag AND NOT flag)",
-         "and(or(eq(n, 1), eq(n, 2), eq(n, 3)), flag, flag, not(flag))"),
+        (
+            "(n = 1 OR n = 2 OR n = 3) AND flag AND (flag AND NOT flag)",
+            "and(or(eq(n, 1), eq(n, 2), eq(n, 3)), flag, flag, not(flag))",
+        ),
         ("n IS NULL", "is_null(n)"),
         ("n IS NOT NULL", "not(is_null(n))"),
         ("flag IS TRUE", "coalesce(flag, false)"),
@@ -95,8 +97,10 @@ fn values_are_typed() {
         ("n * x", "multiply(cast(n as DOUBLE), x) DOUBLE"),
         ("name || '-' || name", "concat(concat(name, \"-\"), name) VARCHAR"),
         ("CASE WHEN n > 1 THEN 'a' ELSE NULL END", "switch(gt(n, 1), \"a\", null) VARCHAR"),
-        ("CASE n WHEN 1 THEN 2 WHEN 3 THEN 4.5 END",
-         "switch(eq(n, 1), 20, eq(n, 3), 45) DECIMAL(11,1)"),
+        (
+            "CASE n WHEN 1 THEN 2 WHEN 3 THEN 4.5 END",
+            "switch(eq(n, 1), 20, eq(n, 3), 45) DECIMAL(11,1)",
+        ),
         ("CAST(n AS BIGINT)", "cast(n as BIGINT) BIGINT"),
         ("n::varchar", "cast(n as VARCHAR) VARCHAR"),
         ("TRY_CAST(name AS INTEGER)", "try_cast(name as INTEGER) INTEGER"),
@@ -109,7 +113,8 @@ fn values_are_typed() {
         ("EXTRACT(YEAR FROM ds)", "year(ds) BIGINT"),
         ("substring(name, 1, 2)", "substr(name, 1, 2) VARCHAR"),
         ("substring(name FROM 2 FOR 3)", "substr(name, 2, 3) VARCHAR"),
-        ("TRIM(LEADING FROM name)", "ltrim(name) VARCHAR"),
+        ("trim(name)", "trim(name) VARCHAR"),
+        ("ltrim(name)", "ltrim(name) VARCHAR"),
         ("position('a' IN name)", "strpos(name, \"a\") BIGINT"),
         ("s.b.c", "s.b.C VARCHAR"),
         ("s['a']", "s.a INTEGER"),
@@ -130,14 +135,14 @@ fn types_that_do_not_meet_are_named_with_the_column() {
          SELECT id FROM t WHERE name = 1\n        \
          \x20                      ^"
     );
-    assert!(error("SELECT id FROM t WHERE n = 'x'").contains("(left=n INTEGER right=\"x\" VARCHAR"));
-    assert!(error("SELECT id FROM t WHERE ds = 1").contains("(left=ds DATE right=1 INTEGER"));
     assert!(
-        error("SELECT id FROM t WHERE ds IN ('2020-01-01', 'x')").starts_with(
-            "invalid input: a text is not of the type that is expected here \
-             (text=x type=DATE at=1:24 compared_with=ds)"
-        )
+        error("SELECT id FROM t WHERE n = 'x'").contains("(left=n INTEGER right=\"x\" VARCHAR")
     );
+    assert!(error("SELECT id FROM t WHERE ds = 1").contains("(left=ds DATE right=1 INTEGER"));
+    assert!(error("SELECT id FROM t WHERE ds IN ('2020-01-01', 'x')").starts_with(
+        "invalid input: a text is not of the type that is expected here \
+             (text=x type=DATE at=1:24 compared_with=ds)"
+    ));
     assert!(
         error("SELECT id FROM t WHERE n AND flag")
             .starts_with("invalid input: a condition must be BOOLEAN (clause=WHERE expression=n")

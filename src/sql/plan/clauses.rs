@@ -8,7 +8,7 @@ use sqlparser::tokenizer::Span;
 use vector::{Error, Result};
 
 use super::select_of;
-use crate::sql::source::SourceText;
+use crate::sql::source::{SourceText, place_of};
 
 /// What FROM names.
 #[derive(Debug)]
@@ -232,7 +232,7 @@ fn row_count(clause: &'static str, expr: &Expr, source: SourceText<'_>) -> Resul
     let error = Error::invalid_input("a number of rows must be a whole number, not negative")
         .with("clause", clause)
         .with("found", expr);
-    Err(source.point(error, expr.span()))
+    Err(source.point(error, place_of(expr)))
 }
 
 /// Refuses EXCLUDE, REPLACE and other options of `*`.

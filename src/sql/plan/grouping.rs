@@ -9,6 +9,7 @@ use vector::{Error, Result};
 use super::{Item, Statement, all_columns};
 use crate::sql::bind::{Alias, has_aggregate};
 use crate::sql::scope;
+use crate::sql::source::place_of;
 
 impl Statement<'_> {
     /// The keys, each once; `None` without GROUP BY.
@@ -46,7 +47,7 @@ impl Statement<'_> {
                 let error = Error::invalid_input("an aggregate is not allowed here")
                     .with("clause", "GROUP BY")
                     .with("expression", expr);
-                return Err(self.source.point(error, expr.span()));
+                return Err(self.source.point(error, place_of(expr)));
             }
             push_unique(&mut keys, key);
         }
@@ -66,7 +67,7 @@ impl Statement<'_> {
                 .with("clause", clause)
                 .with("position", position)
                 .with("columns", items.len());
-            self.source.point(error, expr.span())
+            self.source.point(error, place_of(expr))
         })
     }
 

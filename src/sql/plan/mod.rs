@@ -23,7 +23,7 @@ mod tests;
 use dwio::expr::TypedExpr;
 use exec::expr::FunctionRegistry;
 use exec::plan::{PlanNode, PlanNodeId};
-use sqlparser::ast::{BinaryOperator, Expr, SelectItem, SetExpr, Spanned};
+use sqlparser::ast::{BinaryOperator, Expr, SelectFlavor, SelectItem, SetExpr, Spanned};
 use vector::sync::Arc;
 use vector::{Error, Result, RowType};
 
@@ -233,6 +233,9 @@ impl<'a> Statement<'a> {
 
     /// The SELECT list, `*` spelled out.
     fn items(&self, aggregates: &mut Aggregates) -> Result<Vec<Item>> {
+        if self.clauses.select.flavor == SelectFlavor::FromFirstNoSelect {
+            return Ok(all_columns(self.scope));
+        }
         let mut items = Vec::new();
         for item in &self.clauses.select.projection {
             match item {

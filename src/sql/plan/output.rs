@@ -1,12 +1,13 @@
 //! ORDER BY: the keys that a statement names.
 
 use dwio::expr::TypedExpr;
-use sqlparser::ast::{OrderByExpr, OrderByKind, OrderBySort, Spanned};
+use sqlparser::ast::{OrderByExpr, OrderByKind, OrderBySort};
 use vector::{Error, Result, SortOrder};
 
 use super::grouping::{alias, ordinal};
 use super::{Item, Statement};
 use crate::sql::bind::{Aggregates, Alias};
+use crate::sql::source::place_of;
 
 /// A key of ORDER BY.
 #[derive(Debug, Clone)]
@@ -53,7 +54,7 @@ impl Statement<'_> {
                 let error = Error::unsupported("nested values cannot be sorted by yet")
                     .with("expression", &key.expr)
                     .with("type", expr.ty());
-                return Err(self.source.point(error, key.expr.span()));
+                return Err(self.source.point(error, place_of(&key.expr)));
             }
         }
         Ok(sort)
