@@ -90,9 +90,6 @@ fn check_consistent(a: &HiveColumnHandle, b: &HiveColumnHandle) -> Result<()> {
 /// One table column for two outputs would be read into two vectors; only constants, which cost
 /// nothing, may be given twice (rule S6.3).
 fn check_twins(a: &HiveColumnHandle, b: &HiveColumnHandle) -> Result<()> {
-    if a.occurrence() != b.occurrence() {
-        return Ok(());
-    }
     check_consistent(a, b)?;
     if a.kind() == ColumnKind::PartitionKey {
         return Ok(());

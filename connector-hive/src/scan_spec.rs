@@ -19,7 +19,7 @@ use vector::sync::Arc;
 use vector::{Error, Result, ResultExt, RowType, Type, Value};
 
 use crate::columns::ScanColumns;
-use crate::handles::{ColumnKind, info_column_type, subfield_text};
+use crate::handles::{ColumnKind, FileColumn, info_column_type};
 use crate::partition::{DateText, parse_value};
 use crate::prune::fields_of;
 use crate::pushdown::Pushdown;
@@ -30,6 +30,9 @@ use crate::split::HiveSplit;
 pub struct ReadColumns {
     /// The columns with their filters.
     pub spec: Arc<ScanSpec>,
+    /// For each column of the spec, which column of the files it is, where the name alone does
+    /// not tell.
+    pub file_columns: Arc<[Option<FileColumn>]>,
     /// The reader's output: the spec's columns that have a channel, by channel.
     pub reader_type: Arc<RowType>,
     /// How many of the reader's columns are the scan's output; the others only serve the
@@ -57,7 +60,6 @@ impl ReadColumns {
         for handle in columns.outputs() {
             let mut spec = ColumnSpec::whole(handle.name(), handle.ty().clone(), specs.len());
             spec.source = source_of(handle.kind());
-            spec.occurrence = handle.occurrence();
             // The remaining filter may look at any part of a column that it uses.
             if remaining.index_of(handle.name()).is_none() {
                 let required = handle.required_subfields();
@@ -89,9 +91,13 @@ impl ReadColumns {
             }
             attach(&mut specs[at], subfield, &subfield.path()[1..], filter)?;
         }
+        let file_columns =
+            specs.iter().map(|s| columns.handle(&s.name).and_then(|h| h.file_column()).cloned());
+        let file_columns = file_columns.collect();
         let spec = ScanSpec::new(specs);
         let reader_type = Arc::new(spec.output_type());
-        Ok(ReadColumns { spec: Arc::new(spec), reader_type, num_outputs: columns.outputs().len() })
+        let num_outputs = columns.outputs().len();
+        Ok(ReadColumns { spec: Arc::new(spec), file_columns, reader_type, num_outputs })
     }
 }
 
@@ -113,6 +119,7 @@ fn filter_only(
     let declared = columns.handle(name).map(|h| h.ty().clone());
     let ty = declared
         .or_else(|| info_column_type(name))
+        .or_else(|| pushdown.condition_fields.type_of(name).cloned())
         .or_else(|| data_columns.and_then(|d| d.type_of(name)).cloned())
         .ok_or_else(|| {
             Error::internal("a filter names a column that the table has not")
@@ -120,15 +127,7 @@ fn filter_only(
         })?;
     let nested = nested_of(name, &ty, &[], &pushdown.filters)?;
     let source = source_of(columns.kind(name));
-    Ok(ColumnSpec {
-        name: name.to_string(),
-        ty,
-        occurrence: None,
-        source,
-        channel: None,
-        filter: None,
-        nested,
-    })
+    Ok(ColumnSpec { name: name.to_string(), ty, source, channel: None, filter: None, nested })
 }
 
 /// What is wanted below a column: `required` parts, or all of it when none are listed and the
@@ -194,7 +193,7 @@ fn attach(
             None => Arc::clone(filter),
             Some(earlier) => {
                 let both = earlier.merge(filter);
-                Arc::new(both.in_named("column", subfield_text(subfield))?)
+                Arc::new(both.in_named("column", subfield.to_string())?)
             }
         });
         return Ok(());
@@ -216,7 +215,7 @@ fn attach(
         }
     }
     Err(Error::internal("a filter on this path cannot be pushed into a scan")
-        .with("path", subfield_text(subfield)))
+        .with("path", subfield))
 }
 
 /// The constants that a split has for the columns of a spec, by the spec's order; `None` where the
@@ -255,40 +254,50 @@ pub fn split_value(split: &HiveSplit, name: &str, ty: &Type, dates: DateText) ->
     }
 }
 
-/// Binds a spec to an open file (rules S7.21 to S7.25): `constants` first, then columns of the
+/// Binds columns to an open file (rules S7.21 to S7.25): `constants` first, then columns of the
 /// file by name, then null for columns that the file has not.
 pub fn bind(
-    spec: &ScanSpec,
+    columns: &ReadColumns,
     constants: &[Option<Value>],
     file_type: &RowType,
 ) -> Result<SplitBinding> {
-    let bound = spec.columns().iter().zip(constants).map(|(column, constant)| {
-        Ok(match (constant, column.source) {
-            (Some(value), _) => BoundColumn::Constant(value.clone()),
-            (None, ColumnSource::RowIndex) => BoundColumn::RowIndex,
-            (None, _) => match find_column(file_type, column)? {
-                Some(ordinal) => BoundColumn::File { ordinal },
-                None => BoundColumn::Constant(Value::Null),
-            },
+    let wanted = columns.spec.columns().iter().zip(&*columns.file_columns).zip(constants);
+    let bound = wanted.map(|((column, file_column), constant)| {
+        let found = match (constant, column.source, file_column) {
+            (Some(value), _, _) => return Ok(BoundColumn::Constant(value.clone())),
+            (None, ColumnSource::RowIndex, _) => return Ok(BoundColumn::RowIndex),
+            (None, _, Some(column)) => {
+                find_column(file_type, &column.name, Some(column.occurrence))?
+            }
+            (None, _, None) => find_column(file_type, &column.name, None)?,
+        };
+        Ok(match found {
+            Some(ordinal) => BoundColumn::File { ordinal },
+            None => BoundColumn::Constant(Value::Null),
         })
     });
     Ok(SplitBinding::new(bound.collect::<Result<_>>()?))
 }
 
-/// The position of a column in the file: the one of exactly its name, else the only one that
-/// differs in case. `InvalidInput` when several qualify and the column does not say which is meant.
-fn find_column(file_type: &RowType, column: &ColumnSpec) -> Result<Option<usize>> {
-    let name = column.name.as_str();
+/// The position of the file's column `name`: the one of exactly this name, else the only one that
+/// differs in case. Of several of exactly this name `occurrence` picks one. `InvalidInput` when it
+/// stays open which one is meant.
+fn find_column(
+    file_type: &RowType,
+    name: &str,
+    occurrence: Option<usize>,
+) -> Result<Option<usize>> {
     let matching = |same: &dyn Fn(&str) -> bool| -> Vec<usize> {
         let names = file_type.names().iter().enumerate();
         names.filter(|(_, n)| same(n)).map(|(i, _)| i).collect()
     };
     let mut found = matching(&|n| n == name);
-    if let Some(occurrence) = column.occurrence {
+    if let (Some(occurrence), false) = (occurrence, found.is_empty()) {
         return Ok(found.get(occurrence).copied());
     }
-    if found.is_empty() {
-        found = matching(&|n| n.to_lowercase() == name.to_lowercase());
+    if found.is_empty() && occurrence.unwrap_or(0) == 0 {
+        let lower = name.to_lowercase();
+        found = matching(&|n| n.to_lowercase() == lower);
     }
     match found.as_slice() {
         [] => Ok(None),

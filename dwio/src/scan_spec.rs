@@ -33,9 +33,6 @@ pub struct ColumnSpec {
     pub name: String,
     /// The type the plan asks for; the file's may be narrower.
     pub ty: Type,
-    /// Which of the file's columns of exactly this name is meant, counted from 0, for files that
-    /// have a name twice; `None` when the name must tell.
-    pub occurrence: Option<usize>,
     /// Where it comes from.
     pub source: ColumnSource,
     /// Position in the reader's output; `None` when the column only filters.
@@ -85,7 +82,6 @@ impl ColumnSpec {
         ColumnSpec {
             name: name.into(),
             ty,
-            occurrence: None,
             source: ColumnSource::Regular,
             channel: Some(channel),
             filter: None,
