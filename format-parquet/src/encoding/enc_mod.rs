@@ -1,0 +1,2 @@
+pub mod delta_binary_packed;
+mod delta_unpack;
