@@ -3,7 +3,9 @@
 //! [`Engine`] is the front door: it plans and runs SQL queries and plain scans, and gives the rows
 //! batch by batch.
 
+pub mod cli;
 pub mod engine;
+pub mod inspect;
 pub mod output;
 
 pub use engine::{Engine, EngineBuilder, Plan, QueryOptions, QueryResult, ScanRequest};

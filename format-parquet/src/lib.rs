@@ -19,5 +19,3 @@ pub mod page_index;
 pub mod schema;
 pub mod statistics;
 pub mod thrift;
-#[path = "encoding/enc_mod.rs"]
-pub mod encoding;

@@ -64,7 +64,8 @@ fn sources() -> Vec<Source> {
 
 fn library_sources() -> Vec<Source> {
     let inside = |s: &Source| {
-        s.path.starts_with("src/") || CRATES.iter().any(|c| s.path.starts_with(&format!("{c}/src/")))
+        s.path.starts_with("src/")
+            || CRATES.iter().any(|c| s.path.starts_with(&format!("{c}/src/")))
     };
     sources().into_iter().filter(inside).collect()
 }

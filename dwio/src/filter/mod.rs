@@ -25,6 +25,9 @@ mod range;
 mod set;
 mod values;
 
+#[cfg(test)]
+mod tests;
+
 use vector::sync::Arc;
 use vector::{Error, Result, Timestamp};
 

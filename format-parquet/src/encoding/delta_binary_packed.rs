@@ -114,14 +114,13 @@ impl DeltaBinaryPacked {
     pub fn read<const N: usize>(&mut self, out: &mut [[u8; N]]) -> Result<()> {
         self.check_left(out.len())?;
         let mut out = out;
-        if self.is_before_first()
-            && let Some((first, rest)) = out.split_first_mut()
-        {
-            for (to, from) in first.iter_mut().zip(self.last.to_le_bytes()) {
+        if self.is_before_first() {
+            let (first, rest) = out.split_at_mut(out.len().min(1));
+            for (to, from) in first.as_flattened_mut().iter_mut().zip(self.last.to_le_bytes()) {
                 *to = from;
             }
+            self.remaining -= first.len();
             out = rest;
-            self.remaining -= 1;
         }
         while !out.is_empty() {
             self.begin_miniblock_if_needed()?;
@@ -137,7 +136,10 @@ impl DeltaBinaryPacked {
     pub fn skip(&mut self, num_values: usize) -> Result<()> {
         self.check_left(num_values)?;
         if num_values == self.remaining {
-            self.finish();
+            // Nothing more will be read, so no value matters any longer.
+            self.at = self.end_position()?;
+            self.remaining = 0;
+            self.miniblock = Miniblock::default();
             return Ok(());
         }
         let mut left = num_values;
@@ -172,11 +174,6 @@ impl DeltaBinaryPacked {
             }
             walk.begin_miniblock()?;
         }
-    }
-
-    /// Nothing more will be read, so neither values nor positions matter any longer.
-    fn finish(&mut self) {
-        self.remaining = 0;
     }
 
     fn is_before_first(&self) -> bool {
@@ -295,8 +292,7 @@ pub(super) mod tests {
         zigzag(values.first().copied().unwrap_or(0), &mut out);
         let narrow = |v: i64| if bits == 32 { i64::from(v as i32) } else { v };
         let mask = if bits == 32 { u64::from(u32::MAX) } else { u64::MAX };
-        let deltas: Vec<i64> =
-            values.windows(2).map(|w| narrow(w[1].wrapping_sub(w[0]))).collect();
+        let deltas: Vec<i64> = values.windows(2).map(|w| narrow(w[1].wrapping_sub(w[0]))).collect();
         for deltas in deltas.chunks(block) {
             let min = deltas.iter().copied().min().unwrap();
             zigzag(min, &mut out);
@@ -404,8 +400,8 @@ pub(super) mod tests {
         bytes.extend([1, 2, 3]);
         assert_eq!(decoder(&bytes, 64).unwrap().end_position().unwrap(), end);
         // Seven deltas are in the last miniblock: the bits of the other 25 need not be there.
-        let width = bytes[5 + 2..][1];
-        let short = end - (25 * usize::from(width)) / 8;
+        let width = usize::from(bytes[5 + 1..][1]);
+        let short = end - 4 * width + (7 * width).div_ceil(8);
         assert_eq!(read_all(&bytes[..short]).unwrap(), values);
         assert!(read_all(&bytes[..short - 1]).is_err());
     }

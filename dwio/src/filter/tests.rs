@@ -1,0 +1,395 @@
+//! Filters against a model that compares values one by one.
+
+use std::cmp::Ordering;
+
+use vector::sync::Arc;
+use vector::testing::{Random, RandomVectors};
+use vector::{DecodedVector, SelectivityVector, Timestamp, Type, Value};
+
+use super::range::{Bound, BoundRange, ClosedRange};
+use super::{Filter, FilterKind, Match, ValueTest};
+
+/// What a filter says by definition.
+fn model(filter: &Filter, value: &Value) -> bool {
+    match (filter, value) {
+        (_, Value::Null) => filter.test_null(),
+        (Filter::Values { test, .. }, value) => model_test(test, value),
+        (filter, _) => filter.test_any_value().unwrap(),
+    }
+}
+
+fn model_test(test: &ValueTest, value: &Value) -> bool {
+    let integer = value.as_i128();
+    let in_closed = |range: &ClosedRange<i64>| {
+        let value = integer.unwrap();
+        value >= range.lower.into() && value <= range.upper.into()
+    };
+    let in_set = |set: &[i64]| set.iter().any(|v| i128::from(*v) == integer.unwrap());
+    // A REAL is compared as the DOUBLE it is equal to.
+    let widened = match value {
+        Value::Real(v) => Value::Double(f64::from(*v)),
+        other => other.clone(),
+    };
+    fn in_bounds<T: Clone>(range: &BoundRange<T>, value: &Value, of: impl Fn(T) -> Value) -> bool {
+        let side = |bound: &Bound<T>, outside: Ordering| match bound {
+            Bound::Unbounded => true,
+            Bound::Inclusive(end) => value.compare(&of(end.clone())) != outside,
+            Bound::Exclusive(end) => value.compare(&of(end.clone())) == outside.reverse(),
+        };
+        side(&range.lower, Ordering::Less) && side(&range.upper, Ordering::Greater)
+    }
+    match test {
+        ValueTest::Bool(wanted) => match value {
+            Value::Boolean(v) => v == wanted,
+            _ => (integer.unwrap() != 0) == *wanted,
+        },
+        ValueTest::BigintRange(range) => in_closed(range),
+        ValueTest::NegatedBigintRange(range) => !in_closed(range),
+        ValueTest::BigintValues(set) => in_set(set.values()),
+        ValueTest::NegatedBigintValues(set) => !in_set(set.values()),
+        ValueTest::BigintMultiRange(ranges) => ranges.iter().any(in_closed),
+        ValueTest::DoubleRange(range) => in_bounds(range, &widened, Value::Double),
+        ValueTest::FloatRange(range) => in_bounds(range, &widened, |v| Value::Double(f64::from(v))),
+        ValueTest::BytesRange(range) => in_bounds(range, value, Value::Bytes),
+        ValueTest::NegatedBytesRange(range) => !in_bounds(range, value, Value::Bytes),
+        ValueTest::BytesValues(set) => set.values().iter().any(|v| Some(&**v) == value.as_bytes()),
+        ValueTest::NegatedBytesValues(set) => {
+            set.values().iter().all(|v| Some(&**v) != value.as_bytes())
+        }
+        ValueTest::MultiRange(tests) => tests.iter().any(|t| model_test(t, value)),
+        ValueTest::HugeintRange(range) => {
+            integer.unwrap() >= range.lower && integer.unwrap() <= range.upper
+        }
+        ValueTest::HugeintValues(values) => values.contains(&integer.unwrap()),
+        ValueTest::TimestampRange(range) => {
+            let Value::Timestamp(value) = value else { panic!("a timestamp") };
+            *value >= range.lower && *value <= range.upper
+        }
+    }
+}
+
+/// A type, and values of it among which filters make a difference.
+struct Family {
+    ty: Type,
+    pool: Vec<Value>,
+}
+
+fn families() -> Vec<Family> {
+    fn family<T>(
+        ty: Type,
+        pool: impl IntoIterator<Item = T>,
+        value: impl Fn(T) -> Value,
+    ) -> Family {
+        Family { ty, pool: pool.into_iter().map(value).collect() }
+    }
+    let small = -3..9;
+    let wide = [i64::MIN, i64::MIN + 1, -5000, 1 << 20, 1 << 40, i64::MAX - 1, i64::MAX];
+    let floats = [f64::NEG_INFINITY, -1.5, -0.0, 0.0, 1.0, 1.25, 3.5, f64::INFINITY, f64::NAN];
+    let texts = [
+        "",
+        "a",
+        "a\0",
+        "ab",
+        "abc",
+        "b",
+        "zz",
+        "twelve bytes",
+        "thirteen byte",
+        "a long string that lives outside of its view",
+        "a long string that lives outside of its view, too",
+    ];
+    let times = [i64::MIN, -1, 0, 1, 2, 1_000_000, i64::MAX];
+    vec![
+        family(Type::Boolean, [false, true], Value::Boolean),
+        family(Type::TinyInt, small.clone().chain([-128, 127]), |v| Value::TinyInt(v as i8)),
+        family(Type::SmallInt, small.clone().chain([300, -300]), |v| Value::SmallInt(v as i16)),
+        family(Type::Date, small.clone().chain([i32::MIN, i32::MAX]), Value::Integer),
+        family(Type::BigInt, (-3i64..9).chain(wide), Value::BigInt),
+        family(Type::HugeInt, [i128::MIN, -1, 0, 1, 2, 3, 1 << 80, i128::MAX], Value::HugeInt),
+        family(Type::Real, floats, |v| Value::Real(v as f32)),
+        family(Type::Double, floats, Value::Double),
+        family(Type::Varchar, texts, Value::bytes),
+        family(
+            Type::Timestamp,
+            times.iter().flat_map(|s| [(*s, 0), (*s, 999_999_999)]),
+            |(s, n)| Value::Timestamp(Timestamp::new(s, n)),
+        ),
+    ]
+}
+
+impl Family {
+    fn some(&self, random: &mut Random) -> Value {
+        random.pick(&self.pool).clone()
+    }
+
+    /// A filter of one predicate.
+    fn predicate(&self, random: &mut Random) -> Filter {
+        let null_allowed = random.chance(0.5);
+        if random.chance(0.1) {
+            return random
+                .pick(&[Filter::AlwaysFalse, Filter::AlwaysTrue, Filter::IsNull, Filter::IsNotNull])
+                .clone();
+        }
+        let (a, b) = (self.some(random), self.some(random));
+        let many: Vec<Value> = (0..random.below(8)).map(|_| self.some(random)).collect();
+        let kind = random.below(6);
+        match (&a, &b) {
+            (Value::Boolean(v), _) => Filter::boolean(*v, null_allowed),
+            (Value::HugeInt(a), Value::HugeInt(b)) => match kind {
+                0 | 1 => Filter::hugeint_values(
+                    many.iter().filter_map(Value::as_i128).collect(),
+                    null_allowed,
+                ),
+                _ => Filter::hugeint_range(*a.min(b), *a.max(b), null_allowed),
+            },
+            (Value::Timestamp(a), Value::Timestamp(b)) => {
+                Filter::timestamp_range(*a.min(b), *a.max(b), null_allowed)
+            }
+            (Value::Real(a), Value::Real(b)) => {
+                let (lower, upper) = (bound(random, *a), bound(random, *b));
+                Filter::float_range(lower, upper, null_allowed).unwrap_or(Filter::IsNotNull)
+            }
+            (Value::Double(a), Value::Double(b)) => {
+                let (lower, upper) = (bound(random, *a), bound(random, *b));
+                Filter::double_range(lower, upper, null_allowed).unwrap_or(Filter::IsNotNull)
+            }
+            (Value::Bytes(a), Value::Bytes(b)) => {
+                let strings = many.iter().filter_map(|v| v.as_bytes().map(Arc::from)).collect();
+                let (lower, upper) = (bound(random, a.clone()), bound(random, b.clone()));
+                match kind {
+                    0 => Filter::bytes_values(strings, null_allowed),
+                    1 => Filter::negated_bytes_values(strings, null_allowed),
+                    2 => Filter::negated_bytes_range(lower, upper, null_allowed),
+                    _ => Filter::bytes_range(lower, upper, null_allowed),
+                }
+            }
+            _ => {
+                let (a, b) = (a.as_i64().unwrap(), b.as_i64().unwrap());
+                let integers: Vec<i64> = many.iter().filter_map(Value::as_i64).collect();
+                match kind {
+                    0 => Filter::bigint_values(integers, null_allowed),
+                    1 => Filter::negated_bigint_values(integers, null_allowed),
+                    2 => Filter::negated_bigint_range(a, b, null_allowed),
+                    3 => Filter::bigint_multi_range(
+                        integers.windows(2).map(|w| ClosedRange::new(w[0], w[1])).collect(),
+                        null_allowed,
+                    ),
+                    // Also ranges outside of the narrow types.
+                    4 => Filter::bigint_range(a.saturating_mul(100), b.saturating_mul(1000), false),
+                    _ => Filter::bigint_range(a, b, null_allowed),
+                }
+            }
+        }
+    }
+
+    /// A filter of one predicate or of two put together.
+    fn filter(&self, random: &mut Random) -> Filter {
+        let first = self.predicate(random);
+        let second = self.predicate(random);
+        match random.below(4) {
+            0 => first.merge(&second).unwrap(),
+            1 => Filter::any_of(&[first.clone(), second]).unwrap_or(first),
+            _ => first,
+        }
+    }
+}
+
+fn bound<T>(random: &mut Random, value: T) -> Bound<T> {
+    match random.below(5) {
+        0 => Bound::Unbounded,
+        1 | 2 => Bound::Inclusive(value),
+        _ => Bound::Exclusive(value),
+    }
+}
+
+fn for_each_filter(seed: u64, mut check: impl FnMut(&Family, &Filter, &mut Random)) {
+    let mut random = Random::new(seed);
+    for family in families() {
+        for _ in 0..400 {
+            let filter = family.filter(&mut random);
+            check(&family, &filter, &mut random);
+        }
+    }
+}
+
+#[test]
+fn a_filter_tests_one_value_as_it_says() {
+    for_each_filter(1, |family, filter, _| {
+        for value in family.pool.iter().chain([&Value::Null]) {
+            let found = filter.test_value(value, &family.ty).unwrap();
+            assert_eq!(found, model(filter, value), "{filter} of {value:?}");
+        }
+    });
+}
+
+#[test]
+fn a_batch_is_tested_like_its_values_in_every_encoding() {
+    let mut vectors = RandomVectors::new(7);
+    for_each_filter(2, |family, filter, random| {
+        let len = *random.pick(&[0, 1, 63, 64, 65, 200, 300]);
+        let null_chance = *random.pick(&[0.0, 0.3, 1.0]);
+        let values: Vec<Value> = (0..len)
+            .map(|_| if random.chance(null_chance) { Value::Null } else { family.some(random) })
+            .collect();
+        let vector = vectors.encode(&family.ty, &values);
+        let decoded = DecodedVector::new(&vector).unwrap();
+        let density = *random.pick(&[0.02, 0.5, 1.0]);
+        let mut rows = SelectivityVector::none(len);
+        (0..len).for_each(|i| rows.set(i, random.chance(density)));
+        let before = rows.clone();
+        filter.apply(&decoded, &mut rows).unwrap();
+        for (i, value) in values.iter().enumerate() {
+            let expected = before.contains(i) && model(filter, value);
+            assert_eq!(
+                rows.contains(i),
+                expected,
+                "{filter} of {value:?} in row {i} of {vector:?}"
+            );
+        }
+    });
+}
+
+#[test]
+fn the_entries_of_a_dictionary_are_answered_at_once() {
+    for_each_filter(3, |family, filter, random| {
+        let values: Vec<Value> = (0..100)
+            .map(|_| if random.chance(0.2) { Value::Null } else { family.some(random) })
+            .collect();
+        let vector = vector::build::vector_of(&family.ty, &values).unwrap();
+        let vector::Vector::Flat(flat) = vector.as_ref() else { return };
+        let passing = filter.passing(flat.values(), flat.validity()).unwrap();
+        for (i, value) in values.iter().enumerate() {
+            assert_eq!(passing.get(i), model(filter, value), "{filter} of {value:?}");
+        }
+    });
+}
+
+#[test]
+fn merging_is_and() {
+    for_each_filter(4, |family, one, random| {
+        let other = family.filter(random);
+        let (merged, swapped) = (one.merge(&other).unwrap(), other.merge(one).unwrap());
+        for value in family.pool.iter().chain([&Value::Null]) {
+            let expected = model(one, value) && model(&other, value);
+            assert_eq!(model(&merged, value), expected, "{one} and {other} at {value:?}: {merged}");
+            assert_eq!(model(&swapped, value), expected, "{other} and {one}: {swapped}");
+        }
+    });
+}
+
+#[test]
+fn any_of_is_or() {
+    for_each_filter(5, |family, one, random| {
+        let other = family.filter(random);
+        let Some(either) = Filter::any_of(&[one.clone(), other.clone()]) else { return };
+        for value in family.pool.iter().chain([&Value::Null]) {
+            let expected = model(one, value) || model(&other, value);
+            assert_eq!(model(&either, value), expected, "{one} or {other} at {value:?}: {either}");
+        }
+    });
+}
+
+#[test]
+fn a_range_is_never_judged_against_a_value_in_it() {
+    for_each_filter(6, |family, filter, random| {
+        let (a, b) = (family.some(random), family.some(random));
+        let (min, max) = if a <= b { (a, b) } else { (b, a) };
+        // In a file's statistics NaN is no bound, and lies in no range.
+        let is_nan = |v: &Value| *v == Value::Double(f64::NAN) || *v == Value::Real(f32::NAN);
+        let inside: Vec<&Value> =
+            family.pool.iter().filter(|v| (**v >= min && **v <= max) || is_nan(v)).collect();
+        let numbers = |v: &Value| match v {
+            Value::Real(v) => f64::from(*v),
+            Value::Double(v) => *v,
+            _ => panic!("a float"),
+        };
+        let found = match (&min, &max) {
+            (Value::Boolean(_), _) => return,
+            (Value::HugeInt(min), Value::HugeInt(max)) => filter.match_i128(*min, *max),
+            (Value::Timestamp(min), Value::Timestamp(max)) => filter.match_timestamp(*min, *max),
+            (Value::Bytes(min), Value::Bytes(max)) => {
+                let open_low = filter.match_bytes(None, Some(max));
+                let open_high = filter.match_bytes(Some(min), None);
+                let closed = filter.match_bytes(Some(min), Some(max));
+                for open in [open_low, open_high] {
+                    assert!(open == Match::Some || open == closed, "{filter}");
+                }
+                closed
+            }
+            (Value::Real(_) | Value::Double(_), _) => {
+                filter.match_f64(numbers(&min), numbers(&max), true)
+            }
+            _ => filter.match_i64(min.as_i64().unwrap(), max.as_i64().unwrap()),
+        };
+        let passing = inside.iter().filter(|v| model(filter, v)).count();
+        match found {
+            Match::None => assert_eq!(passing, 0, "{filter} from {min:?} to {max:?}"),
+            Match::All => assert_eq!(passing, inside.len(), "{filter} from {min:?} to {max:?}"),
+            Match::Some => {}
+        }
+    });
+}
+
+#[test]
+fn repeated_values_of_a_list_count_once() {
+    let filter = Filter::bigint_values(vec![1, 2, 4, 4], false);
+    assert!(!filter.test_i64(3).unwrap());
+    assert_eq!(Filter::bigint_values(vec![5, 5], false), Filter::bigint_range(5, 5, false));
+    let all = Filter::negated_bigint_values(vec![3, 1, 2, 2], false);
+    assert_eq!(all, Filter::negated_bigint_range(1, 3, false));
+    let wide = Filter::bigint_values(vec![i64::MIN, i64::MAX], false);
+    assert_eq!(wide.kind(), FilterKind::BigintValuesUsingHashTable);
+}
+
+#[test]
+fn nan_passes_where_nothing_ends_the_range_above() {
+    let above = Filter::double_range(Bound::Exclusive(5.0), Bound::Unbounded, false).unwrap();
+    let below = Filter::double_range(Bound::Unbounded, Bound::Exclusive(5.0), false).unwrap();
+    assert!(above.test_f64(f64::NAN).unwrap() && !below.test_f64(f64::NAN).unwrap());
+    assert!(above.test_f32(f32::NAN).unwrap());
+    // A NaN that the statistics do not show may pass.
+    assert_eq!(above.match_f64(1.0, 2.0, true), Match::Some);
+    assert_eq!(above.match_f64(1.0, 2.0, false), Match::None);
+    assert_eq!(above.match_f64(1.0, f64::NAN, false), Match::Some);
+    let infinite = Bound::Inclusive(f64::NEG_INFINITY);
+    let all = Filter::double_range(infinite, Bound::Unbounded, false).unwrap();
+    assert!(all.merge(&below).unwrap().test_f64(f64::NEG_INFINITY).unwrap());
+    let error = Filter::double_range(Bound::Inclusive(f64::NAN), Bound::Unbounded, false);
+    assert_eq!(error.unwrap_err().to_string(), "internal: a bound of a filter is not a number");
+}
+
+#[test]
+fn a_filter_of_another_type_is_an_error_that_names_both() {
+    let range = Filter::bigint_range(1, 5, true);
+    let error = range.test_bytes(b"x").unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "internal: a filter was applied to values it is not made for \
+         (filter=[1, 5] values=bytes)"
+    );
+    let float = Filter::float_range(Bound::Unbounded, Bound::Inclusive(1.5), false).unwrap();
+    assert!(float.test_f64(1.0).is_err());
+    assert!(range.merge(&float).is_err());
+    let vector = vector::testing::doubles(&[Some(1.0)]);
+    let decoded = DecodedVector::new(&vector).unwrap();
+    assert!(range.apply(&decoded, &mut SelectivityVector::all(1)).is_err());
+    // Nothing is left to be tested of a column without values.
+    let nulls = DecodedVector::new(&vector::testing::doubles(&[None])).unwrap();
+    let mut rows = SelectivityVector::all(1);
+    range.apply(&nulls, &mut rows).unwrap();
+    assert!(rows.is_all());
+}
+
+#[test]
+fn filters_print_what_they_accept() {
+    let text = |v: &str| Arc::from(v.as_bytes());
+    let range = Filter::bytes_range(Bound::Inclusive(text("a")), Bound::Exclusive(text("b")), true);
+    assert_eq!(range.to_string(), "[\"a\", \"b\") or null");
+    let floats = Filter::double_range(Bound::Unbounded, Bound::Inclusive(2.0), false).unwrap();
+    assert_eq!(floats.to_string(), "(-inf, 2.0]");
+    assert_eq!(Filter::negated_bigint_values(vec![1, 9], false).to_string(), "not in {1, 9}");
+    let two = vec![ClosedRange::new(5, 6), ClosedRange::new(1, 2), ClosedRange::new(2, 3)];
+    assert_eq!(Filter::bigint_multi_range(two, false).to_string(), "[1, 3] or [5, 6]");
+    let long = Filter::bigint_values((0..100).map(|v| v * 2).collect(), false);
+    assert_eq!(long.to_string(), "in {0, 2, 4, 6, 8, 10, 12, 14, ... 100 values}");
+}

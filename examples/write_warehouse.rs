@@ -1,0 +1,93 @@
+//! Writes the example warehouse: the 25 nations of the TPC-H benchmark, two Hive partitions.
+//!
+//! ```text
+//! examples/warehouse/nation/ds=2026-09-01/part-0.parquet    comments: each nation's region
+//!                           ds=2026-09-02/part-0.parquet    comments: its letters
+//! ```
+//!
+//! Run `cargo run --example write_warehouse [DIRECTORY]`. The same bytes come out every time; a
+//! test compares the committed files with them.
+
+use std::error::Error;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int32Array, Int64Array, RecordBatch, StringArray};
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_writer::ArrowWriterOptions;
+use parquet::basic::Compression;
+use parquet::file::properties::WriterProperties;
+
+const REGIONS: [&str; 5] = ["AFRICA", "AMERICA", "ASIA", "EUROPE", "MIDDLE EAST"];
+
+/// Names and region keys; a nation's key is its place.
+const NATIONS: [(&str, i32); 25] = [
+    ("ALGERIA", 0),
+    ("ARGENTINA", 1),
+    ("BRAZIL", 1),
+    ("CANADA", 1),
+    ("EGYPT", 4),
+    ("ETHIOPIA", 0),
+    ("FRANCE", 3),
+    ("GERMANY", 3),
+    ("INDIA", 2),
+    ("INDONESIA", 2),
+    ("IRAN", 4),
+    ("IRAQ", 4),
+    ("JAPAN", 2),
+    ("JORDAN", 4),
+    ("KENYA", 0),
+    ("MOROCCO", 0),
+    ("MOZAMBIQUE", 0),
+    ("PERU", 1),
+    ("CHINA", 2),
+    ("ROMANIA", 3),
+    ("SAUDI ARABIA", 4),
+    ("VIETNAM", 2),
+    ("RUSSIA", 3),
+    ("UNITED KINGDOM", 3),
+    ("UNITED STATES", 1),
+];
+
+/// The partitions and how their comments are made.
+const PARTITIONS: [(&str, fn(&str, i32) -> String); 2] = [
+    ("2026-09-01", |name, region| format!("{name} lies in {}", REGIONS[region as usize])),
+    ("2026-09-02", |name, _| format!("{name} has {} letters", name.replace(' ', "").len())),
+];
+
+fn nations(comment: fn(&str, i32) -> String) -> Result<RecordBatch, Box<dyn Error>> {
+    let comments = NATIONS.iter().map(|(name, region)| comment(name, *region));
+    let columns: [(&str, ArrayRef, bool); 4] = [
+        ("nationkey", Arc::new(Int64Array::from_iter_values(0..NATIONS.len() as i64)), false),
+        ("name", Arc::new(StringArray::from_iter_values(NATIONS.map(|n| n.0))), false),
+        ("regionkey", Arc::new(Int32Array::from_iter_values(NATIONS.map(|n| n.1))), false),
+        ("comment", Arc::new(StringArray::from_iter_values(comments)), true),
+    ];
+    Ok(RecordBatch::try_from_iter_with_nullable(columns)?)
+}
+
+fn write(path: &Path, rows: &RecordBatch) -> Result<(), Box<dyn Error>> {
+    let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
+    // Without the copy of the Arrow schema: the files are to be read by the Parquet schema alone.
+    let options =
+        ArrowWriterOptions::new().with_properties(properties).with_skip_arrow_metadata(true);
+    let mut writer =
+        ArrowWriter::try_new_with_options(fs::File::create(path)?, rows.schema(), options)?;
+    writer.write(rows)?;
+    writer.close()?;
+    Ok(())
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let here = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/warehouse");
+    let root = std::env::args().nth(1).unwrap_or_else(|| here.to_string());
+    for (ds, comment) in PARTITIONS {
+        let directory = Path::new(&root).join("nation").join(format!("ds={ds}"));
+        fs::create_dir_all(&directory)?;
+        let path = directory.join("part-0.parquet");
+        write(&path, &nations(comment)?)?;
+        println!("{}", path.display());
+    }
+    Ok(())
+}

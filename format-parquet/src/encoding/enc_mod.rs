@@ -1,2 +1,0 @@
-pub mod delta_binary_packed;
-mod delta_unpack;

@@ -1,0 +1,123 @@
+//! The command line: arguments in, rows on standard output, errors and timings on standard error.
+//!
+//! ```text
+//! arguments --clap--> Command --> Engine --batches--> output format --> stdout or a file
+//!                        \-- one file a command: query, scan, inspect, explain
+//! ```
+//!
+//! | exit code | meaning |
+//! |---|---|
+//! | 0 | done |
+//! | 1 | the query or its data failed; the text says how |
+//! | 2 | wrong command line |
+//! | 130 | interrupted |
+//! | 141 | whoever read our output has gone; nothing is said about it |
+//!
+//! Nothing is coloured but the help, and that only on a terminal without `NO_COLOR`.
+
+mod explain;
+mod inspect;
+mod options;
+mod print;
+mod query;
+mod scan;
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use vector::Error;
+
+use crate::output::is_closed_pipe;
+
+use options::GlobalArgs;
+
+const EXIT_FAILED: u8 = 1;
+const EXIT_USAGE: u8 = 2;
+const EXIT_PIPE_CLOSED: u8 = 141;
+
+const EXAMPLES: &str = "\
+Examples:
+  ocior query \"SELECT count(*) FROM 'sales.parquet'\"
+  ocior query --table sales=data/sales -f csv \"SELECT ds, sum(price) FROM sales GROUP BY ds\"
+  ocior scan sales.parquet --columns ds,price --where 'price > 100' --limit 10
+  ocior inspect schema sales.parquet
+
+Exit codes: 0 done, 1 the query or its data failed, 2 wrong command line, 130 interrupted,
+141 output pipe closed.";
+
+/// A columnar scan engine: Hive tables in Parquet, read selectively
+#[derive(Debug, Parser)]
+#[command(name = "ocior", version, after_help = EXAMPLES, max_term_width = 100)]
+struct Cli {
+    #[command(flatten)]
+    global: GlobalArgs,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Query(query::QueryArgs),
+    Scan(scan::ScanArgs),
+    Explain(explain::ExplainArgs),
+    Inspect(inspect::InspectArgs),
+}
+
+/// Why a command did not end well.
+#[derive(Debug)]
+enum Failure {
+    /// The arguments make no sense together.
+    Usage(String),
+    /// Everything else.
+    Error(Error),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Failure::Error(error)
+    }
+}
+
+type Outcome = Result<(), Failure>;
+
+/// Runs the program with the arguments of the process.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(stop) => return stopped_by_clap(&stop),
+    };
+    let outcome = match &cli.command {
+        Command::Query(args) => query::run(args, &cli.global),
+        Command::Scan(args) => scan::run(args, &cli.global),
+        Command::Explain(args) => explain::run(args, &cli.global),
+        Command::Inspect(args) => inspect::run(args, &cli.global),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure::Usage(sentence)) => {
+            complain(&format!("error: {sentence}\n\nFor more information, try '--help'."));
+            ExitCode::from(EXIT_USAGE)
+        }
+        Err(Failure::Error(error)) if is_closed_pipe(&error) => ExitCode::from(EXIT_PIPE_CLOSED),
+        Err(Failure::Error(error)) => {
+            complain(&format!("error: {error}"));
+            ExitCode::from(EXIT_FAILED)
+        }
+    }
+}
+
+/// Help and version end well, unless nobody reads them; anything else is a wrong command line.
+fn stopped_by_clap(stop: &clap::Error) -> ExitCode {
+    match stop.print() {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe && !stop.use_stderr() => {
+            ExitCode::from(EXIT_PIPE_CLOSED)
+        }
+        _ => ExitCode::from(if stop.use_stderr() { EXIT_USAGE } else { 0 }),
+    }
+}
+
+/// Prints to standard error; when even that is closed, the exit code has to do.
+fn complain(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
+}

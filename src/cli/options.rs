@@ -1,0 +1,248 @@
+//! Options that all commands share, and the engine that they describe.
+
+use std::io::{IsTerminal, Read};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use dwio::config::Config;
+use dwio::fs::LocalAccess;
+use vector::{Error, ResultExt, Type};
+
+use super::Failure;
+use crate::output::OutputFormat;
+use crate::{Engine, QueryOptions};
+
+/// Options that may stand before or behind the command.
+#[derive(Debug, Args)]
+pub(super) struct GlobalArgs {
+    /// How results are printed; auto is a table on a terminal and CSV elsewhere
+    #[arg(short, long, global = true, value_enum, default_value = "auto", value_name = "FORMAT")]
+    pub(super) format: Format,
+    /// Write results to this file instead of standard output
+    #[arg(short, long, global = true, value_name = "PATH")]
+    pub(super) output: Option<PathBuf>,
+    /// Threads that scan; `query` takes one for each processor, `scan` one, so that rows keep
+    /// their order
+    #[arg(long, global = true, visible_alias = "threads", value_name = "N",
+          value_parser = at_least_one, help_heading = "Engine")]
+    pub(super) drivers: Option<usize>,
+    /// Memory that the query may hold, as 2GiB or 500MB
+    #[arg(long, global = true, value_name = "SIZE", value_parser = memory_size,
+          help_heading = "Engine")]
+    pub(super) memory: Option<u64>,
+    /// Types of partition columns instead of those guessed from the directory names
+    #[arg(long, global = true, value_name = "NAME=TYPE,..", value_delimiter = ',',
+          value_parser = partition_type, help_heading = "Engine")]
+    pub(super) partition_types: Vec<(String, String)>,
+    /// Map files into memory instead of reading them
+    #[arg(long, global = true, help_heading = "Engine")]
+    pub(super) mmap: bool,
+    /// Change a setting of the engine
+    #[arg(long, global = true, value_name = "KEY=VALUE", value_parser = key_value,
+          help_heading = "Engine")]
+    pub(super) set: Vec<(String, String)>,
+}
+
+/// The values of `--format`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Format {
+    /// Decided by where the output goes
+    Auto,
+    /// Aligned columns for people
+    Table,
+    /// One JSON array of objects
+    Json,
+    /// One canonical JSON object a line
+    Jsonl,
+    /// Comma-separated values with a header line
+    Csv,
+    /// Tab-separated values with a header line
+    Tsv,
+    /// A Markdown table
+    Markdown,
+}
+
+impl GlobalArgs {
+    /// The format of results: as asked, or by the ending of the output file, or by whether
+    /// standard output is a terminal.
+    pub(super) fn output_format(&self) -> OutputFormat {
+        self.chosen_format().unwrap_or_else(|| {
+            let is_for_people = self.output.is_none() && std::io::stdout().is_terminal();
+            if is_for_people { OutputFormat::Table } else { OutputFormat::Csv }
+        })
+    }
+
+    /// The format that was asked for in words or by the ending of the output file.
+    pub(super) fn chosen_format(&self) -> Option<OutputFormat> {
+        match self.format {
+            Format::Table => Some(OutputFormat::Table),
+            Format::Json => Some(OutputFormat::Json),
+            Format::Jsonl => Some(OutputFormat::JsonLines),
+            Format::Csv => Some(OutputFormat::Csv),
+            Format::Tsv => Some(OutputFormat::Tsv),
+            Format::Markdown => Some(OutputFormat::Markdown),
+            Format::Auto => self.output.as_deref().and_then(by_ending),
+        }
+    }
+
+    /// The engine that the options ask for.
+    pub(super) fn engine(&self) -> Engine {
+        let access = if self.mmap { LocalAccess::Map } else { LocalAccess::Pread };
+        let mut builder = Engine::builder().local_access(access);
+        if let Some(bytes) = self.memory {
+            builder = builder.memory_limit(bytes);
+        }
+        builder.build()
+    }
+
+    /// How queries are run, with `default_drivers` when the options do not say.
+    pub(super) fn query_options(&self, default_drivers: Option<usize>) -> QueryOptions {
+        let mut settings: Config = self.set.iter().cloned().collect();
+        if !self.partition_types.is_empty() {
+            let pairs = self.partition_types.iter().map(|(name, ty)| format!("{name}={ty}"));
+            settings.set(PARTITION_TYPES, pairs.collect::<Vec<_>>().join(","));
+        }
+        let mut options = QueryOptions { settings, ..QueryOptions::default() };
+        if let Some(drivers) = self.drivers.or(default_drivers) {
+            options.drivers = drivers;
+        }
+        options
+    }
+}
+
+/// The setting that `--partition-types` fills.
+const PARTITION_TYPES: &str = "partition_types";
+
+fn by_ending(path: &Path) -> Option<OutputFormat> {
+    Some(match path.extension()?.to_str()? {
+        "json" => OutputFormat::Json,
+        "jsonl" | "ndjson" => OutputFormat::JsonLines,
+        "csv" => OutputFormat::Csv,
+        "tsv" => OutputFormat::Tsv,
+        "md" => OutputFormat::Markdown,
+        _ => return None,
+    })
+}
+
+/// A statement given as an argument, in a file, or on standard input (`-` or no argument).
+#[derive(Debug, Args)]
+pub(super) struct SqlArgs {
+    /// The statement; read from standard input when it is `-` or missing
+    #[arg(value_name = "SQL", conflicts_with = "file")]
+    sql: Option<String>,
+    /// Read the statement from this file
+    #[arg(short = 'F', long, value_name = "PATH")]
+    file: Option<PathBuf>,
+    /// Give a file, directory or glob pattern a name for FROM
+    #[arg(long, value_name = "NAME=PATH", value_parser = key_value)]
+    table: Vec<(String, String)>,
+}
+
+impl SqlArgs {
+    /// The statement.
+    pub(super) fn text(&self) -> Result<String, Failure> {
+        if let Some(path) = &self.file {
+            let read = std::fs::read_to_string(path)
+                .map_err(|e| Error::from_io(e, "cannot read the statement"))
+                .in_named("file", path.to_string_lossy());
+            return Ok(read?);
+        }
+        match self.sql.as_deref() {
+            Some(sql) if sql != "-" => Ok(sql.to_string()),
+            None if std::io::stdin().is_terminal() => {
+                Err(Failure::Usage("a statement is needed: as argument, -F FILE, or input".into()))
+            }
+            _ => {
+                let mut text = String::new();
+                std::io::stdin()
+                    .read_to_string(&mut text)
+                    .map_err(|e| Error::from_io(e, "cannot read the statement from the input"))?;
+                Ok(text)
+            }
+        }
+    }
+
+    /// Makes the named tables known.
+    pub(super) fn register_tables(&self, engine: &mut Engine) -> vector::Result<()> {
+        self.table.iter().try_for_each(|(name, path)| engine.register_table(name, path))
+    }
+}
+
+/// Reads a number of at least one.
+pub(super) fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("must be at least 1".to_string()),
+        Ok(number) => Ok(number),
+        Err(_) => Err("not a whole number".to_string()),
+    }
+}
+
+fn key_value(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.trim().is_empty() && !value.is_empty() => {
+            Ok((key.trim().to_string(), value.to_string()))
+        }
+        _ => Err("expected NAME=VALUE".to_string()),
+    }
+}
+
+fn partition_type(text: &str) -> Result<(String, String), String> {
+    let (name, ty) = key_value(text)?;
+    let ty = Type::parse(ty.trim()).map_err(|error| error.to_string())?;
+    Ok((name, ty.to_string()))
+}
+
+/// Reads a size such as `2GiB`, `1.5GB`, `512M` or a number of bytes.
+fn memory_size(text: &str) -> Result<u64, String> {
+    let text = text.trim();
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit: f64 = match text[digits.len()..].to_ascii_lowercase().as_str() {
+        "" | "b" => 1.0,
+        "kb" => 1e3,
+        "mb" => 1e6,
+        "gb" => 1e9,
+        "tb" => 1e12,
+        "k" | "kib" => 1024.0,
+        "m" | "mib" => 1024.0 * 1024.0,
+        "g" | "gib" => 1024.0 * 1024.0 * 1024.0,
+        "t" | "tib" => 1024.0 * 1024.0 * 1024.0 * 1024.0,
+        _ => return Err("expected a size such as 2GiB or 500MB".to_string()),
+    };
+    let number: f64 = digits.trim().parse().map_err(|_| "not a number".to_string())?;
+    let bytes = number * unit;
+    // Beyond this a limit means nothing, and the conversion stays exact enough.
+    if !(1.0..=1e18).contains(&bytes) {
+        return Err("must be from 1 byte to 1e18 bytes".to_string());
+    }
+    Ok(bytes as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read_with_decimal_and_binary_units() {
+        assert_eq!(memory_size("2GiB"), Ok(2 << 30));
+        assert_eq!(memory_size("1.5GB"), Ok(1_500_000_000));
+        assert_eq!(memory_size("64M"), Ok(64 << 20));
+        assert_eq!(memory_size("4096"), Ok(4096));
+        for wrong in ["", "GiB", "-1", "0", "2 parsecs", "NaN", "inf", "1e30"] {
+            assert!(memory_size(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn pairs_need_a_name_and_a_value() {
+        assert_eq!(key_value("t=a=b"), Ok(("t".into(), "a=b".into())));
+        assert!(key_value("t").is_err());
+        assert!(key_value("=x").is_err());
+        assert!(key_value("t=").is_err());
+    }
+
+    #[test]
+    fn partition_types_are_checked_when_they_are_read() {
+        assert_eq!(partition_type("ds=date"), Ok(("ds".into(), "DATE".into())));
+        assert!(partition_type("ds=daate").is_err());
+    }
+}

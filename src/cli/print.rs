@@ -1,0 +1,40 @@
+//! Batches to where the output goes.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+
+use vector::{Error, Result, ResultExt, RowType, RowVector};
+
+use super::options::GlobalArgs;
+use crate::output::{BatchWriter, OutputFormat, batch_writer};
+
+/// Opens the output of a command; the file of `-o` is made now, so that a query that cannot be
+/// planned leaves an older file alone.
+pub(super) fn open(
+    global: &GlobalArgs,
+    format: OutputFormat,
+    row_type: &RowType,
+) -> Result<Box<dyn BatchWriter>> {
+    batch_writer(format, row_type, destination(global)?)
+}
+
+/// Where the output goes.
+pub(super) fn destination(global: &GlobalArgs) -> Result<Box<dyn Write>> {
+    Ok(match &global.output {
+        // Writers hand over whole batches: a second buffer would only hold lines back.
+        None => Box::new(std::io::stdout().lock()),
+        Some(path) => {
+            let file = File::create(path)
+                .map_err(|e| Error::from_io(e, "cannot create the output file"))
+                .in_named("file", path.to_string_lossy())?;
+            Box::new(BufWriter::new(file))
+        }
+    })
+}
+
+/// Prints one batch as a whole result.
+pub(super) fn whole(global: &GlobalArgs, format: OutputFormat, batch: &RowVector) -> Result<()> {
+    let mut writer = open(global, format, batch.row_type())?;
+    writer.write(batch)?;
+    writer.finish()
+}

@@ -1,0 +1,56 @@
+//! The file as a whole: who wrote it, how large it is, what notes it carries.
+
+use format_parquet::footer::Footer;
+use vector::{Result, RowVector, Type, Value, value_text};
+
+use super::facts::{Facts, number, text, text_or_null};
+
+/// Notes of the writer longer than this are cut where people read them.
+const MAX_NOTE_CHARS: usize = 80;
+
+type Property = (&'static str, Type, Value);
+
+fn properties(footer: &Footer, path: &str) -> Vec<Property> {
+    let metadata = &footer.metadata;
+    let size = |name, value| (name, Type::BigInt, number(value));
+    vec![
+        ("path", Type::Varchar, text(path)),
+        ("format_version", Type::Integer, Value::Integer(metadata.version)),
+        ("created_by", Type::Varchar, text_or_null(metadata.created_by.as_deref())),
+        size("rows", footer.num_rows),
+        size("row_groups", footer.row_groups().len() as u64),
+        size("columns", footer.schema.columns().len() as u64),
+        size("leaf_columns", footer.schema.num_leaves() as u64),
+        size("file_bytes", footer.file_bytes),
+        size("footer_bytes", footer.footer_bytes),
+    ]
+}
+
+/// One row with a column for each property; the writer's notes are a map.
+pub fn file(footer: &Footer, path: &str) -> Result<RowVector> {
+    let mut properties = properties(footer, path);
+    let notes = footer.metadata.key_value_metadata.iter();
+    let notes = notes.map(|note| (text(&note.key), text_or_null(note.value.as_deref()))).collect();
+    properties.push(("key_values", Type::map(Type::Varchar, Type::Varchar), Value::Map(notes)));
+    let mut facts = Facts::new(properties.iter().map(|(name, ty, _)| (*name, ty.clone())));
+    facts.push(properties.into_iter().map(|(_, _, value)| value).collect());
+    facts.finish()
+}
+
+/// One row for each property, for people: long notes are cut.
+pub fn file_by_property(footer: &Footer, path: &str) -> Result<RowVector> {
+    let mut facts = Facts::new([("property", Type::Varchar), ("value", Type::Varchar)]);
+    for (name, ty, value) in properties(footer, path) {
+        let shown = if value.is_null() { Value::Null } else { text(value_text(&ty, &value)) };
+        facts.push(vec![text(name), shown]);
+    }
+    for note in &footer.metadata.key_value_metadata {
+        let value =
+            note.value.as_deref().map(|note| match note.char_indices().nth(MAX_NOTE_CHARS) {
+                Some((end, _)) => format!("{}… ({} bytes)", &note[..end], note.len()),
+                None => note.to_string(),
+            });
+        facts.push(vec![text(format!("key {:?}", note.key)), text_or_null(value)]);
+    }
+    facts.finish()
+}

@@ -1,0 +1,50 @@
+//! The row groups: how many rows and bytes, and where they start.
+
+use format_parquet::footer::Footer;
+use format_parquet::thrift::structs::RowGroup;
+use vector::{Result, RowVector, Type};
+
+use super::facts::{Facts, number, number_or_null, texts};
+
+/// One row for each row group in file order. Sizes are the sums of the chunks', since a row
+/// group's own are often missing.
+pub fn row_groups(footer: &Footer) -> Result<RowVector> {
+    let mut facts = Facts::new([
+        ("row_group", Type::BigInt),
+        ("rows", Type::BigInt),
+        ("compressed_bytes", Type::BigInt),
+        ("uncompressed_bytes", Type::BigInt),
+        ("offset", Type::BigInt),
+        ("sorted_by", Type::array(Type::Varchar)),
+    ]);
+    for (ordinal, group) in footer.row_groups().iter().enumerate() {
+        let (mut compressed, mut uncompressed) = (0u64, 0u64);
+        let mut offset: Option<u64> = None;
+        for meta in group.columns.iter().filter_map(|chunk| chunk.meta_data.as_ref()) {
+            compressed = compressed.saturating_add(meta.total_compressed_bytes);
+            uncompressed = uncompressed.saturating_add(meta.total_uncompressed_bytes);
+            let start = meta.start_offset();
+            offset = Some(offset.map_or(start, |least| least.min(start)));
+        }
+        facts.push(vec![
+            number(ordinal as u64),
+            number(group.num_rows),
+            number(compressed),
+            number(uncompressed),
+            number_or_null(offset),
+            texts(sort_keys(footer, group)),
+        ]);
+    }
+    facts.finish()
+}
+
+fn sort_keys(footer: &Footer, group: &RowGroup) -> Vec<String> {
+    let key = |sorted: &format_parquet::thrift::structs::SortingColumn| {
+        let leaf = usize::try_from(sorted.leaf).ok();
+        let name = leaf.map_or(String::new(), |leaf| footer.schema.leaf_name(leaf));
+        let order = if sorted.is_descending { " DESC" } else { "" };
+        let nulls = if sorted.is_nulls_first { " NULLS FIRST" } else { " NULLS LAST" };
+        name + order + nulls
+    };
+    group.sorting_columns.iter().map(key).collect()
+}
