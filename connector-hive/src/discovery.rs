@@ -97,7 +97,11 @@ impl HiveTable {
         for path in paths {
             let entry = files.stat(path)?;
             let below = path.strip_prefix(base).unwrap_or(path);
-            let directories = below.rsplit_once('/').map_or("", |(directories, _)| directories);
+            let directories = match below.rsplit_once('/') {
+                _ if entry.is_directory => below,
+                Some((directories, _)) => directories,
+                None => "",
+            };
             let mut keys = Vec::new();
             for name in directories.split('/') {
                 keys.extend(parse_directory_name(name).map_err(|e| e.in_named("path", path))?);

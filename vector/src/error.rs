@@ -167,6 +167,11 @@ impl Error {
         self.0.fields.iter().find(|(n, _)| *n == name).map(|(_, v)| v.as_str())
     }
 
+    /// True when a frame already names this kind of place.
+    pub fn is_in(&self, place: &str) -> bool {
+        self.0.frames.iter().any(|(p, _)| *p == place)
+    }
+
     /// True when the query, the data or the environment is at fault, false for `Internal`.
     pub fn is_user(&self) -> bool {
         self.0.kind != ErrorKind::Internal
@@ -269,6 +274,7 @@ mod tests {
              in page 7, column \"tags.element\", file \"part-0.parquet\""
         );
         assert_eq!(error.field("level"), Some("5"));
+        assert!(error.is_in("page") && !error.is_in("row group"));
         assert_eq!(error.duplicate().to_string(), error.to_string());
     }
 

@@ -1,0 +1,99 @@
+//! The columns that one scan knows by handle: those it gives and those it only filters by.
+//!
+//! The expressions of a scan name columns of the table; a handle tells where such a column comes
+//! from. A column without a handle is one that only filters use and that the files have.
+
+use dwio::connector::DataSourceRequest;
+use vector::{Error, Result, Type};
+
+use crate::handles::{ColumnKind, HiveColumnHandle, HiveTableHandle, ROW_INDEX, info_column_type};
+
+/// The column handles of one scan.
+#[derive(Debug, Clone)]
+pub struct ScanColumns {
+    /// The handle of each output column, in the order of the output.
+    outputs: Vec<HiveColumnHandle>,
+    filters: Vec<HiveColumnHandle>,
+}
+
+impl ScanColumns {
+    /// Collects and checks the handles of a request (rules S6.2 to S6.6).
+    pub fn new(request: &DataSourceRequest, table: &HiveTableHandle) -> Result<Self> {
+        let mut columns =
+            ScanColumns { outputs: Vec::new(), filters: table.filter_columns().to_vec() };
+        for (name, ty) in request.output_type.fields() {
+            let handle = HiveColumnHandle::of(request.assignment(name)?.as_ref())?;
+            if !handle.ty().is_equivalent(ty) {
+                return Err(Error::internal("an output column has another type than its handle")
+                    .with("output", ty)
+                    .with("handle", handle.ty())
+                    .in_named("column", name));
+            }
+            columns.check(handle)?;
+            if let Some(twin) = columns.outputs.iter().find(|h| h.name() == handle.name()) {
+                check_twins(twin, handle)?;
+            }
+            columns.outputs.push(handle.clone());
+        }
+        for filter in &columns.filters {
+            columns.check(filter)?;
+            if let Some(output) = columns.outputs.iter().find(|h| h.name() == filter.name()) {
+                check_consistent(output, filter)?;
+            }
+        }
+        Ok(columns)
+    }
+
+    fn check(&self, handle: &HiveColumnHandle) -> Result<()> {
+        let error = match handle.kind() {
+            ColumnKind::RowId => Error::unsupported("row id columns are not read yet"),
+            ColumnKind::RowIndex if *handle.ty() != Type::BigInt => {
+                Error::internal("a row index column must be a BIGINT").with("type", handle.ty())
+            }
+            _ => return Ok(()),
+        };
+        Err(error.in_named("column", handle.name()))
+    }
+
+    /// The handles of the output columns in order.
+    pub fn outputs(&self) -> &[HiveColumnHandle] {
+        &self.outputs
+    }
+
+    /// The handle of the table's column `name`, if the scan has one.
+    pub fn handle(&self, name: &str) -> Option<&HiveColumnHandle> {
+        self.outputs.iter().chain(&self.filters).find(|h| h.name() == name)
+    }
+
+    /// Where the table's column `name` comes from. Without a handle, the conventional names of
+    /// info columns and of the row index are known; everything else is in the files.
+    pub fn kind(&self, name: &str) -> ColumnKind {
+        match self.handle(name) {
+            Some(handle) => handle.kind(),
+            None if info_column_type(name).is_some() => ColumnKind::Synthesized,
+            None if name == ROW_INDEX => ColumnKind::RowIndex,
+            None => ColumnKind::Regular,
+        }
+    }
+}
+
+fn check_consistent(a: &HiveColumnHandle, b: &HiveColumnHandle) -> Result<()> {
+    if a.kind() == b.kind() && a.ty().is_equivalent(b.ty()) {
+        return Ok(());
+    }
+    Err(Error::internal("two handles of one column differ")
+        .with("kind", format_args!("{:?}/{:?}", a.kind(), b.kind()))
+        .with("type", format_args!("{}/{}", a.ty(), b.ty()))
+        .in_named("column", a.name()))
+}
+
+/// One table column for two outputs would be read into two vectors; only constants, which cost
+/// nothing, may be given twice (rule S6.3).
+fn check_twins(a: &HiveColumnHandle, b: &HiveColumnHandle) -> Result<()> {
+    check_consistent(a, b)?;
+    if a.kind() == ColumnKind::PartitionKey {
+        return Ok(());
+    }
+    Err(Error::internal("a table column is mapped to two outputs; a projection is needed")
+        .in_named("column", a.name()))
+}

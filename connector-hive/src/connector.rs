@@ -1,0 +1,93 @@
+//! The Hive connector: a file system and file formats, lent to data sources.
+
+use dwio::config::Config;
+use dwio::connector::{Connector, ConnectorQueryCtx, DataSource, DataSourceRequest};
+use dwio::fs::FileSystem;
+use dwio::reader::{FileFormat, FormatRegistry};
+use vector::sync::Arc;
+use vector::{Error, MemoryPool, Result};
+
+use crate::data_source::HiveDataSource;
+use crate::discovery::HiveTable;
+use crate::file_handle::{FileAccess, Opener, ReadCounter};
+use crate::schema::TableSchema;
+
+/// Access to Hive tables on one file system.
+#[derive(Debug, Clone)]
+pub struct HiveConnector {
+    access: Arc<FileAccess>,
+}
+
+impl HiveConnector {
+    /// A connector called `id`. The session's settings win over `config`.
+    pub fn new(
+        id: impl Into<String>,
+        files: Arc<dyn FileSystem>,
+        formats: FormatRegistry,
+        config: Config,
+    ) -> Self {
+        let access = FileAccess { files, formats, connector_id: id.into(), config };
+        HiveConnector { access: Arc::new(access) }
+    }
+
+    /// The file system.
+    pub fn files(&self) -> &Arc<dyn FileSystem> {
+        &self.access.files
+    }
+
+    /// The schema of a table: the columns of its first file that has bytes, and the partition
+    /// keys. Opens that one file. `NotFound` when there is none.
+    pub fn table_schema(
+        &self,
+        table: &HiveTable,
+        format: &FileFormat,
+        pool: &MemoryPool,
+    ) -> Result<TableSchema> {
+        let (session, counter) = (Config::new(), ReadCounter::default());
+        let opener = Opener { session: &session, pool, counter: &counter };
+        for file in table.nonempty_files() {
+            // A file may have lost its bytes since it was listed.
+            if let Some(reader) = self.access.open(&file.path, format, opener)? {
+                let partition_columns = Arc::clone(&table.partition_columns);
+                return Ok(TableSchema::new(Arc::clone(reader.row_type()), partition_columns));
+            }
+        }
+        Err(Error::not_found("no data files").in_named("path", &table.path))
+    }
+}
+
+impl Connector for HiveConnector {
+    fn id(&self) -> &str {
+        &self.access.connector_id
+    }
+
+    fn data_source(
+        &self,
+        request: DataSourceRequest,
+        ctx: &Arc<ConnectorQueryCtx>,
+    ) -> Result<Box<dyn DataSource>> {
+        self.check_settings(&ctx.session)?;
+        Ok(Box::new(HiveDataSource::new(request, Arc::clone(&self.access), ctx)?))
+    }
+}
+
+impl HiveConnector {
+    /// Files are matched by column names, and partition timestamps taken as they are; whoever asks
+    /// for something else must not get these.
+    fn check_settings(&self, session: &Config) -> Result<()> {
+        let by_name = match session.text("use_column_names") {
+            Some(_) => session.get("use_column_names", true)?,
+            None => self.access.config.get("use-column-names", true)?,
+        };
+        if !by_name {
+            return Err(Error::unsupported("mapping columns by position is not built yet")
+                .with("setting", "use_column_names"));
+        }
+        let key = "reader.timestamp_partition_value_as_local_time";
+        if session.get(key, false)? {
+            return Err(Error::unsupported("partition timestamps in local time are not built yet")
+                .with("setting", key));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,127 @@
+//! Opening files through a file system and the factory of their format.
+//!
+//! [`FileAccess`] is the connector's part of opening, the same for all scans; pool, session and
+//! byte counter belong to the one who opens.
+
+use dwio::config::Config;
+use dwio::fs::{FileSystem, ReadFile};
+use dwio::input::BufferedInput;
+use dwio::reader::{FileFormat, FormatRegistry, Reader, ReaderParams};
+use vector::sync::Arc;
+use vector::sync::atomic::{AtomicU64, Ordering};
+use vector::{Buffer, Error, MemoryPool, Result};
+
+/// Where files are and how they are read.
+#[derive(Debug, Clone)]
+pub struct FileAccess {
+    /// The file system.
+    pub files: Arc<dyn FileSystem>,
+    /// The formats.
+    pub formats: FormatRegistry,
+    /// The connector's id, the prefix of its settings.
+    pub connector_id: String,
+    /// The connector's settings.
+    pub config: Config,
+}
+
+/// Who opens a file.
+#[derive(Debug, Clone, Copy)]
+pub struct Opener<'a> {
+    /// Session settings.
+    pub session: &'a Config,
+    /// The leaf pool that pays for what is read.
+    pub pool: &'a MemoryPool,
+    /// Counts the bytes read.
+    pub counter: &'a ReadCounter,
+}
+
+impl FileAccess {
+    /// Opens a file and reads its metadata; `None` for a file of no bytes, whatever its format
+    /// (rule S7.16). Errors name the file.
+    pub fn open(
+        &self,
+        path: &str,
+        format: &FileFormat,
+        opener: Opener<'_>,
+    ) -> Result<Option<Box<dyn Reader>>> {
+        self.open_file(path, format, opener).map_err(|e| in_file(e, path))
+    }
+
+    fn open_file(
+        &self,
+        path: &str,
+        format: &FileFormat,
+        opener: Opener<'_>,
+    ) -> Result<Option<Box<dyn Reader>>> {
+        let file = self.files.open(path)?;
+        if file.is_empty() {
+            return Ok(None);
+        }
+        let factory = self.formats.factory(format)?;
+        let counted = CountedFile { file, counter: opener.counter.clone() };
+        let input = BufferedInput::new(Arc::new(counted), opener.pool.clone());
+        let options = self.format_options(format, opener.session);
+        factory.open(input, ReaderParams { options, pool: opener.pool.clone() }).map(Some)
+    }
+
+    /// The settings of a format: `<connector>.<format>.<key>` of the connector, overridden by
+    /// `<format>_<key>` of the session; keys have dashes (rule S7.7). The factory reads the keys it
+    /// owns.
+    fn format_options(&self, format: &FileFormat, session: &Config) -> Config {
+        let own = format!("{}.{format}.", self.connector_id);
+        let of_session = format!("{format}_");
+        let own = self.config.iter().filter_map(|(k, v)| Some((k.strip_prefix(&own)?, v)));
+        let of_session =
+            session.iter().filter_map(|(k, v)| Some((k.strip_prefix(&of_session)?, v)));
+        own.chain(of_session).map(|(k, v)| (k.replace('_', "-"), v)).collect()
+    }
+}
+
+/// Says in which file an error happened, unless it says so already.
+pub(crate) fn in_file(error: Error, path: &str) -> Error {
+    if error.is_in("file") { error } else { error.in_named("file", path) }
+}
+
+/// Bytes read through all files of one scan.
+#[derive(Debug, Clone, Default)]
+pub struct ReadCounter(Arc<AtomicU64>);
+
+impl ReadCounter {
+    /// The bytes so far.
+    pub fn bytes(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn add(&self, bytes: usize) {
+        // Only a sum is kept, nothing is ordered by it.
+        self.0.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+}
+
+#[derive(Debug)]
+struct CountedFile {
+    file: Arc<dyn ReadFile>,
+    counter: ReadCounter,
+}
+
+impl ReadFile for CountedFile {
+    fn path(&self) -> &str {
+        self.file.path()
+    }
+
+    fn len(&self) -> u64 {
+        self.file.len()
+    }
+
+    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
+        self.file.read_exact_at(offset, out)?;
+        self.counter.add(out.len());
+        Ok(())
+    }
+
+    fn mapped(&self, offset: u64, len: usize) -> Option<Buffer<u8>> {
+        let bytes = self.file.mapped(offset, len)?;
+        self.counter.add(len);
+        Some(bytes)
+    }
+}

@@ -1,0 +1,59 @@
+//! A plain evaluator: one row after the other, a handful of functions.
+
+use dwio::connector::{CompiledExpr, ExpressionEvaluator};
+use dwio::expr::TypedExpr;
+use vector::build::vector_of;
+use vector::sync::Arc;
+use vector::{
+    DecodedVector, Error, Result, RowType, RowVector, SelectivityVector, Value, VectorRef,
+};
+
+#[derive(Debug)]
+pub(super) struct RowByRow;
+
+struct Compiled(TypedExpr);
+
+impl ExpressionEvaluator for RowByRow {
+    fn compile(&self, expr: &TypedExpr, input: &Arc<RowType>) -> Result<Box<dyn CompiledExpr>> {
+        expr.check_against(input)?;
+        Ok(Box::new(Compiled(expr.clone())))
+    }
+}
+
+impl CompiledExpr for Compiled {
+    fn evaluate(&mut self, batch: &RowVector, rows: &SelectivityVector) -> Result<VectorRef> {
+        let values = (0..batch.len()).map(|row| match rows.contains(row) {
+            true => value(&self.0, batch, row),
+            false => Ok(Value::Null),
+        });
+        let values = values.collect::<Result<Vec<_>>>()?;
+        vector_of(self.0.ty(), &values)
+    }
+}
+
+fn value(expr: &TypedExpr, batch: &RowVector, row: usize) -> Result<Value> {
+    let (name, args) = match expr {
+        TypedExpr::Field { name, .. } => {
+            let column = batch.row_type().index_of(name).unwrap();
+            return DecodedVector::new(batch.child(column)?)?.value(row);
+        }
+        TypedExpr::Constant { value, .. } => return Ok(value.clone()),
+        TypedExpr::Call { name, args, .. } => (name, args),
+        _ => return Err(Error::unsupported("not in the test evaluator")),
+    };
+    let args = args.iter().map(|a| value(a, batch, row)).collect::<Result<Vec<_>>>()?;
+    if &**name == "fail" {
+        return Err(Error::invalid_input("asked to fail"));
+    }
+    if args.iter().any(Value::is_null) {
+        return Ok(Value::Null);
+    }
+    Ok(match &**name {
+        "eq" => Value::Boolean(args[0] == args[1]),
+        "gt" => Value::Boolean(args[0] > args[1]),
+        "lt" => Value::Boolean(args[0] < args[1]),
+        "and" => Value::Boolean(args.iter().all(|a| *a == Value::Boolean(true))),
+        "plus" => Value::BigInt(args[0].as_i64().unwrap() + args[1].as_i64().unwrap()),
+        _ => return Err(Error::unsupported("not in the test evaluator").with("name", name)),
+    })
+}

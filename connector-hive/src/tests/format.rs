@@ -1,0 +1,167 @@
+//! A file format whose rows live beside the file system, by path.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use dwio::input::BufferedInput;
+use dwio::reader::{
+    FileFormat, ReadOutcome, ReadRequest, ReadRows, Reader, ReaderFactory, ReaderParams, RowReader,
+    RowReaderParams,
+};
+use dwio::scan_spec::{BoundColumn, ColumnSpec};
+use vector::build::vector_of;
+use vector::sync::{Arc, Mutex};
+use vector::{
+    Error, LazyVector, Result, RowSet, RowType, RowVector, Type, Value, Vector, VectorLoader,
+    VectorRef,
+};
+
+/// Bytes of a row group in the file.
+const GROUP_BYTES: usize = 100;
+
+#[derive(Debug, Clone)]
+pub(super) struct FakeFile {
+    pub(super) row_type: Arc<RowType>,
+    pub(super) groups: Vec<Vec<Vec<Value>>>,
+}
+
+/// Rows by path; columns named `lazy` come as lazy vectors, whose loads are noted.
+#[derive(Debug, Default)]
+pub(super) struct FakeFormat {
+    files: Mutex<BTreeMap<String, FakeFile>>,
+    loads: Arc<Mutex<Vec<usize>>>,
+}
+
+impl FakeFormat {
+    pub(super) fn put(&self, path: &str, file: FakeFile) {
+        self.files.lock().insert(path.to_string(), file);
+    }
+
+    /// The number of rows of each load of a lazy column.
+    pub(super) fn loads(&self) -> Vec<usize> {
+        self.loads.lock().clone()
+    }
+}
+
+impl ReaderFactory for FakeFormat {
+    fn format(&self) -> FileFormat {
+        FileFormat::new("fake")
+    }
+
+    fn open(&self, input: BufferedInput, _: ReaderParams) -> Result<Box<dyn Reader>> {
+        if input.read(0, 1)?[0] != 7 {
+            return Err(Error::corrupt("not a file of this format"));
+        }
+        let file = self.files.lock().get(input.path()).cloned();
+        let file = file.ok_or_else(|| Error::corrupt("no rows for this file"))?;
+        Ok(Box::new(FakeReader { file, loads: self.loads.clone(), input }))
+    }
+}
+
+struct FakeReader {
+    file: FakeFile,
+    loads: Arc<Mutex<Vec<usize>>>,
+    input: BufferedInput,
+}
+
+impl Reader for FakeReader {
+    fn row_type(&self) -> &Arc<RowType> {
+        &self.file.row_type
+    }
+
+    fn num_rows(&self) -> Option<u64> {
+        Some(self.file.groups.iter().map(|g| g.len() as u64).sum())
+    }
+
+    fn row_reader(&self, params: RowReaderParams) -> Result<Box<dyn RowReader>> {
+        let mut first_row = 0;
+        let mut groups = Vec::new();
+        for (i, group) in self.file.groups.iter().enumerate() {
+            if params.range.contains(&((i * GROUP_BYTES) as u64)) {
+                self.input.read((i * GROUP_BYTES) as u64, GROUP_BYTES as u64)?;
+                groups.push(first_row..first_row + group.len());
+            }
+            first_row += group.len();
+        }
+        let rows = self.file.groups.concat();
+        Ok(Box::new(FakeRows { params, rows, groups, loads: self.loads.clone() }))
+    }
+}
+
+struct FakeRows {
+    params: RowReaderParams,
+    rows: Vec<Vec<Value>>,
+    groups: Vec<Range<usize>>,
+    loads: Arc<Mutex<Vec<usize>>>,
+}
+
+impl RowReader for FakeRows {
+    fn next(&mut self, request: ReadRequest<'_>) -> Result<ReadOutcome> {
+        while self.groups.first().is_some_and(|g| g.is_empty()) {
+            self.groups.remove(0);
+        }
+        let Some(group) = self.groups.first_mut() else { return Ok(ReadOutcome::End) };
+        let first = group.start;
+        let scanned = group.len().min(request.max_rows);
+        group.start += scanned;
+        let (spec, binding) = (&self.params.spec, &self.params.binding);
+        let mut selected: Vec<u32> = (0..scanned as u32).collect();
+        let mut children = Vec::new();
+        let mut fields = Vec::new();
+        let bound = |i: usize| match binding.column(i) {
+            Some(BoundColumn::File { ordinal }) => Some(*ordinal),
+            _ => None,
+        };
+        for (i, column) in spec.columns().iter().enumerate() {
+            let Some(ordinal) = bound(i) else { continue };
+            let filter = request.adaptation.dynamic_filter(i).or(column.filter.as_ref());
+            let Some(filter) = filter else { continue };
+            selected.retain(|row| {
+                let value = &self.rows[first + *row as usize][ordinal];
+                filter.test_value(value, &column.ty).unwrap()
+            });
+        }
+        for (i, column) in spec.columns().iter().enumerate() {
+            let (Some(ordinal), Some(_)) = (bound(i), column.channel) else { continue };
+            let values: Vec<Value> = selected
+                .iter()
+                .map(|row| self.rows[first + *row as usize][ordinal].clone())
+                .collect();
+            fields.push((column.name.clone(), column.ty.clone()));
+            children.push(self.column(column, values)?);
+        }
+        let batch = RowVector::batch(Arc::new(RowType::new(fields)), selected.len(), children)?;
+        let selected = RowSet::from_positions(selected.into_iter().collect());
+        Ok(ReadOutcome::Rows(ReadRows { first_row: first as u64, scanned, selected, batch }))
+    }
+
+    fn estimated_row_size(&self) -> Option<u64> {
+        Some(8)
+    }
+}
+
+impl FakeRows {
+    fn column(&self, column: &ColumnSpec, values: Vec<Value>) -> Result<VectorRef> {
+        if column.name != "lazy" {
+            return vector_of(&column.ty, &values);
+        }
+        let (ty, len) = (column.ty.clone(), values.len());
+        let loader = FakeLoader { ty: ty.clone(), values, loads: self.loads.clone() };
+        Ok(Arc::new(Vector::Lazy(LazyVector::new(ty, len, loader))))
+    }
+}
+
+struct FakeLoader {
+    ty: Type,
+    values: Vec<Value>,
+    loads: Arc<Mutex<Vec<usize>>>,
+}
+
+impl VectorLoader for FakeLoader {
+    fn load(self: Box<Self>, rows: &RowSet) -> Result<VectorRef> {
+        self.loads.lock().push(rows.len());
+        let mut values = vec![Value::Null; self.values.len()];
+        rows.iter().for_each(|row| values[row] = self.values[row].clone());
+        vector_of(&self.ty, &values)
+    }
+}
