@@ -170,8 +170,7 @@ impl LeafReader {
         } else {
             self.walk_flat(num_rows, Some(&mut bits))
         };
-        self.window.validity =
-            if self.has_bits() { bits.freeze_validity() } else { None };
+        self.window.validity = if self.has_bits() { bits.freeze_validity() } else { None };
         result.map_err(|e| self.in_column(e))
     }
 
@@ -301,8 +300,7 @@ impl LeafReader {
             }
             let present = def.iter().filter(|def| **def == self.max_def).count();
             if present > 0 {
-                let done =
-                    if keep { self.values.read(present) } else { self.values.skip(present) };
+                let done = if keep { self.values.read(present) } else { self.values.skip(present) };
                 done.map_err(|e| match &self.page {
                     Some(page) => page.place(e),
                     None => e,

@@ -361,4 +361,3 @@ pub(crate) fn value_reader(
         _ => choice.refuse(),
     }
 }
-

@@ -72,8 +72,9 @@ mod tests {
         for n in [0usize, 1, 63, 64, 65, 200, 1000] {
             for step in [1, 2, 3, 64, 65, 1000] {
                 for shift in [0, 1, 130] {
-                    let validity: Bitmap =
-                        (0..n).map(|i| i < shift || i % step == 0 || (64..128).contains(&i)).collect();
+                    let validity: Bitmap = (0..n)
+                        .map(|i| i < shift || i % step == 0 || (64..128).contains(&i))
+                        .collect();
                     let ones: Vec<usize> = validity.ones().collect();
                     let mut values: BufferMut<u32> = BufferMut::new();
                     values.extend(ones.iter().map(|i| *i as u32));

@@ -188,8 +188,7 @@ impl ValueReader for BytesValues {
                     spread(&mut indices, validity)?;
                 }
                 let base = Arc::clone(&base.vector);
-                let vector =
-                    DictionaryVector::over_with_validity(base, indices.freeze(), validity);
+                let vector = DictionaryVector::over_with_validity(base, indices.freeze(), validity);
                 Ok(Vector::Dictionary(vector).into())
             }
             Window::Views { mut views, buffers } => {

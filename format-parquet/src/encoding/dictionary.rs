@@ -66,7 +66,10 @@ impl DictionaryIndices {
     /// Indices from a data page's value bytes. No bytes at all are an empty page.
     pub fn new(bytes: &Buffer<u8>) -> Result<Self> {
         let Some(width) = bytes.first() else {
-            return Ok(DictionaryIndices { runs: RleHybrid::new(Buffer::empty(), 1)?, is_bare: false });
+            return Ok(DictionaryIndices {
+                runs: RleHybrid::new(Buffer::empty(), 1)?,
+                is_bare: false,
+            });
         };
         let runs = RleHybrid::new(bytes.slice(1..bytes.len()), *width)?;
         // Some writers leave out the runs when there is only one value to point to.

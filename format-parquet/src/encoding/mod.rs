@@ -34,9 +34,7 @@ pub enum ValueEncoding {
 ///
 /// `Corrupt` when the format does not allow the pair, `Unsupported` when it does and we cannot.
 pub fn value_encoding(encoding: Encoding, physical: PhysicalType) -> Result<ValueEncoding> {
-    use PhysicalType::{
-        Boolean, ByteArray, Double, FixedLenByteArray, Float, Int32, Int64, Int96,
-    };
+    use PhysicalType::{Boolean, ByteArray, Double, FixedLenByteArray, Float, Int32, Int64, Int96};
     let allowed = match encoding {
         Encoding::Plain => return Ok(ValueEncoding::Plain),
         Encoding::PlainDictionary | Encoding::RleDictionary if physical != Boolean => {
@@ -71,10 +69,7 @@ mod tests {
         assert_eq!(of(Encoding::Rle, PhysicalType::Boolean).unwrap(), ValueEncoding::BooleanRle);
         let kind = |encoding, physical| of(encoding, physical).unwrap_err().kind();
         assert_eq!(kind(Encoding::Rle, PhysicalType::Int32), ErrorKind::Corrupt);
-        assert_eq!(
-            kind(Encoding::DeltaBinaryPacked, PhysicalType::Double),
-            ErrorKind::Corrupt
-        );
+        assert_eq!(kind(Encoding::DeltaBinaryPacked, PhysicalType::Double), ErrorKind::Corrupt);
         assert_eq!(kind(Encoding::Unknown(77), PhysicalType::Double), ErrorKind::Unsupported);
         assert_eq!(
             of(Encoding::DeltaByteArray, PhysicalType::ByteArray).unwrap_err().to_string(),

@@ -346,11 +346,7 @@ fn view_of(bytes: &[u8], start: usize, end: usize, place: ViewPlace) -> StringVi
 }
 
 /// Calls `f` with each of the first `num_values` byte arrays; gives how many bytes they take.
-pub fn each_byte_array(
-    bytes: &[u8],
-    num_values: usize,
-    mut f: impl FnMut(&[u8]),
-) -> Result<usize> {
+pub fn each_byte_array(bytes: &[u8], num_values: usize, mut f: impl FnMut(&[u8])) -> Result<usize> {
     check_count(bytes, num_values, LENGTH_BYTES)?;
     let mut at = 0;
     for _ in 0..num_values {
@@ -499,7 +495,10 @@ mod tests {
                 let mut stored = vec![sign; width];
                 stored[width - 1] = value as u8;
                 let many = stored.repeat(20);
-                assert_eq!(read(BigEndianFixed::<i64>::new(width), &many, 20).unwrap(), [value; 20]);
+                assert_eq!(
+                    read(BigEndianFixed::<i64>::new(width), &many, 20).unwrap(),
+                    [value; 20]
+                );
                 let wide = read(BigEndianFixed::<i128>::new(width), &many, 20).unwrap();
                 assert_eq!(wide, [i128::from(value); 20]);
                 let mut variable = (width as u32).to_le_bytes().to_vec();

@@ -170,7 +170,7 @@ mod tests {
         let rep = [0, 1, 0, 0, 0];
         let def = [3, 2, 0, 1, 3];
         let levels = ListLevels { slot_def: 0, list_def: 1, element_def: 2, element_rep: 1 };
-        assert_eq!(slots(&rep, &def, levels), (vec![Some(2), None, Some(0), Some(1)], 4));
+        assert_eq!(slots(&rep, &def, levels), (vec![Some(2), None, Some(0), Some(1)], 3));
         let (n, validity) = slot_validity(Some(&rep), &def, 1, 2, 3);
         assert_eq!(n, 3);
         assert_eq!(validity.unwrap().ones().collect::<Vec<_>>(), [0, 2]);

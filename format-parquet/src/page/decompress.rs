@@ -101,11 +101,10 @@ impl Decompressor {
             Codec::Zstd => {
                 let decoder = match &mut self.zstd {
                     Some(decoder) => decoder,
-                    none => none.insert(
-                        zstd::bulk::Decompressor::new().map_err(|e| {
+                    none => none
+                        .insert(zstd::bulk::Decompressor::new().map_err(|e| {
                             Error::limit("cannot make a decompressor").caused_by(e)
-                        })?,
-                    ),
+                        })?),
                 };
                 decoder.decompress_to_buffer(input, output).map_err(|e| broken(codec, e))?
             }

@@ -331,8 +331,9 @@ impl PageReader {
             return Err(Error::internal("not a dictionary page"));
         };
         if !matches!(header.encoding, Encoding::Plain | Encoding::PlainDictionary) {
-            return Err(Error::corrupt("a dictionary is not PLAIN")
-                .with("encoding", header.encoding));
+            return Err(
+                Error::corrupt("a dictionary is not PLAIN").with("encoding", header.encoding)
+            );
         }
         let spare = self.spare.take();
         let values = self.body(&found.body, found.header.uncompressed_bytes, true);
