@@ -119,10 +119,9 @@ impl FileDecryptor {
 
     /// Decrypts a footer.
     pub fn decrypt_footer(&self, module: &[u8]) -> Result<Vec<u8>> {
-        let cipher = self
-            .footer
-            .as_ref()
-            .ok_or_else(|| Error::invalid_input("the file is encrypted and its key is not given"))?;
+        let cipher = self.footer.as_ref().ok_or_else(|| {
+            Error::invalid_input("the file is encrypted and its key is not given")
+        })?;
         let module = Module::at_start_of(module)?;
         let mut out = vec![0; Cipher::gcm_bytes(module.sealed)?];
         cipher.open_gcm(module, &self.file_aad(ModuleKind::Footer), &mut out)?;
@@ -234,10 +233,7 @@ impl ChunkDecryptor {
 }
 
 /// The part of the additional data that may have to come from outside of the file.
-fn aad_prefix<'a>(
-    algorithm: &'a EncryptionAlgorithm,
-    given: Option<&'a [u8]>,
-) -> Result<&'a [u8]> {
+fn aad_prefix<'a>(algorithm: &'a EncryptionAlgorithm, given: Option<&'a [u8]>) -> Result<&'a [u8]> {
     match (algorithm.aad_prefix.as_deref(), given) {
         (Some(stored), Some(given)) if stored != given => {
             Err(Error::invalid_input("the file has another AAD prefix than the one that is given"))

@@ -141,9 +141,15 @@ impl Cipher {
         let bad = |_| Error::internal("a key of a length that was checked");
         let key = &self.key.0;
         match key.len() {
-            16 => Ctr32BE::<Aes128>::new_from_slices(key, &counter).map_err(bad)?.apply_keystream(out),
-            24 => Ctr32BE::<Aes192>::new_from_slices(key, &counter).map_err(bad)?.apply_keystream(out),
-            _ => Ctr32BE::<Aes256>::new_from_slices(key, &counter).map_err(bad)?.apply_keystream(out),
+            16 => {
+                Ctr32BE::<Aes128>::new_from_slices(key, &counter).map_err(bad)?.apply_keystream(out)
+            }
+            24 => {
+                Ctr32BE::<Aes192>::new_from_slices(key, &counter).map_err(bad)?.apply_keystream(out)
+            }
+            _ => {
+                Ctr32BE::<Aes256>::new_from_slices(key, &counter).map_err(bad)?.apply_keystream(out)
+            }
         }
         Ok(())
     }

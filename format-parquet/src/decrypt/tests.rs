@@ -50,7 +50,10 @@ fn footers_decrypt_with_keys_of_every_length_and_only_with_the_right_one() {
         };
         assert_eq!(open(&key).unwrap(), b"the footer");
         let error = open(&vec![8; len]).unwrap_err();
-        assert_eq!(error.to_string(), "invalid input: cannot decrypt: a wrong key, or changed bytes");
+        assert_eq!(
+            error.to_string(),
+            "invalid input: cannot decrypt: a wrong key, or changed bytes"
+        );
     }
     assert_eq!(Key::new(&[0; 17]).unwrap_err().kind(), ErrorKind::InvalidInput);
     assert_eq!(format!("{:?}", Key::new(&[0; 16]).unwrap()), "Key(128 bits)");
@@ -74,7 +77,8 @@ fn a_signature_fits_its_footer_and_no_other() {
 #[test]
 fn modules_decrypt_at_their_own_place_only() {
     let (footer, own) = ([1; 16], [2; 32]);
-    let file = FileDecryptor::new(&algorithm(false), None, keys(&footer, &[("a.b", &own)])).unwrap();
+    let file =
+        FileDecryptor::new(&algorithm(false), None, keys(&footer, &[("a.b", &own)])).unwrap();
     let place = b"prefixunique\x04\x02\x00\x03\x00\x09\x00";
     let module = seal(&own, place, b"page header");
     let chunk = file.chunk(&column_key("a.b"), 2, 3).unwrap().unwrap();

@@ -68,13 +68,19 @@ impl ByteStreamSplit {
 
     /// Passes over `num_values` values.
     pub fn skip(&mut self, num_values: usize) -> Result<()> {
-        if num_values > self.remaining() {
-            return Err(Error::corrupt("the page is too short for its values")
-                .with("wanted", num_values)
-                .with("left", self.remaining()));
-        }
+        self.check_left(num_values)?;
         self.at += num_values;
         Ok(())
+    }
+
+    /// `Corrupt` when fewer than `wanted` values are left.
+    pub fn check_left(&self, wanted: usize) -> Result<()> {
+        if wanted <= self.remaining() {
+            return Ok(());
+        }
+        Err(Error::corrupt("the page is too short for its values")
+            .with("wanted", wanted)
+            .with("left", self.remaining()))
     }
 }
 

@@ -180,7 +180,8 @@ impl DeltaBinaryPacked {
         self.remaining == self.num_values
     }
 
-    fn check_left(&self, wanted: usize) -> Result<()> {
+    /// `Corrupt` when fewer than `wanted` values are left.
+    pub fn check_left(&self, wanted: usize) -> Result<()> {
         if wanted <= self.remaining {
             return Ok(());
         }

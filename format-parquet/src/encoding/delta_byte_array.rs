@@ -8,14 +8,14 @@
 //!
 //! Values of the first kind stand in the page as they are: [`DeltaLengthByteArray`] hands out where.
 //! Values of the second kind are made one from the other: [`DeltaByteArray`] keeps the last one and
-//! lends each in turn. What the values of one page may add up to is bounded, since a few bytes of
+//! copies each out in turn. What the values of one page may add up to is bounded, since a few bytes of
 //! input can stand for a long prefix time and again.
 #![cfg_attr(
     not(test),
     deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
 )]
 
-use vector::{Buffer, Error, Result};
+use vector::{Buffer, BufferMut, Error, Result};
 
 use super::delta_binary_packed::DeltaBinaryPacked;
 
@@ -24,6 +24,9 @@ const CHUNK: usize = 256;
 
 /// What the values of one DELTA_BYTE_ARRAY page may add up to.
 const MAX_PAGE_BYTES: usize = 1 << 30;
+
+/// Bytes of the length in front of a PLAIN byte array.
+const LENGTH_BYTES: usize = 4;
 
 /// Some lengths of a stream, decoded into `chunk`.
 fn next_lengths<'c>(
@@ -79,9 +82,30 @@ impl DeltaLengthByteArray {
         Ok(())
     }
 
+    /// Appends the next `num_values` values to `out`, each with its length in front as PLAIN has
+    /// them.
+    pub fn read(&mut self, num_values: usize, out: &mut BufferMut<u8>) -> Result<()> {
+        let bytes = self.bytes.clone();
+        self.each(num_values, |start, end| {
+            let value = bytes.get(start..end).unwrap_or(&[]);
+            out.extend_from_slice(&(value.len() as u32).to_le_bytes());
+            out.extend_from_slice(value);
+        })
+    }
+
     /// Passes over `num_values` values.
     pub fn skip(&mut self, num_values: usize) -> Result<()> {
         self.each(num_values, |_, _| {})
+    }
+
+    /// `Corrupt` when fewer than `wanted` values are left.
+    pub fn check_left(&self, wanted: usize) -> Result<()> {
+        self.lengths.check_left(wanted)
+    }
+
+    /// The page's value bytes, which the positions of [`DeltaLengthByteArray::each`] are in.
+    pub fn bytes(&self) -> &Buffer<u8> {
+        &self.bytes
     }
 }
 
@@ -95,9 +119,10 @@ pub struct DeltaByteArray {
     at: usize,
     /// The value read last.
     last: Vec<u8>,
-    /// What the values handed out add up to.
+    /// What the values up to here add up to.
     page_bytes: usize,
-    params: DeltaByteArrayParams,
+    longest: Longest,
+    width: Option<usize>,
 }
 
 /// What a [`DeltaByteArray`] may rely on.
@@ -114,7 +139,7 @@ pub struct DeltaByteArrayParams {
 
 impl DeltaByteArray {
     /// A decoder over the value bytes of a page.
-    pub fn new(bytes: Buffer<u8>, mut params: DeltaByteArrayParams) -> Result<Self> {
+    pub fn new(bytes: Buffer<u8>, params: DeltaByteArrayParams) -> Result<Self> {
         let prefixes = DeltaBinaryPacked::new(bytes.clone(), 32, params.max_values)?;
         let second = prefixes.end_position()?;
         let rest = bytes.slice(second.min(bytes.len())..bytes.len());
@@ -125,8 +150,10 @@ impl DeltaByteArray {
                 .with("suffixes", suffixes.num_values()));
         }
         let at = second + suffixes.end_position()?;
-        let last = params.carried.take().unwrap_or_default();
-        Ok(DeltaByteArray { prefixes, suffixes, bytes, at, last, page_bytes: 0, params })
+        let last = params.carried.unwrap_or_default();
+        let longest = Longest(last.len().saturating_add(bytes.len()));
+        let width = params.width;
+        Ok(DeltaByteArray { prefixes, suffixes, bytes, at, last, page_bytes: 0, longest, width })
     }
 
     /// Values still to come.
@@ -134,40 +161,42 @@ impl DeltaByteArray {
         self.prefixes.remaining()
     }
 
-    /// Calls `value` with each of the next `num_values` values.
+    /// Appends the next `num_values` values to `out`, each with its length in front as PLAIN has
+    /// them, or without in a column of fixed length.
     ///
     /// `Limit` when the values of the page add up to more than is sane.
-    pub fn each(&mut self, num_values: usize, mut value: impl FnMut(&[u8])) -> Result<()> {
-        let mut page_bytes = self.page_bytes;
-        self.walk(num_values, |last| {
-            page_bytes = page_bytes.saturating_add(last.len());
-            if page_bytes <= MAX_PAGE_BYTES {
-                value(last);
-            }
-            page_bytes <= MAX_PAGE_BYTES
-        })?;
-        self.page_bytes = page_bytes;
-        Ok(())
+    pub fn read(&mut self, num_values: usize, out: &mut BufferMut<u8>) -> Result<()> {
+        self.walk(num_values, Some(out))
     }
 
     /// Passes over `num_values` values: suffixes are put together, nothing else is copied.
     pub fn skip(&mut self, num_values: usize) -> Result<()> {
-        self.walk(num_values, |_| true)
+        self.walk(num_values, None)
     }
 
-    /// The value read last: what [`DeltaByteArrayParams::carried`] of the next page takes.
-    pub fn into_last(self) -> Vec<u8> {
-        self.last
+    /// The value read last, if it is the last one of the page: what
+    /// [`DeltaByteArrayParams::carried`] of the next page takes.
+    pub fn into_last(self) -> Option<Vec<u8>> {
+        (self.remaining() == 0).then_some(self.last)
     }
 
-    /// Makes the next `num_values` values, one from the other, as long as `go_on` says so.
-    fn walk(&mut self, num_values: usize, mut go_on: impl FnMut(&[u8]) -> bool) -> Result<()> {
+    /// Makes the next `num_values` values, one from the other.
+    fn walk(&mut self, num_values: usize, mut out: Option<&mut BufferMut<u8>>) -> Result<()> {
         let (mut prefixes, mut suffixes) = ([[0; 4]; CHUNK], [[0; 4]; CHUNK]);
         let bytes = self.bytes.as_slice();
         let mut left = num_values;
         while left > 0 {
             let prefixes = next_lengths(&mut self.prefixes, left, &mut prefixes)?;
             let suffixes = next_lengths(&mut self.suffixes, left, &mut suffixes)?;
+            let total = self.longest.checked_total(prefixes, suffixes)?;
+            self.page_bytes = self.page_bytes.saturating_add(total);
+            if let Some(out) = &mut out {
+                if self.page_bytes > MAX_PAGE_BYTES {
+                    return Err(Error::limit("the values of a page add up to too many bytes")
+                        .with("max", MAX_PAGE_BYTES));
+                }
+                reserve(out, total + LENGTH_BYTES * prefixes.len())?;
+            }
             for (prefix, suffix) in prefixes.iter().zip(suffixes) {
                 let prefix_bytes = u32::from_le_bytes(*prefix) as usize;
                 if prefix_bytes > self.last.len() {
@@ -181,18 +210,50 @@ impl DeltaByteArray {
                 self.last.truncate(prefix_bytes);
                 self.last.extend_from_slice(added);
                 self.at += suffix_bytes;
-                if self.params.width.is_some_and(|width| width != self.last.len()) {
-                    return Err(wrong_width(self.last.len(), self.params.width));
+                match self.width {
+                    Some(width) if width != self.last.len() => {
+                        return Err(wrong_width(self.last.len(), width));
+                    }
+                    _ => {}
                 }
-                if !go_on(&self.last) {
-                    return Err(Error::limit("the values of a page add up to too many bytes")
-                        .with("max", MAX_PAGE_BYTES));
+                if let Some(out) = &mut out {
+                    if self.width.is_none() {
+                        out.extend_from_slice(&(self.last.len() as u32).to_le_bytes());
+                    }
+                    out.extend_from_slice(&self.last);
                 }
             }
             left -= prefixes.len();
         }
         Ok(())
     }
+}
+
+/// The longest value that a page can have: all there is.
+#[derive(Debug, Clone, Copy)]
+struct Longest(usize);
+
+impl Longest {
+    /// What lengths add up to, each of which is at most that long.
+    fn checked_total(self, prefixes: &[[u8; 4]], suffixes: &[[u8; 4]]) -> Result<usize> {
+        let lengths = prefixes.iter().chain(suffixes);
+        let (mut total, mut longest) = (0, [0; 4]);
+        for length in lengths {
+            total += u64::from(u32::from_le_bytes(*length));
+            if u32::from_le_bytes(*length) > u32::from_le_bytes(longest) {
+                longest = *length;
+            }
+        }
+        if u32::from_le_bytes(longest) as usize > self.0 {
+            return Err(too_long(longest, 0, self.0));
+        }
+        usize::try_from(total).map_err(|_| too_long(longest, 0, self.0))
+    }
+}
+
+/// Room for `bytes` more, in steps that double: values come in small pieces.
+fn reserve(out: &mut BufferMut<u8>, bytes: usize) -> Result<()> {
+    if out.capacity() - out.len() < bytes { out.try_reserve(bytes.max(out.len())) } else { Ok(()) }
 }
 
 #[cold]
@@ -211,9 +272,9 @@ fn prefix_too_long(stored: [u8; 4], before: usize) -> Error {
 }
 
 #[cold]
-fn wrong_width(found: usize, expected: Option<usize>) -> Error {
+fn wrong_width(found: usize, expected: usize) -> Error {
     Error::corrupt("a value has not the fixed length of its column")
-        .with("expected", expected.unwrap_or(0))
+        .with("expected", expected)
         .with("found", found)
 }
 
@@ -277,9 +338,19 @@ mod tests {
     }
 
     fn read_prefixes(decoder: &mut DeltaByteArray, n: usize) -> Result<Vec<Vec<u8>>> {
-        let mut out = Vec::new();
-        decoder.each(n, |value| out.push(value.to_vec()))?;
-        Ok(out)
+        let mut out = BufferMut::new();
+        decoder.read(n, &mut out)?;
+        Ok(from_plain(&out))
+    }
+
+    fn from_plain(mut bytes: &[u8]) -> Vec<Vec<u8>> {
+        let mut values = Vec::new();
+        while let Some((len, rest)) = bytes.split_first_chunk::<4>() {
+            let (value, rest) = rest.split_at(u32::from_le_bytes(*len) as usize);
+            values.push(value.to_vec());
+            bytes = rest;
+        }
+        values
     }
 
     #[test]
@@ -306,6 +377,9 @@ mod tests {
                 let Some(rest) = values.get(cut..) else { continue };
                 let mut decoder = open_lengths(&a).unwrap();
                 decoder.skip(cut).unwrap();
+                let mut plain = BufferMut::new();
+                decoder.clone().read(rest.len(), &mut plain).unwrap();
+                assert_eq!(from_plain(&plain), rest);
                 assert_eq!(read_lengths(&mut decoder, rest.len()).unwrap(), rest);
                 assert_eq!(decoder.remaining(), 0);
                 assert!(decoder.skip(1).is_err());
@@ -315,7 +389,7 @@ mod tests {
                 found.extend(read_prefixes(&mut decoder, rest.len() - rest.len() / 2).unwrap());
                 assert_eq!(found, rest);
                 assert!(decoder.skip(1).is_err());
-                assert_eq!(decoder.into_last(), values.last().cloned().unwrap_or_default());
+                assert_eq!(decoder.into_last(), Some(values.last().cloned().unwrap_or_default()));
             }
         }
     }
@@ -363,7 +437,9 @@ mod tests {
         let params =
             DeltaByteArrayParams { max_values: 2, width: Some(4), carried: Some(b"abx".to_vec()) };
         let mut decoder = DeltaByteArray::new(Buffer::from_slice(&bytes), params).unwrap();
-        assert_eq!(read_prefixes(&mut decoder, 2).unwrap(), values);
+        let mut out = BufferMut::new();
+        decoder.read(2, &mut out).unwrap();
+        assert_eq!(out.as_slice(), b"abcdabce");
     }
 
     #[test]
@@ -378,16 +454,15 @@ mod tests {
 
     #[test]
     fn a_long_prefix_over_and_over_ends_at_a_limit() {
-        let long = vec![7u8; 1 << 20];
-        let n = 2000;
+        let long = vec![7u8; 5 << 20];
+        let n = 250;
         let mut bytes = lengths((0..n).map(|i| if i == 0 { 0 } else { long.len() }));
         bytes.extend(lengths((0..n).map(|i| if i == 0 { long.len() } else { 0 })));
         bytes.extend(&long);
         let params = DeltaByteArrayParams { max_values: n, ..Default::default() };
         let mut decoder = DeltaByteArray::new(Buffer::from_slice(&bytes), params).unwrap();
-        let mut taken = 0;
-        let error = decoder.each(n, |value| taken += value.len()).unwrap_err();
+        let error = decoder.clone().read(n, &mut BufferMut::new()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Limit);
-        assert_eq!(taken, MAX_PAGE_BYTES);
+        decoder.skip(n).unwrap();
     }
 }

@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn copies_from_afar_reach_back_to_what_was_written() {
         // 2 KiB and 16 KiB of literals in front.
-        let text: Vec<u8> = (0..20_000u32).map(|i| (i * 31 >> 3) as u8).collect();
+        let text: Vec<u8> = (0..20_000u32).map(|i| ((i * 31) >> 3) as u8).collect();
         let literals = |n: usize| {
             let rest = n - 18;
             let mut head = vec![0u8; 1 + rest / 255];

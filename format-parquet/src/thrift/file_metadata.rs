@@ -8,9 +8,8 @@ use vector::{Result, TimeUnit};
 
 use super::structs::{
     Codec, ColumnChunk, ColumnCrypto, ColumnMetaData, ColumnOrder, ConvertedType, Encoding,
-    EncryptionAlgorithm, FileCryptoMetaData,
-    FileMetaData, IndexRegion, KeyValue, LogicalType, PageEncodingStats, PageType, PhysicalType,
-    Repetition, RowGroup, SchemaElement, SortingColumn,
+    EncryptionAlgorithm, FileCryptoMetaData, FileMetaData, IndexRegion, KeyValue, LogicalType,
+    PageEncodingStats, PageType, PhysicalType, Repetition, RowGroup, SchemaElement, SortingColumn,
 };
 use super::{Field, ThriftReader, WireType, required};
 use crate::statistics::{size_statistics, statistics};
