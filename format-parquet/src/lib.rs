@@ -12,7 +12,9 @@
 //! | `footer` | the footer found, checked and parsed |
 //! | `thrift` | the compact protocol and the structs of the format |
 //! | `schema` | the tree of columns with levels and types |
-//! | `statistics`, `page_index` | bounds and page places as stored |
+//! | `created_by` | the writing program, and whether its bounds are sound |
+//! | `statistics`, `page_index`, `bloom` | what is known of values and pages, as far as it is believed |
+//! | `prune` | what filters leave of row groups and pages before a value is read |
 //! | `page` | the pages of a column chunk, decompressed and cut into levels and values |
 //! | `levels` | definition and repetition levels, and what they mean in nested columns |
 //! | `encoding` | the bytes of values as numbers, strings and dictionary indices |
@@ -20,12 +22,15 @@
 //! | `row_reader` | one pass over the file: row groups, windows, filters |
 //! | `reader` | an open file, and the factory that opens it |
 
+pub mod bloom;
 mod column;
+pub mod created_by;
 pub mod encoding;
 pub mod footer;
 pub mod levels;
 pub mod page;
 pub mod page_index;
+pub mod prune;
 pub mod reader;
 mod row_reader;
 pub mod schema;
