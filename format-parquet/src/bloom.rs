@@ -21,7 +21,7 @@ use dwio::input::BufferedInput;
 use dwio::stats::ColumnStatistics;
 use twox_hash::XxHash64;
 use vector::sync::Arc;
-use vector::{Buffer, Error, ErrorKind, Result, Timestamp, Type};
+use vector::{Buffer, Error, ErrorKind, Result, Timestamp, Type, Value};
 
 use crate::footer::Footer;
 use crate::prune::LeafFilter;
@@ -46,7 +46,13 @@ const SMALL_FILTER_BYTES: u32 = 64 << 10;
 
 /// Odd numbers that spread the hash, one for each word of a block.
 const SALT: [u32; 8] = [
-    0x47b6_137b, 0x4497_4d91, 0x8824_ad5b, 0xa2b7_289d, 0x7054_95c7, 0x2df1_424b, 0x9efc_4947,
+    0x47b6_137b,
+    0x4497_4d91,
+    0x8824_ad5b,
+    0xa2b7_289d,
+    0x7054_95c7,
+    0x2df1_424b,
+    0x9efc_4947,
     0x5c6b_fb31,
 ];
 
@@ -93,9 +99,7 @@ impl BloomFilter {
         match Self::read_header(input, footer, region.offset, length) {
             Ok(filter) => Ok(FoundBloom::Usable(filter)),
             Err(error) if error.kind() == ErrorKind::Corrupt => Ok(FoundBloom::Unusable(error)),
-            Err(error) if error.kind() == ErrorKind::Unsupported => {
-                Ok(FoundBloom::Unusable(error))
-            }
+            Err(error) if error.kind() == ErrorKind::Unsupported => Ok(FoundBloom::Unusable(error)),
             Err(error) => Err(error),
         }
     }
@@ -178,12 +182,46 @@ impl BloomFilter {
     }
 }
 
+/// Whether the filter knows a value of its leaf, to verify it; `None` when it is not known how the
+/// value is stored.
+pub fn knows(
+    bloom: &BloomFilter,
+    input: &BufferedInput,
+    leaf: &Leaf,
+    value: &Value,
+) -> Result<Option<bool>> {
+    let point = match value {
+        Value::Real(v) => Point::Float(f64::from(*v)),
+        Value::Double(v) => Point::Float(*v),
+        Value::Bytes(v) => Point::Bytes(Arc::clone(v)),
+        Value::Timestamp(v) => Point::Timestamp(*v),
+        other => match other.as_i128() {
+            Some(v) => Point::Integer(v),
+            None => return Ok(None),
+        },
+    };
+    if matches!(point, Point::Float(v) if v.is_nan()) {
+        return Ok(None);
+    }
+    let mut hashes = Vec::new();
+    if push_hashes(leaf, &point, &mut hashes).is_none() {
+        return Ok(None);
+    }
+    for hash in hashes {
+        if bloom.may_contain(input, hash)? {
+            return Ok(Some(true));
+        }
+    }
+    Ok(Some(false))
+}
+
 /// All eight bits of the value are set.
 fn is_member(block: &[u8; 32], low: u32) -> bool {
     let (words, _) = block.as_chunks::<4>();
-    words.iter().zip(SALT).all(|(word, salt)| {
-        u32::from_le_bytes(*word) >> (low.wrapping_mul(salt) >> 27) & 1 != 0
-    })
+    words
+        .iter()
+        .zip(SALT)
+        .all(|(word, salt)| u32::from_le_bytes(*word) >> (low.wrapping_mul(salt) >> 27) & 1 != 0)
 }
 
 /// True when a chunk's bloom filter shows that no row passes. `known` are the believed statistics
@@ -225,11 +263,7 @@ pub fn excludes(
 
 /// The hashes of the values that a filter accepts, but for those that the file cannot hold. `None`
 /// when there are too many, or when one value may be stored in several ways.
-fn probes(
-    leaf: &Leaf,
-    filter: &LeafFilter<'_>,
-    known: &ColumnStatistics,
-) -> Option<Vec<u64>> {
+fn probes(leaf: &Leaf, filter: &LeafFilter<'_>, known: &ColumnStatistics) -> Option<Vec<u64>> {
     let are_of_one_family = |a: &Type, b: &Type| {
         a == b
             || (a.is_integer() && b.is_integer())

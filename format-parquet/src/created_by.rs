@@ -50,7 +50,9 @@ impl<'a> CreatedBy<'a> {
 
 /// What follows the word: the version, then perhaps the build in parentheses, then nothing.
 fn version_and_build(rest: &str) -> Option<(&str, Option<&str>)> {
-    let Some((version, build)) = rest.split_once('(') else { return Some((rest.trim_ascii(), None)) };
+    let Some((version, build)) = rest.split_once('(') else {
+        return Some((rest.trim_ascii(), None));
+    };
     let build = build.trim_ascii_start().strip_prefix("build")?.strip_suffix(')')?;
     (!build.contains(')')).then(|| (version.trim_ascii(), Some(build.trim_ascii())))
 }
@@ -132,29 +134,66 @@ fn compare_pre_releases(a: &str, b: &str) -> Ordering {
     }
 }
 
-/// The program that wrote wrong bounds of byte strings.
-const BROKEN_APPLICATION: &str = "parquet-mr";
-/// The first of its releases that did not.
-const FIXED: SemanticVersion<'static> = release([1, 8, 0], None);
+/// Programs that are known for wrong bounds.
+const MR: &str = "parquet-mr";
+const CPP: &str = "parquet-cpp";
+const DOTNET: &str = "Parquet.Net";
+const HYPARQUET: &str = "hyparquet";
+
+/// The first release of `parquet-mr` with sound bounds of byte strings.
+const MR_FIXED: SemanticVersion<'static> = release([1, 8, 0], None);
 /// A line of builds of an older release that has the repair too, from here up to that release.
-const FIXED_BUILDS: SemanticVersion<'static> = release([1, 5, 0], Some("cdh5.5.0"));
-const FIXED_BUILDS_END: SemanticVersion<'static> = release([1, 5, 0], None);
+const MR_FIXED_BUILDS: SemanticVersion<'static> = release([1, 5, 0], Some("cdh5.5.0"));
+const MR_FIXED_BUILDS_END: SemanticVersion<'static> = release([1, 5, 0], None);
+/// The first release of `parquet-cpp` with sound bounds of byte strings.
+const CPP_FIXED: SemanticVersion<'static> = release([1, 3, 0], None);
 
 const fn release(numbers: [u32; 3], pre_release: Option<&str>) -> SemanticVersion<'_> {
     SemanticVersion { numbers, suffix: None, pre_release, build_info: None }
 }
 
-/// False when the bounds of byte strings may be wrong: the writer is known to have computed them
-/// wrongly (PARQUET-251), or does not say who it is. Bounds of numbers were right all the time.
-pub fn bounds_of_bytes_are_sound(created_by: Option<&str>) -> bool {
-    let Some(writer) = created_by.and_then(CreatedBy::parse) else { return false };
-    if writer.application != BROKEN_APPLICATION {
-        return true;
+/// Which bounds of a file may be wrong because of its writer. Where nothing is said here, bounds
+/// are as good as the rest of the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct BoundFaults {
+    /// Of everything that is stored as bytes (PARQUET-251): also when the writer does not say who
+    /// it is, which those did not.
+    pub bytes: bool,
+    /// Of decimals that are stored as bytes, which were compared as strings of signed bytes
+    /// (PARQUET-1655).
+    pub decimals_as_bytes: bool,
+    /// Of decimals however they are stored: the scale was applied twice.
+    pub decimals: bool,
+    /// Of timestamps: they were moved by the writer's time zone, the values were not.
+    pub timestamps: bool,
+}
+
+impl BoundFaults {
+    /// The faults of the writer that the footer names.
+    pub fn of(created_by: Option<&str>) -> Self {
+        let Some(writer) = created_by.and_then(CreatedBy::parse) else {
+            let decimals = created_by.is_some_and(|text| text.starts_with(HYPARQUET));
+            return BoundFaults { bytes: true, decimals, ..BoundFaults::default() };
+        };
+        let version = writer.semantic_version();
+        let is_from = |first: &SemanticVersion<'_>| {
+            version.is_some_and(|version| version.compare(first).is_ge())
+        };
+        let bytes = match writer.application {
+            MR => {
+                !is_from(&MR_FIXED) && (!is_from(&MR_FIXED_BUILDS) || is_from(&MR_FIXED_BUILDS_END))
+            }
+            CPP => !is_from(&CPP_FIXED),
+            _ => false,
+        };
+        BoundFaults {
+            bytes,
+            // Later releases have another name.
+            decimals_as_bytes: writer.application == CPP,
+            decimals: writer.application.starts_with(HYPARQUET),
+            timestamps: writer.application == DOTNET,
+        }
     }
-    writer.semantic_version().is_some_and(|version| {
-        version.compare(&FIXED).is_ge()
-            || (version.compare(&FIXED_BUILDS).is_ge() && version.compare(&FIXED_BUILDS_END).is_lt())
-    })
 }
 
 #[cfg(test)]
@@ -164,18 +203,14 @@ mod tests {
     #[test]
     fn application_version_and_build_are_told_apart() {
         let parts = |text| {
-            CreatedBy::parse(text).map(|c| {
-                (c.application, c.version.unwrap_or("none"), c.build.unwrap_or("none"))
-            })
+            CreatedBy::parse(text)
+                .map(|c| (c.application, c.version.unwrap_or("none"), c.build.unwrap_or("none")))
         };
         assert_eq!(
             parts("parquet-mr version 1.8.0rc4 (build 10ba3e3)"),
             Some(("parquet-mr", "1.8.0rc4", "10ba3e3"))
         );
-        assert_eq!(
-            parts("impala version 1.0 (build 6cf94d)"),
-            Some(("impala", "1.0", "6cf94d"))
-        );
+        assert_eq!(parts("impala version 1.0 (build 6cf94d)"), Some(("impala", "1.0", "6cf94d")));
         assert_eq!(
             parts("parquet-cpp-arrow version 14.0.2"),
             Some(("parquet-cpp-arrow", "14.0.2", "none"))
@@ -190,7 +225,10 @@ mod tests {
             parts("my version tool version 2.1.0 ( build x y )"),
             Some(("my", "tool version 2.1.0", "x y"))
         );
-        assert_eq!(parts("x (y) version 3 (z) version 4"), Some(("x (y) version 3 (z)", "4", "none")));
+        assert_eq!(
+            parts("x (y) version 3 (z) version 4"),
+            Some(("x (y) version 3 (z)", "4", "none"))
+        );
         for text in ["", "Polars", "version 1.0", "parquet-mr 1.8.0", "a version 1 (built b)"] {
             assert_eq!(parts(text), None, "{text}");
         }
@@ -223,25 +261,28 @@ mod tests {
         }
         let with_info = SemanticVersion::parse("1.8.0+abc-d").unwrap();
         assert_eq!(with_info.build_info, Some("abc-d"));
-        assert_eq!(with_info.compare(&FIXED), Ordering::Equal);
+        assert_eq!(with_info.compare(&MR_FIXED), Ordering::Equal);
         for text in ["", "1", "1.2", "v1.4.0", "1..0", "1.2.x", "1.2.99999999999", "+1.2.3"] {
             assert_eq!(SemanticVersion::parse(text), None, "{text}");
         }
     }
 
     #[test]
-    fn only_one_program_and_the_nameless_are_distrusted() {
+    fn byte_strings_of_two_programs_and_of_the_nameless_are_distrusted() {
+        let faulty = |text| BoundFaults::of(text).bytes;
         let sound = [
             "parquet-mr version 1.8.0 (build abc)",
             "parquet-mr version 1.12.3-SNAPSHOT (build abc)",
             "parquet-mr version 1.5.0-cdh5.5.0 (build abc)",
             "parquet-mr version 1.5.0-cdh5.10.2",
-            "parquet-cpp version 1.0.0",
+            "parquet-cpp version 1.3.0",
+            "parquet-cpp version 1.5.1-SNAPSHOT",
+            "parquet-cpp-arrow version 14.0.2",
             "impala version 1.0 (build 6cf94d)",
             "DuckDB version v1.4.0 (build b8a06e4a22)",
         ];
         for text in sound {
-            assert!(bounds_of_bytes_are_sound(Some(text)), "{text}");
+            assert!(!faulty(Some(text)), "{text}");
         }
         let distrusted = [
             "",
@@ -253,10 +294,24 @@ mod tests {
             "parquet-mr version 1.6.0",
             "parquet-mr version 1.5.0",
             "parquet-mr version 1.5.0-cdh5.4.9",
+            "parquet-cpp version 1.2.9",
         ];
         for text in distrusted {
-            assert!(!bounds_of_bytes_are_sound(Some(text)), "{text}");
+            assert!(faulty(Some(text)), "{text}");
         }
-        assert!(!bounds_of_bytes_are_sound(None));
+        assert!(faulty(None));
+    }
+
+    #[test]
+    fn decimals_and_timestamps_of_some_programs_are_distrusted() {
+        let faults = |text| {
+            let BoundFaults { decimals_as_bytes, decimals, timestamps, .. } =
+                BoundFaults::of(Some(text));
+            (decimals_as_bytes, decimals, timestamps)
+        };
+        assert_eq!(faults("parquet-cpp version 1.5.1-SNAPSHOT"), (true, false, false));
+        assert_eq!(faults("parquet-cpp-arrow version 4.0.0"), (false, false, false));
+        assert_eq!(faults("hyparquet"), (false, true, false));
+        assert_eq!(faults("Parquet.Net version 4.25.0 (build 687fbb)"), (false, false, true));
     }
 }

@@ -38,9 +38,7 @@ use crate::statistics::{BoundRules, StoredBounds, TrustOptions, leaf_statistics}
 use crate::thrift::structs::{ColumnChunk, IndexRegion};
 
 pub use row_ranges::RowRanges;
-pub use stored::{
-    ColumnIndex, OffsetIndex, PageLocation, parse_column_index, parse_offset_index,
-};
+pub use stored::{ColumnIndex, OffsetIndex, PageLocation, parse_column_index, parse_offset_index};
 
 /// The indexes of one chunk, as far as they are believed.
 #[derive(Debug, Default)]
@@ -148,8 +146,7 @@ impl PageIndex {
         (index.offsets, index.offset_defect) = split(offsets);
         let columns = bytes.columns.map(|bytes| parse_column_index(&bytes?));
         (index.columns, index.column_defect) = split(columns);
-        let (Some(columns), Some(rules)) =
-            (&index.columns, BoundRules::new(footer, leaf, options))
+        let (Some(columns), Some(rules)) = (&index.columns, BoundRules::new(footer, leaf, options))
         else {
             return index;
         };
@@ -341,7 +338,8 @@ fn check_against_chunk(pages: &[ColumnStatistics], chunk: &ColumnStatistics) -> 
             .with("pages", found)
             .with("chunk", stated));
     }
-    let above = |a: &Option<Value>, b: &Option<Value>| matches!((a, b), (Some(a), Some(b)) if a > b);
+    let above =
+        |a: &Option<Value>, b: &Option<Value>| matches!((a, b), (Some(a), Some(b)) if a > b);
     for (number, page) in pages.iter().enumerate() {
         // Bounds that are cut may reach out of the chunk's, but not lie apart from them.
         let is_outside = (page.is_min_exact && above(&chunk.min, &page.min))

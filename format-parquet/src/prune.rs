@@ -80,8 +80,7 @@ pub fn may_row_group_match(
     input: Option<&BufferedInput>,
     options: TrustOptions,
 ) -> Result<RowGroupMatch> {
-    let mut answer =
-        RowGroupMatch { matched: Match::All, by_filter: Vec::new(), pruned: None };
+    let mut answer = RowGroupMatch { matched: Match::All, by_filter: Vec::new(), pruned: None };
     let mut known = Vec::with_capacity(filters.len());
     for (number, filter) in filters.iter().enumerate() {
         let Some(leaf) = footer.schema.leaves().get(filter.leaf) else {
@@ -142,11 +141,7 @@ pub fn match_statistics(
 }
 
 /// What made [`match_statistics`] say `None`.
-pub fn pruned_by(
-    filter: &LeafFilter<'_>,
-    leaf: &Leaf,
-    statistics: &ColumnStatistics,
-) -> PrunedBy {
+pub fn pruned_by(filter: &LeafFilter<'_>, leaf: &Leaf, statistics: &ColumnStatistics) -> PrunedBy {
     match match_statistics(filter, leaf, &without_bounds(statistics)) {
         Match::None => PrunedBy::NullCount,
         _ => PrunedBy::MinMax,
@@ -164,11 +159,7 @@ pub fn match_pages(filter: &LeafFilter<'_>, leaf: &Leaf, index: &PageIndex) -> V
 
 /// The rows that a filter leaves to be read: those of pages that may have a passing one, and all
 /// when the indexes do not tell.
-pub fn pages_to_row_ranges(
-    filter: &LeafFilter<'_>,
-    leaf: &Leaf,
-    index: &PageIndex,
-) -> RowRanges {
+pub fn pages_to_row_ranges(filter: &LeafFilter<'_>, leaf: &Leaf, index: &PageIndex) -> RowRanges {
     let matches = match_pages(filter, leaf, index);
     if matches.is_empty() {
         return RowRanges::all(index.num_rows());

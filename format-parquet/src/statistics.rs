@@ -24,11 +24,11 @@ mod trust;
 mod widen;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use vector::Result;
 
-pub use check::StatisticsCheck;
+pub use check::{StatisticsCheck, each_leaf_value};
 pub use trust::{
     BoundRules, Distrust, JudgedBound, JudgedStatistics, StoredBounds, TrustOptions,
     leaf_statistics, nested_statistics,

@@ -6,6 +6,8 @@
 use dwio::stats::ColumnStatistics;
 use vector::{DecodedVector, Error, Result, Type, Value, VectorRef};
 
+use crate::schema::{Column, ColumnKind};
+
 /// Believed statistics that are being compared with the values.
 #[derive(Debug)]
 pub struct StatisticsCheck<'a> {
@@ -124,5 +126,38 @@ impl<'a> StatisticsCheck<'a> {
 
     fn text(&self, value: &Value) -> String {
         vector::value_text(self.ty, value)
+    }
+}
+
+/// Calls `on_value` with the number and the value of each leaf below a column, for one value of
+/// the column: null where an optional field on the way is null, and nothing for lists and maps
+/// without elements.
+pub fn each_leaf_value(column: &Column, value: &Value, on_value: &mut dyn FnMut(usize, &Value)) {
+    match (&column.kind, value) {
+        (ColumnKind::Leaf(leaf), value) => on_value(*leaf, value),
+        (ColumnKind::Struct(fields), Value::Row(values)) => {
+            for (field, value) in fields.iter().zip(values.iter()) {
+                each_leaf_value(field, value, on_value);
+            }
+        }
+        (ColumnKind::Struct(fields), _) => {
+            for field in fields {
+                each_leaf_value(field, &Value::Null, on_value);
+            }
+        }
+        (ColumnKind::List { element, .. }, Value::Array(values)) => {
+            for value in values.iter() {
+                each_leaf_value(element, value, on_value);
+            }
+        }
+        (ColumnKind::Map { key, value, .. }, Value::Map(entries)) => {
+            for entry in entries.iter() {
+                each_leaf_value(key, &entry.0, on_value);
+                if let Some(value) = value {
+                    each_leaf_value(value, &entry.1, on_value);
+                }
+            }
+        }
+        (ColumnKind::List { .. } | ColumnKind::Map { .. }, _) => {}
     }
 }

@@ -16,14 +16,16 @@
 use std::fmt;
 
 use dwio::stats::ColumnStatistics;
-use vector::Value;
+use vector::{Type, Value};
 
 use super::Statistics;
 use super::decode::decode;
-use crate::created_by;
+use crate::created_by::BoundFaults;
 use crate::footer::Footer;
 use crate::schema::{Column, ColumnKind, Leaf, ValueConversion};
-use crate::thrift::structs::{ColumnOrder, ConvertedType, LogicalType, PhysicalType, SchemaElement};
+use crate::thrift::structs::{
+    ColumnOrder, ConvertedType, LogicalType, PhysicalType, SchemaElement,
+};
 
 /// What the user asks for beyond the rules of the format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -49,11 +51,13 @@ pub enum Distrust {
     NoOrders,
     /// The older bounds are in signed order, and the type is not.
     SignedOrder,
-    /// The writer may have computed bounds of byte strings wrongly.
+    /// The writer is known for wrong bounds of such columns.
     Writer,
+    /// The bytes start with their own length, as values in pages do.
+    LengthInFront,
     /// The bytes are no value of the column.
     Malformed,
-    /// Values may be wider than the type, and only two sound bounds say that they are not.
+    /// Only two sound bounds show that the values are ordered as they should.
     Alone,
     /// The bound is not a number.
     NotANumber,
@@ -75,11 +79,14 @@ impl Distrust {
             Distrust::NumberOfOrders => "the file has orders for another number of columns",
             Distrust::NoOrders => "the file names no order",
             Distrust::SignedOrder => "older bounds are in signed order, which is not the type's",
-            Distrust::Writer => "the writer may have computed bounds of byte strings wrongly",
+            Distrust::Writer => "the writer is known for wrong bounds of such columns",
+            Distrust::LengthInFront => "the bytes start with their own length",
             Distrust::Malformed => "the bytes are no value of the column",
-            Distrust::Alone => "only two sound bounds say that no value is wider than the type",
+            Distrust::Alone => "such columns need two sound bounds",
             Distrust::NotANumber => "the bound is NaN",
-            Distrust::TwoHalves => "the type orders some of the values between the bounds otherwise",
+            Distrust::TwoHalves => {
+                "the type orders some of the values between the bounds otherwise"
+            }
             Distrust::Crossed => "the minimum is above the maximum",
             Distrust::NullCount => "the null count does not fit the number of values",
         }
@@ -190,9 +197,8 @@ impl<'a> BoundRules<'a> {
         {
             Some(Distrust::Unordered)
         } else {
-            let created_by = footer.metadata.created_by.as_deref();
-            (is_bytes(leaf) && !created_by::bounds_of_bytes_are_sound(created_by))
-                .then_some(Distrust::Writer)
+            let faults = BoundFaults::of(footer.metadata.created_by.as_deref());
+            is_at_fault(leaf, faults).then_some(Distrust::Writer)
         };
         let order_distrust = match orders {
             None => options.strict_column_orders.then_some(Distrust::NoOrders),
@@ -219,11 +225,8 @@ impl<'a> BoundRules<'a> {
 
     /// Judges the statistics of a chunk or page of `num_values` values, nulls included.
     pub fn judge<'s>(&self, stored: &'s Statistics, num_values: u64) -> JudgedStatistics<'s> {
-        let counts = StoredCounts {
-            num_values,
-            null_count: stored.null_count,
-            nan_count: stored.nan_count,
-        };
+        let counts =
+            StoredCounts { num_values, null_count: stored.null_count, nan_count: stored.nan_count };
         self.judged(StoredBounds::of(stored), counts)
     }
 
@@ -292,9 +295,15 @@ impl<'a> BoundRules<'a> {
                 | ValueConversion::Unsigned8
                 | ValueConversion::Unsigned16
         );
+        let is_byte_array = self.leaf.physical == PhysicalType::ByteArray;
+        let has_length = |bound: &JudgedBound<'_>| bound.stored.is_some_and(has_length_in_front);
         // What is wider than its type loses its high bits, and may end up anywhere: only a pair
-        // of bounds says that all values fit.
-        let distrust = if is_cut && !are_trusted {
+        // of bounds says that all values fit. Decimals that a writer ordered as unsigned bytes
+        // give themselves away by a pair that is crossed.
+        let needs_both = is_cut || conversion == ValueConversion::DecimalBytes;
+        let distrust = if is_byte_array && (has_length(min) || has_length(max)) {
+            Some(Distrust::LengthInFront)
+        } else if needs_both && !are_trusted {
             Some(Distrust::Alone)
         } else if conversion == ValueConversion::Uuid && !on_one_side(min, max) {
             Some(Distrust::TwoHalves)
@@ -394,6 +403,22 @@ fn is_nan(value: &Value) -> bool {
 fn on_one_side(min: &JudgedBound<'_>, max: &JudgedBound<'_>) -> bool {
     let sign = |bound: &JudgedBound<'_>| Some(bound.value.as_ref()?.as_i128()? < 0);
     matches!((sign(min), sign(max)), (Some(a), Some(b)) if a == b)
+}
+
+/// The writer's fault is about columns like this.
+fn is_at_fault(leaf: &Leaf, faults: BoundFaults) -> bool {
+    let is_decimal = matches!(leaf.ty, Type::Decimal { .. });
+    (faults.bytes && is_bytes(leaf))
+        || (faults.decimals_as_bytes && leaf.conversion == ValueConversion::DecimalBytes)
+        || (faults.decimals && is_decimal)
+        || (faults.timestamps && leaf.ty == Type::Timestamp)
+}
+
+/// A byte array as it stands in pages, which some writers take over as a bound.
+fn has_length_in_front(bytes: &[u8]) -> bool {
+    bytes.split_first_chunk::<4>().is_some_and(|(length, rest)| {
+        usize::try_from(u32::from_le_bytes(*length)) == Ok(rest.len())
+    })
 }
 
 fn is_bytes(leaf: &Leaf) -> bool {
@@ -516,4 +541,3 @@ fn slots_below(levels: &[i64], max_def: u8, def_level: u8, num_values: u64) -> O
     };
     (sum(levels)? == num_values).then(|| sum(levels.get(..usize::from(def_level))?))?
 }
-

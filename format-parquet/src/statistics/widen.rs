@@ -54,10 +54,7 @@ fn widen(value: &Value, from: &Type, to: &Type) -> Option<Value> {
             if from_scale > *scale {
                 return None;
             }
-            integer(
-                decimal::rescale(value.as_i128()?, from_scale, *scale, *precision)?,
-                to.kind(),
-            )
+            integer(decimal::rescale(value.as_i128()?, from_scale, *scale, *precision)?, to.kind())
         }
         Type::Timestamp if *from == Type::Date => match value {
             Value::Integer(days) => Some(Value::Timestamp(Timestamp::from_days(*days))),
