@@ -21,13 +21,14 @@ use dwio::input::BufferedInput;
 use dwio::stats::ColumnStatistics;
 use twox_hash::XxHash64;
 use vector::sync::Arc;
-use vector::{Buffer, Error, ErrorKind, Result, Timestamp, Type, Value};
+use vector::{Buffer, Error, Result, Timestamp, Type, Value};
 
-use crate::footer::Footer;
+use crate::chunk_source::{ChunkSource, is_defect, region_inside};
+use crate::decrypt::{ChunkDecryptor, ModuleKind};
 use crate::prune::LeafFilter;
 use crate::schema::{Leaf, ValueConversion};
 use crate::thrift::page_header::parse_bloom_filter_header;
-use crate::thrift::structs::PhysicalType;
+use crate::thrift::structs::{BloomFilterHeader, IndexRegion, PhysicalType};
 
 /// Eight words of 32 bits.
 const BLOCK_BYTES: u32 = 32;
@@ -82,59 +83,57 @@ pub enum FoundBloom {
 
 impl BloomFilter {
     /// Reads the header of a chunk's filter. An error means that the file could not be read.
-    pub fn open(
-        input: &BufferedInput,
-        footer: &Footer,
-        row_group: usize,
-        leaf: usize,
-    ) -> Result<FoundBloom> {
-        let chunk = footer.row_groups().get(row_group).and_then(|group| group.columns.get(leaf));
-        let region = chunk.and_then(|chunk| chunk.meta_data.as_ref()?.bloom_filter);
-        let (Some(chunk), Some(region)) = (chunk, region) else { return Ok(FoundBloom::Missing) };
-        if chunk.is_encrypted {
-            let error = Error::unsupported("the bloom filter is encrypted");
-            return Ok(FoundBloom::Unusable(error));
-        }
-        let length = Some(u64::from(region.bytes)).filter(|bytes| *bytes > 0);
-        match Self::read_header(input, footer, region.offset, length) {
+    pub fn open(source: ChunkSource<'_>) -> Result<FoundBloom> {
+        let region = source.meta().and_then(|meta| meta.bloom_filter);
+        let Some(region) = region else { return Ok(FoundBloom::Missing) };
+        let filter = source.decryptor().and_then(|decryptor| match decryptor {
+            None => Self::read_plain(source, region),
+            Some(decryptor) => Self::read_encrypted(source, region, &decryptor),
+        });
+        match filter {
             Ok(filter) => Ok(FoundBloom::Usable(filter)),
-            Err(error) if error.kind() == ErrorKind::Corrupt => Ok(FoundBloom::Unusable(error)),
-            Err(error) if error.kind() == ErrorKind::Unsupported => Ok(FoundBloom::Unusable(error)),
+            Err(error) if is_defect(&error) => Ok(FoundBloom::Unusable(error)),
             Err(error) => Err(error),
         }
     }
 
-    fn read_header(
-        input: &BufferedInput,
-        footer: &Footer,
-        offset: u64,
-        length: Option<u64>,
-    ) -> Result<Self> {
-        let left = footer.footer_offset.checked_sub(offset).ok_or_else(|| {
-            Error::corrupt("the bloom filter is not in front of the footer").with("offset", offset)
-        })?;
-        let most = length.unwrap_or(left).min(left);
-        let header = input.read(offset, most.min(MAX_HEADER_BYTES))?;
+    fn read_plain(source: ChunkSource<'_>, region: IndexRegion) -> Result<Self> {
+        // Without a length the filter may reach up to the footer.
+        let end = match region.bytes {
+            0 => source.footer.footer_offset.max(region.offset),
+            _ => region_inside(source.footer, region)?.end,
+        };
+        let most = end.saturating_sub(region.offset);
+        let header = source.file.input.read(region.offset, most.min(MAX_HEADER_BYTES))?;
         let (header, header_bytes) = parse_bloom_filter_header(&header)?;
-        if !header.is_known_kind {
-            return Err(Error::unsupported("a bloom filter of another kind"));
-        }
-        let num_bytes = header.num_bytes;
-        let total = u64::from(num_bytes).saturating_add(header_bytes as u64);
-        if num_bytes == 0
-            || !num_bytes.is_multiple_of(BLOCK_BYTES)
-            || num_bytes > MAX_FILTER_BYTES
-            || total > most
-        {
-            return Err(Error::corrupt("the bloom filter's size makes no sense")
-                .with("bytes", num_bytes)
-                .with("expected", format_args!("a multiple of {BLOCK_BYTES}"))
-                .with("most", most));
-        }
+        let header_bytes = header_bytes as u64;
         Ok(BloomFilter {
-            bits_offset: offset.saturating_add(header_bytes as u64),
-            num_bytes,
+            num_bytes: checked_size(header, most.saturating_sub(header_bytes))?,
+            bits_offset: region.offset.saturating_add(header_bytes),
             bits: None,
+        })
+    }
+
+    /// Header and bits are modules of their own, and a part of the bits cannot be decrypted.
+    fn read_encrypted(
+        source: ChunkSource<'_>,
+        region: IndexRegion,
+        decryptor: &ChunkDecryptor,
+    ) -> Result<Self> {
+        if region.bytes == 0 || region.bytes > MAX_FILTER_BYTES {
+            return Err(Error::corrupt("the bloom filter's size makes no sense")
+                .with("bytes", region.bytes));
+        }
+        let range = region_inside(source.footer, region)?;
+        let bytes = source.file.input.read(range.start, range.end.saturating_sub(range.start))?;
+        let (header, header_bytes) = decryptor.decrypt(ModuleKind::BloomFilterHeader, &bytes)?;
+        let rest = bytes.get(header_bytes..).unwrap_or(&[]);
+        let (bits, _) = decryptor.decrypt(ModuleKind::BloomFilterBits, rest)?;
+        let (header, _) = parse_bloom_filter_header(&header)?;
+        Ok(BloomFilter {
+            num_bytes: checked_size(header, bits.len() as u64)?,
+            bits_offset: range.start.saturating_add(header_bytes as u64),
+            bits: Some(Buffer::from_slice(&bits)),
         })
     }
 
@@ -182,6 +181,22 @@ impl BloomFilter {
     }
 }
 
+/// The size of the bits, of which there are at most `most` bytes.
+fn checked_size(header: BloomFilterHeader, most: u64) -> Result<u32> {
+    if !header.is_known_kind {
+        return Err(Error::unsupported("a bloom filter of another kind"));
+    }
+    let num_bytes = header.num_bytes;
+    let is_whole = num_bytes > 0 && num_bytes.is_multiple_of(BLOCK_BYTES);
+    if !is_whole || num_bytes > MAX_FILTER_BYTES || u64::from(num_bytes) > most {
+        return Err(Error::corrupt("the bloom filter's size makes no sense")
+            .with("bytes", num_bytes)
+            .with("expected", format_args!("a multiple of {BLOCK_BYTES}"))
+            .with("most", most.min(MAX_FILTER_BYTES.into())));
+    }
+    Ok(num_bytes)
+}
+
 /// Whether the filter knows a value of its leaf, to verify it; `None` when it is not known how the
 /// value is stored.
 pub fn knows(
@@ -227,30 +242,23 @@ fn is_member(block: &[u8; 32], low: u32) -> bool {
 /// True when a chunk's bloom filter shows that no row passes. `known` are the believed statistics
 /// of the chunk. Only filters that accept single values can be asked so.
 pub fn excludes(
-    input: &BufferedInput,
-    footer: &Footer,
-    row_group: usize,
+    source: ChunkSource<'_>,
     filter: &LeafFilter<'_>,
     known: &ColumnStatistics,
 ) -> Result<bool> {
-    let group = footer.row_groups().get(row_group);
-    let meta = group.and_then(|group| group.columns.get(filter.leaf)?.meta_data.as_ref());
-    let (Some(meta), Some(leaf)) = (meta, footer.schema.leaves().get(filter.leaf)) else {
-        return Ok(false);
-    };
+    let leaf = source.footer.schema.leaves().get(source.leaf);
+    let (Some(meta), Some(leaf)) = (source.meta(), leaf) else { return Ok(false) };
     if meta.bloom_filter.is_none() || (filter.filter.test_null() && known.may_have_null()) {
         return Ok(false);
     }
     let Some(probes) = probes(leaf, filter, known) else { return Ok(false) };
-    let FoundBloom::Usable(mut bloom) = BloomFilter::open(input, footer, row_group, filter.leaf)?
-    else {
-        return Ok(false);
-    };
+    let FoundBloom::Usable(mut bloom) = BloomFilter::open(source)? else { return Ok(false) };
     let is_cheap = bloom.num_bytes <= SMALL_FILTER_BYTES
         || u64::from(bloom.num_bytes) < meta.total_compressed_bytes / MIN_CHUNK_RATIO;
+    let input = source.file.input;
     if probes.len() > 1 && is_cheap {
         bloom.load(input)?;
-    } else if probes.len() > MAX_SINGLE_READS {
+    } else if probes.len() > MAX_SINGLE_READS && bloom.bits.is_none() {
         return Ok(false);
     }
     for probe in &probes {

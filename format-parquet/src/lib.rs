@@ -14,7 +14,9 @@
 //! | `schema` | the tree of columns with levels and types |
 //! | `created_by` | the writing program, and whether its bounds are sound |
 //! | `statistics`, `page_index`, `bloom` | what is known of values and pages, as far as it is believed |
+//! | `chunk_source` | from where the parts beside a chunk's pages are read |
 //! | `prune` | what filters leave of row groups and pages before a value is read |
+//! | `decrypt` | keys, and what encrypted files have in place of plain bytes |
 //! | `page` | the pages of a column chunk, decompressed and cut into levels and values |
 //! | `levels` | definition and repetition levels, and what they mean in nested columns |
 //! | `encoding` | the bytes of values as numbers, strings and dictionary indices |
@@ -23,8 +25,10 @@
 //! | `reader` | an open file, and the factory that opens it |
 
 pub mod bloom;
+pub mod chunk_source;
 mod column;
 pub mod created_by;
+pub mod decrypt;
 pub mod encoding;
 pub mod footer;
 pub mod levels;

@@ -29,13 +29,14 @@ mod tests;
 
 use std::ops::Range;
 
-use dwio::input::BufferedInput;
 use dwio::stats::ColumnStatistics;
-use vector::{Buffer, Error, ErrorKind, Result, Value};
+use vector::{Buffer, Error, Result, Value};
 
+use crate::chunk_source::{ChunkSource, is_defect, region_inside};
+use crate::decrypt::ModuleKind;
 use crate::footer::Footer;
 use crate::statistics::{BoundRules, StoredBounds, TrustOptions, leaf_statistics};
-use crate::thrift::structs::{ColumnChunk, IndexRegion};
+use crate::thrift::structs::IndexRegion;
 
 pub use row_ranges::RowRanges;
 pub use stored::{ColumnIndex, OffsetIndex, PageLocation, parse_column_index, parse_offset_index};
@@ -73,54 +74,32 @@ pub fn index_regions(
     regions.into_iter().flatten().flatten().filter_map(|region| region_inside(footer, region).ok())
 }
 
-fn region_inside(footer: &Footer, region: IndexRegion) -> Result<Range<u64>> {
-    match region.offset.checked_add(u64::from(region.bytes)) {
-        Some(end) if end <= footer.footer_offset => Ok(region.offset..end),
-        _ => Err(Error::corrupt("the index is not in front of the footer")
-            .with("offset", region.offset)
-            .with("bytes", region.bytes)
-            .with("footer_offset", footer.footer_offset)),
-    }
-}
-
 /// Reads the indexes of a chunk. Regions that the input has loaded are not read again.
 ///
 /// The column index is worth reading only for a column with a filter on values; set `want_columns`
 /// to false for the others. An error means that the file could not be read.
 pub fn read_page_index(
-    input: &BufferedInput,
-    footer: &Footer,
-    row_group: usize,
-    leaf: usize,
+    source: ChunkSource<'_>,
     want_columns: bool,
     options: TrustOptions,
 ) -> Result<PageIndex> {
-    let chunk = footer.row_groups().get(row_group).and_then(|group| group.columns.get(leaf));
-    let Some(chunk) = chunk else { return Ok(PageIndex::default()) };
+    let Some(chunk) = source.chunk() else { return Ok(PageIndex::default()) };
+    let columns = chunk.column_index.filter(|_| want_columns);
     let bytes = IndexBytes {
-        offsets: read_region(input, footer, chunk, chunk.offset_index)?,
-        columns: match want_columns {
-            true => read_region(input, footer, chunk, chunk.column_index)?,
-            false => None,
-        },
+        offsets: read_part(source, chunk.offset_index, ModuleKind::OffsetIndex)?,
+        columns: read_part(source, columns, ModuleKind::ColumnIndex)?,
     };
-    Ok(PageIndex::new(footer, row_group, leaf, bytes, options))
+    Ok(PageIndex::new(source.footer, source.row_group, source.leaf, bytes, options))
 }
 
-fn read_region(
-    input: &BufferedInput,
-    footer: &Footer,
-    chunk: &ColumnChunk,
+fn read_part(
+    source: ChunkSource<'_>,
     region: Option<IndexRegion>,
+    kind: ModuleKind,
 ) -> Result<Option<Result<Buffer<u8>>>> {
     let Some(region) = region else { return Ok(None) };
-    if chunk.is_encrypted {
-        return Ok(Some(Err(Error::unsupported("the index is encrypted"))));
-    }
-    let read = region_inside(footer, region)
-        .and_then(|range| input.read(range.start, range.end.saturating_sub(range.start)));
-    match read {
-        Err(error) if error.kind() != ErrorKind::Corrupt => Err(error),
+    match source.read_module(region, kind) {
+        Err(error) if !is_defect(&error) => Err(error),
         read => Ok(Some(read)),
     }
 }

@@ -16,11 +16,11 @@
 use std::fmt;
 
 use dwio::filter::Filter;
-use dwio::input::BufferedInput;
 use dwio::stats::{ColumnStatistics, Match, may_match};
 use vector::{Result, Type};
 
 use crate::bloom;
+use crate::chunk_source::FileSource;
 use crate::footer::Footer;
 use crate::page_index::{PageIndex, RowRanges};
 use crate::schema::Leaf;
@@ -72,12 +72,12 @@ pub struct RowGroupMatch {
 }
 
 /// How many rows of a row group pass all filters, as far as metadata tells: statistics first, then
-/// bloom filters for what is still open, if there is an `input` to read them from.
+/// bloom filters for what is still open, if there is a `source` to read them from.
 pub fn may_row_group_match(
     footer: &Footer,
     row_group: usize,
     filters: &[LeafFilter<'_>],
-    input: Option<&BufferedInput>,
+    source: Option<FileSource<'_>>,
     options: TrustOptions,
 ) -> Result<RowGroupMatch> {
     let mut answer = RowGroupMatch { matched: Match::All, by_filter: Vec::new(), pruned: None };
@@ -99,10 +99,10 @@ pub fn may_row_group_match(
         }
         known.push(statistics);
     }
-    let Some(input) = input else { return Ok(answer) };
+    let Some(source) = source else { return Ok(answer) };
     for (number, (filter, known)) in filters.iter().zip(&known).enumerate() {
         if answer.by_filter.get(number) == Some(&Match::Some)
-            && bloom::excludes(input, footer, row_group, filter, known)?
+            && bloom::excludes(source.chunk(footer, row_group, filter.leaf), filter, known)?
         {
             if let Some(of_filter) = answer.by_filter.get_mut(number) {
                 *of_filter = Match::None;

@@ -24,7 +24,7 @@ impl RowRanges {
 
     /// The first `num_rows` rows.
     pub fn all(num_rows: u64) -> Self {
-        Self::from_iter([0..num_rows])
+        std::iter::once(0..num_rows).collect()
     }
 
     /// The ranges in order.

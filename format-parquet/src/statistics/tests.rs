@@ -69,7 +69,9 @@ fn chunk(physical: PhysicalType, num_values: u64, stored: Option<Statistics>) ->
         }),
         offset_index: None,
         column_index: None,
-        is_encrypted: false,
+        crypto: None,
+        encrypted_meta_data: None,
+        is_unlocked: false,
     }
 }
 

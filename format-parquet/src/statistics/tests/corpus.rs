@@ -15,6 +15,7 @@ use vector::sync::Arc;
 use vector::{MemoryPool, Result, ResultExt, Value};
 
 use crate::bloom::{BloomFilter, FoundBloom, knows};
+use crate::chunk_source::FileSource;
 use crate::page_index::{PageIndex, read_page_index};
 use crate::reader::ParquetReader;
 use crate::statistics::{StatisticsCheck, TrustOptions, each_leaf_value, leaf_statistics};
@@ -76,8 +77,11 @@ fn open(file: &[u8]) -> Result<(ParquetReader, BufferedInput)> {
     Ok((ParquetReader::open(input.reopened(), params)?, input))
 }
 
-/// The values of all leaves, row group by row group, each with its row in the group.
-fn decode(reader: &ParquetReader) -> Result<Vec<Vec<Vec<(u64, Value)>>>> {
+/// The values of all leaves of a row group, each with its row in the group.
+type LeafValues = Vec<Vec<(u64, Value)>>;
+
+/// The values of all row groups.
+fn decode(reader: &ParquetReader) -> Result<Vec<LeafValues>> {
     let spec = Arc::new(ScanSpec::of_row_type(reader.row_type()));
     let binding = (0..spec.columns().len()).map(|ordinal| BoundColumn::File { ordinal }).collect();
     let mut rows = reader.row_reader(RowReaderParams {
@@ -86,7 +90,7 @@ fn decode(reader: &ParquetReader) -> Result<Vec<Vec<Vec<(u64, Value)>>>> {
         range: 0..u64::MAX,
     })?;
     let footer = reader.footer();
-    let mut groups: Vec<Vec<Vec<(u64, Value)>>> =
+    let mut groups: Vec<LeafValues> =
         vec![vec![Vec::new(); footer.schema.num_leaves()]; footer.row_groups().len()];
     let mut adaptation = ScanAdaptation::new(spec.columns().len());
     loop {
@@ -128,7 +132,8 @@ fn check_file(file: &[u8], found: &mut Found) -> Result<()> {
                 e.in_named("column", footer.schema.leaf_name(leaf)).in_place("row group", row_group)
             };
             let known = leaf_statistics(footer, row_group, leaf, options);
-            let index = read_page_index(&input, footer, row_group, leaf, true, options)?;
+            let source = FileSource::plain(&input).chunk(footer, row_group, leaf);
+            let index = read_page_index(source, true, options)?;
             found.trusted_bounds += usize::from(known.min.is_some() || known.max.is_some());
             found.indexed_chunks += usize::from(index.offsets().is_some());
             found.trusted_pages += index.statistics().len();
@@ -147,7 +152,7 @@ fn check_file(file: &[u8], found: &mut Found) -> Result<()> {
             let values = &values[row_group][leaf];
             check_chunk(&reader, leaf, values, &known).map_err(here)?;
             check_pages(&reader, leaf, values, &index).map_err(here)?;
-            match BloomFilter::open(&input, footer, row_group, leaf)? {
+            match BloomFilter::open(source)? {
                 FoundBloom::Missing => {}
                 FoundBloom::Unusable(defect) => {
                     found.useless_blooms += 1;
