@@ -15,7 +15,7 @@ use vector::{
 };
 
 use super::leaf::ValueReader;
-use super::spread::{spread, spread_bits};
+use super::spread::{LastWindow, spread, spread_bits};
 use super::string::BytesValues;
 use crate::encoding::bit_pack::append_bits;
 use crate::encoding::dictionary::{Dictionary, DictionaryIndices};
@@ -83,7 +83,9 @@ struct FixedValues<P: PlainValues> {
     plain: P,
     dictionary: Option<Dictionary<P::Out>>,
     page: PageValues,
-    window: BufferMut<P::Out>,
+    /// Absent until the first value of a window is read.
+    window: Option<BufferMut<P::Out>>,
+    last: LastWindow<P::Out>,
     pool: MemoryPool,
 }
 
@@ -91,7 +93,7 @@ impl<P: PlainValues> ValueReader for FixedValues<P> {
     fn start_chunk(&mut self) {
         self.dictionary = None;
         self.page = PageValues::Absent;
-        self.window = BufferMut::new_in(&self.pool);
+        self.window = None;
     }
 
     fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()> {
@@ -109,15 +111,16 @@ impl<P: PlainValues> ValueReader for FixedValues<P> {
     }
 
     fn read(&mut self, n: usize) -> Result<()> {
+        let window = self.window.get_or_insert_with(|| self.last.take(&self.pool));
         match self.page.open(self.physical)? {
             PageValues::Plain { bytes, at } => {
                 let rest = bytes.get(*at..).unwrap_or(&[]);
-                *at += self.plain.read(rest, n, &mut self.window)?;
+                *at += self.plain.read(rest, n, window)?;
                 Ok(())
             }
             PageValues::Indices(indices) => {
                 let dictionary = self.dictionary.as_ref().ok_or_else(no_dictionary)?;
-                indices.gather(dictionary, appended(&mut self.window, n)?)
+                indices.gather(dictionary, appended(window, n)?)
             }
             _ => Err(no_page()),
         }
@@ -135,12 +138,12 @@ impl<P: PlainValues> ValueReader for FixedValues<P> {
     }
 
     fn finish(&mut self, _num_slots: usize, validity: Option<Bitmap>) -> Result<VectorRef> {
-        let fresh = BufferMut::new_in(&self.pool);
-        let mut values = std::mem::replace(&mut self.window, fresh);
+        let mut values = self.window.take().unwrap_or_else(|| self.last.take(&self.pool));
         if let Some(validity) = &validity {
             spread(&mut values, validity)?;
         }
-        let vector = FlatVector::from_buffer(self.ty.clone(), values.freeze(), validity)?;
+        let values = self.last.hand_out(values);
+        let vector = FlatVector::from_buffer(self.ty.clone(), values, validity)?;
         Ok(Vector::Flat(vector).into())
     }
 }
@@ -250,7 +253,8 @@ impl Choice<'_> {
             plain,
             dictionary: None,
             page: PageValues::Absent,
-            window: BufferMut::new_in(self.pool),
+            window: None,
+            last: LastWindow::new(),
             pool: self.pool.clone(),
         })
     }

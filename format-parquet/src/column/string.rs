@@ -22,7 +22,7 @@ use vector::{
 
 use super::leaf::ValueReader;
 use super::scalar::{PageValues, no_dictionary, no_page};
-use super::spread::spread;
+use super::spread::{LastWindow, clear_nulls, spread};
 use crate::encoding::dictionary::DictionaryIndices;
 use crate::encoding::plain::{
     ViewPlace, appended, each_byte_array, fixed_bytes, read_fixed_views, read_views,
@@ -41,6 +41,8 @@ pub(crate) struct BytesValues {
     /// The place of the current page among the window's buffers, once a view points there.
     page_buffer: Option<u32>,
     window: Window,
+    last_indices: LastWindow<u32>,
+    last_views: LastWindow<StringView>,
     pool: MemoryPool,
 }
 
@@ -63,6 +65,7 @@ struct Base {
 
 /// The values of the rows read so far.
 enum Window {
+    Empty,
     Indices(BufferMut<u32>),
     Views { views: BufferMut<StringView>, buffers: Vec<Buffer<u8>> },
 }
@@ -86,14 +89,18 @@ impl BytesValues {
             dictionary: None,
             page: PageValues::Absent,
             page_buffer: None,
-            window: Window::Indices(BufferMut::new_in(pool)),
+            window: Window::Empty,
+            last_indices: LastWindow::new(),
+            last_views: LastWindow::new(),
             pool: pool.clone(),
         }
     }
 
     fn read_plain(&mut self, n: usize) -> Result<()> {
         let PageValues::Plain { bytes, at } = &mut self.page else { return Err(no_page()) };
-        let (views, buffers) = self.window.as_views(self.dictionary.as_ref(), &self.pool)?;
+        let last = &mut self.last_views;
+        let (views, buffers) =
+            self.window.as_views(self.dictionary.as_ref(), || last.take(&self.pool))?;
         let buffer = match self.page_buffer {
             Some(buffer) => buffer,
             None if self.format.decimal_scale.is_some() => 0,
@@ -109,7 +116,11 @@ impl BytesValues {
     fn read_indices(&mut self, n: usize) -> Result<()> {
         let PageValues::Indices(indices) = &mut self.page else { return Err(no_page()) };
         let base = self.dictionary.as_ref().ok_or_else(no_dictionary)?;
+        if let Window::Empty = self.window {
+            self.window = Window::Indices(self.last_indices.take(&self.pool));
+        }
         match &mut self.window {
+            Window::Empty => Err(no_page()),
             Window::Indices(window) => indices.read(base.views.len(), appended(window, n)?),
             Window::Views { views, buffers } => {
                 // Rare: a writer went back to the dictionary in the middle of a window.
@@ -124,7 +135,7 @@ impl ValueReader for BytesValues {
     fn start_chunk(&mut self) {
         self.dictionary = None;
         self.end_page();
-        self.window = Window::Indices(BufferMut::new_in(&self.pool));
+        self.window = Window::Empty;
     }
 
     fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()> {
@@ -176,26 +187,27 @@ impl ValueReader for BytesValues {
     }
 
     fn finish(&mut self, num_slots: usize, validity: Option<Bitmap>) -> Result<VectorRef> {
-        let fresh = Window::Indices(BufferMut::new_in(&self.pool));
         self.page_buffer = None;
-        match std::mem::replace(&mut self.window, fresh) {
-            Window::Indices(indices) if indices.is_empty() => {
-                Ok(Vector::nulls(self.ty.clone(), num_slots).into())
-            }
+        match std::mem::replace(&mut self.window, Window::Empty) {
+            Window::Empty => Ok(Vector::nulls(self.ty.clone(), num_slots).into()),
             Window::Indices(mut indices) => {
                 let base = self.dictionary.as_ref().ok_or_else(no_dictionary)?;
                 if let Some(validity) = &validity {
                     spread(&mut indices, validity)?;
                 }
+                let indices = self.last_indices.hand_out(indices);
                 let base = Arc::clone(&base.vector);
-                let vector = DictionaryVector::over_with_validity(base, indices.freeze(), validity);
+                let vector = DictionaryVector::over_with_validity(base, indices, validity);
                 Ok(Vector::Dictionary(vector).into())
             }
             Window::Views { mut views, buffers } => {
                 if let Some(validity) = &validity {
                     spread(&mut views, validity)?;
+                    // Memory is used again: a stale view points nowhere.
+                    clear_nulls(&mut views, validity);
                 }
-                let values = FlatValues::String(StringValues::new(views.freeze(), buffers));
+                let views = self.last_views.hand_out(views);
+                let values = FlatValues::String(StringValues::new(views, buffers));
                 Ok(Vector::Flat(FlatVector::new(self.ty.clone(), values, validity)?).into())
             }
         }
@@ -207,21 +219,21 @@ impl Window {
     fn as_views(
         &mut self,
         base: Option<&Base>,
-        pool: &MemoryPool,
+        memory: impl FnOnce() -> BufferMut<StringView>,
     ) -> Result<(&mut BufferMut<StringView>, &mut Vec<Buffer<u8>>)> {
-        if let Window::Indices(indices) = self {
-            let mut views = BufferMut::new_in(pool);
-            let mut buffers = Vec::new();
-            if !indices.is_empty() {
+        match self {
+            Window::Views { .. } => {}
+            Window::Empty => *self = Window::Views { views: memory(), buffers: Vec::new() },
+            Window::Indices(indices) => {
                 let base = base.ok_or_else(no_dictionary)?;
-                buffers.extend(base.buffers.iter().cloned());
+                let mut views = memory();
                 pick(base, indices, 0, appended(&mut views, indices.len())?);
+                *self = Window::Views { views, buffers: base.buffers.clone() };
             }
-            *self = Window::Views { views, buffers };
         }
         match self {
             Window::Views { views, buffers } => Ok((views, buffers)),
-            Window::Indices(_) => Err(no_page()),
+            Window::Empty | Window::Indices(_) => Err(no_page()),
         }
     }
 }
