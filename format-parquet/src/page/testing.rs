@@ -32,6 +32,7 @@ impl ChunkWriter {
             max_def: self.max_def,
             max_rep: self.max_rep,
             ignore_is_compressed: false,
+            carries_prefixes: false,
         }
     }
 
