@@ -4,9 +4,7 @@
 //! that batch seen through the sorted row numbers, piece by piece.
 
 use vector::sync::Arc;
-use vector::{
-    Buffer, Result, RowType, RowVector, SortOrder, VectorRef, concat_batches, sorted_rows,
-};
+use vector::{Buffer, Result, RowType, RowVector, SortOrder, VectorRef, concat_batches};
 
 use super::loading::load_batch;
 use super::sort_prefix::sorted;
