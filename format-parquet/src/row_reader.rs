@@ -85,7 +85,10 @@ impl ParquetRowReader {
             let BoundColumn::File { ordinal } = *bound else { continue };
             let is_read = spec.channel.is_some() || spec.has_filter();
             let reader = match is_read {
-                true => Some(ColumnReader::new(&footer.schema, ordinal, spec, pool)?),
+                true => {
+                    let wanted = (spec, params.binding.nested(index));
+                    Some(ColumnReader::new(&footer.schema, ordinal, wanted, pool)?)
+                }
                 false => None,
             };
             columns.push(BoundReader { index, ordinal, reader });
