@@ -40,7 +40,9 @@ fn schema(elements: &[SchemaElement]) -> Schema {
 
 /// A column reader over one chunk for each leaf.
 fn reader_as(schema: &Schema, spec: &ColumnSpec, chunks: &[&ChunkWriter]) -> ColumnReader {
-    let mut reader = ColumnReader::new(schema, 0, spec, &MemoryPool::unlimited()).unwrap();
+    let mut reader =
+        ColumnReader::new(schema, 0, (spec, &NestedBinding::ByName), &MemoryPool::unlimited())
+            .unwrap();
     let chunk = |leaf: usize| Ok((chunks[leaf].params(), Buffer::from_slice(&chunks[leaf].bytes)));
     reader.start_row_group(chunk).unwrap();
     reader
@@ -232,7 +234,8 @@ fn integers_widen_and_other_types_are_refused_by_name() {
     let vector = reader_as(&schema, &spec, &[&chunk]).read(2).unwrap();
     assert_eq!(values_of(&vector), [Value::BigInt(-1), Value::BigInt(7)]);
     let spec = ColumnSpec::whole("a", Type::Varchar, 0);
-    let refused = ColumnReader::new(&schema, 0, &spec, &MemoryPool::unlimited());
+    let wanted = (&spec, &NestedBinding::ByName);
+    let refused = ColumnReader::new(&schema, 0, wanted, &MemoryPool::unlimited());
     assert_eq!(
         refused.err().unwrap().to_string(),
         "unsupported: the column cannot be read as the type that is asked for \
