@@ -13,6 +13,7 @@
 //! | file | has |
 //! |---|---|
 //! | `leaf` | one leaf's pages, levels and windows |
+//! | `current_page` | the values of the page a leaf is at |
 //! | `scalar`, `string` | values of all storages |
 //! | `row`, `repeated` | structs; lists and maps |
 //! | `spread` | values to their rows |
@@ -21,6 +22,7 @@
     deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
 )]
 
+mod current_page;
 mod leaf;
 mod repeated;
 mod row;
