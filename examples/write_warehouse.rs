@@ -5,12 +5,12 @@
 //!                           ds=2026-09-02/part-0.parquet    comments: its letters
 //! ```
 //!
-//! Run `cargo run --example write_warehouse [DIRECTORY]`. The same bytes come out every time; a
+//! Run `cargo run --example write_warehouse [DIRECTORY]`. The same rows come out every time; a
 //! test compares the committed files with them.
 
 use std::error::Error;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int32Array, Int64Array, RecordBatch, StringArray};
@@ -50,13 +50,16 @@ const NATIONS: [(&str, i32); 25] = [
     ("UNITED STATES", 1),
 ];
 
+/// Makes the comment of a nation from its name and region key.
+type Commenter = fn(&str, i32) -> String;
+
 /// The partitions and how their comments are made.
-const PARTITIONS: [(&str, fn(&str, i32) -> String); 2] = [
+const PARTITIONS: [(&str, Commenter); 2] = [
     ("2026-09-01", |name, region| format!("{name} lies in {}", REGIONS[region as usize])),
     ("2026-09-02", |name, _| format!("{name} has {} letters", name.replace(' ', "").len())),
 ];
 
-fn nations(comment: fn(&str, i32) -> String) -> Result<RecordBatch, Box<dyn Error>> {
+fn nations(comment: Commenter) -> Result<RecordBatch, Box<dyn Error>> {
     let comments = NATIONS.iter().map(|(name, region)| comment(name, *region));
     let columns: [(&str, ArrayRef, bool); 4] = [
         ("nationkey", Arc::new(Int64Array::from_iter_values(0..NATIONS.len() as i64)), false),
@@ -79,14 +82,23 @@ fn write(path: &Path, rows: &RecordBatch) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let here = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/warehouse");
-    let root = std::env::args().nth(1).unwrap_or_else(|| here.to_string());
+/// Writes the warehouse below `root` and gives the paths of its files.
+pub(crate) fn write_warehouse(root: &Path) -> Result<Vec<PathBuf>, Box<dyn Error>> {
+    let mut paths = Vec::new();
     for (ds, comment) in PARTITIONS {
-        let directory = Path::new(&root).join("nation").join(format!("ds={ds}"));
+        let directory = root.join("nation").join(format!("ds={ds}"));
         fs::create_dir_all(&directory)?;
         let path = directory.join("part-0.parquet");
         write(&path, &nations(comment)?)?;
+        paths.push(path);
+    }
+    Ok(paths)
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let here = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/warehouse");
+    let root = std::env::args().nth(1).unwrap_or_else(|| here.to_string());
+    for path in write_warehouse(Path::new(&root))? {
         println!("{}", path.display());
     }
     Ok(())

@@ -63,10 +63,10 @@ impl HiveDataSource {
     ) -> Result<Self> {
         let table = HiveTableHandle::of(request.table.as_ref())?;
         let columns = ScanColumns::new(&request, table)?;
-        let pushdown = Pushdown::new(table, &columns)?;
+        let evaluator = ctx.evaluator.as_ref();
+        let pushdown = Pushdown::new(table, &columns, evaluator)?;
         let data_columns = table.data_columns().map(|d| d.as_ref());
         let columns = ReadColumns::new(&columns, &pushdown, data_columns)?;
-        let evaluator = ctx.evaluator.as_ref();
         let split_terms = PartitionPredicate::from_terms(evaluator, &pushdown.split_terms)?;
         let remaining = match &pushdown.remaining {
             Some(filter) => Some(RemainingFilter::new(evaluator, filter, &columns.reader_type)?),

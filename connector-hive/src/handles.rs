@@ -11,7 +11,7 @@ use std::fmt::Write;
 use dwio::connector::{ColumnHandle, TableHandle};
 use dwio::expr::TypedExpr;
 use dwio::filter::Filter;
-use dwio::subfield::{PathElement, Subfield};
+use dwio::subfield::Subfield;
 use vector::sync::Arc;
 use vector::{Error, Result, RowType, Type};
 
@@ -65,12 +65,34 @@ pub struct HiveColumnHandle {
     kind: ColumnKind,
     ty: Type,
     required_subfields: Vec<Subfield>,
+    file_column: Option<FileColumn>,
+}
+
+/// A top-level column of files that have its name more than once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileColumn {
+    /// The name in the files.
+    pub name: String,
+    /// How many columns before it have exactly this name.
+    pub occurrence: usize,
 }
 
 impl HiveColumnHandle {
     /// The column `name`, wanted whole.
     pub fn new(name: impl Into<String>, kind: ColumnKind, ty: Type) -> Self {
-        HiveColumnHandle { name: name.into(), kind, ty, required_subfields: Vec::new() }
+        let required_subfields = Vec::new();
+        HiveColumnHandle { name: name.into(), kind, ty, required_subfields, file_column: None }
+    }
+
+    /// The column of the files that has this handle's name and `occurrence` others of exactly the
+    /// same name before it; its type is `ty`. Since columns of a scan are told apart by name, all
+    /// but the first get a number behind theirs: `x`, `x#2`, `x#3`.
+    pub fn with_occurrence(mut self, occurrence: usize, ty: Type) -> Self {
+        let name = self.file_name().to_string();
+        self.name = occurrence_name(&name, occurrence);
+        self.ty = ty;
+        self.file_column = Some(FileColumn { name, occurrence });
+        self
     }
 
     /// The same column, of which only `subfields` are wanted; none means all. `InvalidInput` when
@@ -78,7 +100,7 @@ impl HiveColumnHandle {
     pub fn with_required_subfields(mut self, subfields: Vec<Subfield>) -> Result<Self> {
         if let Some(foreign) = subfields.iter().find(|s| s.column_name() != self.name) {
             return Err(Error::invalid_input("a required subfield belongs to another column")
-                .with("subfield", subfield_text(foreign)))
+                .with("subfield", foreign))
             .map_err(|e| e.in_named("column", &self.name));
         }
         self.required_subfields = subfields;
@@ -88,6 +110,16 @@ impl HiveColumnHandle {
     /// The table's name for the column.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The files' name for the column.
+    pub fn file_name(&self) -> &str {
+        self.file_column.as_ref().map_or(&self.name, |c| &c.name)
+    }
+
+    /// Which of several columns of the files it is, if that was told.
+    pub fn file_column(&self) -> Option<&FileColumn> {
+        self.file_column.as_ref()
     }
 
     /// Where its values come from.
@@ -231,9 +263,8 @@ impl TableHandle for HiveTableHandle {
         let mut text = self.name.clone();
         for (i, (subfield, filter)) in self.filters.iter().enumerate() {
             text.push_str(if i == 0 { ", filters: " } else { " and " });
-            let path = subfield_text(subfield);
             // Writing to a string cannot fail.
-            let _ = write!(text, "{path} {filter:?}");
+            let _ = write!(text, "{subfield} {filter}");
         }
         if let Some(filter) = &self.remaining_filter {
             let _ = write!(text, ", remaining filter: {filter}");
@@ -246,24 +277,18 @@ impl TableHandle for HiveTableHandle {
     }
 }
 
-/// A path for people.
-pub(crate) fn subfield_text(subfield: &Subfield) -> String {
-    let mut text = String::new();
-    for (i, element) in subfield.path().iter().enumerate() {
-        let _ = match element {
-            PathElement::Field(name) if i == 0 => write!(text, "{name}"),
-            PathElement::Field(name) => write!(text, ".{name}"),
-            PathElement::Index(index) => write!(text, "[{index}]"),
-            PathElement::Key(key) => write!(text, "[{:?}]", String::from_utf8_lossy(key)),
-            PathElement::All => write!(text, "[*]"),
-        };
+/// The name of one of several columns of a file that have the same.
+pub fn occurrence_name(name: &str, occurrence: usize) -> String {
+    match occurrence {
+        0 => name.to_string(),
+        before => format!("{name}#{}", before + 1),
     }
-    text
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dwio::subfield::PathElement;
     use vector::{ErrorKind, Value};
 
     #[test]
@@ -291,6 +316,6 @@ mod tests {
         let table = table
             .with_filter(Subfield::column("a"), Arc::new(Filter::IsNotNull))
             .with_remaining_filter(Some(lt));
-        assert_eq!(table.describe(), "t, filters: a IsNotNull, remaining filter: lt(x, 10)");
+        assert_eq!(table.describe(), "t, filters: a is not null, remaining filter: lt(x, 10)");
     }
 }

@@ -44,7 +44,8 @@ impl PartitionPredicate {
         columns: &RowType,
     ) -> Result<Option<Self>> {
         let terms = condition.conjuncts();
-        let terms = terms.into_iter().filter(|t| uses_only(t, |c| columns.index_of(c).is_some()));
+        let known = |name: &str| columns.index_of(name).is_some();
+        let terms = terms.into_iter().filter(|t| is_decided_by(t, known));
         Self::from_terms(evaluator, terms)
     }
 
@@ -107,9 +108,22 @@ impl Term {
     }
 }
 
-/// True when every column of the expression is one that `known` accepts.
-pub(crate) fn uses_only(expr: &TypedExpr, known: impl Fn(&str) -> bool) -> bool {
-    expr.field_names().into_iter().all(known)
+/// True when the expression has one value wherever the columns that `known` accepts have one: it
+/// uses no others, and neither clock nor dice. Those are calls without arguments, but for dice
+/// with a number of faces.
+pub(crate) fn is_decided_by(expr: &TypedExpr, known: impl Fn(&str) -> bool) -> bool {
+    let mut is_decided = true;
+    expr.visit(&mut |e| {
+        is_decided = is_decided
+            && match e {
+                TypedExpr::Field { name, .. } => known(name),
+                TypedExpr::Call { name, args, .. } => {
+                    !args.is_empty() && !matches!(&**name, "rand" | "random")
+                }
+                _ => true,
+            };
+    });
+    is_decided
 }
 
 /// The columns of an expression with the types that it gives them.

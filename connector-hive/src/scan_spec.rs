@@ -19,7 +19,7 @@ use vector::sync::Arc;
 use vector::{Error, Result, ResultExt, RowType, Type, Value};
 
 use crate::columns::ScanColumns;
-use crate::handles::{ColumnKind, info_column_type, subfield_text};
+use crate::handles::{ColumnKind, FileColumn, info_column_type};
 use crate::partition::{DateText, parse_value};
 use crate::prune::fields_of;
 use crate::pushdown::Pushdown;
@@ -30,6 +30,9 @@ use crate::split::HiveSplit;
 pub struct ReadColumns {
     /// The columns with their filters.
     pub spec: Arc<ScanSpec>,
+    /// For each column of the spec, which column of the files it is, where the name alone does
+    /// not tell.
+    pub file_columns: Arc<[Option<FileColumn>]>,
     /// The reader's output: the spec's columns that have a channel, by channel.
     pub reader_type: Arc<RowType>,
     /// How many of the reader's columns are the scan's output; the others only serve the
@@ -88,9 +91,13 @@ impl ReadColumns {
             }
             attach(&mut specs[at], subfield, &subfield.path()[1..], filter)?;
         }
+        let file_columns =
+            specs.iter().map(|s| columns.handle(&s.name).and_then(|h| h.file_column()).cloned());
+        let file_columns = file_columns.collect();
         let spec = ScanSpec::new(specs);
         let reader_type = Arc::new(spec.output_type());
-        Ok(ReadColumns { spec: Arc::new(spec), reader_type, num_outputs: columns.outputs().len() })
+        let num_outputs = columns.outputs().len();
+        Ok(ReadColumns { spec: Arc::new(spec), file_columns, reader_type, num_outputs })
     }
 }
 
@@ -112,6 +119,7 @@ fn filter_only(
     let declared = columns.handle(name).map(|h| h.ty().clone());
     let ty = declared
         .or_else(|| info_column_type(name))
+        .or_else(|| pushdown.condition_fields.type_of(name).cloned())
         .or_else(|| data_columns.and_then(|d| d.type_of(name)).cloned())
         .ok_or_else(|| {
             Error::internal("a filter names a column that the table has not")
@@ -183,8 +191,10 @@ fn attach(
     let Some((step, rest)) = path.split_first() else {
         spec.filter = Some(match &spec.filter {
             None => Arc::clone(filter),
-            Some(earlier) => merged(earlier, filter)
-                .map_err(|e| e.in_named("column", subfield_text(subfield)))?,
+            Some(earlier) => {
+                let both = earlier.merge(filter);
+                Arc::new(both.in_named("column", subfield.to_string())?)
+            }
         });
         return Ok(());
     };
@@ -205,17 +215,7 @@ fn attach(
         }
     }
     Err(Error::internal("a filter on this path cannot be pushed into a scan")
-        .with("path", subfield_text(subfield)))
-}
-
-/// The filter that passes what both pass.
-fn merged(a: &Arc<Filter>, b: &Arc<Filter>) -> Result<Arc<Filter>> {
-    if a == b {
-        return Ok(Arc::clone(a));
-    }
-    Err(Error::unsupported("two filters on one column are not merged yet")
-        .with("first", format_args!("{a:?}"))
-        .with("second", format_args!("{b:?}")))
+        .with("path", subfield))
 }
 
 /// The constants that a split has for the columns of a spec, by the spec's order; `None` where the
@@ -254,36 +254,50 @@ pub fn split_value(split: &HiveSplit, name: &str, ty: &Type, dates: DateText) ->
     }
 }
 
-/// Binds a spec to an open file (rules S7.21 to S7.25): `constants` first, then columns of the
+/// Binds columns to an open file (rules S7.21 to S7.25): `constants` first, then columns of the
 /// file by name, then null for columns that the file has not.
 pub fn bind(
-    spec: &ScanSpec,
+    columns: &ReadColumns,
     constants: &[Option<Value>],
     file_type: &RowType,
 ) -> Result<SplitBinding> {
-    let bound = spec.columns().iter().zip(constants).map(|(column, constant)| {
-        Ok(match (constant, column.source) {
-            (Some(value), _) => BoundColumn::Constant(value.clone()),
-            (None, ColumnSource::RowIndex) => BoundColumn::RowIndex,
-            (None, _) => match find_column(file_type, &column.name)? {
-                Some(ordinal) => BoundColumn::File { ordinal },
-                None => BoundColumn::Constant(Value::Null),
-            },
+    let wanted = columns.spec.columns().iter().zip(&*columns.file_columns).zip(constants);
+    let bound = wanted.map(|((column, file_column), constant)| {
+        let found = match (constant, column.source, file_column) {
+            (Some(value), _, _) => return Ok(BoundColumn::Constant(value.clone())),
+            (None, ColumnSource::RowIndex, _) => return Ok(BoundColumn::RowIndex),
+            (None, _, Some(column)) => {
+                find_column(file_type, &column.name, Some(column.occurrence))?
+            }
+            (None, _, None) => find_column(file_type, &column.name, None)?,
+        };
+        Ok(match found {
+            Some(ordinal) => BoundColumn::File { ordinal },
+            None => BoundColumn::Constant(Value::Null),
         })
     });
     Ok(SplitBinding::new(bound.collect::<Result<_>>()?))
 }
 
 /// The position of the file's column `name`: the one of exactly this name, else the only one that
-/// differs in case. `InvalidInput` when several qualify, since either could be meant.
-fn find_column(file_type: &RowType, name: &str) -> Result<Option<usize>> {
+/// differs in case. Of several of exactly this name `occurrence` picks one. `InvalidInput` when it
+/// stays open which one is meant.
+fn find_column(
+    file_type: &RowType,
+    name: &str,
+    occurrence: Option<usize>,
+) -> Result<Option<usize>> {
     let matching = |same: &dyn Fn(&str) -> bool| -> Vec<usize> {
         let names = file_type.names().iter().enumerate();
         names.filter(|(_, n)| same(n)).map(|(i, _)| i).collect()
     };
     let mut found = matching(&|n| n == name);
-    if found.is_empty() {
-        found = matching(&|n| n.to_lowercase() == name.to_lowercase());
+    if let (Some(occurrence), false) = (occurrence, found.is_empty()) {
+        return Ok(found.get(occurrence).copied());
+    }
+    if found.is_empty() && occurrence.unwrap_or(0) == 0 {
+        let lower = name.to_lowercase();
+        found = matching(&|n| n.to_lowercase() == lower);
     }
     match found.as_slice() {
         [] => Ok(None),
@@ -309,7 +323,9 @@ pub fn rejected_column<'a>(
         let Some(value) = constant(i) else { continue };
         let own = adaptation.dynamic_filter(i).or(column.filter.as_ref());
         let passes = match own {
-            Some(filter) => passes(filter, value).in_named("column", &column.name)?,
+            Some(filter) => {
+                filter.test_value(value, &column.ty).in_named("column", &column.name)?
+            }
             None => true,
         };
         // A missing struct has missing fields (rule S5.37).
@@ -325,7 +341,7 @@ fn fields_accept_null(column: &ColumnSpec) -> Result<bool> {
     for field in fields {
         let FieldSpec::Wanted(field) = field else { continue };
         let own = match &field.filter {
-            Some(filter) => passes(filter, &Value::Null)?,
+            Some(filter) => filter.test_value(&Value::Null, &field.ty)?,
             None => true,
         };
         if !own || !fields_accept_null(field)? {
@@ -333,14 +349,4 @@ fn fields_accept_null(column: &ColumnSpec) -> Result<bool> {
         }
     }
     Ok(true)
-}
-
-/// True when a filter passes one value.
-fn passes(filter: &Filter, value: &Value) -> Result<bool> {
-    Ok(match filter {
-        Filter::AlwaysFalse => false,
-        Filter::AlwaysTrue => true,
-        Filter::IsNull => value.is_null(),
-        Filter::IsNotNull => !value.is_null(),
-    })
 }

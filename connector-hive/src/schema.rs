@@ -1,6 +1,8 @@
 //! The schema of a table: the columns of its files and its partition keys as one row type.
 
+use std::collections::HashMap;
 use vector::RowType;
+
 use vector::sync::Arc;
 
 use crate::handles::{ColumnKind, HiveColumnHandle, HiveTableHandle, ROW_INDEX, info_column_type};
@@ -63,14 +65,26 @@ impl TableSchema {
             .then(|| HiveColumnHandle::new(name, ColumnKind::RowIndex, vector::Type::BigInt))
     }
 
-    /// The handle of the table for a scan without filters; it knows the files' columns and which
-    /// columns are partition keys.
+    /// The handle of the table for a scan without filters. It knows the files' columns, which
+    /// columns are partition keys, and those whose names the files have more than once.
     pub fn table_handle(&self, connector_id: &str, name: &str) -> HiveTableHandle {
         let handle = HiveTableHandle::new(connector_id, name)
             .with_data_columns(Arc::clone(&self.data_columns));
-        self.partition_columns.fields().fold(handle, |handle, (name, ty)| {
-            let kind = ColumnKind::PartitionKey;
-            handle.with_filter_column(HiveColumnHandle::new(name, kind, ty.clone()))
+        let keys = self
+            .partition_columns
+            .fields()
+            .map(|(name, ty)| HiveColumnHandle::new(name, ColumnKind::PartitionKey, ty.clone()));
+        keys.chain(self.repeated_columns()).fold(handle, HiveTableHandle::with_filter_column)
+    }
+
+    fn repeated_columns(&self) -> impl Iterator<Item = HiveColumnHandle> {
+        let mut seen: HashMap<&str, usize> = HashMap::new();
+        self.data_columns.fields().filter_map(move |(name, ty)| {
+            let count = seen.entry(name).or_default();
+            let occurrence = *count;
+            *count += 1;
+            let handle = HiveColumnHandle::new(name, ColumnKind::Regular, ty.clone());
+            (occurrence > 0).then(|| handle.with_occurrence(occurrence, ty.clone()))
         })
     }
 }

@@ -83,7 +83,7 @@ impl SplitReader {
         if reader.num_rows() == Some(0) {
             return Ok(OpenedSplit::Excluded("the file has no rows"));
         }
-        let binding = bind(spec, &constants, reader.row_type())?;
+        let binding = bind(columns, &constants, reader.row_type())?;
         if rejected_column(spec, adaptation, |i| constant_of(&binding, i))?.is_some() {
             return Ok(OpenedSplit::Excluded("a filter rejects a column that the file has not"));
         }

@@ -20,4 +20,5 @@ pub mod fs;
 pub mod input;
 pub mod reader;
 pub mod scan_spec;
+pub mod stats;
 pub mod subfield;

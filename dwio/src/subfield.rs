@@ -74,6 +74,7 @@ impl Subfield {
     /// Reads the text form; `InvalidInput` shows with a caret where the text stops being one.
     ///
     /// ```
+    /// # use ocior_dwio as dwio;
     /// use dwio::subfield::{PathElement, Subfield};
     ///
     /// let path = Subfield::parse(r#"a.b[1]["k"]"#).unwrap();

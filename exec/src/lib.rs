@@ -1,3 +1,30 @@
-//! Plans, expressions, operators and tasks.
+//! Plans, expressions, operators and tasks: what is done with batches, and by whom.
+//!
+//! ```text
+//! plan          PlanNode: what a query does                      plan/
+//!   | cut into
+//! pipelines     chains of operators                              task/pipeline.rs
+//!   | run by
+//! drivers       move batches through a chain                     driver.rs
+//!   | on
+//! threads       the caller's, and the executor's workers         executor.rs
+//! ```
+//!
+//! A [`Task`] holds one plan's drivers, takes splits for its scans and gives a [`Cursor`] over the
+//! rows. What is shared by a query's tasks is in a [`QueryCtx`]. How tasks end is in
+//! [`termination`], how drivers wait in [`driver`], what an operator promises in [`operator`].
+
+pub mod driver;
+pub mod executor;
 pub mod expr;
+pub mod operator;
 pub mod plan;
+pub mod query_ctx;
+pub mod stats;
+pub mod task;
+pub mod termination;
+
+pub use executor::Executor;
+pub use query_ctx::{QueryConfig, QueryCtx};
+pub use stats::{OperatorStats, TaskStats};
+pub use task::{Canceller, Cursor, Task};

@@ -31,9 +31,14 @@ pub(super) struct GlobalArgs {
           help_heading = "Engine")]
     pub(super) memory: Option<u64>,
     /// Types of partition columns instead of those guessed from the directory names
-    #[arg(long, global = true, value_name = "NAME=TYPE,..", value_delimiter = ',',
-          value_parser = partition_type, help_heading = "Engine")]
-    pub(super) partition_types: Vec<(String, String)>,
+    #[arg(
+        long,
+        global = true,
+        value_name = "NAME=TYPE,..",
+        value_parser = partition_types,
+        help_heading = "Engine"
+    )]
+    pub(super) partition_types: Option<String>,
     /// Map files into memory instead of reading them
     #[arg(long, global = true, help_heading = "Engine")]
     pub(super) mmap: bool,
@@ -98,9 +103,8 @@ impl GlobalArgs {
     /// How queries are run, with `default_drivers` when the options do not say.
     pub(super) fn query_options(&self, default_drivers: Option<usize>) -> QueryOptions {
         let mut settings: Config = self.set.iter().cloned().collect();
-        if !self.partition_types.is_empty() {
-            let pairs = self.partition_types.iter().map(|(name, ty)| format!("{name}={ty}"));
-            settings.set(PARTITION_TYPES, pairs.collect::<Vec<_>>().join(","));
+        if let Some(types) = &self.partition_types {
+            settings.set(PARTITION_TYPES, types);
         }
         let mut options = QueryOptions { settings, ..QueryOptions::default() };
         if let Some(drivers) = self.drivers.or(default_drivers) {
@@ -186,10 +190,19 @@ fn key_value(text: &str) -> Result<(String, String), String> {
     }
 }
 
-fn partition_type(text: &str) -> Result<(String, String), String> {
-    let (name, ty) = key_value(text)?;
-    let ty = Type::parse(ty.trim()).map_err(|error| error.to_string())?;
-    Ok((name, ty.to_string()))
+/// Checks `ds=DATE,price=DECIMAL(10,2)`; it goes to the engine as it is.
+fn partition_types(text: &str) -> Result<String, String> {
+    // A comma within parentheses belongs to the type.
+    let mut depth = 0i32;
+    let pairs = text.split(|c| {
+        depth += i32::from(c == '(') - i32::from(c == ')');
+        c == ',' && depth == 0
+    });
+    for pair in pairs {
+        let (_, ty) = key_value(pair)?;
+        Type::parse(ty.trim()).map_err(|error| error.to_string())?;
+    }
+    Ok(text.to_string())
 }
 
 /// Reads a size such as `2GiB`, `1.5GB`, `512M` or a number of bytes.
@@ -242,7 +255,11 @@ mod tests {
 
     #[test]
     fn partition_types_are_checked_when_they_are_read() {
-        assert_eq!(partition_type("ds=date"), Ok(("ds".into(), "DATE".into())));
-        assert!(partition_type("ds=daate").is_err());
+        for right in ["ds=date", "ds=DATE,price=decimal(10,2), n=bigint"] {
+            assert_eq!(partition_types(right), Ok(right.into()));
+        }
+        for wrong in ["", "ds", "ds=daate", "ds=date,", "ds=date n=bigint"] {
+            assert!(partition_types(wrong).is_err(), "{wrong}");
+        }
     }
 }

@@ -23,7 +23,7 @@ pub(super) struct ScanArgs {
     #[arg(long, value_name = "A,B.C", value_delimiter = ',')]
     columns: Option<Vec<String>>,
     /// A condition in SQL that rows must meet
-    #[arg(long = "where", value_name = "EXPR")]
+    #[arg(long = "where", value_name = "EXPR", allow_hyphen_values = true)]
     filter: Option<String>,
     /// Print this many rows at most
     #[arg(long, value_name = "N")]

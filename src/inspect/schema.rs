@@ -6,6 +6,9 @@ use vector::{Result, RowVector, Type, Value};
 
 use super::facts::{Facts, number, text, text_or_null};
 
+/// Shows the depth of a name; tables cut blanks off.
+const INDENT: &str = "· ";
+
 /// How the schema is shown.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SchemaView {
@@ -66,8 +69,11 @@ pub fn schema(footer: &Footer, view: SchemaView) -> Result<RowVector> {
             };
             let leaf = if is_leaf { leaves.next() } else { None };
             let ty = if group.is_top { types.next() } else { leaf.map(|leaf| &leaf.ty) };
-            let name =
-                if view.is_tree { "  ".repeat(depth) + &element.name } else { below.path.clone() };
+            let name = if view.is_tree {
+                INDENT.repeat(depth) + &element.name
+            } else {
+                below.path.clone()
+            };
             let mut row = vec![
                 text(name),
                 text_or_null(element.repetition.map(Repetition::as_str)),

@@ -1,3 +1,11 @@
 //! Integration tests, one binary: each module is a behaviour of the whole.
 
+mod bad_input;
+mod corpus;
+mod differential;
+mod formats;
+mod inspect;
+mod partitions;
+mod support;
 mod tidy;
+mod warehouse;

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use dwio::filter::Filter;
 use dwio::input::BufferedInput;
 use dwio::reader::{
     FileFormat, ReadOutcome, ReadRequest, ReadRows, Reader, ReaderFactory, ReaderParams, RowReader,
@@ -118,11 +117,8 @@ impl RowReader for FakeRows {
             let filter = request.adaptation.dynamic_filter(i).or(column.filter.as_ref());
             let Some(filter) = filter else { continue };
             selected.retain(|row| {
-                let null = self.rows[first + *row as usize][ordinal].is_null();
-                matches!(
-                    (&**filter, null),
-                    (Filter::AlwaysTrue, _) | (Filter::IsNull, true) | (Filter::IsNotNull, false)
-                )
+                let value = &self.rows[first + *row as usize][ordinal];
+                filter.test_value(value, &column.ty).unwrap()
             });
         }
         for (i, column) in spec.columns().iter().enumerate() {

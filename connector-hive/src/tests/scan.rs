@@ -124,6 +124,55 @@ fn columns_are_found_by_name_and_else_by_the_only_name_that_differs_in_case() {
 }
 
 #[test]
+fn columns_of_one_name_are_told_apart_by_their_order() {
+    let world = World::new();
+    let names = [("x", Type::BigInt), ("y", Type::BigInt), ("x", Type::Varchar)];
+    let row = vec![Value::BigInt(1), Value::BigInt(2), Value::bytes("c")];
+    world.put("t/f", &names, vec![vec![row]]);
+    let table = world.discover("t").unwrap();
+    let schema = world.connector().table_schema(&table, &fake(), &MemoryPool::unlimited()).unwrap();
+    let x = |n, ty: Type| schema.column_handle("x").unwrap().with_occurrence(n, ty);
+    let both = || {
+        let (first, second) = (x(0, Type::BigInt), x(1, Type::Varchar));
+        scan().handle("x", first).handle("other", second)
+    };
+    let row = vec![Value::BigInt(1), Value::bytes("c")];
+    assert_eq!(world.read(both(), vec![split("t/f")]).unwrap(), std::slice::from_ref(&row));
+    // A condition names the second column by its number.
+    let second = |value| call("eq", vec![field("x#2", Type::Varchar), text(value)]);
+    for (value, rows) in [("c", 1), ("d", 0)] {
+        let scan = both().condition(second(value));
+        assert_eq!(world.read(scan, vec![split("t/f")]).unwrap().len(), rows);
+        let mut scan = scan_of_table(&schema);
+        scan.table = scan.table.with_remaining_filter(Some(second(value)));
+        assert_eq!(world.read(scan, vec![split("t/f")]).unwrap().len(), rows);
+    }
+    let third = scan().handle("x", x(2, Type::Real));
+    assert_eq!(world.read(third, vec![split("t/f")]).unwrap(), [[Value::Null]]);
+}
+
+fn scan_of_table(schema: &crate::TableSchema) -> Scan {
+    Scan { outputs: Vec::new(), table: schema.table_handle("hive", "t") }
+}
+
+#[test]
+fn filters_are_found_in_the_condition_and_the_rest_is_evaluated() {
+    let world = World::new();
+    world.put_numbers("f", 0..10);
+    let x = || field("x", Type::BigInt);
+    let sum = call("plus", vec![x(), x()]);
+    let condition = all(vec![
+        call("gt", vec![x(), call("plus", vec![int(1), int(2)])]),
+        call("lt", vec![x(), int(7)]),
+        call("gt", vec![sum, int(10)]),
+    ]);
+    let mut source = world.source(scan().regular("x", Type::BigInt).condition(condition)).unwrap();
+    source.add_split(Arc::new(split("f"))).unwrap();
+    assert_eq!(drain(source.as_mut()).unwrap(), big([6]));
+    assert_eq!(source.progress().raw_rows, 10);
+}
+
+#[test]
 fn the_remaining_filter_may_use_columns_that_are_not_given() {
     let world = World::new();
     let rows = (0..10).map(|i| vec![Value::BigInt(i), Value::BigInt(10 - i)]).collect();
@@ -173,7 +222,8 @@ fn late_columns_stay_lazy_and_are_read_for_the_rows_that_passed() {
 fn a_lazy_column_that_the_filter_uses_is_loaded_once_for_all_rows() {
     let world = World::new();
     world.put("f", &[("lazy", Type::BigInt)], vec![big([1, 2, 3])]);
-    let condition = call("gt", vec![field("lazy", Type::BigInt), int(1)]);
+    let sum = call("plus", vec![field("lazy", Type::BigInt), int(1)]);
+    let condition = call("gt", vec![sum, int(2)]);
     let scan = scan().regular("lazy", Type::BigInt).condition(condition);
     assert_eq!(world.read(scan, vec![split("f")]).unwrap(), big([2, 3]));
     assert_eq!(world.format.loads(), [3]);

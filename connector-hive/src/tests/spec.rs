@@ -24,7 +24,7 @@ fn columns(scan: Scan) -> Result<ReadColumns> {
     let request = scan.request();
     let table = HiveTableHandle::of(request.table.as_ref())?;
     let columns = ScanColumns::new(&request, table)?;
-    let pushdown = Pushdown::new(table, &columns)?;
+    let pushdown = Pushdown::new(table, &columns, &RowByRow)?;
     ReadColumns::new(&columns, &pushdown, table.data_columns().map(|d| &**d))
 }
 
@@ -113,4 +113,39 @@ fn a_missing_struct_is_rejected_by_a_filter_on_its_field() {
     };
     assert!(rejected(Filter::IsNotNull));
     assert!(!rejected(Filter::IsNull));
+}
+
+#[test]
+fn a_condition_is_cut_into_filters_terms_on_partitions_and_the_rest() {
+    let x = || field("x", Type::BigInt);
+    let p = || field("p", Type::BigInt);
+    let n = || field("$row_index", Type::BigInt);
+    let twins = Type::row([("a", Type::BigInt), ("a", Type::BigInt)]);
+    let second =
+        TypedExpr::Dereference { input: Box::new(field("s", twins)), index: 1, ty: Type::BigInt };
+    let rand = TypedExpr::call("rand", vec![], Type::Double);
+    let half = TypedExpr::constant(Value::Double(0.5), Type::Double);
+    let scan = scan().filter_key("p", Type::BigInt).condition(all(vec![
+        call("gt", vec![x(), int(3)]),
+        call("eq", vec![p(), int(1)]),
+        call("gt", vec![n(), int(5)]),
+        call("gt", vec![x(), p()]),
+        call("eq", vec![second, int(1)]),
+        call("lt", vec![rand.clone(), half]),
+        call("gt", vec![field("y", Type::Double), rand]),
+        call("lt", vec![x(), int(9)]),
+    ]));
+    let request = scan.request();
+    let table = HiveTableHandle::of(request.table.as_ref()).unwrap();
+    let columns = ScanColumns::new(&request, table).unwrap();
+    let pushdown = Pushdown::new(table, &columns, &RowByRow).unwrap();
+    let filters: Vec<String> =
+        pushdown.filters.iter().map(|(path, f)| format!("{path} {f}")).collect();
+    assert_eq!(filters, ["x [4, 8]"]);
+    let terms: Vec<String> = pushdown.split_terms.iter().map(|t| t.to_string()).collect();
+    assert_eq!(terms, ["eq(p, 1)"]);
+    assert_eq!(
+        pushdown.remaining.unwrap().to_string(),
+        "and(gt($row_index, 5), gt(x, p), eq(s.a, 1), lt(rand(), 0.5), gt(y, rand()))"
+    );
 }

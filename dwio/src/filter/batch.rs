@@ -162,7 +162,10 @@ impl ValueTest {
         let views = values.views();
         match self.inline_views() {
             Some((wanted, found)) => {
-                retain(views, words, |view| wanted.contains(&view) == found);
+                match *wanted {
+                    [wanted] => retain(views, words, |view| (view == wanted) == found),
+                    _ => retain(views, words, |view| wanted.contains(&view) == found),
+                }
                 Ok(())
             }
             // A slot that is not selected may be null and hold anything: it must not be read.

@@ -12,13 +12,15 @@
 //!                        |
 //!           BigintMultiRange [3, 3] [5, 5]
 //!             |                      |
-//!     values.rs: one value,     batch.rs: a vector of values,
-//!     the range of a statistic  the rows that are left
+//!     values.rs: one value      batch.rs: a vector of values,
+//!     matches.rs: the range     the rows that are left
+//!     of a statistic
 //! ```
 //!
-//! Files in reading order: `mod`, `range`, `set`, `values`, `batch`, `merge`, `print`.
+//! Files in reading order: `mod`, `range`, `set`, `values`, `matches`, `batch`, `merge`, `print`.
 
 mod batch;
+mod matches;
 mod merge;
 mod print;
 mod range;
@@ -26,14 +28,15 @@ mod set;
 mod values;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use vector::sync::Arc;
 use vector::{Error, Result, Timestamp};
 
+pub use matches::Match;
 pub use range::{Bound, BoundRange, ClosedRange};
 pub use set::{BytesSet, IntegerSet};
-pub use values::{FilterValue, Match, TestVisitor};
+pub use values::{FilterValue, TestVisitor};
 
 /// A test of one value, with a rule for nulls.
 #[derive(Debug, Clone, PartialEq)]

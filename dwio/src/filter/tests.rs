@@ -10,7 +10,7 @@ use super::range::{Bound, BoundRange, ClosedRange};
 use super::{Filter, FilterKind, Match, ValueTest};
 
 /// What a filter says by definition.
-fn model(filter: &Filter, value: &Value) -> bool {
+pub(crate) fn model(filter: &Filter, value: &Value) -> bool {
     match (filter, value) {
         (_, Value::Null) => filter.test_null(),
         (Filter::Values { test, .. }, value) => model_test(test, value),
@@ -69,12 +69,12 @@ fn model_test(test: &ValueTest, value: &Value) -> bool {
 }
 
 /// A type, and values of it among which filters make a difference.
-struct Family {
-    ty: Type,
+pub(crate) struct Family {
+    pub(crate) ty: Type,
     pool: Vec<Value>,
 }
 
-fn families() -> Vec<Family> {
+pub(crate) fn families() -> Vec<Family> {
     fn family<T>(
         ty: Type,
         pool: impl IntoIterator<Item = T>,
@@ -118,7 +118,7 @@ fn families() -> Vec<Family> {
 }
 
 impl Family {
-    fn some(&self, random: &mut Random) -> Value {
+    pub(crate) fn some(&self, random: &mut Random) -> Value {
         random.pick(&self.pool).clone()
     }
 
@@ -183,7 +183,7 @@ impl Family {
     }
 
     /// A filter of one predicate or of two put together.
-    fn filter(&self, random: &mut Random) -> Filter {
+    pub(crate) fn filter(&self, random: &mut Random) -> Filter {
         let first = self.predicate(random);
         let second = self.predicate(random);
         match random.below(4) {

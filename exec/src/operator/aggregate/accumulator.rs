@@ -1,0 +1,138 @@
+//! Accumulators: one aggregate's state of every group, updated a batch at a time.
+//!
+//! The branches (one group or many, encoding, nulls) are taken once per batch in [`fold`]; the
+//! loops under them run over plain slices and call a step that was compiled into them.
+
+use std::ops::Range;
+
+use vector::{DecodedVector, Mapping, Result, VectorRef};
+
+/// The state of one aggregate in every group.
+pub(super) trait Accumulator: Send {
+    /// Makes room for groups `0..num_groups`; never fewer than before.
+    fn resize(&mut self, num_groups: usize);
+
+    /// Adds rows of arguments.
+    fn update(&mut self, groups: Groups<'_>, args: &[Column]) -> Result<()>;
+
+    /// Adds rows of another accumulator's intermediate output.
+    fn merge(&mut self, groups: Groups<'_>, partial: &Column) -> Result<()>;
+
+    /// The values of some groups.
+    fn output(&self, part: Part, groups: Range<usize>) -> Result<VectorRef>;
+
+    /// Bytes of memory in use.
+    fn bytes(&self) -> usize;
+}
+
+/// Which output of an accumulator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    /// What another accumulator merges.
+    Intermediate,
+    /// What the query asked for.
+    Result,
+}
+
+/// The groups of a batch's rows.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Groups<'a> {
+    /// All rows are in group 0.
+    One { num_rows: usize },
+    /// Row `i` is in group `ids[i]`.
+    Each { ids: &'a [u32] },
+}
+
+impl Groups<'_> {
+    pub(super) fn num_rows(&self) -> usize {
+        match self {
+            Groups::One { num_rows } => *num_rows,
+            Groups::Each { ids } => ids.len(),
+        }
+    }
+}
+
+/// A column of a batch, as it came and decoded.
+#[derive(Debug, Clone)]
+pub(super) struct Column {
+    pub(super) vector: VectorRef,
+    pub(super) decoded: DecodedVector,
+}
+
+impl Column {
+    pub(super) fn new(vector: VectorRef) -> Result<Self> {
+        let decoded = DecodedVector::new(&vector)?;
+        Ok(Column { vector, decoded })
+    }
+}
+
+/// Applies `step` to the state of its group and the value of every row that is not null.
+///
+/// `values` are those of the input's base.
+#[inline]
+pub(super) fn fold<T: Copy, S>(
+    groups: Groups<'_>,
+    input: &DecodedVector,
+    values: &[T],
+    states: &mut [S],
+    step: impl Fn(&mut S, T),
+) {
+    match (groups, input.mapping(), input.validity()) {
+        (Groups::One { num_rows }, Mapping::Identity, None) => {
+            let Some(state) = states.first_mut() else { return };
+            for value in &values[..num_rows] {
+                step(state, *value);
+            }
+        }
+        (Groups::Each { ids }, Mapping::Identity, None) => {
+            for (id, value) in ids.iter().zip(values) {
+                step(&mut states[*id as usize], *value);
+            }
+        }
+        (Groups::Each { ids }, Mapping::Indices(indices), None) => {
+            for (id, index) in ids.iter().zip(indices.iter()) {
+                step(&mut states[*id as usize], values[*index as usize]);
+            }
+        }
+        (Groups::One { .. }, ..) => {
+            let Some(state) = states.first_mut() else { return };
+            each_valid(input, |row| step(state, values[input.index(row)]));
+        }
+        (Groups::Each { ids }, ..) => {
+            each_valid(input, |row| {
+                step(&mut states[ids[row] as usize], values[input.index(row)]);
+            });
+        }
+    }
+}
+
+/// Applies `step` to the state of its group and the number of every row that is not null.
+#[inline]
+pub(super) fn fold_rows<S>(
+    groups: Groups<'_>,
+    input: &DecodedVector,
+    states: &mut [S],
+    mut step: impl FnMut(&mut S, usize),
+) {
+    match groups {
+        Groups::One { .. } => {
+            let Some(state) = states.first_mut() else { return };
+            each_valid(input, |row| step(state, row));
+        }
+        Groups::Each { ids } => {
+            each_valid(input, |row| step(&mut states[ids[row] as usize], row));
+        }
+    }
+}
+
+#[inline]
+fn each_valid(input: &DecodedVector, mut visit: impl FnMut(usize)) {
+    match input.validity() {
+        None => (0..input.len()).for_each(visit),
+        Some(validity) => {
+            for row in validity.ones() {
+                visit(row);
+            }
+        }
+    }
+}

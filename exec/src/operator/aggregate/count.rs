@@ -1,0 +1,58 @@
+//! COUNT: rows, or values that are not null.
+
+use std::ops::Range;
+
+use vector::sync::Arc;
+use vector::{Buffer, Error, FlatVector, Result, Type, Vector, VectorRef};
+
+use super::accumulator::{Accumulator, Column, Groups, Part, fold, fold_rows};
+
+/// Counts rows without an argument, else rows whose argument is not null.
+#[derive(Debug, Default)]
+pub(super) struct Count {
+    counts: Vec<i64>,
+}
+
+impl Accumulator for Count {
+    fn resize(&mut self, num_groups: usize) {
+        self.counts.resize(num_groups, 0);
+    }
+
+    fn update(&mut self, groups: Groups<'_>, args: &[Column]) -> Result<()> {
+        match args.first().map(|arg| &arg.decoded) {
+            Some(arg) if arg.validity().is_some() => {
+                fold_rows(groups, arg, &mut self.counts, |count, _| *count += 1);
+            }
+            _ => match groups {
+                Groups::One { num_rows } => {
+                    if let Some(count) = self.counts.first_mut() {
+                        *count += num_rows as i64;
+                    }
+                }
+                Groups::Each { ids } => {
+                    for id in ids {
+                        self.counts[*id as usize] += 1;
+                    }
+                }
+            },
+        }
+        Ok(())
+    }
+
+    fn merge(&mut self, groups: Groups<'_>, partial: &Column) -> Result<()> {
+        let counts = partial.decoded.base_slice::<i64>().ok_or_else(|| {
+            Error::internal("partial counts of another type").with("type", partial.decoded.ty())
+        })?;
+        fold(groups, &partial.decoded, counts, &mut self.counts, |count, more| *count += more);
+        Ok(())
+    }
+
+    fn output(&self, _: Part, groups: Range<usize>) -> Result<VectorRef> {
+        let counts = Buffer::from_slice(&self.counts[groups]);
+        Ok(Arc::new(Vector::Flat(FlatVector::from_buffer(Type::BigInt, counts, None)?)))
+    }
+
+    fn bytes(&self) -> usize {
+        self.counts.capacity() * size_of::<i64>()
+    }
+}

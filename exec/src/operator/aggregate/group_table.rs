@@ -1,0 +1,244 @@
+//! From keys to group numbers: a hash table, and a shortcut for keys with few values.
+//!
+//! ```text
+//! general    hash of all key columns ---> hash table ---> candidate groups ---> keys equal?
+//! shortcut   code of the row (dictionary indices, booleans) ---> slot ---> group
+//!                                              first row of a code: the general way
+//! ```
+//!
+//! A batch takes the shortcut when every key column is a small dictionary, a constant or a
+//! boolean, and all combinations together are not many more than the rows. Then only the first
+//! row of each combination is hashed. Slots stay as long as the dictionaries stay the same, which
+//! is usual for the batches of one row group.
+//!
+//! Groups are numbered in the order of their first rows.
+
+use std::ops::Range;
+
+use hashbrown::HashTable;
+use vector::sync::Arc;
+use vector::{
+    Buffer, DecodedVector, Error, FlatValues, Mapping, Result, Type, Vector, VectorRef, hash_into,
+};
+
+use super::key_column::KeyColumn;
+
+/// Combinations that the shortcut may have for each row of a batch.
+const MAX_CODES_PER_ROW: usize = 4;
+/// Combinations that the shortcut may always have.
+const MIN_MAX_CODES: usize = 1 << 10;
+/// A code whose group is not known yet.
+const UNKNOWN: u32 = u32::MAX;
+
+/// The groups so far and their keys.
+#[derive(Debug)]
+pub(super) struct GroupTable {
+    columns: Vec<KeyColumn>,
+    table: HashTable<u32>,
+    /// The hash of each group's keys.
+    hashes: Vec<u64>,
+    row_hashes: Vec<u64>,
+    shortcut: Shortcut,
+}
+
+/// Groups by code, for the dictionaries that the last batch had.
+#[derive(Debug, Default)]
+struct Shortcut {
+    bases: Vec<VectorRef>,
+    slots: Vec<u32>,
+    codes: Vec<u32>,
+}
+
+impl GroupTable {
+    /// Without groups, for keys of these types.
+    pub(super) fn new(key_types: &[Type]) -> Self {
+        GroupTable {
+            columns: key_types.iter().map(KeyColumn::new).collect(),
+            table: HashTable::new(),
+            hashes: Vec::new(),
+            row_hashes: Vec::new(),
+            shortcut: Shortcut::default(),
+        }
+    }
+
+    /// The number of groups.
+    pub(super) fn len(&self) -> usize {
+        self.hashes.len()
+    }
+
+    /// Numbers the rows of a batch by their keys; new combinations become new groups.
+    pub(super) fn assign(
+        &mut self,
+        keys: &[VectorRef],
+        num_rows: usize,
+        ids: &mut Vec<u32>,
+    ) -> Result<()> {
+        let decoded: Vec<DecodedVector> =
+            keys.iter().map(DecodedVector::new).collect::<Result<_>>()?;
+        if decoded.iter().any(|column| column.len() != num_rows) {
+            return Err(Error::internal("key columns differ in length"));
+        }
+        match num_codes(&decoded, num_rows) {
+            Some(num_codes) => self.assign_by_code(keys, &decoded, num_codes, ids),
+            None => self.assign_by_hash(&decoded, num_rows, ids),
+        }
+    }
+
+    fn assign_by_hash(
+        &mut self,
+        keys: &[DecodedVector],
+        num_rows: usize,
+        ids: &mut Vec<u32>,
+    ) -> Result<()> {
+        self.row_hashes.clear();
+        self.row_hashes.resize(num_rows, 0);
+        for column in keys {
+            hash_into(column, &mut self.row_hashes)?;
+        }
+        ids.clear();
+        ids.reserve(num_rows);
+        for row in 0..num_rows {
+            let hash = self.row_hashes[row];
+            let columns = &self.columns;
+            let hashes = &self.hashes;
+            let found = self.table.find(hash, |group| {
+                let group = *group as usize;
+                hashes[group] == hash
+                    && columns.iter().zip(keys).all(|(column, key)| column.equals(group, key, row))
+            });
+            match found {
+                Some(group) => ids.push(*group),
+                None => ids.push(self.add_group(hash, keys, row)?),
+            }
+        }
+        Ok(())
+    }
+
+    fn add_group(&mut self, hash: u64, keys: &[DecodedVector], row: usize) -> Result<u32> {
+        // The last number stands for codes without a group.
+        let group = u32::try_from(self.hashes.len()).ok().filter(|group| *group < UNKNOWN);
+        let group = group.ok_or_else(|| Error::limit("too many groups in an aggregation"))?;
+        for (column, key) in self.columns.iter_mut().zip(keys) {
+            column.push(key, row)?;
+        }
+        self.hashes.push(hash);
+        let hashes = &self.hashes;
+        self.table.insert_unique(hash, group, |other| hashes[*other as usize]);
+        Ok(group)
+    }
+
+    fn assign_by_code(
+        &mut self,
+        keys: &[VectorRef],
+        decoded: &[DecodedVector],
+        num_codes: usize,
+        ids: &mut Vec<u32>,
+    ) -> Result<()> {
+        let mut shortcut = std::mem::take(&mut self.shortcut);
+        shortcut.prepare(decoded, num_codes);
+        // First rows of codes without a group; each gets one in the general way.
+        let mut first_rows: Vec<u32> = Vec::new();
+        for (row, code) in shortcut.codes.iter().enumerate() {
+            let slot = &mut shortcut.slots[*code as usize];
+            if *slot == UNKNOWN {
+                *slot = 0;
+                first_rows.push(row as u32);
+            }
+        }
+        if !first_rows.is_empty() {
+            let rows = Buffer::from_slice(&first_rows);
+            let firsts = keys.iter().map(|key| DecodedVector::new(&Vector::wrap(key, &rows)));
+            let firsts: Vec<DecodedVector> = firsts.collect::<Result<_>>()?;
+            self.assign_by_hash(&firsts, first_rows.len(), ids)?;
+            for (row, group) in first_rows.iter().zip(&*ids) {
+                shortcut.slots[shortcut.codes[*row as usize] as usize] = *group;
+            }
+        }
+        ids.clear();
+        ids.extend(shortcut.codes.iter().map(|code| shortcut.slots[*code as usize]));
+        self.shortcut = shortcut;
+        Ok(())
+    }
+
+    /// The keys of some groups, a column each.
+    pub(super) fn keys(&self, groups: Range<usize>) -> Result<Vec<VectorRef>> {
+        self.columns.iter().map(|column| column.output(groups.clone())).collect()
+    }
+
+    /// Bytes of memory in use.
+    pub(super) fn bytes(&self) -> usize {
+        self.columns.iter().map(KeyColumn::bytes).sum::<usize>()
+            + self.table.capacity() * (size_of::<u32>() + 1)
+            + (self.hashes.capacity() + self.row_hashes.capacity()) * 8
+            + (self.shortcut.slots.capacity() + self.shortcut.codes.capacity()) * 4
+    }
+}
+
+impl Shortcut {
+    /// Computes the rows' codes, and forgets the slots unless the dictionaries are the same.
+    fn prepare(&mut self, keys: &[DecodedVector], num_codes: usize) {
+        let same = self.slots.len() == num_codes
+            && self.bases.len() == keys.len()
+            && self.bases.iter().zip(keys).all(|(base, key)| Arc::ptr_eq(base, key.base()));
+        if !same {
+            self.bases = keys.iter().map(|key| Arc::clone(key.base())).collect();
+            self.slots.clear();
+            self.slots.resize(num_codes, UNKNOWN);
+        }
+        self.codes.clear();
+        self.codes.resize(keys.first().map_or(0, DecodedVector::len), 0);
+        let mut unit = 1;
+        for key in keys {
+            add_codes(key, unit, &mut self.codes);
+            unit *= radix(key).unwrap_or(1) as u32;
+        }
+    }
+}
+
+/// The number of codes of a column, one of them for null; `None` when it has no codes.
+fn radix(key: &DecodedVector) -> Option<usize> {
+    let entries = match (key.mapping(), key.flat_values()) {
+        (Mapping::Constant, _) => 1,
+        (Mapping::Indices(_), _) => key.base().len(),
+        (Mapping::Identity, Some(FlatValues::Boolean(_))) => 2,
+        (Mapping::Identity, _) => return None,
+    };
+    Some(entries + 1)
+}
+
+/// The number of combinations of all columns, when the shortcut is worth it.
+fn num_codes(keys: &[DecodedVector], num_rows: usize) -> Option<usize> {
+    let limit = (num_rows * MAX_CODES_PER_ROW).max(MIN_MAX_CODES);
+    keys.iter().try_fold(1usize, |product, key| {
+        product.checked_mul(radix(key)?).filter(|product| *product <= limit)
+    })
+}
+
+/// Adds `unit` times the code of each row of `key`; null is the last code.
+fn add_codes(key: &DecodedVector, unit: u32, codes: &mut [u32]) {
+    let null = key.base().len().min(u32::MAX as usize) as u32;
+    match (key.mapping(), key.flat_values(), key.validity()) {
+        (Mapping::Indices(indices), _, None) => {
+            for (code, index) in codes.iter_mut().zip(indices.iter()) {
+                *code += unit * index;
+            }
+        }
+        (Mapping::Indices(indices), _, Some(validity)) => {
+            for (row, code) in codes.iter_mut().enumerate() {
+                *code += unit * if validity.get(row) { indices[row] } else { null };
+            }
+        }
+        (Mapping::Identity, Some(FlatValues::Boolean(values)), validity) => {
+            for (row, code) in codes.iter_mut().enumerate() {
+                let valid = validity.is_none_or(|v| v.get(row));
+                *code += unit * if valid { u32::from(values.get(row)) } else { 2 };
+            }
+        }
+        (_, _, Some(validity)) => {
+            for (row, code) in codes.iter_mut().enumerate() {
+                *code += unit * u32::from(!validity.get(row));
+            }
+        }
+        (_, _, None) => {}
+    }
+}

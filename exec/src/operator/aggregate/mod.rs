@@ -1,0 +1,239 @@
+//! Aggregation: groups and what is computed over each, globally or hashed.
+//!
+//! ```text
+//! batch --key columns--> GroupTable --group of each row--> accumulators, one for an aggregate
+//!       --argument columns ------------------------------------^
+//! end   --> keys of groups a..b, then each accumulator's values of groups a..b
+//! ```
+//!
+//! | file | what |
+//! |---|---|
+//! | `signatures.rs` | functions by name, types of arguments, intermediate and result |
+//! | `accumulator.rs` | what an accumulator promises; the loops over rows and groups |
+//! | `count.rs`, `sum.rs`, `min_max.rs` | the functions; sums also are averages |
+//! | `distinct.rs` | DISTINCT around any of them |
+//! | `group_table.rs`, `key_column.rs` | from keys to group numbers, and back |
+//!
+//! A partial step gives intermediate values, a final step takes them, a single step does both at
+//! once. Without keys there is one group, which exists also when there are no rows.
+
+mod accumulator;
+mod count;
+mod distinct;
+mod group_table;
+mod key_column;
+mod min_max;
+mod signatures;
+mod sum;
+
+#[cfg(all(test, not(loom)))]
+mod tests;
+
+use vector::sync::Arc;
+use vector::{Error, Result, RowType, RowVector, Value, Vector, VectorRef};
+
+use dwio::expr::TypedExpr;
+
+use self::accumulator::{Accumulator, Column, Groups, Part};
+use self::group_table::GroupTable;
+use super::loading::column_of;
+use super::{Operator, OperatorCtx, channel_of};
+use crate::plan::{Aggregate, AggregationNode, AggregationStep};
+
+pub use self::signatures::{
+    AggregateSignature, aggregate_call, aggregate_names, intermediate_type, is_aggregate,
+    resolve_aggregate,
+};
+
+/// Groups rows by key columns and aggregates each group.
+pub struct HashAggregation {
+    ctx: OperatorCtx,
+    step: AggregationStep,
+    output_type: Arc<RowType>,
+    key_channels: Vec<usize>,
+    table: GroupTable,
+    aggregates: Vec<Running>,
+    /// The group of each row of the current batch.
+    ids: Vec<u32>,
+    reserved: u64,
+    no_more_input: bool,
+    given: usize,
+    finished: bool,
+}
+
+/// One aggregate being computed.
+struct Running {
+    accumulator: Box<dyn Accumulator>,
+    args: Vec<Argument>,
+}
+
+enum Argument {
+    Channel(usize),
+    Constant(Value, vector::Type),
+}
+
+impl HashAggregation {
+    /// An aggregation as `node` says, over its source's output.
+    pub fn new(node: &AggregationNode, ctx: OperatorCtx) -> Result<Self> {
+        let input = node.source.output_type();
+        let key_channels: Vec<usize> =
+            node.keys.iter().map(|key| channel_of(input, key)).collect::<Result<_>>()?;
+        let key_types: Vec<_> = key_channels.iter().map(|c| input.types()[*c].clone()).collect();
+        let aggregates = node.aggregates.iter().map(|a| Running::new(a, node.step, input));
+        let mut made = HashAggregation {
+            ctx,
+            step: node.step,
+            output_type: Arc::clone(&node.output_type),
+            table: GroupTable::new(&key_types),
+            key_channels,
+            aggregates: aggregates.collect::<Result<_>>()?,
+            ids: Vec::new(),
+            reserved: 0,
+            no_more_input: false,
+            given: 0,
+            finished: false,
+        };
+        if made.is_global() {
+            made.aggregates.iter_mut().for_each(|a| a.accumulator.resize(1));
+        }
+        Ok(made)
+    }
+
+    fn is_global(&self) -> bool {
+        self.key_channels.is_empty()
+    }
+
+    fn num_groups(&self) -> usize {
+        if self.is_global() { 1 } else { self.table.len() }
+    }
+
+    fn aggregate(&mut self, batch: &RowVector) -> Result<()> {
+        // Columns that several aggregates use are loaded and decoded once.
+        let mut decoded: Vec<Option<Column>> = vec![None; batch.children().len()];
+        let groups = if self.key_channels.is_empty() {
+            Groups::One { num_rows: batch.len() }
+        } else {
+            let keys: Vec<VectorRef> = self
+                .key_channels
+                .iter()
+                .map(|channel| column_of(batch, *channel))
+                .collect::<Result<_>>()?;
+            self.table.assign(&keys, batch.len(), &mut self.ids)?;
+            Groups::Each { ids: &self.ids }
+        };
+        let num_groups = if self.key_channels.is_empty() { 1 } else { self.table.len() };
+        for running in &mut self.aggregates {
+            let mut args = Vec::with_capacity(running.args.len());
+            for arg in &running.args {
+                args.push(match arg {
+                    Argument::Channel(channel) => match &mut decoded[*channel] {
+                        Some(column) => column.clone(),
+                        empty => empty.insert(Column::new(column_of(batch, *channel)?)?).clone(),
+                    },
+                    Argument::Constant(value, ty) => {
+                        let constant = Vector::constant(ty.clone(), value.clone(), batch.len())?;
+                        Column::new(Arc::new(constant))?
+                    }
+                });
+            }
+            running.accumulator.resize(num_groups);
+            match (self.step, args.as_slice()) {
+                (AggregationStep::Final, [partial]) => {
+                    running.accumulator.merge(groups, partial)?
+                }
+                _ => running.accumulator.update(groups, &args)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps the reservation in step with what the groups take, in large steps.
+    fn account(&mut self) -> Result<()> {
+        let bytes: usize = self.aggregates.iter().map(|a| a.accumulator.bytes()).sum();
+        let bytes = (bytes + self.table.bytes()) as u64;
+        if bytes > self.reserved {
+            let wanted = bytes.next_multiple_of(64 << 10);
+            self.ctx.pool.reserve(wanted - self.reserved)?;
+            self.reserved = wanted;
+        }
+        Ok(())
+    }
+}
+
+impl Running {
+    fn new(aggregate: &Aggregate, step: AggregationStep, input: &RowType) -> Result<Self> {
+        let args = aggregate.args.iter().map(|arg| match arg {
+            TypedExpr::Field { name, .. } => channel_of(input, name).map(Argument::Channel),
+            TypedExpr::Constant { value, ty } => Ok(Argument::Constant(value.clone(), ty.clone())),
+            other => Err(Error::internal("an aggregate's argument is not a column")
+                .with("aggregate", &aggregate.name)
+                .with("argument", other)),
+        });
+        let args: Vec<Argument> = args.collect::<Result<_>>()?;
+        if step == AggregationStep::Final && args.len() != 1 {
+            return Err(Error::internal("a final aggregate takes one intermediate column")
+                .with("aggregate", &aggregate.name));
+        }
+        let plain = signatures::accumulator(&aggregate.function, &aggregate.raw_types)?;
+        let accumulator = match (aggregate.distinct, step) {
+            (false, _) => plain,
+            (true, AggregationStep::Single) => {
+                Box::new(distinct::Distinct::new(plain, &aggregate.raw_types))
+            }
+            (true, _) => {
+                return Err(Error::internal("a DISTINCT aggregate cannot be done in parts")
+                    .with("aggregate", &aggregate.name));
+            }
+        };
+        Ok(Running { accumulator, args })
+    }
+}
+
+impl Operator for HashAggregation {
+    fn needs_input(&self) -> bool {
+        !self.no_more_input
+    }
+
+    fn add_input(&mut self, batch: RowVector) -> Result<()> {
+        self.aggregate(&batch)?;
+        self.account()
+    }
+
+    fn get_output(&mut self) -> Result<Option<RowVector>> {
+        if !self.no_more_input || self.finished {
+            return Ok(None);
+        }
+        let end = self.num_groups().min(self.given + self.ctx.query.config.max_output_batch_rows);
+        if end == self.given {
+            self.finished = true;
+            return Ok(None);
+        }
+        let groups = self.given..end;
+        let part = match self.step {
+            AggregationStep::Partial => Part::Intermediate,
+            AggregationStep::Single | AggregationStep::Final => Part::Result,
+        };
+        let mut columns = self.table.keys(groups.clone())?;
+        for running in &self.aggregates {
+            columns.push(running.accumulator.output(part, groups.clone())?);
+        }
+        self.given = end;
+        self.finished = end == self.num_groups();
+        RowVector::batch(Arc::clone(&self.output_type), groups.len(), columns).map(Some)
+    }
+
+    fn no_more_input(&mut self) {
+        self.no_more_input = true;
+    }
+
+    fn is_finished(&self) -> bool {
+        self.finished
+    }
+
+    fn close(&mut self) {
+        self.table = GroupTable::new(&[]);
+        self.aggregates.clear();
+        self.finished = true;
+        self.ctx.pool.release(std::mem::take(&mut self.reserved));
+    }
+}

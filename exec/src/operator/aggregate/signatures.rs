@@ -1,0 +1,222 @@
+//! The aggregate functions by name: what they take and what they give.
+//!
+//! | function | arguments | intermediate | result |
+//! |---|---|---|---|
+//! | `count` | none or anything | BIGINT | BIGINT |
+//! | `sum` | TINYINT to BIGINT | HUGEINT | BIGINT, `InvalidInput` when it does not fit |
+//! | | HUGEINT | HUGEINT | HUGEINT, likewise |
+//! | | DECIMAL(p,s) | DECIMAL(38,s) | DECIMAL(38,s), likewise |
+//! | | REAL, DOUBLE | DOUBLE | the argument's type |
+//! | `avg` | integers | ROW(HUGEINT, BIGINT) | DOUBLE |
+//! | | DECIMAL(p,s) | ROW(DECIMAL(38,s), BIGINT) | DECIMAL(p,s), rounded half away from zero |
+//! | | REAL, DOUBLE | ROW(DOUBLE, BIGINT) | DOUBLE |
+//! | `min`, `max` | anything with an order | the argument's type | the argument's type |
+//!
+//! Integers and decimals are summed exactly, so that neither the order of rows nor the number of
+//! drivers changes a result, and an intermediate excess that is cancelled later is no error.
+
+use vector::sync::Arc;
+use vector::{Error, Result, Type};
+
+use dwio::expr::TypedExpr;
+
+use super::accumulator::Accumulator;
+use super::count::Count;
+use super::min_max;
+use super::sum;
+use crate::expr::nearest;
+use crate::plan::Aggregate;
+
+/// What an aggregate function takes and gives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AggregateSignature {
+    /// The types that the arguments are to be cast to.
+    pub args: Vec<Type>,
+    /// The type of a partial step's output.
+    pub intermediate: Type,
+    /// The type of a single or final step's output.
+    pub result: Type,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Function {
+    Count,
+    Sum,
+    Min,
+    Max,
+    Avg,
+}
+
+const FUNCTIONS: [(&str, Function); 5] = [
+    ("count", Function::Count),
+    ("sum", Function::Sum),
+    ("min", Function::Min),
+    ("max", Function::Max),
+    ("avg", Function::Avg),
+];
+
+/// The names of all aggregate functions.
+pub fn aggregate_names() -> impl Iterator<Item = &'static str> {
+    FUNCTIONS.iter().map(|(name, _)| *name)
+}
+
+/// True when `name`, in lower case, is an aggregate function.
+pub fn is_aggregate(name: &str) -> bool {
+    aggregate_names().any(|known| known == name)
+}
+
+fn function(name: &str) -> Result<Function> {
+    FUNCTIONS.iter().find(|(known, _)| *known == name).map(|(_, f)| *f).ok_or_else(|| {
+        let error = Error::invalid_input("no such aggregate function").with("name", name);
+        match nearest(name, aggregate_names()) {
+            Some(close) => error.hint(format!("did you mean {close}?")),
+            None => error,
+        }
+    })
+}
+
+/// The types of aggregate function `name` over arguments of `args`.
+///
+/// `InvalidInput` when there is no such function (the nearest name is suggested) or when it does
+/// not take such arguments.
+pub fn resolve_aggregate(name: &str, args: &[Type]) -> Result<AggregateSignature> {
+    let function = function(name)?;
+    let refuse = || {
+        let given: Vec<String> = args.iter().map(ToString::to_string).collect();
+        Error::invalid_input("an aggregate function does not take arguments of these types")
+            .with("name", name)
+            .with("arguments", format!("({})", given.join(", ")))
+    };
+    if function == Function::Count && args.len() <= 1 {
+        let (intermediate, result) = (Type::BigInt, Type::BigInt);
+        return Ok(AggregateSignature { args: args.to_vec(), intermediate, result });
+    }
+    let [arg] = args else { return Err(refuse()) };
+    // A null literal has no type of its own; any will do for a result that is always null.
+    let arg = if *arg == Type::Unknown { &Type::BigInt } else { arg };
+    let (intermediate, result) = match function {
+        Function::Min | Function::Max if is_orderable(arg) => (arg.clone(), arg.clone()),
+        Function::Sum => {
+            let sum = exact_or_float(arg).ok_or_else(refuse)?;
+            let result = if arg.is_integer() {
+                Type::BigInt
+            } else if arg.is_float() {
+                arg.clone()
+            } else {
+                sum.clone()
+            };
+            (sum, result)
+        }
+        Function::Avg => {
+            let sum = exact_or_float(arg).ok_or_else(refuse)?;
+            let result = match arg {
+                Type::Decimal { .. } => arg.clone(),
+                _ => Type::Double,
+            };
+            (Type::row([("sum", sum), ("count", Type::BigInt)]), result)
+        }
+        Function::Count | Function::Min | Function::Max => return Err(refuse()),
+    };
+    Ok(AggregateSignature { args: vec![arg.clone()], intermediate, result })
+}
+
+/// The type of a partial step's output; errors as [`resolve_aggregate`].
+pub fn intermediate_type(name: &str, raw_types: &[Type]) -> Result<Type> {
+    resolve_aggregate(name, raw_types).map(|signature| signature.intermediate)
+}
+
+/// A single-step aggregate called `name` over columns or constants; errors as
+/// [`resolve_aggregate`], and `Internal` when an argument still has to be cast.
+pub fn aggregate_call(
+    name: impl Into<String>,
+    function: &str,
+    args: Vec<TypedExpr>,
+    distinct: bool,
+) -> Result<Aggregate> {
+    let raw_types: Vec<Type> = args.iter().map(|arg| arg.ty().clone()).collect();
+    let signature = resolve_aggregate(function, &raw_types)?;
+    if signature.args != raw_types {
+        return Err(Error::internal("an aggregate's argument was not cast")
+            .with("function", function)
+            .with("argument", args.first().map(ToString::to_string).unwrap_or_default()));
+    }
+    let function = Arc::from(function);
+    Ok(Aggregate { name: name.into(), function, args, raw_types, ty: signature.result, distinct })
+}
+
+/// The accumulator of function `name` over arguments of `raw_types`.
+pub(super) fn accumulator(name: &str, raw_types: &[Type]) -> Result<Box<dyn Accumulator>> {
+    let signature = resolve_aggregate(name, raw_types)?;
+    let function = function(name)?;
+    let Some(arg) = signature.args.first() else { return Ok(Box::new(Count::default())) };
+    match function {
+        Function::Count => Ok(Box::new(Count::default())),
+        Function::Min => min_max::accumulator(arg, true),
+        Function::Max => min_max::accumulator(arg, false),
+        Function::Sum => Ok(sum::accumulator(arg, &signature.result, None)),
+        Function::Avg => {
+            Ok(sum::accumulator(arg, &signature.result, Some(&signature.intermediate)))
+        }
+    }
+}
+
+/// The type in which values of `arg` are summed.
+fn exact_or_float(arg: &Type) -> Option<Type> {
+    match arg {
+        Type::Decimal { scale, .. } => Type::decimal(38, *scale).ok(),
+        Type::HugeInt => Some(Type::HugeInt),
+        _ if arg.is_integer() => Some(Type::HugeInt),
+        _ if arg.is_float() => Some(Type::Double),
+        _ => None,
+    }
+}
+
+fn is_orderable(ty: &Type) -> bool {
+    match ty {
+        Type::Map(..) | Type::Unknown => false,
+        Type::Array(element) => is_orderable(element),
+        Type::Row(row) => row.types().iter().all(is_orderable),
+        _ => true,
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_is_nearly_right_is_suggested() {
+        let error = resolve_aggregate("cuont", &[]).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "invalid input: no such aggregate function (name=cuont)\n  hint: did you mean count?"
+        );
+    }
+
+    #[test]
+    fn sums_and_averages_have_the_types_of_the_table_above() {
+        let resolve = |name: &str, ty: &Type| {
+            let s = resolve_aggregate(name, std::slice::from_ref(ty)).unwrap();
+            format!("{} {}", s.intermediate, s.result)
+        };
+        let price = Type::decimal(15, 2).unwrap();
+        assert_eq!(resolve("sum", &Type::Integer), "HUGEINT BIGINT");
+        assert_eq!(resolve("sum", &price), "DECIMAL(38,2) DECIMAL(38,2)");
+        assert_eq!(resolve("sum", &Type::Real), "DOUBLE REAL");
+        assert_eq!(resolve("avg", &price), "ROW(sum DECIMAL(38,2),count BIGINT) DECIMAL(15,2)");
+        assert_eq!(resolve("avg", &Type::BigInt), "ROW(sum HUGEINT,count BIGINT) DOUBLE");
+        assert_eq!(resolve("max", &Type::Date), "DATE DATE");
+    }
+
+    #[test]
+    fn what_has_no_sum_or_no_order_is_refused() {
+        for (name, ty) in [
+            ("sum", Type::Varchar),
+            ("avg", Type::Date),
+            ("min", Type::map(Type::Integer, Type::Integer)),
+        ] {
+            assert!(resolve_aggregate(name, &[ty]).unwrap_err().is_user());
+        }
+        assert!(resolve_aggregate("sum", &[]).unwrap_err().is_user());
+    }
+}

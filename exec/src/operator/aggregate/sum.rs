@@ -1,0 +1,292 @@
+//! SUM and AVG: one state for both, a sum and the number of values in it.
+//!
+//! Integers and decimals are summed in 128 bits. 64-bit values cannot pass that bound within any
+//! number of rows a machine can count; for 128-bit values every addition is checked.
+
+use std::ops::Range;
+
+use vector::sync::Arc;
+use vector::types::{MAX_PRECISION, MAX_SHORT_PRECISION, decimal};
+use vector::{
+    Bitmap, Buffer, DecodedVector, Error, FlatType, FlatValues, FlatVector, Result, RowVector,
+    Type, Vector, VectorRef,
+};
+
+use super::accumulator::{Accumulator, Column, Groups, Part, fold};
+
+/// The accumulator of sums of `arg` as `result`; of averages when `intermediate`, the row of sum
+/// and count, is given.
+pub(super) fn accumulator(
+    arg: &Type,
+    result: &Type,
+    intermediate: Option<&Type>,
+) -> Box<dyn Accumulator> {
+    let form = Form { result: result.clone(), intermediate: intermediate.cloned() };
+    if arg.is_float() {
+        Box::new(FloatSum { form, states: Vec::new() })
+    } else {
+        let scale = match arg {
+            Type::Decimal { scale, .. } => Some(*scale),
+            _ => None,
+        };
+        Box::new(ExactSum { form, scale, states: Vec::new(), overflow: false })
+    }
+}
+
+/// What comes out.
+struct Form {
+    result: Type,
+    /// The row of sum and count, when this is an average.
+    intermediate: Option<Type>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Exact {
+    sum: i128,
+    count: u64,
+}
+
+/// Sums and averages of integers and decimals.
+struct ExactSum {
+    form: Form,
+    /// Digits behind the point, of decimals.
+    scale: Option<u8>,
+    states: Vec<Exact>,
+    overflow: bool,
+}
+
+impl ExactSum {
+    /// Adds the values of a column, each counted once.
+    fn add(&mut self, groups: Groups<'_>, input: &DecodedVector) -> Result<()> {
+        let states = self.states.as_mut_slice();
+        macro_rules! widen {
+            ($values:expr) => {
+                fold(groups, input, $values, states, |state: &mut Exact, value| {
+                    state.sum += i128::from(value);
+                    state.count += 1;
+                })
+            };
+        }
+        match input.flat_values() {
+            Some(FlatValues::TinyInt(values)) => widen!(values),
+            Some(FlatValues::SmallInt(values)) => widen!(values),
+            Some(FlatValues::Integer(values)) => widen!(values),
+            Some(FlatValues::BigInt(values)) => widen!(values),
+            Some(FlatValues::HugeInt(values)) => {
+                let overflow = std::cell::Cell::new(false);
+                fold(groups, input, values, states, |state: &mut Exact, value| {
+                    let (sum, over) = state.sum.overflowing_add(value);
+                    if over {
+                        overflow.set(true);
+                    }
+                    state.sum = sum;
+                    state.count += 1;
+                });
+                self.overflow |= overflow.get();
+            }
+            _ if input.all_null() => {}
+            _ => return Err(wrong_type(input)),
+        }
+        if self.overflow { Err(self.too_large()) } else { Ok(()) }
+    }
+
+    fn too_large(&self) -> Error {
+        Error::invalid_input("a sum does not fit its type").with("type", &self.form.result)
+    }
+
+    fn sums(&self, groups: Range<usize>) -> Result<VectorRef> {
+        let ty = match self.scale {
+            Some(scale) => Type::decimal(MAX_PRECISION, scale)?,
+            None => Type::HugeInt,
+        };
+        flat(ty, &self.states[groups], |s| s.count > 0, |s| Ok(s.sum))
+    }
+
+    fn result(&self, groups: Range<usize>) -> Result<VectorRef> {
+        let states = &self.states[groups];
+        let valid = |s: &Exact| s.count > 0;
+        let ty = self.form.result.clone();
+        let is_average = self.form.intermediate.is_some();
+        let average = |s: &Exact| decimal::divide_rounded(s.sum, i128::from(s.count.max(1)));
+        match (&ty, is_average) {
+            (Type::Double, _) => flat(ty, states, valid, |s| Ok(s.sum as f64 / s.count as f64)),
+            (Type::BigInt, _) => {
+                let narrow = |s: &Exact| i64::try_from(s.sum).map_err(|_| self.too_large());
+                flat(ty, states, valid, narrow)
+            }
+            (Type::Decimal { precision, .. }, true) if *precision <= MAX_SHORT_PRECISION => {
+                let narrow = |s: &Exact| i64::try_from(average(s)).map_err(|_| self.too_large());
+                flat(ty, states, valid, narrow)
+            }
+            (Type::Decimal { .. }, true) => flat(ty, states, valid, |s| Ok(average(s))),
+            (Type::Decimal { precision, .. }, false) => {
+                let precision = *precision;
+                let check = |s: &Exact| {
+                    decimal::fits(s.sum, precision).then_some(s.sum).ok_or_else(|| self.too_large())
+                };
+                flat(ty, states, valid, check)
+            }
+            _ => flat(ty, states, valid, |s| Ok(s.sum)),
+        }
+    }
+}
+
+impl Accumulator for ExactSum {
+    fn resize(&mut self, num_groups: usize) {
+        self.states.resize(num_groups, Exact::default());
+    }
+
+    fn update(&mut self, groups: Groups<'_>, args: &[Column]) -> Result<()> {
+        self.add(groups, &one(args)?.decoded)
+    }
+
+    fn merge(&mut self, groups: Groups<'_>, partial: &Column) -> Result<()> {
+        let Some((sums, counts)) = sum_and_count(&self.form, &partial.decoded)? else {
+            return self.add(groups, &partial.decoded);
+        };
+        // The sums are null where the count is 0. Each counted once so far: add the rest.
+        self.add(groups, &sums)?;
+        let counts_of = counts.base_slice::<i64>().ok_or_else(|| wrong_type(&counts))?;
+        fold(groups, &counts, counts_of, &mut self.states, |state, count| {
+            state.count += (count as u64).saturating_sub(1);
+        });
+        Ok(())
+    }
+
+    fn output(&self, part: Part, groups: Range<usize>) -> Result<VectorRef> {
+        match (part, &self.form.intermediate) {
+            (Part::Result, _) => self.result(groups),
+            (Part::Intermediate, None) => self.sums(groups),
+            (Part::Intermediate, Some(ty)) => {
+                let counts = self.states[groups.clone()].iter().map(|s| s.count as i64).collect();
+                row(ty, self.sums(groups)?, counts)
+            }
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.states.capacity() * size_of::<Exact>()
+    }
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Float {
+    sum: f64,
+    count: u64,
+}
+
+/// Sums and averages of floats, in double precision.
+struct FloatSum {
+    form: Form,
+    states: Vec<Float>,
+}
+
+impl FloatSum {
+    fn add(&mut self, groups: Groups<'_>, input: &DecodedVector) -> Result<()> {
+        let states = self.states.as_mut_slice();
+        macro_rules! widen {
+            ($values:expr) => {
+                fold(groups, input, $values, states, |state: &mut Float, value| {
+                    state.sum += f64::from(value);
+                    state.count += 1;
+                })
+            };
+        }
+        match input.flat_values() {
+            Some(FlatValues::Real(values)) => widen!(values),
+            Some(FlatValues::Double(values)) => widen!(values),
+            _ if input.all_null() => {}
+            _ => return Err(wrong_type(input)),
+        }
+        Ok(())
+    }
+}
+
+impl Accumulator for FloatSum {
+    fn resize(&mut self, num_groups: usize) {
+        self.states.resize(num_groups, Float::default());
+    }
+
+    fn update(&mut self, groups: Groups<'_>, args: &[Column]) -> Result<()> {
+        self.add(groups, &one(args)?.decoded)
+    }
+
+    fn merge(&mut self, groups: Groups<'_>, partial: &Column) -> Result<()> {
+        let Some((sums, counts)) = sum_and_count(&self.form, &partial.decoded)? else {
+            return self.add(groups, &partial.decoded);
+        };
+        self.add(groups, &sums)?;
+        let counts_of = counts.base_slice::<i64>().ok_or_else(|| wrong_type(&counts))?;
+        fold(groups, &counts, counts_of, &mut self.states, |state, count| {
+            state.count += (count as u64).saturating_sub(1);
+        });
+        Ok(())
+    }
+
+    fn output(&self, part: Part, groups: Range<usize>) -> Result<VectorRef> {
+        let states = &self.states[groups];
+        let valid = |s: &Float| s.count > 0;
+        let ty = self.form.result.clone();
+        match (part, &self.form.intermediate) {
+            (Part::Result, Some(_)) => flat(ty, states, valid, |s| Ok(s.sum / s.count as f64)),
+            (Part::Result, None) if ty == Type::Double => flat(ty, states, valid, |s| Ok(s.sum)),
+            (Part::Result, None) => flat(ty, states, valid, |s| Ok(s.sum as f32)),
+            (Part::Intermediate, None) => flat(Type::Double, states, valid, |s| Ok(s.sum)),
+            (Part::Intermediate, Some(ty)) => {
+                let sums = flat(Type::Double, states, valid, |s| Ok(s.sum))?;
+                row(ty, sums, states.iter().map(|s| s.count as i64).collect())
+            }
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.states.capacity() * size_of::<Float>()
+    }
+}
+
+fn one(args: &[Column]) -> Result<&Column> {
+    args.first().ok_or_else(|| Error::internal("a sum without an argument"))
+}
+
+fn wrong_type(input: &DecodedVector) -> Error {
+    Error::internal("a column of another type than was summed before").with("type", input.ty())
+}
+
+/// The two columns of an average's intermediate value; `None` for a sum.
+fn sum_and_count(
+    form: &Form,
+    partial: &DecodedVector,
+) -> Result<Option<(DecodedVector, DecodedVector)>> {
+    if form.intermediate.is_none() {
+        return Ok(None);
+    }
+    let (Vector::Row(row), vector::Mapping::Identity) =
+        (partial.base().as_ref(), partial.mapping())
+    else {
+        return Err(Error::internal("partial averages are not plain rows"));
+    };
+    Ok(Some((DecodedVector::new(row.child(0)?)?, DecodedVector::new(row.child(1)?)?)))
+}
+
+fn row(ty: &Type, sums: VectorRef, counts: Buffer<i64>) -> Result<VectorRef> {
+    let row_type = ty.as_row().ok_or_else(|| Error::internal("partial averages are rows"))?;
+    let len = counts.len();
+    let counts = FlatVector::from_buffer(Type::BigInt, counts, None)?;
+    let children = vec![sums, Arc::new(Vector::Flat(counts))];
+    Ok(Arc::new(Vector::Row(RowVector::new(Arc::clone(row_type), len, None, children)?)))
+}
+
+/// A flat column of one value for each state, null where it is not valid.
+fn flat<S, T: FlatType + Default>(
+    ty: Type,
+    states: &[S],
+    valid: impl Fn(&S) -> bool,
+    value: impl Fn(&S) -> Result<T>,
+) -> Result<VectorRef> {
+    let validity: Bitmap = states.iter().map(&valid).collect();
+    let values = states.iter().map(|s| if valid(s) { value(s) } else { Ok(T::default()) });
+    let values: Vec<T> = values.collect::<Result<_>>()?;
+    let validity = (!validity.all_ones()).then_some(validity);
+    let vector = FlatVector::from_buffer(ty, Buffer::from_slice(&values), validity)?;
+    Ok(Arc::new(Vector::Flat(vector)))
+}

@@ -1,0 +1,111 @@
+//! The gathering local exchange: batches of many drivers become the input of one.
+//!
+//! ```text
+//! driver 0  .. QueueSink --\
+//! driver 1  .. QueueSink ---+--> BatchQueue --> LocalExchange .. the one driver behind
+//! driver 2  .. QueueSink --/
+//! ```
+//!
+//! The queue and its giving end are in `sink`; this is the taking end. The order of batches of
+//! different drivers is that of their arrival.
+
+use vector::sync::Arc;
+use vector::{Result, RowVector};
+
+use super::sink::{BatchQueue, Taken};
+use super::{Blocked, BlockingReason, Operator, refuse_input};
+
+/// The first operator of the driver behind an exchange.
+#[derive(Debug)]
+pub struct LocalExchange {
+    queue: Arc<BatchQueue>,
+    blocked: Option<Blocked>,
+    finished: bool,
+}
+
+impl LocalExchange {
+    /// The consumer of `queue`.
+    pub fn new(queue: Arc<BatchQueue>) -> Self {
+        LocalExchange { queue, blocked: None, finished: false }
+    }
+}
+
+impl Operator for LocalExchange {
+    fn needs_input(&self) -> bool {
+        false
+    }
+
+    fn add_input(&mut self, _: RowVector) -> Result<()> {
+        Err(refuse_input())
+    }
+
+    fn get_output(&mut self) -> Result<Option<RowVector>> {
+        if self.finished {
+            return Ok(None);
+        }
+        match self.queue.take() {
+            Taken::Item(batch) => Ok(Some(batch)),
+            Taken::Wait(until) => {
+                self.blocked = Some(Blocked::new(BlockingReason::WaitForProducer, until));
+                Ok(None)
+            }
+            Taken::End => {
+                self.finished = true;
+                Ok(None)
+            }
+        }
+    }
+
+    fn is_blocked(&mut self) -> Option<Blocked> {
+        self.blocked.take()
+    }
+
+    fn no_more_input(&mut self) {}
+
+    fn is_finished(&self) -> bool {
+        self.finished
+    }
+
+    fn close(&mut self) {
+        self.finished = true;
+        self.queue.close();
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use super::super::sink::QueueSink;
+    use super::*;
+    use vector::RowType;
+    use vector::sync::thread;
+
+    fn batch(num_rows: usize) -> RowVector {
+        RowVector::batch(Arc::new(RowType::empty()), num_rows, Vec::new()).unwrap()
+    }
+
+    #[test]
+    fn loom_the_consumer_sees_all_rows_of_two_sinks() {
+        loom::model(|| {
+            let queue = Arc::new(BatchQueue::new(2, 2));
+            let producers = [1, 2].map(|num_rows| {
+                let mut sink = QueueSink::new(Arc::clone(&queue));
+                thread::spawn(move || {
+                    sink.add_input(batch(num_rows)).unwrap();
+                    sink.close();
+                })
+            });
+            let mut exchange = LocalExchange::new(queue);
+            let mut rows = 0;
+            while !exchange.is_finished() {
+                if let Some(blocked) = exchange.is_blocked() {
+                    blocked.until.wait().unwrap();
+                }
+                rows += exchange.get_output().unwrap().map_or(0, |b| b.len());
+            }
+            assert_eq!(rows, 3);
+            for producer in producers {
+                producer.join().unwrap();
+            }
+        });
+    }
+}

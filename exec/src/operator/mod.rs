@@ -1,0 +1,155 @@
+//! Operators: the steps that a driver moves batches through.
+//!
+//! ```text
+//! source ops    table_scan, values, local_exchange (taking end)
+//! middle ops    filter_project, aggregate, limit, order_by, top_n
+//! sink ops      sink (giving end of a queue)
+//! ```
+//!
+//! An operator has one driver and is called by one thread at a time. It takes input when it says
+//! so, gives output when it has some, and never blocks its thread: when it must wait it says why
+//! and on what. Batches given and taken have at least one row; their columns may be lazy until the
+//! operator asks its source for the next batch (rules S1.37, S11.41).
+//!
+//! | call | may come | promise |
+//! |---|---|---|
+//! | `is_blocked` | always | a reason always has something to wait on (S11.4) |
+//! | `add_input` | after `needs_input` said yes | |
+//! | `get_output` | always | a batch with rows, or nothing now |
+//! | `no_more_input` | once, after the source has finished | |
+//! | `close` | once, last | lets go of everything |
+
+pub mod aggregate;
+pub mod filter_project;
+pub mod limit;
+pub mod loading;
+pub mod local_exchange;
+pub mod order_by;
+pub mod sink;
+pub mod table_scan;
+pub mod top_n;
+pub mod values;
+
+use vector::sync::{Arc, CancelFlag, Continuation};
+use vector::{Error, MemoryPool, Result, RowType, RowVector};
+
+use dwio::connector::ConnectorSplit;
+
+use crate::plan::PlanNodeId;
+use crate::query_ctx::QueryCtx;
+use crate::stats::OperatorStats;
+
+/// One step of a pipeline, in one driver.
+pub trait Operator: Send {
+    /// True when `add_input` may be called.
+    fn needs_input(&self) -> bool;
+
+    /// Takes a batch.
+    fn add_input(&mut self, batch: RowVector) -> Result<()>;
+
+    /// Gives a batch of at least one row, or nothing now.
+    fn get_output(&mut self) -> Result<Option<RowVector>>;
+
+    /// Why the operator cannot go on, and what ends the wait; asked before and after output.
+    fn is_blocked(&mut self) -> Option<Blocked> {
+        None
+    }
+
+    /// The source has finished.
+    fn no_more_input(&mut self);
+
+    /// True when no output will come any more, whatever input does.
+    fn is_finished(&self) -> bool;
+
+    /// Adds what only this operator counts.
+    fn add_stats(&self, stats: &mut OperatorStats) {
+        let _ = stats;
+    }
+
+    /// Lets go of everything; called once, also when the task failed.
+    fn close(&mut self) {}
+}
+
+/// Why an operator cannot go on (rule S11.43).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum BlockingReason {
+    WaitForConsumer,
+    WaitForSplit,
+    WaitForProducer,
+    WaitForJoinBuild,
+    WaitForJoinProbe,
+    WaitForMergeJoinRightSide,
+    WaitForMemory,
+    WaitForConnector,
+    Yield,
+    WaitForArbitration,
+    WaitForScanScaleUp,
+    WaitForIndexLookup,
+    WaitForIndexSplits,
+    WaitForRpc,
+    WaitForAggregationPeers,
+}
+
+/// A wait: why, and what ends it.
+#[derive(Debug)]
+pub struct Blocked {
+    /// Why.
+    pub reason: BlockingReason,
+    /// Ready when it is worth asking again.
+    pub until: Continuation,
+}
+
+impl Blocked {
+    /// Waits on `until` because of `reason`.
+    pub fn new(reason: BlockingReason, until: Continuation) -> Self {
+        Blocked { reason, until }
+    }
+}
+
+/// What an operator is given by its task.
+#[derive(Debug, Clone)]
+pub struct OperatorCtx {
+    /// The plan node that the operator works for; none for what the task put in itself.
+    pub node: Option<PlanNodeId>,
+    /// The query.
+    pub query: Arc<QueryCtx>,
+    /// The leaf pool that pays for the operator's memory.
+    pub pool: MemoryPool,
+    /// Goes up when the task ends, for whatever reason.
+    pub stop: CancelFlag,
+}
+
+/// Where a scan gets its splits: its view of the task.
+pub trait SplitSource: Send + Sync {
+    /// The next split, the end of splits, or a wait for one of both.
+    fn next_split(&self) -> Result<SplitPoll>;
+
+    /// A split that was handed out has been read to its end.
+    fn split_done(&self);
+}
+
+/// What one call of [`SplitSource::next_split`] gives.
+#[derive(Debug)]
+pub enum SplitPoll {
+    /// Read this.
+    Split(Arc<dyn ConnectorSplit>),
+    /// Nothing now; ask again when the continuation is ready.
+    Wait(Continuation),
+    /// There will be no more.
+    NoMore,
+}
+
+/// The error of an operator that was given input it never asks for.
+pub(crate) fn refuse_input() -> Error {
+    Error::internal("a source operator was given input")
+}
+
+/// The channel of column `name`; `Internal` when the input has no such column.
+pub(crate) fn channel_of(input: &RowType, name: &str) -> Result<usize> {
+    input.index_of(name).ok_or_else(|| {
+        Error::internal("an operator uses a column its input has not")
+            .with("column", name)
+            .with("input", input)
+    })
+}

@@ -1,0 +1,169 @@
+//! TopN: the first rows in order, without keeping the others.
+//!
+//! ```text
+//! batch -> rows before the bound -> the first N of them, copied -> candidates
+//!                     ^                                               |
+//!                     +-- the Nth row in order <-- cut to N when they are many
+//! ```
+//!
+//! Once the candidates were cut, the last of them is the bound: a later row that is not before it
+//! cannot be among the first N. Of equal rows those that came first are kept.
+
+use std::cmp::Ordering;
+
+use vector::sync::Arc;
+use vector::{
+    Buffer, Result, RowComparator, RowSet, RowType, RowVector, VectorRef, concat_batches,
+    gather_batch,
+};
+
+use super::loading::{load_batch_rows, slice_batch};
+use super::order_by::SortChannels;
+use super::{Operator, OperatorCtx};
+use crate::plan::SortKey;
+
+/// Candidates are cut when there are this many more than wanted.
+const MIN_SURPLUS: usize = 4_096;
+
+/// Keeps the first rows in order.
+pub struct TopN {
+    ctx: OperatorCtx,
+    keys: SortChannels,
+    input_type: Arc<RowType>,
+    count: usize,
+    candidates: Vec<RowVector>,
+    num_candidates: usize,
+    /// The sort columns of the Nth row, one row each.
+    bound: Option<Vec<VectorRef>>,
+    reserved: u64,
+    no_more_input: bool,
+    sorted: Option<RowVector>,
+    given: usize,
+    finished: bool,
+}
+
+impl TopN {
+    /// The first `count` rows of `input_type` by `keys`.
+    pub fn new(
+        keys: &[SortKey],
+        count: u64,
+        input_type: &Arc<RowType>,
+        ctx: OperatorCtx,
+    ) -> Result<Self> {
+        Ok(TopN {
+            ctx,
+            keys: SortChannels::new(keys, input_type)?,
+            input_type: Arc::clone(input_type),
+            count: usize::try_from(count).unwrap_or(usize::MAX),
+            candidates: Vec::new(),
+            num_candidates: 0,
+            bound: None,
+            reserved: 0,
+            no_more_input: false,
+            sorted: None,
+            given: 0,
+            finished: count == 0,
+        })
+    }
+
+    /// The rows of a batch that may be among the first, ascending, at most `count`.
+    fn promising(&self, batch: &RowVector) -> Result<Vec<u32>> {
+        let keys = self.keys.columns(batch)?;
+        let mut rows: Vec<u32> = match &self.bound {
+            None => (0..batch.len() as u32).collect(),
+            Some(bound) => {
+                let against = RowComparator::with_orders(&keys, bound, &self.keys.orders)?;
+                let before = |row: &u32| against.compare_all(*row as usize, 0) == Ordering::Less;
+                (0..batch.len() as u32).filter(before).collect()
+            }
+        };
+        if rows.len() > self.count {
+            let within = RowComparator::with_orders(&keys, &keys, &self.keys.orders)?;
+            // Row numbers make the order total, so that an unstable selection keeps first-comers.
+            rows.select_nth_unstable_by(self.count, |a, b| {
+                within.compare_all(*a as usize, *b as usize).then(a.cmp(b))
+            });
+            rows.truncate(self.count);
+            rows.sort_unstable();
+        }
+        Ok(rows)
+    }
+
+    /// Joins the candidates and keeps the first `count` of them in order.
+    fn cut(&mut self) -> Result<RowVector> {
+        let all = concat_batches(&self.input_type, &std::mem::take(&mut self.candidates))?;
+        let order = self.keys.sorted(&all)?;
+        let kept = &order[..order.len().min(self.count)];
+        gather_batch(&all, kept)
+    }
+
+    fn account(&mut self) -> Result<()> {
+        let bytes: usize =
+            self.candidates.iter().flat_map(|b| b.children()).map(|c| c.retained_bytes()).sum();
+        self.ctx.pool.release(std::mem::take(&mut self.reserved));
+        self.ctx.pool.reserve(bytes as u64)?;
+        self.reserved = bytes as u64;
+        Ok(())
+    }
+}
+
+impl Operator for TopN {
+    fn needs_input(&self) -> bool {
+        !self.no_more_input && !self.finished
+    }
+
+    fn add_input(&mut self, batch: RowVector) -> Result<()> {
+        let rows = self.promising(&batch)?;
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let wanted = RowSet::from_positions(Buffer::from_slice(&rows));
+        let loaded = load_batch_rows(&batch, &wanted)?;
+        self.candidates.push(gather_batch(&loaded, &rows)?);
+        self.num_candidates += rows.len();
+        if self.num_candidates >= self.count.saturating_add(self.count.max(MIN_SURPLUS)) {
+            let first = self.cut()?;
+            if first.len() == self.count {
+                let last = slice_batch(&first, self.count - 1, 1)?;
+                self.bound = Some(self.keys.columns(&last)?);
+            }
+            self.num_candidates = first.len();
+            self.candidates = vec![first];
+        }
+        self.account()
+    }
+
+    fn get_output(&mut self) -> Result<Option<RowVector>> {
+        if !self.no_more_input || self.finished {
+            return Ok(None);
+        }
+        if self.sorted.is_none() {
+            self.sorted = Some(self.cut()?);
+        }
+        let Some(sorted) = &self.sorted else { return Ok(None) };
+        let end = sorted.len().min(self.given + self.ctx.query.config.max_output_batch_rows);
+        if end == self.given {
+            self.finished = true;
+            return Ok(None);
+        }
+        let batch = slice_batch(sorted, self.given, end - self.given)?;
+        self.given = end;
+        self.finished = end == sorted.len();
+        Ok(Some(batch))
+    }
+
+    fn no_more_input(&mut self) {
+        self.no_more_input = true;
+    }
+
+    fn is_finished(&self) -> bool {
+        self.finished
+    }
+
+    fn close(&mut self) {
+        self.candidates.clear();
+        self.sorted = None;
+        self.finished = true;
+        self.ctx.pool.release(std::mem::take(&mut self.reserved));
+    }
+}

@@ -1,0 +1,44 @@
+//! Values: the batches that the plan itself holds.
+
+use vector::{Result, RowVector};
+
+use super::{Operator, refuse_input};
+use crate::plan::ValuesNode;
+
+/// Gives the batches of a [`ValuesNode`] in their order.
+#[derive(Debug)]
+pub struct Values {
+    batches: std::vec::IntoIter<RowVector>,
+}
+
+impl Values {
+    /// The batches of `node` that have rows.
+    pub fn new(node: &ValuesNode) -> Self {
+        let with_rows: Vec<_> = node.batches.iter().filter(|b| !b.is_empty()).cloned().collect();
+        Values { batches: with_rows.into_iter() }
+    }
+}
+
+impl Operator for Values {
+    fn needs_input(&self) -> bool {
+        false
+    }
+
+    fn add_input(&mut self, _: RowVector) -> Result<()> {
+        Err(refuse_input())
+    }
+
+    fn get_output(&mut self) -> Result<Option<RowVector>> {
+        Ok(self.batches.next())
+    }
+
+    fn no_more_input(&mut self) {}
+
+    fn is_finished(&self) -> bool {
+        self.batches.len() == 0
+    }
+
+    fn close(&mut self) {
+        self.batches = Vec::new().into_iter();
+    }
+}

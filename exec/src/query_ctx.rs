@@ -1,0 +1,124 @@
+//! What every part of one query shares: settings, registries, memory, the flag to stop.
+
+use dwio::config::Config;
+use dwio::connector::{ConnectorRegistry, ExpressionEvaluator};
+use vector::sync::{Arc, CancelFlag};
+use vector::{MemoryPool, Result};
+
+use crate::executor::Executor;
+
+/// Settings of operators and drivers (rule S11.1), each named as its field.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueryConfig {
+    /// The most rows of any batch.
+    pub max_output_batch_rows: usize,
+    /// Rows of a batch when nothing is known about the size of a row.
+    pub preferred_output_batch_rows: usize,
+    /// Bytes of a batch when the size of a row is known.
+    pub preferred_output_batch_bytes: u64,
+    /// A scan that gives no rows for this long lets other drivers run; 0 is never.
+    pub table_scan_getoutput_time_limit_ms: u64,
+    /// Rows of every read of a scan, whatever else is known; 0 leaves it to the scan.
+    pub table_scan_output_batch_rows_override: usize,
+    /// A driver on a worker lets others run after this long; 0 is never.
+    pub driver_cpu_time_slice_limit_ms: u64,
+    /// Batches that wait between producing drivers and their consumer, for each producer.
+    pub local_exchange_batches_per_driver: usize,
+    /// Measure the time spent in each operator.
+    pub track_operator_cpu_usage: bool,
+}
+
+impl Default for QueryConfig {
+    fn default() -> Self {
+        QueryConfig {
+            max_output_batch_rows: 10_000,
+            preferred_output_batch_rows: 1_024,
+            preferred_output_batch_bytes: 10 << 20,
+            table_scan_getoutput_time_limit_ms: 5_000,
+            table_scan_output_batch_rows_override: 0,
+            driver_cpu_time_slice_limit_ms: 0,
+            local_exchange_batches_per_driver: 4,
+            track_operator_cpu_usage: true,
+        }
+    }
+}
+
+impl QueryConfig {
+    /// Reads the settings that `config` has; the others keep their defaults. `InvalidInput` when
+    /// a value has another type or a batch could have no rows.
+    pub fn from_config(config: &Config) -> Result<Self> {
+        let mut read = QueryConfig::default();
+        macro_rules! settings {
+            ($($field:ident),*) => {
+                $(read.$field = config.get(stringify!($field), read.$field)?;)*
+            };
+        }
+        settings!(
+            max_output_batch_rows,
+            preferred_output_batch_rows,
+            preferred_output_batch_bytes,
+            table_scan_getoutput_time_limit_ms,
+            table_scan_output_batch_rows_override,
+            driver_cpu_time_slice_limit_ms,
+            local_exchange_batches_per_driver,
+            track_operator_cpu_usage
+        );
+        if read.max_output_batch_rows == 0 || read.preferred_output_batch_rows == 0 {
+            return Err(vector::Error::invalid_input("batches need at least one row")
+                .with("max_output_batch_rows", read.max_output_batch_rows)
+                .with("preferred_output_batch_rows", read.preferred_output_batch_rows));
+        }
+        Ok(read)
+    }
+}
+
+/// One query's surroundings; made by whoever runs queries, shared by all of a query's tasks.
+#[derive(Debug, Clone)]
+pub struct QueryCtx {
+    /// Settings of operators and drivers.
+    pub config: QueryConfig,
+    /// Settings that connectors see.
+    pub session: Config,
+    /// Where tables come from.
+    pub connectors: ConnectorRegistry,
+    /// Compiles the plan's expressions, and remaining filters for connectors.
+    pub evaluator: Arc<dyn ExpressionEvaluator>,
+    /// The aggregate pool above everything that the query allocates.
+    pub pool: MemoryPool,
+    /// Runs drivers when a task has more than one.
+    pub executor: Arc<Executor>,
+    /// Stops all tasks of the query when raised. Running drivers see it soon; to wake blocked
+    /// ones too, cancel the task or its cursor.
+    pub cancel: CancelFlag,
+}
+
+impl QueryCtx {
+    /// Default settings, no memory limit and workers of its own (started when first needed).
+    pub fn new(evaluator: Arc<dyn ExpressionEvaluator>, connectors: ConnectorRegistry) -> Self {
+        QueryCtx {
+            config: QueryConfig::default(),
+            session: Config::new(),
+            connectors,
+            evaluator,
+            pool: MemoryPool::root("query", u64::MAX),
+            executor: Arc::new(Executor::for_this_machine()),
+            cancel: CancelFlag::new(),
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_read_by_their_names_and_checked() {
+        let config: Config =
+            [("max_output_batch_rows", "77"), ("unknown", "x")].into_iter().collect();
+        let read = QueryConfig::from_config(&config).unwrap();
+        assert_eq!(read.max_output_batch_rows, 77);
+        assert_eq!(read.preferred_output_batch_rows, 1_024);
+        let config: Config = [("preferred_output_batch_rows", "0")].into_iter().collect();
+        assert!(QueryConfig::from_config(&config).unwrap_err().is_user());
+    }
+}

@@ -1,0 +1,206 @@
+//! The splits of one scan: added by the task's owner, taken by the drivers.
+//!
+//! | state | `add` | `next_split` | `no_more` | `abandon` |
+//! |---|---|---|---|---|
+//! | Open, splits waiting | kept, wakes one | split | NoMore | Abandoned |
+//! | Open, empty | kept, wakes one | Wait | NoMore, wakes all | Abandoned, wakes all |
+//! | NoMore | refused | split, then NoMore | - | - |
+//! | Abandoned | dropped | `Cancelled` error | Abandoned | - |
+//!
+//! Splits are taken in the order they were added. Whoever has waited least is woken first
+//! (rule S11.55).
+
+use std::collections::VecDeque;
+
+use vector::sync::{Arc, Mutex, Promise, promise};
+use vector::{Error, Result};
+
+use dwio::connector::ConnectorSplit;
+
+use crate::operator::{SplitPoll, SplitSource};
+
+/// The splits of one scan node.
+#[derive(Debug, Default)]
+pub struct SplitQueue {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    splits: VecDeque<Arc<dyn ConnectorSplit>>,
+    phase: Phase,
+    waiting: Vec<Promise>,
+    counts: SplitCounts,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    #[default]
+    Open,
+    NoMore,
+    Abandoned,
+}
+
+/// How far the splits of a scan are.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct SplitCounts {
+    /// Added and not yet taken.
+    pub queued: usize,
+    /// Taken and not yet read to the end.
+    pub running: usize,
+    /// Read to the end.
+    pub finished: usize,
+}
+
+impl SplitQueue {
+    /// An open queue without splits.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a split and wakes one driver. `Internal` after `no_more`.
+    pub fn add(&self, split: Arc<dyn ConnectorSplit>) -> Result<()> {
+        let waiting = {
+            let mut state = self.state.lock();
+            match state.phase {
+                Phase::NoMore => {
+                    return Err(Error::internal("a split was added after the last one")
+                        .with("split", split.describe()));
+                }
+                Phase::Abandoned => return Ok(()),
+                Phase::Open => {}
+            }
+            state.splits.push_back(split);
+            state.counts.queued += 1;
+            state.waiting.pop()
+        };
+        if let Some(promise) = waiting {
+            promise.fulfil();
+        }
+        Ok(())
+    }
+
+    /// Says that all splits were added.
+    pub fn no_more(&self) {
+        self.leave_open(Phase::NoMore);
+    }
+
+    /// Says that nobody will ever add the missing splits; nothing happens after `no_more`.
+    pub fn abandon(&self) {
+        self.leave_open(Phase::Abandoned);
+    }
+
+    fn leave_open(&self, phase: Phase) {
+        let waiting = {
+            let mut state = self.state.lock();
+            if state.phase != Phase::Open {
+                return;
+            }
+            state.phase = phase;
+            std::mem::take(&mut state.waiting)
+        };
+        waiting.into_iter().for_each(Promise::fulfil);
+    }
+
+    /// How far the splits are.
+    pub fn counts(&self) -> SplitCounts {
+        self.state.lock().counts
+    }
+}
+
+impl SplitSource for SplitQueue {
+    fn next_split(&self) -> Result<SplitPoll> {
+        let mut state = self.state.lock();
+        if state.phase == Phase::Abandoned {
+            return Err(Error::cancelled("the task was dropped before all splits were added"));
+        }
+        if let Some(split) = state.splits.pop_front() {
+            state.counts.queued -= 1;
+            state.counts.running += 1;
+            return Ok(SplitPoll::Split(split));
+        }
+        if state.phase == Phase::NoMore {
+            return Ok(SplitPoll::NoMore);
+        }
+        let (promise, continuation) = promise();
+        state.waiting.push(promise);
+        Ok(SplitPoll::Wait(continuation))
+    }
+
+    fn split_done(&self) {
+        let counts = &mut self.state.lock().counts;
+        counts.running = counts.running.saturating_sub(1);
+        counts.finished += 1;
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use super::*;
+    use std::any::Any;
+    use vector::sync::thread;
+
+    #[derive(Debug)]
+    struct Numbered;
+
+    impl ConnectorSplit for Numbered {
+        fn connector_id(&self) -> &str {
+            "test"
+        }
+        fn describe(&self) -> String {
+            "split".into()
+        }
+        fn size_bytes(&self) -> u64 {
+            0
+        }
+        fn as_any(&self) -> &dyn Any {
+            self
+        }
+    }
+
+    fn take_all(queue: &SplitQueue) -> usize {
+        let mut taken = 0;
+        loop {
+            match queue.next_split().unwrap() {
+                SplitPoll::Split(_) => {
+                    taken += 1;
+                    queue.split_done();
+                }
+                SplitPoll::Wait(until) => until.wait().unwrap(),
+                SplitPoll::NoMore => return taken,
+            }
+        }
+    }
+
+    #[test]
+    fn loom_every_split_is_taken_once_by_two_drivers() {
+        loom::model(|| {
+            let queue = Arc::new(SplitQueue::new());
+            let other = Arc::clone(&queue);
+            let driver = thread::spawn(move || take_all(&other));
+            queue.add(Arc::new(Numbered)).unwrap();
+            queue.no_more();
+            let here = take_all(&queue);
+            assert_eq!(here + driver.join().unwrap(), 1);
+            assert_eq!(queue.counts(), SplitCounts { queued: 0, running: 0, finished: 1 });
+        });
+    }
+
+    #[test]
+    fn loom_a_driver_that_waits_for_abandoned_splits_gets_an_error() {
+        loom::model(|| {
+            let queue = Arc::new(SplitQueue::new());
+            let other = Arc::clone(&queue);
+            let driver = thread::spawn(move || {
+                loop {
+                    match other.next_split() {
+                        Ok(SplitPoll::Wait(until)) => until.wait().unwrap(),
+                        other => return other.is_err(),
+                    }
+                }
+            });
+            queue.abandon();
+            assert!(driver.join().unwrap());
+        });
+    }
+}

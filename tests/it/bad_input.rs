@@ -1,0 +1,178 @@
+//! Wrong questions and broken files: one clear error and the right exit code.
+
+use crate::support::command::{Scratch, ocior};
+use crate::support::files::numbers_file;
+
+const FILE: &str = "examples/warehouse/nation/ds=2026-09-01/part-0.parquet";
+
+/// Runs the binary, which must fail with `code` and print no rows, and gives what it said.
+fn error_of(code: i32, args: &[&str]) -> String {
+    let ran = ocior(args);
+    assert_eq!((ran.code, ran.out.as_str()), (code, ""), "{args:?} said {}", ran.err);
+    ran.err
+}
+
+fn query_error(sql: &str) -> String {
+    error_of(1, &["query", sql])
+}
+
+#[test]
+fn a_missing_file_is_named() {
+    let said = query_error("SELECT * FROM 'no/such/file.parquet'");
+    assert!(said.starts_with("error: not found: "), "{said}");
+    assert!(said.contains("no/such/file.parquet"), "{said}");
+    assert_eq!(error_of(1, &["scan", "no/such/file.parquet"]).lines().next(), said.lines().next());
+}
+
+#[test]
+fn a_missing_table_is_named() {
+    let said = query_error("SELECT * FROM nations");
+    assert!(said.starts_with("error: not found: "), "{said}");
+    assert!(said.contains("nations"), "{said}");
+}
+
+#[test]
+fn a_directory_without_parquet_files_is_named() {
+    let scratch = Scratch::new("no-parquet");
+    scratch.write("t/_SUCCESS", b"");
+    scratch.write("t/.hidden.parquet", b"");
+    let path = scratch.path().join("t").display().to_string();
+    let said = query_error(&format!("SELECT * FROM '{path}'"));
+    assert!(said.starts_with("error: not found: "), "{said}");
+    assert!(said.contains(&path), "{said}");
+}
+
+#[test]
+fn a_truncated_file_is_corrupt() {
+    let scratch = Scratch::new("truncated");
+    let bytes = numbers_file(1000);
+    for len in [bytes.len() - 1, bytes.len() / 2, 11, 4, 0] {
+        let path = scratch.write(&format!("cut-{len}.parquet"), &bytes[..len]);
+        let said = query_error(&format!("SELECT count(*) FROM '{path}'"));
+        assert!(said.starts_with("error: corrupt: "), "{len}: {said}");
+        assert!(said.contains(&format!("cut-{len}.parquet")), "{len}: {said}");
+    }
+}
+
+#[test]
+fn pages_that_were_overwritten_are_corrupt() {
+    let scratch = Scratch::new("overwritten");
+    let mut bytes = numbers_file(1000);
+    bytes[4..40].fill(0xff);
+    let path = scratch.write("f.parquet", &bytes);
+    let said = query_error(&format!("SELECT sum(n) FROM '{path}'"));
+    assert!(said.starts_with("error: corrupt: "), "{said}");
+    assert!(said.contains("column \"n\""), "{said}");
+    assert!(said.contains("f.parquet"), "{said}");
+}
+
+#[test]
+fn a_text_file_is_no_parquet_file() {
+    let scratch = Scratch::new("text");
+    let path = scratch.write("notes.parquet", b"these are notes, long enough for a footer\n");
+    let said = query_error(&format!("SELECT * FROM '{path}'"));
+    let first = "error: corrupt: not a Parquet file: the last four bytes are not PAR1 \
+        (found=ter\\n)";
+    assert_eq!(said.lines().next(), Some(first));
+    assert!(said.contains(&path), "{said}");
+}
+
+#[test]
+fn an_unknown_column_is_answered_with_the_nearest_name() {
+    for sql in [
+        "SELECT nationkee FROM 'examples/warehouse/nation'",
+        "SELECT 1 FROM 'examples/warehouse/nation' WHERE nationkee = 1",
+        "SELECT count(*) FROM 'examples/warehouse/nation' GROUP BY nationkee",
+        "SELECT name FROM 'examples/warehouse/nation' ORDER BY nationkee",
+    ] {
+        let said = query_error(sql);
+        assert!(said.starts_with("error: "), "{said}");
+        assert!(said.contains("nationkee") && said.contains("hint: "), "{sql}: {said}");
+        assert!(said.contains("nationkey"), "{sql}: {said}");
+    }
+}
+
+#[test]
+fn an_unknown_column_of_a_scan_is_answered_with_the_nearest_name() {
+    for option in ["--columns=nationkee", "--where=nationkee = 1"] {
+        let said = error_of(1, &["scan", "examples/warehouse/nation", option]);
+        assert!(said.contains("nationkee") && said.contains("nationkey"), "{option}: {said}");
+    }
+}
+
+#[test]
+fn types_that_do_not_compare_are_told() {
+    for condition in ["name > 5", "nationkey = 'CANADA'", "nationkey", "name + 1 = 2"] {
+        let said =
+            query_error(&format!("SELECT 1 FROM 'examples/warehouse/nation' WHERE {condition}"));
+        assert!(said.starts_with("error: invalid input: "), "{condition}: {said}");
+    }
+}
+
+#[test]
+fn an_unknown_function_is_told() {
+    let said = query_error("SELECT lowr(name) FROM 'examples/warehouse/nation'");
+    assert!(said.contains("lowr"), "{said}");
+}
+
+#[test]
+fn a_syntax_error_tells_where_it_is() {
+    for sql in
+        ["SELEC 1", "SELECT FROM WHERE", "SELECT name FROM 'examples/warehouse/nation' WHRE 1", ""]
+    {
+        let said = query_error(sql);
+        assert!(said.starts_with("error: invalid input: "), "{sql}: {said}");
+    }
+}
+
+#[test]
+fn statements_that_are_no_queries_are_refused() {
+    for sql in ["DROP TABLE nation", "SELECT 1; SELECT 2", "INSERT INTO t VALUES (1)"] {
+        let said = query_error(sql);
+        let kinds = ["error: invalid input: ", "error: unsupported: "];
+        assert!(kinds.iter().any(|kind| said.starts_with(kind)), "{sql}: {said}");
+    }
+}
+
+#[test]
+fn arithmetic_that_overflows_is_an_error() {
+    let sql = "SELECT sum((nationkey + 1) * 9223372036854775807) FROM 'examples/warehouse/nation'";
+    let said = query_error(sql);
+    assert!(said.starts_with("error: invalid input: "), "{said}");
+}
+
+#[test]
+fn a_wrong_command_line_ends_with_2() {
+    for args in [
+        &["query", "SELECT 1", "--no-such-option"] as &[&str],
+        &["no-such-command"],
+        &[],
+        &["scan"],
+        &["inspect", "pages-of-gold", "f.parquet"],
+        &["query", "-f", "yaml", "SELECT 1"],
+        &["query", "--table", "nation", "SELECT 1"],
+        &["query", "--drivers", "0", "SELECT 1"],
+        &["query", "--memory", "lots", "SELECT 1"],
+        &["query", "--partition-types", "ds=daate", "SELECT 1"],
+    ] {
+        let said = error_of(2, args);
+        assert!(said.contains("Usage") || said.starts_with("error: "), "{args:?}: {said}");
+    }
+}
+
+#[test]
+fn files_that_cannot_be_read_or_written_are_named() {
+    let said = error_of(1, &["query", "-F", "no/such.sql"]);
+    let want = "error: not found: cannot read the statement: No such file or directory \
+        (os error 2)\n  in file \"no/such.sql\"\n";
+    assert_eq!(said, want);
+    let said = error_of(1, &["scan", "examples/warehouse/nation", "-o", "no/such/dir.csv"]);
+    assert!(said.starts_with("error: not found: cannot create the output file"), "{said}");
+}
+
+#[test]
+fn a_full_disk_is_an_error() {
+    let said = error_of(1, &["inspect", "file", FILE, "-o", "/dev/full"]);
+    let want = "error: i/o: cannot write the output: No space left on device (os error 28)\n";
+    assert_eq!(said, want);
+}

@@ -1,0 +1,105 @@
+//! Files that other projects wrote, where they are at hand.
+//!
+//! They are found through `OCIOR_SHARED`, a directory that holds `corpus/corpus.json`; without it
+//! beside the repository. This is a sample that needs nothing but this test; the runner that comes
+//! with the corpus checks all of it against the binary.
+
+use std::path::{Path, PathBuf};
+
+use ocior::Engine;
+use serde_json::Value;
+
+use crate::support::files::lines_of;
+
+/// Larger files are left to the runner.
+const MAX_FILE_BYTES: u64 = 64 << 10;
+
+/// Tags of features that are not read yet; `enc:` and `codec:` are listed by what is read.
+const READABLE: [&str; 8] = [
+    "enc:PLAIN",
+    "enc:PLAIN_DICTIONARY",
+    "enc:RLE_DICTIONARY",
+    "enc:RLE",
+    "codec:UNCOMPRESSED",
+    "codec:SNAPPY",
+    "codec:GZIP",
+    "codec:ZSTD",
+];
+
+fn corpus() -> Option<PathBuf> {
+    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared");
+    let shared = std::env::var_os("OCIOR_SHARED").map_or_else(beside, PathBuf::from);
+    let corpus = shared.join("corpus");
+    if corpus.join("corpus.json").exists() {
+        return Some(corpus);
+    }
+    eprintln!("\nSKIPPED: no corpus in {}; set OCIOR_SHARED to check it\n", corpus.display());
+    None
+}
+
+fn entries(corpus: &Path) -> Vec<Value> {
+    let index = std::fs::read_to_string(corpus.join("corpus.json")).unwrap();
+    let mut index: Value = serde_json::from_str(&index).unwrap();
+    let Value::Array(files) = index["files"].take() else { panic!("no list of files") };
+    files.into_iter().filter(|entry| entry["size"].as_u64().unwrap() <= MAX_FILE_BYTES).collect()
+}
+
+fn is_readable(entry: &Value) -> bool {
+    entry["tags"].as_array().unwrap().iter().map(|tag| tag.as_str().unwrap()).all(|tag| {
+        let is_limited = ["enc:", "codec:", "encrypted"].iter().any(|kind| tag.starts_with(kind));
+        !is_limited || READABLE.contains(&tag)
+    })
+}
+
+fn read(corpus: &Path, entry: &Value) -> vector::Result<Vec<String>> {
+    let path = corpus.join(entry["path"].as_str().unwrap());
+    lines_of(&Engine::new(), &format!("SELECT * FROM '{}'", path.display()))
+}
+
+/// The first difference to the expected rows of the entry or to one of its alternates.
+fn difference(corpus: &Path, entry: &Value, got: &[String]) -> Option<String> {
+    let differs = |accepted: &Value| {
+        let name = accepted["expected"].as_str().unwrap();
+        let want = std::fs::read_to_string(corpus.join(name)).unwrap();
+        let num_rows = accepted["rows"].as_u64().unwrap() as usize;
+        if got.len() != num_rows {
+            return Some(format!("{} rows, expected {num_rows}", got.len()));
+        }
+        let mut lines = want.split_terminator('\n').zip(got).enumerate();
+        lines
+            .find(|(_, (want, got))| want != got)
+            .map(|(row, (want, got))| format!("row {row}\n  want {want:.300}\n  got  {got:.300}"))
+    };
+    let first = differs(entry)?;
+    let others = entry["alternates"].as_array().map_or(&[][..], Vec::as_slice);
+    others.iter().map(differs).all(|found| found.is_some()).then_some(first)
+}
+
+#[test]
+fn small_files_of_other_writers_give_their_expected_rows() {
+    let Some(corpus) = corpus() else { return };
+    let mut num_checked = 0;
+    let mut failures = Vec::new();
+    for entry in entries(&corpus).iter().filter(|e| e["expect"] == "rows" && is_readable(e)) {
+        num_checked += 1;
+        let failure = match read(&corpus, entry) {
+            Ok(got) => difference(&corpus, entry, &got),
+            Err(error) => Some(error.to_string()),
+        };
+        failures.extend(failure.map(|failure| format!("{}: {failure}", entry["path"])));
+    }
+    assert!(num_checked > 100, "only {num_checked} files were found");
+    assert!(failures.is_empty(), "{} of {num_checked}:\n{}", failures.len(), failures.join("\n"));
+}
+
+#[test]
+fn broken_files_end_in_an_error_and_never_in_a_panic() {
+    let Some(corpus) = corpus() else { return };
+    let mut accepted = Vec::new();
+    for entry in entries(&corpus).iter().filter(|e| e["expect"] == "error") {
+        if read(&corpus, entry).is_ok() {
+            accepted.push(entry["path"].to_string());
+        }
+    }
+    assert!(accepted.is_empty(), "read without an error:\n{}", accepted.join("\n"));
+}

@@ -1,0 +1,100 @@
+//! Parquet files written by the Arrow crates, and rows read by the engine.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+use dwio::fs::MemoryFiles;
+use ocior::output::{OutputFormat, batch_writer};
+use ocior::{Engine, QueryOptions, QueryResult};
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_writer::ArrowWriterOptions;
+use parquet::basic::{Compression, Encoding};
+use parquet::file::properties::{WriterProperties, WriterVersion};
+use vector::Result;
+
+/// How a file is written.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Layout {
+    pub(crate) codec: Compression,
+    pub(crate) has_dictionary: bool,
+    pub(crate) version: WriterVersion,
+    pub(crate) rows_per_page: usize,
+    pub(crate) rows_per_group: usize,
+    /// Dictionaries beyond this many bytes are given up within the chunk.
+    pub(crate) dictionary_bytes: usize,
+}
+
+impl Default for Layout {
+    fn default() -> Self {
+        Layout {
+            codec: Compression::SNAPPY,
+            has_dictionary: true,
+            version: WriterVersion::PARQUET_1_0,
+            rows_per_page: 1000,
+            rows_per_group: 100_000,
+            dictionary_bytes: 1 << 20,
+        }
+    }
+}
+
+/// Writes rows as a Parquet file. The Arrow schema is left out, so that every reader sees the
+/// Parquet schema alone.
+pub(crate) fn parquet_file(rows: &RecordBatch, layout: Layout) -> Vec<u8> {
+    let properties = WriterProperties::builder()
+        .set_compression(layout.codec)
+        .set_dictionary_enabled(layout.has_dictionary)
+        .set_dictionary_page_size_limit(layout.dictionary_bytes)
+        .set_encoding(Encoding::PLAIN)
+        .set_writer_version(layout.version)
+        .set_data_page_row_count_limit(layout.rows_per_page)
+        // Limits of pages are looked at between batches of this size.
+        .set_write_batch_size(layout.rows_per_page.min(64))
+        .set_max_row_group_row_count(Some(layout.rows_per_group))
+        .build();
+    let options =
+        ArrowWriterOptions::new().with_properties(properties).with_skip_arrow_metadata(true);
+    let mut bytes = Vec::new();
+    let mut writer = ArrowWriter::try_new_with_options(&mut bytes, rows.schema(), options).unwrap();
+    writer.write(rows).unwrap();
+    writer.close().unwrap();
+    bytes
+}
+
+/// Rows with one column `n`: the numbers from 0 on.
+pub(crate) fn numbers(num_rows: usize) -> RecordBatch {
+    let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..num_rows as i64));
+    RecordBatch::try_from_iter([("n", numbers)]).unwrap()
+}
+
+/// A file of [`numbers`].
+pub(crate) fn numbers_file(num_rows: usize) -> Vec<u8> {
+    parquet_file(&numbers(num_rows), Layout::default())
+}
+
+/// An engine over files in memory.
+pub(crate) fn engine_over(files: &MemoryFiles) -> Engine {
+    Engine::builder().file_system(Arc::new(files.clone())).build()
+}
+
+/// One driver, so that rows keep their order.
+pub(crate) fn in_order() -> QueryOptions {
+    QueryOptions { drivers: 1, ..QueryOptions::default() }
+}
+
+/// The rows of a query as canonical lines.
+pub(crate) fn lines_of(engine: &Engine, sql: &str) -> Result<Vec<String>> {
+    lines(engine.query_with(sql, &in_order())?)
+}
+
+/// The rows of a running query as canonical lines.
+pub(crate) fn lines(result: QueryResult) -> Result<Vec<String>> {
+    let row_type = Arc::clone(result.row_type());
+    let mut bytes = Vec::new();
+    let mut writer = batch_writer(OutputFormat::JsonLines, &row_type, Box::new(&mut bytes))?;
+    for batch in result {
+        writer.write(&batch?)?;
+    }
+    writer.finish()?;
+    drop(writer);
+    Ok(String::from_utf8(bytes).unwrap().lines().map(str::to_string).collect())
+}
