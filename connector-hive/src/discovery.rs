@@ -39,6 +39,8 @@ pub struct DiscoveryOptions<'a> {
     /// Types of partition keys by name; keys that are not named get the type that all their
     /// values have.
     pub partition_types: Vec<(String, Type)>,
+    /// True to take `key=value` directories for ordinary ones.
+    pub without_partitions: bool,
     /// Drops partitions while walking, as far as the types of their keys are given above.
     pub predicate: Option<&'a mut PartitionPredicate>,
 }
@@ -104,7 +106,7 @@ impl HiveTable {
             };
             let mut keys = Vec::new();
             for name in directories.split('/') {
-                keys.extend(parse_directory_name(name).map_err(|e| e.in_named("path", path))?);
+                keys.extend(walk.partition_key(name, path)?);
             }
             if !walk.may_pass(&keys)? {
                 walk.pruned += 1;
@@ -273,9 +275,7 @@ impl<'a> Walk<'a> {
                     continue;
                 }
                 let mut keys = directory.keys.clone();
-                let named =
-                    parse_directory_name(name).map_err(|e| e.in_named("path", &entry.path))?;
-                if let Some(named) = named {
+                if let Some(named) = self.partition_key(name, &entry.path)? {
                     keys.push(named);
                     if !self.may_pass(&keys)? {
                         self.pruned += 1;
@@ -287,6 +287,13 @@ impl<'a> Walk<'a> {
             pending.extend(below.into_iter().rev());
         }
         Ok(())
+    }
+
+    fn partition_key(&self, name: &str, path: &str) -> Result<Option<(String, Option<String>)>> {
+        if self.options.without_partitions {
+            return Ok(None);
+        }
+        parse_directory_name(name).map_err(|e| e.in_named("path", path))
     }
 
     /// False when the condition says that nothing below these keys has rows.

@@ -13,9 +13,23 @@
 //! | `thrift` | the compact protocol and the structs of the format |
 //! | `schema` | the tree of columns with levels and types |
 //! | `statistics`, `page_index` | bounds and page places as stored |
+//! | `page` | the pages of a column chunk, decompressed and cut into levels and values |
+//! | `levels` | definition and repetition levels, and what they mean in nested columns |
+//! | `encoding` | the bytes of values as numbers, strings and dictionary indices |
+//! | `column` | one column of any shape, window by window |
+//! | `row_reader` | one pass over the file: row groups, windows, filters |
+//! | `reader` | an open file, and the factory that opens it |
 
+mod column;
+pub mod encoding;
 pub mod footer;
+pub mod levels;
+pub mod page;
 pub mod page_index;
+pub mod reader;
+mod row_reader;
 pub mod schema;
 pub mod statistics;
 pub mod thrift;
+
+pub use reader::{FORMAT_NAME, ParquetReader, ParquetReaderFactory};

@@ -69,6 +69,9 @@ fn a_file_and_a_directory_of_files_are_tables_without_partitions() {
     assert_eq!(paths(&world.discover("t").unwrap()), ["t/a", "t/b", "t/sub/c"]);
     let one = world.discover("u/ds=1/f").unwrap();
     assert_eq!((paths(&one), one.partition_columns.len()), (vec!["u/ds=1/f"], 0));
+    let options = DiscoveryOptions { without_partitions: true, ..DiscoveryOptions::default() };
+    let plain = HiveTable::discover(&world.observed, "u", options).unwrap();
+    assert_eq!((paths(&plain), plain.partition_columns.len()), (vec!["u/ds=1/f"], 0));
 }
 
 #[test]
@@ -136,7 +139,11 @@ fn a_pruned_directory_is_never_listed() {
     let mut predicate = predicate(&condition, &columns);
     let discover = |predicate: &mut PartitionPredicate| {
         let partition_types = columns.fields().map(|(n, t)| (n.to_string(), t.clone())).collect();
-        let options = DiscoveryOptions { partition_types, predicate: Some(predicate) };
+        let options = DiscoveryOptions {
+            partition_types,
+            predicate: Some(predicate),
+            ..DiscoveryOptions::default()
+        };
         HiveTable::discover(&listed, "t", options)
     };
     let table = discover(&mut predicate).unwrap();
@@ -229,7 +236,7 @@ fn a_partition_value_of_another_type_is_refused_with_its_file() {
     world.files.put("t/n=1/f", vec![7]);
     world.files.put("t/n=x/f", vec![7]);
     let partition_types = vec![("n".to_string(), Type::Integer)];
-    let options = DiscoveryOptions { partition_types, predicate: None };
+    let options = DiscoveryOptions { partition_types, ..DiscoveryOptions::default() };
     let table = HiveTable::discover(&world.observed, "t", options).unwrap();
     let error = table.partition_value(&table.files[1], "n").unwrap_err();
     assert_eq!(

@@ -1,14 +1,174 @@
-//! Expressions: from [`dwio::expr::TypedExpr`] to vectors.
+//! Expressions: from [`TypedExpr`] to vectors.
+//!
+//! ```text
+//! TypedExpr --compile--> nodes --evaluate(batch, rows)--> one vector for each expression
+//!              |                     |
+//!              registry              special forms narrow the rows; functions run under
+//!              implicit casts        dictionaries and constants, over slices otherwise
+//!              folded constants
+//! ```
 //!
 //! | file | what |
 //! |---|---|
 //! | `registry.rs` | functions by name, resolution of calls |
-//! | `signatures.rs` | the typing rules of the built-in functions |
-//! | `coercion.rs` | implicit conversions, common types |
+//! | `functions.rs` | the list of built-in functions |
+//! | `signatures.rs`, `coercion.rs` | their typing rules, implicit conversions |
+//! | `compile.rs` | expressions to nodes: shared, folded, checked |
+//! | `eval.rs` | nodes over the selected rows of a batch; AND, OR, CASE, COALESCE |
+//! | `peel.rs` | functions under dictionaries and constants |
+//! | `merge.rs` | the branches of a CASE as one vector |
+//! | `kernel.rs` | what functions are made of: calls, operands, loops |
+//! | `arithmetic.rs`, `decimal.rs`, `comparison.rs`, `logic.rs` | numbers and truth |
+//! | `string.rs`, `like.rs`, `temporal.rs`, `nested.rs` | text, time, arrays and maps |
+//! | `cast.rs`, `cast_text.rs`, `text.rs` | conversions, values as text |
 
+mod arithmetic;
+mod cast;
+mod cast_text;
 mod coercion;
+mod comparison;
+mod compile;
+mod decimal;
+mod eval;
+mod functions;
+mod kernel;
+mod like;
+mod logic;
+mod merge;
+mod nested;
+mod peel;
 mod registry;
 mod signatures;
+mod string;
+mod temporal;
+#[cfg(test)]
+mod tests;
+mod text;
 
+use dwio::connector::{CompiledExpr, ExpressionEvaluator};
+use dwio::expr::TypedExpr;
+use vector::sync::Arc;
+use vector::{
+    DecodedVector, Error, Result, ResultExt, RowType, RowVector, SelectivityVector, Value,
+    VectorRef,
+};
+
+pub use cast::can_cast;
 pub use coercion::{can_coerce, common_type};
-pub use registry::{Function, FunctionRegistry, Resolved, nearest};
+pub use eval::select_true;
+pub use kernel::{Argument, Call, Kernel, Nulls};
+pub use registry::{Bind, Body, Form, Function, FunctionRegistry, Resolved, nearest};
+
+use compile::Program;
+use eval::{Evaluation, Memory};
+
+/// Expressions compiled together over one input, used by one thread.
+///
+/// Equal subtrees are evaluated once for a batch, whichever of the expressions they stand in.
+#[derive(Debug)]
+pub struct ExprSet {
+    program: Program,
+    memory: Memory,
+    input: Arc<RowType>,
+    /// The expressions as text, for errors.
+    texts: Vec<String>,
+}
+
+impl ExprSet {
+    /// Compiles `exprs` over batches of `input`.
+    ///
+    /// Arguments are converted implicitly where a function asks for it. `InvalidInput` when a
+    /// function does not exist or does not take its arguments, `Internal` when a column does not
+    /// exist or a type was bound wrongly.
+    pub fn compile(
+        exprs: &[TypedExpr],
+        input: &Arc<RowType>,
+        registry: &FunctionRegistry,
+    ) -> Result<Self> {
+        let program = compile::compile(exprs, input, registry)?;
+        let memory = Memory::for_program(&program);
+        let texts = exprs.iter().map(ToString::to_string).collect();
+        Ok(ExprSet { program, memory, input: Arc::clone(input), texts })
+    }
+
+    /// The number of expressions.
+    pub fn len(&self) -> usize {
+        self.program.roots.len()
+    }
+
+    /// True without expressions.
+    pub fn is_empty(&self) -> bool {
+        self.program.roots.is_empty()
+    }
+
+    /// Evaluates all expressions for `rows` of a batch. Each result is as long as the batch; its
+    /// other rows are unspecified but safe to decode. An error of a row that is not selected, or
+    /// that a special form passes over, does not surface.
+    pub fn evaluate(
+        &mut self,
+        batch: &RowVector,
+        rows: &SelectivityVector,
+    ) -> Result<Vec<VectorRef>> {
+        let vectors = (0..self.len()).map(|i| self.evaluate_one(i, batch, rows)).collect();
+        self.memory.end_batch();
+        vectors
+    }
+
+    fn evaluate_one(
+        &mut self,
+        index: usize,
+        batch: &RowVector,
+        rows: &SelectivityVector,
+    ) -> Result<VectorRef> {
+        if rows.len() != batch.len() || batch.children().len() != self.input.len() {
+            return Err(Error::internal("a batch does not fit its expressions")
+                .with("rows", batch.len())
+                .with("selection", rows.len())
+                .with("columns", batch.children().len())
+                .with("expected_columns", self.input.len()));
+        }
+        let mut evaluation = Evaluation::new(&self.program, &mut self.memory, batch);
+        evaluation
+            .node(self.program.roots[index], rows)
+            .in_named("expression", self.texts.get(index).map_or("", String::as_str))
+    }
+}
+
+/// Lends expressions to connectors.
+#[derive(Debug, Clone)]
+pub struct ExecEvaluator {
+    registry: Arc<FunctionRegistry>,
+}
+
+impl ExecEvaluator {
+    /// An evaluator over the functions of `registry`.
+    pub fn new(registry: Arc<FunctionRegistry>) -> Self {
+        ExecEvaluator { registry }
+    }
+}
+
+impl ExpressionEvaluator for ExecEvaluator {
+    fn compile(&self, expr: &TypedExpr, input: &Arc<RowType>) -> Result<Box<dyn CompiledExpr>> {
+        let set = ExprSet::compile(std::slice::from_ref(expr), input, &self.registry)?;
+        Ok(Box::new(set))
+    }
+}
+
+impl CompiledExpr for ExprSet {
+    fn evaluate(&mut self, batch: &RowVector, rows: &SelectivityVector) -> Result<VectorRef> {
+        let mut vectors = ExprSet::evaluate(self, batch, rows)?;
+        vectors.pop().ok_or_else(|| Error::internal("an expression set without expressions"))
+    }
+}
+
+/// The value of an expression without columns; `None` when it has columns or fails.
+pub fn fold_constant(expr: &TypedExpr, registry: &FunctionRegistry) -> Option<Value> {
+    if !expr.field_names().is_empty() {
+        return None;
+    }
+    let input = Arc::new(RowType::empty());
+    let mut set = ExprSet::compile(std::slice::from_ref(expr), &input, registry).ok()?;
+    let batch = RowVector::batch(input, 1, vec![]).ok()?;
+    let vectors = ExprSet::evaluate(&mut set, &batch, &SelectivityVector::all(1)).ok()?;
+    DecodedVector::new(vectors.first()?).ok()?.value(0).ok()
+}

@@ -9,7 +9,8 @@ use std::fmt;
 
 use vector::{Error, Result, Type};
 
-use super::signatures;
+use super::functions;
+use super::kernel::{Argument, Kernel};
 
 /// What a call of a function looks like once its arguments have been converted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +37,34 @@ pub struct Function {
     pub signatures: &'static [&'static str],
     /// The types of a call, `None` when the arguments do not fit.
     pub resolve: fn(&[Type]) -> Option<Resolved>,
+    /// What it does.
+    pub body: Body,
+}
+
+/// Makes the kernel of a call from its arguments and the type of its result.
+pub type Bind = fn(&[Argument<'_>], &Type) -> Result<Kernel>;
+
+/// What a function does.
+#[derive(Clone, Copy)]
+pub enum Body {
+    /// Computes each row from the arguments of that row. Deterministic: equal arguments give an
+    /// equal result.
+    Scalar(Bind),
+    /// Decides itself which arguments are evaluated on which rows.
+    Form(Form),
+}
+
+/// The special forms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Form {
+    And,
+    Or,
+    Switch,
+    Coalesce,
+    NullIf,
+    Between,
+    In,
 }
 
 impl fmt::Debug for Function {
@@ -59,7 +88,7 @@ impl FunctionRegistry {
     /// A registry of all built-in functions and special forms.
     pub fn builtin() -> Self {
         let mut registry = Self::empty();
-        for function in signatures::ALL {
+        for function in functions::ALL {
             registry.register(*function);
         }
         registry

@@ -1,71 +1,13 @@
 //! The typing rules of the built-in functions: what they take and what comes out.
 //!
 //! Rules are plain functions from argument types to [`Resolved`], shared by functions that are
-//! typed alike. What the functions do stands in the kernel files.
+//! typed alike. Which function follows which rule stands in `functions.rs`.
 
 use vector::Type;
 use vector::types::MAX_PRECISION;
 
 use super::coercion::{as_decimal, can_coerce, common_type};
-use super::registry::{Function, Resolved};
-
-/// Every built-in function and special form.
-pub(super) const ALL: &[Function] = &[
-    function("eq", COMPARABLE, comparison),
-    function("neq", COMPARABLE, comparison),
-    function("lt", COMPARABLE, comparison),
-    function("lte", COMPARABLE, comparison),
-    function("gt", COMPARABLE, comparison),
-    function("gte", COMPARABLE, comparison),
-    function("distinct_from", &["(T, T) -> BOOLEAN"], distinct_from),
-    function("between", &["(T, T, T) -> BOOLEAN for scalar T"], between),
-    function("in", &["(T, T, ...) -> BOOLEAN for scalar T"], in_list),
-    function("is_null", &["(T) -> BOOLEAN"], is_null),
-    function("not", &["(BOOLEAN) -> BOOLEAN"], not),
-    function("and", &["(BOOLEAN, BOOLEAN, ...) -> BOOLEAN"], junction),
-    function("or", &["(BOOLEAN, BOOLEAN, ...) -> BOOLEAN"], junction),
-    function("plus", &[NUMBERS, "(DATE or TIMESTAMP, INTERVAL)"], plus),
-    function("minus", &[NUMBERS, "(DATE or TIMESTAMP, INTERVAL)"], minus),
-    function("multiply", &[NUMBERS], multiply),
-    function("divide", &[NUMBERS], divide),
-    function("modulus", &[NUMBERS], modulus),
-    function("negate", &["(T) -> T for numeric T"], sign),
-    function("abs", &["(T) -> T for numeric T"], sign),
-    function("if", &["(BOOLEAN, T [, T]) -> T"], if_else),
-    function("switch", &["(BOOLEAN, T, [BOOLEAN, T, ...] [, T]) -> T"], switch),
-    function("coalesce", &["(T, ...) -> T"], coalesce),
-    function("nullif", &["(T, T) -> T for scalar T"], nullif),
-    function("like", &["(VARCHAR, VARCHAR [, VARCHAR]) -> BOOLEAN"], like),
-    function("length", &["(VARCHAR) -> BIGINT", "(VARBINARY) -> BIGINT"], length),
-    function("lower", &["(VARCHAR) -> VARCHAR"], text_to_text),
-    function("upper", &["(VARCHAR) -> VARCHAR"], text_to_text),
-    function("trim", &["(VARCHAR) -> VARCHAR"], text_to_text),
-    function("ltrim", &["(VARCHAR) -> VARCHAR"], text_to_text),
-    function("rtrim", &["(VARCHAR) -> VARCHAR"], text_to_text),
-    function("substr", SUBSTR, substr),
-    function("substring", SUBSTR, substr),
-    function("concat", &["(VARCHAR, VARCHAR, ...) -> VARCHAR"], concat),
-    function("starts_with", &["(VARCHAR, VARCHAR) -> BOOLEAN"], starts_with),
-    function("ends_with", &["(VARCHAR, VARCHAR) -> BOOLEAN"], starts_with),
-    function("strpos", &["(VARCHAR, VARCHAR) -> BIGINT"], strpos),
-    function("year", DATED, date_part),
-    function("month", DATED, date_part),
-    function("day", DATED, date_part),
-    function("cardinality", &["(ARRAY(T)) -> BIGINT", "(MAP(K,V)) -> BIGINT"], cardinality),
-];
-
-const COMPARABLE: &[&str] = &["(T, T) -> BOOLEAN for scalar T"];
-const NUMBERS: &str = "(T, T) -> T for numeric T, decimals with their own result type";
-const SUBSTR: &[&str] = &["(VARCHAR, BIGINT [, BIGINT]) -> VARCHAR"];
-const DATED: &[&str] = &["(DATE) -> BIGINT", "(TIMESTAMP) -> BIGINT"];
-
-const fn function(
-    name: &'static str,
-    signatures: &'static [&'static str],
-    resolve: fn(&[Type]) -> Option<Resolved>,
-) -> Function {
-    Function { name, signatures, resolve }
-}
+use super::registry::Resolved;
 
 /// The common type of all; `None` without types.
 fn common_of(types: &[Type]) -> Option<Type> {
@@ -90,33 +32,33 @@ fn exactly(types: &[Type], wanted: &[Type], result: Type) -> Option<Resolved> {
     fits.then(|| Resolved::new(wanted.to_vec(), result))
 }
 
-fn comparison(types: &[Type]) -> Option<Resolved> {
+pub(super) fn comparison(types: &[Type]) -> Option<Resolved> {
     (types.len() == 2).then(|| same_scalars(types, Some(Type::Boolean)))?
 }
 
-fn distinct_from(types: &[Type]) -> Option<Resolved> {
+pub(super) fn distinct_from(types: &[Type]) -> Option<Resolved> {
     let [a, b] = types else { return None };
     Some(Resolved::new(vec![common_type(a, b)?; 2], Type::Boolean))
 }
 
-fn between(types: &[Type]) -> Option<Resolved> {
+pub(super) fn between(types: &[Type]) -> Option<Resolved> {
     (types.len() == 3).then(|| same_scalars(types, Some(Type::Boolean)))?
 }
 
-fn in_list(types: &[Type]) -> Option<Resolved> {
+pub(super) fn in_list(types: &[Type]) -> Option<Resolved> {
     (types.len() >= 2).then(|| same_scalars(types, Some(Type::Boolean)))?
 }
 
-fn is_null(types: &[Type]) -> Option<Resolved> {
+pub(super) fn is_null(types: &[Type]) -> Option<Resolved> {
     let [ty] = types else { return None };
     Some(Resolved::new(vec![ty.clone()], Type::Boolean))
 }
 
-fn not(types: &[Type]) -> Option<Resolved> {
+pub(super) fn not(types: &[Type]) -> Option<Resolved> {
     exactly(types, &[Type::Boolean], Type::Boolean)
 }
 
-fn junction(types: &[Type]) -> Option<Resolved> {
+pub(super) fn junction(types: &[Type]) -> Option<Resolved> {
     let wanted = vec![Type::Boolean; types.len()];
     if types.is_empty() { None } else { exactly(types, &wanted, Type::Boolean) }
 }
@@ -137,7 +79,10 @@ fn decimals(types: &[Type]) -> Option<[(u8, u8); 2]> {
     Some([shape(a, b)?, shape(b, a)?])
 }
 
-fn numeric(types: &[Type], decimal: fn([(u8, u8); 2]) -> Option<(u8, u8)>) -> Option<Resolved> {
+/// Precision and scale of a decimal result from those of both sides.
+type DecimalRule = fn([(u8, u8); 2]) -> Option<(u8, u8)>;
+
+fn numeric(types: &[Type], decimal: DecimalRule) -> Option<Resolved> {
     if types.len() != 2 {
         return None;
     }
@@ -168,11 +113,11 @@ fn dated(types: &[Type], either_side: bool) -> Option<Resolved> {
     }
 }
 
-fn plus(types: &[Type]) -> Option<Resolved> {
+pub(super) fn plus(types: &[Type]) -> Option<Resolved> {
     dated(types, true).or_else(|| numeric(types, sum_of_decimals))
 }
 
-fn minus(types: &[Type]) -> Option<Resolved> {
+pub(super) fn minus(types: &[Type]) -> Option<Resolved> {
     dated(types, false).or_else(|| numeric(types, sum_of_decimals))
 }
 
@@ -181,28 +126,28 @@ fn sum_of_decimals([(p1, s1), (p2, s2)]: [(u8, u8); 2]) -> Option<(u8, u8)> {
     Some((((p1 - s1).max(p2 - s2) + scale + 1).min(MAX_PRECISION), scale))
 }
 
-fn multiply(types: &[Type]) -> Option<Resolved> {
+pub(super) fn multiply(types: &[Type]) -> Option<Resolved> {
     numeric(types, |[(p1, s1), (p2, s2)]| {
         let scale = s1 + s2;
         (scale <= MAX_PRECISION).then(|| ((p1 + p2).min(MAX_PRECISION), scale))
     })
 }
 
-fn divide(types: &[Type]) -> Option<Resolved> {
+pub(super) fn divide(types: &[Type]) -> Option<Resolved> {
     numeric(types, |[(p1, s1), (_, s2)]| {
         let precision = u16::from(p1) + u16::from(s2) + u16::from(s2.saturating_sub(s1));
         Some((precision.min(u16::from(MAX_PRECISION)) as u8, s1.max(s2)))
     })
 }
 
-fn modulus(types: &[Type]) -> Option<Resolved> {
+pub(super) fn modulus(types: &[Type]) -> Option<Resolved> {
     numeric(types, |[(p1, s1), (p2, s2)]| {
         let scale = s1.max(s2);
         Some((((p1 - s1).min(p2 - s2) + scale).clamp(1, MAX_PRECISION), scale))
     })
 }
 
-fn sign(types: &[Type]) -> Option<Resolved> {
+pub(super) fn sign(types: &[Type]) -> Option<Resolved> {
     let [ty] = types else { return None };
     let ty = match ty {
         Type::Float16 => Type::Real,
@@ -212,16 +157,16 @@ fn sign(types: &[Type]) -> Option<Resolved> {
     ty.is_numeric().then(|| Resolved::new(vec![ty.clone()], ty))
 }
 
-fn if_else(types: &[Type]) -> Option<Resolved> {
+pub(super) fn if_else(types: &[Type]) -> Option<Resolved> {
     if matches!(types.len(), 2 | 3) { switch(types) } else { None }
 }
 
-fn switch(types: &[Type]) -> Option<Resolved> {
+pub(super) fn switch(types: &[Type]) -> Option<Resolved> {
     if types.len() < 2 {
         return None;
     }
     // Conditions stand at even places, except for a last one that is the ELSE branch.
-    let is_condition = |i: usize| i % 2 == 0 && i + 1 < types.len();
+    let is_condition = |i: usize| i.is_multiple_of(2) && i + 1 < types.len();
     let mut branches = Vec::with_capacity(types.len());
     for (i, ty) in types.iter().enumerate() {
         if !is_condition(i) {
@@ -235,12 +180,12 @@ fn switch(types: &[Type]) -> Option<Resolved> {
     Some(Resolved::new((0..types.len()).map(arg).collect(), common))
 }
 
-fn coalesce(types: &[Type]) -> Option<Resolved> {
+pub(super) fn coalesce(types: &[Type]) -> Option<Resolved> {
     let common = common_of(types)?;
     Some(Resolved::new(vec![common.clone(); types.len()], common))
 }
 
-fn nullif(types: &[Type]) -> Option<Resolved> {
+pub(super) fn nullif(types: &[Type]) -> Option<Resolved> {
     (types.len() == 2).then(|| same_scalars(types, None))?
 }
 
@@ -248,47 +193,47 @@ fn texts(types: &[Type], result: Type) -> Option<Resolved> {
     exactly(types, &vec![Type::Varchar; types.len()], result)
 }
 
-fn like(types: &[Type]) -> Option<Resolved> {
+pub(super) fn like(types: &[Type]) -> Option<Resolved> {
     (matches!(types.len(), 2 | 3)).then(|| texts(types, Type::Boolean))?
 }
 
-fn length(types: &[Type]) -> Option<Resolved> {
+pub(super) fn length(types: &[Type]) -> Option<Resolved> {
     match types {
         [Type::Varbinary] => Some(Resolved::new(types.to_vec(), Type::BigInt)),
         _ => exactly(types, &[Type::Varchar], Type::BigInt),
     }
 }
 
-fn text_to_text(types: &[Type]) -> Option<Resolved> {
+pub(super) fn text_to_text(types: &[Type]) -> Option<Resolved> {
     exactly(types, &[Type::Varchar], Type::Varchar)
 }
 
-fn substr(types: &[Type]) -> Option<Resolved> {
+pub(super) fn substr(types: &[Type]) -> Option<Resolved> {
     let wanted = [Type::Varchar, Type::BigInt, Type::BigInt];
     let count = types.len().clamp(2, 3);
     exactly(types, &wanted[..count], Type::Varchar)
 }
 
-fn concat(types: &[Type]) -> Option<Resolved> {
+pub(super) fn concat(types: &[Type]) -> Option<Resolved> {
     if types.is_empty() { None } else { texts(types, Type::Varchar) }
 }
 
-fn starts_with(types: &[Type]) -> Option<Resolved> {
+pub(super) fn starts_with(types: &[Type]) -> Option<Resolved> {
     (types.len() == 2).then(|| texts(types, Type::Boolean))?
 }
 
-fn strpos(types: &[Type]) -> Option<Resolved> {
+pub(super) fn strpos(types: &[Type]) -> Option<Resolved> {
     (types.len() == 2).then(|| texts(types, Type::BigInt))?
 }
 
-fn date_part(types: &[Type]) -> Option<Resolved> {
+pub(super) fn date_part(types: &[Type]) -> Option<Resolved> {
     match types {
         [Type::Timestamp] => Some(Resolved::new(types.to_vec(), Type::BigInt)),
         _ => exactly(types, &[Type::Date], Type::BigInt),
     }
 }
 
-fn cardinality(types: &[Type]) -> Option<Resolved> {
+pub(super) fn cardinality(types: &[Type]) -> Option<Resolved> {
     match types {
         [Type::Array(_) | Type::Map(..)] => Some(Resolved::new(types.to_vec(), Type::BigInt)),
         _ => None,

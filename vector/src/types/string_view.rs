@@ -28,6 +28,20 @@ impl StringView {
         StringView(u128::from_le_bytes(raw) | len as u128)
     }
 
+    /// The view of the first `len` bytes of `block`, whatever stands behind them; `len` is cut at
+    /// [`INLINE_LIMIT`]. Cheaper than [`StringView::inline`], because it copies a fixed number of
+    /// bytes.
+    #[inline]
+    pub fn inline_of(block: &[u8; INLINE_LIMIT], len: usize) -> Self {
+        let len = len.min(INLINE_LIMIT);
+        let mut raw = [0u8; 16];
+        raw[4..].copy_from_slice(block);
+        // All ones for 12 bytes, none for 0; the shift never reaches the width of the number.
+        let unused = 8 * (INLINE_LIMIT - len) as u32;
+        let mask = ((u128::MAX << 32) << unused) >> unused;
+        StringView(u128::from_le_bytes(raw) & mask | len as u128)
+    }
+
     /// The view of `bytes`, which stand at `offset` of buffer `buffer`; short strings are copied
     /// into the view. `bytes` must be shorter than 4 GiB.
     #[inline]
@@ -112,6 +126,14 @@ mod tests {
         let full = StringView::inline(b"123456789012");
         assert_eq!((full.len(), full.is_inline()), (12, true));
         assert_eq!(&full.to_bytes()[4..], b"123456789012");
+    }
+
+    #[test]
+    fn bytes_behind_a_short_string_do_not_count() {
+        let block = b"abcdefghijkl";
+        for len in 0..=INLINE_LIMIT {
+            assert_eq!(StringView::inline_of(block, len), StringView::inline(&block[..len]));
+        }
     }
 
     #[test]

@@ -1,0 +1,384 @@
+//! From typed expressions to a program: a list of nodes, inputs before those who use them.
+//!
+//! ```text
+//! (a + 1) * 2 > 5, length(lower(s)) = length(lower(s))
+//!
+//! 0 field a    1 constant 1    2 plus(0, 1)    3 constant 2    4 multiply(2, 3)
+//! 5 constant 5 6 gt(4, 5)      7 field s       8 lower(7)      9 length(8)     10 eq(9, 9)
+//! ```
+//!
+//! Equal subtrees become one node, columns become channels, implicit conversions become casts,
+//! and a node over constants is evaluated here; if that fails it stays, and fails when a row
+//! asks for it. BETWEEN, NULLIF and IN over computed values are spelled out in simpler nodes.
+
+use std::collections::HashMap;
+
+use dwio::expr::TypedExpr;
+use vector::sync::Arc;
+use vector::{
+    DecodedVector, Error, Result, RowType, RowVector, SelectivityVector, Type, Value, Vector,
+    VectorRef,
+};
+
+use super::cast;
+use super::comparison::{self, Comparison};
+use super::eval::{Evaluation, Memory};
+use super::kernel::{Argument, Kernel};
+use super::logic;
+use super::peel::apply;
+use super::registry::{Body, Form, FunctionRegistry};
+
+/// The position of a node in its program.
+pub(super) type NodeId = usize;
+
+/// Nesting beyond this is refused, so that no query can exhaust the stack.
+const MAX_DEPTH: usize = 256;
+
+/// What a node computes.
+#[derive(Debug)]
+pub(super) enum Operation {
+    /// The column at a channel.
+    Field(usize),
+    Constant(Value),
+    /// A function of its arguments; `memo` is the only argument that is not a constant.
+    Call {
+        kernel: Kernel,
+        args: Vec<NodeId>,
+        memo: Option<usize>,
+    },
+    /// A field of a struct.
+    Dereference(NodeId, usize),
+    And(Vec<NodeId>),
+    Or(Vec<NodeId>),
+    /// Conditions with their values, and the value without a true condition.
+    Switch {
+        branches: Vec<(NodeId, NodeId)>,
+        otherwise: Option<NodeId>,
+    },
+    Coalesce(Vec<NodeId>),
+}
+
+/// One step of a program.
+#[derive(Debug)]
+pub(super) struct Node {
+    pub(super) operation: Operation,
+    pub(super) ty: Type,
+    /// Nodes and roots that use it; more than one makes its result worth keeping for a batch.
+    pub(super) num_uses: usize,
+}
+
+/// Compiled expressions.
+#[derive(Debug, Default)]
+pub(super) struct Program {
+    pub(super) nodes: Vec<Node>,
+    /// The node of each expression.
+    pub(super) roots: Vec<NodeId>,
+}
+
+/// What makes two nodes the same.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Key {
+    /// Operation and everything that is neither type nor input.
+    what: String,
+    ty: Type,
+    inputs: Vec<NodeId>,
+}
+
+/// Compiles `exprs` over rows of `input`.
+pub(super) fn compile(
+    exprs: &[TypedExpr],
+    input: &Arc<RowType>,
+    registry: &FunctionRegistry,
+) -> Result<Program> {
+    let mut compiler =
+        Compiler { program: Program::default(), known: HashMap::new(), input, registry, depth: 0 };
+    for expr in exprs {
+        expr.check_against(input)?;
+        let root = compiler.expr(expr)?;
+        compiler.used(root);
+        compiler.program.roots.push(root);
+    }
+    Ok(compiler.program)
+}
+
+struct Compiler<'a> {
+    program: Program,
+    known: HashMap<Key, NodeId>,
+    input: &'a Arc<RowType>,
+    registry: &'a FunctionRegistry,
+    depth: usize,
+}
+
+impl Compiler<'_> {
+    fn expr(&mut self, expr: &TypedExpr) -> Result<NodeId> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return Err(Error::limit("an expression is nested too deep").with("max", MAX_DEPTH));
+        }
+        let node = match expr {
+            TypedExpr::Field { name, ty } => {
+                let channel = self.input.index_of(name).ok_or_else(|| {
+                    Error::internal("an expression uses a column its input has not")
+                        .with("column", name)
+                })?;
+                self.node(format!("field {channel}"), ty.clone(), vec![], |_| {
+                    Ok(Operation::Field(channel))
+                })?
+            }
+            TypedExpr::Constant { value, ty } => self.constant(value.clone(), ty.clone())?,
+            TypedExpr::Call { name, args, ty } => {
+                let call = self.call(name, args)?;
+                if !self.ty(call).is_equivalent(ty) {
+                    return Err(Error::internal("a call was given another type than it has")
+                        .with("name", name)
+                        .with("given", ty)
+                        .with("found", self.ty(call)));
+                }
+                call
+            }
+            TypedExpr::Cast { input, ty, try_cast } => {
+                let input = self.expr(input)?;
+                self.cast(input, ty, *try_cast)?
+            }
+            TypedExpr::Dereference { input, index, ty } => {
+                let fits = |row: &Arc<RowType>| row.types().get(*index).is_some_and(|t| t == ty);
+                if !input.ty().as_row().is_some_and(fits) {
+                    return Err(Error::internal("a struct has no such field")
+                        .with("struct", input.ty())
+                        .with("index", index));
+                }
+                let input = self.expr(input)?;
+                self.node(format!("dereference {index}"), ty.clone(), vec![input], |_| {
+                    Ok(Operation::Dereference(input, *index))
+                })?
+            }
+        };
+        self.depth -= 1;
+        Ok(node)
+    }
+
+    fn ty(&self, node: NodeId) -> &Type {
+        &self.program.nodes[node].ty
+    }
+
+    fn used(&mut self, node: NodeId) {
+        self.program.nodes[node].num_uses += 1;
+    }
+
+    fn constant_value(&self, node: NodeId) -> Option<&Value> {
+        match &self.program.nodes[node].operation {
+            Operation::Constant(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    fn constant(&mut self, value: Value, ty: Type) -> Result<NodeId> {
+        if !value.fits(&ty) {
+            return Err(Error::internal("a constant does not fit its type").with("type", ty));
+        }
+        // Equality of values would take -0 for 0, their debug text does not.
+        let what = format!("constant {value:?}");
+        self.node(what, ty, vec![], |_| Ok(Operation::Constant(value)))
+    }
+
+    /// The node for an operation: one that is known, a new one, or the constant it comes to.
+    fn node(
+        &mut self,
+        what: String,
+        ty: Type,
+        inputs: Vec<NodeId>,
+        operation: impl FnOnce(&Self) -> Result<Operation>,
+    ) -> Result<NodeId> {
+        let key = Key { what, ty, inputs };
+        if let Some(node) = self.known.get(&key) {
+            return Ok(*node);
+        }
+        let mut node = Node { operation: operation(self)?, ty: key.ty.clone(), num_uses: 0 };
+        let inputs_are_constant = !key.inputs.is_empty()
+            && key.inputs.iter().all(|input| self.constant_value(*input).is_some());
+        let id = self.program.nodes.len();
+        key.inputs.iter().for_each(|input| self.used(*input));
+        self.program.nodes.push(node);
+        if inputs_are_constant && let Some(value) = self.fold(id) {
+            node = Node { operation: Operation::Constant(value), ty: key.ty.clone(), num_uses: 0 };
+            self.program.nodes[id] = node;
+        }
+        self.known.insert(key, id);
+        Ok(id)
+    }
+
+    /// The value of a node whose inputs are constants; `None` when it fails, to be reported by the
+    /// first row that needs it.
+    fn fold(&self, id: NodeId) -> Option<Value> {
+        let node = &self.program.nodes[id];
+        let row = SelectivityVector::all(1);
+        let vector = match &node.operation {
+            // Most folded nodes are calls, one for each member of a long list perhaps.
+            Operation::Call { kernel, args, .. } => {
+                let vectors: Option<Vec<VectorRef>> = args
+                    .iter()
+                    .map(|arg| {
+                        let (ty, value) = (self.ty(*arg).clone(), self.constant_value(*arg)?);
+                        Vector::constant(ty, value.clone(), 1).ok().map(Arc::new)
+                    })
+                    .collect();
+                apply(kernel, &vectors?, &row, &node.ty, None).ok()?
+            }
+            _ => {
+                let batch = RowVector::batch(Arc::new(RowType::empty()), 1, vec![]).ok()?;
+                let mut memory = Memory::for_program(&self.program);
+                Evaluation::new(&self.program, &mut memory, &batch).node(id, &row).ok()?
+            }
+        };
+        DecodedVector::new(&vector).ok()?.value(0).ok()
+    }
+
+    /// `node` as `ty`.
+    fn cast(&mut self, node: NodeId, ty: &Type, null_on_failure: bool) -> Result<NodeId> {
+        let from = self.ty(node).clone();
+        if from.is_equivalent(ty) {
+            return Ok(node);
+        }
+        if from == Type::Unknown {
+            return self.constant(Value::Null, ty.clone());
+        }
+        let what = format!("cast {null_on_failure}");
+        self.node(what, ty.clone(), vec![node], |this| {
+            let kernel = cast::bind(&from, ty, null_on_failure)?;
+            Ok(this.operation_of_call(kernel, vec![node]))
+        })
+    }
+
+    fn call(&mut self, name: &str, args: &[TypedExpr]) -> Result<NodeId> {
+        let function = *self.registry.function(name)?;
+        let args = match function.body {
+            Body::Form(form @ (Form::And | Form::Or)) => self.flattened(name, form, args)?,
+            _ => args.iter().map(|arg| self.expr(arg)).collect::<Result<Vec<_>>>()?,
+        };
+        let types: Vec<Type> = args.iter().map(|arg| self.ty(*arg).clone()).collect();
+        let resolved = self.registry.resolve(name, &types)?;
+        let mut inputs = Vec::with_capacity(args.len());
+        for (arg, ty) in args.into_iter().zip(&resolved.args) {
+            inputs.push(self.cast(arg, ty, false)?);
+        }
+        let ty = resolved.result;
+        match function.body {
+            Body::Scalar(bind) => self.scalar(name, inputs, ty, bind),
+            Body::Form(form) => self.form(form, inputs, ty),
+        }
+    }
+
+    /// The terms of a conjunction or disjunction, those of nested ones in their place.
+    fn flattened(&mut self, name: &str, form: Form, args: &[TypedExpr]) -> Result<Vec<NodeId>> {
+        let mut terms = Vec::with_capacity(args.len());
+        let mut rest: Vec<&TypedExpr> = args.iter().rev().collect();
+        while let Some(expr) = rest.pop() {
+            match expr {
+                TypedExpr::Call { name: inner, args, .. }
+                    if self
+                        .registry
+                        .function(inner)
+                        .is_ok_and(|f| matches!(f.body, Body::Form(inner) if inner == form)) =>
+                {
+                    rest.extend(args.iter().rev());
+                }
+                term => terms.push(self.expr(term)?),
+            }
+        }
+        if terms.is_empty() {
+            return Err(Error::internal("a junction without terms").with("name", name));
+        }
+        Ok(terms)
+    }
+
+    fn scalar(
+        &mut self,
+        name: &str,
+        inputs: Vec<NodeId>,
+        ty: Type,
+        bind: impl FnOnce(&[Argument<'_>], &Type) -> Result<Kernel>,
+    ) -> Result<NodeId> {
+        let (args, result) = (inputs.clone(), ty.clone());
+        self.node(format!("call {name}"), ty, inputs, |this| {
+            let arguments: Vec<Argument<'_>> = args
+                .iter()
+                .map(|arg| Argument { ty: this.ty(*arg), constant: this.constant_value(*arg) })
+                .collect();
+            let kernel = bind(&arguments, &result)?;
+            Ok(this.operation_of_call(kernel, args))
+        })
+    }
+
+    fn operation_of_call(&self, kernel: Kernel, args: Vec<NodeId>) -> Operation {
+        let mut varying = (0..args.len()).filter(|i| self.constant_value(args[*i]).is_none());
+        let memo = match (varying.next(), varying.next()) {
+            (only, None) => only,
+            _ => None,
+        };
+        drop(varying);
+        Operation::Call { kernel, args, memo }
+    }
+
+    fn comparison(&mut self, comparison: Comparison, a: NodeId, b: NodeId) -> Result<NodeId> {
+        let name = format!("{comparison:?}").to_lowercase();
+        self.scalar(&name, vec![a, b], Type::Boolean, |args, _| comparison::bind(comparison, args))
+    }
+
+    fn form(&mut self, form: Form, inputs: Vec<NodeId>, ty: Type) -> Result<NodeId> {
+        match (form, inputs.as_slice()) {
+            (Form::Between, [value, low, high]) => {
+                let above = self.comparison(Comparison::Gte, *value, *low)?;
+                let below = self.comparison(Comparison::Lte, *value, *high)?;
+                self.form(Form::And, vec![above, below], Type::Boolean)
+            }
+            (Form::NullIf, [value, other]) => {
+                let (value, other) = (*value, *other);
+                let same = self.comparison(Comparison::Eq, value, other)?;
+                let null = self.constant(Value::Null, ty.clone())?;
+                self.form(Form::Switch, vec![same, null, value], ty)
+            }
+            (Form::In, [value, list @ ..]) => self.in_list(*value, list),
+            (Form::And | Form::Or, [term]) => Ok(*term),
+            (Form::And, _) => {
+                let terms = inputs.clone();
+                self.node("and".into(), ty, inputs, |_| Ok(Operation::And(terms)))
+            }
+            (Form::Or, _) => {
+                let terms = inputs.clone();
+                self.node("or".into(), ty, inputs, |_| Ok(Operation::Or(terms)))
+            }
+            (Form::Coalesce, [only]) => Ok(*only),
+            (Form::Coalesce, _) => {
+                let terms = inputs.clone();
+                self.node("coalesce".into(), ty, inputs, |_| Ok(Operation::Coalesce(terms)))
+            }
+            (Form::Switch, _) => {
+                let (pairs, rest) = inputs.as_chunks::<2>();
+                let branches =
+                    pairs.iter().map(|[condition, value]| (*condition, *value)).collect();
+                let otherwise = rest.first().copied();
+                self.node("switch".into(), ty, inputs, |_| {
+                    Ok(Operation::Switch { branches, otherwise })
+                })
+            }
+            (form, _) => Err(Error::internal("a special form has too few arguments")
+                .with("form", format!("{form:?}"))),
+        }
+    }
+
+    fn in_list(&mut self, value: NodeId, list: &[NodeId]) -> Result<NodeId> {
+        let constants: Option<Vec<Value>> =
+            list.iter().map(|member| self.constant_value(*member).cloned()).collect();
+        let Some(constants) = constants else {
+            let mut terms = Vec::with_capacity(list.len());
+            for member in list {
+                terms.push(self.comparison(Comparison::Eq, value, *member)?);
+            }
+            return self.form(Form::Or, terms, Type::Boolean);
+        };
+        let ty = self.ty(value).clone();
+        self.scalar(&format!("in {constants:?}"), vec![value], Type::Boolean, |_, _| {
+            logic::bind_in(&ty, &constants)
+        })
+    }
+}

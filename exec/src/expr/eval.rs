@@ -1,0 +1,343 @@
+//! Evaluation of a program over the selected rows of one batch.
+//!
+//! Every node is asked for a set of rows and gives a vector as long as the batch, right for those
+//! rows. Special forms narrow the set: AND asks its second term only where the first was not
+//! false, CASE asks a branch only where its condition was true, and nobody evaluates, or fails
+//! for, a row that was not asked for.
+//!
+//! A term of AND that fails is put aside. It is asked again at the end, for the rows that no other
+//! term made false; so `x <> 0 AND 1 / x > 2` is safe in either order.
+
+use vector::sync::Arc;
+use vector::{
+    Bitmap, BufferMut, DecodedVector, DictionaryVector, Error, ErrorKind, Mapping, Result,
+    RowVector, SelectivityVector, Vector, VectorRef, bits,
+};
+
+use super::compile::{NodeId, Operation, Program};
+use super::merge::{Part, merge};
+use super::peel::{Memo, apply};
+
+/// What a program remembers: within a batch the results of shared nodes, across batches those
+/// over dictionaries.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    shared: Vec<Option<(SelectivityVector, VectorRef)>>,
+    memos: Vec<Memo>,
+}
+
+impl Memory {
+    /// An empty memory for the nodes of a program.
+    pub(super) fn for_program(program: &Program) -> Self {
+        let mut memory = Memory::default();
+        memory.shared.resize_with(program.nodes.len(), || None);
+        memory.memos.resize_with(program.nodes.len(), Memo::default);
+        memory
+    }
+
+    /// Forgets the results of the batch.
+    pub(super) fn end_batch(&mut self) {
+        self.shared.iter_mut().for_each(|slot| *slot = None);
+    }
+}
+
+/// A program at work on one batch.
+pub(super) struct Evaluation<'a> {
+    program: &'a Program,
+    memory: &'a mut Memory,
+    batch: &'a RowVector,
+}
+
+impl<'a> Evaluation<'a> {
+    pub(super) fn new(program: &'a Program, memory: &'a mut Memory, batch: &'a RowVector) -> Self {
+        Evaluation { program, memory, batch }
+    }
+
+    /// The values of a node for `rows`.
+    pub(super) fn node(&mut self, id: NodeId, rows: &SelectivityVector) -> Result<VectorRef> {
+        let node = &self.program.nodes[id];
+        let num_rows = self.batch.len();
+        if rows.is_none() {
+            return Ok(Arc::new(Vector::nulls(node.ty.clone(), num_rows)));
+        }
+        let is_leaf = matches!(node.operation, Operation::Field(_) | Operation::Constant(_));
+        let is_shared = node.num_uses > 1 && !is_leaf;
+        if is_shared
+            && let Some((known, vector)) = &self.memory.shared[id]
+            && is_subset(rows, known)
+        {
+            return Ok(Arc::clone(vector));
+        }
+        let vector = match &node.operation {
+            Operation::Field(channel) => loaded(self.batch.child(*channel)?, rows)?,
+            Operation::Constant(value) => {
+                Arc::new(Vector::constant(node.ty.clone(), value.clone(), num_rows)?)
+            }
+            Operation::Call { kernel, args, memo } => {
+                let mut vectors = Vec::with_capacity(args.len());
+                for arg in args {
+                    vectors.push(self.node(*arg, rows)?);
+                }
+                let memo = memo.map(|arg| (arg, &mut self.memory.memos[id]));
+                apply(kernel, &vectors, rows, &node.ty, memo)?
+            }
+            Operation::Dereference(input, index) => {
+                let input = self.node(*input, rows)?;
+                loaded(&dereference(&input, *index)?, rows)?
+            }
+            Operation::And(terms) => self.junction(terms, rows, false)?,
+            Operation::Or(terms) => self.junction(terms, rows, true)?,
+            Operation::Switch { branches, otherwise } => {
+                self.switch(id, branches, *otherwise, rows)?
+            }
+            Operation::Coalesce(terms) => self.coalesce(id, terms, rows)?,
+        };
+        if is_shared {
+            self.memory.shared[id] = Some((rows.clone(), Arc::clone(&vector)));
+        }
+        Ok(vector)
+    }
+
+    /// AND (`deciding` is false) or OR (`deciding` is true): rows leave as soon as a term has the
+    /// deciding value; the others are null if a term was null, else the opposite.
+    fn junction(
+        &mut self,
+        terms: &[NodeId],
+        rows: &SelectivityVector,
+        deciding: bool,
+    ) -> Result<VectorRef> {
+        let mut junction = Junction {
+            undecided: rows.clone(),
+            nulls: SelectivityVector::none(rows.len()).words().to_vec(),
+            deciding,
+        };
+        let mut failed = Vec::new();
+        for term in terms {
+            if junction.undecided.is_none() {
+                break;
+            }
+            match self.node(*term, &junction.undecided) {
+                Ok(vector) => junction.settle(&vector)?,
+                Err(error) if error.kind() == ErrorKind::InvalidInput => failed.push(*term),
+                Err(error) => return Err(error),
+            }
+        }
+        for term in failed {
+            let vector = self.node(term, &junction.undecided)?;
+            junction.settle(&vector)?;
+        }
+        junction.finish(rows)
+    }
+
+    fn switch(
+        &mut self,
+        id: NodeId,
+        branches: &[(NodeId, NodeId)],
+        otherwise: Option<NodeId>,
+        rows: &SelectivityVector,
+    ) -> Result<VectorRef> {
+        let mut remaining = rows.clone();
+        let mut parts = Vec::new();
+        for (condition, value) in branches {
+            if remaining.is_none() {
+                break;
+            }
+            let condition = self.node(*condition, &remaining)?;
+            let chosen = select_true(&condition, &remaining)?;
+            if !chosen.is_none() {
+                let vector = self.node(*value, &chosen)?;
+                remaining.subtract(&chosen.to_bitmap());
+                parts.push(Part { rows: chosen, vector });
+            }
+        }
+        if !remaining.is_none()
+            && let Some(otherwise) = otherwise
+        {
+            let vector = self.node(otherwise, &remaining)?;
+            parts.push(Part { rows: remaining, vector });
+        }
+        merge(&self.program.nodes[id].ty, rows, &parts)
+    }
+
+    fn coalesce(
+        &mut self,
+        id: NodeId,
+        terms: &[NodeId],
+        rows: &SelectivityVector,
+    ) -> Result<VectorRef> {
+        let mut remaining = rows.clone();
+        let mut parts = Vec::new();
+        for term in terms {
+            if remaining.is_none() {
+                break;
+            }
+            let vector = self.node(*term, &remaining)?;
+            let mut valid = remaining.clone();
+            valid.deselect_nulls(DecodedVector::new(&vector)?.validity());
+            if !valid.is_none() {
+                remaining.subtract(&valid.to_bitmap());
+                parts.push(Part { rows: valid, vector });
+            }
+        }
+        merge(&self.program.nodes[id].ty, rows, &parts)
+    }
+}
+
+/// The rows of a junction on their way to a decision.
+struct Junction {
+    undecided: SelectivityVector,
+    /// Rows for which some term was null.
+    nulls: Vec<u64>,
+    deciding: bool,
+}
+
+impl Junction {
+    /// Takes in the values of one more term for the undecided rows.
+    fn settle(&mut self, vector: &VectorRef) -> Result<()> {
+        let truth = Truth::new(vector)?;
+        let flip = if self.deciding { 0 } else { u64::MAX };
+        let mut decided = BufferMut::with_capacity(self.nulls.len());
+        for (index, undecided) in self.undecided.words().iter().enumerate() {
+            let valid = truth.validity.as_ref().map_or(u64::MAX, |v| v.words()[index]);
+            decided.push(undecided & valid & (truth.values.words()[index] ^ flip));
+            self.nulls[index] |= undecided & !valid;
+        }
+        self.undecided.subtract(&Bitmap::new(decided.freeze(), self.undecided.len()));
+        Ok(())
+    }
+
+    fn finish(self, rows: &SelectivityVector) -> Result<VectorRef> {
+        let Junction { undecided, mut nulls, deciding } = self;
+        bits::and_assign(&mut nulls, undecided.words());
+        let values = if deciding {
+            let mut decided = rows.clone();
+            decided.subtract(&undecided.to_bitmap());
+            decided.to_bitmap()
+        } else {
+            undecided.to_bitmap()
+        };
+        let validity = nulls.iter().any(|word| *word != 0).then(|| {
+            bits::not_assign(&mut nulls);
+            Bitmap::new(nulls.iter().copied().collect(), rows.len())
+        });
+        Ok(Arc::new(Vector::Flat(vector::FlatVector::boolean(values, validity)?)))
+    }
+}
+
+/// A boolean vector of any encoding as bits, one for each row.
+struct Truth {
+    /// Unspecified where the validity is zero.
+    values: Bitmap,
+    validity: Option<Bitmap>,
+}
+
+impl Truth {
+    fn new(vector: &VectorRef) -> Result<Self> {
+        let decoded = DecodedVector::new(vector)?;
+        let len = vector.len();
+        let validity = decoded.validity().cloned();
+        if decoded.all_null() {
+            return Ok(Truth { values: Bitmap::filled(len, false), validity });
+        }
+        let Some(vector::FlatValues::Boolean(base)) = decoded.flat_values() else {
+            return Err(Error::internal("a condition is not boolean").with("type", vector.ty()));
+        };
+        let values = match decoded.mapping() {
+            Mapping::Identity => base.clone(),
+            Mapping::Constant => Bitmap::filled(len, base.get(0)),
+            Mapping::Indices(indices) => base.gather(indices),
+        };
+        Ok(Truth { values, validity })
+    }
+}
+
+/// The selected rows for which a boolean vector is true: neither false nor null (rule S6.38).
+pub fn select_true(vector: &VectorRef, rows: &SelectivityVector) -> Result<SelectivityVector> {
+    let truth = Truth::new(vector)?;
+    let mut selected = rows.clone();
+    selected.intersect(&truth.values);
+    selected.deselect_nulls(truth.validity.as_ref());
+    Ok(selected)
+}
+
+fn is_subset(rows: &SelectivityVector, of: &SelectivityVector) -> bool {
+    rows.words().iter().zip(of.words()).all(|(a, b)| a & !b == 0)
+}
+
+/// A column without lazy vectors on top or under dictionaries.
+///
+/// A column nobody has touched is loaded whole: other expressions may need rows this one does not,
+/// and a column cannot be read twice.
+fn loaded(vector: &VectorRef, rows: &SelectivityVector) -> Result<VectorRef> {
+    match vector.as_ref() {
+        Vector::Lazy(lazy) => {
+            let values =
+                if lazy.is_loaded() { lazy.load(&rows.to_rows())? } else { lazy.loaded()? };
+            Vector::slice(&values, 0, lazy.len())
+        }
+        Vector::Dictionary(dictionary) if has_lazy_base(dictionary) => {
+            let base = match dictionary.base().as_ref() {
+                Vector::Lazy(lazy) if lazy.is_loaded() => {
+                    // Only whole or narrower loads can have come before; what was read is enough
+                    // for whoever picked these rows.
+                    lazy.loaded_if_ready().map_or_else(|| lazy.loaded(), Ok)?
+                }
+                _ => loaded(dictionary.base(), &SelectivityVector::all(dictionary.base().len()))?,
+            };
+            Ok(Arc::new(Vector::Dictionary(DictionaryVector::over_with_validity(
+                base,
+                dictionary.indices().clone(),
+                dictionary.validity().cloned(),
+            ))))
+        }
+        _ => Ok(Arc::clone(vector)),
+    }
+}
+
+fn has_lazy_base(dictionary: &DictionaryVector) -> bool {
+    match dictionary.base().as_ref() {
+        Vector::Lazy(_) => true,
+        Vector::Dictionary(inner) => has_lazy_base(inner),
+        _ => false,
+    }
+}
+
+/// Field `index` of a struct vector; null where the struct is.
+fn dereference(vector: &VectorRef, index: usize) -> Result<VectorRef> {
+    let len = vector.len();
+    match vector.as_ref() {
+        Vector::Row(row) => {
+            let child = row.child(index)?;
+            let Some(validity) = row.validity() else { return Ok(Arc::clone(child)) };
+            let indices = (0..len as u32).collect();
+            Ok(Arc::new(Vector::Dictionary(DictionaryVector::over_with_validity(
+                Arc::clone(child),
+                indices,
+                Some(validity.clone()),
+            ))))
+        }
+        Vector::Dictionary(dictionary) => {
+            Ok(Arc::new(Vector::Dictionary(DictionaryVector::over_with_validity(
+                dereference(dictionary.base(), index)?,
+                dictionary.indices().clone(),
+                dictionary.validity().cloned(),
+            ))))
+        }
+        Vector::Constant(constant) => {
+            let ty = constant.ty().as_row().and_then(|row| row.types().get(index));
+            let ty = ty.ok_or_else(|| {
+                Error::internal("a struct has no such field").with("struct", constant.ty())
+            })?;
+            let value = match constant.value() {
+                vector::Value::Row(fields) => fields.get(index).cloned(),
+                _ => None,
+            };
+            let value = value.unwrap_or(vector::Value::Null);
+            Ok(Arc::new(Vector::constant(ty.clone(), value, len)?))
+        }
+        Vector::Lazy(lazy) => dereference(&lazy.loaded()?, index),
+        Vector::Flat(_) | Vector::Array(_) | Vector::Map(_) => {
+            Err(Error::internal("a struct has no fields in its vector").with("type", vector.ty()))
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! The list of built-in functions: name, what people are told it takes, typing rule, body.
+
+use vector::Type;
+
+use super::registry::{Bind, Body, Form, Function, Resolved};
+use super::signatures as types;
+use super::{arithmetic, comparison, like, logic, nested, string, temporal};
+
+/// Every built-in function and special form.
+pub(super) const ALL: &[Function] = &[
+    scalar("eq", COMPARABLE, types::comparison, comparison::eq),
+    scalar("neq", COMPARABLE, types::comparison, comparison::neq),
+    scalar("lt", COMPARABLE, types::comparison, comparison::lt),
+    scalar("lte", COMPARABLE, types::comparison, comparison::lte),
+    scalar("gt", COMPARABLE, types::comparison, comparison::gt),
+    scalar("gte", COMPARABLE, types::comparison, comparison::gte),
+    scalar(
+        "distinct_from",
+        &["(T, T) -> BOOLEAN"],
+        types::distinct_from,
+        comparison::distinct_from,
+    ),
+    form("between", &["(T, T, T) -> BOOLEAN for scalar T"], types::between, Form::Between),
+    form("in", &["(T, T, ...) -> BOOLEAN for scalar T"], types::in_list, Form::In),
+    scalar("is_null", &["(T) -> BOOLEAN"], types::is_null, logic::is_null),
+    scalar("not", &["(BOOLEAN) -> BOOLEAN"], types::not, logic::not),
+    form("and", &["(BOOLEAN, BOOLEAN, ...) -> BOOLEAN"], types::junction, Form::And),
+    form("or", &["(BOOLEAN, BOOLEAN, ...) -> BOOLEAN"], types::junction, Form::Or),
+    scalar("plus", &[NUMBERS, "(DATE or TIMESTAMP, INTERVAL)"], types::plus, arithmetic::plus),
+    scalar("minus", &[NUMBERS, "(DATE or TIMESTAMP, INTERVAL)"], types::minus, arithmetic::minus),
+    scalar("multiply", &[NUMBERS], types::multiply, arithmetic::multiply),
+    scalar("divide", &[NUMBERS], types::divide, arithmetic::divide),
+    scalar("modulus", &[NUMBERS], types::modulus, arithmetic::modulus),
+    scalar("negate", &["(T) -> T for numeric T"], types::sign, arithmetic::negate),
+    scalar("abs", &["(T) -> T for numeric T"], types::sign, arithmetic::abs),
+    form("if", &["(BOOLEAN, T [, T]) -> T"], types::if_else, Form::Switch),
+    form("switch", &["(BOOLEAN, T, [BOOLEAN, T, ...] [, T]) -> T"], types::switch, Form::Switch),
+    form("coalesce", &["(T, ...) -> T"], types::coalesce, Form::Coalesce),
+    form("nullif", &["(T, T) -> T for scalar T"], types::nullif, Form::NullIf),
+    scalar("like", &["(VARCHAR, VARCHAR [, VARCHAR]) -> BOOLEAN"], types::like, like::like),
+    scalar(
+        "length",
+        &["(VARCHAR) -> BIGINT", "(VARBINARY) -> BIGINT"],
+        types::length,
+        string::length,
+    ),
+    scalar("lower", &["(VARCHAR) -> VARCHAR"], types::text_to_text, string::lower),
+    scalar("upper", &["(VARCHAR) -> VARCHAR"], types::text_to_text, string::upper),
+    scalar("trim", &["(VARCHAR) -> VARCHAR"], types::text_to_text, string::trim),
+    scalar("ltrim", &["(VARCHAR) -> VARCHAR"], types::text_to_text, string::ltrim),
+    scalar("rtrim", &["(VARCHAR) -> VARCHAR"], types::text_to_text, string::rtrim),
+    scalar("substr", SUBSTR, types::substr, string::substr),
+    scalar("substring", SUBSTR, types::substr, string::substr),
+    scalar("concat", &["(VARCHAR, VARCHAR, ...) -> VARCHAR"], types::concat, string::concat),
+    scalar(
+        "starts_with",
+        &["(VARCHAR, VARCHAR) -> BOOLEAN"],
+        types::starts_with,
+        string::starts_with,
+    ),
+    scalar("ends_with", &["(VARCHAR, VARCHAR) -> BOOLEAN"], types::starts_with, string::ends_with),
+    scalar("strpos", &["(VARCHAR, VARCHAR) -> BIGINT"], types::strpos, string::strpos),
+    scalar("year", DATED, types::date_part, temporal::year),
+    scalar("month", DATED, types::date_part, temporal::month),
+    scalar("day", DATED, types::date_part, temporal::day),
+    scalar(
+        "cardinality",
+        &["(ARRAY(T)) -> BIGINT", "(MAP(K,V)) -> BIGINT"],
+        types::cardinality,
+        nested::cardinality,
+    ),
+];
+
+const COMPARABLE: &[&str] = &["(T, T) -> BOOLEAN for scalar T"];
+const NUMBERS: &str = "(T, T) -> T for numeric T, decimals with their own result type";
+const SUBSTR: &[&str] = &["(VARCHAR, BIGINT [, BIGINT]) -> VARCHAR"];
+const DATED: &[&str] = &["(DATE) -> BIGINT", "(TIMESTAMP) -> BIGINT"];
+
+type Rule = fn(&[Type]) -> Option<Resolved>;
+
+const fn scalar(
+    name: &'static str,
+    signatures: &'static [&'static str],
+    resolve: Rule,
+    bind: Bind,
+) -> Function {
+    Function { name, signatures, resolve, body: Body::Scalar(bind) }
+}
+
+const fn form(
+    name: &'static str,
+    signatures: &'static [&'static str],
+    resolve: Rule,
+    form: Form,
+) -> Function {
+    Function { name, signatures, resolve, body: Body::Form(form) }
+}

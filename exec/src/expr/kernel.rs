@@ -1,0 +1,338 @@
+//! What functions are made of: a call over decoded arguments, and the loops all kernels share.
+//!
+//! ```text
+//! DecodedVector --Operand--> Side::Many(&[T]) or Side::One(T) --map/zip--> Buffer<R> or Bitmap
+//! ```
+//!
+//! A kernel is chosen once per expression and branches on the shape of its arguments once per
+//! batch. The loops below then run over all rows of the batch, null and unselected ones included:
+//! their slots hold something harmless, and whether a failure counts is looked up afterwards,
+//! only when there was one.
+
+use vector::{
+    Bitmap, BitmapMut, Buffer, BufferMut, DecodedVector, Error, FlatType, FlatValues, FlatVector,
+    Mapping, Native, Result, SelectivityVector, StringValues, Type, Value, Vector, bits,
+};
+
+/// How a function meets null arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Nulls {
+    /// A null argument makes the result null; the kernel never looks at such rows.
+    Propagate,
+    /// The kernel sees null arguments.
+    Seen,
+}
+
+/// An argument as it is known before any row is.
+#[derive(Debug, Clone, Copy)]
+pub struct Argument<'a> {
+    /// Its type, after implicit conversion.
+    pub ty: &'a Type,
+    /// Its value, if it is the same for all rows of all batches.
+    pub constant: Option<&'a Value>,
+}
+
+/// One call over a batch.
+#[derive(Debug)]
+pub struct Call<'a> {
+    /// The arguments, each as long as the batch.
+    pub args: &'a [DecodedVector],
+    /// The rows whose result counts: selected ones, without null arguments if nulls propagate.
+    pub rows: &'a SelectivityVector,
+    /// The validity of the result where nulls propagate, else none.
+    pub validity: Option<Bitmap>,
+    /// The type of the result.
+    pub ty: &'a Type,
+}
+
+/// What a bound function does with a batch.
+type Run = dyn Fn(&Call<'_>) -> Result<Vector> + Send + Sync;
+
+/// A function bound to the types of its arguments.
+pub struct Kernel {
+    nulls: Nulls,
+    run: Box<Run>,
+}
+
+impl Kernel {
+    /// A kernel that never sees a null argument.
+    pub fn new(run: impl Fn(&Call<'_>) -> Result<Vector> + Send + Sync + 'static) -> Self {
+        Kernel { nulls: Nulls::Propagate, run: Box::new(run) }
+    }
+
+    /// A kernel that decides about nulls itself.
+    pub fn seeing_nulls(run: impl Fn(&Call<'_>) -> Result<Vector> + Send + Sync + 'static) -> Self {
+        Kernel { nulls: Nulls::Seen, run: Box::new(run) }
+    }
+
+    /// How null arguments are met.
+    pub fn nulls(&self) -> Nulls {
+        self.nulls
+    }
+
+    /// Runs over one batch.
+    pub fn run(&self, call: &Call<'_>) -> Result<Vector> {
+        (self.run)(call)
+    }
+}
+
+impl std::fmt::Debug for Kernel {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Kernel({:?})", self.nulls)
+    }
+}
+
+impl Call<'_> {
+    /// Rows of the batch.
+    pub fn num_rows(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The result with fixed-width values.
+    pub fn fixed<T: FlatType>(&self, values: Buffer<T>) -> Result<Vector> {
+        FlatVector::from_buffer(self.ty.clone(), values, self.validity.clone()).map(Vector::Flat)
+    }
+
+    /// The result with booleans.
+    pub fn boolean(&self, values: Bitmap) -> Result<Vector> {
+        FlatVector::boolean(values, self.validity.clone()).map(Vector::Flat)
+    }
+
+    /// The result with strings.
+    pub fn strings(&self, values: StringValues) -> Result<Vector> {
+        let values = FlatValues::String(values);
+        FlatVector::new(self.ty.clone(), values, self.validity.clone()).map(Vector::Flat)
+    }
+
+    /// The first row that counts and for which `failed` holds.
+    pub fn first_row(&self, failed: impl Fn(usize) -> bool) -> Option<usize> {
+        self.rows.iter().find(|row| failed(*row))
+    }
+}
+
+/// The fixed-width values of an argument, one for each row or one for all.
+#[derive(Debug)]
+pub(super) enum Operand<'a, T: FlatType> {
+    Slice(&'a [T]),
+    Gathered(Buffer<T>),
+    One(T),
+}
+
+/// [`Operand`] without ownership: what loops branch on.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Side<'a, T> {
+    Many(&'a [T]),
+    One(T),
+}
+
+impl<'a, T: FlatType> Operand<'a, T> {
+    /// Reads an argument; `Internal` when it is stored otherwise.
+    pub(super) fn new(argument: &'a DecodedVector) -> Result<Self> {
+        let base = argument.base_slice::<T>().ok_or_else(|| wrong_storage(argument.ty()))?;
+        Ok(match argument.mapping() {
+            Mapping::Identity => Operand::Slice(&base[..argument.len()]),
+            Mapping::Constant => Operand::One(base[0]),
+            Mapping::Indices(indices) => {
+                Operand::Gathered(map_slice(indices, |i| base[i as usize]))
+            }
+        })
+    }
+
+    pub(super) fn side(&self) -> Side<'_, T> {
+        match self {
+            Operand::Slice(values) => Side::Many(values),
+            Operand::Gathered(values) => Side::Many(values),
+            Operand::One(value) => Side::One(*value),
+        }
+    }
+}
+
+impl<T: Copy> Side<'_, T> {
+    /// The value of a row.
+    #[inline]
+    pub(super) fn at(&self, row: usize) -> T {
+        match self {
+            Side::Many(values) => values[row],
+            Side::One(value) => *value,
+        }
+    }
+}
+
+#[cold]
+pub(super) fn wrong_storage(ty: &Type) -> Error {
+    Error::internal("an argument is stored otherwise than its function expects").with("type", ty)
+}
+
+/// `f` of every value.
+#[inline]
+pub(super) fn map_slice<A: Copy, R: Native>(values: &[A], mut f: impl FnMut(A) -> R) -> Buffer<R> {
+    let mut out = BufferMut::new();
+    out.resize_unspecified(values.len());
+    for (slot, value) in out.as_mut_slice().iter_mut().zip(values) {
+        *slot = f(*value);
+    }
+    out.freeze()
+}
+
+/// `f` of every row.
+#[inline]
+pub(super) fn map<A: Copy, R: Native>(
+    side: Side<'_, A>,
+    len: usize,
+    mut f: impl FnMut(A) -> R,
+) -> Buffer<R> {
+    match side {
+        Side::Many(values) => map_slice(values, f),
+        Side::One(value) => {
+            let mut out = BufferMut::new();
+            out.resize(len, f(value));
+            out.freeze()
+        }
+    }
+}
+
+/// `f` of every pair of rows.
+#[inline]
+pub(super) fn zip<A: Copy, B: Copy, R: Native>(
+    left: Side<'_, A>,
+    right: Side<'_, B>,
+    len: usize,
+    mut f: impl FnMut(A, B) -> R,
+) -> Buffer<R> {
+    match (left, right) {
+        (Side::Many(left), Side::Many(right)) => {
+            let mut out = BufferMut::new();
+            out.resize_unspecified(len);
+            for ((slot, x), y) in out.as_mut_slice().iter_mut().zip(left).zip(right) {
+                *slot = f(*x, *y);
+            }
+            out.freeze()
+        }
+        (left, Side::One(y)) => map(left, len, |x| f(x, y)),
+        (Side::One(x), right) => map(right, len, |y| f(x, y)),
+    }
+}
+
+/// The truth of 64 tests as one word: eight bytes of 0 or 1 become eight bits by a multiplication
+/// that moves bit `8 * i` to `56 + i`; no two of its partial products meet.
+#[inline]
+fn pack(tests: &[u8; 64]) -> u64 {
+    let (eights, _) = tests.as_chunks::<8>();
+    eights.iter().enumerate().fold(0, |word, (i, eight)| {
+        let bits = u64::from_le_bytes(*eight).wrapping_mul(0x0102_0408_1020_4080) >> 56;
+        word | bits << (8 * i)
+    })
+}
+
+/// The values for which `f` holds, as bits.
+#[inline]
+pub(super) fn test_slice<A: Copy>(values: &[A], f: impl Fn(A) -> bool) -> Bitmap {
+    let mut words = BufferMut::with_capacity(bits::words_for(values.len()));
+    let (chunks, tail) = values.as_chunks::<64>();
+    let mut tests = [0u8; 64];
+    for chunk in chunks {
+        for (test, value) in tests.iter_mut().zip(chunk) {
+            *test = u8::from(f(*value));
+        }
+        words.push(pack(&tests));
+    }
+    if !tail.is_empty() {
+        words.push(tail.iter().rev().fold(0, |word, value| word << 1 | u64::from(f(*value))));
+    }
+    Bitmap::new(words.freeze(), values.len())
+}
+
+/// The pairs of rows for which `f` holds, as bits.
+#[inline]
+pub(super) fn test_pairs<A: Copy, B: Copy>(
+    left: Side<'_, A>,
+    right: Side<'_, B>,
+    len: usize,
+    f: impl Fn(A, B) -> bool,
+) -> Bitmap {
+    match (left, right) {
+        (Side::Many(left), Side::Many(right)) => {
+            let mut words = BufferMut::with_capacity(bits::words_for(len));
+            let ((a, a_tail), (b, b_tail)) = (left.as_chunks::<64>(), right.as_chunks::<64>());
+            let mut tests = [0u8; 64];
+            for (xs, ys) in a.iter().zip(b) {
+                for ((test, x), y) in tests.iter_mut().zip(xs).zip(ys) {
+                    *test = u8::from(f(*x, *y));
+                }
+                words.push(pack(&tests));
+            }
+            if !a_tail.is_empty() {
+                let pairs = a_tail.iter().zip(b_tail).rev();
+                words.push(pairs.fold(0, |word, (x, y)| word << 1 | u64::from(f(*x, *y))));
+            }
+            Bitmap::new(words.freeze(), len)
+        }
+        (Side::Many(left), Side::One(y)) => test_slice(left, |x| f(x, y)),
+        (Side::One(x), Side::Many(right)) => test_slice(right, |y| f(x, y)),
+        (Side::One(x), Side::One(y)) => Bitmap::filled(len, f(x, y)),
+    }
+}
+
+/// The selected rows for which `f` holds, as bits; for tests that cost more than a comparison.
+#[inline]
+pub(super) fn test_rows(rows: &SelectivityVector, mut f: impl FnMut(usize) -> bool) -> Bitmap {
+    let words = rows.words().iter().enumerate().map(|(index, selected)| {
+        let mut word = 0;
+        let mut rest = *selected;
+        while rest != 0 {
+            let bit = rest.trailing_zeros();
+            word |= u64::from(f(index * 64 + bit as usize)) << bit;
+            rest &= rest - 1;
+        }
+        word
+    });
+    Bitmap::new(words.collect(), rows.len())
+}
+
+/// The booleans of an argument as bits, one for each row.
+pub(super) fn boolean_bits(argument: &DecodedVector) -> Result<Bitmap> {
+    let Some(FlatValues::Boolean(base)) = argument.flat_values() else {
+        return Err(wrong_storage(argument.ty()));
+    };
+    Ok(match argument.mapping() {
+        Mapping::Identity => base.clone(),
+        Mapping::Constant => Bitmap::filled(argument.len(), base.get(0)),
+        Mapping::Indices(indices) => base.gather(indices),
+    })
+}
+
+/// `f` of the words of two bitmaps of `len` bits.
+pub(super) fn zip_words(a: &Bitmap, b: &Bitmap, len: usize, f: impl Fn(u64, u64) -> u64) -> Bitmap {
+    let n = bits::words_for(len);
+    let words = a.words()[..n].iter().zip(&b.words()[..n]).map(|(x, y)| f(*x, *y)).collect();
+    Bitmap::new(words, len)
+}
+
+/// The rows of a validity, all of them when there is none.
+pub(super) fn validity_bits(validity: Option<&Bitmap>, len: usize) -> Bitmap {
+    validity.cloned().unwrap_or_else(|| {
+        let mut all = BitmapMut::new();
+        all.push_n(true, len);
+        all.freeze()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tests_become_bits_in_row_order() {
+        for len in [0, 1, 63, 64, 65, 200] {
+            let values: Vec<i64> = (0..len as i64).map(|i| i * 7919 % 13).collect();
+            let expected: Vec<bool> = values.iter().map(|v| *v > 6).collect();
+            let found = test_slice(&values, |v| v > 6);
+            assert!((0..len).all(|i| found.get(i) == expected[i]), "{len}");
+            let sixes = vec![6i64; len];
+            let found = test_pairs(Side::Many(&values), Side::Many(&sixes), len, |x, y| x > y);
+            assert!((0..len).all(|i| found.get(i) == expected[i]), "{len}");
+            let found = test_rows(&SelectivityVector::all(len), |i| values[i] > 6);
+            assert!((0..len).all(|i| found.get(i) == expected[i]), "{len}");
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! LIKE: patterns of literal text, `%` for any text and `_` for any one character.
+//!
+//! A pattern is taken apart once. The shapes that queries mostly have (`abc`, `abc%`, `%abc`,
+//! `%abc%`, `a%b%c`) need no more than comparing ends and searching for the pieces in order; only
+//! a pattern with `_` is matched token by token, going back to the last `%` on a mismatch.
+
+use memchr::memmem;
+use vector::{DecodedVector, Error, Result, Type, Value};
+
+use super::kernel::{Argument, Call, Kernel, test_rows, wrong_storage};
+
+/// A pattern ready to match.
+#[derive(Debug)]
+pub(super) enum Pattern {
+    /// No wildcard: the text itself.
+    Exact(Vec<u8>),
+    /// `%` only: both ends, and the pieces between two `%`.
+    Pieces {
+        prefix: Vec<u8>,
+        middle: Vec<memmem::Finder<'static>>,
+        suffix: Vec<u8>,
+        /// The bytes that all of these need.
+        min_bytes: usize,
+    },
+    /// Anything with `_`.
+    Tokens(Vec<Token>),
+}
+
+/// One step of a pattern.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Token {
+    Literal(Vec<u8>),
+    AnyCharacter,
+    AnyText,
+}
+
+impl Pattern {
+    /// Takes a pattern apart; `InvalidInput` when the escape character is not followed by a
+    /// wildcard or itself.
+    pub(super) fn parse(pattern: &[u8], escape: Option<&[u8]>) -> Result<Self> {
+        let tokens = tokens_of(pattern, escape)?;
+        if tokens.contains(&Token::AnyCharacter) {
+            return Ok(Pattern::Tokens(tokens));
+        }
+        if let [] | [Token::Literal(_)] = tokens.as_slice() {
+            return Ok(Pattern::Exact(literal(tokens.first())));
+        }
+        let is_literal = |token: Option<&Token>| matches!(token, Some(Token::Literal(_)));
+        let (first, last) = (tokens.first(), tokens.last());
+        let inner = usize::from(is_literal(first))..tokens.len() - usize::from(is_literal(last));
+        let (prefix, suffix) = (literal(first), literal(last));
+        let pieces: Vec<Vec<u8>> = tokens[inner]
+            .iter()
+            .filter(|token| is_literal(Some(token)))
+            .map(|token| literal(Some(token)))
+            .collect();
+        let min_bytes = prefix.len() + suffix.len() + pieces.iter().map(Vec::len).sum::<usize>();
+        let middle = pieces.iter().map(|piece| memmem::Finder::new(piece).into_owned()).collect();
+        Ok(Pattern::Pieces { prefix, middle, suffix, min_bytes })
+    }
+
+    /// True when all of `text` matches.
+    pub(super) fn matches(&self, text: &[u8]) -> bool {
+        match self {
+            Pattern::Exact(wanted) => text == wanted.as_slice(),
+            Pattern::Pieces { prefix, middle, suffix, min_bytes } => {
+                if text.len() < *min_bytes || !text.starts_with(prefix) || !text.ends_with(suffix) {
+                    return false;
+                }
+                let mut rest = &text[prefix.len()..text.len() - suffix.len()];
+                middle.iter().all(|piece| match piece.find(rest) {
+                    Some(at) => {
+                        rest = &rest[at + piece.needle().len()..];
+                        true
+                    }
+                    None => false,
+                })
+            }
+            Pattern::Tokens(tokens) => matches_tokens(tokens, text),
+        }
+    }
+}
+
+fn literal(token: Option<&Token>) -> Vec<u8> {
+    match token {
+        Some(Token::Literal(bytes)) => bytes.clone(),
+        _ => Vec::new(),
+    }
+}
+
+/// The pattern as tokens; neighbouring literals are one, neighbouring `%` too.
+fn tokens_of(pattern: &[u8], escape: Option<&[u8]>) -> Result<Vec<Token>> {
+    let escape = match escape {
+        None => None,
+        Some([byte]) => Some(*byte),
+        Some(other) => {
+            return Err(Error::invalid_input("the escape of LIKE must be one ASCII character")
+                .with("escape", String::from_utf8_lossy(other)));
+        }
+    };
+    let mut tokens: Vec<Token> = Vec::new();
+    let mut bytes = pattern.iter();
+    while let Some(byte) = bytes.next() {
+        let literal = if Some(*byte) == escape {
+            match bytes.next() {
+                Some(next) if matches!(next, b'%' | b'_') || Some(*next) == escape => *next,
+                _ => {
+                    return Err(Error::invalid_input(
+                        "the escape of LIKE must stand before %, _ or itself",
+                    )
+                    .with("pattern", String::from_utf8_lossy(pattern)));
+                }
+            }
+        } else if *byte == b'%' {
+            if tokens.last() != Some(&Token::AnyText) {
+                tokens.push(Token::AnyText);
+            }
+            continue;
+        } else if *byte == b'_' {
+            tokens.push(Token::AnyCharacter);
+            continue;
+        } else {
+            *byte
+        };
+        match tokens.last_mut() {
+            Some(Token::Literal(text)) => text.push(literal),
+            _ => tokens.push(Token::Literal(vec![literal])),
+        }
+    }
+    Ok(tokens)
+}
+
+/// Matches greedily from the left. A mismatch lets the last `%` take one more character: earlier
+/// ones need no second try, because the last one takes whatever they would have given up.
+fn matches_tokens(tokens: &[Token], text: &[u8]) -> bool {
+    let (mut token, mut at) = (0, 0);
+    let mut retry: Option<(usize, usize)> = None;
+    loop {
+        let advanced = match tokens.get(token) {
+            None if at == text.len() => return true,
+            None => None,
+            Some(Token::AnyText) => {
+                token += 1;
+                if token == tokens.len() {
+                    return true;
+                }
+                retry = Some((token, at));
+                continue;
+            }
+            Some(Token::AnyCharacter) => character_bytes(&text[at..]),
+            Some(Token::Literal(bytes)) => text[at..].starts_with(bytes).then_some(bytes.len()),
+        };
+        match (advanced, retry) {
+            (Some(bytes), _) => {
+                token += 1;
+                at += bytes;
+            }
+            (None, None) => return false,
+            (None, Some((first, from))) => {
+                let Some(bytes) = character_bytes(&text[from..]) else { return false };
+                retry = Some((first, from + bytes));
+                (token, at) = (first, from + bytes);
+            }
+        }
+    }
+}
+
+/// Bytes of the first character; a byte that is not UTF-8 counts as one. `None` without text.
+fn character_bytes(text: &[u8]) -> Option<usize> {
+    let follow = text.get(1..)?.iter().take(3).take_while(|b| **b & 0xc0 == 0x80).count();
+    Some(match text.first()? {
+        0xc0..=0xdf => 1 + follow.min(1),
+        0xe0..=0xef => 1 + follow.min(2),
+        0xf0..=0xff => 1 + follow.min(3),
+        _ => 1,
+    })
+}
+
+/// `text LIKE pattern [ESCAPE escape]`.
+pub(super) fn like(args: &[Argument<'_>], result: &Type) -> Result<Kernel> {
+    let [_, pattern, escapes @ ..] = args else { return Err(wrong_storage(result)) };
+    let constants = (pattern.constant, escapes.first().map(|escape| escape.constant));
+    if let (Some(Value::Bytes(pattern)), None | Some(Some(Value::Bytes(_)))) = constants {
+        let escape = constants.1.flatten().and_then(Value::as_bytes);
+        let pattern = Pattern::parse(pattern, escape)?;
+        return Ok(Kernel::new(move |call| {
+            let text = &call.args[0];
+            call.boolean(test_rows(call.rows, |row| pattern.matches(text.string(row))))
+        }));
+    }
+    Ok(Kernel::new(like_each))
+}
+
+/// LIKE with a pattern for each row; equal neighbours are taken apart once.
+fn like_each(call: &Call<'_>) -> Result<vector::Vector> {
+    let [text, patterns, escapes @ ..] = call.args else { return Err(wrong_storage(call.ty)) };
+    let mut outcome = Ok(());
+    let mut last: Option<(Vec<u8>, Option<Vec<u8>>, Pattern)> = None;
+    let bits = test_rows(call.rows, |row| {
+        let pattern = patterns.string(row);
+        let escape = escapes.first().map(|e: &DecodedVector| e.string(row));
+        if let Some((p, e, parsed)) = &last
+            && p == pattern
+            && e.as_deref() == escape
+        {
+            return parsed.matches(text.string(row));
+        }
+        match Pattern::parse(pattern, escape) {
+            Ok(parsed) => {
+                let matched = parsed.matches(text.string(row));
+                last = Some((pattern.to_vec(), escape.map(<[u8]>::to_vec), parsed));
+                matched
+            }
+            Err(error) => {
+                outcome = Err(error);
+                false
+            }
+        }
+    });
+    outcome?;
+    call.boolean(bits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn like(text: &str, pattern: &str) -> bool {
+        Pattern::parse(pattern.as_bytes(), None).unwrap().matches(text.as_bytes())
+    }
+
+    /// The definition, character by character.
+    fn naive(text: &[char], pattern: &[char]) -> bool {
+        match pattern.split_first() {
+            None => text.is_empty(),
+            Some(('%', rest)) => (0..=text.len()).any(|skip| naive(&text[skip..], rest)),
+            Some(('_', rest)) => !text.is_empty() && naive(&text[1..], rest),
+            Some((c, rest)) => text.first() == Some(c) && naive(&text[1..], rest),
+        }
+    }
+
+    #[test]
+    fn every_short_pattern_matches_as_defined() {
+        let texts = ["", "a", "b", "ab", "ba", "aab", "abab", "äb", "bä", "äöä", "abcabd"];
+        let letters = ['a', 'b', 'ä', '%', '_'];
+        let mut patterns = vec![String::new()];
+        for _ in 0..4 {
+            let longer: Vec<String> = patterns
+                .iter()
+                .flat_map(|p| letters.iter().map(move |c| format!("{p}{c}")))
+                .collect();
+            for pattern in &longer {
+                for text in texts {
+                    let (t, p): (Vec<char>, Vec<char>) =
+                        (text.chars().collect(), pattern.chars().collect());
+                    assert_eq!(like(text, pattern), naive(&t, &p), "{text} like {pattern}");
+                }
+            }
+            patterns = longer;
+        }
+    }
+
+    #[test]
+    fn pieces_must_come_in_order_without_overlap() {
+        assert!(like("special requests", "%special%requests%"));
+        assert!(!like("requests special", "%special%requests%"));
+        assert!(!like("aba", "ab%ba"));
+        assert!(like("abba", "ab%ba"));
+    }
+
+    #[test]
+    fn an_escaped_wildcard_is_text() {
+        let pattern = |p: &str| Pattern::parse(p.as_bytes(), Some(b"\\"));
+        assert!(pattern("10\\%").unwrap().matches(b"10%"));
+        assert!(!pattern("10\\%").unwrap().matches(b"100"));
+        assert!(pattern("a\\_\\\\%").unwrap().matches(b"a_\\b"));
+        assert_eq!(
+            pattern("a\\b").unwrap_err().to_string(),
+            "invalid input: the escape of LIKE must stand before %, _ or itself (pattern=a\\b)"
+        );
+        assert!(Pattern::parse(b"a", Some(b"ab")).is_err());
+    }
+
+    #[test]
+    fn bytes_that_are_not_utf8_are_matched_one_by_one() {
+        let pattern = Pattern::parse(b"_b", None).unwrap();
+        assert!(pattern.matches(b"\xffb"));
+        assert!(!Pattern::parse(b"__", None).unwrap().matches(b"\xc3\xa4"));
+    }
+}

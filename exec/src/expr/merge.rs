@@ -1,0 +1,127 @@
+//! One vector from the branches of a CASE: each row from the branch that it took.
+
+use vector::sync::Arc;
+use vector::{
+    Bitmap, Buffer, BufferMut, DecodedVector, FlatType, FlatValues, FlatVector, Mapping, Result,
+    SelectivityVector, StringValues, StringView, Timestamp, Type, TypeKind, Vector, VectorBuilder,
+    VectorRef, bits,
+};
+
+use super::kernel::{boolean_bits, wrong_storage};
+
+/// A vector and the rows that take their value from it.
+pub(super) struct Part {
+    pub(super) rows: SelectivityVector,
+    pub(super) vector: VectorRef,
+}
+
+/// The vector of type `ty` in which each row of a part has the part's value and other rows of
+/// `rows` are null. Parts do not overlap and lie in `rows`.
+pub(super) fn merge(ty: &Type, rows: &SelectivityVector, parts: &[Part]) -> Result<VectorRef> {
+    match parts {
+        [] => return Ok(Arc::new(Vector::nulls(ty.clone(), rows.len()))),
+        [only] if only.rows.words() == rows.words() => return Ok(Arc::clone(&only.vector)),
+        _ => {}
+    }
+    let mut decoded = Vec::with_capacity(parts.len());
+    for part in parts {
+        decoded.push((&part.rows, DecodedVector::new(&part.vector)?));
+    }
+    // A part without values would have none of the storage that is expected below.
+    let validity = merged_validity(rows, &decoded);
+    decoded.retain(|(_, values)| !values.all_null());
+    let values = match ty.kind() {
+        TypeKind::Boolean => FlatValues::Boolean(booleans(rows.len(), &decoded)?),
+        TypeKind::TinyInt => i8::wrap(fixed(rows.len(), &decoded)?),
+        TypeKind::SmallInt => i16::wrap(fixed(rows.len(), &decoded)?),
+        TypeKind::Integer => i32::wrap(fixed(rows.len(), &decoded)?),
+        TypeKind::BigInt => i64::wrap(fixed(rows.len(), &decoded)?),
+        TypeKind::HugeInt => i128::wrap(fixed(rows.len(), &decoded)?),
+        TypeKind::Real => f32::wrap(fixed(rows.len(), &decoded)?),
+        TypeKind::Double => f64::wrap(fixed(rows.len(), &decoded)?),
+        TypeKind::Timestamp => Timestamp::wrap(fixed(rows.len(), &decoded)?),
+        TypeKind::Varchar | TypeKind::Varbinary => {
+            FlatValues::String(strings(rows.len(), &decoded)?)
+        }
+        TypeKind::Array | TypeKind::Map | TypeKind::Row | TypeKind::Unknown => {
+            return row_by_row(ty, rows.len(), &decoded);
+        }
+    };
+    Ok(Arc::new(Vector::Flat(FlatVector::new(ty.clone(), values, validity)?)))
+}
+
+type Decoded<'a> = (&'a SelectivityVector, DecodedVector);
+
+/// Rows outside of `rows` count as valid, so that a result without nulls has no validity.
+fn merged_validity(rows: &SelectivityVector, parts: &[Decoded<'_>]) -> Option<Bitmap> {
+    let mut words = rows.words().to_vec();
+    bits::not_assign(&mut words);
+    for (taken, values) in parts {
+        let mut valid = (*taken).clone();
+        valid.deselect_nulls(values.validity());
+        bits::or_assign(&mut words, valid.words());
+    }
+    let complete = bits::all_ones(&words, rows.len());
+    (!complete).then(|| Bitmap::new(words.into_iter().collect(), rows.len()))
+}
+
+fn fixed<T: FlatType + Default>(len: usize, parts: &[Decoded<'_>]) -> Result<Buffer<T>> {
+    let mut out = BufferMut::new();
+    out.resize(len, T::default());
+    for (rows, values) in parts {
+        let base = values.base_slice::<T>().ok_or_else(|| wrong_storage(values.ty()))?;
+        let slots = out.as_mut_slice();
+        match values.mapping() {
+            Mapping::Identity => rows.iter().for_each(|row| slots[row] = base[row]),
+            Mapping::Constant => {
+                let value = base[0];
+                rows.iter().for_each(|row| slots[row] = value);
+            }
+            Mapping::Indices(indices) => {
+                rows.iter().for_each(|row| slots[row] = base[indices[row] as usize]);
+            }
+        }
+    }
+    Ok(out.freeze())
+}
+
+fn booleans(len: usize, parts: &[Decoded<'_>]) -> Result<Bitmap> {
+    let mut words = vec![0u64; bits::words_for(len)];
+    for (rows, values) in parts {
+        let bits = boolean_bits(values)?;
+        for ((word, selected), value) in words.iter_mut().zip(rows.words()).zip(bits.words()) {
+            *word |= selected & value;
+        }
+    }
+    Ok(Bitmap::new(words.into_iter().collect(), len))
+}
+
+fn strings(len: usize, parts: &[Decoded<'_>]) -> Result<StringValues> {
+    let mut views = BufferMut::new();
+    views.resize(len, StringView::default());
+    let mut buffers: Vec<Buffer<u8>> = Vec::new();
+    for (rows, values) in parts {
+        let Some(FlatValues::String(strings)) = values.flat_values() else {
+            return Err(wrong_storage(values.ty()));
+        };
+        let first = buffers.len() as u32;
+        buffers.extend(strings.buffers().iter().cloned());
+        // Rows that are null may hold any view; an empty one is safe to look at.
+        let valid = rows.iter().filter(|row| !values.is_null(*row));
+        for row in valid {
+            views[row] = strings.views()[values.index(row)].rebase(first);
+        }
+    }
+    Ok(StringValues::new(views.freeze(), buffers))
+}
+
+fn row_by_row(ty: &Type, len: usize, parts: &[Decoded<'_>]) -> Result<VectorRef> {
+    let mut out = VectorBuilder::new(ty.clone());
+    for row in 0..len {
+        match parts.iter().find(|(rows, _)| rows.contains(row)) {
+            Some((_, values)) => out.push_from(values, row)?,
+            None => out.push_null(),
+        }
+    }
+    out.finish()
+}

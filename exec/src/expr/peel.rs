@@ -1,0 +1,234 @@
+//! Functions under encodings: what is the same for many rows is computed once.
+//!
+//! | arguments | the function runs over | and the result is |
+//! |---|---|---|
+//! | all constant | one row | a constant |
+//! | dictionaries with the same indices, and constants | the bases | a dictionary with these indices |
+//! | anything else | the decoded rows | flat |
+//!
+//! The second case pays when the base is not larger than the rows asked for. A function of one
+//! dictionary remembers the base it last saw: the rows asked for add up over the batches that
+//! share it, and once they exceed the base it is done for all of them, so `LIKE` over a column
+//! chunk with one dictionary costs at most one match per entry.
+//!
+//! All of the base is computed, entries without a row too. Should one of those fail, only the
+//! entries that have rows are computed, and nothing is remembered.
+
+use vector::sync::{Arc, Weak};
+use vector::{
+    Bitmap, ConstantVector, DecodedVector, DictionaryVector, ErrorKind, Result, SelectivityVector,
+    Type, Vector, VectorRef,
+};
+
+use super::kernel::{Call, Kernel, Nulls};
+
+/// What a function remembers of the dictionary it saw last. Holds no base: a column whose batch
+/// is gone can reuse its memory.
+#[derive(Debug, Default)]
+pub(super) struct Memo {
+    base: Weak<Vector>,
+    /// Rows asked for over this base so far.
+    num_rows: usize,
+    result: Option<VectorRef>,
+    /// True when some entry of the base fails.
+    fails: bool,
+}
+
+impl Memo {
+    /// Takes note of `num_rows` more rows over `base`.
+    fn see(&mut self, base: &VectorRef, num_rows: usize) {
+        // A weak pointer keeps its address from being used again, so equal means the same.
+        if !std::ptr::eq(self.base.as_ptr(), Arc::as_ptr(base)) {
+            *self = Memo { base: Arc::downgrade(base), ..Memo::default() };
+        }
+        self.num_rows = self.num_rows.saturating_add(num_rows);
+    }
+}
+
+/// Applies a function to `args` for `rows`. `memo` comes with the position of the only argument
+/// that varies.
+pub(super) fn apply(
+    kernel: &Kernel,
+    args: &[VectorRef],
+    rows: &SelectivityVector,
+    ty: &Type,
+    memo: Option<(usize, &mut Memo)>,
+) -> Result<VectorRef> {
+    let len = rows.len();
+    let all_null = kernel.nulls() == Nulls::Propagate && args.iter().any(is_null_constant);
+    if rows.is_none() || all_null {
+        return Ok(Arc::new(Vector::nulls(ty.clone(), len)));
+    }
+    if args.iter().all(|arg| matches!(arg.as_ref(), Vector::Constant(_))) {
+        let single: Vec<VectorRef> = args.iter().map(|arg| resized(arg, 1)).collect();
+        let result = decoded(kernel, &single, &SelectivityVector::all(1), ty)?;
+        let value = DecodedVector::new(&result)?.value(0)?;
+        return Ok(Arc::new(Vector::Constant(ConstantVector::new(ty.clone(), value, len)?)));
+    }
+    if let Some(peeled) = Peeled::new(kernel, args)
+        && let Some(result) = over_base(kernel, &peeled, rows, ty, memo)?
+    {
+        return Ok(peeled.wrap(&result, len));
+    }
+    decoded(kernel, args, rows, ty)
+}
+
+fn is_null_constant(vector: &VectorRef) -> bool {
+    matches!(vector.as_ref(), Vector::Constant(constant) if constant.is_null())
+}
+
+/// A constant of another length; other vectors as they are.
+fn resized(vector: &VectorRef, len: usize) -> VectorRef {
+    match vector.as_ref() {
+        Vector::Constant(constant) => Arc::new(Vector::Constant(constant.resized(len))),
+        _ => Arc::clone(vector),
+    }
+}
+
+/// Arguments below their common dictionary.
+struct Peeled<'a> {
+    dictionary: &'a DictionaryVector,
+    /// Bases, and constants as long.
+    args: Vec<VectorRef>,
+}
+
+impl<'a> Peeled<'a> {
+    /// Takes the common dictionary off, if there is one.
+    fn new(kernel: &Kernel, args: &'a [VectorRef]) -> Option<Self> {
+        let mut common: Option<&DictionaryVector> = None;
+        for arg in args {
+            match (arg.as_ref(), common) {
+                (Vector::Constant(_), _) => {}
+                (Vector::Dictionary(dictionary), None) => common = Some(dictionary),
+                (Vector::Dictionary(dictionary), Some(first)) => {
+                    // Nulls of their own would have to be combined; that case is rare.
+                    let same =
+                        std::ptr::eq(dictionary.indices().as_slice(), first.indices().as_slice())
+                            && dictionary.base().len() == first.base().len()
+                            && dictionary.validity().is_none()
+                            && first.validity().is_none();
+                    if !same {
+                        return None;
+                    }
+                }
+                _ => return None,
+            }
+        }
+        let dictionary = common?;
+        // A row that is null in the dictionary only has no entry that could be asked.
+        if dictionary.validity().is_some() && kernel.nulls() == Nulls::Seen {
+            return None;
+        }
+        let num_base = dictionary.base().len();
+        let args = args
+            .iter()
+            .map(|arg| match arg.as_ref() {
+                Vector::Dictionary(dictionary) => Arc::clone(dictionary.base()),
+                _ => resized(arg, num_base),
+            })
+            .collect();
+        Some(Peeled { dictionary, args })
+    }
+
+    /// The base rows that `rows` point to.
+    fn base_rows(&self, rows: &SelectivityVector) -> SelectivityVector {
+        let mut valid = rows.clone();
+        valid.deselect_nulls(self.dictionary.validity());
+        let indices = self.dictionary.indices();
+        let mut base_rows = SelectivityVector::none(self.dictionary.base().len());
+        for row in valid.iter() {
+            base_rows.set(indices[row] as usize, true);
+        }
+        base_rows
+    }
+
+    /// Puts the dictionary back on.
+    fn wrap(&self, result: &VectorRef, len: usize) -> VectorRef {
+        let validity = self.dictionary.validity();
+        match result.as_ref() {
+            Vector::Constant(_) if validity.is_none() => resized(result, len),
+            _ => Arc::new(Vector::Dictionary(DictionaryVector::over_with_validity(
+                Arc::clone(result),
+                self.dictionary.indices().clone(),
+                validity.cloned(),
+            ))),
+        }
+    }
+}
+
+/// The function over the bases; `None` when that does not pay.
+fn over_base(
+    kernel: &Kernel,
+    peeled: &Peeled<'_>,
+    rows: &SelectivityVector,
+    ty: &Type,
+    memo: Option<(usize, &mut Memo)>,
+) -> Result<Option<VectorRef>> {
+    let num_base = peeled.dictionary.base().len();
+    let num_rows = rows.count();
+    if num_base == 0 {
+        return Ok(None);
+    }
+    let Some((arg, memo)) = memo else {
+        if num_base > num_rows {
+            return Ok(None);
+        }
+        return whole_or_needed(kernel, peeled, rows, ty).map(|(result, _)| Some(result));
+    };
+    memo.see(&peeled.args[arg], num_rows);
+    if let Some(result) = &memo.result {
+        return Ok(Some(Arc::clone(result)));
+    }
+    if num_base > memo.num_rows || (memo.fails && num_base > num_rows) {
+        return Ok(None);
+    }
+    let (result, complete) = whole_or_needed(kernel, peeled, rows, ty)?;
+    if complete {
+        memo.result = Some(Arc::clone(&result));
+    } else {
+        memo.fails = true;
+    }
+    Ok(Some(result))
+}
+
+/// The function over all entries (and true), or over those that have rows if another one fails.
+fn whole_or_needed(
+    kernel: &Kernel,
+    peeled: &Peeled<'_>,
+    rows: &SelectivityVector,
+    ty: &Type,
+) -> Result<(VectorRef, bool)> {
+    let all = SelectivityVector::all(peeled.dictionary.base().len());
+    match apply(kernel, &peeled.args, &all, ty, None) {
+        Ok(result) => Ok((result, true)),
+        Err(error) if error.kind() == ErrorKind::InvalidInput => {
+            apply(kernel, &peeled.args, &peeled.base_rows(rows), ty, None)
+                .map(|result| (result, false))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// The function over decoded rows.
+fn decoded(
+    kernel: &Kernel,
+    args: &[VectorRef],
+    rows: &SelectivityVector,
+    ty: &Type,
+) -> Result<VectorRef> {
+    let args = args.iter().map(DecodedVector::new).collect::<Result<Vec<_>>>()?;
+    if kernel.nulls() == Nulls::Seen {
+        let call = Call { args: &args, rows, validity: None, ty };
+        return kernel.run(&call).map(Arc::new);
+    }
+    let validity = args
+        .iter()
+        .fold(None, |both: Option<Bitmap>, arg| Bitmap::and(both.as_ref(), arg.validity()));
+    let mut valid = rows.clone();
+    valid.deselect_nulls(validity.as_ref());
+    // Where every row is null there may be no values to look at.
+    if valid.is_none() {
+        return Ok(Arc::new(Vector::nulls(ty.clone(), rows.len())));
+    }
+    kernel.run(&Call { args: &args, rows: &valid, validity, ty }).map(Arc::new)
+}

@@ -1,0 +1,236 @@
+//! Functions of text: length, lower, upper, substr, trim, concat, starts_with, ends_with, strpos.
+//!
+//! Positions and lengths count characters (code points). Functions that cut (substr, trim) copy
+//! nothing: their views point into the buffers of their argument. Bytes that are not UTF-8 pass
+//! through unchanged and count as characters unless they continue one.
+
+use memchr::memmem;
+use vector::{
+    BufferMut, DecodedVector, FlatValues, Result, StringBuilder, StringValues, StringView, Type,
+    Vector,
+};
+
+use super::kernel::{Argument, Call, Kernel, Operand, test_rows, wrong_storage};
+
+fn is_character_start(byte: u8) -> bool {
+    byte & 0xc0 != 0x80
+}
+
+fn count_characters(text: &[u8]) -> usize {
+    text.iter().filter(|b| is_character_start(**b)).count()
+}
+
+fn strings_of(argument: &DecodedVector) -> Result<&StringValues> {
+    match argument.flat_values() {
+        Some(FlatValues::String(strings)) => Ok(strings),
+        _ => Err(wrong_storage(argument.ty())),
+    }
+}
+
+pub(super) fn length(args: &[Argument<'_>], _: &Type) -> Result<Kernel> {
+    let in_bytes = args.first().is_some_and(|arg| arg.ty == &Type::Varbinary);
+    Ok(Kernel::new(move |call| {
+        let strings = strings_of(&call.args[0])?;
+        numbers(call, |row| {
+            let at = call.args[0].index(row);
+            let bytes = if in_bytes {
+                strings.views()[at].len()
+            } else {
+                count_characters(strings.get(at))
+            };
+            bytes as i64
+        })
+    }))
+}
+
+/// A BIGINT for each row that counts.
+pub(super) fn numbers(call: &Call<'_>, f: impl Fn(usize) -> i64) -> Result<Vector> {
+    let mut out = BufferMut::new();
+    out.resize(call.num_rows(), 0i64);
+    for row in call.rows.iter() {
+        out[row] = f(row);
+    }
+    call.fixed(out.freeze())
+}
+
+/// A string for each row that counts, written into a buffer that is lent to `f` empty.
+fn texts(call: &Call<'_>, mut f: impl FnMut(usize, &mut Vec<u8>)) -> Result<Vector> {
+    let mut out = StringBuilder::new();
+    let mut text = Vec::new();
+    for row in 0..call.num_rows() {
+        text.clear();
+        if call.rows.contains(row) {
+            f(row, &mut text);
+        }
+        out.push(&text);
+    }
+    call.strings(out.finish())
+}
+
+pub(super) fn lower(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
+    Ok(Kernel::new(|call| {
+        change_case(call, u8::to_ascii_lowercase, |c, out| out.extend(c.to_lowercase()))
+    }))
+}
+
+pub(super) fn upper(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
+    Ok(Kernel::new(|call| {
+        change_case(call, u8::to_ascii_uppercase, |c, out| out.extend(c.to_uppercase()))
+    }))
+}
+
+fn change_case(
+    call: &Call<'_>,
+    ascii: impl Fn(&u8) -> u8,
+    unicode: impl Fn(char, &mut String),
+) -> Result<Vector> {
+    let argument = &call.args[0];
+    let mut changed = String::new();
+    texts(call, |row, out| {
+        let text = argument.string(row);
+        match std::str::from_utf8(text) {
+            Ok(text) if !text.is_ascii() => {
+                changed.clear();
+                text.chars().for_each(|c| unicode(c, &mut changed));
+                out.extend_from_slice(changed.as_bytes());
+            }
+            _ => out.extend(text.iter().map(&ascii)),
+        }
+    })
+}
+
+/// A part of the argument for each row that counts, as byte range.
+fn parts(call: &Call<'_>, f: impl Fn(usize, &[u8]) -> std::ops::Range<usize>) -> Result<Vector> {
+    let argument = &call.args[0];
+    let strings = strings_of(argument)?;
+    let mut views = BufferMut::new();
+    views.resize(call.num_rows(), StringView::default());
+    for row in call.rows.iter() {
+        let at = argument.index(row);
+        let (view, text) = (strings.views()[at], strings.get(at));
+        let range = f(row, text);
+        let part = &text[range.clone()];
+        views[row] = if view.is_inline() {
+            StringView::inline(part)
+        } else {
+            let (buffer, offset) = view.location();
+            StringView::new(part, buffer as u32, (offset + range.start) as u32)
+        };
+    }
+    call.strings(StringValues::new(views.freeze(), strings.buffers().clone()))
+}
+
+pub(super) fn trim(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
+    Ok(Kernel::new(|call| parts(call, |_, text| trimmed(text, true, true))))
+}
+
+pub(super) fn ltrim(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
+    Ok(Kernel::new(|call| parts(call, |_, text| trimmed(text, true, false))))
+}
+
+pub(super) fn rtrim(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
+    Ok(Kernel::new(|call| parts(call, |_, text| trimmed(text, false, true))))
+}
+
+fn trimmed(text: &[u8], left: bool, right: bool) -> std::ops::Range<usize> {
+    let is_space = |b: &u8| b.is_ascii_whitespace() || *b == 0x0b;
+    let start = if left { text.iter().take_while(|b| is_space(b)).count() } else { 0 };
+    let tail = &text[start..];
+    let end = if right { tail.iter().rev().take_while(|b| is_space(b)).count() } else { 0 };
+    start..text.len() - end
+}
+
+/// `substr(text, start [, length])`: 1 is the first character, -1 the last.
+pub(super) fn substr(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
+    Ok(Kernel::new(|call| {
+        let start = Operand::<i64>::new(&call.args[1])?;
+        let length = call.args.get(2).map(Operand::<i64>::new).transpose()?;
+        let start = start.side();
+        let length = length.as_ref().map(Operand::side);
+        parts(call, |row, text| {
+            let length = length.map_or(i64::MAX, |length| length.at(row));
+            characters(text, start.at(row), length)
+        })
+    }))
+}
+
+/// The bytes of `length` characters from `start` on.
+fn characters(text: &[u8], start: i64, length: i64) -> std::ops::Range<usize> {
+    let ascii = text.is_ascii();
+    let count = if ascii { text.len() } else { count_characters(text) } as i64;
+    // Characters before the start; a start before the text or at 0 gives nothing.
+    let skip = if start > 0 { start - 1 } else { count.saturating_add(start) };
+    if start == 0 || skip < 0 || skip >= count || length <= 0 {
+        return 0..0;
+    }
+    let end = skip.saturating_add(length).min(count);
+    if ascii {
+        return skip as usize..end as usize;
+    }
+    let mut starts =
+        text.iter().enumerate().filter(|(_, b)| is_character_start(**b)).map(|(at, _)| at);
+    let first = starts.nth(skip as usize).unwrap_or(text.len());
+    let behind = if end == count {
+        text.len()
+    } else {
+        starts.nth((end - skip - 1) as usize).unwrap_or(text.len())
+    };
+    first..behind
+}
+
+pub(super) fn concat(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
+    Ok(Kernel::new(|call| {
+        texts(call, |row, out| {
+            call.args.iter().for_each(|arg| out.extend_from_slice(arg.string(row)));
+        })
+    }))
+}
+
+pub(super) fn starts_with(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
+    Ok(Kernel::new(|call| {
+        let (text, start) = (&call.args[0], &call.args[1]);
+        call.boolean(test_rows(call.rows, |row| text.string(row).starts_with(start.string(row))))
+    }))
+}
+
+pub(super) fn ends_with(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
+    Ok(Kernel::new(|call| {
+        let (text, end) = (&call.args[0], &call.args[1]);
+        call.boolean(test_rows(call.rows, |row| text.string(row).ends_with(end.string(row))))
+    }))
+}
+
+/// The position of the first occurrence in characters, from 1; 0 when there is none.
+pub(super) fn strpos(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
+    Ok(Kernel::new(|call| {
+        let (text, part) = (&call.args[0], &call.args[1]);
+        numbers(call, |row| {
+            let text = text.string(row);
+            match memmem::find(text, part.string(row)) {
+                Some(at) => count_characters(&text[..at]) as i64 + 1,
+                None => 0,
+            }
+        })
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cut(text: &str, start: i64, length: i64) -> &str {
+        std::str::from_utf8(&text.as_bytes()[characters(text.as_bytes(), start, length)]).unwrap()
+    }
+
+    #[test]
+    fn substrings_count_characters_from_either_end() {
+        assert_eq!(cut("abcdef", 2, 3), "bcd");
+        assert_eq!(cut("abcdef", -2, i64::MAX), "ef");
+        assert_eq!(cut("äöüß", 2, 2), "öü");
+        assert_eq!(cut("äöüß", -1, 5), "ß");
+        assert_eq!(cut("äöüß", 4, i64::MAX), "ß");
+        for (start, length) in [(0, 3), (7, 1), (-7, 2), (1, 0), (1, -1), (i64::MIN, 1)] {
+            assert_eq!(cut("abcdef", start, length), "", "{start} {length}");
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! What expressions mean for one row, told the simplest way: the oracle of the property tests.
+
+use super::*;
+use vector::types::decimal::{fits, power_of_ten};
+
+/// A row for which an expression has no value.
+#[derive(Debug, PartialEq)]
+pub(super) struct Failed;
+
+type Outcome = Result<Value, Failed>;
+
+/// The value of `expr` where columns have the values that `column` gives.
+pub(super) fn model(expr: &TypedExpr, column: &dyn Fn(&str) -> Value) -> Outcome {
+    match expr {
+        TypedExpr::Field { name, .. } => Ok(column(name)),
+        TypedExpr::Constant { value, .. } => Ok(value.clone()),
+        TypedExpr::Call { name, args, ty } => {
+            let arg = |i: usize| model(&args[i], column);
+            match &**name {
+                "and" => junction(args, column, false),
+                "or" => junction(args, column, true),
+                "if" | "switch" => {
+                    let mut i = 0;
+                    while i + 1 < args.len() {
+                        if arg(i)? == Value::Boolean(true) {
+                            return arg(i + 1);
+                        }
+                        i += 2;
+                    }
+                    if i < args.len() { arg(i) } else { Ok(Value::Null) }
+                }
+                "coalesce" => {
+                    for i in 0..args.len() {
+                        let value = arg(i)?;
+                        if !value.is_null() {
+                            return Ok(value);
+                        }
+                    }
+                    Ok(Value::Null)
+                }
+                "between" => junction(
+                    &[
+                        call("gte", vec![args[0].clone(), args[1].clone()]),
+                        call("lte", vec![args[0].clone(), args[2].clone()]),
+                    ],
+                    column,
+                    false,
+                ),
+                name => {
+                    let values = (0..args.len()).map(arg).collect::<Result<Vec<_>, _>>()?;
+                    let types: Vec<&Type> = args.iter().map(TypedExpr::ty).collect();
+                    scalar(name, &values, &types, ty)
+                }
+            }
+        }
+        other => panic!("no model of {other}"),
+    }
+}
+
+/// Any term with the deciding value decides, whatever the others do.
+fn junction(args: &[TypedExpr], column: &dyn Fn(&str) -> Value, deciding: bool) -> Outcome {
+    let terms: Vec<Outcome> = args.iter().map(|arg| model(arg, column)).collect();
+    if terms.contains(&Ok(Value::Boolean(deciding))) {
+        Ok(Value::Boolean(deciding))
+    } else if terms.contains(&Err(Failed)) {
+        Err(Failed)
+    } else if terms.contains(&Ok(Value::Null)) {
+        Ok(Value::Null)
+    } else {
+        Ok(Value::Boolean(!deciding))
+    }
+}
+
+fn text(value: &Value) -> String {
+    String::from_utf8(value.as_bytes().unwrap().to_vec()).unwrap()
+}
+
+fn scalar(name: &str, values: &[Value], types: &[&Type], result: &Type) -> Outcome {
+    match name {
+        "is_null" => return Ok(Value::Boolean(values[0].is_null())),
+        "distinct_from" => return Ok(Value::Boolean(values[0] != values[1])),
+        "in" if !values[0].is_null() => {
+            return Ok(match values[1..].contains(&values[0]) {
+                true => Value::Boolean(true),
+                false if values.contains(&Value::Null) => Value::Null,
+                false => Value::Boolean(false),
+            });
+        }
+        _ => {}
+    }
+    if values.iter().any(Value::is_null) {
+        return Ok(Value::Null);
+    }
+    let order = || values[0].cmp(&values[1]);
+    Ok(match name {
+        "eq" => Value::Boolean(order().is_eq()),
+        "neq" => Value::Boolean(order().is_ne()),
+        "lt" => Value::Boolean(order().is_lt()),
+        "lte" => Value::Boolean(order().is_le()),
+        "gt" => Value::Boolean(order().is_gt()),
+        "gte" => Value::Boolean(order().is_ge()),
+        "not" => Value::Boolean(values[0] == Value::Boolean(false)),
+        "plus" | "minus" | "multiply" | "divide" | "modulus" => {
+            return arithmetic(name, values, types, result);
+        }
+        "negate" => stored(result, -values[0].as_i128().unwrap())?,
+        "abs" => stored(result, values[0].as_i128().unwrap().abs())?,
+        "length" => Value::BigInt(text(&values[0]).chars().count() as i64),
+        "lower" => Value::bytes(text(&values[0]).to_lowercase()),
+        "upper" => Value::bytes(text(&values[0]).to_uppercase()),
+        "concat" => Value::bytes(values.iter().map(text).collect::<String>()),
+        "trim" => Value::bytes(text(&values[0]).trim_matches(' ')),
+        "starts_with" => Value::Boolean(text(&values[0]).starts_with(&text(&values[1]))),
+        "ends_with" => Value::Boolean(text(&values[0]).ends_with(&text(&values[1]))),
+        "strpos" => {
+            let (text, part) = (text(&values[0]), text(&values[1]));
+            Value::BigInt(text.find(&part).map_or(0, |at| text[..at].chars().count() as i64 + 1))
+        }
+        "substr" => {
+            let characters: Vec<char> = text(&values[0]).chars().collect();
+            let start = values[1].as_i64().unwrap();
+            let length = values.get(2).map_or(i64::MAX, |v| v.as_i64().unwrap());
+            let first = if start < 0 { characters.len() as i64 + start } else { start - 1 };
+            let taken: String = if first < 0 || length < 0 {
+                String::new()
+            } else {
+                characters.into_iter().skip(first as usize).take(length as usize).collect()
+            };
+            Value::bytes(taken)
+        }
+        "like" => {
+            let (text, pattern): (Vec<char>, Vec<char>) =
+                (text(&values[0]).chars().collect(), text(&values[1]).chars().collect());
+            Value::Boolean(like(&text, &pattern))
+        }
+        other => panic!("no model of {other}"),
+    })
+}
+
+fn like(text: &[char], pattern: &[char]) -> bool {
+    match pattern.split_first() {
+        None => text.is_empty(),
+        Some(('%', rest)) => (0..=text.len()).any(|skip| like(&text[skip..], rest)),
+        Some(('_', rest)) => !text.is_empty() && like(&text[1..], rest),
+        Some((c, rest)) => text.first() == Some(c) && like(&text[1..], rest),
+    }
+}
+
+/// An integer as a value of `ty`, if it fits.
+fn stored(ty: &Type, value: i128) -> Outcome {
+    if let Type::Decimal { precision, .. } = ty
+        && !fits(value, *precision)
+    {
+        return Err(Failed);
+    }
+    match ty.kind() {
+        vector::TypeKind::TinyInt => value.try_into().map(Value::TinyInt),
+        vector::TypeKind::SmallInt => value.try_into().map(Value::SmallInt),
+        vector::TypeKind::Integer => value.try_into().map(Value::Integer),
+        vector::TypeKind::BigInt => value.try_into().map(Value::BigInt),
+        _ => Ok(Value::HugeInt(value)),
+    }
+    .map_err(|_| Failed)
+}
+
+fn arithmetic(name: &str, values: &[Value], types: &[&Type], result: &Type) -> Outcome {
+    if let (Value::Double(x), Value::Double(y)) = (&values[0], &values[1]) {
+        return Ok(Value::Double(match name {
+            "plus" => x + y,
+            "minus" => x - y,
+            "multiply" => x * y,
+            "divide" => x / y,
+            _ => x % y,
+        }));
+    }
+    let scale_of = |ty: &Type| match ty {
+        Type::Decimal { scale, .. } => *scale,
+        _ => 0,
+    };
+    let (s1, s2, scale) = (scale_of(types[0]), scale_of(types[1]), scale_of(result));
+    let (mut x, mut y) = (values[0].as_i128().unwrap(), values[1].as_i128().unwrap());
+    let power = |exponent: u8| power_of_ten(exponent).unwrap();
+    if matches!(name, "plus" | "minus" | "modulus") {
+        x = x.checked_mul(power(s1.max(s2) - s1)).ok_or(Failed)?;
+        y = y.checked_mul(power(s1.max(s2) - s2)).ok_or(Failed)?;
+    }
+    let exact = match name {
+        "plus" => x.checked_add(y),
+        "minus" => x.checked_sub(y),
+        "multiply" => x.checked_mul(y),
+        _ if y == 0 => None,
+        "modulus" => x.checked_rem(y),
+        _ if matches!(result, Type::Decimal { .. }) => {
+            let x = x.checked_mul(power(scale + s2 - s1)).ok_or(Failed)?;
+            // Rounded half away from zero.
+            let double = x.abs() * 2 + y.abs();
+            Some(double / (y.abs() * 2) * x.signum() * y.signum())
+        }
+        _ => x.checked_div(y),
+    };
+    stored(result, exact.ok_or(Failed)?)
+}

@@ -1,0 +1,174 @@
+//! What is evaluated once: equal subtrees, constants, entries of a dictionary.
+
+use super::*;
+use vector::sync::atomic::{AtomicUsize, Ordering};
+use vector::testing::{bigints, varchars};
+use vector::{Buffer, DictionaryVector, Encoding, Vector};
+
+/// Rows that the function `counted` has looked at, for each test that uses it.
+macro_rules! counting_registry {
+    ($counter:ident) => {{
+        static $counter: AtomicUsize = AtomicUsize::new(0);
+        fn bind(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
+            Ok(Kernel::new(|call| {
+                $counter.fetch_add(call.rows.count(), Ordering::Relaxed);
+                let mut builder = vector::VectorBuilder::new(Type::BigInt);
+                for row in 0..call.num_rows() {
+                    match call.args[0].value(row)? {
+                        Value::BigInt(13) => return Err(Error::invalid_input("thirteen")),
+                        value => builder.push(&value)?,
+                    }
+                }
+                Ok(Arc::unwrap_or_clone(builder.finish()?))
+            }))
+        }
+        let mut registry = FunctionRegistry::builtin();
+        registry.register(Function {
+            name: "counted",
+            signatures: &["(BIGINT) -> BIGINT"],
+            resolve: |types| Some(Resolved::new(types.to_vec(), Type::BigInt)),
+            body: Body::Scalar(bind),
+        });
+        (registry, &$counter)
+    }};
+}
+
+fn counted(input: TypedExpr) -> TypedExpr {
+    TypedExpr::call("counted", vec![input], Type::BigInt)
+}
+
+fn batch(vector: VectorRef) -> RowVector {
+    vector::testing::batch_of_vectors(&[("x", vector)])
+}
+
+fn x() -> TypedExpr {
+    column("x", Type::BigInt)
+}
+
+fn dictionary(base: &VectorRef, indices: impl IntoIterator<Item = u32>) -> VectorRef {
+    let indices: Buffer<u32> = indices.into_iter().collect();
+    Arc::new(Vector::Dictionary(DictionaryVector::new(base.clone(), indices, None).unwrap()))
+}
+
+#[test]
+fn equal_subtrees_run_once_for_a_batch() {
+    let (registry, counter) = counting_registry!(SUBTREES);
+    let batch = batch(bigints(&[Some(1), Some(2), None, Some(4)]));
+    let exprs = [
+        call("plus", vec![counted(x()), bigint(1)]),
+        call("multiply", vec![counted(x()), counted(x())]),
+    ];
+    let mut set = ExprSet::compile(&exprs, batch.row_type(), &registry).unwrap();
+    for round in 1..3 {
+        let vectors = ExprSet::evaluate(&mut set, &batch, &SelectivityVector::all(4)).unwrap();
+        assert_eq!(values_of(&vectors[0])[3], Value::BigInt(5));
+        assert_eq!(values_of(&vectors[1])[3], Value::BigInt(16));
+        assert_eq!(counter.load(Ordering::Relaxed), 3 * round);
+    }
+}
+
+#[test]
+fn constants_are_folded_when_compiled() {
+    let (registry, counter) = counting_registry!(CONSTANTS);
+    let batch = batch(bigints(&[Some(1); 4]));
+    let expr = call("plus", vec![x(), counted(bigint(7))]);
+    let mut set = ExprSet::compile(&[expr], batch.row_type(), &registry).unwrap();
+    assert_eq!(counter.load(Ordering::Relaxed), 1);
+    ExprSet::evaluate(&mut set, &batch, &SelectivityVector::all(4)).unwrap();
+    assert_eq!(counter.load(Ordering::Relaxed), 1);
+    let folded = fold_constant(&call("plus", vec![bigint(1), bigint(2)]), &registry);
+    assert_eq!(folded, Some(Value::BigInt(3)));
+    assert_eq!(fold_constant(&x(), &registry), None);
+}
+
+#[test]
+fn a_constant_column_costs_one_row() {
+    let (registry, counter) = counting_registry!(COLUMN);
+    let column = Arc::new(Vector::constant(Type::BigInt, Value::BigInt(3), 1000).unwrap());
+    let batch = batch(column);
+    let mut set = ExprSet::compile(&[counted(x())], batch.row_type(), &registry).unwrap();
+    let vectors = ExprSet::evaluate(&mut set, &batch, &SelectivityVector::all(1000)).unwrap();
+    assert_eq!(vectors[0].encoding(), Encoding::Constant);
+    assert_eq!(counter.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn a_dictionary_costs_its_entries_once_over_all_batches() {
+    let (registry, counter) = counting_registry!(ENTRIES);
+    let base = bigints(&[Some(1), Some(2), Some(3), None]);
+    let row_type = Arc::new(RowType::new([("x", Type::BigInt)]));
+    let exprs = [counted(counted(x()))];
+    let mut set = ExprSet::compile(&exprs, &row_type, &registry).unwrap();
+    for _ in 0..3 {
+        let batch = batch(dictionary(&base, (0..100).map(|i| i % 4)));
+        let vectors = ExprSet::evaluate(&mut set, &batch, &SelectivityVector::all(100)).unwrap();
+        assert_eq!(vectors[0].encoding(), Encoding::Dictionary);
+        assert_eq!(values_of(&vectors[0])[..4], values_of(&base)[..]);
+    }
+    assert_eq!(counter.load(Ordering::Relaxed), 6);
+}
+
+#[test]
+fn a_large_dictionary_is_computed_once_enough_rows_were_seen() {
+    let (registry, counter) = counting_registry!(LARGE);
+    let base = bigints(&(0..100).map(Some).map(|v| v.filter(|v| *v != 13)).collect::<Vec<_>>());
+    let row_type = Arc::new(RowType::new([("x", Type::BigInt)]));
+    let mut set = ExprSet::compile(&[counted(x())], &row_type, &registry).unwrap();
+    let mut expected = 0;
+    for round in 0..6 {
+        let batch = batch(dictionary(&base, (0..30).map(|i| i * 3 + 2)));
+        ExprSet::evaluate(&mut set, &batch, &SelectivityVector::all(30)).unwrap();
+        // Three batches row by row, the fourth for all 99 entries, then none.
+        expected += [30, 30, 30, 99, 0, 0][round];
+        assert_eq!(counter.load(Ordering::Relaxed), expected);
+    }
+}
+
+#[test]
+fn an_entry_without_rows_may_fail() {
+    let base = bigints(&[Some(0), Some(1), Some(2)]);
+    let batch = batch(dictionary(&base, (0..50).map(|i| 1 + i % 2)));
+    let expr = call("divide", vec![bigint(4), x()]);
+    let found = evaluate(&expr, &batch).unwrap();
+    assert_eq!(found[..2], [Value::BigInt(4), Value::BigInt(2)]);
+}
+
+#[test]
+fn columns_of_one_dictionary_are_peeled_together() {
+    let indices: Buffer<u32> = (0..100).map(|i| i % 3).collect();
+    let base = RowVector::batch(
+        Arc::new(RowType::new([("x", Type::BigInt), ("s", Type::Varchar)])),
+        3,
+        vec![bigints(&[Some(1), Some(2), None]), varchars(&[Some("a"), Some("b"), Some("c")])],
+    )
+    .unwrap();
+    let batch = base.wrap(&indices);
+    let registry = FunctionRegistry::builtin();
+    let text = TypedExpr::cast(x(), Type::Varchar);
+    let expr = call("concat", vec![text, column("s", Type::Varchar)]);
+    let mut set = ExprSet::compile(&[expr], batch.row_type(), &registry).unwrap();
+    let vectors = ExprSet::evaluate(&mut set, &batch, &SelectivityVector::all(100)).unwrap();
+    assert_eq!(vectors[0].encoding(), Encoding::Dictionary);
+    let expected = [Value::bytes("1a"), Value::bytes("2b"), Value::Null];
+    assert_eq!(values_of(&vectors[0])[..3], expected);
+}
+
+#[test]
+fn connectors_evaluate_through_the_lent_evaluator() {
+    let batch = batch(bigints(&[Some(1), Some(5), None]));
+    let evaluator = ExecEvaluator::new(Arc::new(FunctionRegistry::builtin()));
+    let expr = call("gt", vec![x(), bigint(2)]);
+    let mut compiled = evaluator.compile(&expr, batch.row_type()).unwrap();
+    let rows = SelectivityVector::all(3);
+    let vector = compiled.evaluate(&batch, &rows).unwrap();
+    assert_eq!(select_true(&vector, &rows).unwrap().iter().collect::<Vec<_>>(), [1]);
+}
+
+#[test]
+fn a_column_that_does_not_exist_is_our_mistake() {
+    let batch = batch(bigints(&[Some(1)]));
+    let expr = column("y", Type::BigInt);
+    let registry = FunctionRegistry::builtin();
+    let error = ExprSet::compile(&[expr], batch.row_type(), &registry).unwrap_err();
+    assert_eq!(error.kind(), vector::ErrorKind::Internal);
+}

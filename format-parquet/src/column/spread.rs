@@ -1,0 +1,98 @@
+//! From values side by side to values at their rows: null rows get their slots back.
+//!
+//! Decoders know nothing of nulls; they append value after value. Once a window is complete, its
+//! validity says where each value belongs, and values move there in place, from the last to the
+//! first, so that none is overwritten before it has moved. Slots of null rows keep what was there.
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
+
+use vector::{Bitmap, BitmapMut, BufferMut, Error, Native, Result, bits};
+
+/// Moves `values`, one for each one of `validity`, to the rows of the ones.
+pub(crate) fn spread<T: Native>(values: &mut BufferMut<T>, validity: &Bitmap) -> Result<()> {
+    check(values.len(), validity)?;
+    let num_slots = validity.len();
+    let mut from = values.len();
+    values.try_reserve(num_slots - from)?;
+    values.resize_unspecified(num_slots);
+    let values = values.as_mut_slice();
+    for (index, word) in validity.words().iter().enumerate().take(bits::words_for(num_slots)).rev()
+    {
+        let base = index * 64;
+        let end = num_slots.min(base + 64);
+        // As many values as slots are left: all of them are where they belong.
+        if from == end {
+            break;
+        }
+        let mut word = word & bits::low_mask(end - base);
+        if word == u64::MAX {
+            values.copy_within(from - 64..from, base);
+            from -= 64;
+            continue;
+        }
+        while word != 0 {
+            let bit = 63 - word.leading_zeros() as usize;
+            from -= 1;
+            values[base + bit] = values[from];
+            word &= !(1 << bit);
+        }
+    }
+    Ok(())
+}
+
+/// Like [`spread`] for bits; null rows get zeros.
+pub(crate) fn spread_bits(values: &Bitmap, validity: &Bitmap) -> Result<Bitmap> {
+    check(values.len(), validity)?;
+    let mut out = BitmapMut::new();
+    let mut from = 0;
+    for (index, word) in validity.words().iter().enumerate().take(bits::words_for(validity.len())) {
+        let n = (validity.len() - index * 64).min(64);
+        let mask = word & bits::low_mask(n);
+        let packed = bits::word_at(values.words(), from);
+        out.extend_from_words(&[bits::expand_word(packed, mask)], 0, n);
+        from += mask.count_ones() as usize;
+    }
+    Ok(out.freeze())
+}
+
+fn check(num_values: usize, validity: &Bitmap) -> Result<()> {
+    if num_values == validity.count_ones() {
+        return Ok(());
+    }
+    Err(Error::internal("values and validity of a window differ")
+        .with("values", num_values)
+        .with("valid", validity.count_ones()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_and_bits_move_to_the_rows_of_the_ones() {
+        for n in [0usize, 1, 63, 64, 65, 200, 1000] {
+            for step in [1, 2, 3, 64, 65, 1000] {
+                for shift in [0, 1, 130] {
+                    let validity: Bitmap = (0..n)
+                        .map(|i| i < shift || i % step == 0 || (64..128).contains(&i))
+                        .collect();
+                    let ones: Vec<usize> = validity.ones().collect();
+                    let mut values: BufferMut<u32> = BufferMut::new();
+                    values.extend(ones.iter().map(|i| *i as u32));
+                    spread(&mut values, &validity).unwrap();
+                    assert_eq!(values.len(), n);
+                    assert!(ones.iter().all(|i| values[*i] == *i as u32), "{n} {step}");
+                    let bits: Bitmap = ones.iter().map(|i| i % 5 < 2).collect();
+                    let bits = spread_bits(&bits, &validity).unwrap();
+                    assert!(ones.iter().all(|i| bits.get(*i) == (i % 5 < 2)));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_validity_of_another_number_of_values_is_refused() {
+        let mut values: BufferMut<u32> = BufferMut::new();
+        values.push(1);
+        assert!(spread(&mut values, &Bitmap::filled(3, true)).is_err());
+    }
+}

@@ -1,0 +1,234 @@
+//! Bit unpacking: values of a few bits each, back to back, least significant bit first.
+//!
+//! ```text
+//! width 3   byte 0    byte 1    byte 2
+//!           22111000  54443332  77766655     digits: which value a bit belongs to
+//! ```
+//!
+//! Any 32 values fill whole 32-bit words, so the kernel works on groups of 32: every value is one
+//! unaligned 8-byte load, a shift and a mask, all with constants of the width, which is a constant
+//! of the kernel. What does not fill a group goes through a padded copy.
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
+
+use vector::{BitmapMut, bits};
+
+/// Values of one group.
+const GROUP: usize = 32;
+
+/// The widest value.
+pub const MAX_WIDTH: u8 = 32;
+
+/// Bytes that a load may touch behind its group.
+const OVERREAD: usize = 8;
+
+/// What values are unpacked to.
+pub trait Unpacked: Copy + Default {
+    /// The widest value that fits.
+    const MAX_WIDTH: u8;
+    /// Cuts a loaded word down.
+    fn from_word(word: u64) -> Self;
+}
+
+impl Unpacked for u32 {
+    const MAX_WIDTH: u8 = 32;
+    #[inline(always)]
+    fn from_word(word: u64) -> Self {
+        word as u32
+    }
+}
+
+impl Unpacked for u8 {
+    const MAX_WIDTH: u8 = 8;
+    #[inline(always)]
+    fn from_word(word: u64) -> Self {
+        word as u8
+    }
+}
+
+/// Bytes that `num_values` values of `width` bits take.
+pub fn packed_bytes(num_values: usize, width: u8) -> Option<usize> {
+    num_values.checked_mul(usize::from(width)).map(|bits| bits.div_ceil(8))
+}
+
+/// Unpacks values `first..first + out.len()` of `bytes`.
+///
+/// # Panics
+/// When `bytes` does not hold those values, or `width` is more than `T` or [`MAX_WIDTH`] takes.
+pub fn unpack<T: Unpacked>(bytes: &[u8], first: usize, width: u8, out: &mut [T]) {
+    assert!(width <= T::MAX_WIDTH && width <= MAX_WIDTH, "packed values are too wide");
+    let end = first.checked_add(out.len()).and_then(|end| packed_bytes(end, width));
+    assert!(end.is_some_and(|end| end <= bytes.len()), "packed values end too early");
+    macro_rules! by_width {
+        ($($w:literal)*) => {
+            match width {
+                0 => out.fill(T::default()),
+                $($w => unpack_width::<$w, T>(bytes, first, out),)*
+                _ => {}
+            }
+        };
+    }
+    by_width!(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32)
+}
+
+fn unpack_width<const WIDTH: usize, T: Unpacked>(bytes: &[u8], first: usize, out: &mut [T]) {
+    let mut group = first / GROUP;
+    let mut out = out;
+    let skipped = first % GROUP;
+    if skipped != 0 {
+        let values = one_group::<WIDTH, T>(bytes, group);
+        let (head, rest) = out.split_at_mut((GROUP - skipped).min(out.len()));
+        head.copy_from_slice(&values[skipped..skipped + head.len()]);
+        out = rest;
+        group += 1;
+    }
+    let (groups, tail) = out.as_chunks_mut::<GROUP>();
+    for values in groups {
+        let start = group * WIDTH * 4;
+        match bytes.get(start..start + WIDTH * 4 + OVERREAD) {
+            Some(input) => unpack_group::<WIDTH, T>(input, values),
+            None => *values = one_group::<WIDTH, T>(bytes, group),
+        }
+        group += 1;
+    }
+    if !tail.is_empty() {
+        let values = one_group::<WIDTH, T>(bytes, group);
+        tail.copy_from_slice(&values[..tail.len()]);
+    }
+}
+
+/// A group from a padded copy: where the bytes end inside of it or right behind it.
+fn one_group<const WIDTH: usize, T: Unpacked>(bytes: &[u8], group: usize) -> [T; GROUP] {
+    let mut padded = [0u8; GROUP * 4 + OVERREAD];
+    let rest = bytes.get(group * WIDTH * 4..).unwrap_or(&[]);
+    let there = rest.len().min(WIDTH * 4);
+    padded[..there].copy_from_slice(&rest[..there]);
+    let mut values = [T::default(); GROUP];
+    unpack_group::<WIDTH, T>(&padded, &mut values);
+    values
+}
+
+#[inline(always)]
+fn unpack_group<const WIDTH: usize, T: Unpacked>(input: &[u8], out: &mut [T; GROUP]) {
+    let input = &input[..WIDTH * 4 + OVERREAD];
+    let mask = (1u64 << WIDTH) - 1;
+    for (i, value) in out.iter_mut().enumerate() {
+        let bit = i * WIDTH;
+        let mut word = [0u8; 8];
+        word.copy_from_slice(&input[bit / 8..bit / 8 + 8]);
+        *value = T::from_word((u64::from_le_bytes(word) >> (bit % 8)) & mask);
+    }
+}
+
+/// Appends bits `first..first + num_bits` of `bytes` to `out`; gives how many are one.
+///
+/// # Panics
+/// When `bytes` does not hold those bits.
+pub fn append_bits(bytes: &[u8], first: usize, num_bits: usize, out: &mut BitmapMut) -> usize {
+    const BLOCK_WORDS: usize = 32;
+    let mut ones = 0;
+    let (mut at, end) = (first, first + num_bits);
+    assert!(end.div_ceil(8) <= bytes.len(), "bits end too early");
+    while at < end {
+        let mut words = [0u64; BLOCK_WORDS];
+        let shift = at % 8;
+        let n = (end - at).min(BLOCK_WORDS * 64 - shift);
+        let block = &bytes[at / 8..(at + n).div_ceil(8)];
+        let (whole, tail) = block.as_chunks::<8>();
+        for (word, bytes) in words.iter_mut().zip(whole) {
+            *word = u64::from_le_bytes(*bytes);
+        }
+        if !tail.is_empty() {
+            let mut last = [0u8; 8];
+            last[..tail.len()].copy_from_slice(tail);
+            words[whole.len()] = u64::from_le_bytes(last);
+        }
+        out.extend_from_words(&words, shift, n);
+        ones += bits::count_ones_in(&words, shift..shift + n);
+        at += n;
+    }
+    ones
+}
+
+/// Packs values; the oracle's other half, also used by the tests of other files.
+#[cfg(test)]
+pub(crate) fn pack(values: &[u32], width: u8) -> Vec<u8> {
+    let mut bytes = vec![0u8; packed_bytes(values.len(), width).unwrap()];
+    for (i, value) in values.iter().enumerate() {
+        for bit in 0..usize::from(width) {
+            if value >> bit & 1 != 0 {
+                let at = i * usize::from(width) + bit;
+                bytes[at / 8] |= 1 << (at % 8);
+            }
+        }
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn naive(bytes: &[u8], first: usize, width: u8, n: usize) -> Vec<u32> {
+        let bit = |at: usize| u32::from(bytes[at / 8] >> (at % 8) & 1);
+        let width = usize::from(width);
+        (first..first + n)
+            .map(|i| (0..width).fold(0, |value, b| value | bit(i * width + b) << b))
+            .collect()
+    }
+
+    fn noise(n: usize) -> Vec<u8> {
+        let mut state = 0x9e37_79b9_u32;
+        let mut next = || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 24) as u8
+        };
+        (0..n).map(|_| next()).collect()
+    }
+
+    #[test]
+    fn unpacking_any_part_at_any_width_equals_the_naive_twin() {
+        for width in 0..=MAX_WIDTH {
+            let bytes = noise(packed_bytes(200, width).unwrap());
+            for first in [0, 1, 31, 32, 33, 100, 199] {
+                for n in [0, 1, 31, 32, 33, 64, 100] {
+                    if first + n > 200 {
+                        continue;
+                    }
+                    let expected = naive(&bytes, first, width, n);
+                    let mut out = vec![0u32; n];
+                    unpack(&bytes, first, width, &mut out);
+                    assert_eq!(out, expected, "{width} {first} {n}");
+                    if width <= 8 {
+                        let mut out = vec![0u8; n];
+                        unpack(&bytes, first, width, &mut out);
+                        assert!(out.iter().map(|v| u32::from(*v)).eq(expected));
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn packed_values_come_back() {
+        let values: Vec<u32> = (0..100).map(|i| i * 77 % 1000).collect();
+        let mut out = vec![0; 100];
+        unpack(&pack(&values, 10), 0, 10, &mut out);
+        assert_eq!(out, values);
+    }
+
+    #[test]
+    fn bits_are_appended_from_any_place_to_any_place() {
+        let bytes = noise(700);
+        for first in [0, 1, 7, 8, 65] {
+            for n in [0, 1, 63, 64, 65, 2000, 5000] {
+                let mut out = BitmapMut::new();
+                out.push_n(true, 3);
+                let ones = append_bits(&bytes, first, n, &mut out);
+                let expected = naive(&bytes, first, 1, n);
+                assert!(expected.iter().enumerate().all(|(i, b)| out.get(3 + i) == (*b == 1)));
+                assert_eq!(ones, expected.iter().filter(|b| **b == 1).count());
+                assert_eq!(out.len(), n + 3);
+            }
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Encodings: the bytes of a page's values as numbers, bits, strings or dictionary indices.
+//!
+//! A decoder owns its position in one page, reads any number of values at a time and passes over
+//! values it need not decode. [`value_encoding`] says which decoder a page needs.
+//!
+//! | file | decodes |
+//! |---|---|
+//! | `bit_pack` | values of a few bits each |
+//! | `rle_hybrid` | repeat and bit-packed runs: levels, indices, booleans |
+//! | `plain` | PLAIN of every storage, into what vectors store |
+//! | `dictionary` | dictionaries and the indices into them |
+
+pub mod bit_pack;
+pub mod dictionary;
+pub mod plain;
+pub mod rle_hybrid;
+
+use vector::{Error, Result};
+
+use crate::thrift::structs::{Encoding, PhysicalType};
+
+/// The decoders that there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ValueEncoding {
+    /// Values as they are.
+    Plain,
+    /// Indices into the chunk's dictionary.
+    Dictionary,
+    /// Booleans as a hybrid with a length in front.
+    BooleanRle,
+}
+
+/// How the values of a page of that encoding and storage are decoded.
+///
+/// `Corrupt` when the format does not allow the pair, `Unsupported` when it does and we cannot.
+pub fn value_encoding(encoding: Encoding, physical: PhysicalType) -> Result<ValueEncoding> {
+    use PhysicalType::{Boolean, ByteArray, Double, FixedLenByteArray, Float, Int32, Int64, Int96};
+    let allowed = match encoding {
+        Encoding::Plain => return Ok(ValueEncoding::Plain),
+        Encoding::PlainDictionary | Encoding::RleDictionary if physical != Boolean => {
+            return Ok(ValueEncoding::Dictionary);
+        }
+        Encoding::Rle if physical == Boolean => return Ok(ValueEncoding::BooleanRle),
+        Encoding::DeltaBinaryPacked => matches!(physical, Int32 | Int64),
+        Encoding::DeltaLengthByteArray => physical == ByteArray,
+        Encoding::DeltaByteArray => matches!(physical, ByteArray | FixedLenByteArray),
+        Encoding::ByteStreamSplit => !matches!(physical, Boolean | Int96 | ByteArray),
+        Encoding::Alp => matches!(physical, Float | Double),
+        Encoding::Unknown(_) => true,
+        _ => false,
+    };
+    let error = if allowed {
+        Error::unsupported("this encoding cannot be read yet")
+    } else {
+        Error::corrupt("the encoding is not allowed for this storage")
+    };
+    Err(error.with("encoding", encoding).with("storage", physical))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vector::ErrorKind;
+
+    #[test]
+    fn pairs_that_the_format_forbids_are_corrupt_and_others_unsupported() {
+        let of = value_encoding;
+        assert_eq!(of(Encoding::Plain, PhysicalType::Boolean).unwrap(), ValueEncoding::Plain);
+        assert_eq!(of(Encoding::Rle, PhysicalType::Boolean).unwrap(), ValueEncoding::BooleanRle);
+        let kind = |encoding, physical| of(encoding, physical).unwrap_err().kind();
+        assert_eq!(kind(Encoding::Rle, PhysicalType::Int32), ErrorKind::Corrupt);
+        assert_eq!(kind(Encoding::DeltaBinaryPacked, PhysicalType::Double), ErrorKind::Corrupt);
+        assert_eq!(kind(Encoding::Unknown(77), PhysicalType::Double), ErrorKind::Unsupported);
+        assert_eq!(
+            of(Encoding::DeltaByteArray, PhysicalType::ByteArray).unwrap_err().to_string(),
+            "unsupported: this encoding cannot be read yet \
+             (encoding=DELTA_BYTE_ARRAY storage=BYTE_ARRAY)"
+        );
+    }
+}

@@ -1,0 +1,548 @@
+//! PLAIN: values one after the other, converted into what vectors store.
+//!
+//! ```text
+//! fixed width   | v0 | v1 | v2 |        [`Fixed`], one copy loop for each conversion
+//! byte arrays   | len | bytes | len | bytes |
+//!                 numbers: [`BigEndianVariable`]; strings: views into the page, see [`read_views`]
+//! ```
+//!
+//! Decoders are generic over the conversion, so a loop has no branch on types. They look at the
+//! bytes once for a batch: a count that the bytes cannot hold is refused before anything is
+//! allocated.
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
+
+use std::marker::PhantomData;
+
+use vector::types::Interval;
+use vector::types::string_view::INLINE_LIMIT;
+use vector::{BufferMut, Error, FlatType, Native, Result, StringView, TimeUnit, Timestamp};
+
+/// The Julian day of 1970-01-01.
+const JULIAN_EPOCH: i64 = 2_440_588;
+const NANOS_PER_DAY: i64 = 86_400_000_000_000;
+
+/// PLAIN values of one storage and conversion.
+pub trait PlainValues: Send {
+    /// What the vector stores.
+    type Out: FlatType;
+
+    /// Appends the first `num_values` values of `bytes`; gives how many bytes they take.
+    fn read(
+        &self,
+        bytes: &[u8],
+        num_values: usize,
+        out: &mut BufferMut<Self::Out>,
+    ) -> Result<usize>;
+
+    /// The bytes that the first `num_values` values take.
+    fn skip(&self, bytes: &[u8], num_values: usize) -> Result<usize>;
+}
+
+/// How one stored value of `N` bytes becomes what the vector stores.
+pub trait Convert<const N: usize>: Send {
+    /// What the vector stores.
+    type Out: FlatType;
+    /// Converts one value.
+    fn convert(stored: [u8; N]) -> Self::Out;
+}
+
+macro_rules! conversions {
+    ($($(#[$doc:meta])* $name:ident: $width:literal => $out:ty, $stored:ident => $value:expr;)*) => {
+        $(
+            $(#[$doc])*
+            #[derive(Debug, Clone, Copy)]
+            pub struct $name;
+            impl Convert<$width> for $name {
+                type Out = $out;
+                #[inline(always)]
+                fn convert($stored: [u8; $width]) -> $out {
+                    $value
+                }
+            }
+        )*
+    };
+}
+
+conversions! {
+    /// INT32 as it is.
+    Int32: 4 => i32, b => i32::from_le_bytes(b);
+    /// INT64 as it is.
+    Int64: 8 => i64, b => i64::from_le_bytes(b);
+    /// FLOAT as it is.
+    Float: 4 => f32, b => f32::from_le_bytes(b);
+    /// DOUBLE as it is.
+    Double: 8 => f64, b => f64::from_le_bytes(b);
+    /// The low 8 bits of an INT32.
+    LowInt8: 4 => i8, b => i32::from_le_bytes(b) as i8;
+    /// The low 16 bits of an INT32.
+    LowInt16: 4 => i16, b => i32::from_le_bytes(b) as i16;
+    /// The low 8 bits of an INT32, unsigned.
+    LowUint8: 4 => i16, b => i16::from(b[0]);
+    /// The low 16 bits of an INT32, unsigned.
+    LowUint16: 4 => i32, b => i32::from(u16::from_le_bytes([b[0], b[1]]));
+    /// An INT32, unsigned.
+    Uint32: 4 => i64, b => i64::from(u32::from_le_bytes(b));
+    /// An INT64, unsigned.
+    Uint64: 8 => i128, b => i128::from(u64::from_le_bytes(b));
+    /// An INT64 of milliseconds.
+    TimestampMillis: 8 => Timestamp, b => {
+        Timestamp::from_units(i64::from_le_bytes(b), TimeUnit::Millis)
+    };
+    /// An INT64 of microseconds.
+    TimestampMicros: 8 => Timestamp, b => {
+        Timestamp::from_units(i64::from_le_bytes(b), TimeUnit::Micros)
+    };
+    /// An INT64 of nanoseconds.
+    TimestampNanos: 8 => Timestamp, b => {
+        Timestamp::from_units(i64::from_le_bytes(b), TimeUnit::Nanos)
+    };
+    /// Nanoseconds of the day and Julian day. The nanoseconds may lie outside of the day.
+    Int96: 12 => Timestamp, b => {
+        let [n0, n1, n2, n3, n4, n5, n6, n7, d0, d1, d2, d3] = b;
+        let nanos = i64::from_le_bytes([n0, n1, n2, n3, n4, n5, n6, n7]);
+        let day = i64::from(i32::from_le_bytes([d0, d1, d2, d3])) - JULIAN_EPOCH;
+        let day = day + nanos.div_euclid(NANOS_PER_DAY);
+        let of_day = nanos.rem_euclid(NANOS_PER_DAY);
+        Timestamp::new(day * 86_400, of_day as u64)
+    };
+    /// A half precision float as the equal `f32`.
+    Float16: 2 => f32, b => half_to_f32(u16::from_le_bytes(b));
+    /// 16 big-endian bytes.
+    Uuid: 16 => i128, b => i128::from_be_bytes(b);
+    /// Months, days and milliseconds.
+    IntervalBytes: 12 => i128, b => Interval::from_bytes(b).to_stored();
+}
+
+/// A conversion and a lossless widening of what it gives.
+#[derive(Debug, Clone, Copy)]
+pub struct Widened<C, To>(PhantomData<(C, To)>);
+
+impl<const N: usize, C, To> Convert<N> for Widened<C, To>
+where
+    C: Convert<N>,
+    To: FlatType + From<C::Out>,
+{
+    type Out = To;
+    #[inline(always)]
+    fn convert(stored: [u8; N]) -> To {
+        To::from(C::convert(stored))
+    }
+}
+
+/// Values of `N` bytes each.
+#[derive(Debug, Clone, Copy)]
+pub struct Fixed<const N: usize, C>(PhantomData<C>);
+
+impl<const N: usize, C> Fixed<N, C> {
+    /// The decoder.
+    pub fn new() -> Self {
+        Fixed(PhantomData)
+    }
+}
+
+impl<const N: usize, C> Default for Fixed<N, C> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<const N: usize, C: Convert<N>> PlainValues for Fixed<N, C> {
+    type Out = C::Out;
+
+    fn read(&self, bytes: &[u8], num_values: usize, out: &mut BufferMut<C::Out>) -> Result<usize> {
+        let taken = self.skip(bytes, num_values)?;
+        let (values, _) = bytes[..taken].as_chunks::<N>();
+        for (slot, stored) in appended(out, num_values)?.iter_mut().zip(values) {
+            *slot = C::convert(*stored);
+        }
+        Ok(taken)
+    }
+
+    fn skip(&self, bytes: &[u8], num_values: usize) -> Result<usize> {
+        fixed_bytes(bytes, num_values, N)
+    }
+}
+
+/// Numbers that big-endian two's complement bytes are read into.
+pub trait BigEndian: FlatType {
+    /// Its own width.
+    const BYTES: usize;
+    /// The number of `bytes` (all of one value, of any width); false when it does not fit.
+    fn from_bytes(bytes: &[u8]) -> (Self, bool);
+    /// The number in the `width <= BYTES` bytes that end `block`, a window of `BYTES` bytes.
+    fn from_block(block: &[u8], width: usize) -> Self;
+}
+
+macro_rules! big_endian {
+    ($($t:ty),*) => { $(
+        impl BigEndian for $t {
+            const BYTES: usize = size_of::<$t>();
+
+            fn from_bytes(bytes: &[u8]) -> (Self, bool) {
+                let negative = bytes.first().is_some_and(|b| b & 0x80 != 0);
+                let sign = if negative { 0xff } else { 0 };
+                let mut raw = [sign; size_of::<$t>()];
+                let (high, low) = bytes.split_at(bytes.len().saturating_sub(raw.len()));
+                let start = raw.len() - low.len();
+                raw[start..].copy_from_slice(low);
+                let value = <$t>::from_be_bytes(raw);
+                let fits = high.iter().all(|b| *b == sign) && (value < 0) == negative;
+                (value, fits)
+            }
+
+            #[inline(always)]
+            fn from_block(block: &[u8], width: usize) -> Self {
+                let mut raw = [0; size_of::<$t>()];
+                raw.copy_from_slice(block);
+                // The bytes of the value before it go out at the top; the sign comes back down.
+                let unused = 8 * (raw.len() - width) as u32;
+                (<$t>::from_be_bytes(raw) << unused) >> unused
+            }
+        }
+    )* };
+}
+big_endian!(i64, i128);
+
+/// Big-endian numbers of `width` bytes each.
+#[derive(Debug, Clone, Copy)]
+pub struct BigEndianFixed<T> {
+    width: usize,
+    out: PhantomData<T>,
+}
+
+impl<T> BigEndianFixed<T> {
+    /// The decoder of numbers of `width` bytes; none at all stand for 0.
+    pub fn new(width: usize) -> Self {
+        BigEndianFixed { width, out: PhantomData }
+    }
+}
+
+impl<T: BigEndian> PlainValues for BigEndianFixed<T> {
+    type Out = T;
+
+    fn read(&self, bytes: &[u8], num_values: usize, out: &mut BufferMut<T>) -> Result<usize> {
+        let width = self.width;
+        let taken = fixed_bytes(bytes, num_values, width)?;
+        let slots = appended(out, num_values)?;
+        if width == 0 {
+            slots.fill(T::default());
+            return Ok(taken);
+        }
+        let mut all_fit = true;
+        let values = bytes[..taken].chunks_exact(width);
+        if width > T::BYTES {
+            for (slot, stored) in slots.iter_mut().zip(values) {
+                let (value, fits) = T::from_bytes(stored);
+                *slot = value;
+                all_fit &= fits;
+            }
+            return if all_fit { Ok(taken) } else { Err(does_not_fit(T::BYTES)) };
+        }
+        // The first values have no window of full width before their end.
+        let short = (T::BYTES - width).div_ceil(width).min(num_values);
+        for (slot, stored) in slots.iter_mut().zip(values).take(short) {
+            *slot = T::from_bytes(stored).0;
+        }
+        for (i, slot) in slots.iter_mut().enumerate().skip(short) {
+            let end = (i + 1) * width;
+            *slot = T::from_block(&bytes[end - T::BYTES..end], width);
+        }
+        Ok(taken)
+    }
+
+    fn skip(&self, bytes: &[u8], num_values: usize) -> Result<usize> {
+        fixed_bytes(bytes, num_values, self.width)
+    }
+}
+
+/// Big-endian numbers in byte arrays of any length.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct BigEndianVariable<T>(PhantomData<T>);
+
+impl<T> BigEndianVariable<T> {
+    /// The decoder.
+    pub fn new() -> Self {
+        BigEndianVariable(PhantomData)
+    }
+}
+
+impl<T: BigEndian> PlainValues for BigEndianVariable<T> {
+    type Out = T;
+
+    fn read(&self, bytes: &[u8], num_values: usize, out: &mut BufferMut<T>) -> Result<usize> {
+        check_count(bytes, num_values, LENGTH_BYTES)?;
+        let mut at = 0;
+        let mut all_fit = true;
+        for slot in appended(out, num_values)? {
+            let (start, end) = next_byte_array(bytes, at)?;
+            let (value, fits) = T::from_bytes(&bytes[start..end]);
+            *slot = value;
+            all_fit &= fits;
+            at = end;
+        }
+        if all_fit { Ok(at) } else { Err(does_not_fit(T::BYTES)) }
+    }
+
+    fn skip(&self, bytes: &[u8], num_values: usize) -> Result<usize> {
+        skip_byte_arrays(bytes, num_values)
+    }
+}
+
+/// Bytes of the length in front of a byte array.
+const LENGTH_BYTES: usize = 4;
+
+/// Appends views of the first `num_values` byte arrays of `bytes`, which stand at the front of
+/// the rest of a page: `page_offset` is where. Gives how many bytes they take.
+pub fn read_views(
+    bytes: &[u8],
+    num_values: usize,
+    place: ViewPlace,
+    out: &mut BufferMut<StringView>,
+) -> Result<usize> {
+    check_count(bytes, num_values, LENGTH_BYTES)?;
+    let mut at = 0;
+    for slot in appended(out, num_values)? {
+        let (start, end) = next_byte_array(bytes, at)?;
+        *slot = view_of(bytes, start, end, place);
+        at = end;
+    }
+    Ok(at)
+}
+
+/// Like [`read_views`] for values of `width` bytes without lengths.
+pub fn read_fixed_views(
+    bytes: &[u8],
+    num_values: usize,
+    width: usize,
+    place: ViewPlace,
+    out: &mut BufferMut<StringView>,
+) -> Result<usize> {
+    let taken = fixed_bytes(bytes, num_values, width)?;
+    for (i, slot) in appended(out, num_values)?.iter_mut().enumerate() {
+        *slot = view_of(bytes, i * width, (i + 1) * width, place);
+    }
+    Ok(taken)
+}
+
+/// Where the bytes that views are made of stand among a vector's buffers.
+#[derive(Debug, Clone, Copy)]
+pub struct ViewPlace {
+    /// The buffer's index.
+    pub buffer: u32,
+    /// The offset of the first byte in the buffer.
+    pub offset: u32,
+}
+
+#[inline(always)]
+fn view_of(bytes: &[u8], start: usize, end: usize, place: ViewPlace) -> StringView {
+    let len = end - start;
+    if len <= INLINE_LIMIT
+        && let Some(block) = bytes[start..].first_chunk::<INLINE_LIMIT>()
+    {
+        return StringView::inline_of(block, len);
+    }
+    // A page is smaller than 4 GiB, so the offset fits.
+    StringView::new(&bytes[start..end], place.buffer, place.offset.wrapping_add(start as u32))
+}
+
+/// Calls `f` with each of the first `num_values` byte arrays; gives how many bytes they take.
+pub fn each_byte_array(bytes: &[u8], num_values: usize, mut f: impl FnMut(&[u8])) -> Result<usize> {
+    check_count(bytes, num_values, LENGTH_BYTES)?;
+    let mut at = 0;
+    for _ in 0..num_values {
+        let (start, end) = next_byte_array(bytes, at)?;
+        f(&bytes[start..end]);
+        at = end;
+    }
+    Ok(at)
+}
+
+/// The bytes that the first `num_values` byte arrays take.
+pub fn skip_byte_arrays(bytes: &[u8], num_values: usize) -> Result<usize> {
+    each_byte_array(bytes, num_values, |_| {})
+}
+
+/// The bytes that `num_values` values of `width` take, if they are there.
+pub fn fixed_bytes(bytes: &[u8], num_values: usize, width: usize) -> Result<usize> {
+    check_count(bytes, num_values, width)?;
+    Ok(num_values * width)
+}
+
+/// Start and end of the byte array whose length stands at `at`.
+#[inline(always)]
+fn next_byte_array(bytes: &[u8], at: usize) -> Result<(usize, usize)> {
+    if let Some((length, rest)) = bytes[at..].split_first_chunk::<LENGTH_BYTES>() {
+        let len = u32::from_le_bytes(*length) as usize;
+        if len <= rest.len() {
+            let start = at + LENGTH_BYTES;
+            return Ok((start, start + len));
+        }
+    }
+    Err(byte_array_too_long(bytes, at))
+}
+
+#[cold]
+fn byte_array_too_long(bytes: &[u8], at: usize) -> Error {
+    let error = Error::corrupt("a byte array reaches behind the end of its page")
+        .with("offset", at)
+        .with("left", bytes.len() - at);
+    match bytes[at..].first_chunk::<LENGTH_BYTES>() {
+        Some(length) => error.with("length", u32::from_le_bytes(*length)),
+        None => error,
+    }
+}
+
+fn check_count(bytes: &[u8], num_values: usize, min_bytes: usize) -> Result<()> {
+    match num_values.checked_mul(min_bytes) {
+        Some(needed) if needed <= bytes.len() => Ok(()),
+        _ => Err(Error::corrupt("the page is too short for its values")
+            .with("values", num_values)
+            .with("bytes_of_a_value", min_bytes)
+            .with("bytes", bytes.len())),
+    }
+}
+
+/// Room for `n` more values at the end of `out`, to be overwritten.
+pub fn appended<T: Native>(out: &mut BufferMut<T>, n: usize) -> Result<&mut [T]> {
+    let len = out.len();
+    if out.capacity() - len < n {
+        // Windows over many small pages grow in steps: double, do not creep.
+        out.try_reserve(n.max(len))?;
+    }
+    out.resize_unspecified(len + n);
+    Ok(&mut out.as_mut_slice()[len..])
+}
+
+#[cold]
+fn does_not_fit(bytes: usize) -> Error {
+    Error::unsupported("a decimal has more digits than its type takes").with("max_bytes", bytes)
+}
+
+fn half_to_f32(half: u16) -> f32 {
+    let sign = u32::from(half >> 15) << 31;
+    let exponent = u32::from(half >> 10 & 0x1f);
+    let fraction = u32::from(half & 0x3ff);
+    match (exponent, fraction) {
+        (0, _) => {
+            // Zero and subnormal: the fraction counts units of 2^-24, exactly an `f32`.
+            let magnitude = fraction as f32 / 16_777_216.0;
+            f32::from_bits(magnitude.to_bits() | sign)
+        }
+        (0x1f, _) => f32::from_bits(sign | 0x7f80_0000 | fraction << 13),
+        _ => f32::from_bits(sign | (exponent + 112) << 23 | fraction << 13),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read<P: PlainValues>(plain: P, bytes: &[u8], n: usize) -> Result<Vec<P::Out>> {
+        let mut out = BufferMut::new();
+        plain.read(bytes, n, &mut out).map(|_| out.as_slice().to_vec())
+    }
+
+    #[test]
+    fn fixed_values_are_converted_and_short_pages_refused() {
+        let bytes = [0xff, 0xff, 0xff, 0xff, 0x01, 0x02, 0x00, 0x00, 0x09];
+        assert_eq!(read(Fixed::<4, Int32>::new(), &bytes, 2).unwrap(), [-1, 0x201]);
+        assert_eq!(read(Fixed::<4, LowInt8>::new(), &bytes, 2).unwrap(), [-1, 1]);
+        assert_eq!(read(Fixed::<4, LowUint8>::new(), &bytes, 2).unwrap(), [255, 1]);
+        assert_eq!(read(Fixed::<4, LowUint16>::new(), &bytes, 2).unwrap(), [0xffff, 0x201]);
+        assert_eq!(read(Fixed::<4, Uint32>::new(), &bytes, 1).unwrap(), [0xffff_ffff]);
+        let wide = Fixed::<4, Widened<Int32, f64>>::new();
+        assert_eq!(read(wide, &bytes, 2).unwrap(), [-1.0, 513.0]);
+        let error = read(Fixed::<4, Int32>::new(), &bytes, 3).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "corrupt: the page is too short for its values (values=3 bytes_of_a_value=4 bytes=9)"
+        );
+        assert!(read(Fixed::<8, Int64>::new(), &bytes, usize::MAX).is_err());
+    }
+
+    #[test]
+    fn int96_is_a_day_and_nanoseconds_that_may_leave_it() {
+        let mut bytes = [0; 12];
+        bytes[8..].copy_from_slice(&[0x8c, 0x3d, 0x25, 0]);
+        assert_eq!(read(Fixed::<12, Int96>::new(), &bytes, 1).unwrap(), [Timestamp::new(0, 0)]);
+        bytes[..8].copy_from_slice(&(-1i64).to_le_bytes());
+        let before = Timestamp::new(-1, 999_999_999);
+        assert_eq!(read(Fixed::<12, Int96>::new(), &bytes, 1).unwrap(), [before]);
+    }
+
+    #[test]
+    fn halves_become_the_equal_floats() {
+        for (half, value) in [
+            (0x0000, 0.0f32),
+            (0x3c00, 1.0),
+            (0xc000, -2.0),
+            (0x7bff, 65504.0),
+            (0x0001, 5.960_464_5e-8),
+            (0x0400, 6.103_515_6e-5),
+            (0x7c00, f32::INFINITY),
+        ] {
+            assert_eq!(half_to_f32(half), value, "{half:x}");
+        }
+        assert!(half_to_f32(0x8000).is_sign_negative());
+        assert!(half_to_f32(0x7e01).is_nan());
+    }
+
+    #[test]
+    fn big_endian_numbers_of_every_width_keep_their_sign() {
+        for width in 1..=20usize {
+            for value in [0i64, 1, -1, 127, -128, 100, -100] {
+                let sign = if value < 0 { 0xff } else { 0 };
+                let mut stored = vec![sign; width];
+                stored[width - 1] = value as u8;
+                let many = stored.repeat(20);
+                assert_eq!(
+                    read(BigEndianFixed::<i64>::new(width), &many, 20).unwrap(),
+                    [value; 20]
+                );
+                let wide = read(BigEndianFixed::<i128>::new(width), &many, 20).unwrap();
+                assert_eq!(wide, [i128::from(value); 20]);
+                let mut variable = (width as u32).to_le_bytes().to_vec();
+                variable.extend(&stored);
+                let found = read(BigEndianVariable::<i64>::new(), &variable, 1).unwrap();
+                assert_eq!(found, [value]);
+            }
+        }
+        assert_eq!(read(BigEndianFixed::<i64>::new(0), &[], 3).unwrap(), [0; 3]);
+        assert_eq!(read(BigEndianVariable::<i128>::new(), &[0; 4], 1).unwrap(), [0]);
+        let too_wide = [[1u8; 9], [0; 9]].concat();
+        assert!(read(BigEndianFixed::<i64>::new(9), &too_wide, 2).is_err());
+        assert!(read(BigEndianFixed::<i64>::new(9), &[0, 0x80, 0, 0, 0, 0, 0, 0, 0], 1).is_err());
+    }
+
+    #[test]
+    fn views_of_short_and_long_strings_point_where_they_should() {
+        let long = b"a string of more than twelve bytes";
+        let mut bytes = vec![0xee; 7];
+        for text in [&b"short"[..], long, b"", b"exactly 12 b"] {
+            bytes.extend((text.len() as u32).to_le_bytes());
+            bytes.extend(text);
+        }
+        let mut out = BufferMut::new();
+        let place = ViewPlace { buffer: 2, offset: 7 };
+        let taken = read_views(&bytes[7..], 4, place, &mut out).unwrap();
+        assert_eq!(taken, bytes.len() - 7);
+        assert_eq!(out[0], StringView::inline(b"short"));
+        assert_eq!(out[1], StringView::new(long, 2, 7 + 9 + 4));
+        assert_eq!(out[2], StringView::inline(b""));
+        assert_eq!(out[3], StringView::inline(b"exactly 12 b"));
+        assert_eq!(skip_byte_arrays(&bytes[7..], 4).unwrap(), taken);
+        for len in 0..taken {
+            assert!(read_views(&bytes[7..7 + len], 4, place, &mut BufferMut::new()).is_err());
+        }
+    }
+
+    #[test]
+    fn fixed_strings_may_have_no_width_at_all() {
+        let place = ViewPlace { buffer: 0, offset: 0 };
+        let mut out = BufferMut::new();
+        assert_eq!(read_fixed_views(b"abcdef", 2, 3, place, &mut out).unwrap(), 6);
+        assert_eq!(read_fixed_views(b"", 2, 0, place, &mut out).unwrap(), 0);
+        let expected = [&b"abc"[..], b"def", b"", b""].map(StringView::inline);
+        assert_eq!(out.as_slice(), expected);
+    }
+}

@@ -1,0 +1,215 @@
+//! What levels mean: slots, lengths and validity at one node of a nested column.
+//!
+//! Each pair of levels of a leaf is an event. For a node inside of the repeated field with
+//! definition level P (0 at the top), and for a list whose repeated field has the levels R and D:
+//!
+//! | pair | meaning |
+//! |---|---|
+//! | `rep < R` and `def >= P` | a slot of the list starts |
+//! | ... with `def >= D` | and has its first element |
+//! | ... with `def == D - 1` | and is empty |
+//! | ... with `def < D - 1` | and is null |
+//! | `rep == R` | one more element |
+//! | `rep > R` | belongs to a deeper list |
+//! | `def < P` | there is no slot: an enclosing list is empty or null |
+//!
+//! A null struct still has a slot in each of its children, and the slot is null there too.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::indexing_slicing,
+        clippy::cast_possible_truncation
+    )
+)]
+
+use vector::{Bitmap, BitmapMut, Buffer, BufferMut, Error, MemoryPool, Result};
+
+/// The levels of a list or map column that its slots follow from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ListLevels {
+    /// The definition level from which on the enclosing slot exists.
+    pub slot_def: u8,
+    /// The definition level from which on the list is not null.
+    pub list_def: u8,
+    /// The definition level from which on there is an element.
+    pub element_def: u8,
+    /// The repetition level of one more element.
+    pub element_rep: u8,
+}
+
+/// The slots of a list column.
+#[derive(Debug)]
+pub struct ListSlots {
+    /// The first element of each slot.
+    pub offsets: Buffer<u32>,
+    /// The number of elements of each slot.
+    pub lengths: Buffer<u32>,
+    /// Which slots are not null; `None` for all.
+    pub validity: Option<Bitmap>,
+    /// The elements of all slots.
+    pub num_elements: usize,
+}
+
+/// The slots of a list from the levels of a leaf below it. The first pair starts a row.
+pub fn list_slots(
+    rep: &[u8],
+    def: &[u8],
+    levels: ListLevels,
+    pool: &MemoryPool,
+) -> Result<ListSlots> {
+    let ListLevels { slot_def, list_def, element_def, element_rep } = levels;
+    if u32::try_from(rep.len()).is_err() {
+        return Err(Error::limit("too many elements in one batch").with("levels", rep.len()));
+    }
+    let mut offsets = BufferMut::<u32>::with_capacity_in(rep.len(), pool)?;
+    let mut valid = BufferMut::<u8>::with_capacity_in(rep.len(), pool)?;
+    offsets.resize_unspecified(rep.len());
+    valid.resize_unspecified(rep.len());
+    let (mut num_slots, mut num_elements, mut misplaced) = (0usize, 0u32, false);
+    let mut last_def = 0;
+    for (rep, def) in rep.iter().zip(def) {
+        // Both writes go to the next slot whether it is one or not; only the count decides.
+        if let (Some(offset), Some(valid)) = (offsets.get_mut(num_slots), valid.get_mut(num_slots))
+        {
+            *offset = num_elements;
+            *valid = u8::from(*def >= list_def);
+        }
+        num_slots += usize::from(*rep < element_rep && *def >= slot_def);
+        num_elements += u32::from(*rep <= element_rep && *def >= element_def);
+        misplaced |= *rep >= element_rep && (*def).min(last_def) < element_def;
+        last_def = *def;
+    }
+    if misplaced {
+        return Err(Error::corrupt("an element is repeated in a list that has none")
+            .with("repetition_level", element_rep));
+    }
+    offsets.truncate(num_slots);
+    valid.truncate(num_slots);
+    let mut lengths = BufferMut::<u32>::with_capacity_in(num_slots, pool)?;
+    let ends = offsets.iter().skip(1).copied().chain([num_elements]);
+    lengths.extend(offsets.iter().zip(ends).map(|(start, end)| end - start));
+    let validity = if list_def > slot_def { bits_of(&valid, |v| *v != 0) } else { None };
+    Ok(ListSlots {
+        offsets: offsets.freeze(),
+        lengths: lengths.freeze(),
+        validity,
+        num_elements: usize::try_from(num_elements).unwrap_or(usize::MAX),
+    })
+}
+
+/// Which slots of a node are not null.
+///
+/// Slots are the pairs with `def >= slot_def` that are not deeper than the node: `rep <= slot_rep`.
+/// They are valid from `valid_def` on. Without repetition levels every `rep` is 0.
+/// Gives the number of slots, the number of valid ones, and `None` for all of them.
+pub fn slot_validity(
+    rep: Option<&[u8]>,
+    def: &[u8],
+    slot_rep: u8,
+    slot_def: u8,
+    valid_def: u8,
+) -> (usize, Option<Bitmap>) {
+    let Some(rep) = rep else {
+        let validity = if valid_def == 0 { None } else { bits_of(def, |d| *d >= valid_def) };
+        return (def.len(), validity);
+    };
+    let mut bits = BitmapMut::new();
+    let mut num_slots = 0;
+    for (rep, def) in rep.chunks(64).zip(def.chunks(64)) {
+        let mut slots = 0u64;
+        let mut valid = 0u64;
+        for (i, (rep, def)) in rep.iter().zip(def).enumerate() {
+            slots |= u64::from(*rep <= slot_rep && *def >= slot_def) << i;
+            valid |= u64::from(*def >= valid_def) << i;
+        }
+        let n = slots.count_ones() as usize;
+        num_slots += n;
+        if valid_def > slot_def {
+            let word = if n == 64 { valid } else { vector::bits::compress_word(valid, slots) };
+            bits.extend_from_words(&[word], 0, n);
+        }
+    }
+    let validity = if valid_def > slot_def { bits.freeze_validity() } else { None };
+    (num_slots, validity)
+}
+
+fn bits_of(values: &[u8], is_set: impl Fn(&u8) -> bool) -> Option<Bitmap> {
+    let mut bits = BitmapMut::new();
+    for block in values.chunks(64) {
+        let word = block.iter().enumerate().fold(0u64, |w, (i, v)| w | u64::from(is_set(v)) << i);
+        bits.extend_from_words(&[word], 0, block.len());
+    }
+    bits.freeze_validity()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slots(rep: &[u8], def: &[u8], levels: ListLevels) -> (Vec<Option<u32>>, usize) {
+        let found = list_slots(rep, def, levels, &MemoryPool::unlimited()).unwrap();
+        let mut expected_offset = 0;
+        for (offset, length) in found.offsets.iter().zip(found.lengths.iter()) {
+            assert_eq!(*offset, expected_offset);
+            expected_offset += length;
+        }
+        let lengths = found.lengths.iter().enumerate().map(|(i, length)| {
+            let valid = found.validity.as_ref().is_none_or(|v| v.get(i));
+            assert!(valid || *length == 0);
+            valid.then_some(*length)
+        });
+        (lengths.collect(), found.num_elements)
+    }
+
+    #[test]
+    fn an_optional_list_of_optional_elements() {
+        // [a, null], null, [], [b]
+        let rep = [0, 1, 0, 0, 0];
+        let def = [3, 2, 0, 1, 3];
+        let levels = ListLevels { slot_def: 0, list_def: 1, element_def: 2, element_rep: 1 };
+        assert_eq!(slots(&rep, &def, levels), (vec![Some(2), None, Some(0), Some(1)], 3));
+        let (n, validity) = slot_validity(Some(&rep), &def, 1, 2, 3);
+        assert_eq!(n, 3);
+        assert_eq!(validity.unwrap().ones().collect::<Vec<_>>(), [0, 2]);
+    }
+
+    #[test]
+    fn a_list_of_lists_at_both_depths() {
+        // [[1, 2], null, []], null, [], [[3]]; both lists and the element optional
+        let rep = [0, 2, 1, 1, 0, 0, 0];
+        let def = [5, 5, 2, 3, 0, 1, 5];
+        let outer = ListLevels { slot_def: 0, list_def: 1, element_def: 2, element_rep: 1 };
+        let inner = ListLevels { slot_def: 2, list_def: 3, element_def: 4, element_rep: 2 };
+        assert_eq!(slots(&rep, &def, outer), (vec![Some(3), None, Some(0), Some(1)], 4));
+        assert_eq!(slots(&rep, &def, inner), (vec![Some(2), None, Some(0), Some(1)], 3));
+        assert_eq!(slot_validity(Some(&rep), &def, 2, 4, 5).0, 3);
+        assert!(slot_validity(Some(&rep), &def, 2, 4, 5).1.is_none());
+    }
+
+    #[test]
+    fn a_struct_below_a_list_has_a_slot_for_each_element() {
+        // list<struct?>: [s, null], []
+        let (rep, def) = ([0, 1, 0], [3, 2, 1]);
+        let (n, validity) = slot_validity(Some(&rep), &def, 1, 2, 3);
+        assert_eq!((n, validity.unwrap().ones().collect::<Vec<_>>()), (2, vec![0]));
+    }
+
+    #[test]
+    fn a_node_without_repetition_has_a_slot_for_each_row() {
+        let def = [0, 1, 2, 1];
+        assert_eq!(slot_validity(None, &def, 0, 0, 1).1.unwrap().count_ones(), 3);
+        assert!(slot_validity(None, &def, 0, 0, 0).1.is_none());
+        let many: Vec<u8> = (0..1000).map(|i| u8::from(i % 3 == 0)).collect();
+        let (n, validity) = slot_validity(None, &many, 0, 0, 1);
+        assert_eq!((n, validity.unwrap().count_ones()), (1000, 334));
+    }
+
+    #[test]
+    fn repeating_an_element_that_is_not_there_is_corrupt() {
+        let levels = ListLevels { slot_def: 0, list_def: 1, element_def: 2, element_rep: 1 };
+        assert!(list_slots(&[0, 1], &[3, 1], levels, &MemoryPool::unlimited()).is_err());
+    }
+}

@@ -1,0 +1,417 @@
+//! The pages of one column chunk, one after the other.
+//!
+//! ```text
+//! chunk   | header, dictionary | header, data | header, index | header, data |
+//!           kept aside           handed out     passed over      handed out
+//! v1      compressed( repetition levels | definition levels | values )
+//! v2      repetition levels | definition levels | compressed( values )
+//! ```
+//!
+//! [`PageReader::peek`] parses the next data page's header; then either [`PageReader::skip`]
+//! passes over it without touching its bytes, or [`PageReader::read`] decompresses it and cuts it
+//! into levels and values. The dictionary page is only decompressed when somebody asks for it.
+//! Decompressed bytes go into one buffer that is used again once nobody looks at it
+//! ([`PageReader::recycle`]); pages that are not compressed stay where they are.
+//!
+//! Never more values than the chunk's metadata promises are handed out; bytes behind them are
+//! ignored.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::indexing_slicing,
+        clippy::cast_possible_truncation
+    )
+)]
+
+pub mod decompress;
+
+use std::ops::Range;
+
+use dwio::input::cursor::Cursor;
+use vector::{Buffer, BufferMut, Error, MemoryPool, Result, ResultExt};
+
+use crate::levels::{LevelDecoder, bit_packed_bytes};
+use crate::thrift::page_header::parse_page_header;
+use crate::thrift::structs::{
+    Codec, DataPageHeader, DataPageHeaderV2, Encoding, PageHeader, PageKind,
+};
+use decompress::{Decompressor, check_plausible};
+
+/// The longest page header; headers may hold bounds of long strings.
+const MAX_HEADER_BYTES: usize = 16 << 20;
+
+/// What a chunk's metadata says about its pages.
+#[derive(Debug, Clone)]
+pub struct ChunkParams {
+    /// Where the chunk starts in the file; for messages.
+    pub offset: u64,
+    /// How pages are compressed.
+    pub codec: Codec,
+    /// Values, nulls included, of all data pages.
+    pub num_values: u64,
+    /// The leaf's greatest definition level.
+    pub max_def: u8,
+    /// The leaf's greatest repetition level.
+    pub max_rep: u8,
+    /// Pages of version 2 that say they are not compressed are compressed all the same: an old
+    /// writer's mistake.
+    pub ignore_is_compressed: bool,
+}
+
+/// What is known of a data page before it is decompressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PageInfo {
+    /// Its number among the data pages of the chunk.
+    pub ordinal: usize,
+    /// Values with nulls; pairs of levels for nested columns.
+    pub num_values: usize,
+    /// Rows, which only version 2 tells.
+    pub num_rows: Option<usize>,
+}
+
+/// A data page, ready to be decoded.
+#[derive(Debug)]
+pub struct DataPage {
+    /// What the header says.
+    pub info: PageInfo,
+    /// Where its header stands in the file.
+    pub offset: u64,
+    /// How the values are written.
+    pub encoding: Encoding,
+    /// Repetition levels, one for each value.
+    pub repetition: LevelDecoder,
+    /// Definition levels, one for each value.
+    pub definition: LevelDecoder,
+    /// The values that are not null.
+    pub values: Buffer<u8>,
+    /// All bytes of the page, to be given back with [`PageReader::recycle`].
+    pub body: Buffer<u8>,
+}
+
+/// A dictionary page, ready to be decoded.
+#[derive(Debug)]
+pub struct DictionaryPage {
+    /// The number of values.
+    pub num_values: usize,
+    /// The values are said to ascend; nobody checked.
+    pub is_sorted: bool,
+    /// The values, PLAIN.
+    pub values: Buffer<u8>,
+}
+
+/// Walks the pages of one column chunk.
+#[derive(Debug)]
+pub struct PageReader {
+    chunk: ChunkParams,
+    bytes: Buffer<u8>,
+    /// Where the next header stands in `bytes`.
+    at: usize,
+    values_left: u64,
+    next_ordinal: usize,
+    dictionary: Option<Found>,
+    next: Option<Found>,
+    decompressor: Decompressor,
+    spare: Option<BufferMut<u8>>,
+    pool: MemoryPool,
+}
+
+/// A page whose header is parsed.
+#[derive(Debug)]
+struct Found {
+    header: PageHeader,
+    header_at: usize,
+    body: Range<usize>,
+}
+
+impl PageReader {
+    /// A reader over the bytes of a chunk, which may be followed by some bytes of the next.
+    pub fn new(chunk: ChunkParams, bytes: Buffer<u8>, pool: MemoryPool) -> Self {
+        PageReader {
+            values_left: chunk.num_values,
+            chunk,
+            bytes,
+            at: 0,
+            next_ordinal: 0,
+            dictionary: None,
+            next: None,
+            decompressor: Decompressor::default(),
+            spare: None,
+            pool,
+        }
+    }
+
+    /// Goes on with another chunk of the same leaf, keeping contexts and memory.
+    pub fn reopen(&mut self, chunk: ChunkParams, bytes: Buffer<u8>) {
+        let fresh = Self::new(chunk, bytes, self.pool.clone());
+        let old = std::mem::replace(self, fresh);
+        self.decompressor = old.decompressor;
+        self.spare = old.spare;
+    }
+
+    /// Values of pages that were neither read nor skipped yet.
+    pub fn values_left(&self) -> u64 {
+        self.values_left
+    }
+
+    /// The next data page that has values; `None` when the chunk is over.
+    pub fn peek(&mut self) -> Result<Option<PageInfo>> {
+        while self.next.is_none() && self.values_left > 0 {
+            self.next_header().in_place("page", self.next_ordinal)?;
+        }
+        let ordinal = self.next_ordinal;
+        Ok(self.next.as_ref().and_then(|found| page_info(&found.header.kind, ordinal)))
+    }
+
+    /// Passes over the page that [`PageReader::peek`] gave.
+    pub fn skip(&mut self) -> Result<()> {
+        self.take_next().map(drop)
+    }
+
+    /// Reads the page that [`PageReader::peek`] gave.
+    pub fn read(&mut self) -> Result<DataPage> {
+        let (found, info) = self.take_next()?;
+        let offset = self.file_offset(found.header_at);
+        let page = match &found.header.kind {
+            PageKind::Data(v1) => self.read_v1(&found, v1, info),
+            PageKind::DataV2(v2) => self.read_v2(&found, v2, info),
+            _ => Err(Error::internal("not a data page")),
+        };
+        page.map_err(|e| e.in_place("page", info.ordinal).in_place("offset", offset))
+    }
+
+    /// The chunk's dictionary, if a dictionary page was passed on the way to the current page.
+    /// Gives it once.
+    pub fn take_dictionary(&mut self) -> Result<Option<DictionaryPage>> {
+        let Some(found) = self.dictionary.take() else { return Ok(None) };
+        let offset = self.file_offset(found.header_at);
+        self.read_dictionary(&found)
+            .map(Some)
+            .map_err(|e| e.in_named("page", "dictionary").in_place("offset", offset))
+    }
+
+    /// Takes a page's memory back, to be used for the next one, if nobody else holds it.
+    pub fn recycle(&mut self, body: Buffer<u8>) {
+        if self.spare.is_none()
+            && let Ok(memory) = body.into_mut()
+        {
+            self.spare = Some(memory);
+        }
+    }
+
+    fn file_offset(&self, at: usize) -> u64 {
+        self.chunk.offset.saturating_add(at as u64)
+    }
+
+    /// Parses one header; a dictionary or data page is kept, others are passed over.
+    fn next_header(&mut self) -> Result<()> {
+        let header_at = self.at;
+        let rest = self.bytes.as_slice().get(header_at..).unwrap_or(&[]);
+        if rest.is_empty() {
+            return Err(Error::corrupt("the column chunk ends before its values do")
+                .with("missing_values", self.values_left));
+        }
+        let window = rest.get(..MAX_HEADER_BYTES).unwrap_or(rest);
+        let (header, header_bytes) = parse_page_header(window)
+            .map_err(|e| e.in_place("page header at", self.file_offset(header_at)))?;
+        let start = header_at.saturating_add(header_bytes);
+        let end = start.checked_add(header.compressed_bytes).filter(|e| *e <= self.bytes.len());
+        let Some(end) = end else {
+            return Err(Error::corrupt("a page reaches behind the end of its column chunk")
+                .with("offset", self.file_offset(header_at))
+                .with("page_bytes", header.compressed_bytes)
+                .with("left", self.bytes.len().saturating_sub(start)));
+        };
+        self.at = end;
+        let found = Found { header, header_at, body: start..end };
+        match &found.header.kind {
+            PageKind::Dictionary(_) if self.dictionary.is_some() || self.next_ordinal > 0 => {
+                return Err(Error::corrupt("a dictionary page that is not the first page")
+                    .with("offset", self.file_offset(header_at)));
+            }
+            PageKind::Dictionary(_) => self.dictionary = Some(found),
+            PageKind::Index | PageKind::Unknown(_) => {}
+            PageKind::Data(DataPageHeader { num_values, .. })
+            | PageKind::DataV2(DataPageHeaderV2 { num_values, .. }) => {
+                // A page without values is legal, and its body may be anything.
+                if *num_values > 0 {
+                    self.next = Some(found);
+                } else {
+                    self.next_ordinal += 1;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn take_next(&mut self) -> Result<(Found, PageInfo)> {
+        let found =
+            self.next.take().ok_or_else(|| Error::internal("no page to read; peek first"))?;
+        let info = page_info(&found.header.kind, self.next_ordinal)
+            .ok_or_else(|| Error::internal("not a data page"))?;
+        self.next_ordinal += 1;
+        let values = info.num_values as u64;
+        let Some(left) = self.values_left.checked_sub(values) else {
+            return Err(Error::corrupt("the pages have more values than the column chunk")
+                .with("page_values", values)
+                .with("left", self.values_left)
+                .in_place("page", info.ordinal));
+        };
+        self.values_left = left;
+        Ok((found, info))
+    }
+
+    fn read_v1(
+        &mut self,
+        found: &Found,
+        header: &DataPageHeader,
+        info: PageInfo,
+    ) -> Result<DataPage> {
+        let body = self.body(&found.body, found.header.uncompressed_bytes, true)?;
+        let mut at = 0;
+        let mut levels = |encoding, max| levels_v1(&body, &mut at, encoding, max, info.num_values);
+        let repetition = levels(header.repetition_encoding, self.chunk.max_rep)
+            .in_named("section", "repetition levels")?;
+        let definition = levels(header.definition_encoding, self.chunk.max_def)
+            .in_named("section", "definition levels")?;
+        Ok(DataPage {
+            info,
+            offset: self.file_offset(found.header_at),
+            encoding: header.encoding,
+            repetition,
+            definition,
+            values: body.slice(at..body.len()),
+            body,
+        })
+    }
+
+    fn read_v2(
+        &mut self,
+        found: &Found,
+        header: &DataPageHeaderV2,
+        info: PageInfo,
+    ) -> Result<DataPage> {
+        let ChunkParams { max_rep, max_def, ignore_is_compressed, .. } = self.chunk;
+        if max_def == 0 && header.num_nulls > 0 {
+            return Err(Error::corrupt("nulls in a column that has none")
+                .with("num_nulls", header.num_nulls));
+        }
+        let body = &found.body;
+        let level_bytes = header.repetition_bytes.saturating_add(header.definition_bytes);
+        let uncompressed = found.header.uncompressed_bytes.checked_sub(level_bytes);
+        let values_at = body.start.checked_add(level_bytes).filter(|at| *at <= body.end);
+        let (Some(uncompressed), Some(values_at)) = (uncompressed, values_at) else {
+            return Err(Error::corrupt("levels are larger than their page")
+                .with("repetition_bytes", header.repetition_bytes)
+                .with("definition_bytes", header.definition_bytes)
+                .with("page_bytes", body.len()));
+        };
+        let definition_at = body.start.saturating_add(header.repetition_bytes).min(values_at);
+        let repetition = LevelDecoder::rle(self.bytes.slice(body.start..definition_at), max_rep)
+            .in_named("section", "repetition levels")?;
+        let definition = LevelDecoder::rle(self.bytes.slice(definition_at..values_at), max_def)
+            .in_named("section", "definition levels")?;
+        let is_compressed = header.is_compressed || ignore_is_compressed;
+        let values = self.body(&(values_at..body.end), uncompressed, is_compressed)?;
+        Ok(DataPage {
+            info,
+            offset: self.file_offset(found.header_at),
+            encoding: header.encoding,
+            repetition,
+            definition,
+            body: values.clone(),
+            values,
+        })
+    }
+
+    fn read_dictionary(&mut self, found: &Found) -> Result<DictionaryPage> {
+        let PageKind::Dictionary(header) = &found.header.kind else {
+            return Err(Error::internal("not a dictionary page"));
+        };
+        if !matches!(header.encoding, Encoding::Plain | Encoding::PlainDictionary) {
+            return Err(
+                Error::corrupt("a dictionary is not PLAIN").with("encoding", header.encoding)
+            );
+        }
+        let spare = self.spare.take();
+        let values = self.body(&found.body, found.header.uncompressed_bytes, true);
+        self.spare = spare;
+        Ok(DictionaryPage {
+            num_values: header.num_values,
+            is_sorted: header.is_sorted,
+            values: values?,
+        })
+    }
+
+    /// The bytes `range` of the chunk, decompressed if need be.
+    fn body(
+        &mut self,
+        range: &Range<usize>,
+        uncompressed: usize,
+        is_compressed: bool,
+    ) -> Result<Buffer<u8>> {
+        let stored = self.bytes.slice(range.clone());
+        if self.chunk.codec == Codec::Uncompressed || !is_compressed {
+            check_plausible(Codec::Uncompressed, stored.len(), uncompressed)?;
+            return Ok(stored.slice(0..uncompressed));
+        }
+        // A page of nulls only may have no values at all, not even compressed ones.
+        if stored.is_empty() && uncompressed == 0 {
+            return Ok(stored);
+        }
+        check_plausible(self.chunk.codec, stored.len(), uncompressed)?;
+        let mut memory = self.spare.take().unwrap_or_else(|| BufferMut::new_in(&self.pool));
+        memory.clear();
+        memory.try_reserve(uncompressed)?;
+        memory.resize_unspecified(uncompressed);
+        self.decompressor.decompress(self.chunk.codec, &stored, memory.as_mut_slice())?;
+        Ok(memory.freeze())
+    }
+}
+
+fn page_info(kind: &PageKind, ordinal: usize) -> Option<PageInfo> {
+    match kind {
+        PageKind::Data(v1) => Some(PageInfo { ordinal, num_values: v1.num_values, num_rows: None }),
+        PageKind::DataV2(v2) => {
+            Some(PageInfo { ordinal, num_values: v2.num_values, num_rows: Some(v2.num_rows) })
+        }
+        PageKind::Dictionary(_) | PageKind::Index | PageKind::Unknown(_) => None,
+    }
+}
+
+/// SPEC (data page v1): a section is there only when the maximum is not 0; an RLE section has its
+/// length in front, a BIT_PACKED one follows from the number of values.
+fn levels_v1(
+    body: &Buffer<u8>,
+    at: &mut usize,
+    encoding: Encoding,
+    max: u8,
+    num_values: usize,
+) -> Result<LevelDecoder> {
+    if max == 0 {
+        return Ok(LevelDecoder::zero());
+    }
+    let mut cursor = Cursor::new(body.as_slice().get(*at..).unwrap_or(&[]));
+    let len = match encoding {
+        Encoding::Rle => cursor.u32_le()? as usize,
+        Encoding::BitPacked => bit_packed_bytes(num_values, max)
+            .ok_or_else(|| Error::corrupt("too many levels").with("levels", num_values))?,
+        other => {
+            return Err(Error::corrupt("levels in an encoding that is not for levels")
+                .with("encoding", other));
+        }
+    };
+    let start = at.saturating_add(cursor.position());
+    cursor.take(len)?;
+    *at = start.saturating_add(len);
+    let section = body.slice(start..*at);
+    match encoding {
+        Encoding::Rle => LevelDecoder::rle(section, max),
+        _ => Ok(LevelDecoder::bit_packed(section, max)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

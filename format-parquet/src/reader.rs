@@ -1,0 +1,78 @@
+//! The format's face: a factory that opens files, and an open file.
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
+)]
+
+use dwio::input::BufferedInput;
+use dwio::reader::{FileFormat, Reader, ReaderFactory, ReaderParams, RowReader, RowReaderParams};
+use vector::sync::Arc;
+use vector::{MemoryPool, Result, ResultExt, RowType};
+
+use crate::footer::{Footer, read_footer};
+use crate::row_reader::ParquetRowReader;
+use crate::schema::Schema;
+
+/// The name that the format is registered by.
+pub const FORMAT_NAME: &str = "parquet";
+
+/// Opens Parquet files.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ParquetReaderFactory;
+
+impl ReaderFactory for ParquetReaderFactory {
+    fn format(&self) -> FileFormat {
+        FileFormat::new(FORMAT_NAME)
+    }
+
+    fn open(&self, input: BufferedInput, params: ReaderParams) -> Result<Box<dyn Reader>> {
+        Ok(Box::new(ParquetReader::open(input, params)?))
+    }
+}
+
+/// An open Parquet file with its footer parsed.
+#[derive(Debug)]
+pub struct ParquetReader {
+    input: BufferedInput,
+    footer: Arc<Footer>,
+    pool: MemoryPool,
+}
+
+impl ParquetReader {
+    /// Reads and checks the footer of a file.
+    pub fn open(input: BufferedInput, params: ReaderParams) -> Result<Self> {
+        let footer = read_footer(&input)?;
+        Ok(ParquetReader { footer: Arc::new(footer), input, pool: params.pool })
+    }
+
+    /// The parsed footer.
+    pub fn footer(&self) -> &Arc<Footer> {
+        &self.footer
+    }
+
+    /// The schema as a tree.
+    pub fn schema(&self) -> &Schema {
+        &self.footer.schema
+    }
+}
+
+impl Reader for ParquetReader {
+    fn row_type(&self) -> &Arc<RowType> {
+        self.footer.schema.row_type()
+    }
+
+    fn num_rows(&self) -> Option<u64> {
+        Some(self.footer.num_rows)
+    }
+
+    fn field_ids(&self) -> Vec<Option<i32>> {
+        self.footer.schema.columns().iter().map(|column| column.field_id).collect()
+    }
+
+    fn row_reader(&self, params: RowReaderParams) -> Result<Box<dyn RowReader>> {
+        let path = self.input.path().to_string();
+        let footer = Arc::clone(&self.footer);
+        let reader = ParquetRowReader::new(footer, self.input.reopened(), params, &self.pool);
+        Ok(Box::new(reader.in_named("file", path)?))
+    }
+}
