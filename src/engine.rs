@@ -10,16 +10,30 @@
 //! An [`Engine`] owns its registries; nothing is registered in a static. It is the only place that
 //! names a concrete format or connector.
 
+mod glob;
 mod options;
 mod result;
+mod run;
+mod tables;
 
 use std::collections::BTreeMap;
 use std::fmt;
 
+use connector_hive::HiveConnector;
+use dwio::config::Config;
+use dwio::connector::{Connector, ConnectorRegistry, ExpressionEvaluator};
 use dwio::fs::{FileSystem, LocalAccess, LocalFiles};
+use dwio::reader::{FileFormat, FormatRegistry, ReaderFactory};
+use exec::Executor;
+use exec::expr::{ExecEvaluator, FunctionRegistry};
 use exec::plan::PlanNode;
+use format_parquet::ParquetReaderFactory;
 use vector::sync::Arc;
-use vector::{Error, Result, RowType};
+use vector::{Error, MemoryPool, Result, RowType};
+
+use crate::sql::{PlannedQuery, ScanClauses, plan_query, plan_scan};
+use run::Surroundings;
+use tables::{HIVE, Tables};
 
 pub use options::{QueryOptions, ScanRequest};
 pub use result::QueryResult;
@@ -30,6 +44,10 @@ pub struct EngineBuilder {
     files: Option<Arc<dyn FileSystem>>,
     local_access: LocalAccess,
     memory_limit: Option<u64>,
+    formats: Vec<Arc<dyn ReaderFactory>>,
+    connectors: Vec<Arc<dyn Connector>>,
+    functions: Option<FunctionRegistry>,
+    config: Config,
 }
 
 impl EngineBuilder {
@@ -51,20 +69,69 @@ impl EngineBuilder {
         self
     }
 
+    /// Adds a file format; it replaces an earlier one of the same name.
+    pub fn format(mut self, factory: Arc<dyn ReaderFactory>) -> Self {
+        self.formats.push(factory);
+        self
+    }
+
+    /// Adds a connector for plans made by hand; it replaces an earlier one of the same id.
+    pub fn connector(mut self, connector: Arc<dyn Connector>) -> Self {
+        self.connectors.push(connector);
+        self
+    }
+
+    /// The functions that queries may call instead of the built-in ones.
+    pub fn functions(mut self, functions: FunctionRegistry) -> Self {
+        self.functions = Some(functions);
+        self
+    }
+
+    /// Sets a default of the connector for Hive tables; settings of a query win over it.
+    pub fn setting(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        self.config.set(key, value);
+        self
+    }
+
     /// Makes the engine.
     pub fn build(self) -> Engine {
         let access = self.local_access;
         let files = self.files.unwrap_or_else(|| Arc::new(LocalFiles::new(access)));
-        Engine { files, tables: BTreeMap::new(), memory_limit: self.memory_limit }
+        let mut formats = FormatRegistry::new();
+        formats.register(Arc::new(ParquetReaderFactory));
+        for factory in self.formats {
+            formats.register(factory);
+        }
+        let hive = Arc::new(HiveConnector::new(HIVE, files, formats, self.config));
+        let mut connectors = ConnectorRegistry::new();
+        connectors.register(Arc::clone(&hive) as Arc<dyn Connector>);
+        for connector in self.connectors {
+            connectors.register(connector);
+        }
+        let functions = Arc::new(self.functions.unwrap_or_else(FunctionRegistry::builtin));
+        let evaluator: Arc<dyn ExpressionEvaluator> =
+            Arc::new(ExecEvaluator::new(Arc::clone(&functions)));
+        Engine {
+            hive,
+            functions,
+            tables: BTreeMap::new(),
+            surroundings: Surroundings {
+                connectors,
+                evaluator,
+                pool: MemoryPool::root("engine", self.memory_limit.unwrap_or(u64::MAX)),
+                executor: Arc::new(Executor::for_this_machine()),
+            },
+        }
     }
 }
 
 /// Runs queries over files.
 #[derive(Debug)]
 pub struct Engine {
-    files: Arc<dyn FileSystem>,
+    hive: Arc<HiveConnector>,
+    functions: Arc<FunctionRegistry>,
     tables: BTreeMap<String, String>,
-    memory_limit: Option<u64>,
+    surroundings: Surroundings,
 }
 
 impl Default for Engine {
@@ -86,7 +153,12 @@ impl Engine {
 
     /// The files that the engine reads.
     pub fn file_system(&self) -> &Arc<dyn FileSystem> {
-        &self.files
+        self.hive.files()
+    }
+
+    /// The pool above everything that the engine's queries allocate.
+    pub fn memory_pool(&self) -> &MemoryPool {
+        &self.surroundings.pool
     }
 
     /// Gives the file, directory or glob pattern at `path` a name for FROM; it replaces an earlier
@@ -102,11 +174,16 @@ impl Engine {
         Ok(())
     }
 
-    /// Plans a SELECT statement without running it. Files are listed, and the first file of the
-    /// table is opened for its columns.
+    /// Plans a SELECT statement with default options, without running it. Files are listed, and
+    /// one file of the table is opened for its columns.
     pub fn plan(&self, sql: &str) -> Result<Plan> {
-        let _ = (sql, self.memory_limit, &self.tables);
-        Err(Error::unsupported("the SQL front end is not connected yet"))
+        self.plan_with(sql, &QueryOptions::default())
+    }
+
+    /// Plans a SELECT statement without running it.
+    pub fn plan_with(&self, sql: &str, options: &QueryOptions) -> Result<Plan> {
+        let planned = plan_query(sql, &self.catalog(options)?, &self.functions)?;
+        Ok(Plan { planned })
     }
 
     /// Plans and runs a SELECT statement with default options.
@@ -116,48 +193,63 @@ impl Engine {
 
     /// Plans and runs a SELECT statement.
     pub fn query_with(&self, sql: &str, options: &QueryOptions) -> Result<QueryResult> {
-        self.run(&self.plan(sql)?, options)
+        self.run(&self.plan_with(sql, options)?, options)
     }
 
     /// Plans a scan that is described without SQL.
-    pub fn plan_scan(&self, request: &ScanRequest) -> Result<Plan> {
-        let _ = request;
-        Err(Error::unsupported("scans are not connected yet"))
+    pub fn plan_scan(&self, request: &ScanRequest, options: &QueryOptions) -> Result<Plan> {
+        let catalog = self.catalog(options)?;
+        let found = catalog.find_paths("scan", &request.paths)?;
+        let clauses = ScanClauses {
+            columns: request.columns.as_deref(),
+            filter: request.filter.as_deref(),
+            limit: request.limit,
+        };
+        Ok(Plan { planned: plan_scan(found, clauses, &self.functions)? })
     }
 
     /// Plans and runs a scan that is described without SQL.
     pub fn scan(&self, request: &ScanRequest, options: &QueryOptions) -> Result<QueryResult> {
-        self.run(&self.plan_scan(request)?, options)
+        self.run(&self.plan_scan(request, options)?, options)
     }
 
-    /// Runs a plan; it can be run more than once.
+    /// Runs a plan; it can be run more than once. The files are those that planning found.
     pub fn run(&self, plan: &Plan, options: &QueryOptions) -> Result<QueryResult> {
-        let _ = (plan, options);
-        Err(Error::unsupported("tasks are not connected yet"))
+        self.surroundings.run(plan, options)
+    }
+
+    fn catalog(&self, options: &QueryOptions) -> Result<Tables<'_>> {
+        Ok(Tables {
+            connector: &self.hive,
+            evaluator: &self.surroundings.evaluator,
+            registered: &self.tables,
+            format: FileFormat::new("parquet"),
+            partition_types: options.partition_types()?,
+            pool: self.surroundings.pool.leaf("schema"),
+        })
     }
 }
 
 /// A query ready to run: plan nodes, and the files that they read.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    root: Arc<PlanNode>,
-    row_type: Arc<RowType>,
+    planned: PlannedQuery,
 }
 
 impl Plan {
     /// The topmost node.
     pub fn root(&self) -> &Arc<PlanNode> {
-        &self.root
+        &self.planned.root
     }
 
     /// The columns of the result as the query names them; names may repeat.
     pub fn row_type(&self) -> &Arc<RowType> {
-        &self.row_type
+        &self.planned.row_type
     }
 }
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.root)
+        write!(f, "{}", self.planned.root)
     }
 }

@@ -7,5 +7,6 @@ pub mod cli;
 pub mod engine;
 pub mod inspect;
 pub mod output;
+mod sql;
 
 pub use engine::{Engine, EngineBuilder, Plan, QueryOptions, QueryResult, ScanRequest};

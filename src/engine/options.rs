@@ -2,6 +2,10 @@
 
 use dwio::config::Config;
 use vector::sync::thread;
+use vector::{Result, Type};
+
+/// The setting that names types of partition keys: `ds=DATE,hour=BIGINT`.
+const PARTITION_TYPES: &str = "partition_types";
 
 /// How a query is run.
 #[derive(Debug, Clone)]
@@ -9,7 +13,9 @@ pub struct QueryOptions {
     /// Drivers that scan in parallel; at least one. With one driver rows come in the order of
     /// paths and of rows within a file.
     pub drivers: usize,
-    /// Settings by name, as `--set key=value` gives them.
+    /// Settings by name, as `--set key=value` gives them: those of
+    /// [`QueryConfig`](exec::QueryConfig), those of the connector, and `partition_types`
+    /// (`ds=DATE,hour=BIGINT`) for keys whose types are not to be guessed.
     pub settings: Config,
 }
 
@@ -19,6 +25,44 @@ impl Default for QueryOptions {
         let drivers = thread::available_parallelism().map_or(1, usize::from);
         QueryOptions { drivers, settings: Config::new() }
     }
+}
+
+impl QueryOptions {
+    /// The types given for partition keys.
+    pub(super) fn partition_types(&self) -> Result<Vec<(String, Type)>> {
+        let text = self.settings.text(PARTITION_TYPES).unwrap_or_default();
+        if text.trim().is_empty() {
+            return Ok(Vec::new());
+        }
+        // The same syntax as the fields of a row, with `=` between name and type.
+        let fields = split_outside_parentheses(text).into_iter().map(|pair| {
+            let (name, ty) = pair.split_once('=').ok_or_else(|| {
+                vector::Error::invalid_input("a partition type is written NAME=TYPE")
+                    .with("found", pair)
+            })?;
+            Ok((name.trim().to_string(), Type::parse(ty.trim())?))
+        });
+        fields.collect()
+    }
+}
+
+/// The parts between commas, of which `DECIMAL(10,2)` has one of its own.
+fn split_outside_parentheses(text: &str) -> Vec<&str> {
+    let (mut depth, mut start) = (0usize, 0);
+    let mut parts = Vec::new();
+    for (i, c) in text.char_indices() {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            ',' if depth == 0 => {
+                parts.push(&text[start..i]);
+                start = i + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(&text[start..]);
+    parts
 }
 
 /// A scan that needs no SQL: which files, which columns, which rows.
@@ -32,4 +76,21 @@ pub struct ScanRequest {
     pub filter: Option<String>,
     /// Rows given at most.
     pub limit: Option<u64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn partition_types_are_read_from_a_setting() {
+        let mut options = QueryOptions::default();
+        assert_eq!(options.partition_types().unwrap(), []);
+        options.settings.set("partition_types", "ds=DATE, p = DECIMAL(10,2)");
+        let types = options.partition_types().unwrap();
+        let decimal = Type::Decimal { precision: 10, scale: 2 };
+        assert_eq!(types, [("ds".to_string(), Type::Date), ("p".to_string(), decimal)]);
+        options.settings.set("partition_types", "ds");
+        assert!(options.partition_types().unwrap_err().is_user());
+    }
 }

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use vector::sync::{Arc, CancelFlag};
+use exec::{Canceller, Cursor, TaskStats};
+use vector::sync::Arc;
 use vector::{Result, RowType, RowVector};
 
 /// The batches of a running query, in the order in which they come; dropping it stops the query.
@@ -11,19 +12,37 @@ use vector::{Result, RowType, RowVector};
 /// may repeat, since they are those that the query wrote.
 pub struct QueryResult {
     row_type: Arc<RowType>,
-    batches: Box<dyn Iterator<Item = Result<RowVector>> + Send>,
-    cancel: CancelFlag,
+    cursor: Cursor,
+    ended: bool,
 }
 
 impl QueryResult {
+    pub(super) fn new(row_type: Arc<RowType>, cursor: Cursor) -> Self {
+        QueryResult { row_type, cursor, ended: false }
+    }
+
     /// The columns of every batch.
     pub fn row_type(&self) -> &Arc<RowType> {
         &self.row_type
     }
 
-    /// Raised by the caller, it ends the query with a `Cancelled` error.
-    pub fn cancel_flag(&self) -> CancelFlag {
-        self.cancel.clone()
+    /// The next batch, all columns loaded; `None` at the end of the rows.
+    pub fn next_batch(&mut self) -> Result<Option<RowVector>> {
+        let Some(batch) = self.cursor.next()? else { return Ok(None) };
+        // The plan's names are unique; the query's need not be.
+        let (len, children) = (batch.len(), batch.children().to_vec());
+        RowVector::batch(Arc::clone(&self.row_type), len, children).map(Some)
+    }
+
+    /// Something that stops the query from another thread; its next batch is then a `Cancelled`
+    /// error.
+    pub fn canceller(&self) -> Canceller {
+        self.cursor.canceller()
+    }
+
+    /// What the query's operators have counted; complete once all batches were taken.
+    pub fn stats(&self) -> TaskStats {
+        self.cursor.stats()
     }
 
     /// All batches that have rows, or the first error.
@@ -36,7 +55,12 @@ impl Iterator for QueryResult {
     type Item = Result<RowVector>;
 
     fn next(&mut self) -> Option<Result<RowVector>> {
-        self.batches.next()
+        if self.ended {
+            return None;
+        }
+        let next = self.next_batch().transpose();
+        self.ended = !matches!(next, Some(Ok(_)));
+        next
     }
 }
 

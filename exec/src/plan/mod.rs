@@ -4,6 +4,7 @@
 //! has an id that is unique in its plan and an output type; columns are named, and names are
 //! unique within one output type, because expressions refer to columns by name.
 
+pub mod builder;
 mod print;
 
 use vector::compare::SortOrder;

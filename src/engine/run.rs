@@ -1,0 +1,79 @@
+//! Running a plan: its task, its splits, its rows.
+
+use dwio::connector::{ConnectorRegistry, ExpressionEvaluator};
+use exec::{Executor, QueryConfig, QueryCtx, Task};
+use vector::sync::{Arc, CancelFlag};
+use vector::{MemoryPool, Result};
+
+use super::{Plan, QueryOptions, QueryResult};
+
+/// With several drivers, ranges of files are at most and at least this long. Each costs a look
+/// into the footer, and the last ones of a scan leave drivers without work.
+const SPLIT_BYTES: std::ops::RangeInclusive<u64> = (4 << 20)..=(64 << 20);
+/// Ranges that a driver gets, about, if they are long enough.
+const SPLITS_PER_DRIVER: u64 = 4;
+
+/// What queries of one engine share.
+#[derive(Debug, Clone)]
+pub(super) struct Surroundings {
+    pub(super) connectors: ConnectorRegistry,
+    pub(super) evaluator: Arc<dyn ExpressionEvaluator>,
+    pub(super) pool: MemoryPool,
+    pub(super) executor: Arc<Executor>,
+}
+
+impl Surroundings {
+    /// Starts a plan.
+    pub(super) fn run(&self, plan: &Plan, options: &QueryOptions) -> Result<QueryResult> {
+        let drivers = options.drivers.max(1);
+        let scan = plan.planned.scan.as_ref();
+        let splits = match scan {
+            Some(scan) => {
+                let target = split_bytes(scan.table.total_bytes(), drivers);
+                scan.table.splits(scan.filter.as_ref(), target)?
+            }
+            None => Vec::new(),
+        };
+        let query = QueryCtx {
+            config: QueryConfig::from_config(&options.settings)?,
+            session: options.settings.clone(),
+            connectors: self.connectors.clone(),
+            evaluator: Arc::clone(&self.evaluator),
+            pool: self.pool.aggregate("query", u64::MAX),
+            executor: Arc::clone(&self.executor),
+            cancel: CancelFlag::new(),
+        };
+        // A driver without a split of its own would only cost its start.
+        let drivers = drivers.min(splits.len().max(1));
+        let task = Task::new(Arc::clone(&plan.planned.root), Arc::new(query), drivers)?;
+        if let Some(scan) = scan {
+            for split in splits {
+                task.add_split(&scan.id, split)?;
+            }
+            task.no_more_splits(&scan.id)?;
+        }
+        Ok(QueryResult::new(Arc::clone(&plan.planned.row_type), task.start()?))
+    }
+}
+
+/// Bytes of a split: whole files for one driver, so that rows come in their order.
+fn split_bytes(total_bytes: u64, drivers: usize) -> u64 {
+    if drivers == 1 {
+        return u64::MAX;
+    }
+    let wanted = (drivers as u64).saturating_mul(SPLITS_PER_DRIVER);
+    (total_bytes / wanted).clamp(*SPLIT_BYTES.start(), *SPLIT_BYTES.end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_driver_reads_whole_files_and_several_share_them() {
+        assert_eq!(split_bytes(1 << 40, 1), u64::MAX);
+        assert_eq!(split_bytes(1 << 40, 2), 64 << 20);
+        assert_eq!(split_bytes(1 << 20, 2), 4 << 20);
+        assert_eq!(split_bytes(80 << 20, 2), 10 << 20);
+    }
+}

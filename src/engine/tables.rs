@@ -1,0 +1,286 @@
+//! Tables: what FROM names, found on the file system.
+//!
+//! ```text
+//! name or path --registered? glob? directory?--> HiveTable (files, partition keys)  nothing opened
+//!              --first file that the condition leaves--> TableSchema                one file opened
+//!              --> EngineTable: columns, scans, splits
+//! ```
+
+use std::collections::BTreeMap;
+
+use connector_hive::{
+    ColumnKind, DiscoveryOptions, HiveConnector, HiveTable, PartitionPredicate, SplitOptions,
+    TableSchema, handles,
+};
+use dwio::connector::{ColumnHandle, ConnectorSplit, ExpressionEvaluator};
+use dwio::expr::TypedExpr;
+use dwio::fs::FileSystem;
+use dwio::reader::FileFormat;
+use exec::expr::nearest;
+use exec::plan::TableScanNode;
+use vector::sync::Arc;
+use vector::{Error, MemoryPool, Result, RowType, Type};
+
+use super::glob;
+use crate::sql::{Catalog, CatalogTable, FoundTable, ScanParts, TableColumn};
+
+/// The name that handles and splits call the connector by.
+pub(super) const HIVE: &str = "hive";
+
+/// Columns that `*` does not give.
+const HIDDEN: &[&str] =
+    &[handles::PATH, handles::FILE_SIZE, handles::FILE_MODIFIED_TIME, handles::ROW_INDEX];
+
+/// What finding tables takes.
+#[derive(Debug, Clone)]
+pub(super) struct Tables<'a> {
+    pub(super) connector: &'a Arc<HiveConnector>,
+    pub(super) evaluator: &'a Arc<dyn ExpressionEvaluator>,
+    pub(super) registered: &'a BTreeMap<String, String>,
+    pub(super) format: FileFormat,
+    pub(super) partition_types: Vec<(String, Type)>,
+    pub(super) pool: MemoryPool,
+}
+
+impl Catalog for Tables<'_> {
+    fn find(&self, name: &str, quoted: bool) -> Result<Box<dyn FoundTable + '_>> {
+        let same = |known: &&String| known.to_lowercase() == name.to_lowercase();
+        let registered = match self.registered.get(name) {
+            Some(path) => Some((name, path)),
+            None if quoted => None,
+            None => {
+                let known = self.registered.keys().find(same);
+                known.and_then(|k| Some((k.as_str(), self.registered.get(k)?)))
+            }
+        };
+        match registered {
+            Some((name, path)) => self.find_paths(name, std::slice::from_ref(path)),
+            None if quoted => self.find_paths(table_name(name), &[name.to_string()]),
+            None => Err(self.unknown(name)),
+        }
+    }
+}
+
+impl Tables<'_> {
+    /// The table that one or more paths make.
+    pub(super) fn find_paths(
+        &self,
+        name: &str,
+        paths: &[String],
+    ) -> Result<Box<dyn FoundTable + '_>> {
+        let files = &**self.connector.files();
+        let options = || DiscoveryOptions {
+            partition_types: self.partition_types.clone(),
+            ..DiscoveryOptions::default()
+        };
+        let hive = match paths {
+            [] => return Err(Error::invalid_input("a scan needs at least one path")),
+            [path] if !is_glob(files, path) => HiveTable::discover(files, path, options())?,
+            paths => {
+                let mut found = Vec::new();
+                for path in paths {
+                    if is_glob(files, path) {
+                        found.extend(glob::expand(files, path)?);
+                    } else {
+                        found.push(path.clone());
+                    }
+                }
+                HiveTable::from_files(files, "", &found, options())?
+            }
+        };
+        let columns = hive.partition_columns.fields();
+        let keys = columns.map(|(name, ty)| column(name, name, ty, false)).collect();
+        Ok(Box::new(Found { tables: self.clone(), name: name.to_string(), hive, keys }))
+    }
+
+    fn unknown(&self, name: &str) -> Error {
+        let error = Error::not_found("no such table").with("name", name);
+        let known = self.registered.keys().map(String::as_str);
+        match nearest(name, known) {
+            Some(near) => error.hint(format!("did you mean {near}?")),
+            None => error.hint("a path needs quotes: FROM 'dir/file.parquet'"),
+        }
+    }
+}
+
+/// A table of which no file was opened yet.
+#[derive(Debug)]
+struct Found<'a> {
+    tables: Tables<'a>,
+    name: String,
+    hive: HiveTable,
+    keys: Vec<TableColumn>,
+}
+
+impl FoundTable for Found<'_> {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn partition_columns(&self) -> &[TableColumn] {
+        &self.keys
+    }
+
+    fn open(self: Box<Self>, condition: Option<&TypedExpr>) -> Result<Arc<dyn CatalogTable>> {
+        let tables = &self.tables;
+        // The schema comes from a file that the query reads anyway, if there is one.
+        let mut wanted = self.hive.clone();
+        if let Some(mut predicate) = predicate(tables.evaluator, condition, &self.hive)? {
+            let mut left = Vec::new();
+            for file in &self.hive.files {
+                let value = |name: &str, _: &Type| self.hive.partition_value(file, name);
+                if predicate.may_pass(value)? {
+                    left.push(file.clone());
+                }
+            }
+            if left.iter().any(|f| f.len > 0) {
+                wanted.files = left;
+            }
+        }
+        let schema = tables.connector.table_schema(&wanted, &tables.format, &tables.pool)?;
+        Ok(Arc::new(EngineTable {
+            columns: columns_of(&schema),
+            name: self.name,
+            hive: self.hive,
+            schema,
+            evaluator: Arc::clone(tables.evaluator),
+            format: tables.format.clone(),
+        }))
+    }
+}
+
+/// A table ready to be scanned.
+#[derive(Debug)]
+struct EngineTable {
+    name: String,
+    hive: HiveTable,
+    schema: TableSchema,
+    columns: Vec<TableColumn>,
+    evaluator: Arc<dyn ExpressionEvaluator>,
+    format: FileFormat,
+}
+
+impl CatalogTable for EngineTable {
+    fn columns(&self) -> &[TableColumn] {
+        &self.columns
+    }
+
+    fn scan(&self, parts: ScanParts<'_>) -> Result<TableScanNode> {
+        let mut fields = Vec::with_capacity(parts.columns.len());
+        let mut assignments = Vec::with_capacity(parts.columns.len());
+        for index in parts.columns {
+            let (column, twin) = self.column(*index)?;
+            let handle = self.schema.column_handle(&column.name).ok_or_else(|| {
+                Error::internal("a scanned column is not in the table")
+                    .in_named("column", &column.name)
+            })?;
+            let handle = match (handle.kind(), twin) {
+                (ColumnKind::Regular, Some(twin)) => {
+                    handle.with_occurrence(twin, column.ty.clone())
+                }
+                _ => handle,
+            };
+            fields.push((column.field.to_string(), column.ty.clone()));
+            let handle: Arc<dyn ColumnHandle> = Arc::new(handle);
+            assignments.push((column.field.to_string(), handle));
+        }
+        let table =
+            self.schema.table_handle(HIVE, &self.name).with_remaining_filter(parts.filter.cloned());
+        Ok(TableScanNode {
+            id: parts.id,
+            output_type: Arc::new(RowType::new(fields)),
+            table: Arc::new(table),
+            assignments,
+        })
+    }
+
+    fn total_bytes(&self) -> u64 {
+        self.hive.total_bytes()
+    }
+
+    fn splits(
+        &self,
+        filter: Option<&TypedExpr>,
+        target_bytes: u64,
+    ) -> Result<Vec<Arc<dyn ConnectorSplit>>> {
+        let mut predicate = predicate(&self.evaluator, filter, &self.hive)?;
+        let options = SplitOptions {
+            connector_id: HIVE.to_string(),
+            format: self.format.clone(),
+            target_bytes,
+        };
+        let splits = self.hive.splits(predicate.as_mut(), &options)?;
+        Ok(splits.into_iter().map(|s| Arc::new(s) as Arc<dyn ConnectorSplit>).collect())
+    }
+}
+
+impl EngineTable {
+    /// A column; of several with one name also how many stand before it.
+    fn column(&self, index: usize) -> Result<(&TableColumn, Option<usize>)> {
+        let column = self.columns.get(index).ok_or_else(|| {
+            Error::internal("a scanned column is not in the table").with("index", index)
+        })?;
+        let twins =
+            |columns: &[TableColumn]| columns.iter().filter(|c| c.name == column.name).count();
+        let before = twins(self.columns.get(..index).unwrap_or_default());
+        Ok((column, (twins(&self.columns) > 1).then_some(before)))
+    }
+}
+
+fn is_glob(files: &dyn FileSystem, path: &str) -> bool {
+    // A file may have the characters of a pattern in its name.
+    glob::is_pattern(path) && files.stat(path).is_err()
+}
+
+/// The name of a table that was given as a path: its last part, without endings.
+fn table_name(path: &str) -> &str {
+    let last = path.trim_end_matches('/').rsplit('/').next().unwrap_or(path);
+    last.split('.').next().filter(|name| !name.is_empty()).unwrap_or(last)
+}
+
+/// The part of a condition that can be decided for whole files.
+fn predicate(
+    evaluator: &Arc<dyn ExpressionEvaluator>,
+    condition: Option<&TypedExpr>,
+    hive: &HiveTable,
+) -> Result<Option<PartitionPredicate>> {
+    let Some(condition) = condition else { return Ok(None) };
+    let keys = hive.partition_columns.fields().map(|(n, t)| (n.to_string(), t.clone()));
+    // Of a file on its way to its columns the path and the size are known as well.
+    let known = [handles::PATH, handles::FILE_SIZE]
+        .into_iter()
+        .filter(|name| hive.partition_columns.index_of(name).is_none())
+        .filter_map(|name| Some((name.to_string(), handles::info_column_type(name)?)));
+    let columns = RowType::new(keys.chain(known).collect::<Vec<_>>());
+    PartitionPredicate::new(&**evaluator, condition, &columns)
+}
+
+fn column(name: &str, field: &str, ty: &Type, hidden: bool) -> TableColumn {
+    TableColumn { name: name.to_string(), field: field.into(), ty: ty.clone(), hidden }
+}
+
+/// The columns of a table. Names that a file has twice are told apart by their `field`; so are
+/// names that begin like those that the front end makes up.
+fn columns_of(schema: &TableSchema) -> Vec<TableColumn> {
+    let mut columns: Vec<TableColumn> = Vec::new();
+    let taken = |columns: &[TableColumn], field: &str| {
+        columns.iter().any(|c| *c.field == *field) || schema.columns().index_of(field).is_some()
+    };
+    for (name, ty) in schema.columns().fields() {
+        let mut field = name.to_string();
+        let mut number = 2;
+        while columns.iter().any(|c| *c.field == *field)
+            || (field != name && taken(&columns, &field))
+        {
+            field = format!("{name}#{number}");
+            number += 1;
+        }
+        columns.push(column(name, &field, ty, false));
+    }
+    for name in HIDDEN {
+        if let Some(handle) = schema.column_handle(name).filter(|_| !taken(&columns, name)) {
+            columns.push(column(name, name, handle.ty(), true));
+        }
+    }
+    columns
+}

@@ -1,0 +1,192 @@
+//! Aggregates: collected while expressions are bound, computed by an aggregation below them.
+//!
+//! ```text
+//! sum(a) / count(*) + k      bound      divide(#0, #1) + k      and the list #0 := sum(a), #1 := ..
+//! ```
+//!
+//! Once the groups are known, [`over_groups`] makes the same expression one over the aggregation's
+//! output: what equals a key becomes the key's column, and any other column is an error.
+
+use dwio::expr::TypedExpr;
+use exec::operator::aggregate::resolve_aggregate;
+use sqlparser::ast::Expr;
+use sqlparser::tokenizer::Span;
+use vector::sync::Arc;
+use vector::{Error, Result, Type, Value};
+
+use super::Binder;
+use super::calls::Arguments;
+use crate::sql::source::place_of;
+
+/// Opens the names of columns that stand for aggregates; no column of a table can be confused
+/// with them, because tables' columns get other names when they begin like that.
+const PLACEHOLDER: char = '\u{1}';
+
+/// True when a column stands for an aggregate.
+pub(super) fn is_placeholder(name: &str) -> bool {
+    name.starts_with(PLACEHOLDER)
+}
+
+/// One aggregate of a query.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct AggregateCall {
+    /// The function.
+    pub(crate) function: Arc<str>,
+    /// The arguments, over the table's columns.
+    pub(crate) args: Vec<TypedExpr>,
+    /// True when equal values count once.
+    pub(crate) distinct: bool,
+    /// The type of the result.
+    pub(crate) ty: Type,
+}
+
+/// The aggregates of a query, each once.
+#[derive(Debug, Default)]
+pub(crate) struct Aggregates {
+    calls: Vec<AggregateCall>,
+}
+
+impl Aggregates {
+    /// The aggregates in the order of their first use.
+    pub(crate) fn calls(&self) -> &[AggregateCall] {
+        &self.calls
+    }
+
+    /// The column that stands for a call.
+    fn add(&mut self, call: AggregateCall) -> TypedExpr {
+        let ty = call.ty.clone();
+        let index = self.calls.iter().position(|c| *c == call).unwrap_or_else(|| {
+            self.calls.push(call);
+            self.calls.len() - 1
+        });
+        TypedExpr::field(format!("{PLACEHOLDER}{index}"), ty)
+    }
+}
+
+/// The position in [`Aggregates::calls`] that a column stands for.
+fn placeholder_index(name: &str) -> Option<usize> {
+    name.strip_prefix(PLACEHOLDER)?.parse().ok()
+}
+
+impl Binder<'_> {
+    pub(super) fn aggregate(
+        &mut self,
+        name: &str,
+        args: Arguments<'_>,
+        distinct: bool,
+        filter: Option<&Expr>,
+        span: Span,
+    ) -> Result<TypedExpr> {
+        // Inside the arguments no aggregate is allowed, so the list is taken away meanwhile.
+        let Some(aggregates) = self.aggregates.take() else {
+            return Err(self.misplaced_aggregate(name, span));
+        };
+        let call = self.aggregate_call(name, args, distinct, filter, span);
+        let column = call.map(|call| aggregates.add(call));
+        self.aggregates = Some(aggregates);
+        column
+    }
+
+    fn aggregate_call(
+        &mut self,
+        name: &str,
+        args: Arguments<'_>,
+        distinct: bool,
+        filter: Option<&Expr>,
+        span: Span,
+    ) -> Result<AggregateCall> {
+        let mut bound = match args {
+            Arguments::Star if name == "count" && !distinct => Vec::new(),
+            Arguments::Star => {
+                let error = Error::invalid_input("only count takes *").with("function", name);
+                return Err(self.source.point(error, span));
+            }
+            Arguments::List(args) => {
+                let clause = std::mem::replace(&mut self.clause, "an aggregate");
+                let bound = args.iter().map(|e| self.bind(e)).collect::<Result<Vec<_>>>();
+                self.clause = clause;
+                bound?
+            }
+        };
+        // A value that is never null counts rows.
+        let never_null =
+            |e: &TypedExpr| matches!(e, TypedExpr::Constant { value, .. } if !value.is_null());
+        if name == "count" && !distinct && bound.len() == 1 && never_null(&bound[0]) {
+            bound.clear();
+        }
+        if let Some(filter) = filter {
+            let condition = self.bind_condition(filter)?;
+            let value = bound
+                .pop()
+                .unwrap_or_else(|| TypedExpr::constant(Value::Boolean(true), Type::Boolean));
+            // All our aggregates pass over nulls.
+            bound.push(self.call("if", vec![condition, value], place_of(filter))?);
+        }
+        let types: Vec<Type> = bound.iter().map(|a| a.ty().clone()).collect();
+        let resolved = resolve_aggregate(name, &types).map_err(|e| self.source.locate(e, span))?;
+        let args = bound.into_iter().zip(&resolved.args);
+        let args = args.map(|(arg, ty)| self.cast_to(arg, ty)).collect();
+        // The smallest of different values is the smallest of all.
+        let distinct = distinct && !matches!(name, "min" | "max");
+        Ok(AggregateCall { function: name.into(), args, distinct, ty: resolved.result })
+    }
+
+    pub(super) fn misplaced_aggregate(&self, name: &str, span: Span) -> Error {
+        let error = Error::invalid_input("an aggregate is not allowed here")
+            .with("name", name)
+            .with("clause", self.clause);
+        match self.clause {
+            "WHERE" => self.source.advise(error, span, "conditions on groups belong in HAVING"),
+            _ => self.source.point(error, span),
+        }
+    }
+}
+
+/// The output of an aggregation, as expressions above it see it.
+#[derive(Debug)]
+pub(crate) struct GroupColumns<'a> {
+    /// The keys: what they are over the table's columns, and the column that has them.
+    pub(crate) keys: &'a [(TypedExpr, String)],
+    /// The columns of the aggregates, in the order of [`Aggregates::calls`].
+    pub(crate) aggregates: &'a [String],
+}
+
+/// Makes an expression over the table's columns one over an aggregation's output.
+pub(crate) fn over_groups(expr: &TypedExpr, groups: &GroupColumns<'_>) -> Result<TypedExpr> {
+    if let Some((key, column)) = groups.keys.iter().find(|(key, _)| key == expr) {
+        return Ok(TypedExpr::field(column.as_str(), key.ty().clone()));
+    }
+    Ok(match expr {
+        TypedExpr::Field { name, ty } => {
+            let column = placeholder_index(name).and_then(|i| groups.aggregates.get(i));
+            let Some(column) = column else {
+                return Err(Error::invalid_input(
+                    "a column is neither grouped by nor inside an aggregate",
+                )
+                .with("column", name)
+                .hint(format!("add {name} to GROUP BY, or write min({name})")));
+            };
+            TypedExpr::field(column.as_str(), ty.clone())
+        }
+        TypedExpr::Constant { .. } => expr.clone(),
+        TypedExpr::Call { name, args, ty } => {
+            let args = args.iter().map(|a| over_groups(a, groups)).collect::<Result<Vec<_>>>()?;
+            TypedExpr::call(Arc::clone(name), args, ty.clone())
+        }
+        TypedExpr::Cast { input, ty, try_cast } => TypedExpr::Cast {
+            input: Box::new(over_groups(input, groups)?),
+            ty: ty.clone(),
+            try_cast: *try_cast,
+        },
+        TypedExpr::Dereference { input, index, ty } => TypedExpr::Dereference {
+            input: Box::new(over_groups(input, groups)?),
+            index: *index,
+            ty: ty.clone(),
+        },
+    })
+}
+
+/// True when an expression has an aggregate inside.
+pub(crate) fn has_aggregate(expr: &TypedExpr) -> bool {
+    expr.field_names().iter().any(|n| is_placeholder(n))
+}

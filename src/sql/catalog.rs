@@ -1,0 +1,71 @@
+//! What the front end needs to know of tables; implemented by the engine, and by tests.
+
+use std::fmt;
+
+use dwio::connector::ConnectorSplit;
+use dwio::expr::TypedExpr;
+use exec::plan::{PlanNodeId, TableScanNode};
+use vector::sync::Arc;
+use vector::{Result, Type};
+
+/// Finds tables.
+pub(crate) trait Catalog {
+    /// The table that FROM names: a registered name, or a path when it is `quoted`.
+    fn find(&self, name: &str, quoted: bool) -> Result<Box<dyn FoundTable + '_>>;
+}
+
+/// A table that exists, of which nothing but partition keys is known yet.
+pub(crate) trait FoundTable {
+    /// The name by which its columns can be qualified when it has no alias.
+    fn name(&self) -> &str;
+
+    /// The columns that are known without opening a file.
+    fn partition_columns(&self) -> &[TableColumn];
+
+    /// Learns the other columns. `condition`, over the partition columns, tells which files the
+    /// query will read, so that no other file need be opened.
+    fn open(self: Box<Self>, condition: Option<&TypedExpr>) -> Result<Arc<dyn CatalogTable>>;
+}
+
+/// A column of a table.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct TableColumn {
+    /// The name that people use; a file may have it twice.
+    pub(crate) name: String,
+    /// The name that plans use, unique in the table.
+    pub(crate) field: Arc<str>,
+    /// The column's type.
+    pub(crate) ty: Type,
+    /// True for columns that `*` does not give, such as `$path`.
+    pub(crate) hidden: bool,
+}
+
+/// What a scan gives.
+#[derive(Debug)]
+pub(crate) struct ScanParts<'a> {
+    /// The scan's id.
+    pub(crate) id: PlanNodeId,
+    /// The positions of the columns wanted, in the order wanted.
+    pub(crate) columns: &'a [usize],
+    /// The condition that the rows must meet, over `field` names.
+    pub(crate) filter: Option<&'a TypedExpr>,
+}
+
+/// A table.
+pub(crate) trait CatalogTable: fmt::Debug + Send + Sync {
+    /// All columns in order.
+    fn columns(&self) -> &[TableColumn];
+
+    /// A scan; its output columns are called by their `field` names.
+    fn scan(&self, parts: ScanParts<'_>) -> Result<TableScanNode>;
+
+    /// Bytes of all files.
+    fn total_bytes(&self) -> u64;
+
+    /// The splits that may have rows for `filter`, of about `target_bytes` each.
+    fn splits(
+        &self,
+        filter: Option<&TypedExpr>,
+        target_bytes: u64,
+    ) -> Result<Vec<Arc<dyn ConnectorSplit>>>;
+}

@@ -1,0 +1,33 @@
+//! The SQL front end: text to plan nodes.
+//!
+//! ```text
+//! text --parse--> syntax tree --bind (scope, functions)--> TypedExpr --plan--> PlanNode
+//! ```
+//!
+//! | file | what |
+//! |---|---|
+//! | `source.rs` | places in the text, for errors |
+//! | `parse.rs` | text to the syntax tree of the `sqlparser` crate, within bounds |
+//! | `catalog.rs` | what the front end needs to know of tables |
+//! | `scope.rs` | names to columns |
+//! | `literal.rs` | constants, and the types that SQL text names |
+//! | `bind/` | syntax to typed expressions |
+//! | `plan/` | clauses to plan nodes |
+//!
+//! The syntax tree ends here: nothing outside of this folder sees it, and nothing below the root
+//! crate knows SQL.
+
+mod bind;
+mod catalog;
+mod functions;
+mod literal;
+mod parse;
+mod plan;
+mod scope;
+mod source;
+
+#[cfg(test)]
+mod testing;
+
+pub(crate) use catalog::{Catalog, CatalogTable, FoundTable, ScanParts, TableColumn};
+pub(crate) use plan::{PlannedQuery, ScanClauses, plan_query, plan_scan};

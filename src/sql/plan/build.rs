@@ -1,0 +1,330 @@
+//! Plan nodes on top of each other.
+//!
+//! A [`Builder`] holds the topmost node so far. Names of columns are unique within each node's
+//! output; the names that people see are put on at the very end.
+
+use dwio::expr::TypedExpr;
+use exec::plan::{
+    Aggregate, AggregationNode, AggregationStep, FilterNode, LimitNode, OrderByNode, PlanNode,
+    PlanNodeId, ProjectNode, SortKey, TopNNode, ValuesNode,
+};
+use vector::sync::Arc;
+use vector::{Error, Result, RowType, RowVector, Type};
+
+use super::output::Sort;
+use super::{Item, PlannedQuery, PlannedScan};
+use crate::sql::bind::{Aggregates, GroupColumns, over_groups};
+use crate::sql::catalog::{CatalogTable, ScanParts};
+
+/// Up to this many rows are kept by a heap; more are sorted as a whole.
+const MAX_TOP_N: u64 = 100_000;
+
+/// A plan under construction.
+#[derive(Debug, Default)]
+pub(super) struct Builder {
+    node: Option<Arc<PlanNode>>,
+    next_id: usize,
+    scan: Option<PlannedScan>,
+    /// A sort that waits to learn of LIMIT.
+    sort: Vec<SortKey>,
+    /// True when the topmost node has columns for sorting behind those of the result.
+    hidden: bool,
+}
+
+/// The keys and aggregates of an aggregation by their columns' names.
+#[derive(Debug)]
+pub(super) struct Groups {
+    keys: Vec<(TypedExpr, String)>,
+    aggregates: Vec<String>,
+}
+
+impl Groups {
+    /// Makes an expression over the table's columns one over the aggregation's.
+    pub(super) fn rewrite(&self, expr: &TypedExpr) -> Result<TypedExpr> {
+        over_groups(expr, &GroupColumns { keys: &self.keys, aggregates: &self.aggregates })
+    }
+}
+
+impl Builder {
+    pub(super) fn new() -> Self {
+        Self::default()
+    }
+
+    fn id(&mut self) -> PlanNodeId {
+        let id = self.next_id.to_string();
+        self.next_id += 1;
+        id.into()
+    }
+
+    fn take(&mut self) -> Result<Arc<PlanNode>> {
+        self.node.take().ok_or_else(|| Error::internal("a plan without a source"))
+    }
+
+    fn input_type(&self) -> Result<&Arc<RowType>> {
+        let node = self.node.as_ref();
+        node.map(|n| n.output_type()).ok_or_else(|| Error::internal("a plan without a source"))
+    }
+
+    fn push(&mut self, node: PlanNode) {
+        self.node = Some(Arc::new(node));
+    }
+
+    /// The source: a scan of the columns that `used` names, with the condition pushed into it, or
+    /// one row without columns.
+    pub(super) fn scan(
+        &mut self,
+        table: Option<&Arc<dyn CatalogTable>>,
+        filter: Option<TypedExpr>,
+        used: &[&TypedExpr],
+    ) -> Result<()> {
+        let id = self.id();
+        let Some(table) = table else {
+            let row_type = Arc::new(RowType::empty());
+            let batch = RowVector::batch(Arc::clone(&row_type), 1, Vec::new())?;
+            self.push(PlanNode::Values(ValuesNode {
+                id,
+                output_type: row_type,
+                batches: vec![batch],
+            }));
+            if let Some(filter) = filter {
+                self.filter(filter);
+            }
+            return Ok(());
+        };
+        let names: Vec<&str> = used.iter().flat_map(|e| e.field_names()).collect();
+        let columns: Vec<usize> = table
+            .columns()
+            .iter()
+            .enumerate()
+            .filter(|(_, c)| names.contains(&&*c.field))
+            .map(|(i, _)| i)
+            .collect();
+        let parts = ScanParts { id: Arc::clone(&id), columns: &columns, filter: filter.as_ref() };
+        self.push(PlanNode::TableScan(table.scan(parts)?));
+        self.scan = Some(PlannedScan { id, table: Arc::clone(table), filter });
+        Ok(())
+    }
+
+    /// Keeps the rows for which `predicate` is true.
+    pub(super) fn filter(&mut self, predicate: TypedExpr) {
+        let id = self.id();
+        if let Some(source) = self.node.take() {
+            self.push(PlanNode::Filter(FilterNode { id, source, predicate }));
+        }
+    }
+
+    /// Computes columns; nothing is added when the source gives exactly these.
+    fn project(&mut self, columns: Vec<(String, TypedExpr)>) -> Result<()> {
+        let input = self.input_type()?;
+        let identity = input.len() == columns.len()
+            && input.names().iter().zip(&columns).all(|(have, (name, expr))| {
+                have == name && matches!(expr, TypedExpr::Field { name: of, .. } if **of == **have)
+            });
+        if identity {
+            return Ok(());
+        }
+        let (names, expressions): (Vec<String>, Vec<TypedExpr>) = columns.into_iter().unzip();
+        let types: Vec<Type> = expressions.iter().map(|e| e.ty().clone()).collect();
+        let output_type = Arc::new(RowType::new(names.into_iter().zip(types)));
+        let (id, source) = (self.id(), self.take()?);
+        self.push(PlanNode::Project(ProjectNode { id, source, output_type, expressions }));
+        Ok(())
+    }
+
+    /// Groups by `keys` and computes `aggregates`.
+    pub(super) fn aggregate(
+        &mut self,
+        keys: &[TypedExpr],
+        aggregates: &Aggregates,
+    ) -> Result<Groups> {
+        // Keys and arguments are columns of the source: those that are none yet are computed.
+        let mut columns = Columns::default();
+        let key_columns: Vec<String> = keys.iter().map(|key| columns.column(key, "key")).collect();
+        let arguments: Vec<Vec<TypedExpr>> = aggregates
+            .calls()
+            .iter()
+            .map(|call| {
+                let column = |arg: &TypedExpr, columns: &mut Columns| {
+                    let name = columns.column(arg, "arg");
+                    TypedExpr::field(name, arg.ty().clone())
+                };
+                call.args.iter().map(|arg| column(arg, &mut columns)).collect()
+            })
+            .collect();
+        if columns.computed {
+            self.project(columns.list.clone())?;
+        }
+        let mut names = Names::default();
+        let mut fields: Vec<(String, Type)> = Vec::new();
+        for (column, key) in key_columns.iter().zip(keys) {
+            names.take(column);
+            fields.push((column.clone(), key.ty().clone()));
+        }
+        let mut calls = Vec::new();
+        for (call, args) in aggregates.calls().iter().zip(arguments) {
+            let name = names.fresh(&call.function);
+            fields.push((name.clone(), call.ty.clone()));
+            calls.push(Aggregate {
+                name,
+                function: Arc::clone(&call.function),
+                raw_types: call.args.iter().map(|a| a.ty().clone()).collect(),
+                args,
+                ty: call.ty.clone(),
+                distinct: call.distinct,
+            });
+        }
+        let groups = Groups {
+            keys: keys.iter().cloned().zip(key_columns.iter().cloned()).collect(),
+            aggregates: calls.iter().map(|c| c.name.clone()).collect(),
+        };
+        self.aggregation(key_columns, calls, fields)?;
+        Ok(groups)
+    }
+
+    fn aggregation(
+        &mut self,
+        keys: Vec<String>,
+        aggregates: Vec<Aggregate>,
+        fields: Vec<(String, Type)>,
+    ) -> Result<()> {
+        let output_type = Arc::new(RowType::new(fields));
+        let (id, source) = (self.id(), self.take()?);
+        self.push(PlanNode::Aggregation(AggregationNode {
+            id,
+            source,
+            step: AggregationStep::Single,
+            keys,
+            aggregates,
+            output_type,
+        }));
+        Ok(())
+    }
+
+    /// The SELECT list, with further columns behind it where ORDER BY needs them.
+    pub(super) fn output(&mut self, items: &[Item], sort: Sort, distinct: bool) -> Result<()> {
+        let mut names = Names::default();
+        let mut columns: Vec<(String, TypedExpr)> = Vec::new();
+        for item in items {
+            columns.push((names.fresh(&item.name), item.expr.clone()));
+        }
+        for key in sort.keys {
+            let found = columns.iter().find(|(_, expr)| *expr == key.expr);
+            let column = match found {
+                Some((name, _)) => name.clone(),
+                None if distinct => {
+                    return Err(Error::invalid_input(
+                        "with DISTINCT only selected columns can be sorted by",
+                    )
+                    .with("expression", &key.expr));
+                }
+                None => {
+                    let name = names.fresh("sort");
+                    columns.push((name.clone(), key.expr));
+                    self.hidden = true;
+                    name
+                }
+            };
+            self.sort.push(SortKey { column, order: key.order });
+        }
+        self.project(columns)?;
+        if distinct {
+            let input = self.input_type()?;
+            let keys = input.names().to_vec();
+            let fields = input.fields().map(|(n, t)| (n.to_string(), t.clone())).collect();
+            self.aggregation(keys, Vec::new(), fields)?;
+        }
+        Ok(())
+    }
+
+    /// Sorts if ORDER BY said so, and keeps `limit` rows behind the first `offset`.
+    pub(super) fn limit(&mut self, offset: u64, limit: Option<u64>) -> Result<()> {
+        let keys = std::mem::take(&mut self.sort);
+        let top = limit.map(|n| n.saturating_add(offset)).filter(|n| *n <= MAX_TOP_N);
+        let mut limited = limit.is_none() && offset == 0;
+        if !keys.is_empty() {
+            let (id, source) = (self.id(), self.take()?);
+            match top {
+                Some(count) => {
+                    limited = offset == 0;
+                    self.push(PlanNode::TopN(TopNNode { id, source, keys, count }));
+                }
+                None => self.push(PlanNode::OrderBy(OrderByNode { id, source, keys })),
+            }
+        }
+        if !limited {
+            let (id, source) = (self.id(), self.take()?);
+            let count = limit.unwrap_or(u64::MAX);
+            self.push(PlanNode::Limit(LimitNode { id, source, offset, count }));
+        }
+        Ok(())
+    }
+
+    /// The whole plan; columns that only ORDER BY needed are dropped.
+    pub(super) fn finish(mut self, items: &[Item]) -> Result<PlannedQuery> {
+        if self.hidden {
+            let visible: Vec<(String, TypedExpr)> = self
+                .input_type()?
+                .fields()
+                .take(items.len())
+                .map(|(name, ty)| (name.to_string(), TypedExpr::field(name, ty.clone())))
+                .collect();
+            self.project(visible)?;
+        }
+        let root = self.take()?;
+        let row_type = RowType::new(
+            items.iter().zip(root.output_type().types()).map(|(i, t)| (i.name.clone(), t.clone())),
+        );
+        Ok(PlannedQuery { root, row_type: Arc::new(row_type), scan: self.scan })
+    }
+}
+
+/// Columns to compute, equal ones once.
+#[derive(Debug, Default)]
+struct Columns {
+    list: Vec<(String, TypedExpr)>,
+    names: Names,
+    /// True when one of them is no plain column of the source.
+    computed: bool,
+}
+
+impl Columns {
+    /// The name of the column that has `expr`; a plain column keeps its own.
+    fn column(&mut self, expr: &TypedExpr, base: &str) -> String {
+        if let Some((name, _)) = self.list.iter().find(|(_, have)| have == expr) {
+            return name.clone();
+        }
+        let name = match expr {
+            TypedExpr::Field { name, .. } => self.names.fresh(name),
+            _ => {
+                self.computed = true;
+                self.names.fresh(base)
+            }
+        };
+        // A computed column may have taken the plain column's name before.
+        self.computed |= matches!(expr, TypedExpr::Field { name: own, .. } if **own != *name);
+        self.list.push((name.clone(), expr.clone()));
+        name
+    }
+}
+
+/// Names that are taken.
+#[derive(Debug, Default)]
+struct Names(Vec<String>);
+
+impl Names {
+    fn take(&mut self, name: &str) {
+        self.0.push(name.to_string());
+    }
+
+    /// `base`, or `base_1` and so on when it is taken.
+    fn fresh(&mut self, base: &str) -> String {
+        let mut name = base.to_string();
+        let mut suffix = 1;
+        while self.0.contains(&name) {
+            name = format!("{base}_{suffix}");
+            suffix += 1;
+        }
+        self.take(&name);
+        name
+    }
+}

@@ -1,0 +1,114 @@
+//! GROUP BY: the keys that a statement names.
+
+use dwio::expr::TypedExpr;
+use sqlparser::ast::{
+    Expr, GroupByExpr, SelectItemQualifiedWildcardKind, Spanned, Value as Literal,
+};
+use vector::{Error, Result};
+
+use super::{Item, Statement, all_columns};
+use crate::sql::bind::{Alias, has_aggregate};
+use crate::sql::scope;
+use crate::sql::source::place_of;
+
+impl Statement<'_> {
+    /// The keys, each once; `None` without GROUP BY.
+    pub(super) fn group_keys(
+        &self,
+        items: &[Item],
+        aliases: &[Alias],
+    ) -> Result<Option<Vec<TypedExpr>>> {
+        let (exprs, modifiers) = match self.clauses.group_by {
+            GroupByExpr::All(modifiers) => {
+                let keys = items.iter().map(|i| &i.expr).filter(|e| !has_aggregate(e));
+                let mut unique: Vec<TypedExpr> = Vec::new();
+                for key in keys {
+                    push_unique(&mut unique, key.clone());
+                }
+                (Err(unique), modifiers)
+            }
+            GroupByExpr::Expressions(exprs, modifiers) => (Ok(exprs), modifiers),
+        };
+        if !modifiers.is_empty() {
+            return Err(Error::unsupported("grouping sets are not supported yet"));
+        }
+        let exprs = match exprs {
+            Err(keys) => return Ok(Some(keys)),
+            Ok(exprs) if exprs.is_empty() => return Ok(None),
+            Ok(exprs) => exprs,
+        };
+        let mut keys = Vec::new();
+        for expr in exprs {
+            let key = match ordinal(expr) {
+                Some(position) => self.item_at("GROUP BY", position, items, expr)?.expr.clone(),
+                None => self.binder("GROUP BY", aliases, None).bind(expr)?,
+            };
+            if has_aggregate(&key) {
+                let error = Error::invalid_input("an aggregate is not allowed here")
+                    .with("clause", "GROUP BY")
+                    .with("expression", expr);
+                return Err(self.source.point(error, place_of(expr)));
+            }
+            push_unique(&mut keys, key);
+        }
+        Ok(Some(keys))
+    }
+
+    /// The item of the SELECT list that a position means, counted from 1.
+    pub(super) fn item_at<'i>(
+        &self,
+        clause: &'static str,
+        position: usize,
+        items: &'i [Item],
+        expr: &Expr,
+    ) -> Result<&'i Item> {
+        position.checked_sub(1).and_then(|i| items.get(i)).ok_or_else(|| {
+            let error = Error::invalid_input("there is no such position in the SELECT list")
+                .with("clause", clause)
+                .with("position", position)
+                .with("columns", items.len());
+            self.source.point(error, place_of(expr))
+        })
+    }
+
+    /// The columns that `t.*` gives.
+    pub(super) fn qualified_wildcard(
+        &self,
+        kind: &SelectItemQualifiedWildcardKind,
+    ) -> Result<Vec<Item>> {
+        if let SelectItemQualifiedWildcardKind::ObjectName(name) = kind
+            && let [part] = name.0.as_slice()
+            && let Some(ident) = part.as_ident()
+            && self.scope.is_relation(ident)
+        {
+            return Ok(all_columns(self.scope));
+        }
+        let error = Error::not_found("no such table").with("name", kind);
+        Err(self.source.point(error, kind.span()))
+    }
+}
+
+fn push_unique(keys: &mut Vec<TypedExpr>, key: TypedExpr) {
+    if !keys.contains(&key) {
+        keys.push(key);
+    }
+}
+
+/// The position that a bare integer in GROUP BY or ORDER BY means.
+pub(super) fn ordinal(expr: &Expr) -> Option<usize> {
+    match expr {
+        Expr::Value(value) => match &value.value {
+            Literal::Number(text, _) => text.parse().ok(),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The alias that a bare name in ORDER BY means.
+pub(super) fn alias<'a>(expr: &Expr, aliases: &'a [Alias]) -> Option<&'a Alias> {
+    match expr {
+        Expr::Identifier(name) => aliases.iter().find(|a| scope::matches(name, &a.name)),
+        _ => None,
+    }
+}
