@@ -13,6 +13,7 @@
 //! | `thrift` | the compact protocol and the structs of the format |
 //! | `schema` | the tree of columns with levels and types |
 //! | `statistics`, `page_index` | bounds and page places as stored |
+//! | `decrypt` | keys, and what encrypted files have in place of plain bytes |
 //! | `page` | the pages of a column chunk, decompressed and cut into levels and values |
 //! | `levels` | definition and repetition levels, and what they mean in nested columns |
 //! | `encoding` | the bytes of values as numbers, strings and dictionary indices |
@@ -21,6 +22,7 @@
 //! | `reader` | an open file, and the factory that opens it |
 
 mod column;
+pub mod decrypt;
 pub mod encoding;
 pub mod footer;
 pub mod levels;

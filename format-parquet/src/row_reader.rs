@@ -31,7 +31,7 @@ use vector::{
 use crate::column::ColumnReader;
 use crate::footer::Footer;
 use crate::page::ChunkParams;
-use crate::thrift::structs::{ColumnMetaData, RowGroup};
+use crate::thrift::structs::{ColumnMetaData, Encoding, RowGroup};
 
 /// SPEC (PARQUET-816): old writers did not count the header of the dictionary page, so a chunk
 /// may end this many bytes behind its declared end.
@@ -85,7 +85,10 @@ impl ParquetRowReader {
             let BoundColumn::File { ordinal } = *bound else { continue };
             let is_read = spec.channel.is_some() || spec.has_filter();
             let reader = match is_read {
-                true => Some(ColumnReader::new(&footer.schema, ordinal, spec, pool)?),
+                true => {
+                    let wanted = (spec, params.binding.nested(index));
+                    Some(ColumnReader::new(&footer.schema, ordinal, wanted, pool)?)
+                }
                 false => None,
             };
             columns.push(BoundReader { index, ordinal, reader });
@@ -321,13 +324,16 @@ fn chunk(
     let (meta, range) = footer.chunk(row_group, leaf)?;
     let range = padded(&range, footer.footer_offset);
     let schema_leaf = footer.schema.leaf(leaf)?;
+    let created_by = footer.metadata.created_by.as_deref();
     let params = ChunkParams {
         offset: range.start,
         codec: meta.codec,
         num_values: meta.num_values,
         max_def: schema_leaf.max_def,
         max_rep: schema_leaf.max_rep,
-        ignore_is_compressed: writes_wrong_is_compressed(footer.metadata.created_by.as_deref()),
+        ignore_is_compressed: writes_wrong_is_compressed(created_by),
+        carries_prefixes: meta.encodings.contains(&Encoding::DeltaByteArray)
+            && carries_prefixes(created_by),
     };
     let bytes = input
         .read(range.start, range.end - range.start)
@@ -339,6 +345,20 @@ fn chunk(
 /// (ARROW-10353); it is the writer that calls itself exactly so.
 fn writes_wrong_is_compressed(created_by: Option<&str>) -> bool {
     created_by.and_then(|text| text.split_whitespace().next()) == Some("parquet-cpp")
+}
+
+/// parquet-mr before 1.8.0 did not start anew with each page (PARQUET-246); a writer that does not
+/// say who it is may be one of them.
+fn carries_prefixes(created_by: Option<&str>) -> bool {
+    let Some(text) = created_by else { return true };
+    let Some(rest) = text.strip_prefix("parquet-mr version ") else {
+        return text.trim() == "parquet-mr";
+    };
+    let mut numbers = rest.split(['.', '-', ' ']).map(str::parse::<u32>);
+    match (numbers.next(), numbers.next()) {
+        (Some(Ok(major)), Some(Ok(minor))) => (major, minor) < (1, 8),
+        _ => true,
+    }
 }
 
 /// Applies the filter of a column and those of the fields below it.

@@ -4,7 +4,7 @@
 //! `%abc%`, `a%b%c`) need no more than comparing ends and searching for the pieces in order; only
 //! a pattern with `_` is matched token by token, going back to the last `%` on a mismatch.
 
-use memchr::memmem;
+use memchr::{memchr, memmem};
 use vector::{DecodedVector, Error, Result, Type, Value};
 
 use super::kernel::{Argument, Call, Kernel, test_rows, wrong_storage};
@@ -17,13 +17,56 @@ pub(super) enum Pattern {
     /// `%` only: both ends, and the pieces between two `%`.
     Pieces {
         prefix: Vec<u8>,
-        middle: Vec<memmem::Finder<'static>>,
+        middle: Vec<Piece>,
         suffix: Vec<u8>,
         /// The bytes that all of these need.
         min_bytes: usize,
     },
     /// Anything with `_`.
     Tokens(Vec<Token>),
+}
+
+/// Text to be found inside of a string.
+#[derive(Debug)]
+pub(super) struct Piece {
+    finder: memmem::Finder<'static>,
+    /// The place of its rarest byte.
+    rare: usize,
+}
+
+/// Shorter strings than this are searched for one rare byte: setting up a real search costs more
+/// than they are worth (`memmem` falls back to hashing byte by byte there).
+const MIN_FINDER_BYTES: usize = 64;
+
+/// Letters of text from frequent to rare; what is not listed is rarer.
+const FREQUENT: &[u8] = b" etaoinsrhldcumfpgwybvkETAOINSRHLDCUMFPGWYBVK0123456789xjqzXJQZ";
+
+impl Piece {
+    /// `text` must not be empty.
+    fn new(text: &[u8]) -> Self {
+        let frequency = |byte: u8| FREQUENT.iter().position(|b| *b == byte);
+        let rarity = |byte: u8| frequency(byte).unwrap_or(FREQUENT.len());
+        let rare = (0..text.len()).max_by_key(|at| rarity(text[*at])).unwrap_or(0);
+        Piece { finder: memmem::Finder::new(text).into_owned(), rare }
+    }
+
+    /// Bytes of `text` up to the end of the first occurrence.
+    #[inline]
+    fn find_end(&self, text: &[u8]) -> Option<usize> {
+        let wanted = self.finder.needle();
+        if text.len() >= MIN_FINDER_BYTES {
+            return Some(self.finder.find(text)? + wanted.len());
+        }
+        let mut from = self.rare;
+        loop {
+            let at = from + memchr(wanted[self.rare], text.get(from..)?)?;
+            let start = at - self.rare;
+            if text[start..].starts_with(wanted) {
+                return Some(start + wanted.len());
+            }
+            from = at + 1;
+        }
+    }
 }
 
 /// One step of a pattern.
@@ -55,7 +98,7 @@ impl Pattern {
             .map(|token| literal(Some(token)))
             .collect();
         let min_bytes = prefix.len() + suffix.len() + pieces.iter().map(Vec::len).sum::<usize>();
-        let middle = pieces.iter().map(|piece| memmem::Finder::new(piece).into_owned()).collect();
+        let middle = pieces.iter().map(|piece| Piece::new(piece)).collect();
         Ok(Pattern::Pieces { prefix, middle, suffix, min_bytes })
     }
 
@@ -64,13 +107,18 @@ impl Pattern {
         match self {
             Pattern::Exact(wanted) => text == wanted.as_slice(),
             Pattern::Pieces { prefix, middle, suffix, min_bytes } => {
-                if text.len() < *min_bytes || !text.starts_with(prefix) || !text.ends_with(suffix) {
+                // An empty end is not compared: comparing with no bytes, which stand nowhere in
+                // memory, was measured at 40 ns on some CPUs.
+                if text.len() < *min_bytes
+                    || !(prefix.is_empty() || text.starts_with(prefix))
+                    || !(suffix.is_empty() || text.ends_with(suffix))
+                {
                     return false;
                 }
                 let mut rest = &text[prefix.len()..text.len() - suffix.len()];
-                middle.iter().all(|piece| match piece.find(rest) {
-                    Some(at) => {
-                        rest = &rest[at + piece.needle().len()..];
+                middle.iter().all(|piece| match piece.find_end(rest) {
+                    Some(end) => {
+                        rest = &rest[end..];
                         true
                     }
                     None => false,
@@ -266,6 +314,15 @@ mod tests {
         assert!(!like("requests special", "%special%requests%"));
         assert!(!like("aba", "ab%ba"));
         assert!(like("abba", "ab%ba"));
+    }
+
+    #[test]
+    fn a_piece_is_found_in_short_and_in_long_text() {
+        for padding in 0..100 {
+            let text = format!("{}qqua quaqua{}", "q".repeat(padding), "u".repeat(padding));
+            assert!(like(&text, "%quaq%u%"), "{padding}");
+            assert!(!like(&text, "%quaqq%"), "{padding}");
+        }
     }
 
     #[test]

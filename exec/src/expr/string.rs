@@ -16,8 +16,17 @@ fn is_character_start(byte: u8) -> bool {
     byte & 0xc0 != 0x80
 }
 
+/// Counts eight bytes at a time: a byte starts a character unless its top bits are 10.
 fn count_characters(text: &[u8]) -> usize {
-    text.iter().filter(|b| is_character_start(**b)).count()
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    let (eights, tail) = text.as_chunks::<8>();
+    let mut count = 0;
+    for eight in eights {
+        let word = u64::from_le_bytes(*eight);
+        let starts = (!word >> 7 | word >> 6) & ONES;
+        count += (starts.wrapping_mul(ONES) >> 56) as usize;
+    }
+    count + tail.iter().filter(|b| is_character_start(**b)).count()
 }
 
 fn strings_of(argument: &DecodedVector) -> Result<&StringValues> {
@@ -69,33 +78,36 @@ fn texts(call: &Call<'_>, mut f: impl FnMut(usize, &mut Vec<u8>)) -> Result<Vect
 
 pub(super) fn lower(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
     Ok(Kernel::new(|call| {
-        change_case(call, u8::to_ascii_lowercase, |c, out| out.extend(c.to_lowercase()))
+        change_case(call, <[u8]>::make_ascii_lowercase, |c, out| out.extend(c.to_lowercase()))
     }))
 }
 
 pub(super) fn upper(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
     Ok(Kernel::new(|call| {
-        change_case(call, u8::to_ascii_uppercase, |c, out| out.extend(c.to_uppercase()))
+        change_case(call, <[u8]>::make_ascii_uppercase, |c, out| out.extend(c.to_uppercase()))
     }))
 }
 
+/// Changes ASCII in place; other text character by character, unless it is not UTF-8.
 fn change_case(
     call: &Call<'_>,
-    ascii: impl Fn(&u8) -> u8,
+    ascii: impl Fn(&mut [u8]),
     unicode: impl Fn(char, &mut String),
 ) -> Result<Vector> {
     let argument = &call.args[0];
     let mut changed = String::new();
     texts(call, |row, out| {
         let text = argument.string(row);
-        match std::str::from_utf8(text) {
-            Ok(text) if !text.is_ascii() => {
-                changed.clear();
-                text.chars().for_each(|c| unicode(c, &mut changed));
-                out.extend_from_slice(changed.as_bytes());
-            }
-            _ => out.extend(text.iter().map(&ascii)),
+        if !text.is_ascii()
+            && let Ok(text) = std::str::from_utf8(text)
+        {
+            changed.clear();
+            text.chars().for_each(|c| unicode(c, &mut changed));
+            out.extend_from_slice(changed.as_bytes());
+            return;
         }
+        out.extend_from_slice(text);
+        ascii(out);
     })
 }
 
@@ -156,6 +168,14 @@ pub(super) fn substr(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
 
 /// The bytes of `length` characters from `start` on.
 fn characters(text: &[u8], start: i64, length: i64) -> std::ops::Range<usize> {
+    // Whether what comes behind the part is ASCII does not matter.
+    if start > 0
+        && let Some(end) = (start - 1).checked_add(length.max(0))
+        && let Some(upto) = text.get(..end as usize)
+        && upto.is_ascii()
+    {
+        return (start - 1) as usize..end as usize;
+    }
     let ascii = text.is_ascii();
     let count = if ascii { text.len() } else { count_characters(text) } as i64;
     // Characters before the start; a start before the text or at 0 gives nothing.
@@ -220,6 +240,14 @@ mod tests {
 
     fn cut(text: &str, start: i64, length: i64) -> &str {
         std::str::from_utf8(&text.as_bytes()[characters(text.as_bytes(), start, length)]).unwrap()
+    }
+
+    #[test]
+    fn characters_are_counted_by_their_first_bytes() {
+        let text = "aäöü€𝄞z".repeat(5);
+        for end in (0..text.len()).filter(|end| text.is_char_boundary(*end)) {
+            assert_eq!(count_characters(&text.as_bytes()[..end]), text[..end].chars().count());
+        }
     }
 
     #[test]

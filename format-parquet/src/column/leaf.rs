@@ -42,8 +42,9 @@ const BLOCK_LEVELS: usize = 4096;
 
 /// The values of a leaf, without nulls: decodes pages and makes the window's vector.
 pub(crate) trait ValueReader: Send {
-    /// Forgets everything of the last chunk.
-    fn start_chunk(&mut self);
+    /// Forgets everything of the last chunk. `carries_prefixes`: the first value of a page may go
+    /// on from the last one of the page before.
+    fn start_chunk(&mut self, carries_prefixes: bool);
 
     /// Takes the chunk's dictionary.
     fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()>;
@@ -75,6 +76,8 @@ pub(crate) struct LeafReader {
     pages: Option<PageReader>,
     page: Option<Page>,
     row_started: bool,
+    /// Pages can be passed over unread: none goes on from the one before.
+    skips_pages: bool,
     window: Window,
     /// Levels of a repeated leaf that are decoded but not taken yet, from `block_at` on.
     block_rep: Vec<u8>,
@@ -127,6 +130,7 @@ impl LeafReader {
             pages: None,
             page: None,
             row_started: false,
+            skips_pages: true,
             window: Window {
                 num_rows: 0,
                 validity: None,
@@ -148,7 +152,8 @@ impl LeafReader {
     /// Goes on with another chunk of the leaf.
     pub(crate) fn start_chunk(&mut self, chunk: ChunkParams, bytes: Buffer<u8>) {
         self.end_page();
-        self.values.start_chunk();
+        self.values.start_chunk(chunk.carries_prefixes);
+        self.skips_pages = !chunk.carries_prefixes;
         self.row_started = false;
         self.block_rep.clear();
         self.block_def.clear();
@@ -236,7 +241,7 @@ impl LeafReader {
                 let Some(info) = self.pages()?.peek()? else {
                     return Err(too_few_rows(left));
                 };
-                if bits.is_none() && info.num_values <= left {
+                if bits.is_none() && info.num_values <= left && self.skips_pages {
                     self.pages()?.skip()?;
                     left -= info.num_values;
                     continue;

@@ -14,83 +14,36 @@ use vector::{
     TimeUnit, Type, Vector, VectorRef,
 };
 
+use super::current_page::{CurrentPage, PageValues, no_dictionary, no_page};
 use super::leaf::ValueReader;
 use super::spread::{spread, spread_bits};
 use super::string::BytesValues;
 use crate::encoding::bit_pack::append_bits;
-use crate::encoding::dictionary::{Dictionary, DictionaryIndices};
+use crate::encoding::dictionary::Dictionary;
 use crate::encoding::plain::{
     self, BigEndianFixed, BigEndianVariable, Convert, Fixed, PlainValues, Widened, appended,
 };
-use crate::encoding::{ValueEncoding, value_encoding};
-use crate::levels::LevelDecoder;
+use crate::encoding::recoded::{STEP, Storage};
 use crate::page::DictionaryPage;
 use crate::schema::{Leaf, ValueConversion};
 use crate::thrift::structs::{Encoding, PhysicalType};
 
-/// The values of the current page, opened when the first one is asked for.
-pub(crate) enum PageValues {
-    /// No page, or its bytes are given back.
-    Absent,
-    /// Not looked at yet.
-    Closed(Encoding, Buffer<u8>),
-    /// Values as they are, from `at` on.
-    Plain { bytes: Buffer<u8>, at: usize },
-    /// Indices into the dictionary.
-    Indices(DictionaryIndices),
-    /// Booleans in runs.
-    BooleanRuns(LevelDecoder),
-}
-
-impl PageValues {
-    /// The page, opened.
-    pub(crate) fn open(&mut self, physical: PhysicalType) -> Result<&mut Self> {
-        if let PageValues::Closed(encoding, bytes) = self {
-            let opened = match value_encoding(*encoding, physical)? {
-                ValueEncoding::Plain => PageValues::Plain { bytes: bytes.clone(), at: 0 },
-                ValueEncoding::Dictionary => PageValues::Indices(DictionaryIndices::new(bytes)?),
-                ValueEncoding::BooleanRle => PageValues::BooleanRuns(boolean_runs(bytes)?),
-            };
-            *self = opened;
-        }
-        Ok(self)
-    }
-}
-
-/// SPEC (RLE for booleans): the length of the runs stands in front, in both page versions.
-fn boolean_runs(bytes: &Buffer<u8>) -> Result<LevelDecoder> {
-    let mut cursor = dwio::input::cursor::Cursor::new(bytes);
-    let len = cursor.u32_le()? as usize;
-    let start = cursor.position();
-    cursor.take(len)?;
-    LevelDecoder::rle(bytes.slice(start..start + len), 1)
-}
-
-#[cold]
-pub(crate) fn no_dictionary() -> Error {
-    Error::corrupt("a page of dictionary indices in a column chunk without a dictionary")
-}
-
-#[cold]
-pub(crate) fn no_page() -> Error {
-    Error::internal("values were asked for without a page")
-}
-
 /// Values that flat vectors store side by side.
 struct FixedValues<P: PlainValues> {
     ty: Type,
-    physical: PhysicalType,
     plain: P,
     dictionary: Option<Dictionary<P::Out>>,
-    page: PageValues,
+    page: CurrentPage,
     window: BufferMut<P::Out>,
+    /// A few values of a recoded page.
+    scratch: BufferMut<u8>,
     pool: MemoryPool,
 }
 
 impl<P: PlainValues> ValueReader for FixedValues<P> {
-    fn start_chunk(&mut self) {
+    fn start_chunk(&mut self, carries_prefixes: bool) {
         self.dictionary = None;
-        self.page = PageValues::Absent;
+        self.page.start_chunk(carries_prefixes);
         self.window = BufferMut::new_in(&self.pool);
     }
 
@@ -101,15 +54,15 @@ impl<P: PlainValues> ValueReader for FixedValues<P> {
     }
 
     fn start_page(&mut self, encoding: Encoding, values: Buffer<u8>) {
-        self.page = PageValues::Closed(encoding, values);
+        self.page.start(encoding, values);
     }
 
     fn end_page(&mut self) {
-        self.page = PageValues::Absent;
+        self.page.end();
     }
 
     fn read(&mut self, n: usize) -> Result<()> {
-        match self.page.open(self.physical)? {
+        match self.page.open()? {
             PageValues::Plain { bytes, at } => {
                 let rest = bytes.get(*at..).unwrap_or(&[]);
                 *at += self.plain.read(rest, n, &mut self.window)?;
@@ -119,17 +72,29 @@ impl<P: PlainValues> ValueReader for FixedValues<P> {
                 let dictionary = self.dictionary.as_ref().ok_or_else(no_dictionary)?;
                 indices.gather(dictionary, appended(&mut self.window, n)?)
             }
+            PageValues::Recoded(recoded) => {
+                let mut left = n;
+                while left > 0 {
+                    let now = left.min(STEP);
+                    self.scratch.clear();
+                    recoded.read(now, &mut self.scratch)?;
+                    self.plain.read(&self.scratch, now, &mut self.window)?;
+                    left -= now;
+                }
+                Ok(())
+            }
             _ => Err(no_page()),
         }
     }
 
     fn skip(&mut self, n: usize) -> Result<()> {
-        match self.page.open(self.physical)? {
+        match self.page.open()? {
             PageValues::Plain { bytes, at } => {
                 *at += self.plain.skip(bytes.get(*at..).unwrap_or(&[]), n)?;
                 Ok(())
             }
             PageValues::Indices(indices) => indices.skip(n),
+            PageValues::Recoded(recoded) => recoded.skip(n),
             _ => Err(no_page()),
         }
     }
@@ -147,13 +112,13 @@ impl<P: PlainValues> ValueReader for FixedValues<P> {
 
 /// Booleans: bits in pages and in vectors.
 struct BooleanValues {
-    page: PageValues,
+    page: CurrentPage,
     window: BitmapMut,
 }
 
 impl ValueReader for BooleanValues {
-    fn start_chunk(&mut self) {
-        self.page = PageValues::Absent;
+    fn start_chunk(&mut self, carries_prefixes: bool) {
+        self.page.start_chunk(carries_prefixes);
         self.window = BitmapMut::new();
     }
 
@@ -162,15 +127,15 @@ impl ValueReader for BooleanValues {
     }
 
     fn start_page(&mut self, encoding: Encoding, values: Buffer<u8>) {
-        self.page = PageValues::Closed(encoding, values);
+        self.page.start(encoding, values);
     }
 
     fn end_page(&mut self) {
-        self.page = PageValues::Absent;
+        self.page.end();
     }
 
     fn read(&mut self, n: usize) -> Result<()> {
-        match self.page.open(PhysicalType::Boolean)? {
+        match self.page.open()? {
             PageValues::Plain { bytes, at } => {
                 if bytes.len().saturating_mul(8).saturating_sub(*at) < n {
                     return Err(Error::corrupt("the page is too short for its values")
@@ -187,7 +152,7 @@ impl ValueReader for BooleanValues {
     }
 
     fn skip(&mut self, n: usize) -> Result<()> {
-        match self.page.open(PhysicalType::Boolean)? {
+        match self.page.open()? {
             PageValues::Plain { at, .. } => {
                 *at += n;
                 Ok(())
@@ -213,7 +178,7 @@ struct NoValues {
 }
 
 impl ValueReader for NoValues {
-    fn start_chunk(&mut self) {}
+    fn start_chunk(&mut self, _: bool) {}
     fn set_dictionary(&mut self, _: DictionaryPage) -> Result<()> {
         Ok(())
     }
@@ -246,11 +211,11 @@ impl Choice<'_> {
     fn make<P: PlainValues + 'static>(&self, plain: P) -> Box<dyn ValueReader> {
         Box::new(FixedValues {
             ty: self.ty.clone(),
-            physical: self.leaf.physical,
             plain,
             dictionary: None,
-            page: PageValues::Absent,
+            page: CurrentPage::new(storage_of(self.leaf)),
             window: BufferMut::new_in(self.pool),
+            scratch: BufferMut::new_in(self.pool),
             pool: self.pool.clone(),
         })
     }
@@ -265,6 +230,11 @@ impl Choice<'_> {
             .with("file_type", &self.leaf.ty)
             .with("wanted_type", self.ty))
     }
+}
+
+/// How a leaf's values are stored.
+pub(crate) fn storage_of(leaf: &Leaf) -> Storage {
+    Storage { physical: leaf.physical, type_length: leaf.type_length }
 }
 
 /// The reader of a leaf's values as values of type `ty`, which is the leaf's or a wider one.
@@ -289,7 +259,8 @@ pub(crate) fn value_reader(
     match (leaf.physical, leaf.conversion) {
         (_, From::Null) => Ok(no_values(ty.clone())),
         (PhysicalType::Boolean, From::Plain) if *ty == Type::Boolean => {
-            Ok(Box::new(BooleanValues { page: PageValues::Absent, window: BitmapMut::new() }))
+            let page = CurrentPage::new(storage_of(leaf));
+            Ok(Box::new(BooleanValues { page, window: BitmapMut::new() }))
         }
         (PhysicalType::Int32, From::Plain) => {
             integer!(4, Int32, BigInt: i64, HugeInt: i128, Double: f64)

@@ -20,14 +20,17 @@ use vector::{
     StringValues, StringView, Type, Vector, VectorRef,
 };
 
+use super::current_page::{CurrentPage, PageValues, no_dictionary, no_page};
 use super::leaf::ValueReader;
-use super::scalar::{PageValues, no_dictionary, no_page};
+use super::scalar::storage_of;
 use super::spread::spread;
+use crate::encoding::delta_byte_array::DeltaLengthByteArray;
 use crate::encoding::dictionary::DictionaryIndices;
 use crate::encoding::plain::{
     ViewPlace, appended, each_byte_array, fixed_bytes, read_fixed_views, read_views,
-    skip_byte_arrays,
+    skip_byte_arrays, view_of,
 };
+use crate::encoding::recoded::Recoded;
 use crate::page::DictionaryPage;
 use crate::schema::Leaf;
 use crate::thrift::structs::{Encoding, PhysicalType};
@@ -37,7 +40,7 @@ pub(crate) struct BytesValues {
     ty: Type,
     format: Format,
     dictionary: Option<Base>,
-    page: PageValues,
+    page: CurrentPage,
     /// The place of the current page among the window's buffers, once a view points there.
     page_buffer: Option<u32>,
     window: Window,
@@ -47,7 +50,6 @@ pub(crate) struct BytesValues {
 /// How a value is stored, and what becomes of it.
 #[derive(Debug, Clone, Copy)]
 struct Format {
-    physical: PhysicalType,
     /// The width of fixed length values.
     width: Option<usize>,
     /// The scale of numbers that become text.
@@ -78,52 +80,87 @@ impl BytesValues {
         let is_fixed = leaf.physical == PhysicalType::FixedLenByteArray;
         BytesValues {
             ty,
-            format: Format {
-                physical: leaf.physical,
-                width: is_fixed.then_some(leaf.type_length),
-                decimal_scale,
-            },
+            format: Format { width: is_fixed.then_some(leaf.type_length), decimal_scale },
             dictionary: None,
-            page: PageValues::Absent,
+            page: CurrentPage::new(storage_of(leaf)),
             page_buffer: None,
             window: Window::Indices(BufferMut::new_in(pool)),
             pool: pool.clone(),
         }
     }
 
-    fn read_plain(&mut self, n: usize) -> Result<()> {
-        let PageValues::Plain { bytes, at } = &mut self.page else { return Err(no_page()) };
-        let (views, buffers) = self.window.as_views(self.dictionary.as_ref(), &self.pool)?;
-        let buffer = match self.page_buffer {
-            Some(buffer) => buffer,
-            None if self.format.decimal_scale.is_some() => 0,
-            None => {
-                buffers.push(bytes.clone());
-                *self.page_buffer.insert((buffers.len() - 1) as u32)
+    fn read_page(&mut self, n: usize) -> Result<()> {
+        let window = match self.page.open()? {
+            PageValues::Indices(indices) => {
+                let base = self.dictionary.as_ref().ok_or_else(no_dictionary)?;
+                return match &mut self.window {
+                    Window::Indices(window) => indices.read(base.views.len(), appended(window, n)?),
+                    Window::Views { views, buffers } => {
+                        // Rare: a writer went back to the dictionary in the middle of a window.
+                        let first_buffer = base.add_buffers(buffers);
+                        append_picked(indices, base, n, first_buffer, views, &self.pool)
+                    }
+                };
             }
+            _ => self.window.as_views(self.dictionary.as_ref(), &self.pool)?,
         };
-        *at += self.format.read(bytes, *at, n, buffer, views, buffers)?;
-        Ok(())
-    }
-
-    fn read_indices(&mut self, n: usize) -> Result<()> {
-        let PageValues::Indices(indices) = &mut self.page else { return Err(no_page()) };
-        let base = self.dictionary.as_ref().ok_or_else(no_dictionary)?;
-        match &mut self.window {
-            Window::Indices(window) => indices.read(base.views.len(), appended(window, n)?),
-            Window::Views { views, buffers } => {
-                // Rare: a writer went back to the dictionary in the middle of a window.
-                let first_buffer = base.add_buffers(buffers);
-                append_picked(indices, base, n, first_buffer, views, &self.pool)
+        let (views, buffers) = window;
+        let is_text = self.format.decimal_scale.is_some();
+        let mut place = |bytes: &Buffer<u8>, buffers: &mut Vec<Buffer<u8>>| {
+            *self.page_buffer.get_or_insert_with(|| {
+                buffers.push(bytes.clone());
+                (buffers.len() - 1) as u32
+            })
+        };
+        match self.page.open()? {
+            PageValues::Plain { bytes, at } => {
+                let buffer = if is_text { 0 } else { place(bytes, buffers) };
+                *at += self.format.read(bytes, *at, n, buffer, views, buffers)?;
             }
+            PageValues::Recoded(recoded) => match recoded.as_mut() {
+                Recoded::Lengths(lengths) if !is_text => {
+                    let buffer = place(lengths.bytes(), buffers);
+                    read_placed(lengths, n, buffer, views)?;
+                }
+                recoded => {
+                    let mut plain = BufferMut::new_in(&self.pool);
+                    recoded.read(n, &mut plain)?;
+                    let plain = plain.freeze();
+                    let buffer = buffers.len() as u32;
+                    if !is_text {
+                        buffers.push(plain.clone());
+                    }
+                    self.format.read(&plain, 0, n, buffer, views, buffers)?;
+                }
+            },
+            _ => return Err(no_page()),
         }
+        Ok(())
     }
 }
 
+/// Appends views of values that stand in the page as they are.
+fn read_placed(
+    lengths: &mut DeltaLengthByteArray,
+    n: usize,
+    buffer: u32,
+    views: &mut BufferMut<StringView>,
+) -> Result<()> {
+    lengths.check_left(n)?;
+    let bytes = lengths.bytes().clone();
+    let mut slots = appended(views, n)?.iter_mut();
+    lengths.each(n, |start, end| {
+        if let Some(slot) = slots.next() {
+            *slot = view_of(&bytes, start, end, ViewPlace { buffer, offset: 0 });
+        }
+    })
+}
+
 impl ValueReader for BytesValues {
-    fn start_chunk(&mut self) {
+    fn start_chunk(&mut self, carries_prefixes: bool) {
         self.dictionary = None;
-        self.end_page();
+        self.page.start_chunk(carries_prefixes);
+        self.page_buffer = None;
         self.window = Window::Indices(BufferMut::new_in(&self.pool));
     }
 
@@ -143,25 +180,21 @@ impl ValueReader for BytesValues {
     }
 
     fn start_page(&mut self, encoding: Encoding, values: Buffer<u8>) {
-        self.page = PageValues::Closed(encoding, values);
+        self.page.start(encoding, values);
         self.page_buffer = None;
     }
 
     fn end_page(&mut self) {
-        self.page = PageValues::Absent;
+        self.page.end();
         self.page_buffer = None;
     }
 
     fn read(&mut self, n: usize) -> Result<()> {
-        match self.page.open(self.format.physical)? {
-            PageValues::Plain { .. } => self.read_plain(n),
-            PageValues::Indices(_) => self.read_indices(n),
-            _ => Err(no_page()),
-        }
+        self.read_page(n)
     }
 
     fn skip(&mut self, n: usize) -> Result<()> {
-        match self.page.open(self.format.physical)? {
+        match self.page.open()? {
             PageValues::Plain { bytes, at } => {
                 let rest = bytes.get(*at..).unwrap_or(&[]);
                 *at += match self.format.width {
@@ -171,6 +204,7 @@ impl ValueReader for BytesValues {
                 Ok(())
             }
             PageValues::Indices(indices) => indices.skip(n),
+            PageValues::Recoded(recoded) => recoded.skip(n),
             _ => Err(no_page()),
         }
     }

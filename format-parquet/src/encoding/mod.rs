@@ -9,10 +9,19 @@
 //! | `rle_hybrid` | repeat and bit-packed runs: levels, indices, booleans |
 //! | `plain` | PLAIN of every storage, into what vectors store |
 //! | `dictionary` | dictionaries and the indices into them |
+//! | `delta_binary_packed` | integers as differences (the kernels are in `delta_unpack`) |
+//! | `delta_byte_array` | byte arrays whose lengths are such integers, and shared prefixes |
+//! | `byte_stream_split` | values whose bytes stand apart |
+//! | `recoded` | those last three, read as PLAIN |
 
 pub mod bit_pack;
+pub mod byte_stream_split;
+pub mod delta_binary_packed;
+pub mod delta_byte_array;
+mod delta_unpack;
 pub mod dictionary;
 pub mod plain;
+pub mod recoded;
 pub mod rle_hybrid;
 
 use vector::{Error, Result};
@@ -28,6 +37,14 @@ pub enum ValueEncoding {
     Dictionary,
     /// Booleans as a hybrid with a length in front.
     BooleanRle,
+    /// Integers as differences.
+    DeltaBinaryPacked,
+    /// Byte arrays, their lengths as differences.
+    DeltaLengthByteArray,
+    /// Byte arrays without the front that they share with the one before.
+    DeltaByteArray,
+    /// All first bytes, all second bytes, and so on.
+    ByteStreamSplit,
 }
 
 /// How the values of a page of that encoding and storage are decoded.
@@ -35,26 +52,39 @@ pub enum ValueEncoding {
 /// `Corrupt` when the format does not allow the pair, `Unsupported` when it does and we cannot.
 pub fn value_encoding(encoding: Encoding, physical: PhysicalType) -> Result<ValueEncoding> {
     use PhysicalType::{Boolean, ByteArray, Double, FixedLenByteArray, Float, Int32, Int64, Int96};
-    let allowed = match encoding {
-        Encoding::Plain => return Ok(ValueEncoding::Plain),
+    let found = match encoding {
+        Encoding::Plain => Some(ValueEncoding::Plain),
         Encoding::PlainDictionary | Encoding::RleDictionary if physical != Boolean => {
-            return Ok(ValueEncoding::Dictionary);
+            Some(ValueEncoding::Dictionary)
         }
-        Encoding::Rle if physical == Boolean => return Ok(ValueEncoding::BooleanRle),
-        Encoding::DeltaBinaryPacked => matches!(physical, Int32 | Int64),
-        Encoding::DeltaLengthByteArray => physical == ByteArray,
-        Encoding::DeltaByteArray => matches!(physical, ByteArray | FixedLenByteArray),
-        Encoding::ByteStreamSplit => !matches!(physical, Boolean | Int96 | ByteArray),
-        Encoding::Alp => matches!(physical, Float | Double),
-        Encoding::Unknown(_) => true,
-        _ => false,
+        Encoding::Rle if physical == Boolean => Some(ValueEncoding::BooleanRle),
+        Encoding::DeltaBinaryPacked if matches!(physical, Int32 | Int64) => {
+            Some(ValueEncoding::DeltaBinaryPacked)
+        }
+        Encoding::DeltaLengthByteArray if physical == ByteArray => {
+            Some(ValueEncoding::DeltaLengthByteArray)
+        }
+        Encoding::DeltaByteArray if matches!(physical, ByteArray | FixedLenByteArray) => {
+            Some(ValueEncoding::DeltaByteArray)
+        }
+        Encoding::ByteStreamSplit if !matches!(physical, Boolean | Int96 | ByteArray) => {
+            Some(ValueEncoding::ByteStreamSplit)
+        }
+        _ => None,
     };
-    let error = if allowed {
-        Error::unsupported("this encoding cannot be read yet")
-    } else {
-        Error::corrupt("the encoding is not allowed for this storage")
-    };
-    Err(error.with("encoding", encoding).with("storage", physical))
+    found.ok_or_else(|| {
+        let is_legal = match encoding {
+            Encoding::Alp => matches!(physical, Float | Double),
+            Encoding::Unknown(_) => true,
+            _ => false,
+        };
+        let error = if is_legal {
+            Error::unsupported("this encoding cannot be read yet")
+        } else {
+            Error::corrupt("the encoding is not allowed for this storage")
+        };
+        error.with("encoding", encoding).with("storage", physical)
+    })
 }
 
 #[cfg(test)]
@@ -72,9 +102,9 @@ mod tests {
         assert_eq!(kind(Encoding::DeltaBinaryPacked, PhysicalType::Double), ErrorKind::Corrupt);
         assert_eq!(kind(Encoding::Unknown(77), PhysicalType::Double), ErrorKind::Unsupported);
         assert_eq!(
-            of(Encoding::DeltaByteArray, PhysicalType::ByteArray).unwrap_err().to_string(),
+            of(Encoding::Alp, PhysicalType::Double).unwrap_err().to_string(),
             "unsupported: this encoding cannot be read yet \
-             (encoding=DELTA_BYTE_ARRAY storage=BYTE_ARRAY)"
+             (encoding=ALP storage=DOUBLE)"
         );
     }
 }

@@ -333,8 +333,9 @@ pub struct ViewPlace {
     pub offset: u32,
 }
 
+/// The view of `start..end` of `bytes`, which must lie inside.
 #[inline(always)]
-fn view_of(bytes: &[u8], start: usize, end: usize, place: ViewPlace) -> StringView {
+pub fn view_of(bytes: &[u8], start: usize, end: usize, place: ViewPlace) -> StringView {
     let len = end - start;
     if len <= INLINE_LIMIT
         && let Some(block) = bytes[start..].first_chunk::<INLINE_LIMIT>()

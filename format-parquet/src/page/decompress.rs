@@ -18,6 +18,7 @@ use std::io::Read;
 
 use vector::{Error, Result};
 
+use super::{brotli, lz4, lzo};
 use crate::thrift::structs::Codec;
 
 /// The largest page, after decompression.
@@ -32,6 +33,12 @@ const MAX_GZIP_RATIO: usize = 1032;
 const MAX_ZSTD_RATIO: usize = 65_536;
 /// ZSTD pages up to this size are never suspicious.
 const FREE_ZSTD_BYTES: usize = 256 << 20;
+/// A length byte of a match counts 255 at most.
+const MAX_LZ4_RATIO: usize = 256;
+/// As for LZ4.
+const MAX_LZO_RATIO: usize = 256;
+/// A copy command may be of any length; large pages beyond this are bombs.
+const MAX_BROTLI_RATIO: usize = MAX_ZSTD_RATIO;
 /// The first byte of zlib's own frame, which some writers take for GZIP.
 const ZLIB_FIRST_BYTE: u8 = 0x78;
 
@@ -60,6 +67,9 @@ pub fn check_plausible(codec: Codec, compressed: usize, uncompressed: usize) -> 
         Codec::Snappy => (MAX_SNAPPY_RATIO, FREE_BYTES),
         Codec::Gzip => (MAX_GZIP_RATIO, FREE_BYTES),
         Codec::Zstd => (MAX_ZSTD_RATIO, FREE_ZSTD_BYTES),
+        Codec::Brotli => (MAX_BROTLI_RATIO, FREE_ZSTD_BYTES),
+        Codec::Lz4 | Codec::Lz4Raw => (MAX_LZ4_RATIO, FREE_BYTES),
+        Codec::Lzo => (MAX_LZO_RATIO, FREE_BYTES),
         other => {
             return Err(Error::unsupported("this codec cannot be read yet").with("codec", other));
         }
@@ -108,6 +118,10 @@ impl Decompressor {
                 };
                 decoder.decompress_to_buffer(input, output).map_err(|e| broken(codec, e))?
             }
+            Codec::Brotli => return brotli::decompress(input, output),
+            Codec::Lz4 => return lz4::decompress_any(input, output),
+            Codec::Lz4Raw => return lz4::decompress_raw(input, output),
+            Codec::Lzo => return lzo::decompress(input, output),
             other => {
                 return Err(
                     Error::unsupported("this codec cannot be read yet").with("codec", other)
@@ -234,7 +248,7 @@ mod tests {
         assert!(check_plausible(Codec::Zstd, 10, 300 << 20).is_err());
         assert!(check_plausible(Codec::Uncompressed, 10, 11).is_err());
         assert!(check_plausible(Codec::Uncompressed, usize::MAX, 2 << 30).is_err());
-        let error = check_plausible(Codec::Brotli, 1, 1).unwrap_err().to_string();
-        assert_eq!(error, "unsupported: this codec cannot be read yet (codec=BROTLI)");
+        let error = check_plausible(Codec::Unknown(9), 1, 1).unwrap_err().to_string();
+        assert_eq!(error, "unsupported: this codec cannot be read yet (codec=?9)");
     }
 }

@@ -26,7 +26,11 @@
     )
 )]
 
+mod brotli;
 pub mod decompress;
+mod hadoop;
+mod lz4;
+mod lzo;
 
 use std::ops::Range;
 
@@ -59,6 +63,9 @@ pub struct ChunkParams {
     /// Pages of version 2 that say they are not compressed are compressed all the same: an old
     /// writer's mistake.
     pub ignore_is_compressed: bool,
+    /// The first value of a DELTA_BYTE_ARRAY page may go on from the last one of the page before:
+    /// another old writer's mistake.
+    pub carries_prefixes: bool,
 }
 
 /// What is known of a data page before it is decompressed.

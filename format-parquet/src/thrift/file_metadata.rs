@@ -7,9 +7,9 @@
 use vector::{Result, TimeUnit};
 
 use super::structs::{
-    Codec, ColumnChunk, ColumnMetaData, ColumnOrder, ConvertedType, Encoding, EncryptionAlgorithm,
-    FileMetaData, IndexRegion, KeyValue, LogicalType, PageEncodingStats, PageType, PhysicalType,
-    Repetition, RowGroup, SchemaElement, SortingColumn,
+    Codec, ColumnChunk, ColumnCrypto, ColumnMetaData, ColumnOrder, ConvertedType, Encoding,
+    EncryptionAlgorithm, FileCryptoMetaData, FileMetaData, IndexRegion, KeyValue, LogicalType,
+    PageEncodingStats, PageType, PhysicalType, Repetition, RowGroup, SchemaElement, SortingColumn,
 };
 use super::{Field, ThriftReader, WireType, required};
 use crate::statistics::{size_statistics, statistics};
@@ -280,7 +280,8 @@ fn row_group(r: &mut ThriftReader<'_>) -> Result<RowGroup> {
 }
 
 fn column_chunk(r: &mut ThriftReader<'_>) -> Result<ColumnChunk> {
-    let (mut file_path, mut meta_data, mut is_encrypted) = (None, None, false);
+    let (mut file_path, mut meta_data) = (None, None);
+    let (mut crypto, mut encrypted_meta_data) = (None, None);
     let (mut offset_index, mut column_index) = (Region::default(), Region::default());
     r.read_struct("ColumnChunk", |r, field| {
         match field.id {
@@ -293,10 +294,8 @@ fn column_chunk(r: &mut ThriftReader<'_>) -> Result<ColumnChunk> {
             5 => offset_index.bytes = Some(r.read_i32(field)?),
             6 => column_index.offset = Some(r.read_i64(field)?),
             7 => column_index.bytes = Some(r.read_i32(field)?),
-            8 | 9 => {
-                is_encrypted = true;
-                r.skip(field)?;
-            }
+            8 => crypto = Some(column_crypto(r, field)?),
+            9 => encrypted_meta_data = Some(r.read_binary(field)?.to_vec()),
             _ => r.skip(field)?,
         }
         Ok(())
@@ -306,8 +305,65 @@ fn column_chunk(r: &mut ThriftReader<'_>) -> Result<ColumnChunk> {
         meta_data,
         offset_index: offset_index.checked(),
         column_index: column_index.checked(),
-        is_encrypted,
+        crypto,
+        encrypted_meta_data,
+        is_unlocked: false,
     })
+}
+
+fn column_crypto(r: &mut ThriftReader<'_>, field: Field) -> Result<ColumnCrypto> {
+    r.expect(field, WireType::Struct)?;
+    let mut found = None;
+    r.read_struct("ColumnCryptoMetaData", |r, member| {
+        match member.id {
+            1 => {
+                r.skip(member)?;
+                found = Some(ColumnCrypto::FooterKey);
+            }
+            2 => {
+                r.expect(member, WireType::Struct)?;
+                let (mut path, mut key_metadata) = (None, None);
+                r.read_struct("EncryptionWithColumnKey", |r, field| {
+                    match field.id {
+                        1 => path = Some(r.read_list(field, WireType::Binary, 1, name)?),
+                        2 => key_metadata = Some(r.read_binary(field)?.to_vec()),
+                        _ => r.skip(field)?,
+                    }
+                    Ok(())
+                })?;
+                let path = required(path, "path_in_schema")?;
+                found = Some(ColumnCrypto::ColumnKey { path, key_metadata });
+            }
+            _ => r.skip(member)?,
+        }
+        Ok(())
+    })?;
+    required(found, "crypto_metadata")
+}
+
+fn name(r: &mut ThriftReader<'_>) -> Result<String> {
+    Ok(String::from_utf8_lossy(r.binary()?).into_owned())
+}
+
+/// Parses a column chunk's metadata that stands alone, as it does where it is encrypted.
+pub fn parse_column_metadata(bytes: &[u8]) -> Result<ColumnMetaData> {
+    column_meta_data(&mut ThriftReader::new(bytes))
+}
+
+/// Parses what stands in front of an encrypted footer; gives it and how many bytes it takes.
+pub fn parse_file_crypto_metadata(bytes: &[u8]) -> Result<(FileCryptoMetaData, usize)> {
+    let r = &mut ThriftReader::new(bytes);
+    let (mut algorithm, mut key_metadata) = (None, None);
+    r.read_struct("FileCryptoMetaData", |r, field| {
+        match field.id {
+            1 => algorithm = encryption_algorithm(r, field)?,
+            2 => key_metadata = Some(r.read_binary(field)?.to_vec()),
+            _ => r.skip(field)?,
+        }
+        Ok(())
+    })?;
+    let algorithm = required(algorithm, "encryption_algorithm")?;
+    Ok((FileCryptoMetaData { algorithm, key_metadata }, r.offset()))
 }
 
 fn column_meta_data(r: &mut ThriftReader<'_>) -> Result<ColumnMetaData> {

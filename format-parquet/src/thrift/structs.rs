@@ -384,15 +384,33 @@ pub struct ColumnChunk {
     pub offset_index: Option<IndexRegion>,
     /// Where the column index is.
     pub column_index: Option<IndexRegion>,
-    /// True when the column's pages are encrypted.
-    pub is_encrypted: bool,
+    /// Set when the column's pages are encrypted.
+    pub crypto: Option<ColumnCrypto>,
+    /// The metadata, when it is encrypted on its own.
+    pub encrypted_meta_data: Option<Vec<u8>>,
+    /// The key is known, and `meta_data` is what was encrypted.
+    pub is_unlocked: bool,
+}
+
+/// Which key a column is encrypted with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ColumnCrypto {
+    /// The footer's.
+    FooterKey,
+    /// Its own.
+    ColumnKey {
+        /// The names from the root to the leaf.
+        path: Vec<String>,
+        /// What the file says of the key.
+        key_metadata: Option<Vec<u8>>,
+    },
 }
 
 impl ColumnChunk {
     /// The chunk's metadata; an error when the chunk is encrypted, is in another file or has none.
     pub fn meta(&self) -> Result<&ColumnMetaData> {
-        if self.is_encrypted {
-            return Err(Error::unsupported("the column is encrypted"));
+        if self.crypto.is_some() && !self.is_unlocked {
+            return Err(Error::invalid_input("the column is encrypted and its key is not given"));
         }
         if let Some(path) = &self.file_path {
             return Err(
@@ -516,6 +534,15 @@ pub struct EncryptionAlgorithm {
     pub aad_file_unique: Option<Vec<u8>>,
     /// The reader has to know the prefix.
     pub supply_aad_prefix: bool,
+}
+
+/// What stands in front of an encrypted footer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileCryptoMetaData {
+    /// How the file is encrypted.
+    pub algorithm: EncryptionAlgorithm,
+    /// What the file says of the footer key.
+    pub key_metadata: Option<Vec<u8>>,
 }
 
 /// What stands before each page.

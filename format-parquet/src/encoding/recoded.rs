@@ -1,0 +1,182 @@
+//! Pages in the encodings that are neither PLAIN nor dictionary, read as PLAIN.
+//!
+//! What converts PLAIN values into what vectors store need not know how they were written: a
+//! [`Recoded`] page gives a few values at a time as the bytes that PLAIN would have, in memory that
+//! stays in the cache.
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
+)]
+
+use vector::{Buffer, BufferMut, Error, Result};
+
+use super::byte_stream_split::ByteStreamSplit;
+use super::delta_binary_packed::DeltaBinaryPacked;
+use super::delta_byte_array::{DeltaByteArray, DeltaByteArrayParams, DeltaLengthByteArray};
+use super::{ValueEncoding, plain};
+use crate::thrift::structs::PhysicalType;
+
+/// Values that are recoded at once: few enough to stay in the nearest cache.
+pub const STEP: usize = 1024;
+
+/// How the values of a column are stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Storage {
+    /// Their type.
+    pub physical: PhysicalType,
+    /// Bytes of a fixed length value.
+    pub type_length: usize,
+}
+
+impl Storage {
+    /// Bytes of a value, where all have the same.
+    pub fn width(self) -> Option<usize> {
+        match self.physical {
+            PhysicalType::Int32 | PhysicalType::Float => Some(4),
+            PhysicalType::Int64 | PhysicalType::Double => Some(8),
+            PhysicalType::Int96 => Some(12),
+            PhysicalType::FixedLenByteArray => Some(self.type_length),
+            PhysicalType::Boolean | PhysicalType::ByteArray => None,
+        }
+    }
+}
+
+/// A page's values, to be read as PLAIN.
+#[derive(Debug)]
+pub enum Recoded {
+    /// Integers of 32 bits.
+    Delta32(DeltaBinaryPacked),
+    /// Integers of 64 bits.
+    Delta64(DeltaBinaryPacked),
+    /// Values of any fixed width.
+    Split(ByteStreamSplit, usize),
+    /// Byte arrays that stand in the page as they are.
+    Lengths(DeltaLengthByteArray),
+    /// Byte arrays that are made one from the other.
+    Prefixes(DeltaByteArray),
+}
+
+impl Recoded {
+    /// Opens a page. `carried` is the last value of the page before, where a writer went on from
+    /// there.
+    pub fn open(
+        encoding: ValueEncoding,
+        storage: Storage,
+        bytes: Buffer<u8>,
+        carried: Option<Vec<u8>>,
+    ) -> Result<Self> {
+        // Nothing is allocated for what a stream declares, so any number of values will do.
+        let max_values = usize::MAX;
+        let width = storage.width();
+        Ok(match encoding {
+            ValueEncoding::DeltaBinaryPacked if width == Some(4) => {
+                Recoded::Delta32(DeltaBinaryPacked::new(bytes, 32, max_values)?)
+            }
+            ValueEncoding::DeltaBinaryPacked => {
+                Recoded::Delta64(DeltaBinaryPacked::new(bytes, 64, max_values)?)
+            }
+            ValueEncoding::DeltaLengthByteArray => {
+                Recoded::Lengths(DeltaLengthByteArray::new(bytes, max_values)?)
+            }
+            ValueEncoding::DeltaByteArray => {
+                let params = DeltaByteArrayParams { max_values, width, carried };
+                Recoded::Prefixes(DeltaByteArray::new(bytes, params)?)
+            }
+            ValueEncoding::ByteStreamSplit => {
+                let width = width.ok_or_else(|| Error::internal("streams of bytes of no width"))?;
+                Recoded::Split(ByteStreamSplit::new(bytes, width)?, width)
+            }
+            ValueEncoding::Plain | ValueEncoding::Dictionary | ValueEncoding::BooleanRle => {
+                return Err(Error::internal("a page that needs no recoding"));
+            }
+        })
+    }
+
+    /// Appends the next `num_values` values to `out`, as PLAIN has them.
+    pub fn read(&mut self, num_values: usize, out: &mut BufferMut<u8>) -> Result<()> {
+        match self {
+            Recoded::Delta32(delta) => read_delta::<4>(delta, num_values, out),
+            Recoded::Delta64(delta) => read_delta::<8>(delta, num_values, out),
+            Recoded::Split(split, width) => {
+                split.check_left(num_values)?;
+                split.read(plain::appended(out, num_values.saturating_mul(*width))?)
+            }
+            Recoded::Lengths(lengths) => lengths.read(num_values, out),
+            Recoded::Prefixes(prefixes) => prefixes.read(num_values, out),
+        }
+    }
+
+    /// Passes over the next `num_values` values.
+    pub fn skip(&mut self, num_values: usize) -> Result<()> {
+        match self {
+            Recoded::Delta32(delta) | Recoded::Delta64(delta) => delta.skip(num_values),
+            Recoded::Split(split, _) => split.skip(num_values),
+            Recoded::Lengths(lengths) => lengths.skip(num_values),
+            Recoded::Prefixes(prefixes) => prefixes.skip(num_values),
+        }
+    }
+
+    /// The last value of the page, if it was reached and the next page may go on from there.
+    pub fn into_carried(self) -> Option<Vec<u8>> {
+        match self {
+            Recoded::Prefixes(prefixes) => prefixes.into_last(),
+            _ => None,
+        }
+    }
+}
+
+fn read_delta<const N: usize>(
+    delta: &mut DeltaBinaryPacked,
+    num_values: usize,
+    out: &mut BufferMut<u8>,
+) -> Result<()> {
+    delta.check_left(num_values)?;
+    let (values, _) = plain::appended(out, num_values.saturating_mul(N))?.as_chunks_mut::<N>();
+    delta.read(values)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::delta_binary_packed::tests::encode;
+    use super::*;
+
+    #[test]
+    fn every_encoding_reads_as_the_bytes_of_plain() {
+        let of = |physical, type_length| Storage { physical, type_length };
+        let read = |encoding, storage, bytes: &[u8], skipped, n| -> Result<Vec<u8>> {
+            let mut page = Recoded::open(encoding, storage, Buffer::from_slice(bytes), None)?;
+            let mut out = BufferMut::new();
+            page.skip(skipped)?;
+            page.read(n, &mut out)?;
+            Ok(out.as_slice().to_vec())
+        };
+        let delta = encode(&[1, -2, 3], 32, (128, 4));
+        let int32 = of(PhysicalType::Int32, 0);
+        let found = read(ValueEncoding::DeltaBinaryPacked, int32, &delta, 1, 2).unwrap();
+        assert_eq!(found, [0xfe, 0xff, 0xff, 0xff, 3, 0, 0, 0]);
+        let int64 = of(PhysicalType::Int64, 0);
+        let found = read(ValueEncoding::DeltaBinaryPacked, int64, &delta, 2, 1).unwrap();
+        assert_eq!(found, 3i64.to_le_bytes());
+        let fixed = of(PhysicalType::FixedLenByteArray, 3);
+        let found = read(ValueEncoding::ByteStreamSplit, fixed, b"adbecf", 0, 2).unwrap();
+        assert_eq!(found, b"abcdef");
+        let mut lengths = encode(&[1, 2], 32, (128, 4));
+        lengths.extend(b"xyz");
+        let bytes = of(PhysicalType::ByteArray, 0);
+        let found = read(ValueEncoding::DeltaLengthByteArray, bytes, &lengths, 0, 2).unwrap();
+        assert_eq!(found, b"\x01\0\0\0x\x02\0\0\0yz");
+        let mut prefixes = encode(&[0, 1], 32, (128, 4));
+        prefixes.extend(encode(&[2, 1], 32, (128, 4)));
+        prefixes.extend(b"abc");
+        let found = read(ValueEncoding::DeltaByteArray, bytes, &prefixes, 1, 1).unwrap();
+        assert_eq!(found, b"\x02\0\0\0ac");
+        let two = of(PhysicalType::FixedLenByteArray, 2);
+        assert_eq!(read(ValueEncoding::DeltaByteArray, two, &prefixes, 0, 2).unwrap(), b"abac");
+        // A number of values that no page has costs nothing.
+        for (encoding, storage) in
+            [(ValueEncoding::ByteStreamSplit, fixed), (ValueEncoding::DeltaBinaryPacked, int32)]
+        {
+            assert!(read(encoding, storage, &delta[..6], 0, usize::MAX / 16).is_err());
+        }
+    }
+}

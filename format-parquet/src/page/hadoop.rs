@@ -1,0 +1,76 @@
+//! The framing that Hadoop puts around blocks of LZ4 and LZO.
+//!
+//! ```text
+//! frame   uncompressed size (u32, big-endian) | block | block ...   until that size is reached
+//! block   compressed size (u32, big-endian)   | bytes
+//! page    frame | frame ...
+//! ```
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
+)]
+
+/// Undoes the framing of a whole page: `decode_block` is given the bytes of a block and the room
+/// that is left in its frame, and says how much it filled.
+///
+/// `None` unless frames and blocks fill `input` and `output` exactly.
+pub(super) fn decode_frames(
+    input: &[u8],
+    output: &mut [u8],
+    mut decode_block: impl FnMut(&[u8], &mut [u8]) -> Option<usize>,
+) -> Option<()> {
+    let (mut input, mut output) = (input, output);
+    while !input.is_empty() {
+        let frame_bytes = take_size(&mut input)?;
+        let (mut frame, rest) = output.split_at_mut_checked(frame_bytes)?;
+        output = rest;
+        while !frame.is_empty() {
+            let block_bytes = take_size(&mut input)?;
+            let (block, behind) = input.split_at_checked(block_bytes)?;
+            input = behind;
+            let filled = decode_block(block, frame)?;
+            frame = frame.get_mut(filled..)?;
+        }
+    }
+    output.is_empty().then_some(())
+}
+
+fn take_size(input: &mut &[u8]) -> Option<usize> {
+    let (size, rest) = input.split_first_chunk()?;
+    *input = rest;
+    usize::try_from(u32::from_be_bytes(*size)).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Blocks that hold their bytes as they are.
+    fn stored(block: &[u8], room: &mut [u8]) -> Option<usize> {
+        room.get_mut(..block.len())?.copy_from_slice(block);
+        Some(block.len())
+    }
+
+    fn decode(input: &[u8], len: usize) -> Option<Vec<u8>> {
+        let mut output = vec![0; len];
+        decode_frames(input, &mut output, stored).map(|()| output)
+    }
+
+    #[test]
+    fn frames_of_several_blocks_follow_each_other_and_sizes_must_add_up() {
+        let size = |n: u32| n.to_be_bytes().to_vec();
+        let page = [
+            [size(5), size(2), b"ab".to_vec(), size(3), b"cde".to_vec()].concat(),
+            size(0),
+            [size(1), size(1), b"f".to_vec()].concat(),
+        ]
+        .concat();
+        assert_eq!(decode(&page, 6).unwrap(), b"abcdef");
+        assert_eq!(decode(&page, 5), None);
+        assert_eq!(decode(&page, 7), None);
+        for len in 1..page.len() {
+            assert_eq!(decode(&page[..len], 6), None, "{len}");
+        }
+        assert_eq!(decode(&[], 0).unwrap(), b"");
+    }
+}
