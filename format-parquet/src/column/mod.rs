@@ -367,3 +367,6 @@ fn refuse_entry_filter(spec: &ColumnSpec) -> Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;
