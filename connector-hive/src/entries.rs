@@ -61,7 +61,7 @@ pub(crate) fn on_base(
         Vector::Constant(constant) if constant.is_null() => {
             Ok(Arc::new(Vector::nulls(ty.clone(), constant.len())))
         }
-        Vector::Constant(_) => f(vector::flatten(column)?.as_ref()),
+        Vector::Constant(_) => f(&*vector::flatten(column)?),
         Vector::Dictionary(dictionary) => {
             let base = on_base(dictionary.base(), ty, f)?;
             let indices = dictionary.indices().clone();

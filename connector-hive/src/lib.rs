@@ -13,6 +13,7 @@
 //!    binding, mapping  what to read, one file    -> constants of the split, columns of the file
 //!    split_reader      a split                   -> batches with constants put in
 //!       row_id, entries, sample, bucket             row numbers; parts, rows that are not wanted
+//!       timestamps                                  cut to the session's unit
 //!    data_source       batches                   -> batches that passed the rest
 //!       remaining, outputs, extraction              the rest; what is made of columns
 //! ```
@@ -54,6 +55,7 @@ pub mod split;
 pub mod split_reader;
 pub mod subfields;
 pub mod table_handle;
+pub mod timestamps;
 pub mod zone;
 
 #[cfg(test)]

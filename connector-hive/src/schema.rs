@@ -1,7 +1,7 @@
 //! The schema of a table: the columns of its files and its partition keys as one row type.
 
 use std::collections::HashMap;
-use vector::RowType;
+use vector::{RowType, TimeUnit};
 
 use vector::sync::Arc;
 
@@ -69,13 +69,14 @@ impl TableSchema {
 
     /// The handle of the table for a scan without filters. It knows the files' columns, which
     /// columns are partition keys, and those whose names the files have more than once. Columns are
-    /// found by name in any case, since files of a directory may differ, and conditions on `$path`
-    /// and the like drop splits.
+    /// found by name in any case, since files of a directory may differ, conditions on `$path` and
+    /// the like drop splits, and timestamps are given as the files have them.
     pub fn table_handle(&self, connector_id: &str, name: &str) -> HiveTableHandle {
         let handle = HiveTableHandle::new(connector_id, name)
             .with_data_columns(Arc::clone(&self.data_columns))
             .with_column_mapping(ColumnMapping::Name)
             .with_names_in_any_case()
+            .with_timestamp_unit(TimeUnit::Nanos)
             .with_unchosen_splits();
         let keys = self
             .partition_columns

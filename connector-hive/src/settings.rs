@@ -12,7 +12,7 @@ use std::str::FromStr;
 
 use dwio::config::Config;
 use dwio::reader::FileFormat;
-use vector::{Error, Result};
+use vector::{Error, Result, TimeUnit};
 
 use crate::zone::ProcessZone;
 
@@ -33,6 +33,8 @@ pub struct ScanSettings {
     pub null_struct_if_all_fields_missing: bool,
     /// The zone that timestamps in partition values are in; `None` when they are UTC already.
     pub timestamp_zone: Option<ProcessZone>,
+    /// The unit that timestamps of files are cut to, if one is set (rule S7.57).
+    pub timestamp_unit: Option<TimeUnit>,
     /// The seed of sampling; a random one when absent (rule S4.30).
     pub sample_seed: Option<u64>,
 }
@@ -48,6 +50,7 @@ impl ScanSettings {
             ignore_missing_files: false,
             null_struct_if_all_fields_missing: false,
             timestamp_zone: None,
+            timestamp_unit: None,
             sample_seed: None,
         };
         settings.lower_case_names = settings.get("file-column-names-read-as-lower-case", false)?;
@@ -60,6 +63,18 @@ impl ScanSettings {
                 None => None,
             };
         }
+        settings.timestamp_unit = match settings.text("reader.timestamp-unit") {
+            Some(text) => {
+                let unit = text.trim().parse().ok().filter(|digits| *digits > 0);
+                let unit = unit.and_then(TimeUnit::from_digits);
+                Some(unit.ok_or_else(|| {
+                    Error::invalid_input("a unit of timestamps is 3, 6 or 9")
+                        .with("setting", "reader.timestamp-unit")
+                        .with("value", text)
+                })?)
+            }
+            None => None,
+        };
         settings.sample_seed = match settings.text("sample-seed") {
             Some(_) => Some(settings.get("sample-seed", 0)?),
             None => None,
@@ -132,6 +147,12 @@ mod tests {
         assert!(settings(&[zone], &[]).unwrap().timestamp_zone.is_some());
         let utc = ("hive.reader.timestamp-partition-value-as-local-time", "false");
         assert!(settings(&[zone, utc], &[]).unwrap().timestamp_zone.is_none());
+        let unit = |text| Ok(settings(&[], &[("reader.timestamp_unit", text)])?.timestamp_unit);
+        assert_eq!(unit("6").unwrap(), Some(TimeUnit::Micros));
+        for wrong in ["0", "4", "ms"] {
+            let error: Result<Option<TimeUnit>> = unit(wrong);
+            assert!(error.unwrap_err().is_user());
+        }
         let error = settings(&[], &[("ignore_missing_files", "maybe")]).unwrap_err();
         assert_eq!(error.field("setting"), Some("ignore-missing-files"));
         assert!(settings(&[("process-time-zone", "Mars/Olympus")], &[]).is_err());

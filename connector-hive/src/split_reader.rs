@@ -14,11 +14,11 @@
 
 use dwio::adaptation::ScanAdaptation;
 use dwio::reader::{ReadOutcome, ReadRequest, ReadRows, Reader, RowReader, RowReaderParams};
-use dwio::scan_spec::{BoundColumn, ColumnSource, ColumnSpec, SplitBinding};
+use dwio::scan_spec::{BoundColumn, ColumnSource, ColumnSpec, NestedSpec, SplitBinding};
 use vector::sync::Arc;
 use vector::{
-    Buffer, Error, ErrorKind, FlatVector, Metrics, Result, ResultExt, RowType, RowVector, Type,
-    Value, Vector, VectorRef,
+    Buffer, Error, ErrorKind, FlatVector, Metrics, Result, ResultExt, RowType, RowVector, TimeUnit,
+    Type, Value, Vector, VectorRef,
 };
 
 use crate::binding::{ScanPlan, column_without_match, rejected_column};
@@ -31,6 +31,7 @@ use crate::row_id::{row_id_constants, row_ids};
 use crate::sample::RandomSkip;
 use crate::scan_spec::{ReadColumns, without_key_filters};
 use crate::split::HiveSplit;
+use crate::timestamps::{cut, has_timestamps};
 
 /// A split as far as it had to be opened.
 pub enum OpenedSplit {
@@ -67,7 +68,7 @@ pub struct SplitReader {
     num_file_columns: usize,
     /// The type of the batches given out: the reader's without hidden bucket columns.
     output_type: Arc<RowType>,
-    /// By the spec's order, for columns of the file with entries that nobody wants.
+    /// By the spec's order, for columns of the file that are not given out as they are read.
     changes: Vec<Option<Change>>,
     row_id: Option<Vec<Value>>,
     bucket: Option<BucketFilter>,
@@ -132,7 +133,8 @@ impl SplitOpener<'_> {
         }
         let (output_type, row_id) = (&self.columns.reader_type, row_id.map(Vec::from));
         let parts = (columns, Arc::new(binding), Arc::clone(output_type));
-        let opened = SplitReader::new(split, reader.as_ref(), parts, (row_id, bucket))?;
+        let unit = plan.settings.timestamp_unit.unwrap_or(plan.table.timestamp_unit());
+        let opened = SplitReader::new(split, reader.as_ref(), parts, (row_id, bucket), unit)?;
         Ok(OpenedSplit::Ready(Box::new(opened)))
     }
 
@@ -163,6 +165,7 @@ impl SplitReader {
         reader: &dyn Reader,
         (columns, binding, output_type): (ReadColumns, Arc<SplitBinding>, Arc<RowType>),
         (row_id, bucket): (Option<Vec<Value>>, Option<BucketFilter>),
+        unit: TimeUnit,
     ) -> Result<Self> {
         let is_read = |i: usize, column: &ColumnSpec| {
             let bound = binding.column(i);
@@ -172,14 +175,8 @@ impl SplitReader {
         let num_file_columns = specs().filter(|(i, column)| is_read(*i, column)).count();
         let drops_entries = !reader.filters_map_keys();
         let changes = specs().map(|(i, column)| {
-            let has_unwanted = is_read(i, column) && has_entries(&column.ty, &column.nested);
-            (drops_entries && has_unwanted).then(|| {
-                let (nested, name) = (column.nested.clone(), column.name.clone());
-                let change = move |vector: VectorRef| {
-                    without_unwanted(&vector, &nested).in_named("column", &name)
-                };
-                Arc::new(change) as Change
-            })
+            let nested = drops_entries.then_some(&column.nested);
+            if is_read(i, column) { change_of(column, nested, unit) } else { None }
         });
         let changes = changes.collect();
         let spec = match drops_entries {
@@ -298,6 +295,25 @@ impl SplitReader {
         let children = children.ok_or_else(|| Error::internal("a channel has no column"))?;
         RowVector::batch(Arc::clone(reader_type), num_rows, children)
     }
+}
+
+/// What is done with a column of the file after it is read: entries that `nested` does not want
+/// are dropped, timestamps are cut.
+fn change_of(column: &ColumnSpec, nested: Option<&NestedSpec>, unit: TimeUnit) -> Option<Change> {
+    let nested = nested.filter(|nested| has_entries(&column.ty, nested)).cloned();
+    let is_cut = unit != TimeUnit::Nanos && has_timestamps(&column.ty);
+    if nested.is_none() && !is_cut {
+        return None;
+    }
+    let name = column.name.clone();
+    let change = move |vector: VectorRef| {
+        let vector = match &nested {
+            Some(nested) => without_unwanted(&vector, nested).in_named("column", &name)?,
+            None => vector,
+        };
+        if is_cut { cut(&vector, unit).in_named("column", &name) } else { Ok(vector) }
+    };
+    Some(Arc::new(change))
 }
 
 fn constant_of(binding: &SplitBinding, i: usize) -> Option<&Value> {

@@ -10,7 +10,7 @@ use dwio::filter::Filter;
 use dwio::reader::FieldIds;
 use dwio::subfield::Subfield;
 use vector::sync::Arc;
-use vector::{Error, Result, RowType};
+use vector::{Error, Result, RowType, TimeUnit};
 
 use crate::handles::HiveColumnHandle;
 use crate::mapping::ColumnMapping;
@@ -30,6 +30,7 @@ pub struct HiveTableHandle {
     sample_rate: f64,
     splits_are_chosen: bool,
     names_in_any_case: bool,
+    timestamp_unit: TimeUnit,
 }
 
 impl HiveTableHandle {
@@ -48,6 +49,7 @@ impl HiveTableHandle {
             sample_rate: 1.0,
             splits_are_chosen: true,
             names_in_any_case: false,
+            timestamp_unit: TimeUnit::Millis,
         }
     }
 
@@ -120,6 +122,13 @@ impl HiveTableHandle {
         self
     }
 
+    /// Sets the unit that timestamps of files are cut to, unless a setting says it (rule S7.57);
+    /// milliseconds at first.
+    pub fn with_timestamp_unit(mut self, unit: TimeUnit) -> Self {
+        self.timestamp_unit = unit;
+        self
+    }
+
     /// Says that splits were made without regard to conditions on columns like `$path`, so that
     /// such conditions drop splits. Otherwise whoever made the splits has tested them, and a split
     /// that does not fulfil one is an error (rule S7.82).
@@ -166,6 +175,11 @@ impl HiveTableHandle {
     /// True when names of columns may differ in case.
     pub fn names_in_any_case(&self) -> bool {
         self.names_in_any_case
+    }
+
+    /// The unit that timestamps of files are cut to.
+    pub fn timestamp_unit(&self) -> TimeUnit {
+        self.timestamp_unit
     }
 
     /// The share of rows that is read.

@@ -28,6 +28,9 @@ pub struct MetadataFilter {
     leaves: Vec<MetadataLeaf>,
 }
 
+/// What is known of a column in a unit, and the column's type in the file.
+pub type UnitStatistics<'a> = &'a dyn Fn(&Subfield, usize) -> Option<(ColumnStatistics, Type)>;
+
 /// One filter on one column or field; known by its position among the leaves.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MetadataLeaf {
@@ -82,7 +85,7 @@ impl MetadataFilter {
     pub fn excluded_by(
         &self,
         num_units: usize,
-        statistics: &dyn Fn(&Subfield, usize) -> Option<(ColumnStatistics, Type)>,
+        statistics: UnitStatistics<'_>,
     ) -> Result<Option<Bitmap>> {
         let answer = |leaf: &MetadataLeaf| {
             let mut is_known = false;

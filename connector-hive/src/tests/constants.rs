@@ -45,6 +45,26 @@ fn s8_9_timestamps_of_partitions_are_local_times_of_a_zone_that_is_set() {
 }
 
 #[test]
+fn s7_57_timestamps_are_cut_towards_the_past_and_pushed_filters_see_all_of_them() {
+    let mut world = World::new();
+    let at = |text| Timestamp::parse(text).unwrap();
+    let values = ["1969-12-31 23:59:59.9999", "2020-01-01 00:00:00.0005"].map(at);
+    let nested = |t| map([(n(1), array([row([Value::Timestamp(t)])]))]);
+    let ty = Type::map(Type::BigInt, Type::array(Type::row([("t", Type::Timestamp)])));
+    let rows = values.map(|t| vec![Value::Timestamp(t), nested(t)]);
+    world.put("f", &[("t", Type::Timestamp), ("m", ty.clone())], vec![rows.to_vec()]);
+    let wanted = || scan().regular("t", Type::Timestamp).regular("m", ty.clone());
+    let cut = |t| vec![Value::Timestamp(t), nested(t)];
+    let (old, new) = (at("1969-12-31 23:59:59.999"), at("2020-01-01 00:00:00"));
+    assert_eq!(world.read(wanted(), vec![split("f")]).unwrap(), [cut(old), cut(new)]);
+    let after = at("2020-01-01 00:00:00.0001");
+    let filtered = wanted().filter("t", Filter::timestamp_range(after, at("2030-01-01"), false));
+    assert_eq!(world.read(filtered, vec![split("f")]).unwrap(), [cut(new)]);
+    world.session.set("reader.timestamp_unit", "9");
+    assert_eq!(world.read(wanted(), vec![split("f")]).unwrap(), values.map(cut));
+}
+
+#[test]
 fn s7_40_every_filter_on_a_partition_key_must_pass() {
     let world = World::new();
     world.put_numbers("f", [1]);
