@@ -9,6 +9,7 @@ use dwio::reader::{FileFormat, Reader, ReaderFactory, ReaderParams, RowReader, R
 use vector::sync::Arc;
 use vector::{MemoryPool, Result, ResultExt, RowType};
 
+use crate::decrypt::KeyProvider;
 use crate::footer::{Footer, read_footer};
 use crate::row_reader::ParquetRowReader;
 use crate::schema::Schema;
@@ -17,8 +18,17 @@ use crate::schema::Schema;
 pub const FORMAT_NAME: &str = "parquet";
 
 /// Opens Parquet files.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct ParquetReaderFactory;
+#[derive(Debug, Clone, Default)]
+pub struct ParquetReaderFactory {
+    keys: Option<Arc<dyn KeyProvider>>,
+}
+
+impl ParquetReaderFactory {
+    /// A factory that opens encrypted files with the keys of `keys`.
+    pub fn with_keys(keys: Arc<dyn KeyProvider>) -> Self {
+        ParquetReaderFactory { keys: Some(keys) }
+    }
+}
 
 impl ReaderFactory for ParquetReaderFactory {
     fn format(&self) -> FileFormat {
@@ -26,7 +36,7 @@ impl ReaderFactory for ParquetReaderFactory {
     }
 
     fn open(&self, input: BufferedInput, params: ReaderParams) -> Result<Box<dyn Reader>> {
-        Ok(Box::new(ParquetReader::open(input, params)?))
+        Ok(Box::new(ParquetReader::open(input, params, self.keys.as_ref())?))
     }
 }
 
@@ -39,9 +49,13 @@ pub struct ParquetReader {
 }
 
 impl ParquetReader {
-    /// Reads and checks the footer of a file.
-    pub fn open(input: BufferedInput, params: ReaderParams) -> Result<Self> {
-        let footer = read_footer(&input)?;
+    /// Reads and checks the footer of a file; `keys` are for encrypted ones.
+    pub fn open(
+        input: BufferedInput,
+        params: ReaderParams,
+        keys: Option<&Arc<dyn KeyProvider>>,
+    ) -> Result<Self> {
+        let footer = read_footer(&input, keys)?;
         Ok(ParquetReader { footer: Arc::new(footer), input, pool: params.pool })
     }
 
