@@ -15,6 +15,8 @@ mod options;
 mod result;
 mod run;
 mod tables;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -2,6 +2,27 @@
 //!
 //! [`Engine`] is the front door: it plans and runs SQL queries and plain scans, and gives the rows
 //! batch by batch.
+//!
+//! ```
+//! let engine = ocior::Engine::new();
+//! let result = engine.query(
+//!     "SELECT name AS country, ds FROM 'examples/warehouse/nation'
+//!      WHERE ds = '2026-09-01' AND nationkey BETWEEN 0 AND 3 AND nationkey + regionkey >= 4",
+//! )?;
+//! assert_eq!(result.row_type().to_string(), "country VARCHAR,ds DATE");
+//! let rows: usize = result.collect_batches()?.iter().map(|batch| batch.len()).sum();
+//! assert_eq!(rows, 1);
+//! # Ok::<(), vector::Error>(())
+//! ```
+//!
+//! ```text
+//! cli      the command line      inspect  footers for people     output  rows as text
+//!   \___________________________ engine ____________________________/
+//!                  sql: text to plan nodes (private)
+//! exec       plans, expressions, operators, tasks
+//! connector_hive, format_parquet       tables, files
+//! dwio, vector                         contracts, data
+//! ```
 
 pub mod cli;
 pub mod engine;

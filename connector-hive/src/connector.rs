@@ -52,7 +52,13 @@ impl HiveConnector {
                 return Ok(TableSchema::new(Arc::clone(reader.row_type()), partition_columns));
             }
         }
-        Err(Error::not_found("no data files").in_named("path", &table.path))
+        // Empty files of a directory have no rows; one that was asked for by name is broken.
+        match table.files.as_slice() {
+            [file] if file.path == table.path => {
+                Err(Error::corrupt("the file is empty").in_named("file", &file.path))
+            }
+            _ => Err(Error::not_found("no data files").in_named("path", &table.path)),
+        }
     }
 }
 

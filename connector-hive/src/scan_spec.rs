@@ -227,7 +227,7 @@ pub fn split_constants(
     dates: DateText,
 ) -> Result<Vec<Option<Value>>> {
     let constant = |column: &ColumnSpec| match column.source {
-        ColumnSource::RowIndex => Ok(None),
+        ColumnSource::RowIndex | ColumnSource::RowId => Ok(None),
         ColumnSource::SplitConstant => {
             split_value(split, &column.name, &column.ty, dates).map(Some)
         }

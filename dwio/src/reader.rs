@@ -11,12 +11,13 @@ use std::fmt;
 use std::ops::Range;
 
 use vector::sync::Arc;
-use vector::{Error, MemoryPool, Result, RowSet, RowType, RowVector};
+use vector::{Error, MemoryPool, Metrics, Result, RowSet, RowType, RowVector};
 
 use crate::adaptation::ScanAdaptation;
 use crate::config::Config;
 use crate::input::BufferedInput;
 use crate::scan_spec::{ScanSpec, SplitBinding};
+use crate::stats::ColumnStatistics;
 
 /// The name of a file format, lower case.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -71,8 +72,36 @@ pub trait Reader: Send {
         vec![None; self.row_type().len()]
     }
 
+    /// The field ids of all columns and of what is below them, where the format has them.
+    fn field_id_tree(&self) -> Vec<FieldIds> {
+        let ids = self.field_ids().into_iter();
+        ids.map(|id| FieldIds { id, children: Vec::new() }).collect()
+    }
+
+    /// What is known of all values of a top-level column of the file, if anything is (rule S7.42).
+    fn column_statistics(&self, ordinal: usize) -> Option<ColumnStatistics> {
+        let _ = ordinal;
+        None
+    }
+
+    /// True when row readers obey the filters on map keys (rules S3.13, S3.19). Specs for readers
+    /// that do not have none; whoever asked drops the entries.
+    fn filters_map_keys(&self) -> bool {
+        false
+    }
+
     /// Starts a pass over the file.
     fn row_reader(&self, params: RowReaderParams) -> Result<Box<dyn RowReader>>;
+}
+
+/// The id of a column or field, and of what is below it: a struct's fields, a list's element, a
+/// map's key and value.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FieldIds {
+    /// The id, if there is one.
+    pub id: Option<i32>,
+    /// The ids below; none when they are not known.
+    pub children: Vec<FieldIds>,
 }
 
 /// What one pass over a file reads.
@@ -93,6 +122,11 @@ pub trait RowReader: Send {
 
     /// Estimated bytes of an output row, if known.
     fn estimated_row_size(&self) -> Option<u64>;
+
+    /// What was counted in this pass so far, such as `skippedStrides` (rules S15.10, S15.17).
+    fn metrics(&self) -> Metrics {
+        Metrics::new()
+    }
 }
 
 /// One call of [`RowReader::next`].

@@ -23,6 +23,8 @@ pub enum ColumnSource {
     SplitConstant,
     /// The row's number in its file.
     RowIndex,
+    /// The row's number, beside constants of the split that say in which file (rule S6.58).
+    RowId,
 }
 
 /// What is wanted of one column, or of one field of a nested column.
@@ -151,16 +153,47 @@ pub enum BoundColumn {
     RowIndex,
 }
 
+/// Which parts of a file's nested column the parts of the wanted one are.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub enum NestedBinding {
+    /// The reader finds fields by their names.
+    #[default]
+    ByName,
+    /// One entry for each wanted field; `None` where the file has no such field (rule S7.60).
+    Row(Vec<Option<BoundField>>),
+    /// Below a list; `None` when its elements are null in every row.
+    Array(Option<Box<NestedBinding>>),
+    /// Below the values of a map; keys always are what they are in the file. `None` when its
+    /// values are null in every row.
+    Map(Option<Box<NestedBinding>>),
+}
+
+/// A field of a struct in the file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BoundField {
+    /// Position among the fields of the file's struct.
+    pub ordinal: usize,
+    /// What is below it.
+    pub nested: NestedBinding,
+}
+
 /// Where one split has each column of a [`ScanSpec`], by the spec's order.
 #[derive(Debug, Clone, Default)]
 pub struct SplitBinding {
     columns: Vec<BoundColumn>,
+    nested: Vec<NestedBinding>,
 }
 
 impl SplitBinding {
     /// One entry for each column of the spec.
     pub fn new(columns: Vec<BoundColumn>) -> Self {
-        SplitBinding { columns }
+        SplitBinding { columns, nested: Vec::new() }
+    }
+
+    /// The same, with what is below the columns, by the spec's order.
+    pub fn with_nested(mut self, nested: Vec<NestedBinding>) -> Self {
+        self.nested = nested;
+        self
     }
 
     /// The entries in the spec's order.
@@ -171,5 +204,10 @@ impl SplitBinding {
     /// Column `i`, the spec's order.
     pub fn column(&self, i: usize) -> Option<&BoundColumn> {
         self.columns.get(i)
+    }
+
+    /// What is below column `i`, the spec's order.
+    pub fn nested(&self, i: usize) -> &NestedBinding {
+        self.nested.get(i).unwrap_or(&NestedBinding::ByName)
     }
 }

@@ -40,6 +40,12 @@ impl ColumnStatistics {
         self.num_nulls.is_some() && self.num_nulls == self.num_values
     }
 
+    /// True when it is known that every row is null or NaN, and some are NaN.
+    pub fn is_all_nan(&self) -> bool {
+        let (Some(nulls), Some(nans)) = (self.num_nulls, self.num_nans) else { return false };
+        nans > 0 && nulls.checked_add(nans) == self.num_values
+    }
+
     /// True unless it is known that no value is NaN.
     pub fn may_have_nan(&self) -> bool {
         self.num_nans != Some(0)
@@ -76,6 +82,7 @@ pub fn may_match(filter: &Filter, stats: &ColumnStatistics, ty: &Type) -> Match 
     let of_values = match filter.test_any_value() {
         Some(true) => Match::All,
         Some(false) => Match::None,
+        None if stats.is_all_nan() => match_nan(filter, ty),
         None => match_values(filter, stats, ty),
     };
     if stats.may_have_null() { of_values.joined(of_nulls) } else { of_values }
@@ -129,6 +136,20 @@ fn match_values(filter: &Filter, stats: &ColumnStatistics, ty: &Type) -> Match {
             let at = |bound: Option<&Value>, open| bound.and_then(Value::as_i64).unwrap_or(open);
             filter.match_i64(at(min, i64::MIN), at(max, i64::MAX))
         }
+    }
+}
+
+/// How many of rows pass that are all NaN.
+fn match_nan(filter: &Filter, ty: &Type) -> Match {
+    let passes = match ty {
+        Type::Double => filter.test_f64(f64::NAN),
+        Type::Real | Type::Float16 => filter.test_f32(f32::NAN),
+        _ => return Match::Some,
+    };
+    match passes {
+        Ok(true) => Match::All,
+        Ok(false) => Match::None,
+        Err(_) => Match::Some,
     }
 }
 
@@ -213,6 +234,27 @@ mod tests {
         assert_eq!(ask(&Filter::IsNull, None), Match::Some);
         assert_eq!(ask(&Filter::bigint_range(1, 2, false), Some(10)), Match::None);
         assert_eq!(ask(&Filter::bigint_range(1, 2, false), Some(3)), Match::Some);
+    }
+
+    #[test]
+    fn rows_that_are_all_nan_pass_as_nan_does() {
+        use crate::filter::Bound;
+        let known = |num_nulls, num_nans| ColumnStatistics {
+            num_values: Some(10),
+            num_nulls: Some(num_nulls),
+            num_nans: Some(num_nans),
+            ..ColumnStatistics::default()
+        };
+        let above = Filter::double_range(Bound::Exclusive(5.0), Bound::Unbounded, false).unwrap();
+        let below = Filter::double_range(Bound::Unbounded, Bound::Exclusive(5.0), false).unwrap();
+        let ask = |filter: &Filter, nulls, nans| {
+            may_match(filter, &known(nulls, nans), &Type::Double)
+        };
+        assert_eq!(ask(&above, 0, 10), Match::All);
+        assert_eq!(ask(&above, 4, 6), Match::Some);
+        assert_eq!(ask(&below, 4, 6), Match::None);
+        assert_eq!(ask(&below, 4, 5), Match::Some);
+        assert_eq!(ask(&Filter::IsNotNull, 0, 10), Match::All);
     }
 
     #[test]

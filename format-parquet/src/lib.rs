@@ -12,7 +12,10 @@
 //! | `footer` | the footer found, checked and parsed |
 //! | `thrift` | the compact protocol and the structs of the format |
 //! | `schema` | the tree of columns with levels and types |
-//! | `statistics`, `page_index` | bounds and page places as stored |
+//! | `created_by` | the writing program, and whether its bounds are sound |
+//! | `statistics`, `page_index`, `bloom` | what is known of values and pages, as far as it is believed |
+//! | `chunk_source` | from where the parts beside a chunk's pages are read |
+//! | `prune` | what filters leave of row groups and pages before a value is read |
 //! | `decrypt` | keys, and what encrypted files have in place of plain bytes |
 //! | `page` | the pages of a column chunk, decompressed and cut into levels and values |
 //! | `levels` | definition and repetition levels, and what they mean in nested columns |
@@ -21,13 +24,17 @@
 //! | `row_reader` | one pass over the file: row groups, windows, filters |
 //! | `reader` | an open file, and the factory that opens it |
 
+pub mod bloom;
+pub mod chunk_source;
 mod column;
+pub mod created_by;
 pub mod decrypt;
 pub mod encoding;
 pub mod footer;
 pub mod levels;
 pub mod page;
 pub mod page_index;
+pub mod prune;
 pub mod reader;
 mod row_reader;
 pub mod schema;

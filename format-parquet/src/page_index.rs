@@ -1,159 +1,345 @@
-//! Column index and offset index as they are stored: one entry a page, not yet judged.
+//! Page indexes: where the data pages of a chunk are, and what each of them holds.
+//!
+//! ```text
+//! offset index  page 0: bytes 4..900, from row 0    page 1: bytes 900..1400, from row 512   ...
+//! column index  page 0: 17 to 40, no null           page 1: only nulls                      ...
+//!                    |                                   |
+//!               ColumnStatistics of each page      rows of each page -> RowRanges
+//! ```
+//!
+//! An index may be wrong in many ways, and nobody needs it to read the rows. So what does not fit
+//! the chunk is not believed as a whole, the reason is kept for people, and reading goes on without
+//! it. Only a file that cannot be read is an error.
+//!
+//! | file | has |
+//! |---|---|
+//! | `stored` | the structs of the format and their parsers |
+//! | this | the checks, and the statistics and rows of pages |
+//! | `row_ranges` | sets of rows |
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
+)]
 
-use vector::Result;
-
-use crate::thrift::{ThriftReader, WireType, required};
-
-/// Least bytes of a page location on the wire.
-const MIN_PAGE_LOCATION_BYTES: usize = 7;
-
-/// Where one data page is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PageLocation {
-    /// First byte of the page header.
-    pub offset: u64,
-    /// Size of header and page.
-    pub compressed_bytes: u32,
-    /// The page's first row, counted from the start of the row group.
-    pub first_row: u64,
-}
-
-/// Where the data pages of a chunk are.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct OffsetIndex {
-    /// The pages in file order.
-    pub pages: Vec<PageLocation>,
-    /// Bytes of each page's byte array values without lengths; may be empty.
-    pub unencoded_byte_array_data_bytes: Vec<i64>,
-}
-
-/// What the data pages of a chunk hold.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct ColumnIndex {
-    /// The page has only nulls; its bounds mean nothing.
-    pub null_pages: Vec<bool>,
-    /// Lower bounds.
-    pub min_values: Vec<Vec<u8>>,
-    /// Upper bounds.
-    pub max_values: Vec<Vec<u8>>,
-    /// 0 unordered, 1 ascending, 2 descending; others as 0.
-    pub boundary_order: i32,
-    /// Nulls; may be empty.
-    pub null_counts: Vec<i64>,
-    /// NaNs; may be empty.
-    pub nan_counts: Vec<i64>,
-}
-
-/// Parses an offset index.
-pub fn parse_offset_index(bytes: &[u8]) -> Result<OffsetIndex> {
-    let r = &mut ThriftReader::new(bytes);
-    let (mut pages, mut unencoded_byte_array_data_bytes) = (None, Vec::new());
-    r.read_struct("OffsetIndex", |r, field| {
-        match field.id {
-            1 => {
-                pages = Some(r.read_list(
-                    field,
-                    WireType::Struct,
-                    MIN_PAGE_LOCATION_BYTES,
-                    page_location,
-                )?);
-            }
-            2 => {
-                unencoded_byte_array_data_bytes = r.read_i64_list(field)?;
-            }
-            _ => r.skip(field)?,
-        }
-        Ok(())
-    })?;
-    Ok(OffsetIndex { pages: required(pages, "page_locations")?, unencoded_byte_array_data_bytes })
-}
-
-/// Parses a column index. Level histograms are passed over.
-pub fn parse_column_index(bytes: &[u8]) -> Result<ColumnIndex> {
-    let r = &mut ThriftReader::new(bytes);
-    let mut index = ColumnIndex::default();
-    r.read_struct("ColumnIndex", |r, field| {
-        match field.id {
-            1 => {
-                index.null_pages = r.read_list(field, WireType::True, 1, |r| r.bool_element())?;
-            }
-            2 => {
-                index.min_values =
-                    r.read_list(field, WireType::Binary, 1, |r| r.binary().map(<[u8]>::to_vec))?;
-            }
-            3 => {
-                index.max_values =
-                    r.read_list(field, WireType::Binary, 1, |r| r.binary().map(<[u8]>::to_vec))?;
-            }
-            4 => index.boundary_order = r.read_i32(field)?,
-            5 => index.null_counts = r.read_i64_list(field)?,
-            8 => index.nan_counts = r.read_i64_list(field)?,
-            _ => r.skip(field)?,
-        }
-        Ok(())
-    })?;
-    Ok(index)
-}
-
-fn page_location(r: &mut ThriftReader<'_>) -> Result<PageLocation> {
-    let (mut offset, mut compressed_bytes, mut first_row) = (None, None, None);
-    r.read_struct("PageLocation", |r, field| {
-        match field.id {
-            1 => offset = Some(r.read_u64(field)?),
-            2 => compressed_bytes = Some(r.read_u32(field)?),
-            3 => first_row = Some(r.read_u64(field)?),
-            _ => r.skip(field)?,
-        }
-        Ok(())
-    })?;
-    Ok(PageLocation {
-        offset: required(offset, "offset")?,
-        compressed_bytes: required(compressed_bytes, "compressed_page_size")?,
-        first_row: required(first_row, "first_row_index")?,
-    })
-}
+mod row_ranges;
+mod stored;
 
 #[cfg(test)]
-mod tests {
-    use super::*;
+mod tests;
 
-    #[test]
-    fn page_locations_are_read_and_every_cut_is_an_error() {
-        let mut bytes = vec![0x19, 0x2c];
-        for page in 0..2u8 {
-            bytes.extend([0x16, 8 + 40 * page, 0x15, 40, 0x16, 20 * page, 0x00]);
+use std::ops::Range;
+
+use dwio::stats::ColumnStatistics;
+use vector::{Buffer, Error, Result, Value};
+
+use crate::chunk_source::{ChunkSource, is_defect, region_inside};
+use crate::decrypt::ModuleKind;
+use crate::footer::Footer;
+use crate::statistics::{BoundRules, StoredBounds, TrustOptions, leaf_statistics};
+use crate::thrift::structs::IndexRegion;
+
+pub use row_ranges::RowRanges;
+pub use stored::{ColumnIndex, OffsetIndex, PageLocation, parse_column_index, parse_offset_index};
+
+/// The indexes of one chunk, as far as they are believed.
+#[derive(Debug, Default)]
+pub struct PageIndex {
+    num_rows: u64,
+    offsets: Option<OffsetIndex>,
+    columns: Option<ColumnIndex>,
+    statistics: Vec<ColumnStatistics>,
+    is_ordered: bool,
+    offset_defect: Option<Error>,
+    column_defect: Option<Error>,
+}
+
+/// The bytes of a chunk's indexes, wherever they come from.
+#[derive(Debug, Default)]
+pub struct IndexBytes {
+    /// The offset index, if the file has it; or why it cannot be had.
+    pub offsets: Option<Result<Buffer<u8>>>,
+    /// As `offsets`, for the column index.
+    pub columns: Option<Result<Buffer<u8>>>,
+}
+
+/// Where the indexes of a chunk are, as far as they lie inside the file: to be announced to the
+/// input, so that indexes that stand side by side are read together.
+pub fn index_regions(
+    footer: &Footer,
+    row_group: usize,
+    leaf: usize,
+) -> impl Iterator<Item = Range<u64>> {
+    let chunk = footer.row_groups().get(row_group).and_then(|group| group.columns.get(leaf));
+    let regions = chunk.map(|chunk| [chunk.offset_index, chunk.column_index]);
+    regions.into_iter().flatten().flatten().filter_map(|region| region_inside(footer, region).ok())
+}
+
+/// Reads the indexes of a chunk. Regions that the input has loaded are not read again.
+///
+/// The column index is worth reading only for a column with a filter on values; set `want_columns`
+/// to false for the others. An error means that the file could not be read.
+pub fn read_page_index(
+    source: ChunkSource<'_>,
+    want_columns: bool,
+    options: TrustOptions,
+) -> Result<PageIndex> {
+    let Some(chunk) = source.chunk() else { return Ok(PageIndex::default()) };
+    let columns = chunk.column_index.filter(|_| want_columns);
+    let bytes = IndexBytes {
+        offsets: read_part(source, chunk.offset_index, ModuleKind::OffsetIndex)?,
+        columns: read_part(source, columns, ModuleKind::ColumnIndex)?,
+    };
+    Ok(PageIndex::new(source.footer, source.row_group, source.leaf, bytes, options))
+}
+
+fn read_part(
+    source: ChunkSource<'_>,
+    region: Option<IndexRegion>,
+    kind: ModuleKind,
+) -> Result<Option<Result<Buffer<u8>>>> {
+    let Some(region) = region else { return Ok(None) };
+    match source.read_module(region, kind) {
+        Err(error) if !is_defect(&error) => Err(error),
+        read => Ok(Some(read)),
+    }
+}
+
+impl PageIndex {
+    /// Parses and checks the indexes of a chunk.
+    pub fn new(
+        footer: &Footer,
+        row_group: usize,
+        leaf: usize,
+        bytes: IndexBytes,
+        options: TrustOptions,
+    ) -> PageIndex {
+        let mut index = PageIndex {
+            num_rows: footer.row_groups().get(row_group).map_or(0, |group| group.num_rows),
+            ..PageIndex::default()
+        };
+        let offsets = bytes.offsets.map(|bytes| {
+            let offsets = parse_offset_index(&bytes?)?;
+            check_offsets(&offsets, footer, row_group, leaf, index.num_rows)?;
+            Ok(offsets)
+        });
+        (index.offsets, index.offset_defect) = split(offsets);
+        let columns = bytes.columns.map(|bytes| parse_column_index(&bytes?));
+        (index.columns, index.column_defect) = split(columns);
+        let (Some(columns), Some(rules)) = (&index.columns, BoundRules::new(footer, leaf, options))
+        else {
+            return index;
+        };
+        let chunk = leaf_statistics(footer, row_group, leaf, options);
+        match index.page_statistics(columns, &rules).and_then(|pages| {
+            check_against_chunk(&pages, &chunk)?;
+            Ok(pages)
+        }) {
+            Ok(pages) => {
+                index.is_ordered = is_ordered(&pages, columns.boundary_order);
+                index.statistics = pages;
+            }
+            Err(defect) => index.column_defect = Some(defect),
         }
-        bytes.push(0x00);
-        let index = parse_offset_index(&bytes).unwrap();
-        assert_eq!(
-            index.pages,
-            [
-                PageLocation { offset: 4, compressed_bytes: 20, first_row: 0 },
-                PageLocation { offset: 24, compressed_bytes: 20, first_row: 10 },
-            ]
-        );
-        for len in 0..bytes.len() {
-            assert!(parse_offset_index(&bytes[..len]).is_err(), "{len}");
-        }
+        index
     }
 
-    #[test]
-    fn a_column_index_keeps_bounds_and_counts_by_page() {
-        let bytes = [
-            0x19, 0x21, 0x01, 0x02, // null pages
-            0x19, 0x28, 0x00, 0x01, b'a', // lower bounds
-            0x19, 0x28, 0x00, 0x01, b'z', // upper bounds
-            0x15, 0x02, // ascending
-            0x19, 0x26, 0x0a, 0x00, // null counts
-            0x00,
-        ];
-        let index = parse_column_index(&bytes).unwrap();
-        assert_eq!(index.null_pages, [true, false]);
-        assert_eq!(index.min_values, [vec![], b"a".to_vec()]);
-        assert_eq!(index.max_values, [vec![], b"z".to_vec()]);
-        assert_eq!((index.boundary_order, index.null_counts), (1, vec![5, 0]));
-        for len in 0..bytes.len() {
-            assert!(parse_column_index(&bytes[..len]).is_err(), "{len}");
+    /// Where the pages are, if that is believed.
+    pub fn offsets(&self) -> Option<&OffsetIndex> {
+        self.offsets.as_ref()
+    }
+
+    /// The column index as stored, believed or not.
+    pub fn stored_columns(&self) -> Option<&ColumnIndex> {
+        self.columns.as_ref()
+    }
+
+    /// Why the offset index is not believed.
+    pub fn offset_defect(&self) -> Option<&Error> {
+        self.offset_defect.as_ref()
+    }
+
+    /// Why the column index is not believed.
+    pub fn column_defect(&self) -> Option<&Error> {
+        self.column_defect.as_ref()
+    }
+
+    /// The believed statistics of each page; empty without a column index.
+    pub fn statistics(&self) -> &[ColumnStatistics] {
+        &self.statistics
+    }
+
+    /// The bounds ascend or descend as the file says.
+    pub fn is_ordered(&self) -> bool {
+        self.is_ordered
+    }
+
+    /// The pages, if it is known where they are.
+    pub fn num_pages(&self) -> usize {
+        self.offsets.as_ref().map_or(0, |offsets| offsets.pages.len())
+    }
+
+    /// The rows of the row group.
+    pub fn num_rows(&self) -> u64 {
+        self.num_rows
+    }
+
+    /// The rows of a page; none when there is no such page.
+    pub fn rows(&self, page: usize) -> Range<u64> {
+        let first_row = |page: usize| {
+            let page = self.offsets.as_ref()?.pages.get(page)?;
+            Some(page.first_row)
+        };
+        let Some(start) = first_row(page) else { return 0..0 };
+        start..first_row(page.saturating_add(1)).unwrap_or(self.num_rows)
+    }
+
+    /// The pages that have one of the rows, in order.
+    pub fn pages_of<'a>(&'a self, rows: &'a RowRanges) -> impl Iterator<Item = usize> + 'a {
+        (0..self.num_pages()).filter(|page| rows.overlaps(&self.rows(*page)))
+    }
+
+    fn page_statistics(
+        &self,
+        columns: &ColumnIndex,
+        rules: &BoundRules<'_>,
+    ) -> Result<Vec<ColumnStatistics>> {
+        if self.offsets.is_none() {
+            return Err(Error::corrupt("a column index needs an offset index"));
+        }
+        let num_pages = self.num_pages();
+        let lengths =
+            [columns.null_pages.len(), columns.num_mins(), columns.num_maxs()].map(|n| n as u64);
+        if lengths != [num_pages as u64; 3] {
+            return Err(Error::corrupt("the two indexes have other numbers of pages")
+                .with("offset_index", num_pages)
+                .with("null_pages", columns.null_pages.len())
+                .with("mins", columns.num_mins())
+                .with("maxs", columns.num_maxs()));
+        }
+        // SPEC: counts are optional, and lists of another length are as if they were missing.
+        let counts = |counts: &[i64], page: usize| {
+            counts.get(page).copied().filter(|_| counts.len() == num_pages)
+        };
+        let is_rows = rules.leaf().max_rep == 0;
+        let is_required = rules.leaf().max_def == 0;
+        columns
+            .null_pages
+            .iter()
+            .enumerate()
+            .map(|(page, is_null)| {
+                let rows = self.rows(page);
+                let num_rows = rows.end.saturating_sub(rows.start);
+                // Below a repeated field these are not of rows.
+                let null_count = counts(&columns.null_counts, page).filter(|_| is_rows);
+                let nan_count = counts(&columns.nan_counts, page);
+                let is_all_null = null_count.map(|count| u64::try_from(count) == Ok(num_rows));
+                if (*is_null && (is_required || is_all_null == Some(false)))
+                    || (!*is_null && is_all_null == Some(true) && !is_required)
+                {
+                    return Err(Error::corrupt("a page's nulls contradict each other")
+                        .with("is_null_page", is_null)
+                        .with("rows", num_rows)
+                        .with("null_count", null_count.unwrap_or(0))
+                        .in_place("page", page));
+                }
+                if *is_null {
+                    let mut known = rules.nothing_stored(num_rows);
+                    known.num_nulls = is_rows.then_some(num_rows);
+                    return Ok(known);
+                }
+                let bounds = StoredBounds {
+                    min: columns.min(page),
+                    max: columns.max(page),
+                    ..StoredBounds::default()
+                };
+                let judged = rules.judge_page(bounds, num_rows, null_count, nan_count);
+                match judged.distrust {
+                    None => Ok(judged.trusted),
+                    Some(distrust) => Err(Error::corrupt(distrust.as_str())
+                        .with("rows", num_rows)
+                        .with("null_count", null_count.unwrap_or(0))
+                        .in_place("page", page)),
+                }
+            })
+            .collect()
+    }
+}
+
+fn split<T>(found: Option<Result<T>>) -> (Option<T>, Option<Error>) {
+    match found {
+        None => (None, None),
+        Some(Ok(found)) => (Some(found), None),
+        Some(Err(defect)) => (None, Some(defect)),
+    }
+}
+
+/// SPEC: pages follow each other inside the chunk, and each starts with a row of its own.
+fn check_offsets(
+    offsets: &OffsetIndex,
+    footer: &Footer,
+    row_group: usize,
+    leaf: usize,
+    num_rows: u64,
+) -> Result<()> {
+    let (meta, chunk) = footer.chunk(row_group, leaf)?;
+    let (mut byte, mut rows) = (chunk.start, 0..1);
+    for (number, page) in offsets.pages.iter().enumerate() {
+        let end = page.offset.saturating_add(u64::from(page.compressed_bytes));
+        if page.offset < byte || page.compressed_bytes == 0 || end > chunk.end {
+            return Err(Error::corrupt("the page is not behind the one before it in its chunk")
+                .with("offset", page.offset)
+                .with("bytes", page.compressed_bytes)
+                .with("expected", format_args!("{byte} to {}", chunk.end))
+                .in_place("page", number));
+        }
+        if !rows.contains(&page.first_row) || page.first_row >= num_rows {
+            return Err(Error::corrupt("the page does not start behind the rows before it")
+                .with("first_row", page.first_row)
+                .with("rows", num_rows)
+                .in_place("page", number));
+        }
+        byte = end;
+        rows = page.first_row.saturating_add(1)..num_rows;
+    }
+    if offsets.pages.is_empty() && meta.num_values > 0 {
+        return Err(Error::corrupt("the index has no pages"));
+    }
+    Ok(())
+}
+
+/// Pages that know more than their chunk were written for another one.
+fn check_against_chunk(pages: &[ColumnStatistics], chunk: &ColumnStatistics) -> Result<()> {
+    let nulls = pages.iter().map(|page| page.num_nulls).sum::<Option<u64>>();
+    if let (Some(found), Some(stated)) = (nulls, chunk.num_nulls)
+        && found != stated
+    {
+        return Err(Error::corrupt("the nulls of the pages are not those of the chunk")
+            .with("pages", found)
+            .with("chunk", stated));
+    }
+    let above =
+        |a: &Option<Value>, b: &Option<Value>| matches!((a, b), (Some(a), Some(b)) if a > b);
+    for (number, page) in pages.iter().enumerate() {
+        // Bounds that are cut may reach out of the chunk's, but not lie apart from them.
+        let is_outside = (page.is_min_exact && above(&chunk.min, &page.min))
+            || (page.is_max_exact && above(&page.max, &chunk.max))
+            || above(&page.min, &chunk.max)
+            || above(&chunk.min, &page.max);
+        if is_outside {
+            return Err(Error::corrupt("the bounds of a page lie outside of the chunk's")
+                .in_place("page", number));
         }
     }
+    Ok(())
+}
+
+/// SPEC: both bounds are in order by themselves, pages without values left out.
+fn is_ordered(pages: &[ColumnStatistics], boundary_order: i32) -> bool {
+    let in_order = |bounds: &mut dyn Iterator<Item = &Value>| match boundary_order {
+        1 => bounds.is_sorted(),
+        2 => bounds.is_sorted_by(|a, b| a >= b),
+        _ => false,
+    };
+    in_order(&mut pages.iter().filter_map(|page| page.min.as_ref()))
+        && in_order(&mut pages.iter().filter_map(|page| page.max.as_ref()))
 }

@@ -5,14 +5,16 @@
 )]
 
 use dwio::input::BufferedInput;
-use dwio::reader::{FileFormat, Reader, ReaderFactory, ReaderParams, RowReader, RowReaderParams};
+use dwio::reader::{
+    FieldIds, FileFormat, Reader, ReaderFactory, ReaderParams, RowReader, RowReaderParams,
+};
 use vector::sync::Arc;
 use vector::{MemoryPool, Result, ResultExt, RowType};
 
 use crate::decrypt::KeyProvider;
 use crate::footer::{Footer, read_footer};
 use crate::row_reader::ParquetRowReader;
-use crate::schema::Schema;
+use crate::schema::{Column, ColumnKind, Schema};
 
 /// The name that the format is registered by.
 pub const FORMAT_NAME: &str = "parquet";
@@ -83,10 +85,28 @@ impl Reader for ParquetReader {
         self.footer.schema.columns().iter().map(|column| column.field_id).collect()
     }
 
+    fn field_id_tree(&self) -> Vec<FieldIds> {
+        self.footer.schema.columns().iter().map(field_ids_of).collect()
+    }
+
     fn row_reader(&self, params: RowReaderParams) -> Result<Box<dyn RowReader>> {
         let path = self.input.path().to_string();
         let footer = Arc::clone(&self.footer);
         let reader = ParquetRowReader::new(footer, self.input.reopened(), params, &self.pool);
         Ok(Box::new(reader.in_named("file", path)?))
     }
+}
+
+/// The ids of a column and of what is below it; as deep as the schema, whose depth is bounded.
+fn field_ids_of(column: &Column) -> FieldIds {
+    let children = match &column.kind {
+        ColumnKind::Leaf(_) => Vec::new(),
+        ColumnKind::Struct(fields) => fields.iter().map(field_ids_of).collect(),
+        ColumnKind::List { element, .. } => vec![field_ids_of(element)],
+        ColumnKind::Map { key, value, .. } => {
+            let value = value.as_deref().map(field_ids_of).unwrap_or_default();
+            vec![field_ids_of(key), value]
+        }
+    };
+    FieldIds { id: column.field_id, children }
 }

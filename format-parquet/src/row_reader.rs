@@ -85,7 +85,10 @@ impl ParquetRowReader {
             let BoundColumn::File { ordinal } = *bound else { continue };
             let is_read = spec.channel.is_some() || spec.has_filter();
             let reader = match is_read {
-                true => Some(ColumnReader::new(&footer.schema, ordinal, spec, pool)?),
+                true => {
+                    let wanted = (spec, params.binding.nested(index));
+                    Some(ColumnReader::new(&footer.schema, ordinal, wanted, pool)?)
+                }
                 false => None,
             };
             columns.push(BoundReader { index, ordinal, reader });
@@ -128,8 +131,8 @@ impl ParquetRowReader {
         let ParquetRowReader { footer, input, columns, .. } = self;
         let readers = || columns.iter().filter_map(|column| column.reader.as_ref());
         for leaf in readers().flat_map(ColumnReader::leaf_numbers) {
-            let (_, range) = footer.chunk(number, *leaf)?;
-            input.enqueue(padded(&range, footer.footer_offset)).in_place("row group", number)?;
+            let (_, range) = chunk_region(footer, number, *leaf)?;
+            input.enqueue(range).in_place("row group", number)?;
         }
         input.load().in_place("row group", number)?;
         for column in columns {
@@ -304,11 +307,20 @@ fn start_of(group: &RowGroup) -> u64 {
     chunks.map(ColumnMetaData::start_offset).min().unwrap_or(0)
 }
 
-fn padded(range: &Range<u64>, footer_offset: u64) -> Range<u64> {
+/// A chunk's metadata, and the region that its pages may take.
+fn chunk_region(
+    footer: &Footer,
+    row_group: usize,
+    leaf: usize,
+) -> Result<(&ColumnMetaData, Range<u64>)> {
+    let (meta, range) = footer.chunk(row_group, leaf)?;
     if range.is_empty() {
-        return range.clone();
+        return Ok((meta, range));
     }
-    range.start..range.end.saturating_add(CHUNK_PADDING_BYTES).min(footer_offset.max(range.end))
+    let padded = range.end.saturating_add(CHUNK_PADDING_BYTES).min(footer.footer_offset);
+    // Where the declared size reaches into the footer, so may the last page; nobody is harmed.
+    let declared = range.start.saturating_add(meta.total_compressed_bytes).min(footer.file_bytes);
+    Ok((meta, range.start..padded.max(declared)))
 }
 
 /// What a leaf's reader needs to know of its chunk, and the chunk's bytes.
@@ -318,8 +330,7 @@ fn chunk(
     row_group: usize,
     leaf: usize,
 ) -> Result<(ChunkParams, Buffer<u8>)> {
-    let (meta, range) = footer.chunk(row_group, leaf)?;
-    let range = padded(&range, footer.footer_offset);
+    let (meta, range) = chunk_region(footer, row_group, leaf)?;
     let schema_leaf = footer.schema.leaf(leaf)?;
     let created_by = footer.metadata.created_by.as_deref();
     let params = ChunkParams {

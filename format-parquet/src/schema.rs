@@ -202,6 +202,11 @@ impl Schema {
         path
     }
 
+    /// Where a leaf stands in the footer's list of elements.
+    pub fn leaf_element(&self, number: usize) -> Option<usize> {
+        self.leaves.get(number).map(|leaf| leaf.element)
+    }
+
     /// The path of a leaf with dots, for people.
     pub fn leaf_name(&self, number: usize) -> String {
         self.leaf_path(number).join(".")

@@ -1,6 +1,39 @@
-//! Statistics of a chunk or page as they are stored: bytes and counts, not yet judged.
+//! Statistics of chunks and pages: as they are stored, and what of them may be believed.
+//!
+//! ```text
+//! footer:  Statistics (bytes, counts)  --trust-->  dwio's ColumnStatistics (values of the type)
+//!                                       judged by the order of the column, the writer and the
+//!                                       bound itself: what is doubtful is dropped, never an error
+//! ```
+//!
+//! | file | has |
+//! |---|---|
+//! | this | the structs of the format and their parsers |
+//! | `trust` | which bounds and counts are believed, and why others are not |
+//! | `decode` | a bound's bytes as a value of the leaf's type |
+//! | `widen` | statistics of a column that is read as a wider type |
+//! | `check` | statistics against the values that they describe |
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
+)]
+
+mod check;
+mod decode;
+mod trust;
+mod widen;
+
+#[cfg(test)]
+pub(crate) mod tests;
 
 use vector::Result;
+
+pub use check::{StatisticsCheck, each_leaf_value};
+pub use trust::{
+    BoundRules, Distrust, JudgedBound, JudgedStatistics, StoredBounds, TrustOptions,
+    leaf_statistics, nested_statistics,
+};
+pub use widen::widened;
 
 use crate::thrift::ThriftReader;
 
@@ -11,10 +44,10 @@ pub struct Statistics {
     pub deprecated_max: Option<Vec<u8>>,
     /// The older lower bound, in signed order whatever the type.
     pub deprecated_min: Option<Vec<u8>>,
-    /// Nulls; nonsense reads as absent.
-    pub null_count: Option<u64>,
-    /// Distinct values; nonsense reads as absent.
-    pub distinct_count: Option<u64>,
+    /// Nulls.
+    pub null_count: Option<i64>,
+    /// Distinct values.
+    pub distinct_count: Option<i64>,
     /// The upper bound in the column's order.
     pub max_value: Option<Vec<u8>>,
     /// The lower bound in the column's order.
@@ -23,8 +56,8 @@ pub struct Statistics {
     pub is_max_value_exact: Option<bool>,
     /// The lower bound is a value of the column.
     pub is_min_value_exact: Option<bool>,
-    /// NaNs; nonsense reads as absent.
-    pub nan_count: Option<u64>,
+    /// NaNs.
+    pub nan_count: Option<i64>,
 }
 
 /// Sizes that help to reserve memory, as stored.
@@ -44,13 +77,13 @@ pub(crate) fn statistics(r: &mut ThriftReader<'_>) -> Result<Statistics> {
         match field.id {
             1 => found.deprecated_max = Some(r.read_binary(field)?.to_vec()),
             2 => found.deprecated_min = Some(r.read_binary(field)?.to_vec()),
-            3 => found.null_count = u64::try_from(r.read_i64(field)?).ok(),
-            4 => found.distinct_count = u64::try_from(r.read_i64(field)?).ok(),
+            3 => found.null_count = Some(r.read_i64(field)?),
+            4 => found.distinct_count = Some(r.read_i64(field)?),
             5 => found.max_value = Some(r.read_binary(field)?.to_vec()),
             6 => found.min_value = Some(r.read_binary(field)?.to_vec()),
             7 => found.is_max_value_exact = Some(r.read_bool(field)?),
             8 => found.is_min_value_exact = Some(r.read_bool(field)?),
-            9 => found.nan_count = u64::try_from(r.read_i64(field)?).ok(),
+            9 => found.nan_count = Some(r.read_i64(field)?),
             _ => r.skip(field)?,
         }
         Ok(())

@@ -18,7 +18,7 @@ pub(super) struct ExplainArgs {
 pub(super) fn run(args: &ExplainArgs, global: &GlobalArgs) -> Outcome {
     let mut engine = global.engine();
     args.sql.register_tables(&mut engine)?;
-    let plan = engine.plan(&args.sql.text()?)?.to_string();
+    let plan = engine.plan_with(&args.sql.text()?, &global.query_options(None))?.to_string();
     let mut out = print::destination(global)?;
     writeln!(out, "{}", plan.trim_end())
         .and_then(|()| out.flush())

@@ -16,6 +16,7 @@ use dwio::connector::{ColumnHandle, ConnectorSplit, ExpressionEvaluator};
 use dwio::expr::TypedExpr;
 use dwio::fs::FileSystem;
 use dwio::reader::FileFormat;
+use dwio::subfield::{PathElement, Subfield};
 use exec::expr::nearest;
 use exec::plan::TableScanNode;
 use vector::sync::Arc;
@@ -168,8 +169,8 @@ impl CatalogTable for EngineTable {
     fn scan(&self, parts: ScanParts<'_>) -> Result<TableScanNode> {
         let mut fields = Vec::with_capacity(parts.columns.len());
         let mut assignments = Vec::with_capacity(parts.columns.len());
-        for index in parts.columns {
-            let (column, twin) = self.column(*index)?;
+        for wanted in parts.columns {
+            let (column, twin) = self.column(wanted.index)?;
             let handle = self.schema.column_handle(&column.name).ok_or_else(|| {
                 Error::internal("a scanned column is not in the table")
                     .in_named("column", &column.name)
@@ -179,6 +180,13 @@ impl CatalogTable for EngineTable {
                     handle.with_occurrence(twin, column.ty.clone())
                 }
                 _ => handle,
+            };
+            let handle = match wanted.fields.is_empty() {
+                true => handle,
+                false => {
+                    let subfields = subfields(handle.name(), &column.ty, &wanted.fields);
+                    handle.with_required_subfields(subfields)?
+                }
             };
             fields.push((column.field.to_string(), column.ty.clone()));
             let handle: Arc<dyn ColumnHandle> = Arc::new(handle);
@@ -225,6 +233,25 @@ impl EngineTable {
         let before = twins(self.columns.get(..index).unwrap_or_default());
         Ok((column, (twins(&self.columns) > 1).then_some(before)))
     }
+}
+
+/// Struct fields by name. None, which means all, where names do not tell the fields apart.
+fn subfields(column: &str, ty: &Type, wanted: &[Vec<usize>]) -> Vec<Subfield> {
+    let path = |indices: &Vec<usize>| {
+        let mut subfield = Subfield::column(column);
+        let mut ty = ty;
+        for index in indices {
+            let row = ty.as_row()?;
+            let name = row.names().get(*index)?;
+            if row.names().iter().filter(|n| *n == name).count() > 1 {
+                return None;
+            }
+            subfield = subfield.then(PathElement::Field(name.as_str().into()));
+            ty = row.types().get(*index)?;
+        }
+        Some(subfield)
+    };
+    wanted.iter().map(path).collect::<Option<Vec<_>>>().unwrap_or_default()
 }
 
 fn is_glob(files: &dyn FileSystem, path: &str) -> bool {

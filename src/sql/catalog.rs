@@ -40,13 +40,23 @@ pub(crate) struct TableColumn {
     pub(crate) hidden: bool,
 }
 
+/// A column that a scan gives.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ScanColumn {
+    /// Its position in the table.
+    pub(crate) index: usize,
+    /// The struct fields wanted, as positions from the outermost struct inwards; empty when the
+    /// column is wanted whole. Other fields may come out as nulls.
+    pub(crate) fields: Vec<Vec<usize>>,
+}
+
 /// What a scan gives.
 #[derive(Debug)]
 pub(crate) struct ScanParts<'a> {
     /// The scan's id.
     pub(crate) id: PlanNodeId,
-    /// The positions of the columns wanted, in the order wanted.
-    pub(crate) columns: &'a [usize],
+    /// The columns wanted, in the order wanted.
+    pub(crate) columns: &'a [ScanColumn],
     /// The condition that the rows must meet, over `field` names.
     pub(crate) filter: Option<&'a TypedExpr>,
 }

@@ -71,8 +71,16 @@ impl CatalogTable for TestTable {
     }
 
     fn scan(&self, parts: ScanParts<'_>) -> Result<TableScanNode> {
-        let columns: Vec<&TableColumn> = parts.columns.iter().map(|i| &self.0[*i]).collect();
-        let filter = parts.filter.map_or(String::new(), |f| format!(" where {f}"));
+        let columns: Vec<&TableColumn> = parts.columns.iter().map(|c| &self.0[c.index]).collect();
+        let mut pushed = String::new();
+        for (column, wanted) in columns.iter().zip(parts.columns) {
+            if !wanted.fields.is_empty() {
+                pushed.push_str(&format!(" {}{:?}", column.name, wanted.fields));
+            }
+        }
+        if let Some(filter) = parts.filter {
+            pushed.push_str(&format!(" where {filter}"));
+        }
         let assignments = columns.iter().map(|c| {
             let handle: Arc<dyn ColumnHandle> = Arc::new(TestHandle(c.name.clone()));
             (c.field.to_string(), handle)
@@ -82,7 +90,7 @@ impl CatalogTable for TestTable {
             output_type: Arc::new(RowType::new(
                 columns.iter().map(|c| (c.field.to_string(), c.ty.clone())),
             )),
-            table: Arc::new(TestHandle(format!("t{filter}"))),
+            table: Arc::new(TestHandle(format!("t{pushed}"))),
             assignments: assignments.collect(),
         })
     }

@@ -40,11 +40,21 @@ fn layouts() -> Vec<Layout> {
                     version,
                     rows_per_page: 70,
                     rows_per_group: 400,
-                    dictionary_bytes: 1 << 20,
+                    ..Layout::default()
                 });
             }
         }
     }
+    // The delta encodings of integers and bytes, floats split into streams of bytes.
+    layouts.push(Layout {
+        version: WriterVersion::PARQUET_2_0,
+        has_dictionary: false,
+        encoding: None,
+        splits_floats: true,
+        rows_per_page: 70,
+        rows_per_group: 400,
+        ..Layout::default()
+    });
     // Chunks that start with dictionary pages and go on without.
     layouts.push(Layout {
         rows_per_page: 50,

@@ -12,6 +12,16 @@ use crate::expr::TypedExpr;
 pub trait ExpressionEvaluator: Send + Sync + fmt::Debug {
     /// Compiles `expr` over batches of `input`.
     fn compile(&self, expr: &TypedExpr, input: &Arc<RowType>) -> Result<Box<dyn CompiledExpr>>;
+
+    /// Compiles expressions that are evaluated together, so that equal parts can be evaluated once.
+    fn compile_all(
+        &self,
+        exprs: &[TypedExpr],
+        input: &Arc<RowType>,
+    ) -> Result<Box<dyn CompiledExprs>> {
+        let compiled = exprs.iter().map(|expr| self.compile(expr, input));
+        Ok(Box::new(compiled.collect::<Result<Vec<_>>>()?))
+    }
 }
 
 /// A compiled expression, used by one thread.
@@ -19,6 +29,26 @@ pub trait CompiledExpr: Send {
     /// Evaluates the selected rows of a batch; other rows of the result are unspecified. The
     /// result is as long as the batch.
     fn evaluate(&mut self, batch: &RowVector, rows: &SelectivityVector) -> Result<VectorRef>;
+}
+
+/// Expressions compiled together, used by one thread.
+pub trait CompiledExprs: Send {
+    /// Evaluates all expressions like [`CompiledExpr::evaluate`], in their order.
+    fn evaluate_all(
+        &mut self,
+        batch: &RowVector,
+        rows: &SelectivityVector,
+    ) -> Result<Vec<VectorRef>>;
+}
+
+impl CompiledExprs for Vec<Box<dyn CompiledExpr>> {
+    fn evaluate_all(
+        &mut self,
+        batch: &RowVector,
+        rows: &SelectivityVector,
+    ) -> Result<Vec<VectorRef>> {
+        self.iter_mut().map(|expr| expr.evaluate(batch, rows)).collect()
+    }
 }
 
 /// The part of a query that a connector sees.

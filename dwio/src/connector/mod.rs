@@ -17,7 +17,7 @@ use std::fmt;
 use vector::sync::Arc;
 use vector::{Error, Result, RowType};
 
-pub use context::{CompiledExpr, ConnectorQueryCtx, ExpressionEvaluator};
+pub use context::{CompiledExpr, CompiledExprs, ConnectorQueryCtx, ExpressionEvaluator};
 pub use source::{DataSource, DynamicFilters, SourcePoll, SourceProgress};
 
 /// What table a scan reads; each connector has its own kind.

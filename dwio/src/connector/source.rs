@@ -1,7 +1,9 @@
 //! Data sources: one driver's stream of batches from splits.
 
+use std::any::Any;
+
 use vector::sync::{Arc, Continuation};
-use vector::{Error, Result, RowVector};
+use vector::{Error, Metrics, Result, RowVector};
 
 use crate::connector::ConnectorSplit;
 use crate::filter::Filter;
@@ -13,7 +15,7 @@ use crate::filter::Filter;
 /// ```
 ///
 /// `add_split` while active and `next` while idle are `Internal` errors (rule S6.19).
-pub trait DataSource: Send {
+pub trait DataSource: Any + Send {
     /// Starts a split; files may be opened here.
     fn add_split(&mut self, split: Arc<dyn ConnectorSplit>) -> Result<()>;
 
@@ -26,6 +28,12 @@ pub trait DataSource: Send {
 
     /// What was read so far, over all splits.
     fn progress(&self) -> SourceProgress;
+
+    /// Everything that was counted so far, over all splits, by the names of rules S15.7 to S15.43:
+    /// a cumulative snapshot.
+    fn metrics(&self) -> Metrics {
+        Metrics::new()
+    }
 
     /// Takes over what another data source of the same scan prepared: its split becomes this
     /// one's (rules S6.45 and following). `Internal` when this source cannot.
@@ -42,6 +50,20 @@ pub trait DataSource: Send {
 
 /// The ability to take filters while running.
 pub trait DynamicFilters {
+    /// True when output column `channel` can take a filter; columns that are computed from the
+    /// split or from others cannot (rule S12.25).
+    fn accepts(&self, channel: usize) -> bool {
+        let _ = channel;
+        true
+    }
+
+    /// The filter that the plan has put on output column `channel` itself: a late filter replaces
+    /// it, so it has to be merged in (rule S12.9).
+    fn static_filter(&self, channel: usize) -> Option<Arc<Filter>> {
+        let _ = channel;
+        None
+    }
+
     /// Replaces the filter of output column `channel` by one that is merged with all earlier ones.
     fn add_dynamic_filter(&mut self, channel: usize, filter: Arc<Filter>) -> Result<()>;
 }

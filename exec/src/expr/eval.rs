@@ -266,26 +266,23 @@ fn is_subset(rows: &SelectivityVector, of: &SelectivityVector) -> bool {
 
 /// A column without lazy vectors on top or under dictionaries.
 ///
-/// A column nobody has touched is loaded whole: other expressions may need rows this one does not,
-/// and a column cannot be read twice.
+/// A column that nobody has touched is loaded whole: other expressions may need rows that this one
+/// does not, and a column cannot be read twice. Whoever knows that nobody will need more loads it
+/// before, for fewer rows.
 fn loaded(vector: &VectorRef, rows: &SelectivityVector) -> Result<VectorRef> {
     match vector.as_ref() {
         Vector::Lazy(lazy) => {
             let values =
                 if lazy.is_loaded() { lazy.load(&rows.to_rows())? } else { lazy.loaded()? };
-            Vector::slice(&values, 0, lazy.len())
+            loaded(&Vector::slice(&values, 0, lazy.len())?, rows)
         }
         Vector::Dictionary(dictionary) if has_lazy_base(dictionary) => {
-            let base = match dictionary.base().as_ref() {
-                Vector::Lazy(lazy) if lazy.is_loaded() => {
-                    // Only whole or narrower loads can have come before; what was read is enough
-                    // for whoever picked these rows.
-                    lazy.loaded_if_ready().map_or_else(|| lazy.loaded(), Ok)?
-                }
-                _ => loaded(dictionary.base(), &SelectivityVector::all(dictionary.base().len()))?,
-            };
+            let mut valid = rows.clone();
+            valid.deselect_nulls(dictionary.validity());
+            let mut base_rows = SelectivityVector::none(dictionary.base().len());
+            valid.iter().for_each(|row| base_rows.set(dictionary.indices()[row] as usize, true));
             Ok(Arc::new(Vector::Dictionary(DictionaryVector::over_with_validity(
-                base,
+                loaded(dictionary.base(), &base_rows)?,
                 dictionary.indices().clone(),
                 dictionary.validity().cloned(),
             ))))

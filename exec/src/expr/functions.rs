@@ -69,8 +69,11 @@ pub(super) const ALL: &[Function] = &[
         types::cardinality,
         nested::cardinality,
     ),
+    scalar("subscript", ELEMENT, types::subscript, nested::subscript),
+    scalar("element_at", ELEMENT, types::subscript, nested::element_at),
 ];
 
+const ELEMENT: &[&str] = &["(ARRAY(T), BIGINT) -> T", "(MAP(K,V), K) -> V"];
 const COMPARABLE: &[&str] = &["(T, T) -> BOOLEAN for scalar T"];
 const NUMBERS: &str = "(T, T) -> T for numeric T, decimals with their own result type";
 const SUBSTR: &[&str] = &["(VARCHAR, BIGINT [, BIGINT]) -> VARCHAR"];

@@ -45,7 +45,7 @@ mod temporal;
 mod tests;
 mod text;
 
-use dwio::connector::{CompiledExpr, ExpressionEvaluator};
+use dwio::connector::{CompiledExpr, CompiledExprs, ExpressionEvaluator};
 use dwio::expr::TypedExpr;
 use vector::sync::Arc;
 use vector::{
@@ -151,6 +151,24 @@ impl ExpressionEvaluator for ExecEvaluator {
     fn compile(&self, expr: &TypedExpr, input: &Arc<RowType>) -> Result<Box<dyn CompiledExpr>> {
         let set = ExprSet::compile(std::slice::from_ref(expr), input, &self.registry)?;
         Ok(Box::new(set))
+    }
+
+    fn compile_all(
+        &self,
+        exprs: &[TypedExpr],
+        input: &Arc<RowType>,
+    ) -> Result<Box<dyn CompiledExprs>> {
+        Ok(Box::new(ExprSet::compile(exprs, input, &self.registry)?))
+    }
+}
+
+impl CompiledExprs for ExprSet {
+    fn evaluate_all(
+        &mut self,
+        batch: &RowVector,
+        rows: &SelectivityVector,
+    ) -> Result<Vec<VectorRef>> {
+        ExprSet::evaluate(self, batch, rows)
     }
 }
 

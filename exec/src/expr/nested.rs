@@ -1,8 +1,12 @@
 //! Functions of arrays and maps.
 
-use vector::{Result, Type, Vector};
+use vector::sync::Arc;
+use vector::{
+    Bitmap, BitmapMut, BufferMut, DecodedVector, DictionaryVector, Error, Result, Type, Vector,
+    VectorRef, equal_rows,
+};
 
-use super::kernel::{Argument, Kernel, wrong_storage};
+use super::kernel::{Argument, Call, Kernel, Operand, wrong_storage};
 use super::string::numbers;
 
 /// The number of elements or entries.
@@ -16,4 +20,82 @@ pub(super) fn cardinality(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
         };
         numbers(call, |row| i64::from(lengths[argument.index(row)]))
     }))
+}
+
+/// `array[index]` from 1 on, `map[key]`; nothing there is an error.
+pub(super) fn subscript(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
+    Ok(Kernel::new(|call| pick(call, true)))
+}
+
+/// Like `subscript`, but null where nothing is, and negative indices count from the end.
+pub(super) fn element_at(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
+    Ok(Kernel::new(|call| pick(call, false)))
+}
+
+/// The picked elements as a dictionary over all of them: no element is copied.
+fn pick(call: &Call<'_>, strict: bool) -> Result<Vector> {
+    let container = &call.args[0];
+    match container.base().as_ref() {
+        Vector::Array(array) => {
+            let wanted = Operand::<i64>::new(&call.args[1])?;
+            let wanted = wanted.side();
+            dictionary(call, array.elements(), |row| {
+                let span = array.span(container.index(row));
+                let (index, count) = (wanted.at(row), span.len() as i64);
+                let place = if index > 0 && index <= count {
+                    Some(span.start + index as usize - 1)
+                } else if !strict && index < 0 && index >= -count {
+                    Some(span.end - index.unsigned_abs() as usize)
+                } else {
+                    None
+                };
+                if index == 0 || (strict && place.is_none()) {
+                    return Err(Error::invalid_input("an array has no element at this index")
+                        .with("index", index)
+                        .with("elements", count));
+                }
+                Ok(place)
+            })
+        }
+        Vector::Map(map) => {
+            let keys = DecodedVector::new(map.keys())?;
+            let wanted = &call.args[1];
+            dictionary(call, map.values(), |row| {
+                for entry in map.span(container.index(row)) {
+                    if equal_rows(&keys, entry, wanted, row)? {
+                        return Ok(Some(entry));
+                    }
+                }
+                if strict {
+                    let key = vector::print::value_text(wanted.ty(), &wanted.value(row)?);
+                    return Err(Error::invalid_input("a map has no such key").with("key", key));
+                }
+                Ok(None)
+            })
+        }
+        other => Err(wrong_storage(other.ty())),
+    }
+}
+
+fn dictionary(
+    call: &Call<'_>,
+    base: &VectorRef,
+    mut place_of: impl FnMut(usize) -> Result<Option<usize>>,
+) -> Result<Vector> {
+    let mut indices = BufferMut::new();
+    indices.resize(call.num_rows(), 0u32);
+    let mut found = BitmapMut::new();
+    found.push_n(false, call.num_rows());
+    for row in call.rows.iter() {
+        if let Some(place) = place_of(row)? {
+            indices[row] = place as u32;
+            found.set(row, true);
+        }
+    }
+    let validity = Bitmap::and(call.validity.as_ref(), Some(&found.freeze()));
+    Ok(Vector::Dictionary(DictionaryVector::over_with_validity(
+        Arc::clone(base),
+        indices.freeze(),
+        validity,
+    )))
 }

@@ -239,3 +239,18 @@ pub(super) fn cardinality(types: &[Type]) -> Option<Resolved> {
         _ => None,
     }
 }
+
+/// An element of an array by position, the value of a map by key.
+pub(super) fn subscript(types: &[Type]) -> Option<Resolved> {
+    match types {
+        [Type::Array(element), index] if can_coerce(index, &Type::BigInt) => {
+            let element = element.as_ref().clone();
+            Some(Resolved::new(vec![types[0].clone(), Type::BigInt], element))
+        }
+        [Type::Map(key, value), wanted] if can_coerce(wanted, key) => {
+            let (key, value) = (key.as_ref().clone(), value.as_ref().clone());
+            Some(Resolved::new(vec![types[0].clone(), key], value))
+        }
+        _ => None,
+    }
+}

@@ -9,27 +9,30 @@
 //! nothing is wrapped, and columns that are only passed on may stay lazy.
 
 use vector::sync::Arc;
-use vector::{
-    Buffer, DecodedVector, FlatValues, Result, RowSet, RowType, RowVector, SelectivityVector,
-    Vector, VectorRef,
-};
+use vector::{Error, Result, RowType, RowVector, SelectivityVector, Vector, VectorRef};
 
-use dwio::connector::{CompiledExpr, ExpressionEvaluator};
+use dwio::connector::{CompiledExpr, CompiledExprs, ExpressionEvaluator};
 use dwio::expr::TypedExpr;
 
 use super::loading::{load_column, wrap_column};
 use super::{Operator, channel_of};
+use crate::expr::select_true;
 
+/// Where an output column comes from.
+#[derive(Debug, Clone, Copy)]
 enum Projection {
     /// A column of the input.
     Channel(usize),
-    Computed(Box<dyn CompiledExpr>),
+    /// A result of the computed expressions.
+    Computed(usize),
 }
 
 /// Gives the rows that pass a predicate, and expressions over them.
 pub struct FilterProject {
     predicate: Option<Box<dyn CompiledExpr>>,
     projections: Vec<Projection>,
+    /// All expressions that are no columns; none when there is no such expression.
+    computed: Option<Box<dyn CompiledExprs>>,
     /// The input columns that computed projections use.
     computed_from: Vec<usize>,
     output_type: Arc<RowType>,
@@ -48,26 +51,32 @@ impl FilterProject {
     ) -> Result<Self> {
         let predicate = predicate.map(|p| evaluator.compile(p, input)).transpose()?;
         let mut computed_from: Vec<usize> = Vec::new();
+        let mut expressions: Vec<TypedExpr> = Vec::new();
         let (projections, output_type) = match projections {
             None => ((0..input.len()).map(Projection::Channel).collect(), Arc::clone(input)),
-            Some((expressions, output_type)) => {
-                let compiled = expressions.iter().map(|expr| match expr {
-                    TypedExpr::Field { name, .. } => {
-                        channel_of(input, name).map(Projection::Channel)
+            Some((given, output_type)) => {
+                let projections = given.iter().map(|expr| {
+                    if let TypedExpr::Field { name, .. } = expr {
+                        return channel_of(input, name).map(Projection::Channel);
                     }
-                    computed => {
-                        for name in computed.field_names() {
-                            computed_from.push(channel_of(input, name)?);
-                        }
-                        evaluator.compile(computed, input).map(Projection::Computed)
+                    for name in expr.field_names() {
+                        computed_from.push(channel_of(input, name)?);
                     }
+                    expressions.push(expr.clone());
+                    Ok(Projection::Computed(expressions.len() - 1))
                 });
-                (compiled.collect::<Result<_>>()?, Arc::clone(output_type))
+                (projections.collect::<Result<_>>()?, Arc::clone(output_type))
             }
+        };
+        let computed = if expressions.is_empty() {
+            None
+        } else {
+            Some(evaluator.compile_all(&expressions, input)?)
         };
         Ok(FilterProject {
             predicate,
             projections,
+            computed,
             computed_from,
             output_type,
             input: None,
@@ -78,73 +87,63 @@ impl FilterProject {
     fn process(&mut self, batch: &RowVector) -> Result<Option<RowVector>> {
         let all = SelectivityVector::all(batch.len());
         let passing = match &mut self.predicate {
-            Some(predicate) => true_rows(&predicate.evaluate(batch, &all)?, batch.len())?,
+            Some(predicate) => select_true(&predicate.evaluate(batch, &all)?, &all)?,
             None => all,
         };
         if passing.is_none() {
             return Ok(None);
         }
-        if passing.is_all() {
-            let columns = self.project(batch, &passing)?;
-            return RowVector::batch(Arc::clone(&self.output_type), batch.len(), columns).map(Some);
-        }
-        let rows = passing.to_rows();
-        let indices = rows.to_positions();
-        let columns = self.project_some(batch, &passing, &rows, &indices)?;
-        RowVector::batch(Arc::clone(&self.output_type), indices.len(), columns).map(Some)
+        let (num_rows, columns) = if passing.is_all() {
+            (batch.len(), self.project(batch, &passing)?)
+        } else {
+            self.project_some(batch, &passing)?
+        };
+        RowVector::batch(Arc::clone(&self.output_type), num_rows, columns).map(Some)
     }
 
-    fn project(&mut self, batch: &RowVector, rows: &SelectivityVector) -> Result<Vec<VectorRef>> {
-        let columns = self.projections.iter_mut().map(|projection| match projection {
+    /// The output columns for all rows of a batch.
+    fn project(&mut self, batch: &RowVector, all: &SelectivityVector) -> Result<Vec<VectorRef>> {
+        let computed = self.compute(batch, all)?;
+        let columns = self.projections.iter().map(|projection| match projection {
             Projection::Channel(channel) => batch.child(*channel).cloned(),
-            Projection::Computed(expr) => expr.evaluate(batch, rows),
+            Projection::Computed(i) => result(&computed, *i).cloned(),
         });
         columns.collect()
     }
 
+    /// The output columns for the passing rows, and their number.
     fn project_some(
         &mut self,
         batch: &RowVector,
         passing: &SelectivityVector,
-        rows: &RowSet,
-        indices: &Buffer<u32>,
-    ) -> Result<Vec<VectorRef>> {
+    ) -> Result<(usize, Vec<VectorRef>)> {
+        let rows = passing.to_rows();
+        let indices = rows.to_positions();
         // What expressions use is loaded for the passing rows before they ask for all.
         let mut columns = batch.children().to_vec();
         for channel in &self.computed_from {
-            columns[*channel] = load_column(&columns[*channel], rows)?;
+            columns[*channel] = load_column(&columns[*channel], &rows)?;
         }
         let row_type = Arc::clone(batch.row_type());
         let batch = &RowVector::batch(row_type, batch.len(), columns)?;
-        let columns = self.projections.iter_mut().map(|projection| match projection {
-            Projection::Channel(channel) => wrap_column(batch.child(*channel)?, indices, rows),
-            Projection::Computed(expr) => {
-                let result = expr.evaluate(batch, passing)?;
-                Ok(Vector::wrap(&result, indices))
-            }
+        let computed = self.compute(batch, passing)?;
+        let columns = self.projections.iter().map(|projection| match projection {
+            Projection::Channel(channel) => wrap_column(batch.child(*channel)?, &indices, &rows),
+            Projection::Computed(i) => Ok(Vector::wrap(result(&computed, *i)?, &indices)),
         });
-        columns.collect()
+        Ok((indices.len(), columns.collect::<Result<_>>()?))
+    }
+
+    fn compute(&mut self, batch: &RowVector, rows: &SelectivityVector) -> Result<Vec<VectorRef>> {
+        match &mut self.computed {
+            Some(computed) => computed.evaluate_all(batch, rows),
+            None => Ok(Vec::new()),
+        }
     }
 }
 
-/// The rows where a BOOLEAN vector is true.
-fn true_rows(result: &VectorRef, num_rows: usize) -> Result<SelectivityVector> {
-    let decoded = DecodedVector::new(result)?;
-    let mut rows = SelectivityVector::none(num_rows);
-    match (decoded.flat_values(), decoded.mapping()) {
-        (Some(FlatValues::Boolean(bits)), vector::Mapping::Identity) if bits.len() == num_rows => {
-            rows = SelectivityVector::from_bitmap(bits);
-            rows.deselect_nulls(decoded.validity());
-        }
-        _ => {
-            for row in 0..num_rows {
-                if !decoded.is_null(row) && decoded.boolean(row) {
-                    rows.set(row, true);
-                }
-            }
-        }
-    }
-    Ok(rows)
+fn result(computed: &[VectorRef], i: usize) -> Result<&VectorRef> {
+    computed.get(i).ok_or_else(|| Error::internal("an expression without a result"))
 }
 
 impl Operator for FilterProject {

@@ -26,6 +26,7 @@ pub mod loading;
 pub mod local_exchange;
 pub mod order_by;
 pub mod sink;
+mod sort_prefix;
 pub mod table_scan;
 pub mod top_n;
 pub mod values;

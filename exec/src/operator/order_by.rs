@@ -4,11 +4,10 @@
 //! that batch seen through the sorted row numbers, piece by piece.
 
 use vector::sync::Arc;
-use vector::{
-    Buffer, Result, RowType, RowVector, SortOrder, VectorRef, concat_batches, sorted_rows,
-};
+use vector::{Buffer, Result, RowType, RowVector, SortOrder, VectorRef, concat_batches};
 
 use super::loading::load_batch;
+use super::sort_prefix::sorted;
 use super::{Operator, OperatorCtx, channel_of};
 use crate::plan::SortKey;
 
@@ -32,9 +31,10 @@ impl SortChannels {
         self.channels.iter().map(|channel| batch.child(*channel).cloned()).collect()
     }
 
-    /// The rows of a batch in order.
+    /// The rows of a batch in order; its sort columns may be longer than it.
     pub(crate) fn sorted(&self, batch: &RowVector) -> Result<Buffer<u32>> {
-        sorted_rows(&self.columns(batch)?, &self.orders, batch.len())
+        let columns = self.columns(batch)?;
+        sorted(&columns, &self.orders, batch.len())
     }
 }
 

@@ -19,6 +19,7 @@ use vector::{
 
 use super::loading::{load_batch_rows, slice_batch};
 use super::order_by::SortChannels;
+use super::sort_prefix::prefixes;
 use super::{Operator, OperatorCtx};
 use crate::plan::SortKey;
 
@@ -33,13 +34,20 @@ pub struct TopN {
     count: usize,
     candidates: Vec<RowVector>,
     num_candidates: usize,
-    /// The sort columns of the Nth row, one row each.
-    bound: Option<Vec<VectorRef>>,
+    bound: Option<Bound>,
     reserved: u64,
     no_more_input: bool,
     sorted: Option<RowVector>,
     given: usize,
     finished: bool,
+}
+
+/// The Nth row: no row that is not before it is among the first.
+struct Bound {
+    /// Its sort columns, one row each.
+    keys: Vec<VectorRef>,
+    /// The prefix of the first of them, which decides most comparisons.
+    prefix: u64,
 }
 
 impl TopN {
@@ -72,9 +80,23 @@ impl TopN {
         let mut rows: Vec<u32> = match &self.bound {
             None => (0..batch.len() as u32).collect(),
             Some(bound) => {
-                let against = RowComparator::with_orders(&keys, bound, &self.keys.orders)?;
-                let before = |row: &u32| against.compare_all(*row as usize, 0) == Ordering::Less;
-                (0..batch.len() as u32).filter(before).collect()
+                let against = RowComparator::with_orders(&keys, &bound.keys, &self.keys.orders)?;
+                let before = |row: usize| against.compare_all(row, 0) == Ordering::Less;
+                match keys.first() {
+                    None => Vec::new(),
+                    Some(first) => {
+                        let prefixes = prefixes(first, self.keys.orders[0])?.values;
+                        let prefixes = prefixes.iter().take(batch.len()).enumerate();
+                        prefixes
+                            .filter(|(row, prefix)| match (**prefix).cmp(&bound.prefix) {
+                                Ordering::Less => true,
+                                Ordering::Equal => before(*row),
+                                Ordering::Greater => false,
+                            })
+                            .map(|(row, _)| row as u32)
+                            .collect()
+                    }
+                }
             }
         };
         if rows.len() > self.count {
@@ -125,7 +147,12 @@ impl Operator for TopN {
             let first = self.cut()?;
             if first.len() == self.count {
                 let last = slice_batch(&first, self.count - 1, 1)?;
-                self.bound = Some(self.keys.columns(&last)?);
+                let keys = self.keys.columns(&last)?;
+                let prefix = match keys.first() {
+                    Some(first) => prefixes(first, self.keys.orders[0])?.values[0],
+                    None => 0,
+                };
+                self.bound = Some(Bound { keys, prefix });
             }
             self.num_candidates = first.len();
             self.candidates = vec![first];

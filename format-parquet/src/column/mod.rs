@@ -30,7 +30,7 @@ mod scalar;
 mod spread;
 mod string;
 
-use dwio::scan_spec::{ColumnSpec, FieldSpec, NestedSpec};
+use dwio::scan_spec::{BoundField, ColumnSpec, FieldSpec, NestedBinding, NestedSpec};
 use vector::sync::Arc;
 use vector::{Buffer, Error, MemoryPool, Result, ResultExt, RowType, Type, Vector, VectorRef};
 
@@ -64,19 +64,20 @@ enum Node {
 }
 
 impl ColumnReader {
-    /// A reader of column `ordinal` of the file, as `spec` wants it.
+    /// A reader of column `ordinal` of the file, as `spec` wants it; `binding` says which fields of
+    /// the file are meant.
     pub(crate) fn new(
         schema: &Schema,
         ordinal: usize,
-        spec: &ColumnSpec,
+        (spec, binding): (&ColumnSpec, &NestedBinding),
         pool: &MemoryPool,
     ) -> Result<Self> {
         let column = schema.columns().get(ordinal).ok_or_else(|| {
             Error::internal("no such column in the file").with("ordinal", ordinal)
         })?;
         let mut builder = Builder { schema, pool, leaves: Vec::new(), leaf_numbers: Vec::new() };
-        let root =
-            builder.node(column, &spec.ty, &spec.nested, 0).in_named("column", &column.name)?;
+        let below = Below { nested: &spec.nested, binding };
+        let root = builder.node(column, &spec.ty, below, 0).in_named("column", &column.name)?;
         Ok(ColumnReader {
             root,
             leaves: builder.leaves,
@@ -174,13 +175,20 @@ struct Builder<'a> {
     leaf_numbers: Vec<usize>,
 }
 
+/// What is wanted below a column, and where the file has it.
+#[derive(Clone, Copy)]
+struct Below<'a> {
+    nested: &'a NestedSpec,
+    binding: &'a NestedBinding,
+}
+
 impl Builder<'_> {
     /// The node of `column` as type `ty`; its slots exist from definition level `slot_def` on.
     fn node(
         &mut self,
         column: &Column,
         ty: &Type,
-        nested: &NestedSpec,
+        Below { nested, binding }: Below<'_>,
         slot_def: u8,
     ) -> Result<Node> {
         match (&column.kind, ty) {
@@ -190,7 +198,7 @@ impl Builder<'_> {
                 Ok(Node::Leaf { leaf: self.add(*number, values), slot_def })
             }
             (ColumnKind::Struct(file), Type::Row(row_type)) => {
-                self.structure(column, file, row_type, nested, slot_def)
+                self.structure((column, file), row_type, Below { nested, binding }, slot_def)
             }
             (ColumnKind::List { element, repeated }, Type::Array(element_type)) => {
                 let whole = NestedSpec::Whole;
@@ -201,7 +209,13 @@ impl Builder<'_> {
                     }
                     _ => (element_type.as_ref(), &whole, usize::MAX),
                 };
-                let node = self.node(element, wanted, nested, repeated.def_level)?;
+                let node = match below_entries(binding) {
+                    Some(binding) => {
+                        let below = Below { nested, binding };
+                        self.node(element, wanted, below, repeated.def_level)?
+                    }
+                    None => Node::Nulls(wanted.clone()),
+                };
                 let levels = list_levels(column, repeated, slot_def);
                 let leaf = self.levels_leaf(column, [&node])?;
                 let entries = Entries::List { element: Box::new(node), max_elements };
@@ -217,12 +231,14 @@ impl Builder<'_> {
                     }
                     _ => ((key_type.as_ref(), &whole), (value_type.as_ref(), &whole)),
                 };
-                let key = self.node(key, key_type, key_nested, repeated.def_level)?;
-                let value = match value {
-                    Some(value) => {
-                        self.node(value, value_type, value_nested, repeated.def_level)?
+                let below = Below { nested: key_nested, binding: &NestedBinding::ByName };
+                let key = self.node(key, key_type, below, repeated.def_level)?;
+                let value = match (value, below_entries(binding)) {
+                    (Some(value), Some(binding)) => {
+                        let below = Below { nested: value_nested, binding };
+                        self.node(value, value_type, below, repeated.def_level)?
                     }
-                    None => Node::Nulls(value_type.clone()),
+                    _ => Node::Nulls(value_type.clone()),
                 };
                 let levels = list_levels(column, repeated, slot_def);
                 let leaf = self.levels_leaf(column, [&key, &value])?;
@@ -239,15 +255,25 @@ impl Builder<'_> {
 
     fn structure(
         &mut self,
-        column: &Column,
-        file: &[Column],
+        (column, file): (&Column, &[Column]),
         row_type: &Arc<RowType>,
-        nested: &NestedSpec,
+        Below { nested, binding }: Below<'_>,
         slot_def: u8,
     ) -> Result<Node> {
-        let names: Vec<&str> = file.iter().map(|field| field.name.as_str()).collect();
+        let by_name: Vec<Option<BoundField>>;
+        let bound = match binding {
+            NestedBinding::Row(bound) if bound.len() == row_type.len() => bound,
+            _ => {
+                let names: Vec<&str> = file.iter().map(|field| field.name.as_str()).collect();
+                let found = match_fields(&names, row_type)?.into_iter();
+                let nested = NestedBinding::ByName;
+                let bound = |ordinal| BoundField { ordinal, nested: nested.clone() };
+                by_name = found.map(|ordinal| ordinal.map(bound)).collect();
+                &by_name
+            }
+        };
         let mut fields = Vec::with_capacity(row_type.len());
-        for (i, found) in match_fields(&names, row_type)?.into_iter().enumerate() {
+        for (i, found) in bound.iter().enumerate() {
             let (whole, ty) = (NestedSpec::Whole, row_type.types().get(i));
             let Some(ty) = ty else { return Err(Error::internal("a struct lost a field")) };
             let wanted = match nested {
@@ -258,9 +284,11 @@ impl Builder<'_> {
                 },
                 _ => Some(&whole),
             };
-            fields.push(match (found.and_then(|found| file.get(found)), wanted) {
-                (Some(field), Some(nested)) => {
-                    self.node(field, ty, nested, slot_def).in_named("field", &field.name)?
+            let found = found.as_ref().and_then(|f| Some((file.get(f.ordinal)?, &f.nested)));
+            fields.push(match (found, wanted) {
+                (Some((field, binding)), Some(nested)) => {
+                    let below = Below { nested, binding };
+                    self.node(field, ty, below, slot_def).in_named("field", &field.name)?
                 }
                 _ => Node::Nulls(ty.clone()),
             });
@@ -310,6 +338,14 @@ impl Builder<'_> {
     }
 }
 
+/// The binding below the entries of a list or map; `None` when all entries are null.
+fn below_entries(binding: &NestedBinding) -> Option<&NestedBinding> {
+    match binding {
+        NestedBinding::Array(below) | NestedBinding::Map(below) => below.as_deref(),
+        other => Some(other),
+    }
+}
+
 fn list_levels(
     column: &Column,
     repeated: &crate::schema::RepeatedLevels,
@@ -331,3 +367,6 @@ fn refuse_entry_filter(spec: &ColumnSpec) -> Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

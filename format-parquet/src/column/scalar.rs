@@ -16,7 +16,7 @@ use vector::{
 
 use super::current_page::{CurrentPage, PageValues, no_dictionary, no_page};
 use super::leaf::ValueReader;
-use super::spread::{spread, spread_bits};
+use super::spread::{LastWindow, spread, spread_bits};
 use super::string::BytesValues;
 use crate::encoding::bit_pack::append_bits;
 use crate::encoding::dictionary::Dictionary;
@@ -34,7 +34,9 @@ struct FixedValues<P: PlainValues> {
     plain: P,
     dictionary: Option<Dictionary<P::Out>>,
     page: CurrentPage,
-    window: BufferMut<P::Out>,
+    /// Absent until the first value of a window is read.
+    window: Option<BufferMut<P::Out>>,
+    last: LastWindow<P::Out>,
     /// A few values of a recoded page.
     scratch: BufferMut<u8>,
     pool: MemoryPool,
@@ -44,7 +46,7 @@ impl<P: PlainValues> ValueReader for FixedValues<P> {
     fn start_chunk(&mut self, carries_prefixes: bool) {
         self.dictionary = None;
         self.page.start_chunk(carries_prefixes);
-        self.window = BufferMut::new_in(&self.pool);
+        self.window = None;
     }
 
     fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()> {
@@ -62,15 +64,16 @@ impl<P: PlainValues> ValueReader for FixedValues<P> {
     }
 
     fn read(&mut self, n: usize) -> Result<()> {
+        let window = self.window.get_or_insert_with(|| self.last.take(&self.pool));
         match self.page.open()? {
             PageValues::Plain { bytes, at } => {
                 let rest = bytes.get(*at..).unwrap_or(&[]);
-                *at += self.plain.read(rest, n, &mut self.window)?;
+                *at += self.plain.read(rest, n, window)?;
                 Ok(())
             }
             PageValues::Indices(indices) => {
                 let dictionary = self.dictionary.as_ref().ok_or_else(no_dictionary)?;
-                indices.gather(dictionary, appended(&mut self.window, n)?)
+                indices.gather(dictionary, appended(window, n)?)
             }
             PageValues::Recoded(recoded) => {
                 let mut left = n;
@@ -78,7 +81,7 @@ impl<P: PlainValues> ValueReader for FixedValues<P> {
                     let now = left.min(STEP);
                     self.scratch.clear();
                     recoded.read(now, &mut self.scratch)?;
-                    self.plain.read(&self.scratch, now, &mut self.window)?;
+                    self.plain.read(&self.scratch, now, window)?;
                     left -= now;
                 }
                 Ok(())
@@ -100,12 +103,12 @@ impl<P: PlainValues> ValueReader for FixedValues<P> {
     }
 
     fn finish(&mut self, _num_slots: usize, validity: Option<Bitmap>) -> Result<VectorRef> {
-        let fresh = BufferMut::new_in(&self.pool);
-        let mut values = std::mem::replace(&mut self.window, fresh);
+        let mut values = self.window.take().unwrap_or_else(|| self.last.take(&self.pool));
         if let Some(validity) = &validity {
             spread(&mut values, validity)?;
         }
-        let vector = FlatVector::from_buffer(self.ty.clone(), values.freeze(), validity)?;
+        let values = self.last.hand_out(values);
+        let vector = FlatVector::from_buffer(self.ty.clone(), values, validity)?;
         Ok(Vector::Flat(vector).into())
     }
 }
@@ -214,7 +217,8 @@ impl Choice<'_> {
             plain,
             dictionary: None,
             page: CurrentPage::new(storage_of(self.leaf)),
-            window: BufferMut::new_in(self.pool),
+            window: None,
+            last: LastWindow::new(),
             scratch: BufferMut::new_in(self.pool),
             pool: self.pool.clone(),
         })

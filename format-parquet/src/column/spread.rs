@@ -4,8 +4,41 @@
 //! validity says where each value belongs, and values move there in place, from the last to the
 //! first, so that none is overwritten before it has moved. Slots of null rows keep what was there.
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
+#![cfg_attr(
+    not(test),
+    expect(clippy::indexing_slicing, reason = "kernels; places follow from counted bits")
+)]
 
-use vector::{Bitmap, BitmapMut, BufferMut, Error, Native, Result, bits};
+use vector::{Bitmap, BitmapMut, Buffer, BufferMut, Error, MemoryPool, Native, Result, bits};
+
+/// The memory of the last window, written again for the next one if its vector is gone by then:
+/// consumers mostly drop a batch before they ask for another.
+pub(crate) struct LastWindow<T: Native>(Option<Buffer<T>>);
+
+impl<T: Native> LastWindow<T> {
+    /// No window yet.
+    pub(crate) fn new() -> Self {
+        LastWindow(None)
+    }
+
+    /// Remembers the memory of a window that is handed out.
+    pub(crate) fn hand_out(&mut self, window: BufferMut<T>) -> Buffer<T> {
+        let window = window.freeze();
+        self.0 = Some(window.clone());
+        window
+    }
+
+    /// Memory for the next window, empty.
+    pub(crate) fn take(&mut self, pool: &MemoryPool) -> BufferMut<T> {
+        match self.0.take().map(Buffer::into_mut) {
+            Some(Ok(mut memory)) => {
+                memory.clear();
+                memory
+            }
+            _ => BufferMut::new_in(pool),
+        }
+    }
+}
 
 /// Moves `values`, one for each one of `validity`, to the rows of the ones.
 pub(crate) fn spread<T: Native>(values: &mut BufferMut<T>, validity: &Bitmap) -> Result<()> {
@@ -37,6 +70,18 @@ pub(crate) fn spread<T: Native>(values: &mut BufferMut<T>, validity: &Bitmap) ->
         }
     }
     Ok(())
+}
+
+/// Overwrites what is in the slots of null rows: for values that must not be read by accident.
+pub(crate) fn clear_nulls<T: Native>(values: &mut BufferMut<T>, validity: &Bitmap) {
+    let words = validity.words().iter().take(bits::words_for(validity.len()));
+    for (slots, word) in values.as_mut_slice().chunks_mut(64).zip(words) {
+        let mut nulls = !word & bits::low_mask(slots.len());
+        while nulls != 0 {
+            slots[nulls.trailing_zeros() as usize] = T::default();
+            nulls &= nulls - 1;
+        }
+    }
 }
 
 /// Like [`spread`] for bits; null rows get zeros.
@@ -81,6 +126,10 @@ mod tests {
                     spread(&mut values, &validity).unwrap();
                     assert_eq!(values.len(), n);
                     assert!(ones.iter().all(|i| values[*i] == *i as u32), "{n} {step}");
+                    clear_nulls(&mut values, &validity);
+                    assert!(
+                        (0..n).all(|i| values[i] == if validity.get(i) { i as u32 } else { 0 })
+                    );
                     let bits: Bitmap = ones.iter().map(|i| i % 5 < 2).collect();
                     let bits = spread_bits(&bits, &validity).unwrap();
                     assert!(ones.iter().all(|i| bits.get(*i) == (i % 5 < 2)));

@@ -23,7 +23,7 @@ use vector::{
 use super::current_page::{CurrentPage, PageValues, no_dictionary, no_page};
 use super::leaf::ValueReader;
 use super::scalar::storage_of;
-use super::spread::spread;
+use super::spread::{LastWindow, clear_nulls, spread};
 use crate::encoding::delta_byte_array::DeltaLengthByteArray;
 use crate::encoding::dictionary::DictionaryIndices;
 use crate::encoding::plain::{
@@ -44,6 +44,8 @@ pub(crate) struct BytesValues {
     /// The place of the current page among the window's buffers, once a view points there.
     page_buffer: Option<u32>,
     window: Window,
+    last_indices: LastWindow<u32>,
+    last_views: LastWindow<StringView>,
     pool: MemoryPool,
 }
 
@@ -65,6 +67,7 @@ struct Base {
 
 /// The values of the rows read so far.
 enum Window {
+    Empty,
     Indices(BufferMut<u32>),
     Views { views: BufferMut<StringView>, buffers: Vec<Buffer<u8>> },
 }
@@ -84,7 +87,9 @@ impl BytesValues {
             dictionary: None,
             page: CurrentPage::new(storage_of(leaf)),
             page_buffer: None,
-            window: Window::Indices(BufferMut::new_in(pool)),
+            window: Window::Empty,
+            last_indices: LastWindow::new(),
+            last_views: LastWindow::new(),
             pool: pool.clone(),
         }
     }
@@ -93,7 +98,11 @@ impl BytesValues {
         let window = match self.page.open()? {
             PageValues::Indices(indices) => {
                 let base = self.dictionary.as_ref().ok_or_else(no_dictionary)?;
+                if let Window::Empty = self.window {
+                    self.window = Window::Indices(self.last_indices.take(&self.pool));
+                }
                 return match &mut self.window {
+                    Window::Empty => Err(no_page()),
                     Window::Indices(window) => indices.read(base.views.len(), appended(window, n)?),
                     Window::Views { views, buffers } => {
                         // Rare: a writer went back to the dictionary in the middle of a window.
@@ -102,7 +111,10 @@ impl BytesValues {
                     }
                 };
             }
-            _ => self.window.as_views(self.dictionary.as_ref(), &self.pool)?,
+            _ => {
+                let last = &mut self.last_views;
+                self.window.as_views(self.dictionary.as_ref(), || last.take(&self.pool))?
+            }
         };
         let (views, buffers) = window;
         let is_text = self.format.decimal_scale.is_some();
@@ -161,7 +173,7 @@ impl ValueReader for BytesValues {
         self.dictionary = None;
         self.page.start_chunk(carries_prefixes);
         self.page_buffer = None;
-        self.window = Window::Indices(BufferMut::new_in(&self.pool));
+        self.window = Window::Empty;
     }
 
     fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()> {
@@ -210,26 +222,27 @@ impl ValueReader for BytesValues {
     }
 
     fn finish(&mut self, num_slots: usize, validity: Option<Bitmap>) -> Result<VectorRef> {
-        let fresh = Window::Indices(BufferMut::new_in(&self.pool));
         self.page_buffer = None;
-        match std::mem::replace(&mut self.window, fresh) {
-            Window::Indices(indices) if indices.is_empty() => {
-                Ok(Vector::nulls(self.ty.clone(), num_slots).into())
-            }
+        match std::mem::replace(&mut self.window, Window::Empty) {
+            Window::Empty => Ok(Vector::nulls(self.ty.clone(), num_slots).into()),
             Window::Indices(mut indices) => {
                 let base = self.dictionary.as_ref().ok_or_else(no_dictionary)?;
                 if let Some(validity) = &validity {
                     spread(&mut indices, validity)?;
                 }
+                let indices = self.last_indices.hand_out(indices);
                 let base = Arc::clone(&base.vector);
-                let vector = DictionaryVector::over_with_validity(base, indices.freeze(), validity);
+                let vector = DictionaryVector::over_with_validity(base, indices, validity);
                 Ok(Vector::Dictionary(vector).into())
             }
             Window::Views { mut views, buffers } => {
                 if let Some(validity) = &validity {
                     spread(&mut views, validity)?;
+                    // Memory is used again: a stale view points nowhere.
+                    clear_nulls(&mut views, validity);
                 }
-                let values = FlatValues::String(StringValues::new(views.freeze(), buffers));
+                let views = self.last_views.hand_out(views);
+                let values = FlatValues::String(StringValues::new(views, buffers));
                 Ok(Vector::Flat(FlatVector::new(self.ty.clone(), values, validity)?).into())
             }
         }
@@ -241,21 +254,21 @@ impl Window {
     fn as_views(
         &mut self,
         base: Option<&Base>,
-        pool: &MemoryPool,
+        memory: impl FnOnce() -> BufferMut<StringView>,
     ) -> Result<(&mut BufferMut<StringView>, &mut Vec<Buffer<u8>>)> {
-        if let Window::Indices(indices) = self {
-            let mut views = BufferMut::new_in(pool);
-            let mut buffers = Vec::new();
-            if !indices.is_empty() {
+        match self {
+            Window::Views { .. } => {}
+            Window::Empty => *self = Window::Views { views: memory(), buffers: Vec::new() },
+            Window::Indices(indices) => {
                 let base = base.ok_or_else(no_dictionary)?;
-                buffers.extend(base.buffers.iter().cloned());
+                let mut views = memory();
                 pick(base, indices, 0, appended(&mut views, indices.len())?);
+                *self = Window::Views { views, buffers: base.buffers.clone() };
             }
-            *self = Window::Views { views, buffers };
         }
         match self {
             Window::Views { views, buffers } => Ok((views, buffers)),
-            Window::Indices(_) => Err(no_page()),
+            Window::Empty | Window::Indices(_) => Err(no_page()),
         }
     }
 }

@@ -1,1 +1,152 @@
+use super::testing::{ChunkWriter, PLAIN, int32s, required};
+use super::*;
 
+fn reader(chunk: &ChunkWriter) -> PageReader {
+    PageReader::new(chunk.params(), Buffer::from_slice(&chunk.bytes), MemoryPool::unlimited())
+}
+
+fn chunk(codec: Codec) -> ChunkWriter {
+    let mut chunk = ChunkWriter::new(codec, 0, 0);
+    chunk
+        .dictionary(2, &int32s([7, 8]))
+        .v1(&required(3), PLAIN, &int32s([1, 2, 3]))
+        .index()
+        .v1(&[], PLAIN, b"nonsense")
+        .v2(&required(2), PLAIN, &int32s([4, 5]));
+    chunk
+}
+
+fn rest(reader: &mut PageReader) -> Result<Vec<(usize, Vec<u8>)>> {
+    let mut pages = Vec::new();
+    while reader.peek()?.is_some() {
+        let page = reader.read()?;
+        pages.push((page.info.ordinal, page.values.to_vec()));
+        let DataPage { values, repetition, definition, body, .. } = page;
+        drop((values, repetition, definition));
+        reader.recycle(body);
+    }
+    Ok(pages)
+}
+
+#[test]
+fn data_pages_come_in_order_and_others_do_not_show() {
+    for codec in [Codec::Uncompressed, Codec::Snappy] {
+        let chunk = chunk(codec);
+        let mut pages = reader(&chunk);
+        let found = rest(&mut pages).unwrap();
+        assert_eq!(found, [(0, int32s([1, 2, 3])), (2, int32s([4, 5]))]);
+        assert_eq!(pages.values_left(), 0);
+        let dictionary = pages.take_dictionary().unwrap().unwrap();
+        assert_eq!((dictionary.num_values, dictionary.values.to_vec()), (2, int32s([7, 8])));
+        assert!(pages.take_dictionary().unwrap().is_none());
+    }
+}
+
+#[test]
+fn a_skipped_page_is_passed_over_unread() {
+    let mut broken = ChunkWriter::new(Codec::Snappy, 0, 0);
+    broken.v1(&required(3), PLAIN, &int32s([1, 2, 3]));
+    *broken.bytes.last_mut().unwrap() ^= 0xff;
+    broken.v1(&required(1), PLAIN, &int32s([9]));
+    let mut pages = reader(&broken);
+    let info = pages.peek().unwrap().unwrap();
+    assert_eq!(info, PageInfo { ordinal: 0, num_values: 3, num_rows: None });
+    pages.skip().unwrap();
+    assert_eq!(rest(&mut pages).unwrap(), [(1, int32s([9]))]);
+}
+
+#[test]
+fn version_two_tells_its_rows() {
+    let mut chunk = ChunkWriter::new(Codec::Snappy, 1, 1);
+    chunk.v2(&[(0, 1), (1, 1), (0, 0)], PLAIN, &int32s([1, 2]));
+    let mut pages = reader(&chunk);
+    assert_eq!(pages.peek().unwrap().unwrap().num_rows, Some(2));
+    let mut page = pages.read().unwrap();
+    let (mut rep, mut def) = ([9; 3], [9; 3]);
+    page.repetition.read(&mut rep).unwrap();
+    page.definition.read(&mut def).unwrap();
+    assert_eq!((rep, def), ([0, 1, 0], [1, 1, 0]));
+}
+
+#[test]
+fn memory_of_a_page_serves_the_next_one() {
+    let mut chunk = ChunkWriter::new(Codec::Snappy, 0, 0);
+    for _ in 0..10 {
+        chunk.v1(&required(1000), PLAIN, &int32s(0..1000));
+    }
+    let root = MemoryPool::root("root", u64::MAX);
+    let leaf = root.leaf("leaf");
+    let bytes = Buffer::from_slice(&chunk.bytes);
+    let mut pages = PageReader::new(chunk.params(), bytes, leaf.clone());
+    assert_eq!(rest(&mut pages).unwrap().len(), 10);
+    assert!((4000..5000).contains(&leaf.peak()), "{}", leaf.peak());
+}
+
+#[test]
+fn a_chunk_that_breaks_the_rules_says_which() {
+    let text = |chunk: &ChunkWriter| rest(&mut reader(chunk)).unwrap_err().to_string();
+
+    let mut two = chunk(Codec::Uncompressed);
+    two.dictionary(1, &int32s([1])).v1(&required(1), PLAIN, &int32s([1]));
+    assert!(text(&two).starts_with("corrupt: a dictionary page that is not the first page"));
+
+    let mut short = chunk(Codec::Uncompressed);
+    short.num_values += 1;
+    assert_eq!(
+        text(&short),
+        "corrupt: the column chunk ends before its values do (missing_values=1)\n  in page 3"
+    );
+
+    let mut long = chunk(Codec::Uncompressed);
+    long.num_values -= 1;
+    assert_eq!(
+        text(&long),
+        "corrupt: the pages have more values than the column chunk (page_values=2 left=1)\n  \
+         in page 2"
+    );
+
+    let mut nulls = ChunkWriter::new(Codec::Uncompressed, 1, 0);
+    nulls.v2(&[(0, 0)], PLAIN, &[]);
+    let params = ChunkParams { max_def: 0, ..nulls.params() };
+    let bytes = Buffer::from_slice(&nulls.bytes);
+    let mut pages = PageReader::new(params, bytes, MemoryPool::unlimited());
+    assert_eq!(
+        rest(&mut pages).unwrap_err().to_string(),
+        "corrupt: nulls in a column that has none (num_nulls=1)\n  in page 0, offset 4"
+    );
+}
+
+#[test]
+fn a_chunk_cut_anywhere_is_an_error_and_a_changed_byte_no_panic() {
+    for codec in [Codec::Uncompressed, Codec::Snappy] {
+        let chunk = chunk(codec);
+        let all = |bytes: &[u8]| {
+            let bytes = Buffer::from_slice(bytes);
+            rest(&mut PageReader::new(chunk.params(), bytes, MemoryPool::unlimited()))
+        };
+        for len in 0..chunk.bytes.len() {
+            assert!(all(&chunk.bytes[..len]).is_err(), "{len}");
+        }
+        for at in 0..chunk.bytes.len() {
+            for byte in [0x00, 0x01, 0x15, 0x7f, 0x80, 0xff] {
+                let mut bytes = chunk.bytes.clone();
+                bytes[at] = byte;
+                let _ = all(&bytes);
+            }
+        }
+    }
+}
+
+#[test]
+fn old_writers_that_forgot_to_say_compressed_are_understood() {
+    let mut chunk = ChunkWriter::new(Codec::Snappy, 0, 0);
+    chunk.v2(&required(100), PLAIN, &int32s(0..100));
+    // The header's last fields are the level sizes; is_compressed = false goes behind them.
+    let at = chunk.bytes.windows(4).position(|w| w == [0x15, 0, 0, 0]).unwrap();
+    chunk.bytes.insert(at + 2, 0x12);
+    assert!(rest(&mut reader(&chunk)).is_err());
+    let params = ChunkParams { ignore_is_compressed: true, ..chunk.params() };
+    let bytes = Buffer::from_slice(&chunk.bytes);
+    let mut pages = PageReader::new(params, bytes, MemoryPool::unlimited());
+    assert_eq!(rest(&mut pages).unwrap(), [(0, int32s(0..100))]);
+}

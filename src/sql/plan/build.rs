@@ -14,7 +14,7 @@ use vector::{Error, Result, RowType, RowVector, Type};
 use super::output::Sort;
 use super::{Item, PlannedQuery, PlannedScan};
 use crate::sql::bind::{Aggregates, GroupColumns, over_groups};
-use crate::sql::catalog::{CatalogTable, ScanParts};
+use crate::sql::catalog::{CatalogTable, ScanColumn, ScanParts};
 
 /// Up to this many rows are kept by a heap; more are sorted as a whole.
 const MAX_TOP_N: u64 = 100_000;
@@ -91,13 +91,11 @@ impl Builder {
             }
             return Ok(());
         };
-        let names: Vec<&str> = used.iter().flat_map(|e| e.field_names()).collect();
-        let columns: Vec<usize> = table
+        let columns: Vec<ScanColumn> = table
             .columns()
             .iter()
             .enumerate()
-            .filter(|(_, c)| names.contains(&&*c.field))
-            .map(|(i, _)| i)
+            .filter_map(|(index, c)| Some(ScanColumn { index, fields: wanted_of(used, &c.field)? }))
             .collect();
         let parts = ScanParts { id: Arc::clone(&id), columns: &columns, filter: filter.as_ref() };
         self.push(PlanNode::TableScan(table.scan(parts)?));
@@ -276,6 +274,46 @@ impl Builder {
         );
         Ok(PlannedQuery { root, row_type: Arc::new(row_type), scan: self.scan })
     }
+}
+
+/// The struct fields that expressions want of a column, empty for the whole of it; `None` when
+/// they do not use it.
+fn wanted_of(used: &[&TypedExpr], column: &str) -> Option<Vec<Vec<usize>>> {
+    let mut wanted: Vec<Vec<usize>> = Vec::new();
+    let mut whole = false;
+    let mut rest: Vec<&TypedExpr> = used.to_vec();
+    while let Some(expr) = rest.pop() {
+        let (base, mut path) = (innermost(expr), Vec::new());
+        let TypedExpr::Field { name, .. } = base else {
+            rest.extend(base.inputs());
+            continue;
+        };
+        if &**name != column {
+            continue;
+        }
+        let mut outer = expr;
+        while let TypedExpr::Dereference { input, index, .. } = outer {
+            path.insert(0, *index);
+            outer = input;
+        }
+        whole |= path.is_empty();
+        if !wanted.contains(&path) {
+            wanted.push(path);
+        }
+    }
+    if whole {
+        return Some(Vec::new());
+    }
+    wanted.sort();
+    (!wanted.is_empty()).then_some(wanted)
+}
+
+/// What a chain of struct fields begins with.
+fn innermost(mut expr: &TypedExpr) -> &TypedExpr {
+    while let TypedExpr::Dereference { input, .. } = expr {
+        expr = input;
+    }
+    expr
 }
 
 /// Columns to compute, equal ones once.

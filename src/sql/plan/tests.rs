@@ -35,8 +35,23 @@ fn all_columns_need_no_projection_and_hidden_ones_are_named_only() {
     assert!(!names("SELECT * FROM t").contains(&"$path".to_string()));
     check(
         "SELECT \"$path\", s.b.c FROM t u WHERE u.s.a = 1",
-        &["-- Project[1][$path := $path, C := s.b.C]", "  -- TableScan[0][t where eq(s.a, 1)]"],
+        &[
+            "-- Project[1][$path := $path, C := s.b.C]",
+            "  -- TableScan[0][t s[[1, 0]] where eq(s.a, 1)]",
+        ],
     );
+}
+
+#[test]
+fn only_the_used_fields_of_structs_are_scanned() {
+    let scan = |sql: &str| shown(sql).lines().last().unwrap().trim().to_string();
+    assert_eq!(scan("SELECT s.a + n, s.b.c FROM t"), "-- TableScan[0][t s[[0], [1, 0]]]");
+    assert_eq!(
+        scan("SELECT s.b, s.b.c FROM t ORDER BY s.a"),
+        "-- TableScan[0][t s[[0], [1], [1, 0]]]"
+    );
+    assert_eq!(scan("SELECT sum(s.a) FROM t GROUP BY s.b.c"), "-- TableScan[0][t s[[0], [1, 0]]]");
+    assert_eq!(scan("SELECT s, s.a FROM t"), "-- TableScan[0][t]");
 }
 
 #[test]

@@ -10,6 +10,7 @@ use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::basic::{Compression, Encoding};
 use parquet::file::properties::{WriterProperties, WriterVersion};
+use parquet::schema::types::ColumnPath;
 use vector::Result;
 
 /// How a file is written.
@@ -20,6 +21,11 @@ pub(crate) struct Layout {
     pub(crate) version: WriterVersion,
     pub(crate) rows_per_page: usize,
     pub(crate) rows_per_group: usize,
+    /// The encoding of values outside of dictionaries; the writer's choice for each type when
+    /// `None`, which in version 2 are the delta encodings.
+    pub(crate) encoding: Option<Encoding>,
+    /// Floating point numbers are written as BYTE_STREAM_SPLIT.
+    pub(crate) splits_floats: bool,
     /// Dictionaries beyond this many bytes are given up within the chunk.
     pub(crate) dictionary_bytes: usize,
 }
@@ -32,6 +38,8 @@ impl Default for Layout {
             version: WriterVersion::PARQUET_1_0,
             rows_per_page: 1000,
             rows_per_group: 100_000,
+            encoding: Some(Encoding::PLAIN),
+            splits_floats: false,
             dictionary_bytes: 1 << 20,
         }
     }
@@ -40,17 +48,25 @@ impl Default for Layout {
 /// Writes rows as a Parquet file. The Arrow schema is left out, so that every reader sees the
 /// Parquet schema alone.
 pub(crate) fn parquet_file(rows: &RecordBatch, layout: Layout) -> Vec<u8> {
-    let properties = WriterProperties::builder()
+    let mut properties = WriterProperties::builder()
         .set_compression(layout.codec)
         .set_dictionary_enabled(layout.has_dictionary)
         .set_dictionary_page_size_limit(layout.dictionary_bytes)
-        .set_encoding(Encoding::PLAIN)
         .set_writer_version(layout.version)
         .set_data_page_row_count_limit(layout.rows_per_page)
         // Limits of pages are looked at between batches of this size.
         .set_write_batch_size(layout.rows_per_page.min(64))
-        .set_max_row_group_row_count(Some(layout.rows_per_group))
-        .build();
+        .set_max_row_group_row_count(Some(layout.rows_per_group));
+    if let Some(encoding) = layout.encoding {
+        properties = properties.set_encoding(encoding);
+    }
+    if layout.splits_floats {
+        for field in rows.schema_ref().fields().iter().filter(|f| f.data_type().is_floating()) {
+            let column = ColumnPath::from(vec![field.name().clone()]);
+            properties = properties.set_column_encoding(column, Encoding::BYTE_STREAM_SPLIT);
+        }
+    }
+    let properties = properties.build();
     let options =
         ArrowWriterOptions::new().with_properties(properties).with_skip_arrow_metadata(true);
     let mut bytes = Vec::new();

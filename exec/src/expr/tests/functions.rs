@@ -110,6 +110,35 @@ fn nested_values_are_distinct_when_any_element_is() {
 }
 
 #[test]
+fn elements_are_found_by_position_and_by_key() {
+    let ty = Type::array(Type::Varchar);
+    let list = |items: &[&str]| Value::Array(items.iter().map(Value::bytes).collect());
+    let values = vec![list(&["a", "b"]), list(&["c"]), Value::Null];
+    let batch = batch_of(&[("l", ty.clone(), values)]);
+    let at = |name: &str, index: i64| call(name, vec![column("l", ty.clone()), bigint(index)]);
+    let text = |text: &str| Value::bytes(text);
+    assert_eq!(evaluate(&at("subscript", 1), &batch).unwrap(), [text("a"), text("c"), Value::Null]);
+    let second = evaluate(&at("element_at", 2), &batch).unwrap();
+    assert_eq!(second, [text("b"), Value::Null, Value::Null]);
+    let last = evaluate(&at("element_at", -1), &batch).unwrap();
+    assert_eq!(last, [text("b"), text("c"), Value::Null]);
+    let error = evaluate(&at("subscript", 2), &batch).unwrap_err();
+    assert_eq!(error.message(), "an array has no element at this index");
+    assert!(evaluate(&at("element_at", 0), &batch).is_err());
+    for index in [i64::MIN, i64::MAX] {
+        assert_eq!(evaluate(&at("element_at", index), &batch).unwrap(), vec![Value::Null; 3]);
+    }
+
+    let ty = Type::map(Type::Varchar, Type::BigInt);
+    let map = Value::Map([(text("k"), Value::BigInt(7)), (text("n"), Value::Null)].into());
+    let map = || TypedExpr::constant(map.clone(), ty.clone());
+    assert_value(call("subscript", vec![map(), varchar("k")]), Value::BigInt(7));
+    assert_value(call("subscript", vec![map(), varchar("n")]), Value::Null);
+    assert_value(call("element_at", vec![map(), varchar("x")]), Value::Null);
+    assert_error(call("subscript", vec![map(), varchar("x")]), "a map has no such key (key=x)");
+}
+
+#[test]
 fn text_counts_characters_and_binaries_count_bytes() {
     assert_value(call("length", vec![varchar("äöü")]), Value::BigInt(3));
     let bytes = TypedExpr::constant(Value::bytes("äöü"), Type::Varbinary);

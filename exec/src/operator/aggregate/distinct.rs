@@ -43,14 +43,16 @@ impl Accumulator for Distinct {
         };
         let mut keys: Vec<VectorRef> = vec![Arc::new(group_ids)];
         keys.extend(args.iter().map(|arg| Arc::clone(&arg.vector)));
-        let mut next = self.seen.len() as u32;
+        let num_before = self.seen.len();
         self.seen.assign(&keys, num_rows, &mut self.ids)?;
-        // New combinations are numbered in the order of their first rows.
+        let mut is_given = vec![false; self.seen.len() - num_before];
         let mut first_rows = Vec::new();
         for (row, id) in self.ids.iter().enumerate() {
-            if *id == next {
+            let new = (*id as usize).checked_sub(num_before);
+            if let Some(given) = new.and_then(|new| is_given.get_mut(new))
+                && !std::mem::replace(given, true)
+            {
                 first_rows.push(row as u32);
-                next += 1;
             }
         }
         let rows = Buffer::from_slice(&first_rows);

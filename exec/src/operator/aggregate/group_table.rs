@@ -1,7 +1,7 @@
 //! From keys to group numbers: a hash table, and a shortcut for keys with few values.
 //!
 //! ```text
-//! general    hash of all key columns ---> hash table ---> candidate groups ---> keys equal?
+//! general    hash of all key columns ---> hash table ---> a group for each row ---> keys equal?
 //! shortcut   code of the row (dictionary indices, booleans) ---> slot ---> group
 //!                                              first row of a code: the general way
 //! ```
@@ -11,7 +11,11 @@
 //! row of each combination is hashed. Slots stay as long as the dictionaries stay the same, which
 //! is usual for the batches of one row group.
 //!
-//! Groups are numbered in the order of their first rows.
+//! In the general way groups are found by 32 bits of their hashes first, for all rows, and their
+//! keys are compared afterwards, column by column. A row whose key differs from that of its group
+//! is looked up again on its own, comparing keys.
+//!
+//! Groups are numbered from 0 on as they come.
 
 use std::ops::Range;
 
@@ -34,11 +38,18 @@ const UNKNOWN: u32 = u32::MAX;
 #[derive(Debug)]
 pub(super) struct GroupTable {
     columns: Vec<KeyColumn>,
-    table: HashTable<u32>,
+    table: HashTable<Entry>,
     /// The hash of each group's keys.
     hashes: Vec<u64>,
     row_hashes: Vec<u64>,
     shortcut: Shortcut,
+}
+
+/// A group in the hash table.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    hash: u32,
+    group: u32,
 }
 
 /// Groups by code, for the dictionaries that the last batch had.
@@ -99,17 +110,27 @@ impl GroupTable {
         ids.reserve(num_rows);
         for row in 0..num_rows {
             let hash = self.row_hashes[row];
-            let columns = &self.columns;
-            let hashes = &self.hashes;
-            let found = self.table.find(hash, |group| {
-                let group = *group as usize;
-                hashes[group] == hash
-                    && columns.iter().zip(keys).all(|(column, key)| column.equals(group, key, row))
-            });
-            match found {
-                Some(group) => ids.push(*group),
+            match self.table.find(hash, |entry| entry.hash == short(hash)) {
+                Some(entry) => ids.push(entry.group),
                 None => ids.push(self.add_group(hash, keys, row)?),
             }
+        }
+        let mut wrong = Vec::new();
+        for (column, key) in self.columns.iter().zip(keys) {
+            column.differing(key, ids, &mut wrong);
+        }
+        for row in wrong {
+            let row = row as usize;
+            let hash = self.row_hashes[row];
+            let columns = &self.columns;
+            let found = self.table.find(hash, |entry| {
+                let mut keys = columns.iter().zip(keys);
+                keys.all(|(column, key)| column.equals(entry.group as usize, key, row))
+            });
+            ids[row] = match found {
+                Some(entry) => entry.group,
+                None => self.add_group(hash, keys, row)?,
+            };
         }
         Ok(())
     }
@@ -123,7 +144,8 @@ impl GroupTable {
         }
         self.hashes.push(hash);
         let hashes = &self.hashes;
-        self.table.insert_unique(hash, group, |other| hashes[*other as usize]);
+        let entry = Entry { hash: short(hash), group };
+        self.table.insert_unique(hash, entry, |other| hashes[other.group as usize]);
         Ok(group)
     }
 
@@ -168,10 +190,15 @@ impl GroupTable {
     /// Bytes of memory in use.
     pub(super) fn bytes(&self) -> usize {
         self.columns.iter().map(KeyColumn::bytes).sum::<usize>()
-            + self.table.capacity() * (size_of::<u32>() + 1)
+            + self.table.capacity() * (size_of::<Entry>() + 1)
             + (self.hashes.capacity() + self.row_hashes.capacity()) * 8
             + (self.shortcut.slots.capacity() + self.shortcut.codes.capacity()) * 4
     }
+}
+
+/// Bits of a hash that the table does not look at itself.
+fn short(hash: u64) -> u32 {
+    (hash >> 16) as u32
 }
 
 impl Shortcut {

@@ -6,8 +6,8 @@ use vector::build::vector_of;
 use vector::sync::Arc;
 use vector::types::value::compare_floats;
 use vector::{
-    Bitmap, Buffer, DecodedVector, Error, FlatType, FlatValues, FlatVector, Result, StringBuilder,
-    Timestamp, Type, TypeKind, Value, Vector, VectorRef,
+    Bitmap, Buffer, DecodedVector, Error, FlatType, FlatValues, FlatVector, Mapping, Result,
+    StringBuilder, Timestamp, Type, TypeKind, Value, Vector, VectorRef,
 };
 
 /// One key column of a group table.
@@ -153,6 +153,42 @@ impl KeyColumn {
                 _ => false,
             }
         )
+    }
+
+    /// Appends the rows whose keys are not those of their groups.
+    pub(super) fn differing(&self, rows: &DecodedVector, groups: &[u32], wrong: &mut Vec<u32>) {
+        let plain = self.num_nulls == 0 && rows.validity().is_none();
+        match_keys!(
+            &self.keys,
+            rows.flat_values().filter(|_| plain),
+            fixed(keys, values) => match rows.mapping() {
+                Mapping::Identity => {
+                    for (row, (group, value)) in groups.iter().zip(values.iter()).enumerate() {
+                        if !same(keys[*group as usize], *value) {
+                            wrong.push(row as u32);
+                        }
+                    }
+                }
+                mapping => {
+                    for (row, group) in groups.iter().enumerate() {
+                        if !same(keys[*group as usize], values[mapping.index(row)]) {
+                            wrong.push(row as u32);
+                        }
+                    }
+                }
+            },
+            boolean(_keys, _values) => self.differing_one_by_one(rows, groups, wrong),
+            string(_bytes, _ends) => self.differing_one_by_one(rows, groups, wrong),
+            other => self.differing_one_by_one(rows, groups, wrong)
+        );
+    }
+
+    fn differing_one_by_one(&self, rows: &DecodedVector, groups: &[u32], wrong: &mut Vec<u32>) {
+        for (row, group) in groups.iter().enumerate() {
+            if !self.equals(*group as usize, rows, row) {
+                wrong.push(row as u32);
+            }
+        }
     }
 
     /// The keys of some groups.

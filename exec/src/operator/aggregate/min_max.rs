@@ -10,8 +10,8 @@ use vector::build::vector_of;
 use vector::sync::Arc;
 use vector::types::value::compare_floats;
 use vector::{
-    Bitmap, Buffer, Error, FlatType, FlatVector, Result, StringBuilder, Timestamp, Type, TypeKind,
-    Value, Vector, VectorRef,
+    Bitmap, Buffer, DecodedVector, Error, FlatType, FlatVector, Mapping, Result, StringBuilder,
+    Timestamp, Type, TypeKind, Value, Vector, VectorRef,
 };
 
 use super::accumulator::{Accumulator, Column, Groups, Part, fold, fold_rows};
@@ -111,7 +111,10 @@ impl Accumulator for Strings {
 
     fn update(&mut self, groups: Groups<'_>, args: &[Column]) -> Result<()> {
         let (wanted, long_bytes) = (self.wanted, &mut self.long_bytes);
-        let arg = &one(args)?.decoded;
+        let arg = &match groups {
+            Groups::One { .. } => used_entries(&one(args)?.decoded)?,
+            Groups::Each { .. } => one(args)?.decoded.clone(),
+        };
         fold_rows(groups, arg, &mut self.states, |state, row| {
             let new = arg.string(row);
             match state {
@@ -144,6 +147,21 @@ impl Accumulator for Strings {
     fn bytes(&self) -> usize {
         self.states.capacity() * size_of::<Option<Box<[u8]>>>() + self.long_bytes
     }
+}
+
+/// Each entry of a dictionary that some row uses, once; other columns as they are.
+fn used_entries(column: &DecodedVector) -> Result<DecodedVector> {
+    let Mapping::Indices(indices) = column.mapping() else { return Ok(column.clone()) };
+    if column.base().len() > column.len() {
+        return Ok(column.clone());
+    }
+    let mut used = vec![false; column.base().len()];
+    match column.validity() {
+        None => indices.iter().for_each(|index| used[*index as usize] = true),
+        Some(validity) => validity.ones().for_each(|row| used[indices[row] as usize] = true),
+    }
+    let used = used.iter().enumerate().filter(|(_, used)| **used).map(|(index, _)| index as u32);
+    DecodedVector::new(&Vector::wrap(column.base(), &used.collect()))
 }
 
 /// Least or greatest booleans and nested values, value by value.

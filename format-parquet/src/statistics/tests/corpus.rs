@@ -1,0 +1,216 @@
+//! What the corpus states of its values against the values.
+//!
+//! Every file's statistics, indexes and bloom filters are read without an error; and where they are
+//! believed they hold for the rows that the reader gives. Files are decoded up to a size.
+
+use std::path::{Path, PathBuf};
+
+use dwio::adaptation::ScanAdaptation;
+use dwio::config::Config;
+use dwio::fs::{FileSystem, MemoryFiles};
+use dwio::input::BufferedInput;
+use dwio::reader::{ReadOutcome, ReadRequest, Reader, ReaderParams, RowReaderParams};
+use dwio::scan_spec::{BoundColumn, ScanSpec, SplitBinding};
+use vector::sync::Arc;
+use vector::{MemoryPool, Result, ResultExt, Value};
+
+use crate::bloom::{BloomFilter, FoundBloom, knows};
+use crate::chunk_source::FileSource;
+use crate::page_index::{PageIndex, read_page_index};
+use crate::reader::ParquetReader;
+use crate::statistics::{StatisticsCheck, TrustOptions, each_leaf_value, leaf_statistics};
+
+/// Larger files are not decoded.
+const MAX_FILE_BYTES: usize = 256 << 10;
+/// Nor are files with more rows.
+const MAX_ROWS: u64 = 30_000;
+
+/// The folder of the shared corpus, if it is there.
+fn corpus() -> Option<PathBuf> {
+    let shared = std::env::var_os("OCIOR_SHARED")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared"), PathBuf::from);
+    let corpus = shared.join("corpus");
+    if corpus.join("files").is_dir() {
+        return Some(corpus);
+    }
+    eprintln!("SKIPPED: no corpus at {}; set OCIOR_SHARED", corpus.display());
+    None
+}
+
+/// The paths of the files that have rows.
+fn sound_files(corpus: &Path) -> Vec<String> {
+    let index = std::fs::read_to_string(corpus.join("corpus.json")).unwrap();
+    let mut files = Vec::new();
+    let mut path = String::new();
+    for line in index.lines() {
+        let value =
+            |key| line.trim().strip_prefix(key).map(|rest| rest.trim_matches([' ', ',', '"']));
+        if let Some(found) = value("\"path\":") {
+            path = found.into();
+        }
+        if value("\"expect\":") == Some("rows") {
+            files.push(path.clone());
+        }
+    }
+    files
+}
+
+/// What was found in the corpus.
+#[derive(Debug, Default)]
+struct Found {
+    files: usize,
+    decoded: usize,
+    trusted_bounds: usize,
+    indexed_chunks: usize,
+    trusted_pages: usize,
+    defective_indexes: usize,
+    blooms: usize,
+    useless_blooms: usize,
+    known_values: usize,
+}
+
+fn open(file: &[u8]) -> Result<(ParquetReader, BufferedInput)> {
+    let files = MemoryFiles::new();
+    files.put("f", file.to_vec());
+    let input = BufferedInput::new(files.open("f")?, MemoryPool::unlimited());
+    let params = ReaderParams { options: Config::new(), pool: MemoryPool::unlimited() };
+    Ok((ParquetReader::open(input.reopened(), params)?, input))
+}
+
+/// The values of all leaves of a row group, each with its row in the group.
+type LeafValues = Vec<Vec<(u64, Value)>>;
+
+/// The values of all row groups.
+fn decode(reader: &ParquetReader) -> Result<Vec<LeafValues>> {
+    let spec = Arc::new(ScanSpec::of_row_type(reader.row_type()));
+    let binding = (0..spec.columns().len()).map(|ordinal| BoundColumn::File { ordinal }).collect();
+    let mut rows = reader.row_reader(RowReaderParams {
+        spec: Arc::clone(&spec),
+        binding: Arc::new(SplitBinding::new(binding)),
+        range: 0..u64::MAX,
+    })?;
+    let footer = reader.footer();
+    let mut groups: Vec<LeafValues> =
+        vec![vec![Vec::new(); footer.schema.num_leaves()]; footer.row_groups().len()];
+    let mut adaptation = ScanAdaptation::new(spec.columns().len());
+    loop {
+        let request = ReadRequest { max_rows: 1024, adaptation: &mut adaptation };
+        let ReadOutcome::Rows(read) = rows.next(request)? else { return Ok(groups) };
+        let values = vector::testing::rows_of(&read.batch);
+        for (number, row) in (read.first_row..).zip(&values) {
+            let (group, row_in_group) = place(reader, number);
+            for (column, value) in reader.schema().columns().iter().zip(row) {
+                each_leaf_value(column, value, &mut |leaf, value| {
+                    groups[group][leaf].push((row_in_group, value.clone()));
+                });
+            }
+        }
+    }
+}
+
+fn place(reader: &ParquetReader, mut row: u64) -> (usize, u64) {
+    for (number, group) in reader.footer().row_groups().iter().enumerate() {
+        if row < group.num_rows {
+            return (number, row);
+        }
+        row -= group.num_rows;
+    }
+    panic!("a row behind the last row group");
+}
+
+fn check_file(file: &[u8], found: &mut Found) -> Result<()> {
+    let Ok((reader, input)) = open(file) else { return Ok(()) };
+    let footer = reader.footer();
+    let options = TrustOptions::default();
+    let is_small = file.len() <= MAX_FILE_BYTES && footer.num_rows <= MAX_ROWS;
+    let values = if is_small { decode(&reader).ok() } else { None };
+    found.files += 1;
+    found.decoded += usize::from(values.is_some());
+    for row_group in 0..footer.row_groups().len() {
+        for leaf in 0..footer.schema.num_leaves() {
+            let here = |e: vector::Error| {
+                e.in_named("column", footer.schema.leaf_name(leaf)).in_place("row group", row_group)
+            };
+            let known = leaf_statistics(footer, row_group, leaf, options);
+            let source = FileSource::plain(&input).chunk(footer, row_group, leaf);
+            let index = read_page_index(source, true, options)?;
+            found.trusted_bounds += usize::from(known.min.is_some() || known.max.is_some());
+            found.indexed_chunks += usize::from(index.offsets().is_some());
+            found.trusted_pages += index.statistics().len();
+            for defect in [index.offset_defect(), index.column_defect()].into_iter().flatten() {
+                found.defective_indexes += 1;
+                eprintln!(
+                    "  index not believed: {} {defect}",
+                    footer.metadata.created_by.as_deref().unwrap_or("")
+                );
+                eprintln!(
+                    "{:?}",
+                    index.stored_columns().map(|c| (c.null_pages.len(), c.null_counts.clone()))
+                );
+            }
+            let Some(values) = &values else { continue };
+            let values = &values[row_group][leaf];
+            check_chunk(&reader, leaf, values, &known).map_err(here)?;
+            check_pages(&reader, leaf, values, &index).map_err(here)?;
+            match BloomFilter::open(source)? {
+                FoundBloom::Missing => {}
+                FoundBloom::Unusable(defect) => {
+                    found.useless_blooms += 1;
+                    eprintln!("  bloom filter not believed: {defect}");
+                }
+                FoundBloom::Usable(bloom) => {
+                    found.blooms += 1;
+                    let leaf_ = &footer.schema.leaves()[leaf];
+                    for (_, value) in values.iter().filter(|(_, value)| !value.is_null()) {
+                        let known = knows(&bloom, &input, leaf_, value)?;
+                        assert_ne!(known, Some(false), "{value:?} in leaf {leaf}");
+                        found.known_values += usize::from(known == Some(true));
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_chunk(
+    reader: &ParquetReader,
+    leaf: usize,
+    values: &[(u64, Value)],
+    known: &dwio::stats::ColumnStatistics,
+) -> Result<()> {
+    let mut check = StatisticsCheck::new(known, &reader.schema().leaves()[leaf].ty);
+    values.iter().try_for_each(|(_, value)| check.observe_value(value))?;
+    check.finish()
+}
+
+fn check_pages(
+    reader: &ParquetReader,
+    leaf: usize,
+    values: &[(u64, Value)],
+    index: &PageIndex,
+) -> Result<()> {
+    for (page, known) in index.statistics().iter().enumerate() {
+        let rows = index.rows(page);
+        let from = values.partition_point(|(row, _)| *row < rows.start);
+        let to = values.partition_point(|(row, _)| *row < rows.end);
+        check_chunk(reader, leaf, &values[from..to], known).in_place("page", page)?;
+    }
+    Ok(())
+}
+
+#[test]
+fn what_is_believed_of_the_corpus_holds_for_its_rows() {
+    let Some(corpus) = corpus() else { return };
+    let mut found = Found::default();
+    let mut failures = Vec::new();
+    for path in sound_files(&corpus) {
+        let file = std::fs::read(corpus.join(&path)).unwrap();
+        if let Err(error) = check_file(&file, &mut found) {
+            failures.push(format!("{path}: {error}"));
+        }
+    }
+    eprintln!("{found:?}");
+    assert!(failures.is_empty(), "{}:\n{}", failures.len(), failures.join("\n"));
+    assert!(found.files > 900 && found.trusted_bounds > 1000 && found.blooms > 5, "{found:?}");
+}
