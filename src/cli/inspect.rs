@@ -59,8 +59,7 @@ pub(super) fn run(args: &InspectArgs, global: &GlobalArgs) -> Outcome {
     let is_for_people = matches!(format, OutputFormat::Table | OutputFormat::Markdown);
     let engine = global.engine();
     let keys = global.key_provider();
-    let open =
-        |path: &str| inspect::open(engine.file_system().as_ref(), path, keys.as_ref());
+    let open = |path: &str| inspect::open(engine.file_system().as_ref(), path, keys.as_ref());
     let batch = match &args.what {
         What::Schema { path, verbose } => {
             let view = inspect::SchemaView { is_tree: is_for_people, is_verbose: *verbose };

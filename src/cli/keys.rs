@@ -32,7 +32,9 @@ fn parse(text: &str) -> Result<FixedKeys, String> {
                 }
             }
             ("columns", _) => return Err("\"columns\" is not a JSON object".to_string()),
-            _ => return Err(format!("unknown member \"{name}\"; known: footer columns aad_prefix")),
+            _ => {
+                return Err(format!("unknown member \"{name}\"; known: footer columns aad_prefix"));
+            }
         }
     }
     Ok(keys)
@@ -59,7 +61,9 @@ mod tests {
     #[test]
     fn keys_are_read_and_what_is_wrong_with_them_is_said() {
         let key = "30313233343536373839303132333435";
-        let text = format!(r#"{{"footer": "{key}", "columns": {{"a.b": "{key}"}}, "aad_prefix": "7465"}}"#);
+        let text = format!(
+            r#"{{"footer": "{key}", "columns": {{"a.b": "{key}"}}, "aad_prefix": "7465"}}"#
+        );
         let keys = parse(&text).unwrap();
         assert_eq!(keys.footer, Some(Key::new(b"0123456789012345").unwrap()));
         assert_eq!(keys.columns["a.b"], Key::new(b"0123456789012345").unwrap());
@@ -68,7 +72,10 @@ mod tests {
         let error = |text: &str| parse(text).unwrap_err();
         assert_eq!(error("[]"), "not a JSON object");
         assert_eq!(error(r#"{"footer": "zz"}"#), "\"footer\" is not a string of hexadecimal bytes");
-        assert_eq!(error(r#"{"footer": "123"}"#), "\"footer\" is not a string of hexadecimal bytes");
+        assert_eq!(
+            error(r#"{"footer": "123"}"#),
+            "\"footer\" is not a string of hexadecimal bytes"
+        );
         assert_eq!(
             error(r#"{"columns": {"c": "00"}}"#),
             "\"c\": invalid input: a key has neither 16 nor 24 nor 32 bytes (bytes=1)"

@@ -85,13 +85,13 @@ impl Alp {
                 .with("integer_encoding", integers));
         }
         if !(3..=15).contains(&log_values) {
-            return Err(Error::corrupt("ALP vectors of an impossible size")
-                .with("log2", log_values));
+            return Err(
+                Error::corrupt("ALP vectors of an impossible size").with("log2", log_values)
+            );
         }
         let declared = i32::from_le_bytes(cursor.take_array()?);
-        let num_values = usize::try_from(declared).map_err(|_| {
-            Error::corrupt("a negative number of values").with("found", declared)
-        })?;
+        let num_values = usize::try_from(declared)
+            .map_err(|_| Error::corrupt("a negative number of values").with("found", declared))?;
         let vector_values = 1 << log_values;
         cursor.take(num_values.div_ceil(vector_values).saturating_mul(OFFSET_BYTES))?;
         Ok(Alp {
@@ -293,8 +293,7 @@ mod tests {
         ]
         .concat();
         assert_eq!(read(&bytes, 0, 2, 9).unwrap(), [1.5, 2.5]);
-        let floats =
-            [0, 0, 10, 2, 0, 0, 0, 4, 0, 0, 0, 1, 0, 0, 0, 15, 0, 0, 0, 4, 0xa0];
+        let floats = [0, 0, 10, 2, 0, 0, 0, 4, 0, 0, 0, 1, 0, 0, 0, 15, 0, 0, 0, 4, 0xa0];
         let mut decoder = Alp::new(Buffer::from_slice(&floats), false).unwrap();
         let mut out = BufferMut::new();
         decoder.read(2, &mut out).unwrap();
