@@ -417,3 +417,6 @@ fn pick(vector: &VectorRef, rows: &RowSet) -> Result<VectorRef> {
         _ => Ok(Vector::wrap(vector, positions)),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,7 +6,7 @@
 //!              --> EngineTable: columns, scans, splits
 //! ```
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use connector_hive::{
     ColumnKind, DiscoveryOptions, HiveConnector, HiveTable, PartitionPredicate, SplitOptions,
@@ -139,8 +139,10 @@ impl FoundTable for Found<'_> {
             }
         }
         let schema = tables.connector.table_schema(&wanted, &tables.format, &tables.pool)?;
+        let columns = columns_of(&schema);
         Ok(Arc::new(EngineTable {
-            columns: columns_of(&schema),
+            twins: twins_of(&columns),
+            columns,
             name: self.name,
             hive: self.hive,
             schema,
@@ -157,6 +159,8 @@ struct EngineTable {
     hive: HiveTable,
     schema: TableSchema,
     columns: Vec<TableColumn>,
+    /// For columns whose name others have too: how many of them stand before, by position.
+    twins: HashMap<usize, usize>,
     evaluator: Arc<dyn ExpressionEvaluator>,
     format: FileFormat,
 }
@@ -170,7 +174,10 @@ impl CatalogTable for EngineTable {
         let mut fields = Vec::with_capacity(parts.columns.len());
         let mut assignments = Vec::with_capacity(parts.columns.len());
         for wanted in parts.columns {
-            let (column, twin) = self.column(wanted.index)?;
+            let column = self.columns.get(wanted.index).ok_or_else(|| {
+                Error::internal("a scanned column is not in the table").with("index", wanted.index)
+            })?;
+            let twin = self.twins.get(&wanted.index).copied();
             let handle = self.schema.column_handle(&column.name).ok_or_else(|| {
                 Error::internal("a scanned column is not in the table")
                     .in_named("column", &column.name)
@@ -219,19 +226,6 @@ impl CatalogTable for EngineTable {
         };
         let splits = self.hive.splits(predicate.as_mut(), &options)?;
         Ok(splits.into_iter().map(|s| Arc::new(s) as Arc<dyn ConnectorSplit>).collect())
-    }
-}
-
-impl EngineTable {
-    /// A column; of several with one name also how many stand before it.
-    fn column(&self, index: usize) -> Result<(&TableColumn, Option<usize>)> {
-        let column = self.columns.get(index).ok_or_else(|| {
-            Error::internal("a scanned column is not in the table").with("index", index)
-        })?;
-        let twins =
-            |columns: &[TableColumn]| columns.iter().filter(|c| c.name == column.name).count();
-        let before = twins(self.columns.get(..index).unwrap_or_default());
-        Ok((column, (twins(&self.columns) > 1).then_some(before)))
     }
 }
 
@@ -286,28 +280,37 @@ fn column(name: &str, field: &str, ty: &Type, hidden: bool) -> TableColumn {
     TableColumn { name: name.to_string(), field: field.into(), ty: ty.clone(), hidden }
 }
 
-/// The columns of a table. Names that a file has twice are told apart by their `field`; so are
-/// names that begin like those that the front end makes up.
+/// The columns of a table. Names that a file has twice are told apart by their `field`; one that
+/// begins with a control character gets another one, because the front end makes such names up.
 fn columns_of(schema: &TableSchema) -> Vec<TableColumn> {
-    let mut columns: Vec<TableColumn> = Vec::new();
-    let taken = |columns: &[TableColumn], field: &str| {
-        columns.iter().any(|c| *c.field == *field) || schema.columns().index_of(field).is_some()
-    };
+    let names: HashSet<&str> = schema.columns().names().iter().map(String::as_str).collect();
+    let mut taken: HashSet<String> = HashSet::new();
+    let mut columns: Vec<TableColumn> = Vec::with_capacity(names.len() + HIDDEN.len());
     for (name, ty) in schema.columns().fields() {
-        let mut field = name.to_string();
+        let made_up = name.starts_with(char::is_control);
+        let mut field = if made_up { format!("#{name}") } else { name.to_string() };
         let mut number = 2;
-        while columns.iter().any(|c| *c.field == *field)
-            || (field != name && taken(&columns, &field))
-        {
+        while taken.contains(&field) || (field != name && names.contains(field.as_str())) {
             field = format!("{name}#{number}");
             number += 1;
         }
         columns.push(column(name, &field, ty, false));
+        taken.insert(field);
     }
     for name in HIDDEN {
-        if let Some(handle) = schema.column_handle(name).filter(|_| !taken(&columns, name)) {
+        if let Some(handle) = schema.column_handle(name).filter(|_| !taken.contains(*name)) {
             columns.push(column(name, name, handle.ty(), true));
         }
     }
     columns
+}
+
+/// Positions of columns that share their name, with the number of those before.
+fn twins_of(columns: &[TableColumn]) -> HashMap<usize, usize> {
+    let mut by_name: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (i, column) in columns.iter().enumerate() {
+        by_name.entry(&column.name).or_default().push(i);
+    }
+    let shared = by_name.into_values().filter(|twins| twins.len() > 1);
+    shared.flat_map(|twins| twins.into_iter().enumerate().map(|(n, i)| (i, n))).collect()
 }

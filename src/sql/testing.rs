@@ -135,6 +135,12 @@ impl Catalog for TestCatalog {
             })
             .collect();
         columns.push(TableColumn {
+            name: "\u{1}0".into(),
+            field: "#\u{1}0".into(),
+            ty: Type::BigInt,
+            hidden: true,
+        });
+        columns.push(TableColumn {
             name: "$path".into(),
             field: "$path".into(),
             ty: Type::Varchar,

@@ -18,19 +18,25 @@ fn query_error(sql: &str) -> String {
 
 #[test]
 fn a_missing_file_is_named() {
-    let said = query_error("SELECT * FROM 'no/such/file.parquet'");
-    assert!(said.starts_with("error: not found: "), "{said}");
-    assert!(said.contains("no/such/file.parquet"), "{said}");
-    let want = "error: not found: no such file or directory: No such file or directory \
-        (os error 2)\n  in path \"no/such/file.parquet\"\n";
+    let want = "\
+error: not found: no such file or directory: No such file or directory (os error 2)
+  in path \"no/such/file.parquet\"
+";
     assert_eq!(error_of(1, &["scan", "no/such/file.parquet"]), want);
+    // A statement also tells where it names the file.
+    let want = want.replacen("directory: ", "directory (at=1:15): ", 1);
+    assert_eq!(query_error("SELECT * FROM 'no/such/file.parquet'"), want);
+    let want = "error: not found: no file matches the pattern (pattern=src/*.parquet at=1:15)\n";
+    assert_eq!(query_error("SELECT * FROM 'src/*.parquet'"), want);
 }
 
 #[test]
 fn a_missing_table_is_named() {
-    let said = query_error("SELECT * FROM nations");
-    assert!(said.starts_with("error: not found: "), "{said}");
-    assert!(said.contains("nations"), "{said}");
+    let want = "\
+error: not found: no such table (name=nations at=1:15)
+  hint: a path needs quotes: FROM 'dir/file.parquet'
+";
+    assert_eq!(query_error("SELECT * FROM nations"), want);
 }
 
 #[test]
@@ -40,8 +46,11 @@ fn a_directory_without_parquet_files_is_named() {
     scratch.write("t/.hidden.parquet", b"");
     let path = scratch.path().join("t").display().to_string();
     let said = query_error(&format!("SELECT * FROM '{path}'"));
-    assert!(said.starts_with("error: not found: "), "{said}");
-    assert!(said.contains(&path), "{said}");
+    assert_eq!(said, format!("error: not found: no data files (at=1:15)\n  in path \"{path}\"\n"));
+    let notes = scratch.write("t/notes.txt", b"these are notes\n");
+    let said = query_error(&format!("SELECT * FROM '{path}'"));
+    assert!(said.starts_with("error: corrupt: not a Parquet file"), "{said}");
+    assert!(said.contains(&notes), "{said}");
 }
 
 #[test]
@@ -72,39 +81,52 @@ fn pages_that_were_overwritten_are_corrupt() {
 fn a_text_file_is_no_parquet_file() {
     let scratch = Scratch::new("text");
     let path = scratch.write("notes.parquet", b"these are notes, long enough for a footer\n");
-    let said = query_error(&format!("SELECT * FROM '{path}'"));
-    let first = "error: corrupt: not a Parquet file: the last four bytes are not PAR1 \
-        (found=ter\\n)";
-    assert_eq!(said.lines().next(), Some(first));
-    assert!(said.contains(&path), "{said}");
+    let want = format!(
+        "error: corrupt: not a Parquet file: the last four bytes are not PAR1 (found=ter\\n)\n  \
+         in file \"{path}\"\n"
+    );
+    assert_eq!(error_of(1, &["scan", &path]), want);
 }
 
 #[test]
 fn an_unknown_column_is_answered_with_the_nearest_name() {
-    for sql in [
-        "SELECT nationkee FROM 'examples/warehouse/nation'",
-        "SELECT 1 FROM 'examples/warehouse/nation' WHERE nationkee = 1",
-        "SELECT count(*) FROM 'examples/warehouse/nation' GROUP BY nationkee",
-        "SELECT name FROM 'examples/warehouse/nation' ORDER BY nationkee",
-    ] {
-        let said = query_error(sql);
-        assert!(said.starts_with("error: "), "{said}");
-        assert!(said.contains("nationkee") && said.contains("hint: "), "{sql}: {said}");
-        assert!(said.contains("nationkey"), "{sql}: {said}");
+    let want = "\
+error: not found: no such column (name=nationkee at=1:8)
+  hint: did you mean \"nationkey\"?
+        SELECT nationkee FROM 'examples/warehouse/nation'
+               ^
+";
+    assert_eq!(query_error("SELECT nationkee FROM 'examples/warehouse/nation'"), want);
+    for clause in ["WHERE nationkee = 1", "GROUP BY nationkee", "ORDER BY nationkee"] {
+        let said = query_error(&format!("SELECT 1 FROM 'examples/warehouse/nation' {clause}"));
+        assert!(said.starts_with("error: not found: no such column (name=nationkee"), "{said}");
+        assert!(said.contains("hint: did you mean \"nationkey\"?"), "{clause}: {said}");
     }
 }
 
 #[test]
 fn an_unknown_column_of_a_scan_is_answered_with_the_nearest_name() {
-    for option in ["--columns=nationkee", "--where=nationkee = 1"] {
-        let said = error_of(1, &["scan", "examples/warehouse/nation", option]);
-        assert!(said.contains("nationkee") && said.contains("nationkey"), "{option}: {said}");
-    }
+    let want = "\
+error: not found: no such column (name=nationkee)
+  hint: did you mean \"nationkey\"?
+";
+    let scan = |option| error_of(1, &["scan", "examples/warehouse/nation", option]);
+    assert_eq!(scan("--columns=nationkee"), want);
+    let said = scan("--where=nationkee = 1");
+    assert!(said.contains("nationkee") && said.contains("nationkey"), "{said}");
 }
 
 #[test]
 fn types_that_do_not_compare_are_told() {
-    for condition in ["name > 5", "nationkey = 'CANADA'", "nationkey", "name + 1 = 2"] {
+    let want = "\
+error: invalid input: values of these types cannot be compared \
+(left=name VARCHAR right=5 INTEGER at=1:49)
+  hint: write numbers without quotes, or convert one side with CAST
+        SELECT 1 FROM 'examples/warehouse/nation' WHERE name > 5
+                                                        ^
+";
+    assert_eq!(query_error("SELECT 1 FROM 'examples/warehouse/nation' WHERE name > 5"), want);
+    for condition in ["nationkey = 'CANADA'", "nationkey", "name + 1 = 2", "ds = 'tomorrow'"] {
         let said =
             query_error(&format!("SELECT 1 FROM 'examples/warehouse/nation' WHERE {condition}"));
         assert!(said.starts_with("error: invalid input: "), "{condition}: {said}");
@@ -112,18 +134,27 @@ fn types_that_do_not_compare_are_told() {
 }
 
 #[test]
-fn an_unknown_function_is_told() {
-    let said = query_error("SELECT lowr(name) FROM 'examples/warehouse/nation'");
-    assert!(said.contains("lowr"), "{said}");
+fn an_unknown_function_is_answered_with_the_nearest_name() {
+    let want = "\
+error: invalid input: no such function (name=lowr at=1:8)
+  hint: did you mean lower?
+";
+    assert_eq!(query_error("SELECT lowr(name) FROM 'examples/warehouse/nation'"), want);
 }
 
 #[test]
 fn a_syntax_error_tells_where_it_is() {
-    for sql in
-        ["SELEC 1", "SELECT FROM WHERE", "SELECT name FROM 'examples/warehouse/nation' WHRE 1", ""]
-    {
+    let want = "\
+error: invalid input: SQL syntax error (expected=SELECT found=SELEC at=1:1)
+  hint: SELEC 1
+        ^
+";
+    assert_eq!(query_error("SELEC 1"), want);
+    assert_eq!(query_error(""), "error: invalid input: there is no SQL statement\n");
+    for sql in ["SELECT FROM WHERE", "SELECT name FROM 'examples/warehouse/nation' WHRE 1"] {
         let said = query_error(sql);
-        assert!(said.starts_with("error: invalid input: "), "{sql}: {said}");
+        assert!(said.starts_with("error: invalid input: SQL syntax error"), "{sql}: {said}");
+        assert!(said.contains("at=1:"), "{sql}: {said}");
     }
 }
 
@@ -140,7 +171,16 @@ fn statements_that_are_no_queries_are_refused() {
 fn arithmetic_that_overflows_is_an_error() {
     let sql = "SELECT sum((nationkey + 1) * 9223372036854775807) FROM 'examples/warehouse/nation'";
     let said = query_error(sql);
-    assert!(said.starts_with("error: invalid input: "), "{said}");
+    assert!(said.starts_with("error: invalid input: integer overflow "), "{said}");
+    assert!(said.contains("multiply(plus(nationkey, 1), 9223372036854775807)"), "{said}");
+}
+
+#[test]
+fn a_query_beyond_its_memory_is_stopped() {
+    let sql = "SELECT name, count(*) FROM 'examples/warehouse/nation' GROUP BY name";
+    let said = error_of(1, &["query", "--memory", "10kB", sql]);
+    assert!(said.starts_with("error: limit: memory limit reached "), "{said}");
+    assert!(said.contains("limit=10000"), "{said}");
 }
 
 #[test]

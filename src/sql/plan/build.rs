@@ -3,6 +3,8 @@
 //! A [`Builder`] holds the topmost node so far. Names of columns are unique within each node's
 //! output; the names that people see are put on at the very end.
 
+use std::collections::{BTreeSet, HashMap};
+
 use dwio::expr::TypedExpr;
 use exec::plan::{
     Aggregate, AggregationNode, AggregationStep, FilterNode, LimitNode, OrderByNode, PlanNode,
@@ -91,15 +93,30 @@ impl Builder {
             }
             return Ok(());
         };
+        // A condition inside the scan knows columns by the table's names only.
+        let (filter, above) = match filter {
+            Some(filter) if !names_columns(table.as_ref(), &filter) => (None, Some(filter)),
+            filter => (filter, None),
+        };
+        let used: Vec<&TypedExpr> = used.iter().copied().chain(&above).collect();
+        let mut wanted = wanted_paths(&used);
         let columns: Vec<ScanColumn> = table
             .columns()
             .iter()
             .enumerate()
-            .filter_map(|(index, c)| Some(ScanColumn { index, fields: wanted_of(used, &c.field)? }))
+            .filter_map(|(index, c)| {
+                let paths = wanted.remove(&*c.field)?;
+                let whole = paths.contains(&Vec::new());
+                let fields = if whole { Vec::new() } else { paths.into_iter().collect() };
+                Some(ScanColumn { index, fields })
+            })
             .collect();
         let parts = ScanParts { id: Arc::clone(&id), columns: &columns, filter: filter.as_ref() };
         self.push(PlanNode::TableScan(table.scan(parts)?));
         self.scan = Some(PlannedScan { id, table: Arc::clone(table), filter });
+        if let Some(above) = above {
+            self.filter(above);
+        }
         Ok(())
     }
 
@@ -276,36 +293,33 @@ impl Builder {
     }
 }
 
-/// The struct fields that expressions want of a column, empty for the whole of it; `None` when
-/// they do not use it.
-fn wanted_of(used: &[&TypedExpr], column: &str) -> Option<Vec<Vec<usize>>> {
-    let mut wanted: Vec<Vec<usize>> = Vec::new();
-    let mut whole = false;
+/// True when the columns that an expression uses are called by their names in the table.
+fn names_columns(table: &dyn CatalogTable, expr: &TypedExpr) -> bool {
+    let own = |field: &str| table.columns().iter().any(|c| *c.field == *field && c.name == field);
+    expr.field_names().into_iter().all(own)
+}
+
+/// The struct fields that expressions want of each column that they use; an empty path is the
+/// whole column.
+fn wanted_paths<'a>(used: &[&'a TypedExpr]) -> HashMap<&'a str, BTreeSet<Vec<usize>>> {
+    let mut wanted: HashMap<&str, BTreeSet<Vec<usize>>> = HashMap::new();
     let mut rest: Vec<&TypedExpr> = used.to_vec();
     while let Some(expr) = rest.pop() {
-        let (base, mut path) = (innermost(expr), Vec::new());
+        let base = innermost(expr);
         let TypedExpr::Field { name, .. } = base else {
             rest.extend(base.inputs());
             continue;
         };
-        if &**name != column {
-            continue;
-        }
+        let mut path = Vec::new();
         let mut outer = expr;
         while let TypedExpr::Dereference { input, index, .. } = outer {
-            path.insert(0, *index);
+            path.push(*index);
             outer = input;
         }
-        whole |= path.is_empty();
-        if !wanted.contains(&path) {
-            wanted.push(path);
-        }
+        path.reverse();
+        wanted.entry(name).or_default().insert(path);
     }
-    if whole {
-        return Some(Vec::new());
-    }
-    wanted.sort();
-    (!wanted.is_empty()).then_some(wanted)
+    wanted
 }
 
 /// What a chain of struct fields begins with.
@@ -345,22 +359,22 @@ impl Columns {
     }
 }
 
-/// Names that are taken.
+/// Names that are taken, with the last number put behind each.
 #[derive(Debug, Default)]
-struct Names(Vec<String>);
+struct Names(HashMap<String, usize>);
 
 impl Names {
     fn take(&mut self, name: &str) {
-        self.0.push(name.to_string());
+        self.0.entry(name.to_string()).or_default();
     }
 
     /// `base`, or `base_1` and so on when it is taken.
     fn fresh(&mut self, base: &str) -> String {
         let mut name = base.to_string();
-        let mut suffix = 1;
-        while self.0.contains(&name) {
-            name = format!("{base}_{suffix}");
-            suffix += 1;
+        while self.0.contains_key(&name) {
+            let number = self.0.entry(base.to_string()).or_default();
+            *number += 1;
+            name = format!("{base}_{number}");
         }
         self.take(&name);
         name

@@ -55,6 +55,14 @@ fn only_the_used_fields_of_structs_are_scanned() {
 }
 
 #[test]
+fn a_column_that_is_called_otherwise_in_plans_is_filtered_above_the_scan() {
+    check(
+        "SELECT id FROM t WHERE \"\u{1}0\" = 1",
+        &["-- Project[2][id := id]", "  -- Filter[1][eq(#\u{1}0, 1)]", "    -- TableScan[0][t]"],
+    );
+}
+
+#[test]
 fn names_of_a_result_may_repeat_and_those_of_a_plan_do_not() {
     let sql = "SELECT id, id, n AS id, t.* FROM t";
     assert_eq!(names(sql)[..4], ["id", "id", "id", "id"]);

@@ -41,14 +41,67 @@ pub(super) enum Groups<'a> {
     One { num_rows: usize },
     /// Row `i` is in group `ids[i]`.
     Each { ids: &'a [u32] },
+    /// The same, with the rows of each group listed.
+    Listed { ids: &'a [u32], lists: &'a GroupLists },
 }
 
 impl Groups<'_> {
     pub(super) fn num_rows(&self) -> usize {
         match self {
             Groups::One { num_rows } => *num_rows,
-            Groups::Each { ids } => ids.len(),
+            Groups::Each { ids } | Groups::Listed { ids, .. } => ids.len(),
         }
+    }
+}
+
+/// The rows of a batch by group, each group's in their order.
+///
+/// Adding to a state in memory, row after row, waits for the addition before when both are for one
+/// group, which is usual when groups are few. With lists the state of a group stays in registers
+/// for all of its rows. Making the lists costs about as much as one such pass.
+#[derive(Debug, Default)]
+pub(super) struct GroupLists {
+    rows: Vec<u32>,
+    /// Where each group's rows end.
+    ends: Vec<u32>,
+}
+
+impl GroupLists {
+    /// Lists the rows of groups `0..num_groups`.
+    pub(super) fn build(&mut self, ids: &[u32], num_groups: usize) {
+        // Two halves are counted apart, so that neighbouring rows rarely wait for each other.
+        let mut counts = vec![[0u32; 2]; num_groups];
+        let (pairs, rest) = ids.as_chunks::<2>();
+        for [a, b] in pairs {
+            counts[*a as usize][0] += 1;
+            counts[*b as usize][1] += 1;
+        }
+        for id in rest {
+            counts[*id as usize][0] += 1;
+        }
+        let mut end = 0;
+        self.ends.clear();
+        // Before the loop below an end is its list's start; the loop moves it.
+        for [a, b] in counts {
+            self.ends.push(end);
+            end += a + b;
+        }
+        self.rows.resize(ids.len(), 0);
+        for (row, id) in ids.iter().enumerate() {
+            let at = &mut self.ends[*id as usize];
+            self.rows[*at as usize] = row as u32;
+            *at += 1;
+        }
+    }
+
+    /// The groups that have rows, and their rows.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (usize, &[u32])> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        starts
+            .zip(&self.ends)
+            .enumerate()
+            .filter(|(_, (start, end))| start < *end)
+            .map(|(group, (start, end))| (group, &self.rows[start as usize..*end as usize]))
     }
 }
 
@@ -70,7 +123,7 @@ impl Column {
 ///
 /// `values` are those of the input's base.
 #[inline]
-pub(super) fn fold<T: Copy, S>(
+pub(super) fn fold<T: Copy, S: Default>(
     groups: Groups<'_>,
     input: &DecodedVector,
     values: &[T],
@@ -84,12 +137,21 @@ pub(super) fn fold<T: Copy, S>(
                 step(state, *value);
             }
         }
+        (Groups::Listed { lists, .. }, Mapping::Identity, None) => {
+            for (group, rows) in lists.iter() {
+                let mut state = std::mem::take(&mut states[group]);
+                for row in rows {
+                    step(&mut state, values[*row as usize]);
+                }
+                states[group] = state;
+            }
+        }
         (Groups::Each { ids }, Mapping::Identity, None) => {
             for (id, value) in ids.iter().zip(values) {
                 step(&mut states[*id as usize], *value);
             }
         }
-        (Groups::Each { ids }, Mapping::Indices(indices), None) => {
+        (Groups::Each { ids } | Groups::Listed { ids, .. }, Mapping::Indices(indices), None) => {
             for (id, index) in ids.iter().zip(indices.iter()) {
                 step(&mut states[*id as usize], values[*index as usize]);
             }
@@ -98,7 +160,7 @@ pub(super) fn fold<T: Copy, S>(
             let Some(state) = states.first_mut() else { return };
             each_valid(input, |row| step(state, values[input.index(row)]));
         }
-        (Groups::Each { ids }, ..) => {
+        (Groups::Each { ids } | Groups::Listed { ids, .. }, ..) => {
             each_valid(input, |row| {
                 step(&mut states[ids[row] as usize], values[input.index(row)]);
             });
@@ -119,7 +181,7 @@ pub(super) fn fold_rows<S>(
             let Some(state) = states.first_mut() else { return };
             each_valid(input, |row| step(state, row));
         }
-        Groups::Each { ids } => {
+        Groups::Each { ids } | Groups::Listed { ids, .. } => {
             each_valid(input, |row| step(&mut states[ids[row] as usize], row));
         }
     }

@@ -29,6 +29,11 @@ impl Accumulator for Count {
                         *count += num_rows as i64;
                     }
                 }
+                Groups::Listed { lists, .. } => {
+                    for (group, rows) in lists.iter() {
+                        self.counts[group] += rows.len() as i64;
+                    }
+                }
                 Groups::Each { ids } => {
                     for id in ids {
                         self.counts[*id as usize] += 1;

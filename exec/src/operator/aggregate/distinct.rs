@@ -36,7 +36,7 @@ impl Accumulator for Distinct {
         let num_rows = groups.num_rows();
         let group_ids = match groups {
             Groups::One { .. } => Vector::constant(Type::Integer, Value::Integer(0), num_rows)?,
-            Groups::Each { ids } => {
+            Groups::Each { ids } | Groups::Listed { ids, .. } => {
                 let ids: Buffer<i32> = ids.iter().map(|id| *id as i32).collect();
                 Vector::Flat(FlatVector::from_buffer(Type::Integer, ids, None)?)
             }
@@ -62,7 +62,7 @@ impl Accumulator for Distinct {
             Groups::One { .. } => {
                 self.inner.update(Groups::One { num_rows: first_rows.len() }, &args)
             }
-            Groups::Each { ids } => {
+            Groups::Each { ids } | Groups::Listed { ids, .. } => {
                 let ids: Vec<u32> = first_rows.iter().map(|row| ids[*row as usize]).collect();
                 self.inner.update(Groups::Each { ids: &ids }, &args)
             }

@@ -113,7 +113,7 @@ impl Accumulator for Strings {
         let (wanted, long_bytes) = (self.wanted, &mut self.long_bytes);
         let arg = &match groups {
             Groups::One { .. } => used_entries(&one(args)?.decoded)?,
-            Groups::Each { .. } => one(args)?.decoded.clone(),
+            Groups::Each { .. } | Groups::Listed { .. } => one(args)?.decoded.clone(),
         };
         fold_rows(groups, arg, &mut self.states, |state, row| {
             let new = arg.string(row);

@@ -34,7 +34,7 @@ use vector::{Error, Result, RowType, RowVector, Value, Vector, VectorRef};
 
 use dwio::expr::TypedExpr;
 
-use self::accumulator::{Accumulator, Column, Groups, Part};
+use self::accumulator::{Accumulator, Column, GroupLists, Groups, Part};
 use self::group_table::GroupTable;
 use super::loading::column_of;
 use super::{Operator, OperatorCtx, channel_of};
@@ -44,6 +44,13 @@ pub use self::signatures::{
     AggregateSignature, aggregate_call, aggregate_names, intermediate_type, is_aggregate,
     resolve_aggregate,
 };
+
+/// Rows are listed by group for at most this many groups,
+const MAX_LISTED_GROUPS: usize = 64;
+/// at least this many rows of a batch,
+const MIN_LISTED_ROWS: usize = 512;
+/// and at least this many aggregates, which share the lists.
+const MIN_LISTED_AGGREGATES: usize = 3;
 
 /// Groups rows by key columns and aggregates each group.
 pub struct HashAggregation {
@@ -55,6 +62,7 @@ pub struct HashAggregation {
     aggregates: Vec<Running>,
     /// The group of each row of the current batch.
     ids: Vec<u32>,
+    lists: GroupLists,
     reserved: u64,
     no_more_input: bool,
     given: usize,
@@ -88,6 +96,7 @@ impl HashAggregation {
             key_channels,
             aggregates: aggregates.collect::<Result<_>>()?,
             ids: Vec::new(),
+            lists: GroupLists::default(),
             reserved: 0,
             no_more_input: false,
             given: 0,
@@ -119,7 +128,15 @@ impl HashAggregation {
                 .map(|channel| column_of(batch, *channel))
                 .collect::<Result<_>>()?;
             self.table.assign(&keys, batch.len(), &mut self.ids)?;
-            Groups::Each { ids: &self.ids }
+            let few = self.table.len() <= MAX_LISTED_GROUPS
+                && batch.len() >= MIN_LISTED_ROWS
+                && self.aggregates.len() >= MIN_LISTED_AGGREGATES;
+            if few {
+                self.lists.build(&self.ids, self.table.len());
+                Groups::Listed { ids: &self.ids, lists: &self.lists }
+            } else {
+                Groups::Each { ids: &self.ids }
+            }
         };
         let num_groups = if self.key_channels.is_empty() { 1 } else { self.table.len() };
         for running in &mut self.aggregates {

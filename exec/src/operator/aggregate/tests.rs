@@ -166,6 +166,26 @@ fn every_encoding_of_an_argument_gives_the_same() {
             assert_eq!(of(&dictionary), of(&flat), "{function}");
         }
     }
+    let mut lists = GroupLists::default();
+    lists.build(&ids, 5);
+    let listed: Vec<_> = lists.iter().map(|(group, rows)| (group, rows.len())).collect();
+    assert_eq!(listed, [(0, 34), (1, 33), (2, 33)]);
+    for function in ["count", "sum", "avg", "min", "max"] {
+        for argument in [&dictionary, &flat, &bigints(&(0..100).collect::<Vec<_>>())] {
+            let [by_id, by_list] =
+                [Groups::Each { ids: &ids }, Groups::Listed { ids: &ids, lists: &lists }].map(
+                    |groups| {
+                        let mut accumulator =
+                            signatures::accumulator(function, &[Type::BigInt]).unwrap();
+                        accumulator.resize(5);
+                        let column = Column::new(Arc::clone(argument)).unwrap();
+                        accumulator.update(groups, &[column]).unwrap();
+                        values(&accumulator.output(Part::Result, 0..5).unwrap())
+                    },
+                );
+            assert_eq!(by_id, by_list, "{function}");
+        }
+    }
     let constant = Vector::constant(Type::BigInt, Value::BigInt(4), 10).unwrap();
     let sum = aggregate("sum", &Type::BigInt, &[(None, Arc::new(constant))]);
     assert_eq!(sum, [Value::BigInt(40)]);
