@@ -66,7 +66,7 @@ pub struct Footer {
     /// The rows of all row groups; the file's own count may differ and is not trusted.
     pub num_rows: u64,
     /// Set when the file is encrypted and keys were given.
-    decryptor: Option<FileDecryptor>,
+    pub decryptor: Option<FileDecryptor>,
 }
 
 impl Footer {
