@@ -15,6 +15,7 @@ use dwio::connector::ExpressionEvaluator;
 use dwio::expr::TypedExpr;
 use dwio::expr::to_filter::extract_filters_into;
 use dwio::filter::Filter;
+use dwio::metadata_filter::MetadataFilter;
 use dwio::subfield::Subfield;
 use vector::sync::Arc;
 use vector::{DecodedVector, Result, RowType, RowVector, SelectivityVector, Type, Value};
@@ -36,6 +37,8 @@ pub struct Pushdown {
     pub split_terms: Vec<TypedExpr>,
     /// What must be evaluated on rows.
     pub remaining: Option<TypedExpr>,
+    /// What the rest says of stretches of rows by their statistics (rule S4.32).
+    pub metadata_filter: Option<MetadataFilter>,
     /// The share of rows that is looked at, 0 to 1 (rules S4.9, S4.29).
     pub sample_rate: f64,
     /// The columns of the whole condition with the types that it gives them.
@@ -88,11 +91,17 @@ impl Pushdown {
         let shared = |filters: Vec<(Subfield, Filter)>| {
             filters.into_iter().map(|(path, f)| (path, Arc::new(f))).collect()
         };
+        let remaining = TypedExpr::and(rest);
+        // Split constants and row numbers have no statistics.
+        let has_none = |name: &str| is_special(name) || columns.kind(name).is_split_constant();
+        let metadata_filter =
+            remaining.as_ref().and_then(|rest| MetadataFilter::new(rest, &fold, &has_none));
         Ok(Pushdown {
             filters: shared(filters),
             info_filters: shared(info_filters),
             split_terms,
-            remaining: TypedExpr::and(rest),
+            remaining,
+            metadata_filter,
             sample_rate,
             condition_fields,
         })

@@ -6,6 +6,7 @@
 //!   filter/ single-column tests   input/  loaded regions                  splits and handles
 //!   subfield, scan_spec           reader  Reader, RowReader
 //!   adaptation                    stats   "can this match?"
+//!   metadata_filter
 //! ```
 //!
 //! The three stand beside each other: `reader` and `input` never name `connector`, `connector`
@@ -18,6 +19,7 @@ pub mod expr;
 pub mod filter;
 pub mod fs;
 pub mod input;
+pub mod metadata_filter;
 pub mod reader;
 pub mod scan_spec;
 pub mod stats;

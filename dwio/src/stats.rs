@@ -247,9 +247,8 @@ mod tests {
         };
         let above = Filter::double_range(Bound::Exclusive(5.0), Bound::Unbounded, false).unwrap();
         let below = Filter::double_range(Bound::Unbounded, Bound::Exclusive(5.0), false).unwrap();
-        let ask = |filter: &Filter, nulls, nans| {
-            may_match(filter, &known(nulls, nans), &Type::Double)
-        };
+        let ask =
+            |filter: &Filter, nulls, nans| may_match(filter, &known(nulls, nans), &Type::Double);
         assert_eq!(ask(&above, 0, 10), Match::All);
         assert_eq!(ask(&above, 4, 6), Match::Some);
         assert_eq!(ask(&below, 4, 6), Match::None);

@@ -151,3 +151,22 @@ fn a_condition_is_cut_into_filters_terms_on_partitions_and_the_rest() {
     );
     assert_eq!(pushdown.sample_rate, 0.5);
 }
+
+#[test]
+fn s4_32_the_rest_of_a_condition_speaks_of_statistics() {
+    let of = |name: &str, value| call("eq", vec![field(name, Type::BigInt), int(value)]);
+    let built = |condition: TypedExpr| {
+        let scan = scan().regular("x", Type::BigInt).filter_key("p", Type::BigInt);
+        let request = scan.condition(condition).request();
+        let table = HiveTableHandle::of(request.table.as_ref()).unwrap();
+        let columns = ScanColumns::new(&request, table).unwrap();
+        let pushdown = Pushdown::new(table, &columns, &RowByRow).unwrap();
+        pushdown.metadata_filter.map(|f| f.leaves().len())
+    };
+    assert_eq!(built(call("or", vec![of("x", 1), of("y", 2)])), Some(2));
+    // What became filters is not in the rest.
+    let filters = all(vec![of("x", 1), call("or", vec![of("y", 1), of("y", 2)])]);
+    assert_eq!(built(filters), None);
+    assert_eq!(built(call("or", vec![of("x", 1), of("p", 2)])), None);
+    assert_eq!(built(call("or", vec![of("x", 1), of("$row_index", 2)])), None);
+}

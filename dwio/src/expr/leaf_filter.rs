@@ -13,10 +13,10 @@ use crate::subfield::{PathElement, Subfield};
 
 /// Evaluates an expression without columns; `None` when its value is not the same in every row or
 /// when it fails, so that the error comes up where the expression is evaluated.
-pub(super) type Fold<'a> = &'a dyn Fn(&TypedExpr) -> Option<Value>;
+pub(crate) type Fold<'a> = &'a dyn Fn(&TypedExpr) -> Option<Value>;
 
 /// The column and the filter that say what `expr`, or its opposite, says.
-pub(super) fn leaf_filter(
+pub(crate) fn leaf_filter(
     expr: &TypedExpr,
     negated: bool,
     fold: Fold<'_>,

@@ -5,7 +5,7 @@
 //! the rest. Calls name functions by their Presto names (`eq`, `plus`, `and`, ...); the special
 //! forms `and`, `or`, `if`, `switch`, `coalesce` are calls too, told apart when compiled.
 
-mod leaf_filter;
+pub(crate) mod leaf_filter;
 pub mod to_filter;
 
 use std::fmt;
