@@ -6,7 +6,9 @@
 use dwio::connector::DataSourceRequest;
 use vector::{Error, Result, Type};
 
-use crate::handles::{ColumnKind, HiveColumnHandle, HiveTableHandle, ROW_INDEX, info_column_type};
+use crate::handles::{ColumnKind, HiveColumnHandle, ROW_INDEX, info_column_type};
+use crate::row_id::is_row_id_type;
+use crate::table_handle::HiveTableHandle;
 
 /// The column handles of one scan.
 #[derive(Debug, Clone)]
@@ -46,7 +48,10 @@ impl ScanColumns {
 
     fn check(&self, handle: &HiveColumnHandle) -> Result<()> {
         let error = match handle.kind() {
-            ColumnKind::RowId => Error::unsupported("row id columns are not read yet"),
+            ColumnKind::RowId if !is_row_id_type(handle.ty()) => {
+                Error::internal("a row id column must have the five fields of row ids")
+                    .with("type", handle.ty())
+            }
             ColumnKind::RowIndex if *handle.ty() != Type::BigInt => {
                 Error::internal("a row index column must be a BIGINT").with("type", handle.ty())
             }
@@ -78,12 +83,12 @@ impl ScanColumns {
 }
 
 fn check_consistent(a: &HiveColumnHandle, b: &HiveColumnHandle) -> Result<()> {
-    if a.kind() == b.kind() && a.ty().is_equivalent(b.ty()) {
+    if a.kind() == b.kind() && a.schema_type().is_equivalent(b.schema_type()) {
         return Ok(());
     }
     Err(Error::internal("two handles of one column differ")
         .with("kind", format_args!("{:?}/{:?}", a.kind(), b.kind()))
-        .with("type", format_args!("{}/{}", a.ty(), b.ty()))
+        .with("type", format_args!("{}/{}", a.schema_type(), b.schema_type()))
         .in_named("column", a.name()))
 }
 

@@ -72,28 +72,10 @@ impl Connector for HiveConnector {
         request: DataSourceRequest,
         ctx: &Arc<ConnectorQueryCtx>,
     ) -> Result<Box<dyn DataSource>> {
-        self.check_settings(&ctx.session)?;
         Ok(Box::new(HiveDataSource::new(request, Arc::clone(&self.access), ctx)?))
     }
-}
 
-impl HiveConnector {
-    /// Files are matched by column names, and partition timestamps taken as they are; whoever asks
-    /// for something else must not get these.
-    fn check_settings(&self, session: &Config) -> Result<()> {
-        let by_name = match session.text("use_column_names") {
-            Some(_) => session.get("use_column_names", true)?,
-            None => self.access.config.get("use-column-names", true)?,
-        };
-        if !by_name {
-            return Err(Error::unsupported("mapping columns by position is not built yet")
-                .with("setting", "use_column_names"));
-        }
-        let key = "reader.timestamp_partition_value_as_local_time";
-        if session.get(key, false)? {
-            return Err(Error::unsupported("partition timestamps in local time are not built yet")
-                .with("setting", key));
-        }
-        Ok(())
+    fn supports_preload(&self) -> bool {
+        true
     }
 }

@@ -3,6 +3,7 @@
 //! ```text
 //! Idle --add_split--> Active --next() = SplitDone--> Idle
 //!   any --abandon_split--> Idle        a failure --> Failed, until abandoned
+//! Idle --take_over(prepared)--> Active
 //!
 //! split reader -> batch of the reader's type -> remaining filter -> output columns, wrapped
 //! ```
@@ -10,47 +11,57 @@
 //! A split that cannot have rows becomes Active without a reader; the next call ends it. What the
 //! driver learned about filters stays from split to split.
 
+use std::any::Any;
+use std::time::Duration;
+
 use dwio::adaptation::ScanAdaptation;
 use dwio::connector::{
-    CompiledExpr, ConnectorQueryCtx, ConnectorSplit, DataSource, DataSourceRequest, DynamicFilters,
-    ExpressionEvaluator, SourcePoll, SourceProgress,
+    ConnectorQueryCtx, ConnectorSplit, DataSource, DataSourceRequest, DynamicFilters, SourcePoll,
+    SourceProgress,
 };
-use dwio::expr::TypedExpr;
 use dwio::filter::Filter;
-use dwio::scan_spec::ColumnSource;
+use dwio::scan_spec::{ColumnSource, ColumnSpec};
 use vector::sync::Arc;
-use vector::{
-    Buffer, DecodedVector, Error, FlatValues, LazyVector, Result, RowSet, RowType, RowVector,
-    SelectivityVector, Type, Vector, VectorLoader, VectorRef,
-};
+use vector::{Error, Metrics, Result, RowVector};
 
+use crate::binding::ScanPlan;
 use crate::columns::ScanColumns;
 use crate::file_handle::{FileAccess, Opener, ReadCounter, in_file};
-use crate::handles::HiveTableHandle;
-use crate::prune::{PartitionPredicate, fields_of};
+use crate::info_filters::check_info_filters;
+use crate::outputs::Outputs;
+use crate::prune::PartitionPredicate;
 use crate::pushdown::Pushdown;
+use crate::remaining::RemainingFilter;
+use crate::sample::RandomSkip;
 use crate::scan_spec::ReadColumns;
+use crate::settings::ScanSettings;
+use crate::source_stats::SourceStats;
 use crate::split::HiveSplit;
-use crate::split_reader::{OpenedSplit, ScannedBatch, SplitReader};
+use crate::split_reader::{OpenedSplit, ScannedBatch, SplitOpener, SplitReader};
+use crate::table_handle::HiveTableHandle;
 
 /// Reads the splits of one scan for one driver.
 pub struct HiveDataSource {
     access: Arc<FileAccess>,
     ctx: Arc<ConnectorQueryCtx>,
-    output_type: Arc<RowType>,
+    plan: ScanPlan,
+    pushdown: Pushdown,
     columns: ReadColumns,
     split_terms: Option<PartitionPredicate>,
     remaining: Option<RemainingFilter>,
+    outputs: Outputs,
+    sample: Option<RandomSkip>,
     adaptation: ScanAdaptation,
     state: State,
     counter: ReadCounter,
+    stats: SourceStats,
     raw_rows: u64,
     row_size: Option<u64>,
 }
 
 enum State {
     Idle,
-    Active { path: String, reader: Option<SplitReader> },
+    Active { path: String, reader: Option<Box<SplitReader>> },
     Failed,
 }
 
@@ -62,40 +73,73 @@ impl HiveDataSource {
         ctx: &Arc<ConnectorQueryCtx>,
     ) -> Result<Self> {
         let table = HiveTableHandle::of(request.table.as_ref())?;
+        let settings = ScanSettings::new(&access.connector_id, &access.config, &ctx.session)?;
         let columns = ScanColumns::new(&request, table)?;
         let evaluator = ctx.evaluator.as_ref();
         let pushdown = Pushdown::new(table, &columns, evaluator)?;
+        let outputs = Outputs::new(Arc::clone(&request.output_type), &columns);
+        let plan = ScanPlan { columns, table: table.clone(), settings };
         let data_columns = table.data_columns().map(|d| d.as_ref());
-        let columns = ReadColumns::new(&columns, &pushdown, data_columns)?;
+        let columns = ReadColumns::new(&plan.columns, &pushdown, data_columns)?;
+        if plan.settings.lower_case_names {
+            plan.check_lower_case(&columns, &pushdown)?;
+        }
         let split_terms = PartitionPredicate::from_terms(evaluator, &pushdown.split_terms)?;
         let remaining = match &pushdown.remaining {
             Some(filter) => Some(RemainingFilter::new(evaluator, filter, &columns.reader_type)?),
             None => None,
         };
+        let sample = match pushdown.sample_rate {
+            rate if rate < 1.0 => Some(RandomSkip::new(rate, plan.settings.sample_seed)?),
+            _ => None,
+        };
         Ok(HiveDataSource {
             access,
             ctx: Arc::clone(ctx),
-            output_type: request.output_type,
+            plan,
+            pushdown,
+            outputs,
+            sample,
             adaptation: ScanAdaptation::new(columns.spec.columns().len()),
             columns,
             split_terms,
             remaining,
             state: State::Idle,
             counter: ReadCounter::default(),
+            stats: SourceStats::default(),
             raw_rows: 0,
             row_size: None,
         })
     }
 
-    fn open(&mut self, split: &HiveSplit) -> Result<Option<SplitReader>> {
+    fn open(&mut self, split: &HiveSplit) -> Result<Option<Box<SplitReader>>> {
+        // Rule S7.1: what the makers of splits promise is looked at first.
+        check_info_filters(&self.pushdown.info_filters, &self.plan.columns, split)?;
+        self.stats.count_format(&split.format);
+        self.stats.bucket_conversions += usize::from(split.bucket_conversion.is_some());
         let ctx = &self.ctx;
-        let opener = Opener { session: &ctx.session, pool: &ctx.pool, counter: &self.counter };
-        let terms = self.split_terms.as_mut();
-        let from = (self.access.as_ref(), opener);
-        Ok(match SplitReader::open(split, &self.columns, terms, &self.adaptation, from)? {
-            OpenedSplit::Ready(reader) => Some(reader),
-            OpenedSplit::Excluded(_) => None,
-        })
+        let mut opener = SplitOpener {
+            plan: &self.plan,
+            columns: &self.columns,
+            terms: self.split_terms.as_mut(),
+            adaptation: &self.adaptation,
+            access: &self.access,
+            opener: Opener { session: &ctx.session, pool: &ctx.pool, counter: &self.counter },
+        };
+        match opener.open(split)? {
+            OpenedSplit::Ready(reader) => {
+                self.stats.processed_splits += 1;
+                Ok(Some(reader))
+            }
+            OpenedSplit::Skipped(_) => {
+                self.stats.skipped_splits += 1;
+                let bytes = self.access.split_bytes(split);
+                self.stats.skipped_split_bytes =
+                    self.stats.skipped_split_bytes.saturating_add(bytes);
+                Ok(None)
+            }
+            OpenedSplit::Empty(_) => Ok(None),
+        }
     }
 
     fn read(&mut self, max_rows: usize) -> Result<Option<RowVector>> {
@@ -106,43 +150,57 @@ impl HiveDataSource {
             State::Idle => return Err(Error::internal("no split to read")),
             State::Failed => return Err(Error::internal("the split to read has failed before")),
         };
-        let read = reader.next(max_rows.max(1), &mut self.adaptation)?;
+        let read = reader.next(max_rows.max(1), &mut self.adaptation, self.sample.as_mut())?;
         let Some(ScannedBatch { scanned, batch }) = read else { return Ok(None) };
         self.raw_rows += scanned as u64;
         self.row_size = reader.estimated_row_size().or(self.row_size);
-        if batch.is_empty() {
-            return Ok(Some(RowVector::empty(Arc::clone(&self.output_type))));
-        }
         match &mut self.remaining {
-            None => self.output(&batch, None).map(Some),
+            _ if batch.is_empty() => Ok(Some(self.outputs.empty())),
+            None => self.outputs.of(&batch, None).map(Some),
             Some(filter) => {
                 let (batch, passed) = filter.apply(batch)?;
-                self.output(&batch, passed).map(Some)
+                self.outputs.of(&batch, passed).map(Some)
             }
         }
     }
 
-    /// The output columns of a batch of the reader's type; `rows` picks rows, `None` all.
-    fn output(&self, batch: &RowVector, rows: Option<RowSet>) -> Result<RowVector> {
-        let num_rows = rows.as_ref().map_or(batch.len(), RowSet::len);
-        if num_rows == 0 {
-            return Ok(RowVector::empty(Arc::clone(&self.output_type)));
+    /// Lets go of the split, keeping what its reader counted.
+    fn end_split(&mut self, next: State) -> State {
+        let state = std::mem::replace(&mut self.state, next);
+        if let State::Active { reader: Some(reader), .. } = &state {
+            self.stats.add_reader(&reader.metrics());
         }
-        let indices = rows.map(|rows| rows.to_positions());
-        let children = batch.children().iter().take(self.columns.num_outputs);
-        let children = match &indices {
-            None => children.cloned().collect(),
-            Some(indices) => children.map(|child| picked(child, indices)).collect(),
-        };
-        RowVector::batch(Arc::clone(&self.output_type), num_rows, children)
+        state
+    }
+
+    /// Drops the reader of a split whose constants a late filter rejects: no row that is left of
+    /// it can pass.
+    fn drop_rejected(&mut self) -> Result<()> {
+        if let State::Active { reader, .. } = &mut self.state
+            && let Some(open) = reader
+            && open.is_rejected(&self.adaptation)?
+        {
+            self.stats.add_reader(&open.metrics());
+            *reader = None;
+        }
+        Ok(())
     }
 
     /// Keeps the failure in mind and says in which file it happened, unless that is said already.
     fn failed(&mut self, error: Error) -> Error {
-        match std::mem::replace(&mut self.state, State::Failed) {
+        match self.end_split(State::Failed) {
             State::Active { path, .. } => in_file(error, &path),
             _ => error,
         }
+    }
+
+    /// The position in the spec and the spec of an output column.
+    fn output_column(&self, channel: usize) -> Option<(usize, &ColumnSpec)> {
+        if channel >= self.columns.num_outputs {
+            return None;
+        }
+        let mut columns = self.columns.spec.columns().iter().enumerate();
+        columns.find(|(_, c)| c.channel == Some(channel))
     }
 }
 
@@ -164,7 +222,7 @@ impl DataSource for HiveDataSource {
         match self.read(max_rows) {
             Ok(Some(batch)) => Ok(SourcePoll::Batch(batch)),
             Ok(None) => {
-                self.state = State::Idle;
+                self.end_split(State::Idle);
                 Ok(SourcePoll::SplitDone)
             }
             // Asking without a split is the caller's mistake and changes nothing here.
@@ -174,7 +232,7 @@ impl DataSource for HiveDataSource {
     }
 
     fn abandon_split(&mut self) {
-        self.state = State::Idle;
+        self.end_split(State::Idle);
     }
 
     fn progress(&self) -> SourceProgress {
@@ -185,118 +243,72 @@ impl DataSource for HiveDataSource {
         }
     }
 
+    fn metrics(&self) -> Metrics {
+        let time = self.remaining.as_ref().map_or(Duration::ZERO, RemainingFilter::time);
+        self.stats.metrics(time, &self.counter)
+    }
+
+    /// Takes the split of a source of the same scan and what it cost to prepare (rules S6.45,
+    /// S6.46). Late filters of this source count; of the other one's those that this has not got.
+    /// Each source samples by itself, which leaves the rate what it is.
+    fn take_over(&mut self, prepared: Box<dyn DataSource>) -> Result<()> {
+        if !matches!(self.state, State::Idle) {
+            return Err(Error::internal("the previous split is not finished"));
+        }
+        let prepared: Box<dyn Any> = prepared;
+        let Ok(prepared) = prepared.downcast::<HiveDataSource>() else {
+            return Err(Error::internal("the prepared data source is of another kind"));
+        };
+        let mut prepared = *prepared;
+        if prepared.columns.reader_type != self.columns.reader_type {
+            return Err(Error::internal("the prepared data source is of another scan")
+                .with("prepared", &prepared.columns.reader_type)
+                .with("wanted", &self.columns.reader_type));
+        }
+        // What the split still reads is counted by the counter it was opened with.
+        prepared.counter.absorb(&self.counter);
+        self.counter = prepared.counter.clone();
+        self.stats.merge(&prepared.stats);
+        self.state = std::mem::replace(&mut prepared.state, State::Idle);
+        for i in 0..self.columns.spec.columns().len() {
+            if let (None, Some(filter)) =
+                (self.adaptation.dynamic_filter(i), prepared.adaptation.dynamic_filter(i))
+            {
+                self.adaptation.set_dynamic_filter(i, Arc::clone(filter));
+            }
+        }
+        self.drop_rejected().map_err(|e| self.failed(e))
+    }
+
     fn dynamic_filters(&mut self) -> Option<&mut dyn DynamicFilters> {
         Some(self)
     }
 }
 
 impl DynamicFilters for HiveDataSource {
+    fn accepts(&self, channel: usize) -> bool {
+        let is_as_read =
+            self.plan.columns.outputs().get(channel).is_some_and(|h| h.extractions().is_empty());
+        let source = self.output_column(channel).map(|(_, column)| column.source);
+        is_as_read && matches!(source, Some(ColumnSource::Regular | ColumnSource::SplitConstant))
+    }
+
+    fn static_filter(&self, channel: usize) -> Option<Arc<Filter>> {
+        self.output_column(channel).and_then(|(_, column)| column.filter.clone())
+    }
+
     fn add_dynamic_filter(&mut self, channel: usize, filter: Arc<Filter>) -> Result<()> {
-        let columns = self.columns.spec.columns();
-        let at = columns.iter().position(|c| c.channel == Some(channel));
-        let Some(at) = at.filter(|_| channel < self.columns.num_outputs) else {
+        let Some((at, column)) = self.output_column(channel) else {
             return Err(Error::internal("a dynamic filter for a column that the scan has not")
                 .with("channel", channel));
         };
-        if columns[at].source == ColumnSource::RowIndex {
-            return Err(Error::unsupported("dynamic filters on row numbers are not built yet")
-                .in_named("column", &columns[at].name));
+        if !self.accepts(channel) {
+            return Err(Error::internal("a dynamic filter for a column that is not of the files")
+                .in_named("column", &column.name));
         }
         self.adaptation.set_dynamic_filter(at, filter);
         // The file's columns are tested while reading; a constant of the current split decides
         // about all the rows that are left of it.
-        if let State::Active { reader, .. } = &mut self.state
-            && let Some(open) = reader
-            && open.is_rejected(&self.adaptation)?
-        {
-            *reader = None;
-        }
-        Ok(())
-    }
-}
-
-/// The condition that is evaluated on finished batches.
-struct RemainingFilter {
-    compiled: Box<dyn CompiledExpr>,
-    /// The reader's columns that it uses.
-    channels: Vec<usize>,
-}
-
-impl RemainingFilter {
-    fn new(
-        evaluator: &dyn ExpressionEvaluator,
-        filter: &TypedExpr,
-        reader_type: &Arc<RowType>,
-    ) -> Result<Self> {
-        let fields = fields_of(filter);
-        let channels = fields.names().iter().filter_map(|name| reader_type.index_of(name));
-        let channels = channels.collect();
-        Ok(RemainingFilter { compiled: evaluator.compile(filter, reader_type)?, channels })
-    }
-
-    /// The batch with the columns that the filter used loaded, and the rows that passed; `None`
-    /// when all did.
-    fn apply(&mut self, batch: RowVector) -> Result<(RowVector, Option<RowSet>)> {
-        // A lazy column can be loaded once only, and the expression may look at fewer rows of it
-        // than will be given out (rule S6.12); so the filter's columns are loaded whole.
-        let mut children = batch.children().to_vec();
-        for channel in &self.channels {
-            if let Some(child) = children.get_mut(*channel) {
-                *child = Vector::loaded(child)?;
-            }
-        }
-        let batch = RowVector::batch(Arc::clone(batch.row_type()), batch.len(), children)?;
-        let outcome = self.compiled.evaluate(&batch, &SelectivityVector::all(batch.len()))?;
-        let passed = rows_that_hold(&outcome, batch.len())?;
-        let rows = (!passed.is_all()).then(|| passed.to_rows());
-        Ok((batch, rows))
-    }
-}
-
-/// The rows where a condition is true: neither false nor null (rule S6.38).
-fn rows_that_hold(outcome: &VectorRef, num_rows: usize) -> Result<SelectivityVector> {
-    if *outcome.ty() != Type::Boolean || outcome.len() < num_rows {
-        return Err(Error::internal("a filter gave no truth value for each row")
-            .with("type", outcome.ty())
-            .with("values", outcome.len())
-            .with("rows", num_rows));
-    }
-    let decoded = DecodedVector::new(outcome)?;
-    if let (Vector::Flat(flat), true) = (outcome.as_ref(), outcome.len() == num_rows)
-        && let FlatValues::Boolean(bits) = flat.values()
-    {
-        let mut selection = SelectivityVector::from_bitmap(bits);
-        selection.deselect_nulls(flat.validity());
-        return Ok(selection);
-    }
-    let mut selection = SelectivityVector::none(num_rows);
-    for row in 0..num_rows {
-        selection.set(row, !decoded.is_null(row) && decoded.boolean(row));
-    }
-    Ok(selection)
-}
-
-/// Rows `indices` of a column, without copying. A lazy column stays lazy and will be read for
-/// these rows only.
-fn picked(child: &VectorRef, indices: &Buffer<u32>) -> VectorRef {
-    match child.as_ref() {
-        Vector::Lazy(lazy) => {
-            let loader = PickedRows { column: lazy.clone(), indices: indices.clone() };
-            Arc::new(Vector::Lazy(LazyVector::new(lazy.ty().clone(), indices.len(), loader)))
-        }
-        _ => Vector::wrap(child, indices),
-    }
-}
-
-struct PickedRows {
-    column: LazyVector,
-    indices: Buffer<u32>,
-}
-
-impl VectorLoader for PickedRows {
-    fn load(self: Box<Self>, rows: &RowSet) -> Result<VectorRef> {
-        let wanted = rows.iter().filter_map(|row| self.indices.get(row).copied()).collect();
-        let column = self.column.load(&RowSet::from_positions(wanted))?;
-        Ok(Vector::wrap(&column, &self.indices))
+        self.drop_rejected()
     }
 }

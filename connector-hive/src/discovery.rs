@@ -26,7 +26,7 @@ use vector::sync::Arc;
 use vector::{Error, Result, RowType, Type, Value};
 
 use crate::handles::{FILE_MODIFIED_TIME, FILE_SIZE, PATH};
-use crate::partition::{DateText, inferred_type, parse_directory_name, parse_value};
+use crate::partition::{TextRules, inferred_type, parse_directory_name, parse_value};
 use crate::prune::PartitionPredicate;
 use crate::split::{HiveSplit, PartitionKeys};
 
@@ -138,7 +138,7 @@ impl HiveTable {
         else {
             return Ok(None);
         };
-        parse_value(name, text.as_deref(), ty, DateText::Iso)
+        parse_value(name, text.as_deref(), ty, TextRules::default())
             .map(Some)
             .map_err(|e| e.in_named("file", &file.path))
     }
@@ -303,7 +303,7 @@ impl<'a> Walk<'a> {
         predicate.may_pass(|name, _| {
             let Some((_, text)) = keys.iter().find(|(key, _)| key == name) else { return Ok(None) };
             let Some((_, ty)) = types.iter().find(|(key, _)| key == name) else { return Ok(None) };
-            parse_value(name, text.as_deref(), ty, DateText::Iso).map(Some)
+            parse_value(name, text.as_deref(), ty, TextRules::default()).map(Some)
         })
     }
 

@@ -4,12 +4,16 @@
 //! byte counter belong to the one who opens.
 
 use dwio::config::Config;
+use dwio::connector::ConnectorSplit;
 use dwio::fs::{FileSystem, ReadFile};
 use dwio::input::BufferedInput;
 use dwio::reader::{FileFormat, FormatRegistry, Reader, ReaderParams};
 use vector::sync::Arc;
 use vector::sync::atomic::{AtomicU64, Ordering};
-use vector::{Buffer, Error, MemoryPool, Result};
+use vector::{Buffer, Error, MemoryPool, Result, RuntimeMetric};
+
+use crate::source_stats::summed;
+use crate::split::HiveSplit;
 
 /// Where files are and how they are read.
 #[derive(Debug, Clone)]
@@ -47,6 +51,16 @@ impl FileAccess {
         self.open_file(path, format, opener).map_err(|e| in_file(e, path))
     }
 
+    /// Bytes of a split: of its range, as far as the file reaches (rule S7.44).
+    pub fn split_bytes(&self, split: &HiveSplit) -> u64 {
+        if split.length < u64::MAX || split.file_bytes.is_some() {
+            return split.size_bytes();
+        }
+        // A file that is not there has no bytes; nobody has looked for it yet.
+        let len = self.files.stat(&split.path).map_or(0, |entry| entry.len);
+        len.saturating_sub(split.start)
+    }
+
     fn open_file(
         &self,
         path: &str,
@@ -82,19 +96,37 @@ pub(crate) fn in_file(error: Error, path: &str) -> Error {
     if error.is_in("file") { error } else { error.in_named("file", path) }
 }
 
-/// Bytes read through all files of one scan.
+/// Bytes read through all files of one scan, and by how many reads.
 #[derive(Debug, Clone, Default)]
-pub struct ReadCounter(Arc<AtomicU64>);
+pub struct ReadCounter(Arc<ReadCounts>);
+
+#[derive(Debug, Default)]
+struct ReadCounts {
+    bytes: AtomicU64,
+    reads: AtomicU64,
+}
 
 impl ReadCounter {
     /// The bytes so far.
     pub fn bytes(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
+        self.0.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Bytes and number of reads as one metric; `None` before the first read.
+    pub fn metric(&self) -> Option<RuntimeMetric> {
+        summed(self.bytes(), self.0.reads.load(Ordering::Relaxed))
+    }
+
+    /// Adds what another counter has counted.
+    pub fn absorb(&self, other: &ReadCounter) {
+        self.0.bytes.fetch_add(other.bytes(), Ordering::Relaxed);
+        self.0.reads.fetch_add(other.0.reads.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 
     fn add(&self, bytes: usize) {
-        // Only a sum is kept, nothing is ordered by it.
-        self.0.fetch_add(bytes as u64, Ordering::Relaxed);
+        // Only sums are kept, nothing is ordered by them.
+        self.0.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+        self.0.reads.fetch_add(1, Ordering::Relaxed);
     }
 }
 

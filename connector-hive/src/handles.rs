@@ -1,19 +1,24 @@
-//! Handles: what a plan says about a Hive table and its columns.
+//! Column handles: what a plan says about the columns of a Hive table.
 //!
-//! Both are plain data that can be printed; `exec` carries them without looking inside. A column
+//! Handles are plain data that can be printed; `exec` carries them without looking inside. A column
 //! handle names the *table's* column; the plan's name for it stands in the scan's assignments and
 //! is not used below (rule S6.2).
+//!
+//! ```text
+//! files' type --extractions--> output type          most columns have none: both are the same
+//!     filters, pruning            post-processor
+//! ```
 
 use std::any::Any;
-use std::collections::BTreeMap;
-use std::fmt::Write;
+use std::fmt;
 
-use dwio::connector::{ColumnHandle, TableHandle};
-use dwio::expr::TypedExpr;
-use dwio::filter::Filter;
+use dwio::connector::ColumnHandle;
 use dwio::subfield::Subfield;
 use vector::sync::Arc;
-use vector::{Error, Result, RowType, Type};
+use vector::{Error, Result, Type, VectorRef};
+
+use crate::extraction::Extraction;
+use crate::partition::DateText;
 
 /// The path of the file that a row is in.
 pub const PATH: &str = "$path";
@@ -25,6 +30,9 @@ pub const FILE_MODIFIED_TIME: &str = "$file_modified_time";
 pub const BUCKET: &str = "$bucket";
 /// The row's number in its file.
 pub const ROW_INDEX: &str = "$row_index";
+
+/// The fields that a row id column has (rule S6.58).
+pub const ROW_ID_FIELDS: usize = 5;
 
 /// The type of a column that is made from the split, by its conventional name (rule S7.81).
 pub fn info_column_type(name: &str) -> Option<Type> {
@@ -64,9 +72,20 @@ pub struct HiveColumnHandle {
     name: String,
     kind: ColumnKind,
     ty: Type,
+    schema_type: Option<Type>,
     required_subfields: Vec<Subfield>,
+    extractions: Vec<Extraction>,
     file_column: Option<FileColumn>,
+    dates: DateText,
+    post_processor: Option<PostProcessor>,
 }
+
+/// A function on an output column, run once for each batch that has rows, after all filters. It may
+/// change values, not the number of rows nor the type (rule S16.22).
+#[derive(Clone)]
+pub struct PostProcessor(Arc<ProcessColumn>);
+
+type ProcessColumn = dyn Fn(VectorRef) -> Result<VectorRef> + Send + Sync;
 
 /// A top-level column of files that have its name more than once.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,8 +99,17 @@ pub struct FileColumn {
 impl HiveColumnHandle {
     /// The column `name`, wanted whole.
     pub fn new(name: impl Into<String>, kind: ColumnKind, ty: Type) -> Self {
-        let required_subfields = Vec::new();
-        HiveColumnHandle { name: name.into(), kind, ty, required_subfields, file_column: None }
+        HiveColumnHandle {
+            name: name.into(),
+            kind,
+            ty,
+            schema_type: None,
+            required_subfields: Vec::new(),
+            extractions: Vec::new(),
+            file_column: None,
+            dates: DateText::Iso,
+            post_processor: None,
+        }
     }
 
     /// The column of the files that has this handle's name and `occurrence` others of exactly the
@@ -104,7 +132,49 @@ impl HiveColumnHandle {
             .map_err(|e| e.in_named("column", &self.name));
         }
         self.required_subfields = subfields;
-        Ok(self)
+        self.check_extractions()
+    }
+
+    /// The column of type `schema_type` in the files, of which the output is what `extractions`
+    /// give: that of the only one, or a struct with a field for each. None means the column itself,
+    /// which then must be of the handle's type. `InvalidInput` when a chain does not fit (rules
+    /// S16.3, S16.5).
+    pub fn with_extractions(
+        mut self,
+        schema_type: Type,
+        extractions: Vec<Extraction>,
+    ) -> Result<Self> {
+        self.schema_type = Some(schema_type);
+        self.extractions = extractions;
+        self.check_extractions()
+    }
+
+    fn check_extractions(self) -> Result<Self> {
+        let checked = if !self.extractions.is_empty() && !self.required_subfields.is_empty() {
+            Err(Error::invalid_input("extractions and required subfields exclude each other"))
+        } else {
+            crate::extraction::output_type(self.schema_type(), &self.extractions)
+        };
+        let derived = checked.map_err(|e| e.in_named("column", &self.name))?;
+        if derived.is_equivalent(&self.ty) {
+            return Ok(self);
+        }
+        Err(Error::invalid_input("a column handle declares another type than its column gives")
+            .with("declared", &self.ty)
+            .with("derived", derived)
+            .in_named("column", &self.name))
+    }
+
+    /// The same column, whose partition values have dates of this form (rule S8.5).
+    pub fn with_date_text(mut self, dates: DateText) -> Self {
+        self.dates = dates;
+        self
+    }
+
+    /// The same column with a function that the output passes through last.
+    pub fn with_post_processor(mut self, post_processor: PostProcessor) -> Self {
+        self.post_processor = Some(post_processor);
+        self
     }
 
     /// The table's name for the column.
@@ -127,9 +197,29 @@ impl HiveColumnHandle {
         self.kind
     }
 
-    /// The type the table declares.
+    /// The type that the scan gives.
     pub fn ty(&self) -> &Type {
         &self.ty
+    }
+
+    /// The type that is read, before extractions.
+    pub fn schema_type(&self) -> &Type {
+        self.schema_type.as_ref().unwrap_or(&self.ty)
+    }
+
+    /// What is made of the column; none means the column itself.
+    pub fn extractions(&self) -> &[Extraction] {
+        &self.extractions
+    }
+
+    /// How dates are written in its partition values.
+    pub fn date_text(&self) -> DateText {
+        self.dates
+    }
+
+    /// The function that the output passes through last.
+    pub fn post_processor(&self) -> Option<&PostProcessor> {
+        self.post_processor.as_ref()
     }
 
     /// The parts that are wanted; none means the whole column.
@@ -156,124 +246,34 @@ impl ColumnHandle for HiveColumnHandle {
     }
 }
 
-/// A Hive table as one scan sees it: its name, its files' schema and what is pushed into the scan.
-#[derive(Debug, Clone)]
-pub struct HiveTableHandle {
-    connector_id: String,
-    name: String,
-    filters: Vec<(Subfield, Arc<Filter>)>,
-    remaining_filter: Option<TypedExpr>,
-    data_columns: Option<Arc<RowType>>,
-    filter_columns: Vec<HiveColumnHandle>,
-    parameters: BTreeMap<String, String>,
-}
+impl PostProcessor {
+    /// A post-processor that runs `process`.
+    pub fn new(process: impl Fn(VectorRef) -> Result<VectorRef> + Send + Sync + 'static) -> Self {
+        PostProcessor(Arc::new(process))
+    }
 
-impl HiveTableHandle {
-    /// The table `name` of a connector, unfiltered, of unknown schema.
-    pub fn new(connector_id: impl Into<String>, name: impl Into<String>) -> Self {
-        HiveTableHandle {
-            connector_id: connector_id.into(),
-            name: name.into(),
-            filters: Vec::new(),
-            remaining_filter: None,
-            data_columns: None,
-            filter_columns: Vec::new(),
-            parameters: BTreeMap::new(),
+    /// Runs the function on a column of a batch.
+    pub fn process(&self, column: VectorRef) -> Result<VectorRef> {
+        let (ty, len) = (column.ty().clone(), column.len());
+        let processed = (self.0)(column)?;
+        if processed.len() == len && processed.ty().is_equivalent(&ty) {
+            return Ok(processed);
         }
-    }
-
-    /// Adds a filter on one column or a field of it.
-    pub fn with_filter(mut self, subfield: Subfield, filter: Arc<Filter>) -> Self {
-        self.filters.push((subfield, filter));
-        self
-    }
-
-    /// Sets the condition that is evaluated on rows, over the table's column names. What of it can
-    /// be done earlier (filters, partitions) is found by the connector.
-    pub fn with_remaining_filter(mut self, filter: Option<TypedExpr>) -> Self {
-        self.remaining_filter = filter;
-        self
-    }
-
-    /// Sets the columns that the table's files have, needed for filters on columns that are not
-    /// read otherwise.
-    pub fn with_data_columns(mut self, columns: Arc<RowType>) -> Self {
-        self.data_columns = Some(columns);
-        self
-    }
-
-    /// Adds a column that only filters use (rule S6.5); this is how the connector learns that it
-    /// is a partition key.
-    pub fn with_filter_column(mut self, column: HiveColumnHandle) -> Self {
-        self.filter_columns.push(column);
-        self
-    }
-
-    /// Sets a table parameter.
-    pub fn with_parameter(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
-        self.parameters.insert(key.into(), value.into());
-        self
-    }
-
-    /// The filters on single columns.
-    pub fn filters(&self) -> &[(Subfield, Arc<Filter>)] {
-        &self.filters
-    }
-
-    /// The condition on rows.
-    pub fn remaining_filter(&self) -> Option<&TypedExpr> {
-        self.remaining_filter.as_ref()
-    }
-
-    /// The columns of the files, if known.
-    pub fn data_columns(&self) -> Option<&Arc<RowType>> {
-        self.data_columns.as_ref()
-    }
-
-    /// The columns that only filters use.
-    pub fn filter_columns(&self) -> &[HiveColumnHandle] {
-        &self.filter_columns
-    }
-
-    /// The table's parameters.
-    pub fn parameters(&self) -> &BTreeMap<String, String> {
-        &self.parameters
-    }
-
-    /// The Hive handle inside a handle; `Internal` when it is of another connector.
-    pub fn of(handle: &dyn TableHandle) -> Result<&HiveTableHandle> {
-        handle.as_any().downcast_ref().ok_or_else(|| {
-            Error::internal("a table handle of another connector")
-                .with("table", handle.table_name())
-                .with("connector", handle.connector_id())
-        })
+        Err(Error::internal("a post-processor changed the size or type of its column")
+            .with("type", format_args!("{ty} became {}", processed.ty()))
+            .with("rows", format_args!("{len} became {}", processed.len())))
     }
 }
 
-impl TableHandle for HiveTableHandle {
-    fn connector_id(&self) -> &str {
-        &self.connector_id
+impl fmt::Debug for PostProcessor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PostProcessor")
     }
+}
 
-    fn table_name(&self) -> &str {
-        &self.name
-    }
-
-    fn describe(&self) -> String {
-        let mut text = self.name.clone();
-        for (i, (subfield, filter)) in self.filters.iter().enumerate() {
-            text.push_str(if i == 0 { ", filters: " } else { " and " });
-            // Writing to a string cannot fail.
-            let _ = write!(text, "{subfield} {filter}");
-        }
-        if let Some(filter) = &self.remaining_filter {
-            let _ = write!(text, ", remaining filter: {filter}");
-        }
-        text
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
+impl PartialEq for PostProcessor {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
     }
 }
 
@@ -289,7 +289,7 @@ pub fn occurrence_name(name: &str, occurrence: usize) -> String {
 mod tests {
     use super::*;
     use dwio::subfield::PathElement;
-    use vector::{ErrorKind, Value};
+    use vector::ErrorKind;
 
     #[test]
     fn required_subfields_of_another_column_are_refused() {
@@ -304,18 +304,5 @@ mod tests {
             "invalid input: a required subfield belongs to another column (subfield=b)\n  \
              in column \"a\""
         );
-    }
-
-    #[test]
-    fn a_table_describes_what_is_pushed_into_it() {
-        let ten = TypedExpr::constant(Value::BigInt(10), Type::BigInt);
-        let lt =
-            TypedExpr::call("lt", vec![TypedExpr::field("x", Type::BigInt), ten], Type::Boolean);
-        let table = HiveTableHandle::new("hive", "t");
-        assert_eq!(table.describe(), "t");
-        let table = table
-            .with_filter(Subfield::column("a"), Arc::new(Filter::IsNotNull))
-            .with_remaining_filter(Some(lt));
-        assert_eq!(table.describe(), "t, filters: a is not null, remaining filter: lt(x, 10)");
     }
 }

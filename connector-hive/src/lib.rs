@@ -7,39 +7,68 @@
 //! discovery   directory            -> files, partition keys          nothing opened
 //! splits      files, condition     -> splits of wanted partitions    nothing opened
 //! data source splits               -> batches of the table's type
-//!    partition   text of a partition key        -> a typed constant
-//!    pushdown    the condition on rows          -> filters, partition terms, the rest
-//!    scan_spec   handles and filters            -> what to read; where this file has it
-//!    split_reader  a split                      -> batches with constants put in
-//!    data_source   batches                      -> batches that passed the rest
+//!    partition, zone   text of a partition key   -> a typed constant
+//!    pushdown, prune   the condition on rows     -> filters, partition terms, sampling, the rest
+//!    scan_spec, subfields   handles and filters  -> what to read
+//!    binding, mapping  what to read, one file    -> constants of the split, columns of the file
+//!    split_reader      a split                   -> batches with constants put in
+//!       row_id, entries, sample, bucket             row numbers; parts, rows that are not wanted
+//!    data_source       batches                   -> batches that passed the rest
+//!       remaining, outputs, extraction              the rest; what is made of columns
 //! ```
 //!
-//! Files in reading order: `handles`, `split`, `partition`, `prune`, `discovery`, `schema`, then
-//! `columns`, `pushdown`, `scan_spec`, `file_handle`, `split_reader`, `data_source`, `connector`.
+//! Files in reading order: `handles`, `table_handle`, `split`, `settings`, `partition`, `prune`,
+//! `discovery`, `schema`, then `columns`, `pushdown`, `scan_spec`, `mapping`, `binding`,
+//! `file_handle`, `split_reader`, `data_source`, `connector`.
 
 #![forbid(unsafe_code)]
 
+pub mod binding;
+pub mod bucket;
+pub mod bucket_hash;
 pub mod columns;
 pub mod connector;
 pub mod data_source;
 pub mod discovery;
+pub mod entries;
+pub mod expr_subfields;
+pub mod extract_vector;
+pub mod extraction;
 pub mod file_handle;
 pub mod handles;
+pub mod info_filters;
+pub mod late;
+pub mod mapping;
+pub mod outputs;
 pub mod partition;
 pub mod prune;
 pub mod pushdown;
+pub mod remaining;
+pub mod row_id;
+pub mod sample;
 pub mod scan_spec;
 pub mod schema;
+pub mod settings;
+pub mod source_stats;
 pub mod split;
 pub mod split_reader;
+pub mod subfields;
+pub mod table_handle;
+pub mod zone;
 
 #[cfg(test)]
 mod tests;
 
+pub use bucket::BucketConversion;
 pub use connector::HiveConnector;
 pub use data_source::HiveDataSource;
 pub use discovery::{DataFile, DiscoveryOptions, HiveTable, SplitOptions};
-pub use handles::{ColumnKind, HiveColumnHandle, HiveTableHandle};
+pub use extraction::{Extraction, ExtractionStep, KeySet};
+pub use handles::{ColumnKind, HiveColumnHandle, PostProcessor};
+pub use mapping::ColumnMapping;
+pub use partition::DateText;
 pub use prune::PartitionPredicate;
+pub use row_id::RowIdProperties;
 pub use schema::TableSchema;
 pub use split::{HiveSplit, PartitionKeys};
+pub use table_handle::HiveTableHandle;

@@ -10,7 +10,9 @@
 //! [`parse_value`] is taken to the letter (rule S8.1).
 
 use vector::types::{decimal, temporal};
-use vector::{Error, Result, Timestamp, Type, Value};
+use vector::{Error, Result, ResultExt, Timestamp, Type, Value};
+
+use crate::zone::ProcessZone;
 
 /// The directory name of a null (or empty) value.
 pub const NULL_PARTITION: &str = "__HIVE_DEFAULT_PARTITION__";
@@ -25,9 +27,23 @@ pub enum DateText {
     Days,
 }
 
+/// How the text of a partition value is read.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct TextRules<'a> {
+    /// How dates are written.
+    pub dates: DateText,
+    /// The zone that timestamps are in; `None` when they are UTC (rule S8.9).
+    pub zone: Option<&'a ProcessZone>,
+}
+
 /// Reads a value of type `ty` from partition text; `None` is null. `InvalidInput` names column,
 /// text and type when the text is no such value (rule S8.2).
-pub fn parse_value(column: &str, text: Option<&str>, ty: &Type, dates: DateText) -> Result<Value> {
+pub fn parse_value(
+    column: &str,
+    text: Option<&str>,
+    ty: &Type,
+    rules: TextRules<'_>,
+) -> Result<Value> {
     let Some(text) = text else { return Ok(Value::Null) };
     if ty.is_nested() || matches!(ty, Type::Unknown) {
         return Err(Error::internal("a partition column of a type that has no text")
@@ -39,12 +55,18 @@ pub fn parse_value(column: &str, text: Option<&str>, ty: &Type, dates: DateText)
             .with("type", ty)
             .in_named("column", column));
     }
-    parse_scalar(text, ty, dates).ok_or_else(|| {
+    let value = parse_scalar(text, ty, rules.dates).ok_or_else(|| {
         Error::invalid_input("a partition value is not of its column's type")
             .with("column", column)
             .with("text", text)
             .with("type", ty)
-    })
+    })?;
+    match (value, rules.zone) {
+        (Value::Timestamp(local), Some(zone)) => {
+            zone.to_utc(local).in_named("column", column).map(Value::Timestamp)
+        }
+        (value, _) => Ok(value),
+    }
 }
 
 fn parse_scalar(text: &str, ty: &Type, dates: DateText) -> Option<Value> {
@@ -109,8 +131,9 @@ fn parse_uuid(text: &str) -> Option<i128> {
 }
 
 /// Writes a value as partition text, before escaping; null is empty text (rules S8.13 to S8.16).
-/// `Unsupported` for types that Hive does not write into directory names.
-pub fn value_text(value: &Value, ty: &Type) -> Result<String> {
+/// Timestamps are written as local time of `zone`. `Unsupported` for types that Hive does not write
+/// into directory names.
+pub fn value_text(value: &Value, ty: &Type, zone: Option<&ProcessZone>) -> Result<String> {
     let mut out = String::new();
     // Writing to a string cannot fail, so the outcomes of the writers are not looked at.
     match (value, ty) {
@@ -122,7 +145,10 @@ pub fn value_text(value: &Value, ty: &Type) -> Result<String> {
         (Value::BigInt(v), Type::Decimal { scale, .. }) => {
             let _ = decimal::write(&mut out, i128::from(*v), *scale);
         }
-        (Value::Timestamp(v), Type::Timestamp) => out = timestamp_text(*v),
+        (Value::Timestamp(v), Type::Timestamp) => {
+            let local = zone.map(|zone| zone.to_local(*v)).transpose()?;
+            out = timestamp_text(local.unwrap_or(*v));
+        }
         (Value::Bytes(v), Type::Varchar | Type::Varbinary) => {
             out = String::from_utf8(v.to_vec()).map_err(|e| {
                 Error::unsupported("a partition value is not UTF-8").with("type", ty).caused_by(e)
@@ -247,7 +273,7 @@ mod tests {
     use vector::{ErrorKind, TimeUnit};
 
     fn parse(text: &str, ty: &Type) -> Result<Value> {
-        parse_value("p", Some(text), ty, DateText::Iso)
+        parse_value("p", Some(text), ty, TextRules::default())
     }
 
     #[test]
@@ -281,12 +307,31 @@ mod tests {
         for (text, ty, value) in cases {
             assert_eq!(parse(text, &ty).unwrap(), value, "{text} as {ty}");
             assert!(value.fits(&ty), "{text} as {ty}");
-            assert!(parse_value("p", None, &ty, DateText::Iso).unwrap().is_null());
+            assert!(parse_value("p", None, &ty, TextRules::default()).unwrap().is_null());
         }
-        assert_eq!(
-            parse_value("p", Some("18263"), &Type::Date, DateText::Days).unwrap(),
-            Value::Integer(18_263)
-        );
+    }
+
+    #[test]
+    fn s8_5_dates_may_be_days_since_1970() {
+        let days = TextRules { dates: DateText::Days, zone: None };
+        let parse = |text| parse_value("p", Some(text), &Type::Date, days);
+        assert_eq!(parse("18263").unwrap(), Value::Integer(18_263));
+        assert_eq!(parse("-1").unwrap(), Value::Integer(-1));
+        assert!(parse("2020-01-02").is_err() && parse("2147483648").is_err());
+    }
+
+    #[test]
+    fn s8_9_timestamps_may_be_local_times_and_are_written_as_such() {
+        let zone = ProcessZone::named("America/Los_Angeles").unwrap();
+        let rules = TextRules { zone: Some(&zone), ..TextRules::default() };
+        let local = "2019-12-31 16:00:00.0";
+        let value = parse_value("p", Some(local), &Type::Timestamp, rules).unwrap();
+        assert_eq!(value, Value::Timestamp(Timestamp::from_days(18_262)));
+        assert_eq!(value_text(&value, &Type::Timestamp, Some(&zone)).unwrap(), local);
+        let text = Some("2023-03-12 02:30:00");
+        let gap = parse_value("p", text, &Type::Timestamp, rules).unwrap_err();
+        assert_eq!(gap.kind(), ErrorKind::InvalidInput);
+        assert!(parse_value("p", text, &Type::Varchar, rules).is_ok());
     }
 
     #[test]
@@ -350,7 +395,7 @@ mod tests {
     #[test]
     fn values_become_directory_names() {
         let name = |value, ty| {
-            let text = value_text(&value, &ty).unwrap();
+            let text = value_text(&value, &ty, None).unwrap();
             directory_name("k", Some(&text))
         };
         assert_eq!(name(Value::Boolean(true), Type::Boolean), "k=true");
@@ -364,7 +409,7 @@ mod tests {
             let expected = format!("k=2020-01-01 00%3A00%3A00.{text}");
             assert_eq!(name(value, Type::Timestamp), expected);
         }
-        let refused = value_text(&Value::Double(1.0), &Type::Double).unwrap_err();
+        let refused = value_text(&Value::Double(1.0), &Type::Double, None).unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::Unsupported);
     }
 

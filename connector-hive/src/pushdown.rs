@@ -20,8 +20,9 @@ use vector::sync::Arc;
 use vector::{DecodedVector, Result, RowType, RowVector, SelectivityVector, Type, Value};
 
 use crate::columns::ScanColumns;
-use crate::handles::{ColumnKind, HiveTableHandle};
+use crate::handles::ColumnKind;
 use crate::prune::{fields_of, is_decided_by};
+use crate::table_handle::HiveTableHandle;
 
 /// The parts of a scan's conditions.
 #[derive(Debug, Clone)]
@@ -29,10 +30,14 @@ pub struct Pushdown {
     /// Filters on single columns: those of the table handle, with those found in the condition
     /// merged into them.
     pub filters: Vec<(Subfield, Arc<Filter>)>,
+    /// Filters on info columns, which splits must fulfil (rule S7.82).
+    pub info_filters: Vec<(Subfield, Arc<Filter>)>,
     /// Terms that have one answer for all rows of a split.
     pub split_terms: Vec<TypedExpr>,
     /// What must be evaluated on rows.
     pub remaining: Option<TypedExpr>,
+    /// The share of rows that is looked at, 0 to 1 (rules S4.9, S4.29).
+    pub sample_rate: f64,
     /// The columns of the whole condition with the types that it gives them.
     pub condition_fields: RowType,
 }
@@ -46,34 +51,51 @@ impl Pushdown {
     ) -> Result<Self> {
         let mut split_terms = Vec::new();
         let mut rest = Vec::new();
-        let mut filters: Vec<(Subfield, Filter)> =
-            table.filters().iter().map(|(path, f)| (path.clone(), (**f).clone())).collect();
+        let mut sample_rate = table.sample_rate();
+        let is_info = |name: &str| columns.kind(name) == ColumnKind::Synthesized;
+        let given = table.filters().iter().map(|(path, f)| (path.clone(), (**f).clone()));
+        let (mut info_filters, mut filters): (Vec<_>, Vec<_>) = given.partition(|(path, _)| {
+            table.splits_are_chosen() && path.is_column() && is_info(path.column_name())
+        });
         let fold = |expr: &TypedExpr| folded(evaluator, expr);
         let condition_fields =
             table.remaining_filter().map(fields_of).unwrap_or_else(RowType::empty);
         // A path of names is not clear where fields of a struct share theirs.
         let is_special = |name: &str| {
-            columns.kind(name) == ColumnKind::RowIndex
+            matches!(columns.kind(name), ColumnKind::RowIndex | ColumnKind::RowId)
                 || condition_fields.type_of(name).is_some_and(has_repeated_fields)
         };
         let terms = table.remaining_filter().map(TypedExpr::conjuncts).unwrap_or_default();
         for term in terms {
             if is_decided_by(term, |name| columns.kind(name).is_split_constant()) {
+                // Whoever has chosen the splits has tested what can be tested of info columns.
+                if table.splits_are_chosen() && term.field_names().into_iter().all(is_info) {
+                    let found =
+                        extract_filters_into(term, info_filters.clone(), &fold, &is_special);
+                    if found.remaining.is_none() {
+                        info_filters = found.filters;
+                        continue;
+                    }
+                }
                 split_terms.push(term.clone());
                 continue;
             }
-            let found = extract_filters_into(term, filters.clone(), &fold, &is_special);
-            // Sampling is not built yet: a term that asks for it is evaluated on rows.
-            if found.sample_rate < 1.0 {
-                rest.push(term.clone());
-                continue;
-            }
+            let found = extract_filters_into(term, filters, &fold, &is_special);
             filters = found.filters;
+            sample_rate *= found.sample_rate;
             rest.extend(found.remaining);
         }
-        let filters = filters.into_iter().map(|(path, f)| (path, Arc::new(f))).collect();
-        let remaining = TypedExpr::and(rest);
-        Ok(Pushdown { filters, split_terms, remaining, condition_fields })
+        let shared = |filters: Vec<(Subfield, Filter)>| {
+            filters.into_iter().map(|(path, f)| (path, Arc::new(f))).collect()
+        };
+        Ok(Pushdown {
+            filters: shared(filters),
+            info_filters: shared(info_filters),
+            split_terms,
+            remaining: TypedExpr::and(rest),
+            sample_rate,
+            condition_fields,
+        })
     }
 }
 

@@ -5,7 +5,9 @@ use vector::RowType;
 
 use vector::sync::Arc;
 
-use crate::handles::{ColumnKind, HiveColumnHandle, HiveTableHandle, ROW_INDEX, info_column_type};
+use crate::handles::{ColumnKind, HiveColumnHandle, ROW_INDEX, info_column_type};
+use crate::mapping::ColumnMapping;
+use crate::table_handle::HiveTableHandle;
 
 /// The columns of a table.
 #[derive(Debug, Clone, PartialEq)]
@@ -66,10 +68,15 @@ impl TableSchema {
     }
 
     /// The handle of the table for a scan without filters. It knows the files' columns, which
-    /// columns are partition keys, and those whose names the files have more than once.
+    /// columns are partition keys, and those whose names the files have more than once. Columns are
+    /// found by name in any case, since files of a directory may differ, and conditions on `$path`
+    /// and the like drop splits.
     pub fn table_handle(&self, connector_id: &str, name: &str) -> HiveTableHandle {
         let handle = HiveTableHandle::new(connector_id, name)
-            .with_data_columns(Arc::clone(&self.data_columns));
+            .with_data_columns(Arc::clone(&self.data_columns))
+            .with_column_mapping(ColumnMapping::Name)
+            .with_names_in_any_case()
+            .with_unchosen_splits();
         let keys = self
             .partition_columns
             .fields()

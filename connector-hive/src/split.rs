@@ -13,7 +13,10 @@ use dwio::reader::FileFormat;
 use vector::sync::Arc;
 use vector::{Error, Result};
 
+use crate::bucket::BucketConversion;
 use crate::handles::{BUCKET, PATH};
+use crate::mapping::ColumnMapping;
+use crate::row_id::RowIdProperties;
 
 /// Keys and values of a partition in the order of its directories; a value is text, or null.
 pub type PartitionKeys = Arc<[(String, Option<String>)]>;
@@ -39,6 +42,12 @@ pub struct HiveSplit {
     pub bucket: Option<u32>,
     /// Length of the file, if known.
     pub file_bytes: Option<u64>,
+    /// How columns are found in the file, if that differs from what table and settings say.
+    pub column_mapping: Option<ColumnMapping>,
+    /// The buckets of the file, if they are not those of the table.
+    pub bucket_conversion: Option<BucketConversion>,
+    /// What row ids are made of.
+    pub row_id: Option<RowIdProperties>,
 }
 
 impl HiveSplit {
@@ -59,6 +68,9 @@ impl HiveSplit {
             partition_keys: Arc::from([]),
             bucket: None,
             file_bytes: None,
+            column_mapping: None,
+            bucket_conversion: None,
+            row_id: None,
         }
     }
 
@@ -85,6 +97,24 @@ impl HiveSplit {
     pub fn with_bucket(mut self, bucket: u32) -> Self {
         self.bucket = Some(bucket);
         self.with_info_column(BUCKET, bucket.to_string())
+    }
+
+    /// The same split whose columns are found in another way.
+    pub fn with_column_mapping(mut self, mapping: ColumnMapping) -> Self {
+        self.column_mapping = Some(mapping);
+        self
+    }
+
+    /// The same split of a file with other buckets than its table.
+    pub fn with_bucket_conversion(mut self, conversion: BucketConversion) -> Self {
+        self.bucket_conversion = Some(conversion);
+        self
+    }
+
+    /// The same split with what row ids are made of.
+    pub fn with_row_id(mut self, properties: RowIdProperties) -> Self {
+        self.row_id = Some(properties);
+        self
     }
 
     /// The bytes of the range; the end saturates (rule S7.9).

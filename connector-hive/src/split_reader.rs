@@ -1,9 +1,11 @@
 //! One split, opened and read: file columns from the format's reader, everything else put in here.
 //!
 //! ```text
-//! split -> constants -> excluded by them? -> open, footer -> bind -> excluded by a missing column?
-//!                            |                                            |
-//!                            +------------- no rows, no reader -----------+
+//! split -> promises -> constants -> excluded by them? -> open, footer -> bind -> excluded by what
+//!                                        |                               the file has or lacks?
+//!                                        +------------- no rows, no reader -----------+
+//!
+//! row reader -> batch -> + constants, row numbers -> - unwanted entries -> sampled -> bucket's rows
 //! ```
 //!
 //! Velox opens the file before it looks at the partition (rule S7.2); here the order is turned
@@ -11,25 +13,49 @@
 //! price is that a broken file of an excluded partition goes unnoticed.
 
 use dwio::adaptation::ScanAdaptation;
-use dwio::reader::{ReadOutcome, ReadRequest, ReadRows, RowReader, RowReaderParams};
-use dwio::scan_spec::{BoundColumn, SplitBinding};
+use dwio::reader::{ReadOutcome, ReadRequest, ReadRows, Reader, RowReader, RowReaderParams};
+use dwio::scan_spec::{BoundColumn, ColumnSource, ColumnSpec, SplitBinding};
 use vector::sync::Arc;
 use vector::{
-    Buffer, Error, ErrorKind, FlatVector, Result, RowVector, Type, Value, Vector, VectorRef,
+    Buffer, Error, ErrorKind, FlatVector, Metrics, Result, ResultExt, RowType, RowVector, Type,
+    Value, Vector, VectorRef,
 };
 
+use crate::binding::{ScanPlan, column_without_match, rejected_column};
+use crate::bucket::BucketFilter;
+use crate::entries::{has_entries, without_unwanted};
 use crate::file_handle::{FileAccess, Opener};
-use crate::partition::DateText;
+use crate::late::{Change, changed, picked_batch};
 use crate::prune::PartitionPredicate;
-use crate::scan_spec::{ReadColumns, bind, rejected_column, split_constants, split_value};
+use crate::row_id::{row_id_constants, row_ids};
+use crate::sample::RandomSkip;
+use crate::scan_spec::{ReadColumns, without_key_filters};
 use crate::split::HiveSplit;
 
 /// A split as far as it had to be opened.
 pub enum OpenedSplit {
     /// Its rows can be read.
-    Ready(SplitReader),
-    /// It has no rows, or none that can pass; the reason, for people.
-    Excluded(&'static str),
+    Ready(Box<SplitReader>),
+    /// None of its rows can pass the filters; the reason, for people.
+    Skipped(&'static str),
+    /// It has no rows; the reason, for people.
+    Empty(&'static str),
+}
+
+/// What splits of one scan are opened with.
+pub struct SplitOpener<'a> {
+    /// The scan.
+    pub plan: &'a ScanPlan,
+    /// What it reads.
+    pub columns: &'a ReadColumns,
+    /// Conditions with one answer for a split.
+    pub terms: Option<&'a mut PartitionPredicate>,
+    /// Late filters.
+    pub adaptation: &'a ScanAdaptation,
+    /// Where files are.
+    pub access: &'a FileAccess,
+    /// Who opens them.
+    pub opener: Opener<'a>,
 }
 
 /// Reads the rows of one split.
@@ -39,6 +65,12 @@ pub struct SplitReader {
     binding: Arc<SplitBinding>,
     /// Children that a batch of the row reader must have.
     num_file_columns: usize,
+    /// The type of the batches given out: the reader's without hidden bucket columns.
+    output_type: Arc<RowType>,
+    /// By the spec's order, for columns of the file with entries that nobody wants.
+    changes: Vec<Option<Change>>,
+    row_id: Option<Vec<Value>>,
+    bucket: Option<BucketFilter>,
 }
 
 /// Rows of the reader's type, with the number of rows that were scanned for them.
@@ -50,73 +82,160 @@ pub struct ScannedBatch {
     pub batch: RowVector,
 }
 
-impl SplitReader {
+impl SplitOpener<'_> {
     /// Opens a split as far as needed.
-    pub fn open(
-        split: &HiveSplit,
-        columns: &ReadColumns,
-        terms: Option<&mut PartitionPredicate>,
-        adaptation: &ScanAdaptation,
-        (access, opener): (&FileAccess, Opener<'_>),
-    ) -> Result<OpenedSplit> {
+    pub fn open(&mut self, split: &HiveSplit) -> Result<OpenedSplit> {
+        let (plan, adaptation) = (self.plan, self.adaptation);
+        let bucket = BucketFilter::new(split, &plan.table, self.columns)?;
+        let (bucket, columns) = match bucket {
+            Some((bucket, columns)) => (Some(bucket), columns),
+            None => (None, self.columns.clone()),
+        };
         let spec = &columns.spec;
-        let constants = split_constants(spec, split, DateText::Iso)?;
+        let has_row_id = spec.columns().iter().any(|c| c.source == ColumnSource::RowId);
+        let row_id = has_row_id.then(|| row_id_constants(split)).transpose()?;
+        let constants = plan.split_constants(split, spec)?;
         if rejected_column(spec, adaptation, |i| constants.get(i)?.as_ref())?.is_some() {
-            return Ok(OpenedSplit::Excluded("a filter rejects the partition"));
+            return Ok(OpenedSplit::Skipped("a filter rejects the partition"));
         }
-        if let Some(terms) = terms
-            && !terms.may_pass(|name, ty| split_value(split, name, ty, DateText::Iso).map(Some))?
-        {
-            return Ok(OpenedSplit::Excluded("a condition on partitions is not true"));
+        let mut is_decided = true;
+        if let Some(terms) = &mut self.terms {
+            let value = |name: &str, ty: &Type| {
+                let value = plan.split_value(split, name, ty)?;
+                is_decided &= value.is_some();
+                Ok(value)
+            };
+            if !terms.may_pass(value)? {
+                return Ok(OpenedSplit::Skipped("a condition on partitions is not true"));
+            }
         }
-        let ignore_missing_files = opener.session.get("ignore_missing_files", false)?;
-        let reader = match access.open(&split.path, &split.format, opener) {
+        let reader = match self.access.open(&split.path, &split.format, self.opener) {
             // Rule S7.13.
-            Err(e) if e.kind() == ErrorKind::NotFound && ignore_missing_files => {
-                return Ok(OpenedSplit::Excluded("the file does not exist"));
+            Err(e) if e.kind() == ErrorKind::NotFound && plan.settings.ignore_missing_files => {
+                return Ok(OpenedSplit::Empty("the file does not exist"));
             }
             opened => opened?,
         };
-        let Some(reader) = reader else {
-            return Ok(OpenedSplit::Excluded("the file is empty"));
-        };
+        let Some(reader) = reader else { return Ok(OpenedSplit::Empty("the file is empty")) };
+        let binding = plan.bind(split, &columns, &constants, reader.as_ref())?;
         if reader.num_rows() == Some(0) {
-            return Ok(OpenedSplit::Excluded("the file has no rows"));
+            return Ok(OpenedSplit::Empty("the file has no rows"));
         }
-        let binding = bind(columns, &constants, reader.row_type())?;
         if rejected_column(spec, adaptation, |i| constant_of(&binding, i))?.is_some() {
-            return Ok(OpenedSplit::Excluded("a filter rejects a column that the file has not"));
+            return Ok(OpenedSplit::Skipped("a filter rejects a column that the file has not"));
         }
-        let binding = Arc::new(binding);
+        if !is_decided && !self.may_pass_undecided(split, reader.as_ref())? {
+            return Ok(OpenedSplit::Skipped("a condition on partitions is not true"));
+        }
+        if column_without_match(spec, adaptation, &binding, reader.as_ref()).is_some() {
+            return Ok(OpenedSplit::Skipped("a filter rejects all values that the file has"));
+        }
+        let (output_type, row_id) = (&self.columns.reader_type, row_id.map(Vec::from));
+        let parts = (columns, Arc::new(binding), Arc::clone(output_type));
+        let opened = SplitReader::new(split, reader.as_ref(), parts, (row_id, bucket))?;
+        Ok(OpenedSplit::Ready(Box::new(opened)))
+    }
+
+    /// Tests the conditions once more when the split has no value for some of their columns: such
+    /// a column is one of the file like any other, and null when the file has not got it.
+    fn may_pass_undecided(&mut self, split: &HiveSplit, reader: &dyn Reader) -> Result<bool> {
+        let plan = self.plan;
+        let Some(terms) = &mut self.terms else { return Ok(true) };
+        terms.may_pass(|name, ty| {
+            if let Some(value) = plan.split_value(split, name, ty)? {
+                return Ok(Some(value));
+            }
+            let names = reader.row_type().names();
+            if names.iter().any(|n| n.to_lowercase() == name.to_lowercase()) {
+                return Err(Error::unsupported(
+                    "a condition on a partition key that is a column of the file",
+                )
+                .in_named("column", name));
+            }
+            Ok(Some(Value::Null))
+        })
+    }
+}
+
+impl SplitReader {
+    fn new(
+        split: &HiveSplit,
+        reader: &dyn Reader,
+        (columns, binding, output_type): (ReadColumns, Arc<SplitBinding>, Arc<RowType>),
+        (row_id, bucket): (Option<Vec<Value>>, Option<BucketFilter>),
+    ) -> Result<Self> {
+        let is_read = |i: usize, column: &ColumnSpec| {
+            let bound = binding.column(i);
+            column.channel.is_some() && matches!(bound, Some(BoundColumn::File { .. }))
+        };
+        let specs = || columns.spec.columns().iter().enumerate();
+        let num_file_columns = specs().filter(|(i, column)| is_read(*i, column)).count();
+        let drops_entries = !reader.filters_map_keys();
+        let changes = specs().map(|(i, column)| {
+            let has_unwanted = is_read(i, column) && has_entries(&column.ty, &column.nested);
+            (drops_entries && has_unwanted).then(|| {
+                let (nested, name) = (column.nested.clone(), column.name.clone());
+                let change = move |vector: VectorRef| {
+                    without_unwanted(&vector, &nested).in_named("column", &name)
+                };
+                Arc::new(change) as Change
+            })
+        });
+        let changes = changes.collect();
+        let spec = match drops_entries {
+            true => Arc::new(without_key_filters(&columns.spec)),
+            false => Arc::clone(&columns.spec),
+        };
         let rows = reader.row_reader(RowReaderParams {
-            spec: Arc::clone(spec),
+            spec,
             binding: Arc::clone(&binding),
             range: split.range(),
         })?;
-        let columns = columns.clone();
-        let num_file_columns = (0..spec.columns().len())
-            .filter(|i| spec.columns()[*i].channel.is_some())
-            .filter(|i| matches!(binding.column(*i), Some(BoundColumn::File { .. })))
-            .count();
-        Ok(OpenedSplit::Ready(SplitReader { rows, columns, binding, num_file_columns }))
+        Ok(SplitReader {
+            rows,
+            columns,
+            binding,
+            num_file_columns,
+            output_type,
+            changes,
+            row_id,
+            bucket,
+        })
     }
 
-    /// Scans at most `max_rows` rows; `None` at the end of the split.
+    /// Scans at most `max_rows` rows, of which `sample` picks some; `None` at the end of the split.
     pub fn next(
         &mut self,
         max_rows: usize,
         adaptation: &mut ScanAdaptation,
+        sample: Option<&mut RandomSkip>,
     ) -> Result<Option<ScannedBatch>> {
-        match self.rows.next(ReadRequest { max_rows, adaptation })? {
-            ReadOutcome::End => Ok(None),
-            ReadOutcome::Rows(read) if read.scanned == 0 => {
-                Err(Error::internal("a row reader scanned no rows"))
-            }
-            ReadOutcome::Rows(read) => {
-                let scanned = read.scanned;
-                Ok(Some(ScannedBatch { scanned, batch: self.assemble(&read)? }))
-            }
+        let read = match self.rows.next(ReadRequest { max_rows, adaptation })? {
+            ReadOutcome::End => return Ok(None),
+            ReadOutcome::Rows(read) => read,
+        };
+        if read.scanned == 0 {
+            return Err(Error::internal("a row reader scanned no rows"));
         }
+        let scanned = read.scanned;
+        let mut batch = self.assemble(&read)?;
+        // Filters do not see which rows are in the sample, so it may as well be taken after them.
+        if let Some(sample) = sample
+            && let Some(rows) = sampled(&read, &sample.accept(scanned))
+        {
+            batch = picked_batch(&batch, &rows)?;
+        }
+        if let (Some(bucket), false) = (&self.bucket, batch.is_empty())
+            && let Some(rows) = bucket.rows(&batch)?
+        {
+            batch = picked_batch(&batch, &rows)?;
+        }
+        if batch.children().len() > self.output_type.len() {
+            let children = batch.children().iter().take(self.output_type.len()).cloned();
+            let output_type = Arc::clone(&self.output_type);
+            batch = RowVector::batch(output_type, batch.len(), children.collect())?;
+        }
+        Ok(Some(ScannedBatch { scanned, batch }))
     }
 
     /// True when a late filter rejects a constant of this split (rule S12.24).
@@ -128,6 +247,11 @@ impl SplitReader {
     /// Estimated bytes of a row, if known.
     pub fn estimated_row_size(&self) -> Option<u64> {
         self.rows.estimated_row_size()
+    }
+
+    /// What the format's reader counted.
+    pub fn metrics(&self) -> Metrics {
+        self.rows.metrics()
     }
 
     /// Puts constants and row numbers beside the columns of the file, each at its channel.
@@ -146,15 +270,28 @@ impl SplitReader {
         let reader_type = &self.columns.reader_type;
         let mut children: Vec<Option<VectorRef>> = vec![None; reader_type.len()];
         let mut from_file = read.batch.children().iter();
-        for (i, column) in self.columns.spec.columns().iter().enumerate() {
+        let columns = self.columns.spec.columns().iter().zip(&self.changes).enumerate();
+        for (i, (column, change)) in columns {
             let Some(slot) = column.channel.and_then(|c| children.get_mut(c)) else { continue };
-            *slot = match self.binding.column(i) {
-                Some(BoundColumn::File { .. }) => from_file.next().cloned(),
-                Some(BoundColumn::Constant(value)) => {
+            *slot = match (self.binding.column(i), change) {
+                (Some(BoundColumn::File { .. }), None) => from_file.next().cloned(),
+                (Some(BoundColumn::File { .. }), Some(change)) => {
+                    let vector = from_file.next();
+                    vector.map(|vector| changed(vector, &column.ty, change)).transpose()?
+                }
+                (Some(BoundColumn::Constant(value)), _) => {
                     Some(Arc::new(Vector::constant(column.ty.clone(), value.clone(), num_rows)?))
                 }
-                Some(BoundColumn::RowIndex) => Some(row_numbers(read)?),
-                None => None,
+                (Some(BoundColumn::RowIndex), _) => {
+                    let numbers = row_numbers(read)?;
+                    Some(match (column.source, &self.row_id) {
+                        (ColumnSource::RowId, Some(constants)) => {
+                            row_ids(&column.ty, numbers, constants)?
+                        }
+                        _ => numbers,
+                    })
+                }
+                (None, _) => None,
             };
         }
         let children: Option<Vec<VectorRef>> = children.into_iter().collect();
@@ -176,4 +313,18 @@ fn row_numbers(read: &ReadRows) -> Result<VectorRef> {
     let numbers: Buffer<i64> =
         read.selected.iter().map(|row| first.saturating_add(row as u64) as i64).collect();
     Ok(Arc::new(Vector::Flat(FlatVector::from_buffer(Type::BigInt, numbers, None)?)))
+}
+
+/// Which rows of a read batch are among the accepted ones of the window; `None` for all.
+fn sampled(read: &ReadRows, accepted: &[u32]) -> Option<Buffer<u32>> {
+    if accepted.len() == read.scanned {
+        return None;
+    }
+    let mut accepted = accepted.iter().copied().peekable();
+    let rows = read.selected.iter().enumerate().filter(|(_, row)| {
+        let row = *row as u32;
+        while accepted.next_if(|a| *a < row).is_some() {}
+        accepted.next_if_eq(&row).is_some()
+    });
+    Some(rows.map(|(at, _)| at as u32).collect())
 }

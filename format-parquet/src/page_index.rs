@@ -25,7 +25,7 @@ mod row_ranges;
 mod stored;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::ops::Range;
 

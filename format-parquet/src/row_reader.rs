@@ -110,6 +110,8 @@ impl ParquetRowReader {
 
     /// Moves on to the next row group with rows; false when there is none.
     fn start_row_group(&mut self) -> Result<bool> {
+        let readers = self.columns.iter_mut().filter_map(|column| column.reader.as_mut());
+        readers.for_each(ColumnReader::end_row_group);
         self.input.release();
         loop {
             let Some((number, first_row)) = self.row_groups.next() else { return Ok(false) };
@@ -416,3 +418,6 @@ fn pick(vector: &VectorRef, rows: &RowSet) -> Result<VectorRef> {
         _ => Ok(Vector::wrap(vector, positions)),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -24,9 +24,17 @@ struct Source {
 }
 
 impl Source {
-    /// The part of the file before its tests.
+    /// The part of the file before its tests; nothing of a file that is all tests.
     fn code(&self) -> &str {
-        self.text.split("\n#[cfg(test)]\nmod ").next().unwrap_or(&self.text)
+        if self.path.ends_with("/tests.rs")
+            || self.path.ends_with("/testing.rs")
+            || self.path.contains("/tests/")
+        {
+            return "";
+        }
+        let starts = ["\n#[cfg(test)]\nmod ", "\n#[cfg(all(test, "];
+        let end = starts.iter().filter_map(|start| self.text.find(start)).min();
+        &self.text[..end.unwrap_or(self.text.len())]
     }
 
     fn lines(&self) -> impl Iterator<Item = (usize, &str)> {

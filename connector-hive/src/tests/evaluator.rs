@@ -38,6 +38,12 @@ fn value(expr: &TypedExpr, batch: &RowVector, row: usize) -> Result<Value> {
             return DecodedVector::new(batch.child(column)?)?.value(row);
         }
         TypedExpr::Constant { value, .. } => return Ok(value.clone()),
+        TypedExpr::Dereference { input, index, .. } => {
+            return Ok(match value(input, batch, row)? {
+                Value::Row(fields) => fields[*index].clone(),
+                _ => Value::Null,
+            });
+        }
         TypedExpr::Call { name, args, .. } => (name, args),
         _ => return Err(Error::unsupported("not in the test evaluator")),
     };

@@ -5,15 +5,16 @@ use std::ops::Range;
 
 use dwio::input::BufferedInput;
 use dwio::reader::{
-    FileFormat, ReadOutcome, ReadRequest, ReadRows, Reader, ReaderFactory, ReaderParams, RowReader,
-    RowReaderParams,
+    FieldIds, FileFormat, ReadOutcome, ReadRequest, ReadRows, Reader, ReaderFactory, ReaderParams,
+    RowReader, RowReaderParams,
 };
-use dwio::scan_spec::{BoundColumn, ColumnSpec};
+use dwio::scan_spec::{BoundColumn, ColumnSpec, FieldSpec, NestedBinding, NestedSpec};
+use dwio::stats::ColumnStatistics;
 use vector::build::vector_of;
 use vector::sync::{Arc, Mutex};
 use vector::{
-    Error, LazyVector, Result, RowSet, RowType, RowVector, Type, Value, Vector, VectorLoader,
-    VectorRef,
+    Error, LazyVector, Metrics, Result, RowSet, RowType, RowVector, Type, Value, Vector,
+    VectorLoader, VectorRef,
 };
 
 /// Bytes of a row group in the file.
@@ -23,6 +24,9 @@ const GROUP_BYTES: usize = 100;
 pub(super) struct FakeFile {
     pub(super) row_type: Arc<RowType>,
     pub(super) groups: Vec<Vec<Vec<Value>>>,
+    pub(super) ids: Vec<FieldIds>,
+    /// Statistics of the first column.
+    pub(super) statistics: Option<ColumnStatistics>,
 }
 
 /// Rows by path; columns named `lazy` come as lazy vectors, whose loads are noted.
@@ -73,6 +77,14 @@ impl Reader for FakeReader {
         Some(self.file.groups.iter().map(|g| g.len() as u64).sum())
     }
 
+    fn field_id_tree(&self) -> Vec<FieldIds> {
+        self.file.ids.clone()
+    }
+
+    fn column_statistics(&self, ordinal: usize) -> Option<ColumnStatistics> {
+        self.file.statistics.clone().filter(|_| ordinal == 0)
+    }
+
     fn row_reader(&self, params: RowReaderParams) -> Result<Box<dyn RowReader>> {
         let mut first_row = 0;
         let mut groups = Vec::new();
@@ -83,14 +95,15 @@ impl Reader for FakeReader {
             }
             first_row += group.len();
         }
-        let rows = self.file.groups.concat();
-        Ok(Box::new(FakeRows { params, rows, groups, loads: self.loads.clone() }))
+        let (rows, types) = (self.file.groups.concat(), self.file.row_type.types().to_vec());
+        Ok(Box::new(FakeRows { params, rows, types, groups, loads: self.loads.clone() }))
     }
 }
 
 struct FakeRows {
     params: RowReaderParams,
     rows: Vec<Vec<Value>>,
+    types: Vec<Type>,
     groups: Vec<Range<usize>>,
     loads: Arc<Mutex<Vec<usize>>>,
 }
@@ -115,18 +128,25 @@ impl RowReader for FakeRows {
         for (i, column) in spec.columns().iter().enumerate() {
             let Some(ordinal) = bound(i) else { continue };
             let filter = request.adaptation.dynamic_filter(i).or(column.filter.as_ref());
-            let Some(filter) = filter else { continue };
             selected.retain(|row| {
                 let value = &self.rows[first + *row as usize][ordinal];
-                filter.test_value(value, &column.ty).unwrap()
+                let value = shaped(value, column, binding.nested(i));
+                filter.is_none_or(|f| f.test_value(&value, &column.ty).unwrap())
+                    && fields_pass(&value, &column.nested)
             });
         }
         for (i, column) in spec.columns().iter().enumerate() {
             let (Some(ordinal), Some(_)) = (bound(i), column.channel) else { continue };
             let values: Vec<Value> = selected
                 .iter()
-                .map(|row| self.rows[first + *row as usize][ordinal].clone())
+                .map(|row| &self.rows[first + *row as usize][ordinal])
+                .map(|value| shaped(value, column, binding.nested(i)))
                 .collect();
+            assert!(!has_key_filter(&column.nested), "key filters are not for this reader");
+            let file_type = &self.types[ordinal];
+            if file_type.is_nested() != column.ty.is_nested() {
+                return Err(Error::unsupported("the column cannot be read as this type"));
+            }
             fields.push((column.name.clone(), column.ty.clone()));
             children.push(self.column(column, values)?);
         }
@@ -137,6 +157,12 @@ impl RowReader for FakeRows {
 
     fn estimated_row_size(&self) -> Option<u64> {
         Some(8)
+    }
+
+    fn metrics(&self) -> Metrics {
+        let mut metrics = Metrics::new();
+        metrics.add_count("processedStrides", 1);
+        metrics
     }
 }
 
@@ -163,5 +189,73 @@ impl VectorLoader for FakeLoader {
         let mut values = vec![Value::Null; self.values.len()];
         rows.iter().for_each(|row| values[row] = self.values[row].clone());
         vector_of(&self.ty, &values)
+    }
+}
+
+/// A value of the file as the spec wants it: fields where the binding says, the rest null; lists
+/// cut.
+fn shaped(value: &Value, spec: &ColumnSpec, binding: &NestedBinding) -> Value {
+    let below = |ty: &Type, nested: Option<&ColumnSpec>| match nested {
+        Some(spec) => spec.clone(),
+        None => ColumnSpec::whole("", ty.clone(), 0),
+    };
+    match (value, &spec.ty, binding) {
+        (Value::Row(file), Type::Row(row), NestedBinding::Row(bound)) => {
+            let fields = row.types().iter().zip(bound).enumerate().map(|(i, (ty, bound))| {
+                let spec = match &spec.nested {
+                    NestedSpec::Row(fields) => match &fields[i] {
+                        FieldSpec::Wanted(spec) => Some(spec),
+                        FieldSpec::Pruned => return Value::Null,
+                    },
+                    _ => None,
+                };
+                match bound {
+                    Some(b) => shaped(&file[b.ordinal], &below(ty, spec), &b.nested),
+                    None => Value::Null,
+                }
+            });
+            Value::Row(fields.collect())
+        }
+        (Value::Array(items), Type::Array(ty), NestedBinding::Array(bound)) => {
+            let (spec, max) = match &spec.nested {
+                NestedSpec::Array { element, max_elements } => (Some(&**element), *max_elements),
+                _ => (None, usize::MAX),
+            };
+            let item = |v| bound.as_ref().map_or(Value::Null, |b| shaped(v, &below(ty, spec), b));
+            Value::Array(items.iter().take(max).map(item).collect())
+        }
+        (Value::Map(items), Type::Map(_, ty), NestedBinding::Map(bound)) => {
+            let spec = match &spec.nested {
+                NestedSpec::Map { value, .. } => Some(&**value),
+                _ => None,
+            };
+            let item = |v| bound.as_ref().map_or(Value::Null, |b| shaped(v, &below(ty, spec), b));
+            Value::Map(items.iter().map(|(k, v)| (k.clone(), item(v))).collect())
+        }
+        (value, ..) => value.clone(),
+    }
+}
+
+fn fields_pass(value: &Value, nested: &NestedSpec) -> bool {
+    let NestedSpec::Row(specs) = nested else { return true };
+    specs.iter().enumerate().all(|(i, field)| {
+        let FieldSpec::Wanted(spec) = field else { return true };
+        let value = match value {
+            Value::Row(fields) => fields[i].clone(),
+            _ => Value::Null,
+        };
+        let own = spec.filter.as_ref().is_none_or(|f| f.test_value(&value, &spec.ty).unwrap());
+        own && fields_pass(&value, &spec.nested)
+    })
+}
+
+fn has_key_filter(nested: &NestedSpec) -> bool {
+    match nested {
+        NestedSpec::Whole => false,
+        NestedSpec::Row(fields) => fields
+            .iter()
+            .any(|f| matches!(f, FieldSpec::Wanted(spec) if has_key_filter(&spec.nested))),
+        NestedSpec::Array { element, .. } => has_key_filter(&element.nested),
+        NestedSpec::Map { key, value } => key.filter.is_some() || has_key_filter(&value.nested),
     }
 }

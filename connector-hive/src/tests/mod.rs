@@ -1,19 +1,28 @@
 //! Tests of the connector against a file format and an evaluator of their own, so that the crate
 //! needs neither a real format nor `exec`.
 
+mod buckets;
+mod constants;
 mod discovery;
 mod evaluator;
+mod extractions;
 mod format;
+mod mapping;
+mod pruning;
+mod sampling;
 mod scan;
 mod spec;
+mod take_over;
 
 use dwio::config::Config;
 use dwio::connector::{
     ColumnHandle, Connector, ConnectorQueryCtx, DataSource, DataSourceRequest, SourcePoll,
 };
 use dwio::expr::TypedExpr;
+use dwio::filter::Filter;
 use dwio::fs::{MemoryFiles, ObservedFiles};
 use dwio::reader::{FileFormat, FormatRegistry};
+use dwio::subfield::Subfield;
 use vector::sync::{Arc, CancelFlag};
 use vector::{DecodedVector, MemoryPool, Result, RowType, RowVector, Type, Value};
 
@@ -51,9 +60,21 @@ impl World {
 
     /// Puts a file with one row group for each of `groups`; a group is 100 bytes long.
     fn put(&self, path: &str, columns: &[(&str, Type)], groups: Vec<Vec<Vec<Value>>>) {
+        self.put_file(path, columns, groups, |_| {});
+    }
+
+    fn put_file(
+        &self,
+        path: &str,
+        columns: &[(&str, Type)],
+        groups: Vec<Vec<Vec<Value>>>,
+        change: impl Fn(&mut FakeFile),
+    ) {
         self.files.put(path, vec![7; groups.len() * 100]);
         let row_type = Arc::new(RowType::new(columns.iter().cloned()));
-        self.format.put(path, FakeFile { row_type, groups });
+        let mut file = FakeFile { row_type, groups, ids: Vec::new(), statistics: None };
+        change(&mut file);
+        self.format.put(path, file);
     }
 
     /// Puts a file with the BIGINT column `x` and these rows.
@@ -146,6 +167,19 @@ impl Scan {
         self
     }
 
+    /// A column that the table's files have.
+    fn data(mut self, columns: &[(&str, Type)]) -> Self {
+        let columns = Arc::new(RowType::new(columns.iter().cloned()));
+        self.table = self.table.with_data_columns(columns);
+        self
+    }
+
+    fn filter(mut self, path: &str, filter: Filter) -> Self {
+        let path = Subfield::parse(path).unwrap();
+        self.table = self.table.with_filter(path, Arc::new(filter));
+        self
+    }
+
     fn condition(mut self, condition: TypedExpr) -> Self {
         self.table = self.table.with_remaining_filter(Some(condition));
         self
@@ -203,4 +237,20 @@ fn all(terms: Vec<TypedExpr>) -> TypedExpr {
 
 fn big(values: impl IntoIterator<Item = i64>) -> Vec<Vec<Value>> {
     values.into_iter().map(|v| vec![Value::BigInt(v)]).collect()
+}
+
+fn row(fields: impl IntoIterator<Item = Value>) -> Value {
+    Value::Row(fields.into_iter().collect())
+}
+
+fn array(items: impl IntoIterator<Item = Value>) -> Value {
+    Value::Array(items.into_iter().collect())
+}
+
+fn map(items: impl IntoIterator<Item = (Value, Value)>) -> Value {
+    Value::Map(items.into_iter().collect())
+}
+
+fn n(value: i64) -> Value {
+    Value::BigInt(value)
 }

@@ -41,7 +41,7 @@ fn of_2000_partitions_only_the_files_asked_for_are_opened() {
 }
 
 #[test]
-fn a_partition_value_wins_over_a_column_of_the_file() {
+fn s7_21_a_partition_value_wins_over_a_column_of_the_file() {
     let world = World::new();
     world.put("f", &[("p", Type::BigInt)], vec![big([1, 2])]);
     let rows = |value: Option<&str>| {
@@ -54,8 +54,13 @@ fn a_partition_value_wins_over_a_column_of_the_file() {
         "invalid input: a partition value is not of its column's type \
          (column=p text=one type=BIGINT)\n  in file \"f\""
     );
-    let error = world.read(scan().key("p", Type::BigInt), vec![split("f")]).unwrap_err();
-    assert_eq!(error.message(), "a split has no value for a partition column");
+    // Without a partition value it is a column like any other.
+    let rows = |name| world.read(scan().key(name, Type::BigInt), vec![split("f")]).unwrap();
+    assert_eq!(rows("p"), big([1, 2]));
+    assert_eq!(rows("q"), [[Value::Null], [Value::Null]]);
+    let regular = scan().regular("p", Type::BigInt);
+    let error = world.read(regular, vec![split_in("f", &[("p", Some("1"))])]).unwrap_err();
+    assert_eq!(error.message(), "column handle missing for partition key");
 }
 
 #[test]
@@ -104,23 +109,6 @@ fn a_filter_on_a_partition_key_keeps_the_file_closed() {
     let rows = |p| world.read(filtered(), vec![split_in("f", &[("p", p)])]).unwrap().len();
     assert_eq!((rows(None), world.observed.opens()), (0, 0));
     assert_eq!((rows(Some("1")), world.observed.opens()), (1, 1));
-}
-
-#[test]
-fn columns_are_found_by_name_and_else_by_the_only_name_that_differs_in_case() {
-    let world = World::new();
-    let row = || vec![vec![Value::BigInt(1), Value::BigInt(2)]];
-    world.put("f", &[("A", Type::BigInt), ("a", Type::BigInt)], vec![row()]);
-    world.put("g", &[("A", Type::BigInt), ("b", Type::BigInt)], vec![row()]);
-    world.put("h", &[("AB", Type::BigInt), ("Ab", Type::BigInt)], vec![row()]);
-    let rows = |name, file| world.read(scan().regular(name, Type::BigInt), vec![split(file)]);
-    assert_eq!(rows("a", "f").unwrap(), big([2]));
-    assert_eq!(rows("a", "g").unwrap(), big([1]));
-    assert_eq!(
-        rows("ab", "h").unwrap_err().to_string(),
-        "invalid input: several columns of the file have this name (column=ab found=AB Ab)\n  \
-         in file \"h\""
-    );
 }
 
 #[test]
@@ -297,8 +285,6 @@ fn only_a_partition_key_may_be_given_twice() {
     assert_eq!(error.message(), "a table column is mapped to two outputs; a projection is needed");
     let differing = twice("p", ColumnKind::PartitionKey).filter_key("p", Type::Varchar);
     assert_eq!(world.source(differing).err().unwrap().kind(), ErrorKind::Internal);
-    let row_id = scan().column("id", ColumnKind::RowId, Type::BigInt);
-    assert_eq!(world.source(row_id).err().unwrap().kind(), ErrorKind::Unsupported);
 }
 
 #[test]
@@ -395,14 +381,4 @@ fn a_late_filter_works_on_file_columns_and_on_constants() {
     source.add_split(keyed(Some("1"))).unwrap();
     assert_eq!(drain(source.as_mut()).unwrap().len(), 3);
     assert_eq!(add(&mut source, 2, Filter::IsNull).unwrap_err().kind(), ErrorKind::Internal);
-}
-
-#[test]
-fn settings_that_are_not_built_are_refused() {
-    for key in ["reader.timestamp_partition_value_as_local_time", "use_column_names"] {
-        let mut world = World::new();
-        world.session.set(key, if key.starts_with("use") { "false" } else { "true" });
-        let error = world.source(scan()).err().unwrap();
-        assert_eq!((error.kind(), error.field("setting")), (ErrorKind::Unsupported, Some(key)));
-    }
 }

@@ -7,9 +7,10 @@ use dwio::subfield::{PathElement, Subfield};
 use vector::ErrorKind;
 
 use super::*;
+use crate::binding::rejected_column;
 use crate::columns::ScanColumns;
 use crate::pushdown::Pushdown;
-use crate::scan_spec::{ReadColumns, rejected_column};
+use crate::scan_spec::ReadColumns;
 
 fn path(column: &str, fields: &[&str]) -> Subfield {
     fields.iter().fold(Subfield::column(column), |s, f| s.then(PathElement::Field((*f).into())))
@@ -146,6 +147,7 @@ fn a_condition_is_cut_into_filters_terms_on_partitions_and_the_rest() {
     assert_eq!(terms, ["eq(p, 1)"]);
     assert_eq!(
         pushdown.remaining.unwrap().to_string(),
-        "and(gt($row_index, 5), gt(x, p), eq(s.a, 1), lt(rand(), 0.5), gt(y, rand()))"
+        "and(gt($row_index, 5), gt(x, p), eq(s.a, 1), gt(y, rand()))"
     );
+    assert_eq!(pushdown.sample_rate, 0.5);
 }

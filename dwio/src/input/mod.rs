@@ -33,12 +33,14 @@ pub struct BufferedInput {
     pool: MemoryPool,
     enqueued: Vec<Range<u64>>,
     loaded: Vec<(u64, Buffer<u8>)>,
+    /// Memory of released regions that nobody else holds, for the regions loaded next.
+    spare: Vec<BufferMut<u8>>,
 }
 
 impl BufferedInput {
     /// Input from `file`; memory is taken from `pool`, which must be a leaf.
     pub fn new(file: Arc<dyn ReadFile>, pool: MemoryPool) -> Self {
-        BufferedInput { file, pool, enqueued: Vec::new(), loaded: Vec::new() }
+        BufferedInput { file, pool, enqueued: Vec::new(), loaded: Vec::new(), spare: Vec::new() }
     }
 
     /// A second input over the same file, with nothing loaded.
@@ -91,15 +93,38 @@ impl BufferedInput {
     }
 
     fn load_region(&mut self, region: Range<u64>) -> Result<()> {
-        let bytes = self.fetch(region.start, region.end - region.start)?;
+        let len = region_len(region.end - region.start)?;
+        let bytes = match self.file.mapped(region.start, len) {
+            Some(bytes) => bytes,
+            None => {
+                let memory = self.take_spare(len)?;
+                self.read_into(region.start, len, memory)?
+            }
+        };
         self.loaded.push((region.start, bytes));
         Ok(())
     }
 
-    /// Lets go of everything loaded; buffers handed out stay valid.
+    /// Memory for `len` bytes: the smallest spare one that has the room, or fresh.
+    fn take_spare(&mut self, len: usize) -> Result<BufferMut<u8>> {
+        let spare = self.spare.iter().enumerate().filter(|(_, memory)| memory.capacity() >= len);
+        match spare.min_by_key(|(_, memory)| memory.capacity()) {
+            Some((i, _)) => Ok(self.spare.swap_remove(i)),
+            None => {
+                // What is too small now will not be needed later either, most likely.
+                self.spare.pop();
+                BufferMut::with_capacity_in(len, &self.pool)
+            }
+        }
+    }
+
+    /// Lets go of everything loaded; buffers handed out stay valid. Memory that nobody else holds
+    /// is kept for the next load, so that a scan does not ask the system for it again and again.
     pub fn release(&mut self) {
-        self.loaded.clear();
         self.enqueued.clear();
+        for (_, bytes) in std::mem::take(&mut self.loaded) {
+            self.spare.extend(bytes.into_mut().ok());
+        }
     }
 
     /// The bytes `offset..offset + len`: from a loaded region, the map, or read now. `Corrupt`
@@ -118,15 +143,17 @@ impl BufferedInput {
     }
 
     fn fetch(&self, offset: u64, len: u64) -> Result<Buffer<u8>> {
-        let len = usize::try_from(len)
-            .map_err(|_| Error::limit("a region is larger than the address space"))?;
-        if let Some(bytes) = self.file.mapped(offset, len) {
-            return Ok(bytes);
+        let len = region_len(len)?;
+        match self.file.mapped(offset, len) {
+            Some(bytes) => Ok(bytes),
+            None => self.read_into(offset, len, BufferMut::with_capacity_in(len, &self.pool)?),
         }
-        let mut bytes = BufferMut::with_capacity_in(len, &self.pool)?;
-        bytes.resize_unspecified(len);
-        self.file.read_exact_at(offset, &mut bytes)?;
-        Ok(bytes.freeze())
+    }
+
+    fn read_into(&self, offset: u64, len: usize, mut memory: BufferMut<u8>) -> Result<Buffer<u8>> {
+        memory.resize_unspecified(len);
+        self.file.read_exact_at(offset, &mut memory)?;
+        Ok(memory.freeze())
     }
 
     fn check(&self, offset: u64, len: u64) -> Result<()> {
@@ -140,6 +167,11 @@ impl BufferedInput {
             .with("file_bytes", file_len))
         .in_named("file", self.path())
     }
+}
+
+fn region_len(len: u64) -> Result<usize> {
+    usize::try_from(len)
+        .map_err(|_| Error::limit("a region is larger than the address space").with("bytes", len))
 }
 
 #[cfg(test)]
@@ -189,5 +221,17 @@ mod tests {
         assert!(input.pool().used() >= 1000);
         drop(kept);
         assert_eq!(input.pool().used(), 0);
+    }
+
+    #[test]
+    fn memory_that_nobody_holds_serves_the_next_load() {
+        let (mut input, _) = input(1 << 20);
+        for start in (0..1 << 20).step_by(1 << 18) {
+            input.release();
+            input.enqueue(start..start + (1 << 18)).unwrap();
+            input.load().unwrap();
+            assert_eq!(input.read(start, 1).unwrap()[0], start as u8);
+        }
+        assert_eq!(input.pool().peak(), 1 << 18);
     }
 }

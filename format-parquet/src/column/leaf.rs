@@ -149,6 +149,14 @@ impl LeafReader {
         self.max_rep
     }
 
+    /// Lets go of the chunk's bytes.
+    pub(crate) fn end_chunk(&mut self) {
+        self.end_page();
+        if let Some(pages) = &mut self.pages {
+            pages.close();
+        }
+    }
+
     /// Goes on with another chunk of the leaf.
     pub(crate) fn start_chunk(&mut self, chunk: ChunkParams, bytes: Buffer<u8>) {
         self.end_page();

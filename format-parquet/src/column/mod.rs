@@ -91,6 +91,11 @@ impl ColumnReader {
         &self.leaf_numbers
     }
 
+    /// Lets go of the row group's bytes, so that their memory can serve the next one.
+    pub(crate) fn end_row_group(&mut self) {
+        self.leaves.iter_mut().for_each(LeafReader::end_chunk);
+    }
+
     /// Goes on with another row group; `chunk` gives the pages of a leaf by its number.
     pub(crate) fn start_row_group(
         &mut self,

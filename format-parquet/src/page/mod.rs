@@ -158,6 +158,14 @@ impl PageReader {
         self.spare = old.spare;
     }
 
+    /// Lets go of the chunk's bytes; there are no more pages then.
+    pub fn close(&mut self) {
+        self.bytes = Buffer::empty();
+        self.values_left = 0;
+        self.next = None;
+        self.dictionary = None;
+    }
+
     /// Values of pages that were neither read nor skipped yet.
     pub fn values_left(&self) -> u64 {
         self.values_left

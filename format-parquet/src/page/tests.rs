@@ -1,3 +1,5 @@
+//! Pages of hand-written chunks: what is walked, what is refused.
+
 use super::testing::{ChunkWriter, PLAIN, int32s, required};
 use super::*;
 

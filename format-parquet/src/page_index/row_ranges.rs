@@ -1,5 +1,6 @@
 //! Sets of rows as ranges: what page indexes leave to be read of a row group.
 
+use std::fmt;
 use std::ops::Range;
 
 /// Rows of a row group as ranges that ascend and do not touch.
@@ -7,9 +8,9 @@ use std::ops::Range;
 /// ```
 /// # use ocior_format_parquet::page_index::RowRanges;
 /// let some = RowRanges::from_iter([0..10, 20..30]);
-/// let others = RowRanges::from_iter([5..25]);
-/// assert_eq!(some.intersect(&others).ranges(), [5..10, 20..25]);
-/// assert_eq!(some.union(&others).ranges(), [0..30]);
+/// let others = RowRanges::from_iter([5..15, 15..25]);
+/// assert_eq!(some.intersect(&others).to_string(), "5..10 20..25");
+/// assert_eq!(some.union(&others).to_string(), "0..30");
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RowRanges {
@@ -85,6 +86,17 @@ impl RowRanges {
             let Some(next) = next else { return either };
             either.push(next.clone());
         }
+    }
+}
+
+impl fmt::Display for RowRanges {
+    /// The ranges with spaces between, as `0..40 70..100`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, range) in self.ranges.iter().enumerate() {
+            let space = if number > 0 { " " } else { "" };
+            write!(f, "{space}{}..{}", range.start, range.end)?;
+        }
+        Ok(())
     }
 }
 

@@ -1,3 +1,5 @@
+//! The compact protocol and the structs: worked bytes, every truncation, forged sizes.
+
 use super::*;
 use vector::ErrorKind;
 

@@ -7,16 +7,19 @@ use std::path::{Path, PathBuf};
 
 use dwio::adaptation::ScanAdaptation;
 use dwio::config::Config;
+use dwio::filter::{Bound, Filter};
 use dwio::fs::{FileSystem, MemoryFiles};
 use dwio::input::BufferedInput;
 use dwio::reader::{ReadOutcome, ReadRequest, Reader, ReaderParams, RowReaderParams};
 use dwio::scan_spec::{BoundColumn, ScanSpec, SplitBinding};
+use dwio::stats::Match;
 use vector::sync::Arc;
 use vector::{MemoryPool, Result, ResultExt, Value};
 
 use crate::bloom::{BloomFilter, FoundBloom, knows};
-use crate::chunk_source::FileSource;
+use crate::chunk_source::{ChunkSource, FileSource};
 use crate::page_index::{PageIndex, read_page_index};
+use crate::prune::{LeafFilter, may_row_group_match, pages_to_row_ranges};
 use crate::reader::ParquetReader;
 use crate::statistics::{StatisticsCheck, TrustOptions, each_leaf_value, leaf_statistics};
 
@@ -24,6 +27,9 @@ use crate::statistics::{StatisticsCheck, TrustOptions, each_leaf_value, leaf_sta
 const MAX_FILE_BYTES: usize = 256 << 10;
 /// Nor are files with more rows.
 const MAX_ROWS: u64 = 30_000;
+
+/// Values of a chunk that filters are made of, at most about.
+const MAX_FILTERS: usize = 20;
 
 /// The folder of the shared corpus, if it is there.
 fn corpus() -> Option<PathBuf> {
@@ -67,6 +73,8 @@ struct Found {
     blooms: usize,
     useless_blooms: usize,
     known_values: usize,
+    filters: usize,
+    filters_that_prune_pages: usize,
 }
 
 fn open(file: &[u8]) -> Result<(ParquetReader, BufferedInput)> {
@@ -152,6 +160,7 @@ fn check_file(file: &[u8], found: &mut Found) -> Result<()> {
             let values = &values[row_group][leaf];
             check_chunk(&reader, leaf, values, &known).map_err(here)?;
             check_pages(&reader, leaf, values, &index).map_err(here)?;
+            check_pruning(source, values, &index, found).map_err(here)?;
             match BloomFilter::open(source)? {
                 FoundBloom::Missing => {}
                 FoundBloom::Unusable(defect) => {
@@ -195,6 +204,70 @@ fn check_pages(
         let from = values.partition_point(|(row, _)| *row < rows.start);
         let to = values.partition_point(|(row, _)| *row < rows.end);
         check_chunk(reader, leaf, &values[from..to], known).in_place("page", page)?;
+    }
+    Ok(())
+}
+
+/// A filter that passes one value.
+fn filter_of(value: &Value) -> Option<Filter> {
+    Some(match value {
+        Value::Null => Filter::IsNull,
+        Value::Boolean(v) => Filter::boolean(*v, false),
+        Value::HugeInt(v) => Filter::hugeint_range(*v, *v, false),
+        Value::Real(v) if !v.is_nan() => {
+            Filter::float_range(Bound::Inclusive(*v), Bound::Inclusive(*v), false).ok()?
+        }
+        Value::Double(v) if !v.is_nan() => {
+            Filter::double_range(Bound::Inclusive(*v), Bound::Inclusive(*v), false).ok()?
+        }
+        // Ranges without an upper end pass NaN.
+        Value::Real(_) => {
+            Filter::float_range(Bound::Exclusive(1e30), Bound::Unbounded, false).ok()?
+        }
+        Value::Double(_) => {
+            Filter::double_range(Bound::Exclusive(1e300), Bound::Unbounded, false).ok()?
+        }
+        Value::Timestamp(v) => Filter::timestamp_range(*v, *v, false),
+        Value::Bytes(v) => {
+            let end = Bound::Inclusive(Arc::clone(v));
+            Filter::bytes_range(end.clone(), end, false)
+        }
+        other => {
+            let v = other.as_i64()?;
+            Filter::bigint_range(v, v, false)
+        }
+    })
+}
+
+/// A filter that passes a value leaves its row group and its page, and says of all only what holds.
+fn check_pruning(
+    source: ChunkSource<'_>,
+    values: &[(u64, Value)],
+    index: &PageIndex,
+    found: &mut Found,
+) -> Result<()> {
+    let leaf = &source.footer.schema.leaves()[source.leaf];
+    let step = values.len().div_ceil(MAX_FILTERS).max(1);
+    for (row, value) in values.iter().step_by(step) {
+        let Some(filter) = filter_of(value) else { continue };
+        let filters = [LeafFilter { leaf: source.leaf, filter: &filter, ty: &leaf.ty }];
+        let answer = may_row_group_match(
+            source.footer,
+            source.row_group,
+            &filters,
+            Some(source.file),
+            TrustOptions::default(),
+        )?;
+        assert_ne!(answer.matched, Match::None, "{filter} by {:?}", answer.pruned);
+        let rows = pages_to_row_ranges(&filters[0], leaf, index);
+        assert!(rows.overlaps(&(*row..*row + 1)), "{filter} in row {row} of {rows:?}");
+        if answer.matched == Match::All {
+            for (_, other) in values {
+                assert!(filter.test_value(other, &leaf.ty)?, "{filter} of {other:?}");
+            }
+        }
+        found.filters += 1;
+        found.filters_that_prune_pages += usize::from(rows.num_rows() < index.num_rows());
     }
     Ok(())
 }

@@ -1,0 +1,75 @@
+//! The last step of a batch: from the reader's columns to those of the scan (rules S6.35, S16.22).
+//!
+//! ```text
+//! reader's column --rows that passed--> picked --extractions--> output type --post-processor-->
+//! ```
+
+use vector::sync::Arc;
+use vector::{Buffer, Result, ResultExt, RowSet, RowType, RowVector, VectorRef};
+
+use crate::columns::ScanColumns;
+use crate::extract_vector::extract;
+use crate::late::{Change, changed, picked};
+
+/// Makes output batches.
+pub struct Outputs {
+    output_type: Arc<RowType>,
+    /// What is done with each output column; mostly nothing.
+    changes: Vec<Option<Change>>,
+}
+
+impl Outputs {
+    /// The outputs of a scan.
+    pub fn new(output_type: Arc<RowType>, columns: &ScanColumns) -> Self {
+        let changes = columns.outputs().iter().map(|handle| {
+            let extractions = handle.extractions().to_vec();
+            let post_processor = handle.post_processor().cloned();
+            if extractions.is_empty() && post_processor.is_none() {
+                return None;
+            }
+            let (name, ty) = (handle.name().to_string(), handle.ty().clone());
+            let change = move |column: VectorRef| {
+                let column = match extractions.is_empty() {
+                    true => column,
+                    false => extract(&column, &extractions, &ty).in_named("column", &name)?,
+                };
+                match &post_processor {
+                    Some(post_processor) => {
+                        post_processor.process(column).in_named("column", &name)
+                    }
+                    None => Ok(column),
+                }
+            };
+            Some(Arc::new(change) as Change)
+        });
+        let changes = changes.collect();
+        Outputs { output_type, changes }
+    }
+
+    /// A batch without rows.
+    pub fn empty(&self) -> RowVector {
+        RowVector::empty(Arc::clone(&self.output_type))
+    }
+
+    /// The output of a batch of the reader's type; `rows` picks rows, `None` all.
+    pub fn of(&self, batch: &RowVector, rows: Option<RowSet>) -> Result<RowVector> {
+        let num_rows = rows.as_ref().map_or(batch.len(), RowSet::len);
+        if num_rows == 0 {
+            return Ok(self.empty());
+        }
+        let indices: Option<Buffer<u32>> = rows.map(|rows| rows.to_positions());
+        let columns = batch.children().iter().zip(self.output_type.types()).zip(&self.changes);
+        let children = columns.map(|((child, ty), change)| {
+            let child = match &indices {
+                Some(indices) => picked(child, indices),
+                None => Arc::clone(child),
+            };
+            match change {
+                Some(change) => changed(&child, ty, change),
+                None => Ok(child),
+            }
+        });
+        let children = children.collect::<Result<Vec<_>>>()?;
+        RowVector::batch(Arc::clone(&self.output_type), num_rows, children)
+    }
+}

@@ -1,0 +1,84 @@
+//! The condition that is evaluated on finished batches (rules S6.33, S6.38).
+
+use std::time::{Duration, Instant};
+
+use dwio::connector::{CompiledExpr, ExpressionEvaluator};
+use dwio::expr::TypedExpr;
+use vector::sync::Arc;
+use vector::{
+    DecodedVector, Error, FlatValues, Result, RowSet, RowType, RowVector, SelectivityVector, Type,
+    Vector, VectorRef,
+};
+
+use crate::prune::fields_of;
+
+/// A compiled condition over the reader's columns.
+pub struct RemainingFilter {
+    compiled: Box<dyn CompiledExpr>,
+    /// The reader's columns that it uses.
+    channels: Vec<usize>,
+    time: Duration,
+}
+
+impl RemainingFilter {
+    /// Compiles the condition.
+    pub fn new(
+        evaluator: &dyn ExpressionEvaluator,
+        filter: &TypedExpr,
+        reader_type: &Arc<RowType>,
+    ) -> Result<Self> {
+        let fields = fields_of(filter);
+        let channels = fields.names().iter().filter_map(|name| reader_type.index_of(name));
+        let channels = channels.collect();
+        let compiled = evaluator.compile(filter, reader_type)?;
+        Ok(RemainingFilter { compiled, channels, time: Duration::ZERO })
+    }
+
+    /// The time that evaluations took, without the loads before them (rule S6.39).
+    pub fn time(&self) -> Duration {
+        self.time
+    }
+
+    /// The batch with the columns that the filter used loaded, and the rows that passed; `None`
+    /// when all did.
+    pub fn apply(&mut self, batch: RowVector) -> Result<(RowVector, Option<RowSet>)> {
+        // A lazy column can be loaded once only, and the expression may look at fewer rows of it
+        // than will be given out (rule S6.12); so the filter's columns are loaded whole.
+        let mut children = batch.children().to_vec();
+        for channel in &self.channels {
+            if let Some(child) = children.get_mut(*channel) {
+                *child = Vector::loaded(child)?;
+            }
+        }
+        let batch = RowVector::batch(Arc::clone(batch.row_type()), batch.len(), children)?;
+        let start = Instant::now();
+        let outcome = self.compiled.evaluate(&batch, &SelectivityVector::all(batch.len()))?;
+        let passed = rows_that_hold(&outcome, batch.len())?;
+        let rows = (!passed.is_all()).then(|| passed.to_rows());
+        self.time += start.elapsed();
+        Ok((batch, rows))
+    }
+}
+
+/// The rows where a condition is true: neither false nor null (rule S6.38).
+fn rows_that_hold(outcome: &VectorRef, num_rows: usize) -> Result<SelectivityVector> {
+    if *outcome.ty() != Type::Boolean || outcome.len() < num_rows {
+        return Err(Error::internal("a filter gave no truth value for each row")
+            .with("type", outcome.ty())
+            .with("values", outcome.len())
+            .with("rows", num_rows));
+    }
+    let decoded = DecodedVector::new(outcome)?;
+    if let (Vector::Flat(flat), true) = (outcome.as_ref(), outcome.len() == num_rows)
+        && let FlatValues::Boolean(bits) = flat.values()
+    {
+        let mut selection = SelectivityVector::from_bitmap(bits);
+        selection.deselect_nulls(flat.validity());
+        return Ok(selection);
+    }
+    let mut selection = SelectivityVector::none(num_rows);
+    for row in 0..num_rows {
+        selection.set(row, !decoded.is_null(row) && decoded.boolean(row));
+    }
+    Ok(selection)
+}

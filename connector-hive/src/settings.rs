@@ -1,0 +1,139 @@
+//! The settings of a scan: the session's win over the connector's (rule S7.6).
+//!
+//! ```text
+//! session   use_column_names, parquet_use_column_names          underscores
+//! connector hive.use-column-names, parquet.use-column-names     dashes, with or without a prefix
+//! ```
+//!
+//! A setting is looked up under both spellings, with the connector's id or `hive.` before it or
+//! without, so that hosts may hand over their settings as they are.
+
+use std::str::FromStr;
+
+use dwio::config::Config;
+use dwio::reader::FileFormat;
+use vector::{Error, Result};
+
+use crate::zone::ProcessZone;
+
+/// The prefix that older settings have.
+const LEGACY_PREFIX: &str = "hive";
+
+/// What the session and the connector say about reading.
+#[derive(Debug, Clone)]
+pub struct ScanSettings {
+    config: Config,
+    session: Config,
+    connector_id: String,
+    /// Names of files are lower-cased before they are compared (rule S7.50).
+    pub lower_case_names: bool,
+    /// A file that is not there has no rows (rule S7.13).
+    pub ignore_missing_files: bool,
+    /// A struct of which a file has no wanted field is null (rule S7.63).
+    pub null_struct_if_all_fields_missing: bool,
+    /// The zone that timestamps in partition values are in; `None` when they are UTC already.
+    pub timestamp_zone: Option<ProcessZone>,
+    /// The seed of sampling; a random one when absent (rule S4.30).
+    pub sample_seed: Option<u64>,
+}
+
+impl ScanSettings {
+    /// Reads the settings; `InvalidInput` names one that has another type than it should.
+    pub fn new(connector_id: &str, config: &Config, session: &Config) -> Result<Self> {
+        let mut settings = ScanSettings {
+            config: config.clone(),
+            session: session.clone(),
+            connector_id: connector_id.to_string(),
+            lower_case_names: false,
+            ignore_missing_files: false,
+            null_struct_if_all_fields_missing: false,
+            timestamp_zone: None,
+            sample_seed: None,
+        };
+        settings.lower_case_names = settings.get("file-column-names-read-as-lower-case", false)?;
+        settings.ignore_missing_files = settings.get("ignore-missing-files", false)?;
+        settings.null_struct_if_all_fields_missing =
+            settings.get("null-struct-if-all-fields-missing", false)?;
+        if settings.get("reader.timestamp-partition-value-as-local-time", true)? {
+            settings.timestamp_zone = match settings.text("process-time-zone") {
+                Some(name) => Some(ProcessZone::named(name)?),
+                None => None,
+            };
+        }
+        settings.sample_seed = match settings.text("sample-seed") {
+            Some(_) => Some(settings.get("sample-seed", 0)?),
+            None => None,
+        };
+        Ok(settings)
+    }
+
+    /// Whether files of a format are matched by column names; `None` when nothing is said.
+    pub fn use_column_names(&self, format: &FileFormat) -> Result<Option<bool>> {
+        let of_format = format!("{format}.use-column-names");
+        for key in [of_format.as_str(), "use-column-names"] {
+            if self.text(key).is_some() {
+                return self.get(key, false).map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    /// The value of the setting `key`, which has dashes, or `default`.
+    fn get<T: FromStr>(&self, key: &str, default: T) -> Result<T> {
+        let Some(text) = self.text(key) else { return Ok(default) };
+        text.trim().parse().map_err(|_| {
+            Error::invalid_input("a setting has a value of another type")
+                .with("setting", key)
+                .with("value", text)
+                .with("expected", std::any::type_name::<T>())
+        })
+    }
+
+    fn text(&self, key: &str) -> Option<&str> {
+        let prefixed = |prefix: &str| format!("{prefix}.{key}");
+        let keys = [key.to_string(), prefixed(&self.connector_id), prefixed(LEGACY_PREFIX)];
+        // `parquet.use-column-names` is `parquet_use_column_names` in a session.
+        let spellings = |k: &String| [k.clone(), k.replace('-', "_"), k.replace(['-', '.'], "_")];
+        let in_session = keys.iter().flat_map(spellings).find_map(|k| self.session.text(&k));
+        in_session.or_else(|| keys.iter().flat_map(spellings).find_map(|k| self.config.text(&k)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(config: &[(&str, &str)], session: &[(&str, &str)]) -> Result<ScanSettings> {
+        let of = |pairs: &[(&str, &str)]| pairs.iter().copied().collect::<Config>();
+        ScanSettings::new("warehouse", &of(config), &of(session))
+    }
+
+    #[test]
+    fn s7_6_the_sessions_settings_win_and_prefixes_may_be_left_out() {
+        let parquet = FileFormat::new("parquet");
+        let by_name = |config: &[(&str, &str)], session: &[(&str, &str)]| {
+            settings(config, session).unwrap().use_column_names(&parquet).unwrap()
+        };
+        assert_eq!(by_name(&[], &[]), None);
+        assert_eq!(by_name(&[("hive.parquet.use-column-names", "true")], &[]), Some(true));
+        assert_eq!(by_name(&[("warehouse.use-column-names", "true")], &[]), Some(true));
+        assert_eq!(by_name(&[("hive.orc.use-column-names", "true")], &[]), None);
+        let on = [("use-column-names", "true")];
+        assert_eq!(by_name(&on, &[("use_column_names", "false")]), Some(false));
+        assert_eq!(by_name(&on, &[("parquet_use_column_names", "false")]), Some(false));
+    }
+
+    #[test]
+    fn s7_6_defaults_are_those_of_the_table_and_wrong_values_are_named() {
+        let plain = settings(&[], &[]).unwrap();
+        assert!(!plain.lower_case_names && !plain.ignore_missing_files);
+        assert!(plain.timestamp_zone.is_none() && plain.sample_seed.is_none());
+        let zone = ("process-time-zone", "America/Los_Angeles");
+        assert!(settings(&[zone], &[]).unwrap().timestamp_zone.is_some());
+        let utc = ("hive.reader.timestamp-partition-value-as-local-time", "false");
+        assert!(settings(&[zone, utc], &[]).unwrap().timestamp_zone.is_none());
+        let error = settings(&[], &[("ignore_missing_files", "maybe")]).unwrap_err();
+        assert_eq!(error.field("setting"), Some("ignore-missing-files"));
+        assert!(settings(&[("process-time-zone", "Mars/Olympus")], &[]).is_err());
+    }
+}

@@ -1,0 +1,104 @@
+//! What a data source counts, by the names of Velox (rules S15.7 to S15.16).
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use dwio::reader::FileFormat;
+use vector::{MetricUnit, Metrics, RuntimeMetric};
+
+use crate::file_handle::ReadCounter;
+
+/// Splits whose rows were read: kept by rule S7.40.
+pub const PROCESSED_SPLITS: &str = "processedSplits";
+/// Splits that filters excluded.
+pub const SKIPPED_SPLITS: &str = "skippedSplits";
+/// Bytes of the splits that filters excluded.
+pub const SKIPPED_SPLIT_BYTES: &str = "skippedSplitBytes";
+/// Splits whose rows were put into other buckets.
+pub const NUM_BUCKET_CONVERSION: &str = "numBucketConversion";
+/// Time spent on the remaining filter.
+pub const REMAINING_FILTER_WALL_NANOS: &str = "totalRemainingFilterWallNanos";
+/// Bytes read from storage; the count is the number of reads.
+pub const STORAGE_READ_BYTES: &str = "storageReadBytes";
+
+/// Counters of one data source over all its splits.
+#[derive(Debug, Clone, Default)]
+pub struct SourceStats {
+    /// Splits kept, excluded, and the bytes of the latter.
+    pub processed_splits: usize,
+    /// Splits that filters excluded.
+    pub skipped_splits: usize,
+    /// Bytes of the excluded splits.
+    pub skipped_split_bytes: u64,
+    /// Splits with a bucket conversion.
+    pub bucket_conversions: usize,
+    /// Splits by format.
+    formats: BTreeMap<&'static str, usize>,
+    /// What the readers of finished splits counted.
+    readers: Metrics,
+}
+
+impl SourceStats {
+    /// Counts a split of a format (rule S15.16).
+    pub fn count_format(&mut self, format: &FileFormat) {
+        // Metrics have fixed names; formats of others are counted together.
+        let name = match format.name() {
+            "parquet" => "fileFormat.parquet",
+            "text" => "fileFormat.text",
+            "orc" => "fileFormat.orc",
+            "dwrf" => "fileFormat.dwrf",
+            "nimble" => "fileFormat.nimble",
+            _ => "fileFormat.other",
+        };
+        *self.formats.entry(name).or_default() += 1;
+    }
+
+    /// Adds what the reader of a split counted, once the split is over (rule S6.30).
+    pub fn add_reader(&mut self, metrics: &Metrics) {
+        self.readers.merge(metrics);
+    }
+
+    /// Adds what another data source counted while it prepared a split (rule S6.45).
+    pub fn merge(&mut self, other: &SourceStats) {
+        self.processed_splits += other.processed_splits;
+        self.skipped_splits += other.skipped_splits;
+        self.skipped_split_bytes =
+            self.skipped_split_bytes.saturating_add(other.skipped_split_bytes);
+        self.bucket_conversions += other.bucket_conversions;
+        for (name, count) in &other.formats {
+            *self.formats.entry(name).or_default() += count;
+        }
+        self.readers.merge(&other.readers);
+    }
+
+    /// All counters that are not 0, as a snapshot; the time of the remaining filter always (rules
+    /// S15.2 to S15.4).
+    pub fn metrics(&self, remaining: Duration, read: &ReadCounter) -> Metrics {
+        let mut metrics = self.readers.clone();
+        let counts = [
+            (PROCESSED_SPLITS, self.processed_splits),
+            (SKIPPED_SPLITS, self.skipped_splits),
+            (NUM_BUCKET_CONVERSION, self.bucket_conversions),
+        ];
+        for (name, count) in counts.into_iter().chain(self.formats.iter().map(|(n, c)| (*n, *c))) {
+            if count > 0 {
+                metrics.add_count(name, count);
+            }
+        }
+        if self.skipped_split_bytes > 0 {
+            metrics.add_bytes(SKIPPED_SPLIT_BYTES, self.skipped_split_bytes);
+        }
+        metrics.add_time(REMAINING_FILTER_WALL_NANOS, remaining);
+        if let Some(bytes) = read.metric() {
+            metrics.add_metric(STORAGE_READ_BYTES, &bytes);
+        }
+        metrics
+    }
+}
+
+/// A metric of `count` numbers with this sum, of which the single ones are not known.
+pub(crate) fn summed(sum: u64, count: u64) -> Option<RuntimeMetric> {
+    let sum = i64::try_from(sum).unwrap_or(i64::MAX);
+    let mean = sum.checked_div(i64::try_from(count).ok()?)?;
+    Some(RuntimeMetric { sum, count, min: mean, max: mean, unit: MetricUnit::Bytes })
+}

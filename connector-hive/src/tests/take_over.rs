@@ -1,0 +1,82 @@
+//! Taking over what another data source has prepared: rules S6.45 to S6.48.
+
+use vector::ErrorKind;
+
+use super::*;
+
+fn wanted() -> Scan {
+    let below = call("lt", vec![field("x", Type::BigInt), int(100)]);
+    scan().regular("x", Type::BigInt).key("p", Type::BigInt).condition(below)
+}
+
+fn keyed(path: &str, p: &str) -> Arc<HiveSplit> {
+    Arc::new(split_in(path, &[("p", Some(p))]))
+}
+
+#[test]
+fn s6_45_the_prepared_split_and_its_counters_move() {
+    let world = World::new();
+    world.put_numbers("a", [1, 2]);
+    world.put_numbers("b", [3]);
+    let mut active = world.source(wanted()).unwrap();
+    active.add_split(keyed("a", "1")).unwrap();
+    assert_eq!(drain(active.as_mut()).unwrap().len(), 2);
+    let mut prepared = world.source(wanted()).unwrap();
+    prepared.add_split(keyed("b", "2")).unwrap();
+    active.take_over(prepared).unwrap();
+    assert_eq!(drain(active.as_mut()).unwrap(), [[n(3), n(2)]]);
+    assert_eq!(active.progress().raw_rows, 3);
+    assert_eq!(active.progress().raw_bytes, world.observed.read_bytes());
+    let metrics = active.metrics();
+    assert_eq!(metrics.sum("processedSplits"), 2);
+    assert_eq!(metrics.sum("fileFormat.other"), 2);
+    assert_eq!(metrics.sum("processedStrides"), 2);
+}
+
+#[test]
+fn s12_21_late_filters_of_the_active_source_count_for_the_prepared_split() {
+    let world = World::new();
+    world.put_numbers("f", 0..10);
+    let mut active = world.source(wanted()).unwrap();
+    let mut prepared = world.source(wanted()).unwrap();
+    prepared.add_split(keyed("f", "1")).unwrap();
+    let range = |low, high| Arc::new(Filter::bigint_range(low, high, false));
+    let filters = active.dynamic_filters().unwrap();
+    filters.add_dynamic_filter(0, range(4, 5)).unwrap();
+    active.take_over(prepared).unwrap();
+    assert_eq!(drain(active.as_mut()).unwrap(), [[n(4), n(1)], [n(5), n(1)]]);
+    // Rule S12.23: one that only the prepared source had is kept.
+    let mut third = world.source(wanted()).unwrap();
+    let mut prepared = world.source(wanted()).unwrap();
+    prepared.dynamic_filters().unwrap().add_dynamic_filter(0, range(7, 7)).unwrap();
+    prepared.add_split(keyed("f", "1")).unwrap();
+    third.take_over(prepared).unwrap();
+    assert_eq!(drain(third.as_mut()).unwrap(), [[n(7), n(1)]]);
+}
+
+#[test]
+fn a_late_filter_on_a_partition_key_drops_the_prepared_split() {
+    let world = World::new();
+    world.put_numbers("f", [1]);
+    let mut active = world.source(wanted()).unwrap();
+    let mut prepared = world.source(wanted()).unwrap();
+    prepared.add_split(keyed("f", "1")).unwrap();
+    let two = Arc::new(Filter::bigint_range(2, 2, false));
+    active.dynamic_filters().unwrap().add_dynamic_filter(1, two).unwrap();
+    active.take_over(prepared).unwrap();
+    assert!(matches!(active.next(1).unwrap(), SourcePoll::SplitDone));
+}
+
+#[test]
+fn s6_45_only_an_idle_source_takes_over_and_only_from_its_own_scan() {
+    let world = World::new();
+    world.put_numbers("f", [1]);
+    let mut active = world.source(wanted()).unwrap();
+    let other = world.source(scan().key("p", Type::Varchar)).unwrap();
+    assert_eq!(active.take_over(other).unwrap_err().kind(), ErrorKind::Internal);
+    active.add_split(keyed("f", "1")).unwrap();
+    let prepared = world.source(wanted()).unwrap();
+    assert_eq!(active.take_over(prepared).unwrap_err().kind(), ErrorKind::Internal);
+    // The split goes on.
+    assert_eq!(drain(active.as_mut()).unwrap().len(), 1);
+}
