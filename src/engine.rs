@@ -100,7 +100,7 @@ impl EngineBuilder {
         let access = self.local_access;
         let files = self.files.unwrap_or_else(|| Arc::new(LocalFiles::new(access)));
         let mut formats = FormatRegistry::new();
-        formats.register(Arc::new(ParquetReaderFactory));
+        formats.register(Arc::new(ParquetReaderFactory::default()));
         for factory in self.formats {
             formats.register(factory);
         }

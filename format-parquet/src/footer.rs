@@ -23,11 +23,16 @@
 use std::ops::Range;
 
 use dwio::input::BufferedInput;
+use vector::sync::Arc;
 use vector::{Buffer, Error, Result, ResultExt};
 
+use crate::decrypt::{ChunkDecryptor, FileDecryptor, KeyProvider, ModuleKind, SIGNATURE_BYTES};
 use crate::schema::Schema;
+use crate::thrift::file_metadata::{parse_column_metadata, parse_file_crypto_metadata};
 use crate::thrift::parse_file_metadata;
-use crate::thrift::structs::{ColumnChunk, ColumnMetaData, FileMetaData, RowGroup};
+use crate::thrift::structs::{
+    COLUMN_IS_LOCKED, ColumnChunk, ColumnMetaData, FileMetaData, RowGroup,
+};
 
 /// The first and last bytes of every file.
 const MAGIC: [u8; 4] = *b"PAR1";
@@ -60,6 +65,8 @@ pub struct Footer {
     pub file_bytes: u64,
     /// The rows of all row groups; the file's own count may differ and is not trusted.
     pub num_rows: u64,
+    /// Set when the file is encrypted and keys were given.
+    pub decryptor: Option<FileDecryptor>,
 }
 
 impl Footer {
@@ -84,6 +91,35 @@ impl Footer {
             .meta()
             .and_then(|meta| Ok((meta, self.chunk_range(meta)?)))
             .map_err(|e| self.at_chunk(e, row_group, leaf))
+    }
+
+    /// What decrypts a chunk's pages; `None` when they are not encrypted.
+    pub fn chunk_decryptor(&self, row_group: usize, leaf: usize) -> Result<Option<ChunkDecryptor>> {
+        let Some(group) = self.metadata.row_groups.get(row_group) else { return Ok(None) };
+        let Some(crypto) = group.columns.get(leaf).and_then(|chunk| chunk.crypto.as_ref()) else {
+            return Ok(None);
+        };
+        let decryptor = match &self.decryptor {
+            Some(file) => file.chunk(crypto, group_ordinal(group, row_group), leaf)?,
+            None => None,
+        };
+        decryptor
+            .map(Some)
+            .ok_or_else(|| self.at_chunk(Error::invalid_input(COLUMN_IS_LOCKED), row_group, leaf))
+    }
+
+    /// Decrypts the metadata of the columns whose keys are given.
+    fn unlock(&mut self, file: FileDecryptor) -> Result<()> {
+        for (number, group) in self.metadata.row_groups.iter_mut().enumerate() {
+            let ordinal = group_ordinal(group, number);
+            for (leaf, chunk) in group.columns.iter_mut().enumerate() {
+                unlock_chunk(&file, chunk, ordinal, leaf).map_err(|e| {
+                    e.in_named("column", self.schema.leaf_name(leaf)).in_place("row group", number)
+                })?;
+            }
+        }
+        self.decryptor = Some(file);
+        Ok(())
     }
 
     /// Where a chunk's pages are; empty for a chunk without values.
@@ -157,32 +193,116 @@ impl Footer {
     }
 }
 
-/// Reads the footer of the file behind `input`.
-pub fn read_footer(input: &BufferedInput) -> Result<Footer> {
+/// The ordinal that a row group's chunks are encrypted with.
+fn group_ordinal(group: &RowGroup, number: usize) -> usize {
+    group.ordinal.and_then(|ordinal| usize::try_from(ordinal).ok()).unwrap_or(number)
+}
+
+fn unlock_chunk(
+    file: &FileDecryptor,
+    chunk: &mut ColumnChunk,
+    row_group: usize,
+    leaf: usize,
+) -> Result<()> {
+    let Some(crypto) = &chunk.crypto else { return Ok(()) };
+    let Some(decryptor) = file.chunk(crypto, row_group, leaf)? else { return Ok(()) };
+    if let Some(sealed) = &chunk.encrypted_meta_data {
+        let (plain, _) = decryptor.decrypt(ModuleKind::ColumnMetaData, sealed)?;
+        // A plain footer may have the same metadata without what tells of values.
+        chunk.meta_data = Some(parse_column_metadata(&plain)?);
+    }
+    chunk.is_unlocked = true;
+    Ok(())
+}
+
+/// Reads the footer of the file behind `input`. `keys` are for encrypted files; where there is no
+/// key for a column, it cannot be read, and others can.
+pub fn read_footer(input: &BufferedInput, keys: Option<&Arc<dyn KeyProvider>>) -> Result<Footer> {
     let file_bytes = input.file_len();
     let here = |e: Error| e.in_named("file", input.path());
     check_size(file_bytes).map_err(here)?;
     let tail_offset = file_bytes.saturating_sub(SPECULATIVE_BYTES);
     let tail = input.read(tail_offset, file_bytes.saturating_sub(tail_offset))?;
-    let footer_bytes = footer_length(&tail, file_bytes).map_err(here)?;
-    let footer_offset = file_bytes.saturating_sub(TAIL_BYTES).saturating_sub(footer_bytes);
+    let (footer_bytes, is_encrypted) = footer_length(&tail, file_bytes).map_err(here)?;
+    let offset = file_bytes.saturating_sub(TAIL_BYTES).saturating_sub(footer_bytes);
     let region = |offset: u64, len: u64| match offset.checked_sub(tail_offset) {
         Some(from) => slice(&tail, from, len).map_err(here),
         None => input.read(offset, len),
     };
-    check_head(&region(0, MAGIC_BYTES)?).map_err(here)?;
-    parse(&region(footer_offset, footer_bytes)?, footer_offset, file_bytes).map_err(here)
+    check_head(&region(0, MAGIC_BYTES)?, is_encrypted).map_err(here)?;
+    let bytes = region(offset, footer_bytes)?;
+    let place = Place { offset, file_bytes, keys };
+    if is_encrypted { place.parse_encrypted(&bytes) } else { place.parse_plain(&bytes) }
+        .map_err(here)
 }
 
-/// Parses the footer at `footer_offset` and checks it against its file.
-fn parse(bytes: &[u8], footer_offset: u64, file_bytes: u64) -> Result<Footer> {
-    let metadata = parse_file_metadata(bytes).in_place("footer at", footer_offset)?;
-    let schema = Schema::new(&metadata.schema)?;
-    let footer_bytes = bytes.len() as u64;
-    let mut footer =
-        Footer { metadata, schema, footer_offset, footer_bytes, file_bytes, num_rows: 0 };
-    footer.check()?;
-    Ok(footer)
+/// Where a footer was found, and the keys for it.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    offset: u64,
+    file_bytes: u64,
+    keys: Option<&'a Arc<dyn KeyProvider>>,
+}
+
+impl Place<'_> {
+    /// SPEC (encryption): what says how the footer is encrypted stands in front of it.
+    fn parse_encrypted(self, bytes: &[u8]) -> Result<Footer> {
+        let (crypto, taken) =
+            parse_file_crypto_metadata(bytes).in_place("footer at", self.offset)?;
+        let Some(keys) = self.keys else {
+            return Err(Error::invalid_input("the file is encrypted and no keys are given"));
+        };
+        let metadata = crypto.key_metadata.as_deref();
+        let file = FileDecryptor::new(&crypto.algorithm, metadata, Arc::clone(keys))?;
+        let plain = file
+            .decrypt_footer(bytes.get(taken..).unwrap_or(&[]))
+            .in_place("footer at", self.offset)?;
+        self.parse(&plain, bytes.len(), Some(file))
+    }
+
+    /// SPEC (encryption): a footer that is not encrypted is signed when columns are.
+    fn parse_plain(self, bytes: &[u8]) -> Result<Footer> {
+        let metadata = parse_file_metadata(bytes).in_place("footer at", self.offset)?;
+        let (Some(algorithm), Some(keys)) = (&metadata.encryption, self.keys) else {
+            return self.finish(metadata, bytes.len(), None);
+        };
+        let key_metadata = metadata.footer_signing_key_metadata.as_deref();
+        let file = FileDecryptor::new(algorithm, key_metadata, Arc::clone(keys))?;
+        let Some((footer, signature)) = bytes.split_last_chunk::<SIGNATURE_BYTES>() else {
+            return Err(Error::corrupt("the footer is too short for its signature"));
+        };
+        file.verify_footer(footer, signature)?;
+        self.finish(metadata, bytes.len(), Some(file))
+    }
+
+    fn parse(self, plain: &[u8], bytes: usize, file: Option<FileDecryptor>) -> Result<Footer> {
+        let metadata = parse_file_metadata(plain).in_place("footer at", self.offset)?;
+        self.finish(metadata, bytes, file)
+    }
+
+    /// Checks what was parsed against the file.
+    fn finish(
+        self,
+        metadata: FileMetaData,
+        bytes: usize,
+        file: Option<FileDecryptor>,
+    ) -> Result<Footer> {
+        let schema = Schema::new(&metadata.schema)?;
+        let mut footer = Footer {
+            metadata,
+            schema,
+            footer_offset: self.offset,
+            footer_bytes: bytes as u64,
+            file_bytes: self.file_bytes,
+            num_rows: 0,
+            decryptor: None,
+        };
+        if let Some(file) = file {
+            footer.unlock(file)?;
+        }
+        footer.check()?;
+        Ok(footer)
+    }
 }
 
 fn check_size(file_bytes: u64) -> Result<()> {
@@ -197,15 +317,13 @@ fn check_size(file_bytes: u64) -> Result<()> {
     Ok(())
 }
 
-/// Checks the magic at the end of `tail` and gives the footer's size.
-fn footer_length(tail: &[u8], file_bytes: u64) -> Result<u64> {
+/// Checks the magic at the end of `tail`; gives the footer's size and whether it is encrypted.
+fn footer_length(tail: &[u8], file_bytes: u64) -> Result<(u64, bool)> {
     let Some((rest, magic)) = tail.split_last_chunk::<4>() else {
         return Err(Error::internal("the tail is too short"));
     };
-    if *magic == MAGIC_ENCRYPTED {
-        return Err(Error::unsupported("the file is encrypted"));
-    }
-    if *magic != MAGIC {
+    let is_encrypted = *magic == MAGIC_ENCRYPTED;
+    if *magic != MAGIC && !is_encrypted {
         return Err(Error::corrupt("not a Parquet file: the last four bytes are not PAR1")
             .with("found", magic.escape_ascii()));
     }
@@ -224,12 +342,12 @@ fn footer_length(tail: &[u8], file_bytes: u64) -> Result<u64> {
             .with("bytes", length)
             .with("max", MAX_FOOTER_BYTES));
     }
-    Ok(length)
+    Ok((length, is_encrypted))
 }
 
 /// Checks the magic at the start.
-fn check_head(magic: &[u8]) -> Result<()> {
-    if magic != MAGIC {
+fn check_head(magic: &[u8], is_encrypted: bool) -> Result<()> {
+    if magic != if is_encrypted { MAGIC_ENCRYPTED } else { MAGIC } {
         return Err(Error::corrupt("not a Parquet file: the first four bytes are not PAR1")
             .with("found", magic.escape_ascii()));
     }

@@ -11,6 +11,7 @@ use dwio::reader::{
 use vector::sync::Arc;
 use vector::{MemoryPool, Result, ResultExt, RowType};
 
+use crate::decrypt::KeyProvider;
 use crate::footer::{Footer, read_footer};
 use crate::row_reader::ParquetRowReader;
 use crate::schema::{Column, ColumnKind, Schema};
@@ -19,8 +20,17 @@ use crate::schema::{Column, ColumnKind, Schema};
 pub const FORMAT_NAME: &str = "parquet";
 
 /// Opens Parquet files.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct ParquetReaderFactory;
+#[derive(Debug, Clone, Default)]
+pub struct ParquetReaderFactory {
+    keys: Option<Arc<dyn KeyProvider>>,
+}
+
+impl ParquetReaderFactory {
+    /// A factory that opens encrypted files with the keys of `keys`.
+    pub fn with_keys(keys: Arc<dyn KeyProvider>) -> Self {
+        ParquetReaderFactory { keys: Some(keys) }
+    }
+}
 
 impl ReaderFactory for ParquetReaderFactory {
     fn format(&self) -> FileFormat {
@@ -28,7 +38,7 @@ impl ReaderFactory for ParquetReaderFactory {
     }
 
     fn open(&self, input: BufferedInput, params: ReaderParams) -> Result<Box<dyn Reader>> {
-        Ok(Box::new(ParquetReader::open(input, params)?))
+        Ok(Box::new(ParquetReader::open(input, params, self.keys.as_ref())?))
     }
 }
 
@@ -41,9 +51,13 @@ pub struct ParquetReader {
 }
 
 impl ParquetReader {
-    /// Reads and checks the footer of a file.
-    pub fn open(input: BufferedInput, params: ReaderParams) -> Result<Self> {
-        let footer = read_footer(&input)?;
+    /// Reads and checks the footer of a file; `keys` are for encrypted ones.
+    pub fn open(
+        input: BufferedInput,
+        params: ReaderParams,
+        keys: Option<&Arc<dyn KeyProvider>>,
+    ) -> Result<Self> {
+        let footer = read_footer(&input, keys)?;
         Ok(ParquetReader { footer: Arc::new(footer), input, pool: params.pool })
     }
 

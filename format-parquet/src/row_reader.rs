@@ -344,6 +344,7 @@ fn chunk(
         ignore_is_compressed: writes_wrong_is_compressed(created_by),
         carries_prefixes: meta.encodings.contains(&Encoding::DeltaByteArray)
             && carries_prefixes(created_by),
+        decryptor: footer.chunk_decryptor(row_group, leaf)?,
     };
     let bytes = input
         .read(range.start, range.end - range.start)

@@ -58,7 +58,8 @@ pub(super) fn run(args: &InspectArgs, global: &GlobalArgs) -> Outcome {
     let format = global.chosen_format().unwrap_or(OutputFormat::Table);
     let is_for_people = matches!(format, OutputFormat::Table | OutputFormat::Markdown);
     let engine = global.engine();
-    let open = |path: &str| inspect::open(engine.file_system().as_ref(), path);
+    let keys = global.key_provider();
+    let open = |path: &str| inspect::open(engine.file_system().as_ref(), path, keys.as_ref());
     let batch = match &args.what {
         What::Schema { path, verbose } => {
             let view = inspect::SchemaView { is_tree: is_for_people, is_verbose: *verbose };

@@ -17,6 +17,7 @@
 
 mod explain;
 mod inspect;
+mod keys;
 mod options;
 mod print;
 mod query;

@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use dwio::config::Config;
 use dwio::fs::LocalAccess;
+use format_parquet::ParquetReaderFactory;
+use format_parquet::decrypt::{FixedKeys, KeyProvider};
+use vector::sync::Arc;
 use vector::{Error, ResultExt, Type};
 
 use super::Failure;
@@ -42,6 +45,11 @@ pub(super) struct GlobalArgs {
     /// Map files into memory instead of reading them
     #[arg(long, global = true, help_heading = "Engine")]
     pub(super) mmap: bool,
+    /// Keys of encrypted files: a JSON file with the members footer, columns and aad_prefix, all
+    /// in hexadecimal
+    #[arg(long, global = true, value_name = "PATH", value_parser = super::keys::read,
+          help_heading = "Engine")]
+    pub(super) keys: Option<FixedKeys>,
     /// Change a setting of the engine
     #[arg(long, global = true, value_name = "KEY=VALUE", value_parser = key_value,
           help_heading = "Engine")]
@@ -97,7 +105,15 @@ impl GlobalArgs {
         if let Some(bytes) = self.memory {
             builder = builder.memory_limit(bytes);
         }
+        if let Some(keys) = self.key_provider() {
+            builder = builder.format(Arc::new(ParquetReaderFactory::with_keys(keys)));
+        }
         builder.build()
+    }
+
+    /// The keys that were given.
+    pub(super) fn key_provider(&self) -> Option<Arc<dyn KeyProvider>> {
+        self.keys.clone().map(|keys| Arc::new(keys) as Arc<dyn KeyProvider>)
     }
 
     /// How queries are run, with `default_drivers` when the options do not say.

@@ -15,7 +15,9 @@ mod schema;
 
 use dwio::fs::FileSystem;
 use dwio::input::BufferedInput;
+use format_parquet::decrypt::KeyProvider;
 use format_parquet::footer::{Footer, read_footer};
+use vector::sync::Arc;
 use vector::{MemoryPool, Result};
 
 pub use columns::{ColumnsOf, columns};
@@ -23,8 +25,12 @@ pub use file::{file, file_by_property};
 pub use row_groups::row_groups;
 pub use schema::{SchemaView, schema};
 
-/// Reads the footer of one Parquet file.
-pub fn open(files: &dyn FileSystem, path: &str) -> Result<Footer> {
+/// Reads the footer of one Parquet file; `keys` are for encrypted ones.
+pub fn open(
+    files: &dyn FileSystem,
+    path: &str,
+    keys: Option<&Arc<dyn KeyProvider>>,
+) -> Result<Footer> {
     let file = files.open(path)?;
-    read_footer(&BufferedInput::new(file, MemoryPool::unlimited()))
+    read_footer(&BufferedInput::new(file, MemoryPool::unlimited()), keys)
 }

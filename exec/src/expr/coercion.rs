@@ -73,7 +73,7 @@ pub fn can_coerce(from: &Type, to: &Type) -> bool {
     common_type(from, to).is_some_and(|common| common.is_equivalent(to))
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 

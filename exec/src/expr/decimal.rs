@@ -212,7 +212,7 @@ fn multiply_wide(a: u128, b: u128) -> (u128, u128) {
     (a1 * b1 + (middle >> 64) + (other >> 64), other << 64 | low & LOW)
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 

@@ -317,7 +317,7 @@ pub(super) fn validity_bits(validity: Option<&Bitmap>, len: usize) -> Bitmap {
     })
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 

@@ -269,7 +269,7 @@ fn like_each(call: &Call<'_>) -> Result<vector::Vector> {
     call.boolean(bits)
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 

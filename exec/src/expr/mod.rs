@@ -41,7 +41,7 @@ mod registry;
 mod signatures;
 mod string;
 mod temporal;
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests;
 mod text;
 

@@ -170,7 +170,7 @@ fn edits(a: &str, b: &str) -> usize {
     table[a.len() * width + b.len()]
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 

@@ -234,7 +234,7 @@ pub(super) fn strpos(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
     }))
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 

@@ -99,7 +99,7 @@ fn moved<T: FlatType + Default>(
     call.fixed(out.freeze())
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
     use vector::types::temporal::parse_date;

@@ -49,7 +49,7 @@ fn write_float(out: &mut String, value: f64, shortest: &str) -> std::fmt::Result
     write!(out, "{}.{}", &digits[..whole], &digits[whole..])
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 

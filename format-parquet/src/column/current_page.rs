@@ -81,7 +81,8 @@ impl CurrentPage {
                 ValueEncoding::DeltaBinaryPacked
                 | ValueEncoding::DeltaLengthByteArray
                 | ValueEncoding::DeltaByteArray
-                | ValueEncoding::ByteStreamSplit => {
+                | ValueEncoding::ByteStreamSplit
+                | ValueEncoding::Alp => {
                     let (bytes, carried) = (bytes.clone(), self.carried.take());
                     let recoded = Recoded::open(encoding, self.storage, bytes, carried)?;
                     PageValues::Recoded(Box::new(recoded))

@@ -103,6 +103,27 @@ pub(super) fn read<const N: usize>(
     by_width!(packed.width, kernel(packed, min_delta, last, Store(out)))
 }
 
+/// The next `out.len()` deltas as they are.
+pub(super) fn unpack_all(packed: Packed<'_>, out: &mut [u64]) {
+    trait Slots {
+        fn fill<const W: usize>(self, packed: Packed<'_>);
+    }
+    impl Slots for &mut [u64] {
+        fn fill<const W: usize>(self, packed: Packed<'_>) {
+            let mut groups = Groups::<W>::new(packed);
+            let (head, rest) = self.split_at_mut(groups.head(self.len()));
+            head.iter_mut().zip(groups.next_head()).for_each(|(slot, delta)| *slot = delta);
+            for slots in rest.chunks_mut(GROUP) {
+                slots.iter_mut().zip(groups.next()).for_each(|(slot, delta)| *slot = delta);
+            }
+        }
+    }
+    fn kernel<const W: usize, S: Slots>(packed: Packed<'_>, out: S) {
+        out.fill::<W>(packed);
+    }
+    by_width!(packed.width, kernel(packed, out))
+}
+
 /// The sum of the next `num_values` deltas, without `min_delta`.
 pub(super) fn sum(packed: Packed<'_>, num_values: usize) -> u64 {
     fn kernel<const W: usize, S: Into<usize>>(packed: Packed<'_>, num_values: S) -> u64 {
@@ -243,6 +264,9 @@ pub(super) mod tests {
                             assert_eq!(u64::from_le_bytes(*found), last, "{width} {first} {n}");
                         }
                         assert_eq!(end, last);
+                        let mut plain = vec![0; wanted.len()];
+                        unpack_all(packed, &mut plain);
+                        assert_eq!(plain, wanted);
                         let total = wanted.iter().fold(0u64, |a, b| a.wrapping_add(*b));
                         assert_eq!(sum(packed, wanted.len()), total, "{width} {first} {n}");
                     }

@@ -12,8 +12,10 @@
 //! | `delta_binary_packed` | integers as differences (the kernels are in `delta_unpack`) |
 //! | `delta_byte_array` | byte arrays whose lengths are such integers, and shared prefixes |
 //! | `byte_stream_split` | values whose bytes stand apart |
-//! | `recoded` | those last three, read as PLAIN |
+//! | `alp` | floats as decimal integers |
+//! | `recoded` | those last four, read as PLAIN |
 
+pub mod alp;
 pub mod bit_pack;
 pub mod byte_stream_split;
 pub mod delta_binary_packed;
@@ -45,6 +47,8 @@ pub enum ValueEncoding {
     DeltaByteArray,
     /// All first bytes, all second bytes, and so on.
     ByteStreamSplit,
+    /// Floats as decimal integers.
+    Alp,
 }
 
 /// How the values of a page of that encoding and storage are decoded.
@@ -70,15 +74,11 @@ pub fn value_encoding(encoding: Encoding, physical: PhysicalType) -> Result<Valu
         Encoding::ByteStreamSplit if !matches!(physical, Boolean | Int96 | ByteArray) => {
             Some(ValueEncoding::ByteStreamSplit)
         }
+        Encoding::Alp if matches!(physical, Float | Double) => Some(ValueEncoding::Alp),
         _ => None,
     };
     found.ok_or_else(|| {
-        let is_legal = match encoding {
-            Encoding::Alp => matches!(physical, Float | Double),
-            Encoding::Unknown(_) => true,
-            _ => false,
-        };
-        let error = if is_legal {
+        let error = if matches!(encoding, Encoding::Unknown(_)) {
             Error::unsupported("this encoding cannot be read yet")
         } else {
             Error::corrupt("the encoding is not allowed for this storage")
@@ -102,9 +102,9 @@ mod tests {
         assert_eq!(kind(Encoding::DeltaBinaryPacked, PhysicalType::Double), ErrorKind::Corrupt);
         assert_eq!(kind(Encoding::Unknown(77), PhysicalType::Double), ErrorKind::Unsupported);
         assert_eq!(
-            of(Encoding::Alp, PhysicalType::Double).unwrap_err().to_string(),
+            of(Encoding::Unknown(77), PhysicalType::Double).unwrap_err().to_string(),
             "unsupported: this encoding cannot be read yet \
-             (encoding=ALP storage=DOUBLE)"
+             (encoding=?77 storage=DOUBLE)"
         );
     }
 }

@@ -10,6 +10,7 @@
 
 use vector::{Buffer, BufferMut, Error, Result};
 
+use super::alp::Alp;
 use super::byte_stream_split::ByteStreamSplit;
 use super::delta_binary_packed::DeltaBinaryPacked;
 use super::delta_byte_array::{DeltaByteArray, DeltaByteArrayParams, DeltaLengthByteArray};
@@ -50,6 +51,8 @@ pub enum Recoded {
     Delta64(DeltaBinaryPacked),
     /// Values of any fixed width.
     Split(ByteStreamSplit, usize),
+    /// Floats as decimal integers.
+    Alp(Alp),
     /// Byte arrays that stand in the page as they are.
     Lengths(DeltaLengthByteArray),
     /// Byte arrays that are made one from the other.
@@ -86,6 +89,7 @@ impl Recoded {
                 let width = width.ok_or_else(|| Error::internal("streams of bytes of no width"))?;
                 Recoded::Split(ByteStreamSplit::new(bytes, width)?, width)
             }
+            ValueEncoding::Alp => Recoded::Alp(Alp::new(bytes, width == Some(8))?),
             ValueEncoding::Plain | ValueEncoding::Dictionary | ValueEncoding::BooleanRle => {
                 return Err(Error::internal("a page that needs no recoding"));
             }
@@ -101,6 +105,7 @@ impl Recoded {
                 split.check_left(num_values)?;
                 split.read(plain::appended(out, num_values.saturating_mul(*width))?)
             }
+            Recoded::Alp(alp) => alp.read(num_values, out),
             Recoded::Lengths(lengths) => lengths.read(num_values, out),
             Recoded::Prefixes(prefixes) => prefixes.read(num_values, out),
         }
@@ -111,6 +116,7 @@ impl Recoded {
         match self {
             Recoded::Delta32(delta) | Recoded::Delta64(delta) => delta.skip(num_values),
             Recoded::Split(split, _) => split.skip(num_values),
+            Recoded::Alp(alp) => alp.skip(num_values),
             Recoded::Lengths(lengths) => lengths.skip(num_values),
             Recoded::Prefixes(prefixes) => prefixes.skip(num_values),
         }

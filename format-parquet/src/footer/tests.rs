@@ -10,7 +10,7 @@ use super::*;
 fn read(file: &[u8]) -> Result<Footer> {
     let files = MemoryFiles::new();
     files.put("f", file.to_vec());
-    read_footer(&BufferedInput::new(files.open("f").unwrap(), MemoryPool::unlimited()))
+    read_footer(&BufferedInput::new(files.open("f").unwrap(), MemoryPool::unlimited()), None)
 }
 
 /// A file with one INT32 column `a` in one row group of `num_rows` rows and `chunk_bytes` bytes.
@@ -109,7 +109,10 @@ fn what_is_no_parquet_file_is_said_plainly() {
         text(b"text with PAR1 in the end\x01\0\0\0PAR1"),
         "corrupt: not a Parquet file: the first four bytes are not PAR1 (found=text)"
     );
-    assert_eq!(text(b"PAREaaaaaaaaaaPARE"), "unsupported: the file is encrypted");
+    assert_eq!(
+        text(b"PARE\x1c\x1c\0\0\0\x05\0\0\0PARE"),
+        "invalid input: the file is encrypted and no keys are given"
+    );
     assert_eq!(
         text(b"PAR1\0\0\0\0PAR1"),
         "corrupt: the footer's length does not fit the file (expected=1 to 0 found=0)"

@@ -37,6 +37,7 @@ use std::ops::Range;
 use dwio::input::cursor::Cursor;
 use vector::{Buffer, BufferMut, Error, MemoryPool, Result, ResultExt};
 
+use crate::decrypt::{ChunkDecryptor, ModuleKind};
 use crate::levels::{LevelDecoder, bit_packed_bytes};
 use crate::thrift::page_header::parse_page_header;
 use crate::thrift::structs::{
@@ -66,6 +67,8 @@ pub struct ChunkParams {
     /// The first value of a DELTA_BYTE_ARRAY page may go on from the last one of the page before:
     /// another old writer's mistake.
     pub carries_prefixes: bool,
+    /// Set when headers and bodies are encrypted.
+    pub decryptor: Option<ChunkDecryptor>,
 }
 
 /// What is known of a data page before it is decompressed.
@@ -229,7 +232,8 @@ impl PageReader {
                 .with("missing_values", self.values_left));
         }
         let window = rest.get(..MAX_HEADER_BYTES).unwrap_or(rest);
-        let (header, header_bytes) = parse_page_header(window)
+        let (header, header_bytes) = self
+            .parse_header(window)
             .map_err(|e| e.in_place("page header at", self.file_offset(header_at)))?;
         let start = header_at.saturating_add(header_bytes);
         let end = start.checked_add(header.compressed_bytes).filter(|e| *e <= self.bytes.len());
@@ -261,6 +265,27 @@ impl PageReader {
         Ok(())
     }
 
+    /// A header, and the bytes that it takes in the chunk.
+    fn parse_header(&self, bytes: &[u8]) -> Result<(PageHeader, usize)> {
+        let Some(decryptor) = &self.chunk.decryptor else { return parse_page_header(bytes) };
+        // What a header is of is part of what it is encrypted with; the first may be either.
+        let mut opened = decryptor.decrypt(ModuleKind::DataPageHeader(self.next_ordinal), bytes);
+        if opened.is_err() && self.at == 0 {
+            opened = decryptor.decrypt(ModuleKind::DictionaryPageHeader, bytes);
+        }
+        let (plain, taken) = opened?;
+        parse_page_header(&plain).map(|(header, _)| (header, taken))
+    }
+
+    /// A page's bytes as they are in the chunk, decrypted if need be.
+    fn stored(&mut self, found: &Found, kind: ModuleKind) -> Result<Buffer<u8>> {
+        let stored = self.bytes.slice(found.body.clone());
+        let Some(decryptor) = &self.chunk.decryptor else { return Ok(stored) };
+        let mut plain = BufferMut::new_in(&self.pool);
+        decryptor.decrypt_page(kind, &stored, &mut plain)?;
+        Ok(plain.freeze())
+    }
+
     fn take_next(&mut self) -> Result<(Found, PageInfo)> {
         let found =
             self.next.take().ok_or_else(|| Error::internal("no page to read; peek first"))?;
@@ -284,7 +309,8 @@ impl PageReader {
         header: &DataPageHeader,
         info: PageInfo,
     ) -> Result<DataPage> {
-        let body = self.body(&found.body, found.header.uncompressed_bytes, true)?;
+        let stored = self.stored(found, ModuleKind::DataPage(info.ordinal))?;
+        let body = self.body(stored, found.header.uncompressed_bytes, true)?;
         let mut at = 0;
         let mut levels = |encoding, max| levels_v1(&body, &mut at, encoding, max, info.num_values);
         let repetition = levels(header.repetition_encoding, self.chunk.max_rep)
@@ -313,23 +339,23 @@ impl PageReader {
             return Err(Error::corrupt("nulls in a column that has none")
                 .with("num_nulls", header.num_nulls));
         }
-        let body = &found.body;
+        let stored = self.stored(found, ModuleKind::DataPage(info.ordinal))?;
         let level_bytes = header.repetition_bytes.saturating_add(header.definition_bytes);
         let uncompressed = found.header.uncompressed_bytes.checked_sub(level_bytes);
-        let values_at = body.start.checked_add(level_bytes).filter(|at| *at <= body.end);
-        let (Some(uncompressed), Some(values_at)) = (uncompressed, values_at) else {
+        let (Some(uncompressed), true) = (uncompressed, level_bytes <= stored.len()) else {
             return Err(Error::corrupt("levels are larger than their page")
                 .with("repetition_bytes", header.repetition_bytes)
                 .with("definition_bytes", header.definition_bytes)
-                .with("page_bytes", body.len()));
+                .with("page_bytes", stored.len()));
         };
-        let definition_at = body.start.saturating_add(header.repetition_bytes).min(values_at);
-        let repetition = LevelDecoder::rle(self.bytes.slice(body.start..definition_at), max_rep)
+        let definition_at = header.repetition_bytes.min(level_bytes);
+        let repetition = LevelDecoder::rle(stored.slice(0..definition_at), max_rep)
             .in_named("section", "repetition levels")?;
-        let definition = LevelDecoder::rle(self.bytes.slice(definition_at..values_at), max_def)
+        let definition = LevelDecoder::rle(stored.slice(definition_at..level_bytes), max_def)
             .in_named("section", "definition levels")?;
         let is_compressed = header.is_compressed || ignore_is_compressed;
-        let values = self.body(&(values_at..body.end), uncompressed, is_compressed)?;
+        let values = stored.slice(level_bytes..stored.len());
+        let values = self.body(values, uncompressed, is_compressed)?;
         Ok(DataPage {
             info,
             offset: self.file_offset(found.header_at),
@@ -350,8 +376,9 @@ impl PageReader {
                 Error::corrupt("a dictionary is not PLAIN").with("encoding", header.encoding)
             );
         }
+        let stored = self.stored(found, ModuleKind::DictionaryPage)?;
         let spare = self.spare.take();
-        let values = self.body(&found.body, found.header.uncompressed_bytes, true);
+        let values = self.body(stored, found.header.uncompressed_bytes, true);
         self.spare = spare;
         Ok(DictionaryPage {
             num_values: header.num_values,
@@ -360,14 +387,13 @@ impl PageReader {
         })
     }
 
-    /// The bytes `range` of the chunk, decompressed if need be.
+    /// The bytes of a page, decompressed if need be.
     fn body(
         &mut self,
-        range: &Range<usize>,
+        stored: Buffer<u8>,
         uncompressed: usize,
         is_compressed: bool,
     ) -> Result<Buffer<u8>> {
-        let stored = self.bytes.slice(range.clone());
         if self.chunk.codec == Codec::Uncompressed || !is_compressed {
             if stored.len() != uncompressed {
                 return Err(Error::corrupt("a page that is not compressed has two sizes")

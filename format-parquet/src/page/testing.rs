@@ -33,6 +33,7 @@ impl ChunkWriter {
             max_rep: self.max_rep,
             ignore_is_compressed: false,
             carries_prefixes: false,
+            decryptor: None,
         }
     }
 

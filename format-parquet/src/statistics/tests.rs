@@ -102,6 +102,7 @@ pub(crate) fn footer_of(schema: Vec<SchemaElement>, stored: Vec<Option<Statistic
         footer_bytes: 100,
         file_bytes: 1_000_108,
         num_rows: NUM_ROWS,
+        decryptor: None,
         metadata: FileMetaData {
             version: 2,
             schema,

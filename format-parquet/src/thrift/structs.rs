@@ -392,6 +392,9 @@ pub struct ColumnChunk {
     pub is_unlocked: bool,
 }
 
+/// The sentence of the error for a column whose key nobody gave.
+pub(crate) const COLUMN_IS_LOCKED: &str = "the column is encrypted and its key is not given";
+
 /// Which key a column is encrypted with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ColumnCrypto {
@@ -410,7 +413,7 @@ impl ColumnChunk {
     /// The chunk's metadata; an error when the chunk is encrypted, is in another file or has none.
     pub fn meta(&self) -> Result<&ColumnMetaData> {
         if self.crypto.is_some() && !self.is_unlocked {
-            return Err(Error::invalid_input("the column is encrypted and its key is not given"));
+            return Err(Error::invalid_input(COLUMN_IS_LOCKED));
         }
         if let Some(path) = &self.file_path {
             return Err(

@@ -114,6 +114,20 @@ fn bigints_as(ty: &Type, v: &[i64]) -> VectorRef {
 }
 
 #[test]
+fn floats_are_summed_in_double_precision_whatever_the_number_of_rows() {
+    for num_rows in [1, 3, 4, 5, 1_000] {
+        let reals: Vec<Value> = (0..num_rows).map(|i| Value::Real(i as f32 * 0.5)).collect();
+        let expected = (0..num_rows).map(|i| i as f64 * 0.5).sum::<f64>();
+        let batches = [(None, column(&Type::Real, &reals))];
+        assert_eq!(aggregate("sum", &Type::Real, &batches), [Value::Real(expected as f32)]);
+        let average = expected / num_rows as f64;
+        assert_eq!(aggregate("avg", &Type::Real, &batches), [Value::Double(average)]);
+    }
+    let negative = column(&Type::Double, &[Value::Double(-0.25), Value::Null]);
+    assert_eq!(aggregate("sum", &Type::Double, &[(None, negative)]), [Value::Double(-0.25)]);
+}
+
+#[test]
 fn nan_is_the_greatest_and_strings_are_compared_as_bytes() {
     let doubles = column(
         &Type::Double,

@@ -82,7 +82,7 @@ fn open(file: &[u8]) -> Result<(ParquetReader, BufferedInput)> {
     files.put("f", file.to_vec());
     let input = BufferedInput::new(files.open("f")?, MemoryPool::unlimited());
     let params = ReaderParams { options: Config::new(), pool: MemoryPool::unlimited() };
-    Ok((ParquetReader::open(input.reopened(), params)?, input))
+    Ok((ParquetReader::open(input.reopened(), params, None)?, input))
 }
 
 /// The values of all leaves of a row group, each with its row in the group.

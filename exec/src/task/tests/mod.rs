@@ -1,0 +1,277 @@
+//! A connector whose splits are scripts, an evaluator of two functions, and plans over them.
+//!
+//! `rows.rs` tests which rows come out, `ends.rs` how tasks wait, stop and fail.
+
+mod ends;
+mod rows;
+
+use std::any::Any;
+
+use vector::build::vector_of;
+use vector::sync::atomic::{AtomicUsize, Ordering};
+use vector::sync::{Arc, Mutex, Promise, promise, thread};
+use vector::{
+    DecodedVector, Error, ErrorKind, Result, RowSet, RowType, RowVector, SelectivityVector,
+    SortOrder, Type, Value, Vector, VectorRef,
+};
+
+use dwio::connector::{
+    ColumnHandle, CompiledExpr, Connector, ConnectorQueryCtx, ConnectorRegistry, ConnectorSplit,
+    DataSource, DataSourceRequest, ExpressionEvaluator, SourcePoll, SourceProgress, TableHandle,
+};
+use dwio::expr::TypedExpr;
+
+use super::*;
+use crate::operator::aggregate::aggregate_call;
+use crate::plan::builder::PlanBuilder;
+
+/// What a split does at each read, in order.
+#[derive(Debug, Clone)]
+enum Act {
+    /// Rows `start..end` of the table (k, v): k = row % 5, v = row.
+    Rows(i64, i64),
+    /// A read that finds nothing.
+    NoRows,
+    /// Blocked until the test fulfils the connector's next promise.
+    Block,
+    Fail(&'static str),
+}
+
+#[derive(Debug)]
+struct Script(Vec<Act>);
+
+impl ConnectorSplit for Script {
+    fn connector_id(&self) -> &str {
+        "script"
+    }
+    fn describe(&self) -> String {
+        format!("script of {}", self.0.len())
+    }
+    fn size_bytes(&self) -> u64 {
+        0
+    }
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+#[derive(Debug)]
+struct Table;
+
+impl TableHandle for Table {
+    fn connector_id(&self) -> &str {
+        "script"
+    }
+    fn table_name(&self) -> &str {
+        "t"
+    }
+    fn describe(&self) -> String {
+        "t".into()
+    }
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+impl ColumnHandle for Table {
+    fn column_name(&self) -> &str {
+        "any"
+    }
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+#[derive(Debug, Default, Clone)]
+struct ScriptConnector {
+    promises: Arc<Mutex<Vec<Promise>>>,
+    reads: Arc<AtomicUsize>,
+}
+
+impl Connector for ScriptConnector {
+    fn id(&self) -> &str {
+        "script"
+    }
+    fn data_source(
+        &self,
+        _: DataSourceRequest,
+        _: &Arc<ConnectorQueryCtx>,
+    ) -> Result<Box<dyn DataSource>> {
+        Ok(Box::new(ScriptSource { connector: self.clone(), acts: Vec::new(), raw_rows: 0 }))
+    }
+}
+
+struct ScriptSource {
+    connector: ScriptConnector,
+    acts: Vec<Act>,
+    raw_rows: u64,
+}
+
+impl DataSource for ScriptSource {
+    fn add_split(&mut self, split: Arc<dyn ConnectorSplit>) -> Result<()> {
+        let script = split.as_any().downcast_ref::<Script>();
+        let script = script.ok_or_else(|| Error::internal("another split"))?;
+        self.acts = script.0.iter().rev().cloned().collect();
+        Ok(())
+    }
+
+    fn next(&mut self, _: usize) -> Result<SourcePoll> {
+        self.connector.reads.fetch_add(1, Ordering::SeqCst);
+        match self.acts.pop() {
+            Some(Act::Rows(start, end)) => {
+                self.raw_rows += (end - start) as u64;
+                Ok(SourcePoll::Batch(table_rows(start, end)))
+            }
+            Some(Act::NoRows) => Ok(SourcePoll::Batch(RowVector::empty(table_type()))),
+            Some(Act::Block) => {
+                let (promise, continuation) = promise();
+                self.connector.promises.lock().push(promise);
+                Ok(SourcePoll::Blocked(continuation))
+            }
+            Some(Act::Fail(message)) => Err(Error::corrupt(message)),
+            None => Ok(SourcePoll::SplitDone),
+        }
+    }
+
+    fn abandon_split(&mut self) {
+        self.acts.clear();
+    }
+
+    fn progress(&self) -> SourceProgress {
+        SourceProgress { raw_rows: self.raw_rows, ..Default::default() }
+    }
+}
+
+fn table_type() -> Arc<RowType> {
+    Arc::new(RowType::new([("k", Type::BigInt), ("v", Type::BigInt)]))
+}
+
+fn table_rows(start: i64, end: i64) -> RowVector {
+    let column = |f: fn(i64) -> i64| {
+        let values: Vec<Value> = (start..end).map(|row| Value::BigInt(f(row))).collect();
+        vector_of(&Type::BigInt, &values).unwrap()
+    };
+    let columns = vec![column(|row| row % 5), column(|row| row)];
+    RowVector::batch(table_type(), (end - start) as usize, columns).unwrap()
+}
+
+/// Compiles `gt(column, constant)`, `plus(column, constant)` and columns, all BIGINT.
+#[derive(Debug)]
+struct TinyEvaluator;
+
+struct TinyExpr(TypedExpr, Arc<RowType>);
+
+impl ExpressionEvaluator for TinyEvaluator {
+    fn compile(&self, expr: &TypedExpr, input: &Arc<RowType>) -> Result<Box<dyn CompiledExpr>> {
+        Ok(Box::new(TinyExpr(expr.clone(), Arc::clone(input))))
+    }
+}
+
+impl CompiledExpr for TinyExpr {
+    fn evaluate(&mut self, batch: &RowVector, rows: &SelectivityVector) -> Result<VectorRef> {
+        let TypedExpr::Call { name, args, ty } = &self.0 else {
+            return Err(Error::unsupported("only calls"));
+        };
+        let [TypedExpr::Field { name: column, .. }, TypedExpr::Constant { value, .. }] =
+            args.as_slice()
+        else {
+            return Err(Error::unsupported("only calls of a column and a constant"));
+        };
+        let channel = self.1.index_of(column).unwrap();
+        let input = DecodedVector::for_rows(batch.child(channel)?, &rows.to_rows())?;
+        let constant = value.as_i64().unwrap();
+        let mut results = vec![Value::Null; batch.len()];
+        for row in rows.iter() {
+            let value = input.value(row)?.as_i64().unwrap();
+            results[row] = match &**name {
+                "gt" => Value::Boolean(value > constant),
+                _ => Value::BigInt(value + constant),
+            };
+        }
+        vector_of(ty, &results)
+    }
+}
+
+fn call(name: &str, column: &str, constant: i64, ty: Type) -> TypedExpr {
+    let constant = TypedExpr::constant(Value::BigInt(constant), Type::BigInt);
+    TypedExpr::call(name, vec![column_of(column), constant], ty)
+}
+
+fn column_of(name: &str) -> TypedExpr {
+    TypedExpr::field(name, Type::BigInt)
+}
+
+fn scan() -> PlanBuilder {
+    let handle = Arc::new(Table) as Arc<dyn ColumnHandle>;
+    let assignments = vec![("k".into(), Arc::clone(&handle)), ("v".into(), handle)];
+    PlanBuilder::table_scan(table_type(), Arc::new(Table), assignments)
+}
+
+fn query(connector: &ScriptConnector) -> Arc<QueryCtx> {
+    let mut connectors = ConnectorRegistry::new();
+    connectors.register(Arc::new(connector.clone()));
+    let mut query = QueryCtx::new(Arc::new(TinyEvaluator), connectors);
+    query.executor = Arc::new(crate::Executor::new(3));
+    Arc::new(query)
+}
+
+struct Run {
+    task: Task,
+    connector: ScriptConnector,
+}
+
+impl Run {
+    fn new(plan: PlanBuilder, drivers: usize, splits: Vec<Vec<Act>>) -> Self {
+        let connector = ScriptConnector::default();
+        let task = Task::new(plan.build(), query(&connector), drivers).unwrap();
+        for split in splits {
+            task.add_split("0", Arc::new(Script(split))).unwrap();
+        }
+        task.no_more_splits("0").unwrap();
+        Run { task, connector }
+    }
+
+    fn rows(&self) -> Result<Vec<Vec<Option<i64>>>> {
+        collect(&mut self.task.start()?)
+    }
+}
+
+fn collect(cursor: &mut Cursor) -> Result<Vec<Vec<Option<i64>>>> {
+    let mut rows = Vec::new();
+    while let Some(batch) = cursor.next()? {
+        assert!(batch.children().iter().all(vector::is_loaded));
+        let columns: Vec<DecodedVector> =
+            batch.children().iter().map(|c| DecodedVector::new(c).unwrap()).collect();
+        for row in 0..batch.len() {
+            rows.push(columns.iter().map(|c| c.value(row).unwrap().as_i64()).collect());
+        }
+    }
+    assert!(cursor.next()?.is_none(), "the end stays the end");
+    Ok(rows)
+}
+
+fn sorted(mut rows: Vec<Vec<Option<i64>>>) -> Vec<Vec<Option<i64>>> {
+    rows.sort();
+    rows
+}
+
+/// 1,000 rows in 10 splits of some reads each.
+fn thousand_rows() -> Vec<Vec<Act>> {
+    (0..10)
+        .map(|s| {
+            let start = s * 100;
+            vec![Act::Rows(start, start + 30), Act::NoRows, Act::Rows(start + 30, start + 100)]
+        })
+        .collect()
+}
+
+fn counts_and_sums() -> PlanBuilder {
+    scan().aggregate(
+        &["k"],
+        vec![
+            aggregate_call("n", "count", vec![], false).unwrap(),
+            aggregate_call("s", "sum", vec![column_of("v")], false).unwrap(),
+            aggregate_call("lo", "min", vec![column_of("v")], false).unwrap(),
+        ],
+    )
+}
