@@ -203,6 +203,7 @@ fn a_struct_is_null_where_its_leaves_say_so() {
     check(&schema, &[&a, &b], &[row(1, &[10, 11]), Value::Null, row(3, &[])]);
 }
 
+/// Rule S7.62.
 #[test]
 fn fields_that_are_missing_or_not_wanted_are_null_and_the_struct_keeps_its_own_nulls() {
     let (schema, a, b) = struct_schema();
@@ -225,6 +226,7 @@ fn fields_that_are_missing_or_not_wanted_are_null_and_the_struct_keeps_its_own_n
     assert_eq!(rows, [empty.clone(), Value::Null, empty]);
 }
 
+/// Rules S7.51, S7.52, S7.56.
 #[test]
 fn integers_widen_and_other_types_are_refused_by_name() {
     let schema = schema(&[leaf("a", PhysicalType::Int32, Repetition::Required)]);
