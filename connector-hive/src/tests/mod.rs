@@ -5,6 +5,7 @@ mod buckets;
 mod constants;
 mod discovery;
 mod evaluator;
+mod evolution;
 mod extractions;
 mod format;
 mod mapping;
