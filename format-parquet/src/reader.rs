@@ -23,12 +23,19 @@ pub const FORMAT_NAME: &str = "parquet";
 #[derive(Debug, Clone, Default)]
 pub struct ParquetReaderFactory {
     keys: Option<Arc<dyn KeyProvider>>,
+    verifies_checksums: bool,
 }
 
 impl ParquetReaderFactory {
     /// A factory that opens encrypted files with the keys of `keys`.
     pub fn with_keys(keys: Arc<dyn KeyProvider>) -> Self {
-        ParquetReaderFactory { keys: Some(keys) }
+        ParquetReaderFactory { keys: Some(keys), ..Self::default() }
+    }
+
+    /// Pages are compared with their checksums, where they have any. Some writers store wrong ones.
+    pub fn verifying_checksums(mut self, yes: bool) -> Self {
+        self.verifies_checksums = yes;
+        self
     }
 }
 
@@ -38,7 +45,8 @@ impl ReaderFactory for ParquetReaderFactory {
     }
 
     fn open(&self, input: BufferedInput, params: ReaderParams) -> Result<Box<dyn Reader>> {
-        Ok(Box::new(ParquetReader::open(input, params, self.keys.as_ref())?))
+        let reader = ParquetReader::open(input, params, self.keys.as_ref())?;
+        Ok(Box::new(reader.verifying_checksums(self.verifies_checksums)))
     }
 }
 
@@ -48,6 +56,7 @@ pub struct ParquetReader {
     input: BufferedInput,
     footer: Arc<Footer>,
     pool: MemoryPool,
+    verifies_checksums: bool,
 }
 
 impl ParquetReader {
@@ -58,7 +67,18 @@ impl ParquetReader {
         keys: Option<&Arc<dyn KeyProvider>>,
     ) -> Result<Self> {
         let footer = read_footer(&input, keys)?;
-        Ok(ParquetReader { footer: Arc::new(footer), input, pool: params.pool })
+        Ok(Self::of_footer(Arc::new(footer), input, params.pool))
+    }
+
+    /// A file whose footer was read before.
+    pub fn of_footer(footer: Arc<Footer>, input: BufferedInput, pool: MemoryPool) -> Self {
+        ParquetReader { footer, input, pool, verifies_checksums: false }
+    }
+
+    /// Compares pages with their checksums, if `yes`.
+    pub fn verifying_checksums(mut self, yes: bool) -> Self {
+        self.verifies_checksums = yes;
+        self
     }
 
     /// The parsed footer.
@@ -93,7 +113,8 @@ impl Reader for ParquetReader {
         let path = self.input.path().to_string();
         let footer = Arc::clone(&self.footer);
         let reader = ParquetRowReader::new(footer, self.input.reopened(), params, &self.pool);
-        Ok(Box::new(reader.in_named("file", path)?))
+        let reader = reader.in_named("file", path)?;
+        Ok(Box::new(reader.verifying_checksums(self.verifies_checksums)))
     }
 }
 

@@ -29,6 +29,7 @@ pub(crate) mod tests;
 use vector::Result;
 
 pub use check::{StatisticsCheck, each_leaf_value};
+pub use decode::stored_value;
 pub use trust::{
     BoundRules, Distrust, JudgedBound, JudgedStatistics, StoredBounds, TrustOptions,
     leaf_statistics, nested_statistics,
