@@ -17,6 +17,7 @@ fn keyed(path: &str, p: &str) -> Arc<HiveSplit> {
     Arc::new(split_in(path, &[("p", Some(p))]))
 }
 
+/// Rules S6.46, S6.47, S6.48.
 #[test]
 fn s6_45_the_prepared_split_and_its_counters_move() {
     let world = World::new();
@@ -85,6 +86,7 @@ fn s6_45_only_an_idle_source_takes_over_and_only_from_its_own_scan() {
     assert_eq!(drain(active.as_mut()).unwrap().len(), 1);
 }
 
+/// Rules S6.50, S6.53, S6.59.
 #[test]
 fn s6_49_events_tell_the_bytes_since_the_last_one_and_none_twice() {
     let world = World::new();
