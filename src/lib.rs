@@ -16,7 +16,7 @@
 //! ```
 //!
 //! ```text
-//! cli      the command line      inspect  footers for people     output  rows as text
+//! cli      the command line      inspect  what files say         output  rows as text
 //!   \___________________________ engine ____________________________/
 //!                  sql: text to plan nodes (private)
 //! exec       plans, expressions, operators, tasks

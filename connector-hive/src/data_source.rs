@@ -16,8 +16,8 @@ use std::time::Duration;
 
 use dwio::adaptation::ScanAdaptation;
 use dwio::connector::{
-    ConnectorQueryCtx, ConnectorSplit, DataSource, DataSourceRequest, DynamicFilters, SourcePoll,
-    SourceProgress,
+    BatchListener, ConnectorQueryCtx, ConnectorSplit, DataSource, DataSourceRequest,
+    DynamicFilters, EventSplit, ScanBatchEvent, SourcePoll, SourceProgress, TableHandle,
 };
 use dwio::filter::Filter;
 use dwio::scan_spec::{ColumnSource, ColumnSpec};
@@ -57,11 +57,14 @@ pub struct HiveDataSource {
     stats: SourceStats,
     raw_rows: u64,
     row_size: Option<u64>,
+    listener: Option<BatchListener>,
+    /// Bytes that were read up to the last event.
+    reported_bytes: u64,
 }
 
 enum State {
     Idle,
-    Active { path: String, reader: Option<Box<SplitReader>> },
+    Active { split: Box<HiveSplit>, reader: Option<Box<SplitReader>> },
     Failed,
 }
 
@@ -109,6 +112,8 @@ impl HiveDataSource {
             stats: SourceStats::default(),
             raw_rows: 0,
             row_size: None,
+            listener: None,
+            reported_bytes: 0,
         })
     }
 
@@ -189,7 +194,7 @@ impl HiveDataSource {
     /// Keeps the failure in mind and says in which file it happened, unless that is said already.
     fn failed(&mut self, error: Error) -> Error {
         match self.end_split(State::Failed) {
-            State::Active { path, .. } => in_file(error, &path),
+            State::Active { split, .. } => in_file(error, &split.path),
             _ => error,
         }
     }
@@ -210,7 +215,7 @@ impl DataSource for HiveDataSource {
             return Err(Error::internal("the previous split is not finished"));
         }
         let split = HiveSplit::of(split.as_ref())?;
-        self.state = State::Active { path: split.path.clone(), reader: None };
+        self.state = State::Active { split: Box::new(split.clone()), reader: None };
         let opened = self.open(split).map_err(|e| self.failed(e))?;
         if let State::Active { reader, .. } = &mut self.state {
             *reader = opened;
@@ -278,6 +283,34 @@ impl DataSource for HiveDataSource {
             }
         }
         self.drop_rejected().map_err(|e| self.failed(e))
+    }
+
+    fn set_batch_listener(&mut self, listener: BatchListener) {
+        self.listener = Some(listener);
+    }
+
+    fn batch_done(&mut self, num_rows: u64, wall: Duration) {
+        let bytes = self.counter.bytes();
+        let storage_bytes = bytes.saturating_sub(self.reported_bytes);
+        self.reported_bytes = bytes;
+        let Some(listener) = &self.listener else { return };
+        let split = match &self.state {
+            State::Active { split, .. } => Some(EventSplit {
+                path: &split.path,
+                format: split.format.name(),
+                partition_keys: Some(&*split.partition_keys).filter(|keys| !keys.is_empty()),
+            }),
+            _ => None,
+        };
+        let table = &self.plan.table;
+        listener(&ScanBatchEvent {
+            num_rows,
+            wall,
+            storage_bytes,
+            database: table.database(),
+            table: table.table_name(),
+            split,
+        });
     }
 
     fn dynamic_filters(&mut self) -> Option<&mut dyn DynamicFilters> {

@@ -276,6 +276,7 @@ mod tests {
         parse_value("p", Some(text), ty, TextRules::default())
     }
 
+    /// Rules S8.1, S8.2, S8.7, S8.8.
     #[test]
     fn text_becomes_a_value_of_the_columns_type() {
         let decimal = |precision, scale| Type::Decimal { precision, scale };
@@ -331,9 +332,14 @@ mod tests {
         let text = Some("2023-03-12 02:30:00");
         let gap = parse_value("p", text, &Type::Timestamp, rules).unwrap_err();
         assert_eq!(gap.kind(), ErrorKind::InvalidInput);
+        // Rule S8.10: only TIMESTAMP is shifted.
         assert!(parse_value("p", text, &Type::Varchar, rules).is_ok());
+        let time = Type::Time(TimeUnit::Millis);
+        let shown = parse_value("p", Some("02:30:00"), &time, rules).unwrap();
+        assert_eq!(shown, Value::BigInt(9_000_000));
     }
 
+    /// Rules S8.2, S8.8.
     #[test]
     fn text_of_another_type_is_refused_with_column_text_and_type() {
         let decimal = Type::Decimal { precision: 4, scale: 2 };
@@ -366,6 +372,7 @@ mod tests {
         assert_eq!(parse("1", &Type::Interval).unwrap_err().kind(), ErrorKind::Unsupported);
     }
 
+    /// Rules S8.18, S8.20.
     #[test]
     fn escaping_follows_hive_and_comes_back() {
         let all: String = (1..=0x7f).map(char::from).chain("äß€".chars()).collect();
@@ -378,6 +385,7 @@ mod tests {
         }
     }
 
+    /// Rules S8.14, S8.17, S8.20.
     #[test]
     fn a_directory_name_is_a_key_and_a_value_with_one_equals_sign() {
         let parsed = |name| parse_directory_name(name).unwrap();
@@ -392,6 +400,7 @@ mod tests {
         }
     }
 
+    /// Rules S8.13, S8.14, S8.15, S8.16, S8.17.
     #[test]
     fn values_become_directory_names() {
         let name = |value, ty| {

@@ -172,6 +172,7 @@ impl ConnectorSplit for HiveSplit {
 mod tests {
     use super::*;
 
+    /// Rules S7.4, S7.9.
     #[test]
     fn a_split_is_a_whole_file_unless_told_otherwise() {
         let split = HiveSplit::new("hive", "/t/ds=1/f.parquet", FileFormat::new("parquet"));
@@ -187,6 +188,7 @@ mod tests {
         );
     }
 
+    /// Rule S8.1.
     #[test]
     fn a_null_partition_value_is_not_an_absent_one() {
         let keys: PartitionKeys = [("ds".to_string(), None), ("h".into(), Some("1".into()))].into();
@@ -197,6 +199,7 @@ mod tests {
         assert_eq!(split.partition_value("x"), None);
     }
 
+    /// Rule S7.4.
     #[test]
     fn a_bucket_is_an_info_column_too() {
         let split = HiveSplit::new("hive", "f", FileFormat::new("parquet")).with_bucket(3);

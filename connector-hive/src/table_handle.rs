@@ -20,6 +20,7 @@ use crate::mapping::ColumnMapping;
 pub struct HiveTableHandle {
     connector_id: String,
     name: String,
+    database: Option<String>,
     filters: Vec<(Subfield, Arc<Filter>)>,
     remaining_filter: Option<TypedExpr>,
     data_columns: Option<Arc<RowType>>,
@@ -39,6 +40,7 @@ impl HiveTableHandle {
         HiveTableHandle {
             connector_id: connector_id.into(),
             name: name.into(),
+            database: None,
             filters: Vec::new(),
             remaining_filter: None,
             data_columns: None,
@@ -51,6 +53,12 @@ impl HiveTableHandle {
             names_in_any_case: false,
             timestamp_unit: TimeUnit::Millis,
         }
+    }
+
+    /// Sets the database that the table is in.
+    pub fn with_database(mut self, database: impl Into<String>) -> Self {
+        self.database = Some(database.into());
+        self
     }
 
     /// Adds a filter on one column or a field of it.
@@ -135,6 +143,11 @@ impl HiveTableHandle {
     pub fn with_unchosen_splits(mut self) -> Self {
         self.splits_are_chosen = false;
         self
+    }
+
+    /// The database that the table is in, if it has a name.
+    pub fn database(&self) -> Option<&str> {
+        self.database.as_deref()
     }
 
     /// The filters on single columns.

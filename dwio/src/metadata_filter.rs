@@ -246,6 +246,7 @@ mod tests {
         assert!(either.excluded(4, &[x]).is_err());
     }
 
+    /// Rules S4.34, S4.37.
     #[test]
     fn s4_36_units_without_statistics_are_kept() {
         let (a, b) = (compare("eq", "a", 1), compare("gt", "b", 5));

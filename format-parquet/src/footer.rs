@@ -67,6 +67,8 @@ pub struct Footer {
     pub num_rows: u64,
     /// Set when the file is encrypted and keys were given.
     pub decryptor: Option<FileDecryptor>,
+    /// What does not fit the file; only in a footer that was read to be looked at.
+    pub defect: Option<Error>,
 }
 
 impl Footer {
@@ -218,6 +220,19 @@ fn unlock_chunk(
 /// Reads the footer of the file behind `input`. `keys` are for encrypted files; where there is no
 /// key for a column, it cannot be read, and others can.
 pub fn read_footer(input: &BufferedInput, keys: Option<&Arc<dyn KeyProvider>>) -> Result<Footer> {
+    let mut footer = read_footer_to_look_at(input, keys)?;
+    match footer.defect.take() {
+        None => Ok(footer),
+        Some(defect) => Err(defect),
+    }
+}
+
+/// As [`read_footer`], but a footer that does not fit the file comes with its defect, so that it can
+/// be shown. Its chunks are checked when they are asked for.
+pub fn read_footer_to_look_at(
+    input: &BufferedInput,
+    keys: Option<&Arc<dyn KeyProvider>>,
+) -> Result<Footer> {
     let file_bytes = input.file_len();
     let here = |e: Error| e.in_named("file", input.path());
     check_size(file_bytes).map_err(here)?;
@@ -232,8 +247,11 @@ pub fn read_footer(input: &BufferedInput, keys: Option<&Arc<dyn KeyProvider>>) -
     check_head(&region(0, MAGIC_BYTES)?, is_encrypted).map_err(here)?;
     let bytes = region(offset, footer_bytes)?;
     let place = Place { offset, file_bytes, keys };
-    if is_encrypted { place.parse_encrypted(&bytes) } else { place.parse_plain(&bytes) }
-        .map_err(here)
+    let footer =
+        if is_encrypted { place.parse_encrypted(&bytes) } else { place.parse_plain(&bytes) };
+    let mut footer = footer.map_err(here)?;
+    footer.defect = footer.defect.map(here);
+    Ok(footer)
 }
 
 /// Where a footer was found, and the keys for it.
@@ -296,11 +314,12 @@ impl Place<'_> {
             file_bytes: self.file_bytes,
             num_rows: 0,
             decryptor: None,
+            defect: None,
         };
         if let Some(file) = file {
             footer.unlock(file)?;
         }
-        footer.check()?;
+        footer.defect = footer.check().err();
         Ok(footer)
     }
 }

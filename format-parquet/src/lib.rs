@@ -15,6 +15,7 @@
 //! | `created_by` | the writing program, and whether its bounds are sound |
 //! | `statistics`, `page_index`, `bloom` | what is known of values and pages, as far as it is believed |
 //! | `chunk_source` | from where the parts beside a chunk's pages are read |
+//! | `chunk_pages` | the bytes of a chunk's pages, and how they are to be read |
 //! | `prune` | what filters leave of row groups and pages before a value is read |
 //! | `decrypt` | keys, and what encrypted files have in place of plain bytes |
 //! | `page` | the pages of a column chunk, decompressed and cut into levels and values |
@@ -25,6 +26,7 @@
 //! | `reader` | an open file, and the factory that opens it |
 
 pub mod bloom;
+pub mod chunk_pages;
 pub mod chunk_source;
 mod column;
 pub mod created_by;

@@ -8,6 +8,7 @@ use dwio::input::BufferedInput;
 use dwio::reader::{
     FieldIds, FileFormat, Reader, ReaderFactory, ReaderParams, RowReader, RowReaderParams,
 };
+use dwio::stats::ColumnStatistics;
 use vector::sync::Arc;
 use vector::{MemoryPool, Result, ResultExt, RowType};
 
@@ -15,6 +16,7 @@ use crate::decrypt::KeyProvider;
 use crate::footer::{Footer, read_footer};
 use crate::row_reader::ParquetRowReader;
 use crate::schema::{Column, ColumnKind, Schema};
+use crate::statistics::{TrustOptions, file_statistics};
 
 /// The name that the format is registered by.
 pub const FORMAT_NAME: &str = "parquet";
@@ -23,12 +25,19 @@ pub const FORMAT_NAME: &str = "parquet";
 #[derive(Debug, Clone, Default)]
 pub struct ParquetReaderFactory {
     keys: Option<Arc<dyn KeyProvider>>,
+    verifies_checksums: bool,
 }
 
 impl ParquetReaderFactory {
     /// A factory that opens encrypted files with the keys of `keys`.
     pub fn with_keys(keys: Arc<dyn KeyProvider>) -> Self {
-        ParquetReaderFactory { keys: Some(keys) }
+        ParquetReaderFactory { keys: Some(keys), ..Self::default() }
+    }
+
+    /// Pages are compared with their checksums, where they have any. Some writers store wrong ones.
+    pub fn verifying_checksums(mut self, yes: bool) -> Self {
+        self.verifies_checksums = yes;
+        self
     }
 }
 
@@ -38,7 +47,8 @@ impl ReaderFactory for ParquetReaderFactory {
     }
 
     fn open(&self, input: BufferedInput, params: ReaderParams) -> Result<Box<dyn Reader>> {
-        Ok(Box::new(ParquetReader::open(input, params, self.keys.as_ref())?))
+        let reader = ParquetReader::open(input, params, self.keys.as_ref())?;
+        Ok(Box::new(reader.verifying_checksums(self.verifies_checksums)))
     }
 }
 
@@ -48,6 +58,7 @@ pub struct ParquetReader {
     input: BufferedInput,
     footer: Arc<Footer>,
     pool: MemoryPool,
+    verifies_checksums: bool,
 }
 
 impl ParquetReader {
@@ -58,7 +69,18 @@ impl ParquetReader {
         keys: Option<&Arc<dyn KeyProvider>>,
     ) -> Result<Self> {
         let footer = read_footer(&input, keys)?;
-        Ok(ParquetReader { footer: Arc::new(footer), input, pool: params.pool })
+        Ok(Self::of_footer(Arc::new(footer), input, params.pool))
+    }
+
+    /// A file whose footer was read before.
+    pub fn of_footer(footer: Arc<Footer>, input: BufferedInput, pool: MemoryPool) -> Self {
+        ParquetReader { footer, input, pool, verifies_checksums: false }
+    }
+
+    /// Compares pages with their checksums, if `yes`.
+    pub fn verifying_checksums(mut self, yes: bool) -> Self {
+        self.verifies_checksums = yes;
+        self
     }
 
     /// The parsed footer.
@@ -89,11 +111,18 @@ impl Reader for ParquetReader {
         self.footer.schema.columns().iter().map(field_ids_of).collect()
     }
 
+    fn column_statistics(&self, ordinal: usize) -> Option<ColumnStatistics> {
+        let column = self.footer.schema.columns().get(ordinal)?;
+        let ColumnKind::Leaf(leaf) = column.kind else { return None };
+        file_statistics(&self.footer, leaf, TrustOptions::default())
+    }
+
     fn row_reader(&self, params: RowReaderParams) -> Result<Box<dyn RowReader>> {
         let path = self.input.path().to_string();
         let footer = Arc::clone(&self.footer);
         let reader = ParquetRowReader::new(footer, self.input.reopened(), params, &self.pool);
-        Ok(Box::new(reader.in_named("file", path)?))
+        let reader = reader.in_named("file", path)?;
+        Ok(Box::new(reader.verifying_checksums(self.verifies_checksums)))
     }
 }
 

@@ -24,18 +24,14 @@ use dwio::reader::{ReadOutcome, ReadRequest, ReadRows, RowReader, RowReaderParam
 use dwio::scan_spec::{BoundColumn, ColumnSpec, FieldSpec, NestedSpec};
 use vector::sync::Arc;
 use vector::{
-    Buffer, DecodedVector, DictionaryVector, Error, MemoryPool, Result, ResultExt, RowSet, RowType,
+    DecodedVector, DictionaryVector, Error, MemoryPool, Result, ResultExt, RowSet, RowType,
     RowVector, SelectivityVector, Vector, VectorRef,
 };
 
+use crate::chunk_pages::{chunk, chunk_region};
 use crate::column::ColumnReader;
 use crate::footer::Footer;
-use crate::page::ChunkParams;
-use crate::thrift::structs::{ColumnMetaData, Encoding, RowGroup};
-
-/// SPEC (PARQUET-816): old writers did not count the header of the dictionary page, so a chunk
-/// may end this many bytes behind its declared end.
-const CHUNK_PADDING_BYTES: u64 = 100;
+use crate::thrift::structs::{ColumnMetaData, RowGroup};
 
 /// Rows are picked by copying when fewer than one in so many passed, else by wrapping.
 const MIN_ROWS_TO_WRAP: usize = 4;
@@ -45,6 +41,7 @@ pub(crate) struct ParquetRowReader {
     footer: Arc<Footer>,
     input: BufferedInput,
     params: RowReaderParams,
+    verifies_checksums: bool,
     /// One entry for each column of the spec that the file has.
     columns: Vec<BoundReader>,
     output_type: Arc<RowType>,
@@ -101,11 +98,18 @@ impl ParquetRowReader {
             footer,
             input,
             params,
+            verifies_checksums: false,
             columns,
             output_type: Arc::new(RowType::new(output)),
             row_groups,
             current: None,
         })
+    }
+
+    /// Compares pages with their checksums, if `yes`.
+    pub(crate) fn verifying_checksums(mut self, yes: bool) -> Self {
+        self.verifies_checksums = yes;
+        self
     }
 
     /// Moves on to the next row group with rows; false when there is none.
@@ -130,7 +134,7 @@ impl ParquetRowReader {
 
     /// Loads the chunks of all columns and hands them to their readers.
     fn load(&mut self, number: usize) -> Result<()> {
-        let ParquetRowReader { footer, input, columns, .. } = self;
+        let ParquetRowReader { footer, input, columns, verifies_checksums, .. } = self;
         let readers = || columns.iter().filter_map(|column| column.reader.as_ref());
         for leaf in readers().flat_map(ColumnReader::leaf_numbers) {
             let (_, range) = chunk_region(footer, number, *leaf)?;
@@ -139,7 +143,11 @@ impl ParquetRowReader {
         input.load().in_place("row group", number)?;
         for column in columns {
             if let Some(reader) = &mut column.reader {
-                reader.start_row_group(|leaf| chunk(footer, input, number, leaf))?;
+                reader.start_row_group(|leaf| {
+                    let (mut params, bytes) = chunk(footer, input, number, leaf)?;
+                    params.verifies_checksums = *verifies_checksums;
+                    Ok((params, bytes))
+                })?;
             }
         }
         Ok(())
@@ -307,69 +315,6 @@ fn row_groups_of(footer: &Footer, range: &Range<u64>) -> Result<Vec<(usize, u64)
 fn start_of(group: &RowGroup) -> u64 {
     let chunks = group.columns.iter().filter_map(|chunk| chunk.meta_data.as_ref());
     chunks.map(ColumnMetaData::start_offset).min().unwrap_or(0)
-}
-
-/// A chunk's metadata, and the region that its pages may take.
-fn chunk_region(
-    footer: &Footer,
-    row_group: usize,
-    leaf: usize,
-) -> Result<(&ColumnMetaData, Range<u64>)> {
-    let (meta, range) = footer.chunk(row_group, leaf)?;
-    if range.is_empty() {
-        return Ok((meta, range));
-    }
-    let padded = range.end.saturating_add(CHUNK_PADDING_BYTES).min(footer.footer_offset);
-    // Where the declared size reaches into the footer, so may the last page; nobody is harmed.
-    let declared = range.start.saturating_add(meta.total_compressed_bytes).min(footer.file_bytes);
-    Ok((meta, range.start..padded.max(declared)))
-}
-
-/// What a leaf's reader needs to know of its chunk, and the chunk's bytes.
-fn chunk(
-    footer: &Footer,
-    input: &BufferedInput,
-    row_group: usize,
-    leaf: usize,
-) -> Result<(ChunkParams, Buffer<u8>)> {
-    let (meta, range) = chunk_region(footer, row_group, leaf)?;
-    let schema_leaf = footer.schema.leaf(leaf)?;
-    let created_by = footer.metadata.created_by.as_deref();
-    let params = ChunkParams {
-        offset: range.start,
-        codec: meta.codec,
-        num_values: meta.num_values,
-        max_def: schema_leaf.max_def,
-        max_rep: schema_leaf.max_rep,
-        ignore_is_compressed: writes_wrong_is_compressed(created_by),
-        carries_prefixes: meta.encodings.contains(&Encoding::DeltaByteArray)
-            && carries_prefixes(created_by),
-        decryptor: footer.chunk_decryptor(row_group, leaf)?,
-    };
-    let bytes = input
-        .read(range.start, range.end - range.start)
-        .in_named("column", footer.schema.leaf_name(leaf))?;
-    Ok((params, bytes))
-}
-
-/// Arrow C++ before version 3 marked compressed pages of version 2 as not compressed
-/// (ARROW-10353); it is the writer that calls itself exactly so.
-fn writes_wrong_is_compressed(created_by: Option<&str>) -> bool {
-    created_by.and_then(|text| text.split_whitespace().next()) == Some("parquet-cpp")
-}
-
-/// parquet-mr before 1.8.0 did not start anew with each page (PARQUET-246); a writer that does not
-/// say who it is may be one of them.
-fn carries_prefixes(created_by: Option<&str>) -> bool {
-    let Some(text) = created_by else { return true };
-    let Some(rest) = text.strip_prefix("parquet-mr version ") else {
-        return text.trim() == "parquet-mr";
-    };
-    let mut numbers = rest.split(['.', '-', ' ']).map(str::parse::<u32>);
-    match (numbers.next(), numbers.next()) {
-        (Some(Ok(major)), Some(Ok(minor))) => (major, minor) < (1, 8),
-        _ => true,
-    }
 }
 
 /// Applies the filter of a column and those of the fields below it.

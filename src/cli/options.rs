@@ -50,6 +50,9 @@ pub(super) struct GlobalArgs {
     #[arg(long, global = true, value_name = "PATH", value_parser = super::keys::read,
           help_heading = "Engine")]
     pub(super) keys: Option<FixedKeys>,
+    /// Compare pages with their checksums, where files have any; some writers store wrong ones
+    #[arg(long, global = true, help_heading = "Engine")]
+    pub(super) verify_checksums: bool,
     /// Change a setting of the engine
     #[arg(long, global = true, value_name = "KEY=VALUE", value_parser = key_value,
           help_heading = "Engine")]
@@ -105,9 +108,12 @@ impl GlobalArgs {
         if let Some(bytes) = self.memory {
             builder = builder.memory_limit(bytes);
         }
-        if let Some(keys) = self.key_provider() {
-            builder = builder.format(Arc::new(ParquetReaderFactory::with_keys(keys)));
-        }
+        let parquet = match self.key_provider() {
+            Some(keys) => ParquetReaderFactory::with_keys(keys),
+            None => ParquetReaderFactory::default(),
+        };
+        let parquet = parquet.verifying_checksums(self.verify_checksums);
+        builder = builder.format(Arc::new(parquet));
         builder.build()
     }
 

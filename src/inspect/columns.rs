@@ -3,41 +3,14 @@
 use format_parquet::footer::Footer;
 use format_parquet::statistics::Statistics;
 use format_parquet::thrift::structs::ColumnChunk;
-use vector::{Error, Result, RowVector, Type, Value};
+use vector::{Result, RowVector, Type, Value};
 
-use super::facts::{Facts, number, number_or_null, text, texts};
-
-/// Which chunks are wanted.
-#[derive(Debug, Clone, Default)]
-pub struct ColumnsOf {
-    /// Only this column, by its path with dots, or everything below it; all when `None`.
-    pub column: Option<String>,
-    /// Only this row group; all when `None`.
-    pub row_group: Option<usize>,
-}
+use super::chunks::ChunksOf;
+use super::facts::{Facts, number, number_or_null, text, text_or_null, texts};
 
 /// One row for each row group and leaf, in file order. `NotFound` when the wanted column or row
 /// group does not exist.
-pub fn columns(footer: &Footer, wanted: &ColumnsOf) -> Result<RowVector> {
-    let num_groups = footer.row_groups().len();
-    if let Some(group) = wanted.row_group.filter(|group| *group >= num_groups) {
-        return Err(Error::not_found("no such row group")
-            .with("row_group", group)
-            .with("row_groups", num_groups));
-    }
-    let names: Vec<String> =
-        (0..footer.schema.num_leaves()).map(|leaf| footer.schema.leaf_name(leaf)).collect();
-    let is_wanted = |name: &str| match &wanted.column {
-        None => true,
-        Some(column) => name
-            .strip_prefix(column.as_str())
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with('.')),
-    };
-    if let Some(column) = &wanted.column
-        && !names.iter().any(|name| is_wanted(name))
-    {
-        return Err(Error::not_found("no such column").with("column", column));
-    }
+pub fn columns(footer: &Footer, wanted: &ChunksOf) -> Result<RowVector> {
     let mut facts = Facts::new([
         ("row_group", Type::BigInt),
         ("column", Type::Varchar),
@@ -52,18 +25,12 @@ pub fn columns(footer: &Footer, wanted: &ColumnsOf) -> Result<RowVector> {
         ("statistics", Type::array(Type::Varchar)),
         ("indexes", Type::array(Type::Varchar)),
     ]);
-    for (ordinal, group) in footer.row_groups().iter().enumerate() {
-        if wanted.row_group.is_some_and(|only| only != ordinal) {
-            continue;
-        }
-        for ((chunk, leaf), name) in group.columns.iter().zip(footer.schema.leaves()).zip(&names) {
-            if is_wanted(name) {
-                let mut row =
-                    vec![number(ordinal as u64), text(name), text(leaf.physical.as_str())];
-                row.extend(storage(chunk));
-                facts.push(row);
-            }
-        }
+    for wanted in wanted.find(footer)? {
+        let physical = footer.schema.leaves().get(wanted.leaf).map(|leaf| leaf.physical.as_str());
+        let mut row =
+            vec![number(wanted.row_group as u64), text(&wanted.name), text_or_null(physical)];
+        row.extend(storage(wanted.chunk));
+        facts.push(row);
     }
     facts.finish()
 }

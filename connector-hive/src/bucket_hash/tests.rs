@@ -15,6 +15,7 @@ fn in_500_and_997(ty: &Type, value: Value) -> (u32, u32) {
     (buckets(&key, 1, 500).unwrap()[0], buckets(&key, 1, 997).unwrap()[0])
 }
 
+/// Rules S9.1, S9.3, S9.7.
 #[test]
 fn s9_2_golden_values_of_scalars() {
     let bytes = |text: &str| (Type::Varchar, Value::bytes(text));
@@ -98,6 +99,7 @@ fn s9_4_golden_values_of_nested_types() {
     }
 }
 
+/// Rule S9.8.
 #[test]
 fn s9_5_keys_are_joined_in_order() {
     let a = vector_of(&Type::BigInt, &[Value::BigInt(7), Value::Null]).unwrap();

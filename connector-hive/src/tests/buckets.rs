@@ -45,6 +45,7 @@ fn s6_57_rows_of_the_wanted_bucket_are_kept() {
     assert_eq!(error.message(), "a row is in a file of another bucket");
 }
 
+/// Rules S6.18, S6.21, S6.23, S6.56, S7.3, S7.19.
 #[test]
 fn s6_55_hidden_bucket_columns_are_read_and_not_given_out() {
     let world = world(2, 0);

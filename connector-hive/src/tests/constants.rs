@@ -1,5 +1,6 @@
 //! Values that come from the split: partition keys, info columns, row ids; splits excluded by them.
 
+use dwio::filter::Bound;
 use dwio::stats::ColumnStatistics;
 use vector::{ErrorKind, Timestamp};
 
@@ -86,6 +87,39 @@ fn s7_40_every_filter_on_a_partition_key_must_pass() {
     assert_eq!(rows(Filter::IsNull, Some("1")), 0);
 }
 
+/// Rules S7.43, S7.58.
+#[test]
+fn s8_4_filters_test_partition_values_in_their_own_family() {
+    let world = World::new();
+    world.put_numbers("f", [1]);
+    let count = |ty: Type, text: &str, filter: Filter| {
+        let scan = scan().key("p", ty).filter("p", filter);
+        world.read(scan, vec![split_in("f", &[("p", Some(text))])]).unwrap().len()
+    };
+    // 0.1 as a REAL is above 0.1 as a DOUBLE; the filter is one of REALs.
+    let tenth =
+        || Filter::float_range(Bound::Inclusive(0.1), Bound::Inclusive(0.1), false).unwrap();
+    assert_eq!(count(Type::Real, "0.1", tenth()), 1);
+    assert_eq!(count(Type::Date, "1970-01-08", Filter::bigint_range(7, 7, false)), 1);
+    let short = Type::Decimal { precision: 10, scale: 2 };
+    assert_eq!(count(short, "1.5", Filter::bigint_range(150, 150, false)), 1);
+    let long = Type::Decimal { precision: 30, scale: 2 };
+    assert_eq!(count(long.clone(), "1.5", Filter::hugeint_range(150, 150, false)), 1);
+    assert_eq!(count(long, "1.5", Filter::hugeint_range(151, 200, false)), 0);
+}
+
+#[test]
+fn s7_7_settings_of_a_format_reach_its_reader_without_prefix() {
+    let mut world = World::new();
+    world.put_numbers("f", [1]);
+    world.config.set("hive.fake.footer-size", "1");
+    world.config.set("hive.fake.kept", "2");
+    world.config.set("hive.other.key", "3");
+    world.session.set("fake_footer_size", "4");
+    world.read(scan(), vec![split("f")]).unwrap();
+    assert_eq!(world.format.options(), ["footer-size=4", "kept=2"]);
+}
+
 #[test]
 fn s7_40_statistics_of_a_file_exclude_it() {
     let world = World::new();
@@ -114,6 +148,7 @@ fn s7_40_statistics_of_a_file_exclude_it() {
     assert_eq!(source(6, 9, Type::HugeInt).1, 0);
 }
 
+/// Rules S6.16, S6.22, S6.27, S6.39, S6.52.
 #[test]
 fn s7_44_kept_excluded_and_empty_splits_are_counted() {
     let mut world = World::new();
@@ -147,6 +182,7 @@ fn s7_44_kept_excluded_and_empty_splits_are_counted() {
     assert!(reads.count >= 2);
 }
 
+/// Rule S8.6.
 #[test]
 fn s7_22_any_name_of_the_splits_info_columns_is_a_column() {
     let world = World::new();
@@ -165,6 +201,7 @@ fn s7_22_any_name_of_the_splits_info_columns_is_a_column() {
     assert_eq!(world.read(scan, vec![split]).unwrap(), [row]);
 }
 
+/// Rule S7.1.
 #[test]
 fn s7_82_a_filter_on_an_info_column_is_a_promise_of_the_split() {
     let world = World::new();
@@ -244,6 +281,7 @@ fn row_id_type() -> Type {
     ])
 }
 
+/// Rule S7.25.
 #[test]
 fn s6_58_a_row_id_is_the_rows_number_and_constants_of_the_split() {
     let world = World::new();
@@ -262,6 +300,7 @@ fn s6_58_a_row_id_is_the_rows_number_and_constants_of_the_split() {
     assert_eq!(world.source(wanted(Type::BigInt)).err().unwrap().kind(), ErrorKind::Internal);
 }
 
+/// Rules S6.44, S12.2, S12.9, S12.10.
 #[test]
 fn s12_25_late_filters_are_not_for_row_numbers() {
     let world = World::new();

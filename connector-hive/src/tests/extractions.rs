@@ -40,6 +40,7 @@ fn keys(keys: &[&str]) -> ExtractionStep {
     MapKeyFilter(KeySet::Strings(keys.iter().map(|k| k.as_bytes().into()).collect()))
 }
 
+/// Rules S16.1, S16.20.
 #[test]
 fn s16_6_keys_and_values_share_the_rows_of_the_map() {
     let (ty, rows) = maps();
@@ -60,6 +61,7 @@ fn s16_7_sizes_are_null_for_null_rows_and_count_what_a_key_filter_leaves() {
     assert_eq!(one(&Type::array(B), &list, B, vec![Size]), [n(1), Value::Null]);
 }
 
+/// Rule S16.10.
 #[test]
 fn s16_8_key_filters_keep_order_and_know_all_integers() {
     let (ty, rows) = maps();
@@ -133,6 +135,7 @@ fn s16_11_wrapped_columns_are_extracted_below_their_wrappers() {
     assert_eq!(values(&Arc::new(Vector::nulls(ty, 1))), [Value::Null]);
 }
 
+/// Rules S6.15, S16.16, S16.19.
 #[test]
 fn s16_18_filters_are_on_the_column_of_the_file_and_late_ones_are_refused() {
     let world = World::new();
@@ -145,6 +148,7 @@ fn s16_18_filters_are_on_the_column_of_the_file_and_late_ones_are_refused() {
     assert!(!world.source(scan()).unwrap().dynamic_filters().unwrap().accepts(0));
 }
 
+/// Rule S6.17.
 #[test]
 fn s16_5_handles_check_their_extractions() {
     let (ty, _) = maps();
@@ -160,6 +164,7 @@ fn s16_5_handles_check_their_extractions() {
     assert!(pruned.with_extractions(ty, size()).unwrap_err().is_user());
 }
 
+/// Rules S16.21, S16.24.
 #[test]
 fn s16_22_a_post_processor_sees_the_rows_that_passed_and_filters_see_what_was_before() {
     let world = World::new();

@@ -34,9 +34,15 @@ pub(super) struct FakeFile {
 pub(super) struct FakeFormat {
     files: Mutex<BTreeMap<String, FakeFile>>,
     loads: Arc<Mutex<Vec<usize>>>,
+    options: Mutex<Vec<String>>,
 }
 
 impl FakeFormat {
+    /// The settings that the last file was opened with.
+    pub(super) fn options(&self) -> Vec<String> {
+        self.options.lock().clone()
+    }
+
     pub(super) fn put(&self, path: &str, file: FakeFile) {
         self.files.lock().insert(path.to_string(), file);
     }
@@ -52,7 +58,8 @@ impl ReaderFactory for FakeFormat {
         FileFormat::new("fake")
     }
 
-    fn open(&self, input: BufferedInput, _: ReaderParams) -> Result<Box<dyn Reader>> {
+    fn open(&self, input: BufferedInput, params: ReaderParams) -> Result<Box<dyn Reader>> {
+        *self.options.lock() = params.options.iter().map(|(k, v)| format!("{k}={v}")).collect();
         if input.read(0, 1)?[0] != 7 {
             return Err(Error::corrupt("not a file of this format"));
         }

@@ -21,6 +21,7 @@ fn scan_of(columns: &[(&str, Type)]) -> Scan {
     columns.iter().fold(scan().data(columns), |s, (name, ty)| s.regular(name, ty.clone()))
 }
 
+/// Rules S7.26, S7.27.
 #[test]
 fn s7_46_by_position_names_in_the_file_mean_nothing() {
     let world = World::new();
@@ -109,6 +110,7 @@ fn text_row(texts: &[&str]) -> Value {
     row(texts.iter().map(Value::bytes))
 }
 
+/// Rule S7.60.
 #[test]
 fn s7_48_fields_of_structs_are_found_like_columns() {
     let world = World::new();
@@ -124,6 +126,7 @@ fn s7_48_fields_of_structs_are_found_like_columns() {
     assert_eq!(rows(ColumnMapping::Position), [[by_position], [Value::Null]]);
 }
 
+/// Rules S7.49, S7.64, S7.66.
 #[test]
 fn s7_67_structs_in_arrays_and_maps_follow_the_same_rules() {
     let world = World::new();

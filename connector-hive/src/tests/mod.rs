@@ -5,6 +5,7 @@ mod buckets;
 mod constants;
 mod discovery;
 mod evaluator;
+mod evolution;
 mod extractions;
 mod format;
 mod mapping;
@@ -38,6 +39,7 @@ struct World {
     files: MemoryFiles,
     observed: ObservedFiles,
     format: Arc<FakeFormat>,
+    config: Config,
     session: Config,
     cancel: CancelFlag,
 }
@@ -53,6 +55,7 @@ impl World {
             observed: ObservedFiles::new(Arc::new(files.clone())),
             files,
             format: Arc::new(FakeFormat::default()),
+            config: Config::new(),
             session: Config::new(),
             cancel: CancelFlag::new(),
         }
@@ -86,7 +89,7 @@ impl World {
     fn connector(&self) -> HiveConnector {
         let mut formats = FormatRegistry::new();
         formats.register(self.format.clone());
-        HiveConnector::new("hive", Arc::new(self.observed.clone()), formats, Config::new())
+        HiveConnector::new("hive", Arc::new(self.observed.clone()), formats, self.config.clone())
     }
 
     fn discover(&self, path: &str) -> Result<HiveTable> {

@@ -18,6 +18,7 @@ fn rand_below(rate: f64) -> TypedExpr {
     call("lt", vec![rand, TypedExpr::constant(Value::Double(rate), Type::Double)])
 }
 
+/// Rules S4.29, S6.8.
 #[test]
 fn s4_9_conditions_on_rand_multiply_with_each_other_and_the_tables_rate() {
     let world = World::new();

@@ -8,6 +8,7 @@ use vector::{Encoding, Error, ErrorKind};
 use super::*;
 use crate::handles::{FILE_SIZE, PATH, ROW_INDEX};
 
+/// Rule S7.2.
 #[test]
 fn of_2000_partitions_only_the_files_asked_for_are_opened() {
     let world = World::new();
@@ -63,6 +64,7 @@ fn s7_21_a_partition_value_wins_over_a_column_of_the_file() {
     assert_eq!(error.message(), "column handle missing for partition key");
 }
 
+/// Rules S7.23, S7.24, S7.28, S7.59.
 #[test]
 fn a_column_that_a_file_has_not_is_null_whatever_was_read_before() {
     let world = World::new();
@@ -77,6 +79,7 @@ fn a_column_that_a_file_has_not_is_null_whatever_was_read_before() {
     assert_eq!(rows(["b", "a"]), [b, a]);
 }
 
+/// Rules S6.13, S7.40, S7.45.
 #[test]
 fn a_filter_on_a_missing_column_decides_about_the_whole_file() {
     let world = World::new();
@@ -97,6 +100,7 @@ fn a_filter_on_a_missing_column_decides_about_the_whole_file() {
     assert_eq!(world.source(unknown).err().unwrap().kind(), ErrorKind::Internal);
 }
 
+/// Rules S6.5, S7.40.
 #[test]
 fn a_filter_on_a_partition_key_keeps_the_file_closed() {
     let world = World::new();
@@ -143,6 +147,7 @@ fn scan_of_table(schema: &crate::TableSchema) -> Scan {
     Scan { outputs: Vec::new(), table: schema.table_handle("hive", "t") }
 }
 
+/// Rules S6.8, S6.9, S6.33, S6.38.
 #[test]
 fn filters_are_found_in_the_condition_and_the_rest_is_evaluated() {
     let world = World::new();
@@ -160,6 +165,7 @@ fn filters_are_found_in_the_condition_and_the_rest_is_evaluated() {
     assert_eq!(source.progress().raw_rows, 10);
 }
 
+/// Rules S6.10, S6.34, S6.35, S6.38.
 #[test]
 fn the_remaining_filter_may_use_columns_that_are_not_given() {
     let world = World::new();
@@ -181,6 +187,7 @@ fn the_remaining_filter_may_use_columns_that_are_not_given() {
     assert_eq!(error.to_string(), "invalid input: asked to fail\n  in file \"f\"");
 }
 
+/// Rule S6.34.
 #[test]
 fn a_scan_without_columns_still_counts_rows() {
     let world = World::new();
@@ -190,6 +197,7 @@ fn a_scan_without_columns_still_counts_rows() {
     assert_eq!(world.read(some, vec![split("f")]).unwrap().len(), 3);
 }
 
+/// Rule S6.36.
 #[test]
 fn late_columns_stay_lazy_and_are_read_for_the_rows_that_passed() {
     let world = World::new();
@@ -206,6 +214,7 @@ fn late_columns_stay_lazy_and_are_read_for_the_rows_that_passed() {
     assert_eq!(world.format.loads(), [2]);
 }
 
+/// Rule S6.12.
 #[test]
 fn a_lazy_column_that_the_filter_uses_is_loaded_once_for_all_rows() {
     let world = World::new();
@@ -217,6 +226,7 @@ fn a_lazy_column_that_the_filter_uses_is_loaded_once_for_all_rows() {
     assert_eq!(world.format.loads(), [3]);
 }
 
+/// Rules S7.9, S7.70.
 #[test]
 fn a_row_group_belongs_to_the_split_in_which_it_starts() {
     let world = World::new();
@@ -237,6 +247,7 @@ fn a_row_group_belongs_to_the_split_in_which_it_starts() {
     }
 }
 
+/// Rules S7.76, S7.85.
 #[test]
 fn row_numbers_count_from_the_files_start_and_survive_filters() {
     let world = World::new();
@@ -254,6 +265,7 @@ fn row_numbers_count_from_the_files_start_and_survive_filters() {
     assert_eq!(world.read(scan.condition(late), vec![split("f")]).unwrap(), big([2, 4]));
 }
 
+/// Rules S6.4, S7.22, S7.81.
 #[test]
 fn columns_made_from_the_split_are_constants() {
     let world = World::new();
@@ -270,6 +282,7 @@ fn columns_made_from_the_split_are_constants() {
     assert_eq!(world.read(scan, splits).unwrap(), [row]);
 }
 
+/// Rules S6.2, S6.3, S6.5.
 #[test]
 fn only_a_partition_key_may_be_given_twice() {
     let world = World::new();
@@ -287,6 +300,7 @@ fn only_a_partition_key_may_be_given_twice() {
     assert_eq!(world.source(differing).err().unwrap().kind(), ErrorKind::Internal);
 }
 
+/// Rules S7.13, S7.16, S7.17.
 #[test]
 fn empty_and_missing_files_are_told_apart() {
     let mut world = World::new();
@@ -302,6 +316,7 @@ fn empty_and_missing_files_are_told_apart() {
     assert_eq!(rows(&world, "nowhere").unwrap(), big([]));
 }
 
+/// Rules S6.25, S7.12.
 #[test]
 fn a_failed_split_names_its_file_once_and_can_be_abandoned() {
     let world = World::new();
@@ -322,6 +337,7 @@ fn a_failed_split_names_its_file_once_and_can_be_abandoned() {
     assert_eq!(error.field("format"), Some("other"));
 }
 
+/// Rules S6.19, S6.20, S6.26, S6.41.
 #[test]
 fn calls_out_of_order_are_mistakes() {
     let world = World::new();
@@ -339,6 +355,7 @@ fn calls_out_of_order_are_mistakes() {
     assert_eq!(source.next(1).unwrap_err().kind(), ErrorKind::Cancelled);
 }
 
+/// Rules S6.24, S6.29, S6.30, S6.32, S6.37, S6.40, S6.51, S7.20.
 #[test]
 fn progress_counts_scanned_rows_and_bytes_over_all_splits() {
     let world = World::new();
@@ -356,6 +373,7 @@ fn progress_counts_scanned_rows_and_bytes_over_all_splits() {
     assert_eq!(progress.raw_bytes, world.observed.read_bytes());
 }
 
+/// Rules S6.42, S6.43, S12.20, S12.24.
 #[test]
 fn a_late_filter_works_on_file_columns_and_on_constants() {
     let world = World::new();

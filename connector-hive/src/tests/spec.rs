@@ -76,6 +76,7 @@ fn a_filter_makes_its_field_readable_but_not_its_neighbours() {
     assert_eq!(shape_of(&[], &[element]).unwrap_err().kind(), ErrorKind::Internal);
 }
 
+/// Rules S6.6, S6.10, S6.13.
 #[test]
 fn outputs_come_first_then_what_the_condition_needs_then_what_only_filters() {
     let data = RowType::new(["x", "y", "z"].map(|n| (n, Type::BigInt)));
@@ -94,6 +95,7 @@ fn outputs_come_first_then_what_the_condition_needs_then_what_only_filters() {
     assert_eq!((read.reader_type.to_string(), read.num_outputs), ("y BIGINT,x BIGINT".into(), 1));
 }
 
+/// Rules S3.9, S6.11.
 #[test]
 fn a_column_that_the_condition_uses_is_not_pruned() {
     let handle = HiveColumnHandle::new("s", ColumnKind::Regular, point());
@@ -103,6 +105,7 @@ fn a_column_that_the_condition_uses_is_not_pruned() {
     assert_eq!(shape(&read.spec.columns()[0]), "s");
 }
 
+/// Rules S5.37, S7.65.
 #[test]
 fn a_missing_struct_is_rejected_by_a_filter_on_its_field() {
     let rejected = |filter: Filter| {
@@ -116,6 +119,7 @@ fn a_missing_struct_is_rejected_by_a_filter_on_its_field() {
     assert!(!rejected(Filter::IsNull));
 }
 
+/// Rules S4.9, S4.20, S4.21, S6.8.
 #[test]
 fn a_condition_is_cut_into_filters_terms_on_partitions_and_the_rest() {
     let x = || field("x", Type::BigInt);
@@ -152,6 +156,7 @@ fn a_condition_is_cut_into_filters_terms_on_partitions_and_the_rest() {
     assert_eq!(pushdown.sample_rate, 0.5);
 }
 
+/// Rule S6.14.
 #[test]
 fn s4_32_the_rest_of_a_condition_speaks_of_statistics() {
     let of = |name: &str, value| call("eq", vec![field(name, Type::BigInt), int(value)]);

@@ -1,6 +1,10 @@
-//! Taking over what another data source has prepared: rules S6.45 to S6.48.
+//! Taking over what another data source has prepared (rules S6.45 to S6.48), and events of batches
+//! (S6.49, S6.50).
+
+use std::time::Duration;
 
 use vector::ErrorKind;
+use vector::sync::Mutex;
 
 use super::*;
 
@@ -13,6 +17,7 @@ fn keyed(path: &str, p: &str) -> Arc<HiveSplit> {
     Arc::new(split_in(path, &[("p", Some(p))]))
 }
 
+/// Rules S6.46, S6.47, S6.48.
 #[test]
 fn s6_45_the_prepared_split_and_its_counters_move() {
     let world = World::new();
@@ -79,4 +84,43 @@ fn s6_45_only_an_idle_source_takes_over_and_only_from_its_own_scan() {
     assert_eq!(active.take_over(prepared).unwrap_err().kind(), ErrorKind::Internal);
     // The split goes on.
     assert_eq!(drain(active.as_mut()).unwrap().len(), 1);
+}
+
+/// Rules S6.50, S6.53, S6.59.
+#[test]
+fn s6_49_events_tell_the_bytes_since_the_last_one_and_none_twice() {
+    let world = World::new();
+    world.put_numbers("a", [1, 2]);
+    world.put_numbers("b", [3]);
+    let mut scan = wanted();
+    scan.table = scan.table.with_database("db");
+    let mut active = world.source(scan).unwrap();
+    let told: Arc<Mutex<Vec<String>>> = Arc::default();
+    let bytes: Arc<Mutex<u64>> = Arc::default();
+    let (lines, sum) = (told.clone(), bytes.clone());
+    active.set_batch_listener(Arc::new(move |event| {
+        let split = event.split.map(|s| (s.path.to_string(), s.partition_keys.map(<[_]>::len)));
+        lines
+            .lock()
+            .push(format!("{:?}.{} {} {split:?}", event.database, event.table, event.num_rows));
+        *sum.lock() += event.storage_bytes;
+    }));
+    active.add_split(keyed("a", "1")).unwrap();
+    active.next(5).unwrap();
+    active.batch_done(2, Duration::ZERO);
+    drain(active.as_mut()).unwrap();
+    let mut prepared = world.source(wanted()).unwrap();
+    prepared.add_split(Arc::new(split("b"))).unwrap();
+    active.take_over(prepared).unwrap();
+    active.next(5).unwrap();
+    active.batch_done(1, Duration::ZERO);
+    active.abandon_split();
+    active.batch_done(0, Duration::ZERO);
+    let expected = [
+        "Some(\"db\").t 2 Some((\"a\", Some(1)))",
+        "Some(\"db\").t 1 Some((\"b\", None))",
+        "Some(\"db\").t 0 None",
+    ];
+    assert_eq!(*told.lock(), expected);
+    assert_eq!(*bytes.lock(), world.observed.read_bytes());
 }

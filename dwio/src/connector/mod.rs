@@ -18,7 +18,10 @@ use vector::sync::Arc;
 use vector::{Error, Result, RowType};
 
 pub use context::{CompiledExpr, CompiledExprs, ConnectorQueryCtx, ExpressionEvaluator};
-pub use source::{DataSource, DynamicFilters, SourcePoll, SourceProgress};
+pub use source::{
+    BatchListener, DataSource, DynamicFilters, EventSplit, ScanBatchEvent, SourcePoll,
+    SourceProgress,
+};
 
 /// What table a scan reads; each connector has its own kind.
 pub trait TableHandle: Any + fmt::Debug + Send + Sync {

@@ -1,6 +1,7 @@
 //! Data sources: one driver's stream of batches from splits.
 
 use std::any::Any;
+use std::time::Duration;
 
 use vector::sync::{Arc, Continuation};
 use vector::{Error, Metrics, Result, RowVector};
@@ -42,11 +43,54 @@ pub trait DataSource: Any + Send {
         Err(Error::internal("this data source does not take over prepared splits"))
     }
 
+    /// Sets who is told of batches by [`DataSource::batch_done`].
+    fn set_batch_listener(&mut self, listener: BatchListener) {
+        drop(listener);
+    }
+
+    /// Says that a batch with rows was read: `num_rows` were scanned for it since the call before
+    /// it, in `wall` time. The bytes read since the last such call are counted in any case (rule
+    /// S6.49).
+    fn batch_done(&mut self, num_rows: u64, wall: Duration) {
+        let _ = (num_rows, wall);
+    }
+
     /// The ability to take filters while running, if this source has it.
     fn dynamic_filters(&mut self) -> Option<&mut dyn DynamicFilters> {
         None
     }
 }
+
+/// What a scan tells of a batch that it has read; valid during the call only (rule S6.59).
+#[derive(Debug, Clone, Copy)]
+pub struct ScanBatchEvent<'a> {
+    /// Rows scanned for the batch, whether they passed or not.
+    pub num_rows: u64,
+    /// Time that it took.
+    pub wall: Duration,
+    /// Bytes read from storage since the last event.
+    pub storage_bytes: u64,
+    /// The table's database, if it has a name.
+    pub database: Option<&'a str>,
+    /// The table.
+    pub table: &'a str,
+    /// The split, while there is one.
+    pub split: Option<EventSplit<'a>>,
+}
+
+/// The split that a batch came from.
+#[derive(Debug, Clone, Copy)]
+pub struct EventSplit<'a> {
+    /// The file.
+    pub path: &'a str,
+    /// The file's format.
+    pub format: &'a str,
+    /// Keys and values of the partition; `None` when the split has none.
+    pub partition_keys: Option<&'a [(String, Option<String>)]>,
+}
+
+/// Who is told of batches.
+pub type BatchListener = Arc<dyn Fn(&ScanBatchEvent<'_>) + Send + Sync>;
 
 /// The ability to take filters while running.
 pub trait DynamicFilters {

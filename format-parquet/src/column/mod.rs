@@ -14,7 +14,7 @@
 //! |---|---|
 //! | `leaf` | one leaf's pages, levels and windows |
 //! | `current_page` | the values of the page a leaf is at |
-//! | `scalar`, `string` | values of all storages |
+//! | `scalar`, `string`, `converted` | values of all storages |
 //! | `row`, `repeated` | structs; lists and maps |
 //! | `spread` | values to their rows |
 #![cfg_attr(
@@ -22,6 +22,7 @@
     deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
 )]
 
+mod converted;
 mod current_page;
 mod leaf;
 mod repeated;

@@ -3,7 +3,8 @@
 //! [`FixedValues`] is generic over how PLAIN values are read and converted (`encoding::plain`); a
 //! dictionary holds converted values, so a page of indices is a gather of what the vector stores.
 //! [`value_reader`] chooses by the leaf's storage and conversion and by the type that is asked for:
-//! integers and floats widen while they are read, all else must have the type that it has.
+//! integers and floats widen while they are read, decimals behind that (`converted`), all else must
+//! have the type that it has.
 #![cfg_attr(
     not(test),
     deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
@@ -14,6 +15,7 @@ use vector::{
     TimeUnit, Type, Vector, VectorRef,
 };
 
+use super::converted::{Conversion, ConvertedValues};
 use super::current_page::{CurrentPage, PageValues, no_dictionary, no_page};
 use super::leaf::ValueReader;
 use super::spread::{LastWindow, spread, spread_bits};
@@ -248,6 +250,10 @@ pub(crate) fn value_reader(
     pool: &MemoryPool,
 ) -> Result<Box<dyn ValueReader>> {
     use ValueConversion as From;
+    if let Some(conversion) = Conversion::of(leaf, ty) {
+        let inner = value_reader(leaf, &leaf.ty, pool)?;
+        return Ok(Box::new(ConvertedValues { inner, conversion, ty: ty.clone() }));
+    }
     let choice = Choice { leaf, ty, pool };
     // Types that a value may widen to besides its own, with what they store.
     macro_rules! integer {

@@ -203,6 +203,7 @@ fn a_struct_is_null_where_its_leaves_say_so() {
     check(&schema, &[&a, &b], &[row(1, &[10, 11]), Value::Null, row(3, &[])]);
 }
 
+/// Rule S7.62.
 #[test]
 fn fields_that_are_missing_or_not_wanted_are_null_and_the_struct_keeps_its_own_nulls() {
     let (schema, a, b) = struct_schema();
@@ -225,6 +226,7 @@ fn fields_that_are_missing_or_not_wanted_are_null_and_the_struct_keeps_its_own_n
     assert_eq!(rows, [empty.clone(), Value::Null, empty]);
 }
 
+/// Rules S7.51, S7.52, S7.56.
 #[test]
 fn integers_widen_and_other_types_are_refused_by_name() {
     let schema = schema(&[leaf("a", PhysicalType::Int32, Repetition::Required)]);
@@ -241,6 +243,68 @@ fn integers_widen_and_other_types_are_refused_by_name() {
         "unsupported: the column cannot be read as the type that is asked for \
          (file_type=INTEGER wanted_type=VARCHAR)\n  in column \"a\""
     );
+}
+
+/// Reads optional INT32 values with an annotation as another type.
+fn read_as(annotated: SchemaElement, values: &[Option<i32>], ty: Type) -> Result<Vec<Value>> {
+    let schema = schema(&[annotated]);
+    let mut chunk = ChunkWriter::new(Codec::Uncompressed, 1, 0);
+    let present: Vec<i32> = values.iter().flatten().copied().collect();
+    chunk.v1(&optional(values), PLAIN, &int32s(present));
+    let spec = ColumnSpec::whole("a", ty, 0);
+    let wanted = (&spec, &NestedBinding::ByName);
+    let mut reader = ColumnReader::new(&schema, 0, wanted, &MemoryPool::unlimited())?;
+    reader.start_row_group(|_| Ok((chunk.params(), Buffer::from_slice(&chunk.bytes))))?;
+    reader.read(values.len()).map(|vector| values_of(&vector))
+}
+
+#[test]
+fn s7_55_decimals_and_integers_become_decimals_with_room_for_all_digits() {
+    let plain = || leaf("a", PhysicalType::Int32, Repetition::Optional);
+    let decimal = || SchemaElement {
+        converted: Some(ConvertedType::Decimal),
+        precision: Some(9),
+        scale: Some(2),
+        ..plain()
+    };
+    let wanted = |precision, scale| Type::Decimal { precision, scale };
+    let values = [Some(125), None, Some(-999_999_999)];
+    let scaled = read_as(decimal(), &values, wanted(12, 4)).unwrap();
+    assert_eq!(scaled, [Value::BigInt(12_500), Value::Null, Value::BigInt(-99_999_999_900)]);
+    let long = read_as(decimal(), &values, wanted(30, 10)).unwrap();
+    assert_eq!(long[0], Value::HugeInt(12_500_000_000));
+    let wider = read_as(decimal(), &values, wanted(20, 2)).unwrap();
+    assert_eq!(wider[2], Value::HugeInt(-999_999_999));
+    let integers = read_as(plain(), &values, wanted(14, 3)).unwrap();
+    assert_eq!(integers[0], Value::BigInt(125_000));
+    for (file, ty) in [
+        (decimal(), wanted(9, 1)),
+        (decimal(), wanted(10, 4)),
+        (decimal(), wanted(8, 2)),
+        (plain(), wanted(9, 0)),
+        (plain(), wanted(12, 3)),
+    ] {
+        let error = read_as(file, &values, ty).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+    }
+    // A value beyond its own precision is not scaled into nonsense.
+    let broken = read_as(decimal(), &[Some(i32::MAX)], wanted(11, 4)).unwrap_err();
+    assert_eq!(broken.kind(), ErrorKind::Corrupt);
+}
+
+#[test]
+fn s7_54_unsigned_integers_keep_their_bits_in_signed_types_of_their_width() {
+    let annotated = |converted| SchemaElement {
+        converted: Some(converted),
+        ..leaf("a", PhysicalType::Int32, Repetition::Optional)
+    };
+    let read = |converted, value, ty| read_as(annotated(converted), &[Some(value)], ty).unwrap();
+    assert_eq!(read(ConvertedType::Uint8, 200, Type::SmallInt), [Value::SmallInt(200)]);
+    assert_eq!(read(ConvertedType::Uint8, 200, Type::TinyInt), [Value::TinyInt(-56)]);
+    assert_eq!(read(ConvertedType::Uint16, 65_535, Type::SmallInt), [Value::SmallInt(-1)]);
+    assert_eq!(read(ConvertedType::Uint32, -1, Type::BigInt), [Value::BigInt(4_294_967_295)]);
+    assert_eq!(read(ConvertedType::Uint32, -1, Type::Integer), [Value::Integer(-1)]);
+    assert_eq!(read(ConvertedType::Uint32, -1, Type::Double), [Value::Double(4_294_967_295.0)]);
 }
 
 #[test]

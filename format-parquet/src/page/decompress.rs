@@ -55,6 +55,13 @@ impl std::fmt::Debug for Decompressor {
     }
 }
 
+/// The checksum of a page as it is stored.
+pub fn crc32(bytes: &[u8]) -> u32 {
+    let mut crc = flate2::Crc::new();
+    crc.update(bytes);
+    crc.sum()
+}
+
 /// Refuses sizes that the codec cannot produce, and codecs that we do not have.
 pub fn check_plausible(codec: Codec, compressed: usize, uncompressed: usize) -> Result<()> {
     if uncompressed > MAX_PAGE_BYTES {

@@ -31,22 +31,16 @@ pub mod decompress;
 mod hadoop;
 mod lz4;
 mod lzo;
-
-use std::ops::Range;
+pub mod stored;
 
 use dwio::input::cursor::Cursor;
 use vector::{Buffer, BufferMut, Error, MemoryPool, Result, ResultExt};
 
 use crate::decrypt::{ChunkDecryptor, ModuleKind};
 use crate::levels::{LevelDecoder, bit_packed_bytes};
-use crate::thrift::page_header::parse_page_header;
-use crate::thrift::structs::{
-    Codec, DataPageHeader, DataPageHeaderV2, Encoding, PageHeader, PageKind,
-};
+use crate::thrift::structs::{Codec, DataPageHeader, DataPageHeaderV2, Encoding, PageKind};
 use decompress::{Decompressor, check_plausible};
-
-/// The longest page header; headers may hold bounds of long strings.
-const MAX_HEADER_BYTES: usize = 16 << 20;
+use stored::{ChunkBytes, StoredPage};
 
 /// What a chunk's metadata says about its pages.
 #[derive(Debug, Clone)]
@@ -67,6 +61,8 @@ pub struct ChunkParams {
     /// The first value of a DELTA_BYTE_ARRAY page may go on from the last one of the page before:
     /// another old writer's mistake.
     pub carries_prefixes: bool,
+    /// Pages that have a checksum are compared with it before they are decompressed.
+    pub verifies_checksums: bool,
     /// Set when headers and bodies are encrypted.
     pub decryptor: Option<ChunkDecryptor>,
 }
@@ -121,19 +117,11 @@ pub struct PageReader {
     at: usize,
     values_left: u64,
     next_ordinal: usize,
-    dictionary: Option<Found>,
-    next: Option<Found>,
+    dictionary: Option<StoredPage>,
+    next: Option<StoredPage>,
     decompressor: Decompressor,
     spare: Option<BufferMut<u8>>,
     pool: MemoryPool,
-}
-
-/// A page whose header is parsed.
-#[derive(Debug)]
-struct Found {
-    header: PageHeader,
-    header_at: usize,
-    body: Range<usize>,
 }
 
 impl PageReader {
@@ -231,20 +219,13 @@ impl PageReader {
             return Err(Error::corrupt("the column chunk ends before its values do")
                 .with("missing_values", self.values_left));
         }
-        let window = rest.get(..MAX_HEADER_BYTES).unwrap_or(rest);
-        let (header, header_bytes) = self
-            .parse_header(window)
-            .map_err(|e| e.in_place("page header at", self.file_offset(header_at)))?;
-        let start = header_at.saturating_add(header_bytes);
-        let end = start.checked_add(header.compressed_bytes).filter(|e| *e <= self.bytes.len());
-        let Some(end) = end else {
-            return Err(Error::corrupt("a page reaches behind the end of its column chunk")
-                .with("offset", self.file_offset(header_at))
-                .with("page_bytes", header.compressed_bytes)
-                .with("left", self.bytes.len().saturating_sub(start)));
+        let place = ChunkBytes {
+            offset: self.chunk.offset,
+            bytes: &self.bytes,
+            decryptor: self.chunk.decryptor.as_ref(),
         };
-        self.at = end;
-        let found = Found { header, header_at, body: start..end };
+        let found = place.page_at(header_at, self.next_ordinal)?;
+        self.at = found.body.end;
         match &found.header.kind {
             PageKind::Dictionary(_) if self.dictionary.is_some() || self.next_ordinal > 0 => {
                 return Err(Error::corrupt("a dictionary page that is not the first page")
@@ -265,28 +246,19 @@ impl PageReader {
         Ok(())
     }
 
-    /// A header, and the bytes that it takes in the chunk.
-    fn parse_header(&self, bytes: &[u8]) -> Result<(PageHeader, usize)> {
-        let Some(decryptor) = &self.chunk.decryptor else { return parse_page_header(bytes) };
-        // What a header is of is part of what it is encrypted with; the first may be either.
-        let mut opened = decryptor.decrypt(ModuleKind::DataPageHeader(self.next_ordinal), bytes);
-        if opened.is_err() && self.at == 0 {
-            opened = decryptor.decrypt(ModuleKind::DictionaryPageHeader, bytes);
-        }
-        let (plain, taken) = opened?;
-        parse_page_header(&plain).map(|(header, _)| (header, taken))
-    }
-
     /// A page's bytes as they are in the chunk, decrypted if need be.
-    fn stored(&mut self, found: &Found, kind: ModuleKind) -> Result<Buffer<u8>> {
+    fn stored(&mut self, found: &StoredPage, kind: ModuleKind) -> Result<Buffer<u8>> {
         let stored = self.bytes.slice(found.body.clone());
+        if self.chunk.verifies_checksums {
+            found.verify_checksum(&stored)?;
+        }
         let Some(decryptor) = &self.chunk.decryptor else { return Ok(stored) };
         let mut plain = BufferMut::new_in(&self.pool);
         decryptor.decrypt_page(kind, &stored, &mut plain)?;
         Ok(plain.freeze())
     }
 
-    fn take_next(&mut self) -> Result<(Found, PageInfo)> {
+    fn take_next(&mut self) -> Result<(StoredPage, PageInfo)> {
         let found =
             self.next.take().ok_or_else(|| Error::internal("no page to read; peek first"))?;
         let info = page_info(&found.header.kind, self.next_ordinal)
@@ -305,7 +277,7 @@ impl PageReader {
 
     fn read_v1(
         &mut self,
-        found: &Found,
+        found: &StoredPage,
         header: &DataPageHeader,
         info: PageInfo,
     ) -> Result<DataPage> {
@@ -330,7 +302,7 @@ impl PageReader {
 
     fn read_v2(
         &mut self,
-        found: &Found,
+        found: &StoredPage,
         header: &DataPageHeaderV2,
         info: PageInfo,
     ) -> Result<DataPage> {
@@ -367,7 +339,7 @@ impl PageReader {
         })
     }
 
-    fn read_dictionary(&mut self, found: &Found) -> Result<DictionaryPage> {
+    fn read_dictionary(&mut self, found: &StoredPage) -> Result<DictionaryPage> {
         let PageKind::Dictionary(header) = &found.header.kind else {
             return Err(Error::internal("not a dictionary page"));
         };

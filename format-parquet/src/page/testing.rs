@@ -17,11 +17,13 @@ pub(crate) struct ChunkWriter {
     codec: Codec,
     max_def: u8,
     max_rep: u8,
+    /// Pages are written with this as checksum, if any.
+    pub(crate) checksum: Option<u32>,
 }
 
 impl ChunkWriter {
     pub(crate) fn new(codec: Codec, max_def: u8, max_rep: u8) -> Self {
-        ChunkWriter { bytes: Vec::new(), num_values: 0, codec, max_def, max_rep }
+        ChunkWriter { bytes: Vec::new(), num_values: 0, codec, max_def, max_rep, checksum: None }
     }
 
     pub(crate) fn params(&self) -> ChunkParams {
@@ -33,6 +35,7 @@ impl ChunkWriter {
             max_rep: self.max_rep,
             ignore_is_compressed: false,
             carries_prefixes: false,
+            verifies_checksums: false,
             decryptor: None,
         }
     }
@@ -52,7 +55,14 @@ impl ChunkWriter {
             out.push(0x15);
             zigzag(out, size as u32);
         }
-        out.push((id - 3) << 4 | 0x0c);
+        let mut last_id = 3;
+        if let Some(checksum) = self.checksum {
+            let signed = checksum.cast_signed();
+            out.push(0x15);
+            uleb(out, (signed << 1 ^ signed >> 31).cast_unsigned());
+            last_id = 4;
+        }
+        out.push((id - last_id) << 4 | 0x0c);
         for field in fields {
             out.push(0x15);
             zigzag(out, *field);

@@ -1,5 +1,6 @@
 //! Pages of hand-written chunks: what is walked, what is refused.
 
+use super::stored::StoredPages;
 use super::testing::{ChunkWriter, PLAIN, int32s, required};
 use super::*;
 
@@ -151,4 +152,33 @@ fn old_writers_that_forgot_to_say_compressed_are_understood() {
     let bytes = Buffer::from_slice(&chunk.bytes);
     let mut pages = PageReader::new(params, bytes, MemoryPool::unlimited());
     assert_eq!(rest(&mut pages).unwrap(), [(0, int32s(0..100))]);
+}
+
+#[test]
+fn checksums_are_compared_only_when_asked_and_every_page_is_shown_as_it_stands() {
+    // CRC-32 of the bytes `123456789` is known from its definition.
+    assert_eq!(super::decompress::crc32(b"123456789"), 0xcbf4_3926);
+    let mut chunk = ChunkWriter::new(Codec::Uncompressed, 0, 0);
+    chunk.checksum = Some(super::decompress::crc32(&int32s(0..3)));
+    chunk.v1(&required(3), PLAIN, &int32s(0..3)).index();
+    chunk.checksum = Some(7);
+    chunk.v2(&required(2), PLAIN, &int32s(3..5));
+    assert_eq!(rest(&mut reader(&chunk)).unwrap().len(), 2);
+    let params = ChunkParams { verifies_checksums: true, ..chunk.params() };
+    let bytes = Buffer::from_slice(&chunk.bytes);
+    let error = rest(&mut PageReader::new(params, bytes.clone(), MemoryPool::unlimited()));
+    let text = error.unwrap_err().to_string();
+    assert!(text.contains("(stored=00000007 computed="), "{text}");
+    assert!(text.contains("in page 1, offset "), "{text}");
+
+    let mut pages = StoredPages::new(4, bytes.clone(), None).until(5, bytes.len() as u64);
+    let mut ordinals = Vec::new();
+    while let Some((_, ordinal)) = pages.next_page().unwrap() {
+        ordinals.push(ordinal);
+    }
+    assert_eq!(ordinals, [Some(0), None, Some(1)]);
+    let mut pages = StoredPages::new(4, bytes.slice(0..bytes.len() - 1), None).until(5, 0);
+    assert!(pages.next_page().unwrap().is_some() && pages.next_page().unwrap().is_some());
+    assert!(pages.next_page().is_err());
+    assert!(pages.next_page().unwrap().is_none());
 }

@@ -107,6 +107,7 @@ fn both() -> Vec<ColumnSpec> {
     vec![column("a", Some(0), None), column("b", Some(1), None)]
 }
 
+/// Rules S7.75, S7.76.
 #[test]
 fn windows_end_with_their_row_group_and_know_their_place() {
     let file = file(|_, _| {});
@@ -118,6 +119,7 @@ fn windows_end_with_their_row_group_and_know_their_place() {
     assert_eq!(values(&found, 1), ints((0..NUM_ROWS).map(|row| row * 100)));
 }
 
+/// Rule S7.70.
 #[test]
 fn two_ranges_cut_anywhere_read_each_row_once() {
     let file = file(|_, _| {});

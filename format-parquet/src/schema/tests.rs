@@ -78,6 +78,7 @@ fn levels(column: &Column) -> Vec<String> {
     std::iter::once(text).chain(children.into_iter().flat_map(levels)).collect()
 }
 
+/// Rule S7.49.
 #[test]
 fn a_list_is_what_the_rules_of_old_and_new_writers_say() {
     let list = |num| annotated("l", Optional, num, ConvertedType::List);
@@ -289,6 +290,7 @@ fn typed(element: SchemaElement) -> Result<(String, ValueConversion)> {
     schema.leaf(0).map(|leaf| (leaf.ty.to_string(), leaf.conversion))
 }
 
+/// Rule S7.51.
 #[test]
 fn storage_without_annotation_has_its_own_type() {
     use ValueConversion::{Int96 as ToInt96, Plain};
@@ -312,6 +314,7 @@ fn storage_without_annotation_has_its_own_type() {
     }
 }
 
+/// Rules S7.51, S7.54.
 #[test]
 fn annotations_choose_type_and_conversion() {
     use LogicalType as L;
@@ -364,6 +367,7 @@ fn annotations_choose_type_and_conversion() {
     }
 }
 
+/// Rule S7.54.
 #[test]
 fn the_older_annotation_means_the_same_and_yields_to_a_known_newer_one() {
     for (physical, length, converted, ty) in [

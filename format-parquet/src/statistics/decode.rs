@@ -13,8 +13,9 @@ use crate::thrift::structs::PhysicalType;
 /// Nanoseconds of a day.
 const NANOS_PER_DAY: i64 = 86_400_000_000_000;
 
-/// The value of `bytes` in the leaf's type.
-pub(super) fn decode(leaf: &Leaf, bytes: &[u8]) -> Option<Value> {
+/// The value of stored bytes in the leaf's type: of a bound, or of an entry of a dictionary without
+/// its length. `None` when they are no value.
+pub fn stored_value(leaf: &Leaf, bytes: &[u8]) -> Option<Value> {
     use PhysicalType::{Boolean, ByteArray, Double, FixedLenByteArray, Float, Int32, Int64, Int96};
     use ValueConversion as To;
 

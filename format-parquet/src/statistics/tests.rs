@@ -103,6 +103,7 @@ pub(crate) fn footer_of(schema: Vec<SchemaElement>, stored: Vec<Option<Statistic
         file_bytes: 1_000_108,
         num_rows: NUM_ROWS,
         decryptor: None,
+        defect: None,
         metadata: FileMetaData {
             version: 2,
             schema,

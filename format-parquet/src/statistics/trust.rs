@@ -19,7 +19,7 @@ use dwio::stats::ColumnStatistics;
 use vector::{Type, Value};
 
 use super::Statistics;
-use super::decode::decode;
+use super::decode::stored_value;
 use crate::created_by::BoundFaults;
 use crate::footer::Footer;
 use crate::schema::{Column, ColumnKind, Leaf, ValueConversion};
@@ -271,7 +271,7 @@ impl<'a> BoundRules<'a> {
     /// One bound by itself.
     fn bound<'s>(&self, stored: Option<&'s [u8]>, pair: StoredBounds<'s>) -> JudgedBound<'s> {
         let Some(bytes) = stored else { return JudgedBound::default() };
-        let value = decode(self.leaf, bytes);
+        let value = stored_value(self.leaf, bytes);
         let order = match pair.is_deprecated {
             false => self.order,
             // One value is in the right place in any order.

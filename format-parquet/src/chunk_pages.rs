@@ -1,0 +1,109 @@
+//! The pages of a chunk in its file: the bytes that may hold them, and how they are to be read.
+//!
+//! ```text
+//! footer: offset, size  --old writers' mistakes-->  region of the file  -->  PageReader    values
+//!                                                                       \-> StoredPages   headers
+//! ```
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
+)]
+
+use std::ops::Range;
+
+use dwio::input::BufferedInput;
+use vector::{Buffer, MemoryPool, Result, ResultExt};
+
+use crate::chunk_source::ChunkSource;
+use crate::footer::Footer;
+use crate::page::stored::StoredPages;
+use crate::page::{ChunkParams, PageReader};
+use crate::thrift::structs::{ColumnMetaData, Encoding};
+
+/// SPEC (PARQUET-816): old writers did not count the header of the dictionary page, so a chunk
+/// may end this many bytes behind its declared end.
+const CHUNK_PADDING_BYTES: u64 = 100;
+
+/// Opens the pages of a chunk, to be decompressed.
+pub fn open_pages(source: ChunkSource<'_>, pool: &MemoryPool) -> Result<PageReader> {
+    let ChunkSource { file, footer, row_group, leaf } = source;
+    let (params, bytes) = chunk(footer, file.input, row_group, leaf)?;
+    Ok(PageReader::new(params, bytes, pool.clone()))
+}
+
+/// Opens the pages of a chunk as they are stored. Also for leaves whose values cannot be read.
+pub fn stored_pages(source: ChunkSource<'_>) -> Result<StoredPages> {
+    let ChunkSource { file, footer, row_group, leaf } = source;
+    let (meta, range) = chunk_region(footer, row_group, leaf)?;
+    let bytes = file
+        .input
+        .read(range.start, range.end.saturating_sub(range.start))
+        .in_named("column", footer.schema.leaf_name(leaf))?;
+    let decryptor = footer.chunk_decryptor(row_group, leaf)?;
+    let pages = StoredPages::new(range.start, bytes, decryptor);
+    Ok(pages.until(meta.num_values, meta.total_compressed_bytes))
+}
+
+/// A chunk's metadata, and the region that its pages may take.
+pub(crate) fn chunk_region(
+    footer: &Footer,
+    row_group: usize,
+    leaf: usize,
+) -> Result<(&ColumnMetaData, Range<u64>)> {
+    let (meta, range) = footer.chunk(row_group, leaf)?;
+    if range.is_empty() {
+        return Ok((meta, range));
+    }
+    let padded = range.end.saturating_add(CHUNK_PADDING_BYTES).min(footer.footer_offset);
+    // Where the declared size reaches into the footer, so may the last page; nobody is harmed.
+    let declared = range.start.saturating_add(meta.total_compressed_bytes).min(footer.file_bytes);
+    Ok((meta, range.start..padded.max(declared)))
+}
+
+/// What a leaf's reader needs to know of its chunk, and the chunk's bytes.
+pub(crate) fn chunk(
+    footer: &Footer,
+    input: &BufferedInput,
+    row_group: usize,
+    leaf: usize,
+) -> Result<(ChunkParams, Buffer<u8>)> {
+    let (meta, range) = chunk_region(footer, row_group, leaf)?;
+    let schema_leaf = footer.schema.leaf(leaf)?;
+    let created_by = footer.metadata.created_by.as_deref();
+    let params = ChunkParams {
+        offset: range.start,
+        codec: meta.codec,
+        num_values: meta.num_values,
+        max_def: schema_leaf.max_def,
+        max_rep: schema_leaf.max_rep,
+        ignore_is_compressed: writes_wrong_is_compressed(created_by),
+        carries_prefixes: meta.encodings.contains(&Encoding::DeltaByteArray)
+            && carries_prefixes(created_by),
+        verifies_checksums: false,
+        decryptor: footer.chunk_decryptor(row_group, leaf)?,
+    };
+    let bytes = input
+        .read(range.start, range.end - range.start)
+        .in_named("column", footer.schema.leaf_name(leaf))?;
+    Ok((params, bytes))
+}
+
+/// Arrow C++ before version 3 marked compressed pages of version 2 as not compressed
+/// (ARROW-10353); it is the writer that calls itself exactly so.
+fn writes_wrong_is_compressed(created_by: Option<&str>) -> bool {
+    created_by.and_then(|text| text.split_whitespace().next()) == Some("parquet-cpp")
+}
+
+/// parquet-mr before 1.8.0 did not start anew with each page (PARQUET-246); a writer that does not
+/// say who it is may be one of them.
+fn carries_prefixes(created_by: Option<&str>) -> bool {
+    let Some(text) = created_by else { return true };
+    let Some(rest) = text.strip_prefix("parquet-mr version ") else {
+        return text.trim() == "parquet-mr";
+    };
+    let mut numbers = rest.split(['.', '-', ' ']).map(str::parse::<u32>);
+    match (numbers.next(), numbers.next()) {
+        (Some(Ok(major)), Some(Ok(minor))) => (major, minor) < (1, 8),
+        _ => true,
+    }
+}

@@ -1,0 +1,158 @@
+//! Values converted after they are read: decimals of another scale, integers as decimals, unsigned
+//! integers in a type that has no room for the largest (rules S7.51, S7.54, S7.55).
+//!
+//! What a file has is read as its own type, window by window, and each finished window is
+//! converted. Conversions that can be done value by value while decoding are in `scalar`.
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
+)]
+
+use vector::types::decimal::power_of_ten;
+use vector::types::{MAX_SHORT_PRECISION, decimal};
+use vector::{
+    Bitmap, Buffer, Error, FlatType, FlatValues, FlatVector, Result, Type, Vector, VectorRef,
+};
+
+use super::leaf::ValueReader;
+use crate::page::DictionaryPage;
+use crate::schema::{Leaf, ValueConversion};
+use crate::thrift::structs::{Encoding, PhysicalType};
+
+/// How a value of the file becomes one of the type that is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Conversion {
+    /// Times a power of ten, as a decimal.
+    Scaled(i128),
+    /// The low bits, whatever they mean then.
+    LowBits,
+    /// As a DOUBLE.
+    Float,
+}
+
+impl Conversion {
+    /// The conversion from a leaf to `wanted`; `None` when there is none, or when the leaf is read
+    /// as that type without help.
+    pub(super) fn of(leaf: &Leaf, wanted: &Type) -> Option<Self> {
+        use ValueConversion as From;
+        let scaled = |digits: u8| power_of_ten(digits).map(Conversion::Scaled);
+        match (&leaf.ty, wanted) {
+            (
+                Type::Decimal { precision: from, scale: from_scale },
+                Type::Decimal { precision, scale },
+            ) if leaf.ty != *wanted => {
+                // As many digits before the point as there were, at least.
+                let room = precision.checked_sub(*from)?;
+                let shift = scale.checked_sub(*from_scale)?;
+                if room >= shift { scaled(shift) } else { None }
+            }
+            (ty, Type::Decimal { precision, scale }) if ty.is_integer() => {
+                let digits = if leaf.physical == PhysicalType::Int32 { 10 } else { 20 };
+                if precision.checked_sub(*scale)? >= digits { scaled(*scale) } else { None }
+            }
+            (_, Type::TinyInt) if leaf.conversion == From::Unsigned8 => Some(Conversion::LowBits),
+            (_, Type::SmallInt) if leaf.conversion == From::Unsigned16 => Some(Conversion::LowBits),
+            (_, Type::Integer) if leaf.conversion == From::Unsigned32 => Some(Conversion::LowBits),
+            (_, Type::BigInt) if leaf.conversion == From::Unsigned64 => Some(Conversion::LowBits),
+            (_, Type::Double) if leaf.conversion == From::Unsigned32 => Some(Conversion::Float),
+            _ => None,
+        }
+    }
+}
+
+/// Reads a leaf as its own type and converts what is read.
+pub(super) struct ConvertedValues {
+    pub(super) inner: Box<dyn ValueReader>,
+    pub(super) conversion: Conversion,
+    pub(super) ty: Type,
+}
+
+impl ValueReader for ConvertedValues {
+    fn start_chunk(&mut self, carries_prefixes: bool) {
+        self.inner.start_chunk(carries_prefixes);
+    }
+
+    fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()> {
+        self.inner.set_dictionary(page)
+    }
+
+    fn start_page(&mut self, encoding: Encoding, values: Buffer<u8>) {
+        self.inner.start_page(encoding, values);
+    }
+
+    fn end_page(&mut self) {
+        self.inner.end_page();
+    }
+
+    fn read(&mut self, n: usize) -> Result<()> {
+        self.inner.read(n)
+    }
+
+    fn skip(&mut self, n: usize) -> Result<()> {
+        self.inner.skip(n)
+    }
+
+    fn finish(&mut self, num_slots: usize, validity: Option<Bitmap>) -> Result<VectorRef> {
+        let vector = self.inner.finish(num_slots, validity)?;
+        let Vector::Flat(flat) = vector.as_ref() else {
+            return Err(Error::internal("a window of numbers is not flat"));
+        };
+        let flat = match flat.values() {
+            FlatValues::TinyInt(v) => self.converted(v, flat.validity()),
+            FlatValues::SmallInt(v) => self.converted(v, flat.validity()),
+            FlatValues::Integer(v) => self.converted(v, flat.validity()),
+            FlatValues::BigInt(v) => self.converted(v, flat.validity()),
+            FlatValues::HugeInt(v) => self.converted(v, flat.validity()),
+            _ => Err(Error::internal("a window of numbers has other values")),
+        };
+        Ok(Vector::Flat(flat?).into())
+    }
+}
+
+impl ConvertedValues {
+    fn converted<T: Copy + Into<i128>>(
+        &self,
+        values: &[T],
+        validity: Option<&Bitmap>,
+    ) -> Result<FlatVector> {
+        let values = values.iter().map(|v| (*v).into());
+        match (self.conversion, &self.ty) {
+            (Conversion::Scaled(factor), Type::Decimal { precision, .. }) => {
+                let is_null = |i: usize| validity.is_some_and(|v| !v.get(i));
+                let scaled = values.enumerate().map(|(i, value): (usize, i128)| {
+                    match value.checked_mul(factor) {
+                        // Null rows have anything.
+                        _ if is_null(i) => Ok(0),
+                        Some(scaled) if decimal::fits(scaled, *precision) => Ok(scaled),
+                        _ => Err(Error::corrupt("a value has more digits than its column")
+                            .with("value", value)
+                            .with("type", &self.ty)),
+                    }
+                });
+                let scaled = scaled.collect::<Result<Vec<i128>>>()?;
+                if *precision <= MAX_SHORT_PRECISION {
+                    self.vector(scaled.into_iter().map(|v| v as i64), validity)
+                } else {
+                    self.vector(scaled.into_iter(), validity)
+                }
+            }
+            (Conversion::LowBits, Type::TinyInt) => self.vector(values.map(|v| v as i8), validity),
+            (Conversion::LowBits, Type::SmallInt) => {
+                self.vector(values.map(|v| v as i16), validity)
+            }
+            (Conversion::LowBits, Type::Integer) => self.vector(values.map(|v| v as i32), validity),
+            (Conversion::LowBits, Type::BigInt) => self.vector(values.map(|v| v as i64), validity),
+            (Conversion::Float, Type::Double) => self.vector(values.map(|v| v as f64), validity),
+            _ => Err(Error::internal("no such conversion").with("type", &self.ty)),
+        }
+    }
+
+    fn vector<T: FlatType>(
+        &self,
+        values: impl Iterator<Item = T>,
+        validity: Option<&Bitmap>,
+    ) -> Result<FlatVector> {
+        let values: Buffer<T> = values.collect();
+        FlatVector::from_buffer(self.ty.clone(), values, validity.cloned())
+    }
+}

@@ -1,0 +1,194 @@
+//! Pages as they stand in the file: where they are and what their headers say.
+//!
+//! ```text
+//! chunk's bytes  | header, body | header, body | ...   --page_at-->  StoredPage
+//! ```
+//!
+//! No body is decompressed or decrypted here. [`PageReader`](super::PageReader) takes one page
+//! after the other; [`StoredPages`] is for whoever wants to see all there are, also those that
+//! readers pass over, up to where the bytes make no sense any more.
+
+use std::ops::Range;
+
+use vector::{Buffer, Error, Result, ResultExt};
+
+use super::decompress::crc32;
+use crate::decrypt::{ChunkDecryptor, ModuleKind};
+use crate::thrift::page_header::parse_page_header;
+use crate::thrift::structs::{PageHeader, PageKind};
+
+/// The longest page header; headers may hold bounds of long strings.
+const MAX_HEADER_BYTES: usize = 16 << 20;
+
+/// A page whose header is parsed.
+#[derive(Debug)]
+pub struct StoredPage {
+    /// The header.
+    pub header: PageHeader,
+    /// Where the header stands in the chunk's bytes.
+    pub header_at: usize,
+    /// Where the body stands in the chunk's bytes.
+    pub body: Range<usize>,
+}
+
+impl StoredPage {
+    /// The values of a data page, nulls included; `None` for other pages.
+    pub fn num_values(&self) -> Option<usize> {
+        match &self.header.kind {
+            PageKind::Data(v1) => Some(v1.num_values),
+            PageKind::DataV2(v2) => Some(v2.num_values),
+            PageKind::Dictionary(_) | PageKind::Index | PageKind::Unknown(_) => None,
+        }
+    }
+
+    /// Compares the body with the checksum in the header, if there is one. SPEC (rule P3.10): it is
+    /// over the bytes as they are in the file.
+    pub fn verify_checksum(&self, body: &[u8]) -> Result<()> {
+        let Some(stored) = self.header.crc else { return Ok(()) };
+        let computed = crc32(body);
+        if stored == computed {
+            return Ok(());
+        }
+        Err(Error::corrupt("the page's bytes do not match its checksum")
+            .with("stored", format_args!("{stored:08x}"))
+            .with("computed", format_args!("{computed:08x}")))
+    }
+}
+
+/// The bytes that a chunk's pages are in.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ChunkBytes<'a> {
+    /// Where they start in the file; for messages.
+    pub(super) offset: u64,
+    pub(super) bytes: &'a Buffer<u8>,
+    pub(super) decryptor: Option<&'a ChunkDecryptor>,
+}
+
+impl ChunkBytes<'_> {
+    /// The page whose header stands at `at`; `ordinal` data pages are in front of it.
+    pub(super) fn page_at(self, at: usize, ordinal: usize) -> Result<StoredPage> {
+        let offset = self.offset.saturating_add(at as u64);
+        let rest = self.bytes.as_slice().get(at..).unwrap_or(&[]);
+        let window = rest.get(..MAX_HEADER_BYTES).unwrap_or(rest);
+        let (header, header_bytes) =
+            self.header(window, at == 0, ordinal).in_place("page header at", offset)?;
+        let start = at.saturating_add(header_bytes);
+        let end = start.checked_add(header.compressed_bytes).filter(|e| *e <= self.bytes.len());
+        let Some(end) = end else {
+            return Err(Error::corrupt("a page reaches behind the end of its column chunk")
+                .with("offset", offset)
+                .with("page_bytes", header.compressed_bytes)
+                .with("left", self.bytes.len().saturating_sub(start)));
+        };
+        Ok(StoredPage { header, header_at: at, body: start..end })
+    }
+
+    /// A header, and the bytes that it takes in the chunk.
+    fn header(self, bytes: &[u8], is_first: bool, ordinal: usize) -> Result<(PageHeader, usize)> {
+        let Some(decryptor) = self.decryptor else { return parse_page_header(bytes) };
+        // What a header is of is part of what it is encrypted with; the first may be either.
+        let mut opened = decryptor.decrypt(ModuleKind::DataPageHeader(ordinal), bytes);
+        if opened.is_err() && is_first {
+            opened = decryptor.decrypt(ModuleKind::DictionaryPageHeader, bytes);
+        }
+        let (plain, taken) = opened?;
+        parse_page_header(&plain).map(|(header, _)| (header, taken))
+    }
+}
+
+/// Gives the pages of some bytes one after the other, and last the error where they break.
+#[derive(Debug)]
+pub struct StoredPages {
+    offset: u64,
+    bytes: Buffer<u8>,
+    decryptor: Option<ChunkDecryptor>,
+    at: usize,
+    next_ordinal: usize,
+    /// Values that have to come, and where the pages are said to end; `None` to go on to the end
+    /// of the bytes.
+    promised: Option<(u64, u64)>,
+    is_over: bool,
+}
+
+impl StoredPages {
+    /// The pages in `bytes`, which start at `offset` in the file.
+    pub fn new(offset: u64, bytes: Buffer<u8>, decryptor: Option<ChunkDecryptor>) -> Self {
+        StoredPages {
+            offset,
+            bytes,
+            decryptor,
+            at: 0,
+            next_ordinal: 0,
+            promised: None,
+            is_over: false,
+        }
+    }
+
+    /// Ends behind the page with the last of `num_values` values; pages without values behind it
+    /// come too if they are within `num_bytes`.
+    pub fn until(mut self, num_values: u64, num_bytes: u64) -> Self {
+        self.promised = Some((num_values, num_bytes));
+        self
+    }
+
+    /// The bytes that the pages are in.
+    pub fn bytes(&self) -> &Buffer<u8> {
+        &self.bytes
+    }
+
+    /// Where a byte of [`StoredPages::bytes`] stands in the file.
+    pub fn file_offset(&self, at: usize) -> u64 {
+        self.offset.saturating_add(at as u64)
+    }
+
+    /// The next page, with its number if it is a data page.
+    pub fn next_page(&mut self) -> Result<Option<(StoredPage, Option<usize>)>> {
+        let is_complete = match self.promised {
+            Some((values, bytes)) => {
+                if values == 0 && self.at as u64 >= bytes {
+                    self.is_over = true;
+                }
+                values == 0
+            }
+            None => false,
+        };
+        if self.is_over || (self.promised.is_none() && self.at >= self.bytes.len()) {
+            return Ok(None);
+        }
+        if !is_complete && self.at >= self.bytes.len() {
+            self.is_over = true;
+            return Err(Error::corrupt("the column chunk ends before its values do")
+                .with("offset", self.file_offset(self.at))
+                .with("missing_values", self.promised.map_or(0, |(values, _)| values)));
+        }
+        let place = ChunkBytes {
+            offset: self.offset,
+            bytes: &self.bytes,
+            decryptor: self.decryptor.as_ref(),
+        };
+        let page = match place.page_at(self.at, self.next_ordinal) {
+            Ok(page) => page,
+            Err(error) => {
+                self.is_over = true;
+                // Nobody reads what stands behind the last value.
+                return if is_complete {
+                    Ok(None)
+                } else {
+                    Err(error.in_place("page", self.next_ordinal))
+                };
+            }
+        };
+        if is_complete && page.num_values() != Some(0) {
+            self.is_over = true;
+            return Ok(None);
+        }
+        self.at = page.body.end;
+        let Some(num_values) = page.num_values() else { return Ok(Some((page, None))) };
+        if let Some((values, _)) = &mut self.promised {
+            *values = values.saturating_sub(num_values as u64);
+        }
+        let ordinal = self.next_ordinal;
+        self.next_ordinal += 1;
+        Ok(Some((page, Some(ordinal))))
+    }
+}
