@@ -3,6 +3,7 @@
 mod bad_input;
 mod corpus;
 mod differential;
+mod evolution;
 mod formats;
 mod inspect;
 mod partitions;
