@@ -36,8 +36,6 @@ REASONS = {
     "S7.15": "there is one kind of input",
     "S7.18": "true by construction: opening a split makes its one row reader",
     "S7.41": "all filters are deterministic",
-    "S7.42": "no format merges the statistics of its row groups yet",
-    "S7.53": "the setting is not built",
     "S7.77": "row groups are not read ahead",
     "S7.80": "readers never see extractions",
     "S8.19": "nothing writes tables",

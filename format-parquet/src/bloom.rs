@@ -27,6 +27,7 @@ use crate::chunk_source::{ChunkSource, is_defect, region_inside};
 use crate::decrypt::{ChunkDecryptor, ModuleKind};
 use crate::prune::LeafFilter;
 use crate::schema::{Leaf, ValueConversion};
+use crate::statistics::loses_bits;
 use crate::thrift::page_header::parse_bloom_filter_header;
 use crate::thrift::structs::{BloomFilterHeader, IndexRegion, PhysicalType};
 
@@ -287,7 +288,7 @@ fn probes(leaf: &Leaf, filter: &LeafFilter<'_>, known: &ColumnStatistics) -> Opt
             | ValueConversion::Unsigned16
     ) && (known.min.is_none() || known.max.is_none());
     let Filter::Values { test, .. } = filter.filter else { return None };
-    if may_be_cut || !are_of_one_family(&leaf.ty, filter.ty) {
+    if may_be_cut || loses_bits(&leaf.ty, filter.ty) || !are_of_one_family(&leaf.ty, filter.ty) {
         return None;
     }
     let mut points = Vec::new();

@@ -8,6 +8,7 @@ use dwio::input::BufferedInput;
 use dwio::reader::{
     FieldIds, FileFormat, Reader, ReaderFactory, ReaderParams, RowReader, RowReaderParams,
 };
+use dwio::stats::ColumnStatistics;
 use vector::sync::Arc;
 use vector::{MemoryPool, Result, ResultExt, RowType};
 
@@ -15,6 +16,7 @@ use crate::decrypt::KeyProvider;
 use crate::footer::{Footer, read_footer};
 use crate::row_reader::ParquetRowReader;
 use crate::schema::{Column, ColumnKind, Schema};
+use crate::statistics::{TrustOptions, file_statistics};
 
 /// The name that the format is registered by.
 pub const FORMAT_NAME: &str = "parquet";
@@ -107,6 +109,12 @@ impl Reader for ParquetReader {
 
     fn field_id_tree(&self) -> Vec<FieldIds> {
         self.footer.schema.columns().iter().map(field_ids_of).collect()
+    }
+
+    fn column_statistics(&self, ordinal: usize) -> Option<ColumnStatistics> {
+        let column = self.footer.schema.columns().get(ordinal)?;
+        let ColumnKind::Leaf(leaf) = column.kind else { return None };
+        file_statistics(&self.footer, leaf, TrustOptions::default())
     }
 
     fn row_reader(&self, params: RowReaderParams) -> Result<Box<dyn RowReader>> {

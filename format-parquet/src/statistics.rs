@@ -11,6 +11,7 @@
 //! | this | the structs of the format and their parsers |
 //! | `trust` | which bounds and counts are believed, and why others are not |
 //! | `decode` | a bound's bytes as a value of the leaf's type |
+//! | `file` | statistics of all row groups of a file together |
 //! | `widen` | statistics of a column that is read as a wider type |
 //! | `check` | statistics against the values that they describe |
 #![cfg_attr(
@@ -20,6 +21,7 @@
 
 mod check;
 mod decode;
+mod file;
 mod trust;
 mod widen;
 
@@ -30,10 +32,12 @@ use vector::Result;
 
 pub use check::{StatisticsCheck, each_leaf_value};
 pub use decode::stored_value;
+pub use file::file_statistics;
 pub use trust::{
     BoundRules, Distrust, JudgedBound, JudgedStatistics, StoredBounds, TrustOptions,
     leaf_statistics, nested_statistics,
 };
+pub(crate) use widen::loses_bits;
 pub use widen::widened;
 
 use crate::thrift::ThriftReader;

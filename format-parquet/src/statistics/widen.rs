@@ -2,7 +2,8 @@
 //!
 //! A filter is made for the type that is read. Every widening keeps the order of values, so the
 //! widened bounds bound the widened values; where that is not known the bounds are dropped, and
-//! counts stay (rule P2.33).
+//! counts stay (rule P2.33). Unsigned integers may be read as signed ones of their width: then only
+//! bounds that both fit say that no value has turned negative (rule S7.54).
 
 use std::borrow::Cow;
 
@@ -20,7 +21,10 @@ pub fn widened<'a>(
         return Cow::Borrowed(statistics);
     }
     let bound = |bound: &Option<Value>| bound.as_ref().and_then(|value| widen(value, from, to));
-    let (min, max) = (bound(&statistics.min), bound(&statistics.max));
+    let (mut min, mut max) = (bound(&statistics.min), bound(&statistics.max));
+    if loses_bits(from, to) && (min.is_none() || max.is_none()) {
+        (min, max) = (None, None);
+    }
     Cow::Owned(ColumnStatistics {
         is_min_exact: statistics.is_min_exact && min.is_some(),
         is_max_exact: statistics.is_max_exact && max.is_some(),
@@ -28,6 +32,12 @@ pub fn widened<'a>(
         max,
         ..statistics.clone()
     })
+}
+
+/// True when values of type `from` are cut to their low bits as values of type `to`.
+pub(crate) fn loses_bits(from: &Type, to: &Type) -> bool {
+    let is_integer = |ty: &Type| ty.is_integer() || *ty == Type::HugeInt;
+    is_integer(from) && is_integer(to) && to.kind() < from.kind()
 }
 
 fn widen(value: &Value, from: &Type, to: &Type) -> Option<Value> {
@@ -121,5 +131,22 @@ mod tests {
         for (value, from, to, want) in cases {
             assert_eq!(wide(value, &from, &to), want, "{from} to {to}");
         }
+    }
+
+    #[test]
+    fn s7_54_bounds_of_integers_that_are_cut_hold_only_when_both_fit() {
+        let cut = |min: Option<i64>, max: Option<i64>| {
+            let statistics = ColumnStatistics {
+                min: min.map(Value::BigInt),
+                max: max.map(Value::BigInt),
+                ..ColumnStatistics::default()
+            };
+            let cut = widened(&statistics, &Type::BigInt, &Type::Integer).into_owned();
+            (cut.min, cut.max)
+        };
+        let fits = (Some(Value::Integer(1)), Some(Value::Integer(5)));
+        assert_eq!(cut(Some(1), Some(5)), fits);
+        assert_eq!(cut(Some(1), Some(1 << 31)), (None, None));
+        assert_eq!(cut(Some(1), None), (None, None));
     }
 }
