@@ -8,6 +8,7 @@ mod formats;
 mod inspect;
 mod mutants;
 mod partitions;
+mod random_files;
 mod support;
 mod tidy;
 mod warehouse;

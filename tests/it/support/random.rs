@@ -36,3 +36,9 @@ pub(crate) fn numbers_from_env(name: &str, default: (u64, u64)) -> (u64, u64) {
         None => (number(&text), default.1),
     }
 }
+
+/// A number from an environment variable.
+pub(crate) fn number_from_env(name: &str, default: u64) -> u64 {
+    let Ok(text) = std::env::var(name) else { return default };
+    text.parse().unwrap_or_else(|_| panic!("{name} is {text}"))
+}
