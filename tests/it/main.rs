@@ -6,6 +6,7 @@ mod differential;
 mod evolution;
 mod formats;
 mod inspect;
+mod mutants;
 mod partitions;
 mod support;
 mod tidy;
