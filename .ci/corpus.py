@@ -19,7 +19,7 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         report = os.path.join(scratch, "report.json")
         runner = os.path.join(corpus, "check_corpus.py")
-        command = [sys.executable, runner, "--ocior", ocior, "--corpus", corpus, "--report", report, "--max-shown", "0"]
+        command = [sys.executable, runner, "--ocior", ocior, "--corpus", corpus, "--with-keys", "--report", report, "--max-shown", "0"]
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
         if done.returncode not in (0, 1):
             sys.exit(done.stdout)

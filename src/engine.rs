@@ -236,6 +236,7 @@ impl Engine {
     }
 
     fn catalog(&self, options: &QueryOptions) -> Result<Tables<'_>> {
+        options.check_settings()?;
         Ok(Tables {
             connector: &self.hive,
             evaluator: &self.surroundings.evaluator,

@@ -19,6 +19,19 @@ use crate::zone::ProcessZone;
 /// The prefix that older settings have.
 const LEGACY_PREFIX: &str = "hive";
 
+/// The names of all settings, without a prefix; `use-column-names` may also stand behind the name
+/// of a format.
+pub const SETTING_NAMES: [&str; 8] = [
+    "use-column-names",
+    "file-column-names-read-as-lower-case",
+    "ignore-missing-files",
+    "null-struct-if-all-fields-missing",
+    "process-time-zone",
+    "reader.timestamp-partition-value-as-local-time",
+    "reader.timestamp-unit",
+    "sample-seed",
+];
+
 /// What the session and the connector say about reading.
 #[derive(Debug, Clone)]
 pub struct ScanSettings {

@@ -43,26 +43,36 @@ impl Default for QueryConfig {
     }
 }
 
+macro_rules! settings {
+    ($($field:ident),* $(,)?) => {
+        impl QueryConfig {
+            /// The names of all settings.
+            pub const NAMES: &'static [&'static str] = &[$(stringify!($field)),*];
+
+            fn read_settings(&mut self, config: &Config) -> Result<()> {
+                $(self.$field = config.get(stringify!($field), self.$field)?;)*
+                Ok(())
+            }
+        }
+    };
+}
+settings!(
+    max_output_batch_rows,
+    preferred_output_batch_rows,
+    preferred_output_batch_bytes,
+    table_scan_getoutput_time_limit_ms,
+    table_scan_output_batch_rows_override,
+    driver_cpu_time_slice_limit_ms,
+    local_exchange_batches_per_driver,
+    track_operator_cpu_usage,
+);
+
 impl QueryConfig {
     /// Reads the settings that `config` has; the others keep their defaults. `InvalidInput` when
     /// a value has another type or a batch could have no rows.
     pub fn from_config(config: &Config) -> Result<Self> {
         let mut read = QueryConfig::default();
-        macro_rules! settings {
-            ($($field:ident),*) => {
-                $(read.$field = config.get(stringify!($field), read.$field)?;)*
-            };
-        }
-        settings!(
-            max_output_batch_rows,
-            preferred_output_batch_rows,
-            preferred_output_batch_bytes,
-            table_scan_getoutput_time_limit_ms,
-            table_scan_output_batch_rows_override,
-            driver_cpu_time_slice_limit_ms,
-            local_exchange_batches_per_driver,
-            track_operator_cpu_usage
-        );
+        read.read_settings(config)?;
         if read.max_output_batch_rows == 0 || read.preferred_output_batch_rows == 0 {
             return Err(vector::Error::invalid_input("batches need at least one row")
                 .with("max_output_batch_rows", read.max_output_batch_rows)

@@ -22,6 +22,7 @@
 //! | `levels` | definition and repetition levels, and what they mean in nested columns |
 //! | `encoding` | the bytes of values as numbers, strings and dictionary indices |
 //! | `column` | one column of any shape, window by window |
+//! | `read_plan` | the rows of a row group that metadata leaves |
 //! | `row_reader` | one pass over the file: row groups, windows, filters |
 //! | `reader` | an open file, and the factory that opens it |
 
@@ -37,6 +38,7 @@ pub mod levels;
 pub mod page;
 pub mod page_index;
 pub mod prune;
+mod read_plan;
 pub mod reader;
 mod row_reader;
 pub mod schema;

@@ -1,7 +1,8 @@
 //! One pass over a file: row groups, windows, filters.
 //!
 //! ```text
-//! row groups of the range -> chunks of the wanted leaves loaded -> windows of at most max_rows:
+//! row groups of the range -> rows that metadata leaves (read_plan) -> chunks of the wanted leaves
+//! loaded -> windows of at most max_rows:
 //!
 //!   filter columns   read the window, drop rows           nothing left: the rest is skipped
 //!   other columns    read from the first row that passed to the last, then pick
@@ -14,6 +15,7 @@
     deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
 )]
 
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::time::Instant;
 
@@ -31,6 +33,7 @@ use vector::{
 use crate::chunk_pages::{chunk, chunk_region};
 use crate::column::ColumnReader;
 use crate::footer::Footer;
+use crate::read_plan::{ColumnFilter, wanted_rows};
 use crate::thrift::structs::{ColumnMetaData, RowGroup};
 
 /// Rows are picked by copying when fewer than one in so many passed, else by wrapping.
@@ -61,8 +64,12 @@ struct BoundReader {
 /// The row group that is being read.
 struct CurrentGroup {
     number: usize,
+    /// The file row of its first row.
+    first_row: u64,
+    /// The row that the column readers stand at, counted from the first one.
     next_row: u64,
-    rows_left: u64,
+    /// The rows that are still to be scanned; the first range may be begun.
+    ranges: VecDeque<Range<u64>>,
 }
 
 impl ParquetRowReader {
@@ -112,11 +119,23 @@ impl ParquetRowReader {
         self
     }
 
-    /// Moves on to the next row group with rows; false when there is none.
-    fn start_row_group(&mut self) -> Result<bool> {
+    /// The filters that metadata can be asked about.
+    fn column_filters(&self, adaptation: &ScanAdaptation) -> Vec<ColumnFilter> {
+        let filters = self.columns.iter().filter_map(|column| {
+            let spec = self.params.spec.columns().get(column.index)?;
+            // The dynamic filter has the static one merged into it.
+            let filter = adaptation.dynamic_filter(column.index).or(spec.filter.as_ref())?;
+            ColumnFilter::new(self.footer.schema.columns().get(column.ordinal)?, filter, &spec.ty)
+        });
+        filters.collect()
+    }
+
+    /// Moves on to the next row group with rows that may pass; false when there is none.
+    fn start_row_group(&mut self, adaptation: &ScanAdaptation) -> Result<bool> {
         let readers = self.columns.iter_mut().filter_map(|column| column.reader.as_mut());
         readers.for_each(ColumnReader::end_row_group);
         self.input.release();
+        let filters = self.column_filters(adaptation);
         loop {
             let Some((number, first_row)) = self.row_groups.next() else { return Ok(false) };
             let Some(group) = self.footer.row_groups().get(number) else {
@@ -125,9 +144,14 @@ impl ParquetRowReader {
             if group.num_rows == 0 {
                 continue;
             }
-            let rows_left = group.num_rows;
+            let wanted = wanted_rows(&self.footer, &self.input, number, &filters)
+                .in_place("row group", number)?;
+            if wanted.is_empty() {
+                continue;
+            }
             self.load(number)?;
-            self.current = Some(CurrentGroup { number, next_row: first_row, rows_left });
+            let ranges = wanted.ranges().iter().cloned().collect();
+            self.current = Some(CurrentGroup { number, first_row, next_row: 0, ranges });
             return Ok(true);
         }
     }
@@ -157,12 +181,24 @@ impl ParquetRowReader {
         let Some(group) = &mut self.current else {
             return Err(Error::internal("no row group to read from"));
         };
-        let left = usize::try_from(group.rows_left).unwrap_or(usize::MAX);
-        let num_rows = max_rows.clamp(1, left.max(1));
-        let first_row = group.next_row;
-        group.next_row += num_rows as u64;
-        group.rows_left -= num_rows as u64;
+        let Some(range) = group.ranges.front_mut() else {
+            return Err(Error::internal("no rows of the row group are left"));
+        };
         let number = group.number;
+        let passed_over = usize::try_from(range.start - group.next_row)
+            .map_err(|_| Error::limit("a row group has more rows than can be counted"))?;
+        if passed_over > 0 {
+            let readers = self.columns.iter_mut().filter_map(|column| column.reader.as_mut());
+            readers.for_each(|reader| reader.skip(passed_over));
+        }
+        let left = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
+        let num_rows = max_rows.clamp(1, left.max(1));
+        let first_row = group.first_row + range.start;
+        range.start += num_rows as u64;
+        group.next_row = range.start;
+        if range.is_empty() {
+            group.ranges.pop_front();
+        }
         let mut vectors: Vec<Option<VectorRef>> = vec![None; self.columns.len()];
         let mut selection = None;
         for position in 0..self.columns.len() {
@@ -267,8 +303,8 @@ impl ParquetRowReader {
         max_rows: usize,
         adaptation: &mut ScanAdaptation,
     ) -> Result<ReadOutcome> {
-        if self.current.as_ref().is_none_or(|group| group.rows_left == 0)
-            && !self.start_row_group()?
+        if self.current.as_ref().is_none_or(|group| group.ranges.is_empty())
+            && !self.start_row_group(adaptation)?
         {
             self.current = None;
             return Ok(ReadOutcome::End);

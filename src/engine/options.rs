@@ -1,8 +1,9 @@
 //! What a caller may ask of one query.
 
 use dwio::config::Config;
+use exec::QueryConfig;
 use vector::sync::thread;
-use vector::{Result, Type};
+use vector::{Error, Result, Type};
 
 /// The setting that names types of partition keys: `ds=DATE,hour=BIGINT`.
 const PARTITION_TYPES: &str = "partition_types";
@@ -28,6 +29,32 @@ impl Default for QueryOptions {
 }
 
 impl QueryOptions {
+    /// Refuses settings that nobody reads: a misspelt one must not be taken for the default.
+    /// Names of the connector come with dashes or underscores and with or without its prefix, and
+    /// whatever a format's name stands before is left to the format.
+    pub(super) fn check_settings(&self) -> Result<()> {
+        let spelled = |name: &str| name.replace(['-', '.'], "_");
+        let known: Vec<String> = QueryConfig::NAMES
+            .iter()
+            .chain(&connector_hive::settings::SETTING_NAMES)
+            .chain(&[PARTITION_TYPES])
+            .map(|name| spelled(name))
+            .collect();
+        for (name, _) in self.settings.iter() {
+            let plain = spelled(name);
+            let plain = plain.strip_prefix("hive_").unwrap_or(&plain);
+            if known.iter().any(|k| k == plain) || is_of_format(plain) {
+                continue;
+            }
+            let error = Error::invalid_input("no such setting").with("setting", name);
+            return Err(match exec::expr::nearest(plain, known.iter().map(String::as_str)) {
+                Some(near) => error.hint(format!("did you mean {near}?")),
+                None => error.hint(format!("the settings are {}", known.join(", "))),
+            });
+        }
+        Ok(())
+    }
+
     /// The types given for partition keys.
     pub(super) fn partition_types(&self) -> Result<Vec<(String, Type)>> {
         let text = self.settings.text(PARTITION_TYPES).unwrap_or_default();
@@ -37,13 +64,17 @@ impl QueryOptions {
         // The same syntax as the fields of a row, with `=` between name and type.
         let fields = split_outside_parentheses(text).into_iter().map(|pair| {
             let (name, ty) = pair.split_once('=').ok_or_else(|| {
-                vector::Error::invalid_input("a partition type is written NAME=TYPE")
-                    .with("found", pair)
+                Error::invalid_input("a partition type is written NAME=TYPE").with("found", pair)
             })?;
             Ok((name.trim().to_string(), Type::parse(ty.trim())?))
         });
         fields.collect()
     }
+}
+
+fn is_of_format(name: &str) -> bool {
+    let rest = name.strip_prefix(format_parquet::FORMAT_NAME);
+    rest.is_some_and(|rest| rest.starts_with('_'))
 }
 
 /// The parts between commas, of which `DECIMAL(10,2)` has one of its own.
@@ -92,5 +123,21 @@ mod tests {
         assert_eq!(types, [("ds".to_string(), Type::Date), ("p".to_string(), decimal)]);
         options.settings.set("partition_types", "ds");
         assert!(options.partition_types().unwrap_err().is_user());
+    }
+
+    #[test]
+    fn a_setting_that_nobody_reads_is_refused_with_the_nearest_name() {
+        let mut options = QueryOptions::default();
+        for name in ["sample-seed", "hive.ignore_missing_files", "max_output_batch_rows"] {
+            options.settings.set(name, "1");
+        }
+        options.settings.set("parquet_use_column_names", "true");
+        options.check_settings().unwrap();
+        options.settings.set("max_output_batch_row", "1");
+        assert_eq!(
+            options.check_settings().unwrap_err().to_string(),
+            "invalid input: no such setting (setting=max_output_batch_row)\n  \
+             hint: did you mean max_output_batch_rows?"
+        );
     }
 }

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use ocior::Engine;
 use serde_json::Value;
 
+use crate::support::command::{Scratch, ocior};
 use crate::support::files::lines_of;
 
 /// Larger files are left to the runner.
@@ -92,4 +93,27 @@ fn broken_files_end_in_an_error_and_never_in_a_panic() {
         }
     }
     assert!(accepted.is_empty(), "read without an error:\n{}", accepted.join("\n"));
+}
+
+#[test]
+fn encrypted_files_give_their_rows_and_hold_with_their_keys_and_not_with_others() {
+    let Some(corpus) = corpus() else { return };
+    let scratch = Scratch::new("keys");
+    let other = "00".repeat(16);
+    let other = scratch.write("other.json", format!(r#"{{"footer": "{other}"}}"#).as_bytes());
+    for entry in entries(&corpus).iter().filter(|entry| !entry["keys"].is_null()) {
+        let path = corpus.join(entry["path"].as_str().unwrap());
+        let path = path.to_str().unwrap();
+        let keys = scratch.write("keys.json", entry["keys"].to_string().as_bytes());
+        let read = ocior(&["scan", path, "-f", "jsonl", "--verify-checksums", "--keys", &keys]);
+        assert_eq!((read.code, read.err.as_str()), (0, ""), "{path}");
+        let lines: Vec<String> = read.out.lines().map(str::to_string).collect();
+        assert_eq!(difference(&corpus, entry, &lines), None, "{path}");
+        let verified = ocior(&["inspect", "verify", path, "-f", "json", "--keys", &keys]);
+        assert_eq!((verified.code, verified.err.as_str()), (0, ""), "{path}");
+        let refused = ocior(&["scan", path, "--keys", &other]);
+        assert_eq!(refused.code, 1, "{path}");
+        let is_about_keys = refused.err.contains("key") && refused.err.contains("invalid input");
+        assert!(is_about_keys || refused.err.contains("AAD prefix"), "{}", refused.err);
+    }
 }

@@ -1,5 +1,9 @@
 //! What `inspect` tells of a file.
 
+mod broken;
+mod parts;
+mod verify;
+
 use std::sync::Arc;
 
 use arrow_array::builder::{Int64Builder, ListBuilder};

@@ -57,11 +57,14 @@ impl ByteStreamSplit {
         let bytes = self.bytes.as_slice();
         let streams = Streams { bytes, stride: self.stride, start, num_values };
         match self.width {
+            1 => out.copy_from_slice(streams.stream(0)),
             2 => streams.join::<2>(out),
             4 => streams.join::<4>(out),
-            8 => streams.join_words(out),
-            16 => streams.join::<16>(out),
-            width => streams.join_any(width, out),
+            8 => streams.join_squares::<8>(8, out),
+            12 => streams.join_squares::<12>(12, out),
+            16 => streams.join_squares::<16>(16, out),
+            width @ ..8 => streams.join_from(0, width, out),
+            width => streams.join_squares::<0>(width, out),
         }
         Ok(())
     }
@@ -117,27 +120,30 @@ impl<'a> Streams<'a> {
         self.join_from(done, W, out);
     }
 
-    /// Eight values of eight bytes are a square of bytes that is flipped along its diagonal.
-    fn join_words(&self, out: &mut [u8]) {
-        let mut groups: [_; 8] =
-            std::array::from_fn(|k| self.stream(k).as_chunks::<GROUP>().0.iter());
-        let (squares, _) = out.as_chunks_mut::<{ 8 * GROUP }>();
-        let done = squares.len() * GROUP;
-        for square in squares {
-            let mut rows: [u64; 8] = std::array::from_fn(|k| {
-                groups.get_mut(k).and_then(Iterator::next).map_or(0, |g| u64::from_le_bytes(*g))
-            });
-            flip(&mut rows);
-            let (words, _) = square.as_chunks_mut::<8>();
-            for (word, row) in words.iter_mut().zip(rows) {
-                *word = row.to_le_bytes();
+    /// Eight streams of eight values are a square of bytes that is flipped along its diagonal. Wider
+    /// values have several squares, which may overlap so that all are whole. `W` is the width where
+    /// it is known in advance, else 0.
+    fn join_squares<const W: usize>(&self, width: usize, out: &mut [u8]) {
+        let width = if W == 0 { width } else { W };
+        let done = self.num_values / GROUP * GROUP;
+        for k in (0..width).step_by(8) {
+            let k = k.min(width.saturating_sub(8));
+            let mut groups: [_; 8] =
+                std::array::from_fn(|i| self.stream(k + i).as_chunks::<GROUP>().0.iter());
+            for values in out.chunks_exact_mut(GROUP * width) {
+                let mut rows: [u64; 8] = std::array::from_fn(|i| {
+                    let group = groups.get_mut(i).and_then(Iterator::next);
+                    group.map_or(0, |group| u64::from_le_bytes(*group))
+                });
+                flip(&mut rows);
+                for (value, row) in values.chunks_exact_mut(width).zip(rows) {
+                    if let Some(slots) = value.get_mut(k..).and_then(<[u8]>::first_chunk_mut) {
+                        *slots = row.to_le_bytes();
+                    }
+                }
             }
         }
-        self.join_from(done, 8, out);
-    }
-
-    fn join_any(&self, width: usize, out: &mut [u8]) {
-        self.join_from(0, width, out);
+        self.join_from(done, width, out);
     }
 
     /// The values from `first` on, byte by byte.

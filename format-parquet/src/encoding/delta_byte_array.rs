@@ -18,6 +18,7 @@
 use vector::{Buffer, BufferMut, Error, Result};
 
 use super::delta_binary_packed::DeltaBinaryPacked;
+use super::plain::appended;
 
 /// Lengths that are decoded at once.
 const CHUNK: usize = 256;
@@ -119,7 +120,7 @@ pub struct DeltaByteArray {
     at: usize,
     /// The value read last.
     last: Vec<u8>,
-    /// What the values up to here add up to.
+    /// What the values read so far add up to.
     page_bytes: usize,
     longest: Longest,
     width: Option<usize>,
@@ -183,50 +184,100 @@ impl DeltaByteArray {
     /// Makes the next `num_values` values, one from the other.
     fn walk(&mut self, num_values: usize, mut out: Option<&mut BufferMut<u8>>) -> Result<()> {
         let (mut prefixes, mut suffixes) = ([[0; 4]; CHUNK], [[0; 4]; CHUNK]);
-        let bytes = self.bytes.as_slice();
         let mut left = num_values;
         while left > 0 {
             let prefixes = next_lengths(&mut self.prefixes, left, &mut prefixes)?;
             let suffixes = next_lengths(&mut self.suffixes, left, &mut suffixes)?;
+            left -= prefixes.len();
+            let lengths = prefixes.iter().zip(suffixes);
+            let Some(out) = &mut out else {
+                self.skip_chunk(lengths)?;
+                continue;
+            };
             let total = self.longest.checked_total(prefixes, suffixes)?;
             self.page_bytes = self.page_bytes.saturating_add(total);
-            if let Some(out) = &mut out {
-                if self.page_bytes > MAX_PAGE_BYTES {
-                    return Err(Error::limit("the values of a page add up to too many bytes")
-                        .with("max", MAX_PAGE_BYTES));
-                }
-                reserve(out, total + LENGTH_BYTES * prefixes.len())?;
+            if self.page_bytes > MAX_PAGE_BYTES {
+                return Err(Error::limit("the values of a page add up to too many bytes")
+                    .with("max", MAX_PAGE_BYTES));
             }
-            for (prefix, suffix) in prefixes.iter().zip(suffixes) {
-                let prefix_bytes = u32::from_le_bytes(*prefix) as usize;
-                if prefix_bytes > self.last.len() {
-                    return Err(prefix_too_long(*prefix, self.last.len()));
-                }
-                let suffix_bytes = u32::from_le_bytes(*suffix) as usize;
-                let rest = bytes.get(self.at..).unwrap_or(&[]);
-                let Some(added) = rest.get(..suffix_bytes) else {
-                    return Err(too_long(*suffix, self.at, bytes.len()));
-                };
-                self.last.truncate(prefix_bytes);
-                self.last.extend_from_slice(added);
-                self.at += suffix_bytes;
-                match self.width {
-                    Some(width) if width != self.last.len() => {
-                        return Err(wrong_width(self.last.len(), width));
-                    }
-                    _ => {}
-                }
-                if let Some(out) = &mut out {
-                    if self.width.is_none() {
-                        out.extend_from_slice(&(self.last.len() as u32).to_le_bytes());
-                    }
-                    out.extend_from_slice(&self.last);
-                }
-            }
-            left -= prefixes.len();
+            let between = if self.width.is_none() { LENGTH_BYTES } else { 0 };
+            let slots = appended(out, total + between * prefixes.len())?;
+            self.read_chunk(lengths, between, slots)?;
         }
         Ok(())
     }
+
+    /// Puts values together in `last`.
+    fn skip_chunk<'l>(&mut self, lengths: impl Iterator<Item = Lengths<'l>>) -> Result<()> {
+        for (prefix, suffix) in lengths {
+            let prefix_bytes = self.prefix(prefix, self.last.len())?;
+            let suffix = suffix_of(&self.bytes, self.at, *suffix)?;
+            self.last.truncate(prefix_bytes);
+            self.last.extend_from_slice(suffix);
+            self.at += suffix.len();
+            self.check_width(self.last.len())?;
+        }
+        Ok(())
+    }
+
+    /// Puts values together in `slots`, each from the one in front of it: `between` bytes are left
+    /// for the length of each.
+    fn read_chunk<'l>(
+        &mut self,
+        lengths: impl Iterator<Item = Lengths<'l>>,
+        between: usize,
+        mut slots: &mut [u8],
+    ) -> Result<()> {
+        let mut last: &[u8] = &self.last;
+        for (prefix, suffix) in lengths {
+            let prefix_bytes = self.prefix(prefix, last.len())?;
+            let suffix = suffix_of(&self.bytes, self.at, *suffix)?;
+            let len = prefix_bytes + suffix.len();
+            self.check_width(len)?;
+            let parts = slots.split_at_mut_checked(between).and_then(|(head, rest)| {
+                let (value, rest) = rest.split_at_mut_checked(len)?;
+                Some((head, value, rest, last.get(..prefix_bytes)?))
+            });
+            let Some((head, value, rest, front)) = parts else {
+                return Err(Error::internal("values are longer than their lengths"));
+            };
+            for (to, from) in head.iter_mut().zip((len as u32).to_le_bytes()) {
+                *to = from;
+            }
+            let (value_front, value_back) = value.split_at_mut(front.len());
+            value_front.copy_from_slice(front);
+            value_back.copy_from_slice(suffix);
+            self.at += suffix.len();
+            (last, slots) = (value, rest);
+        }
+        self.last = last.to_vec();
+        Ok(())
+    }
+
+    /// The bytes that a value shares with the one before, which has `before`.
+    #[inline(always)]
+    fn prefix(&self, stored: &[u8; 4], before: usize) -> Result<usize> {
+        let prefix_bytes = u32::from_le_bytes(*stored) as usize;
+        if prefix_bytes > before { Err(prefix_too_long(*stored, before)) } else { Ok(prefix_bytes) }
+    }
+
+    #[inline(always)]
+    fn check_width(&self, found: usize) -> Result<()> {
+        match self.width {
+            Some(width) if width != found => Err(wrong_width(found, width)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Prefix and suffix length of a value, as stored.
+type Lengths<'l> = (&'l [u8; 4], &'l [u8; 4]);
+
+#[inline(always)]
+fn suffix_of(bytes: &Buffer<u8>, at: usize, stored: [u8; 4]) -> Result<&[u8]> {
+    let len = u32::from_le_bytes(stored) as usize;
+    let rest = bytes.as_slice().get(at..).unwrap_or(&[]);
+    rest.get(..len).ok_or_else(|| too_long(stored, at, bytes.len()))
 }
 
 /// The longest value that a page can have: all there is.
@@ -249,11 +300,6 @@ impl Longest {
         }
         usize::try_from(total).map_err(|_| too_long(longest, 0, self.0))
     }
-}
-
-/// Room for `bytes` more, in steps that double: values come in small pieces.
-fn reserve(out: &mut BufferMut<u8>, bytes: usize) -> Result<()> {
-    if out.capacity() - out.len() < bytes { out.try_reserve(bytes.max(out.len())) } else { Ok(()) }
 }
 
 #[cold]

@@ -208,3 +208,31 @@ fn pages_without_a_wanted_row_are_not_decoded() {
         )
     );
 }
+
+/// Rules P5.1, P5.25, S10.51: what statistics exclude is not read at all.
+#[test]
+fn row_groups_that_statistics_exclude_are_not_read() {
+    let mut file = file(|_, _| {});
+    let mut footer = Arc::into_inner(file.footer).unwrap();
+    for (number, group) in footer.metadata.row_groups.iter_mut().enumerate() {
+        let first = number as i32 * ROWS_IN_GROUP;
+        let meta = group.columns[0].meta_data.as_mut().unwrap();
+        meta.statistics = Some(Box::new(crate::statistics::Statistics {
+            null_count: Some(0),
+            min_value: Some(first.to_le_bytes().into()),
+            max_value: Some((first + ROWS_IN_GROUP - 1).to_le_bytes().into()),
+            ..Default::default()
+        }));
+    }
+    file.footer = Arc::new(footer);
+    let scan = |lower, upper| {
+        let filter = Filter::bigint_range(lower, upper, false);
+        vec![column("a", None, Some(filter)), column("b", Some(0), None)]
+    };
+    let found = all(&mut reader(&file, scan(12, 14), 0..u64::MAX), 100);
+    assert_eq!(values(&found, 0), ints([1200, 1300, 1400]));
+    let places: Vec<_> = found.iter().map(|w| (w.first_row, w.scanned)).collect();
+    assert_eq!((places, file.files.reads()), (vec![(10, 10)], 1));
+    assert!(all(&mut reader(&file, scan(100, 200), 0..u64::MAX), 100).is_empty());
+    assert_eq!(file.files.reads(), 1);
+}

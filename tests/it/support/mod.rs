@@ -3,4 +3,5 @@
 pub(crate) mod command;
 pub(crate) mod files;
 pub(crate) mod oracle;
+pub(crate) mod pages;
 pub(crate) mod random;
