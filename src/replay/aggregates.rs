@@ -116,7 +116,7 @@ impl Reader<'_> {
             let mask = self.expressions.read(&mask, self.input)?;
             args = masked(mask, args);
         }
-        let args = args.into_iter().map(|arg| arguments.column(arg)).collect();
+        let args: Vec<_> = args.into_iter().map(|arg| arguments.column(arg)).collect();
         let raw_types = if is_final { raw_types } else { types_of(&args) };
         let distinct = json.flag("distinct")?;
         let function = Arc::from(plain);
@@ -124,7 +124,7 @@ impl Reader<'_> {
     }
 }
 
-fn types_of(args: &Vec<TypedExpr>) -> Vec<Type> {
+fn types_of(args: &[TypedExpr]) -> Vec<Type> {
     args.iter().map(|arg| arg.ty().clone()).collect()
 }
 

@@ -144,3 +144,52 @@ fn bounds<T>(json: &Json<'_>, read: impl Fn(&Json<'_>) -> Result<T>) -> Result<[
         bound("upper", "upperUnbounded", "upperExclusive")?,
     ])
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(json: serde_json::Value) -> Filter {
+        read_filter(&Json::root("filter", &json)).unwrap()
+    }
+
+    #[test]
+    fn only_the_outermost_filter_decides_about_null() {
+        let range = |lower: f64, null_allowed: bool| {
+            json!({"name": "DoubleRange", "nullAllowed": null_allowed, "lower": lower,
+                "upper": lower, "lowerUnbounded": false, "upperUnbounded": false,
+                "lowerExclusive": false, "upperExclusive": false})
+        };
+        let of = |filters: serde_json::Value| {
+            read(json!({"name": "MultiRange", "nullAllowed": false, "filters": filters}))
+        };
+        let is_null = json!({"name": "IsNull", "nullAllowed": true});
+        let filter = of(json!([is_null, range(1.0, true), range(3.0, true)]));
+        assert!(!filter.test_null());
+        let passes = |v: f64| filter.test_f64(v).unwrap();
+        assert!(passes(1.0) && passes(3.0) && !passes(2.0));
+        assert_eq!(of(json!([is_null])), Filter::AlwaysFalse);
+        let is_not_null = json!({"name": "IsNotNull", "nullAllowed": false});
+        assert_eq!(of(json!([range(1.0, false), is_not_null])), Filter::IsNotNull);
+    }
+
+    #[test]
+    fn ends_that_are_not_there_have_no_value() {
+        let filter = read(json!({"name": "DoubleRange", "nullAllowed": false, "lower": 2,
+            "upper": 1.7976931348623157e308, "lowerUnbounded": false, "lowerExclusive": true,
+            "upperUnbounded": true, "upperExclusive": false}));
+        let passes = |v: f64| filter.test_f64(v).unwrap();
+        assert!(passes(f64::INFINITY) && passes(f64::NAN) && passes(2.5) && !passes(2.0));
+    }
+
+    #[test]
+    fn values_of_128_bits_come_in_halves() {
+        let filter = read(json!({"name": "HugeintValuesUsingHashTable", "nullAllowed": true,
+            "lower_values": [-1, 5], "upper_values": [0, -1]}));
+        let wanted = [i128::from(u64::MAX), (-1i128 << 64) + 5];
+        assert!(filter.test_null() && wanted.iter().all(|v| filter.test_i128(*v).unwrap()));
+        assert!(!filter.test_i128(5).unwrap());
+    }
+}

@@ -7,6 +7,7 @@ mod evolution;
 mod formats;
 mod inspect;
 mod partitions;
+mod replay;
 mod support;
 mod tidy;
 mod warehouse;
