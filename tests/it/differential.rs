@@ -4,7 +4,7 @@
 //! and nested columns. It is written in every layout (dictionary or not, page version, codec) with
 //! small pages and several row groups; the engine and the oracle must print the same lines.
 
-mod rows;
+pub(crate) mod rows;
 
 use std::sync::OnceLock;
 

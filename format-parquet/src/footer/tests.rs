@@ -215,11 +215,11 @@ fn every_sound_file_of_the_corpus_has_a_footer_and_a_readable_schema() {
             (0..footer.schema.num_leaves()).try_for_each(|leaf| footer.schema.leaf(leaf).map(drop))
         });
         num_sound += usize::from(expect == "rows");
-        match outcome {
-            Err(error) if expect == "rows" && error.kind() != ErrorKind::Unsupported => {
-                failures.push(format!("{path}: {error}"));
-            }
-            _ => {}
+        let Err(error) = outcome else { continue };
+        // The index gives the rows of encrypted files as they are with their keys.
+        let wants_keys = error.message() == "the file is encrypted and no keys are given";
+        if expect == "rows" && !wants_keys {
+            failures.push(format!("{path}: {error}"));
         }
     }
     assert!(failures.is_empty(), "{} of {num_sound}:\n{}", failures.len(), failures.join("\n"));

@@ -16,8 +16,17 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 /// The rows of a Parquet file as canonical lines.
 pub(crate) fn lines(file: Vec<u8>) -> Vec<String> {
+    lines_of_columns(file, None)
+}
+
+/// The same of some columns in that order, each given by its place in the file.
+pub(crate) fn lines_of_columns(file: Vec<u8>, columns: Option<&[usize]>) -> Vec<String> {
     let builder = ParquetRecordBatchReaderBuilder::try_new(Bytes::from(file)).unwrap();
-    builder.build().unwrap().flat_map(|batch| batch_lines(&batch.unwrap())).collect()
+    let batches = builder.build().unwrap().map(|batch| match columns {
+        Some(columns) => batch.unwrap().project(columns).unwrap(),
+        None => batch.unwrap(),
+    });
+    batches.flat_map(|batch| batch_lines(&batch)).collect()
 }
 
 fn batch_lines(batch: &RecordBatch) -> Vec<String> {

@@ -26,3 +26,19 @@ impl Random {
         self.below(times) == 0
     }
 }
+
+/// A count and a seed from an environment variable, `COUNT` or `COUNT:SEED`.
+pub(crate) fn numbers_from_env(name: &str, default: (u64, u64)) -> (u64, u64) {
+    let Ok(text) = std::env::var(name) else { return default };
+    let number = |text: &str| text.parse().unwrap_or_else(|_| panic!("{name} is {text}"));
+    match text.split_once(':') {
+        Some((count, seed)) => (number(count), number(seed)),
+        None => (number(&text), default.1),
+    }
+}
+
+/// A number from an environment variable.
+pub(crate) fn number_from_env(name: &str, default: u64) -> u64 {
+    let Ok(text) = std::env::var(name) else { return default };
+    text.parse().unwrap_or_else(|_| panic!("{name} is {text}"))
+}
