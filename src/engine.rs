@@ -39,6 +39,7 @@ use tables::{HIVE, Tables};
 
 pub use options::{QueryOptions, ScanRequest};
 pub use result::QueryResult;
+pub use run::ScanSplits;
 
 /// Settings of an [`Engine`] that is not made yet.
 #[derive(Debug, Default)]
@@ -143,6 +144,9 @@ impl Default for Engine {
 }
 
 impl Engine {
+    /// The id of the connector for Hive tables.
+    pub const HIVE: &str = HIVE;
+
     /// An engine over the local file system.
     pub fn new() -> Self {
         Self::builder().build()
@@ -218,6 +222,17 @@ impl Engine {
     /// Runs a plan; it can be run more than once. The files are those that planning found.
     pub fn run(&self, plan: &Plan, options: &QueryOptions) -> Result<QueryResult> {
         self.surroundings.run(plan, options)
+    }
+
+    /// Runs plan nodes that were made elsewhere on the splits of their scans; scans without splits
+    /// have no rows.
+    pub fn run_nodes(
+        &self,
+        root: &Arc<PlanNode>,
+        splits: Vec<ScanSplits>,
+        options: &QueryOptions,
+    ) -> Result<QueryResult> {
+        self.surroundings.start(root, root.output_type(), splits, options)
     }
 
     fn catalog(&self, options: &QueryOptions) -> Result<Tables<'_>> {

@@ -18,7 +18,7 @@
 //! ```text
 //! cli      the command line      inspect  what files say         output  rows as text
 //!   \___________________________ engine ____________________________/
-//!                  sql: text to plan nodes (private)
+//!                  sql: text to plan nodes (private)   replay: plans of Velox
 //! exec       plans, expressions, operators, tasks
 //! connector_hive, format_parquet       tables, files
 //! dwio, vector                         contracts, data
@@ -28,6 +28,7 @@ pub mod cli;
 pub mod engine;
 pub mod inspect;
 pub mod output;
+pub mod replay;
 mod sql;
 
 pub use engine::{Engine, EngineBuilder, Plan, QueryOptions, QueryResult, ScanRequest};

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! arguments --clap--> Command --> Engine --batches--> output format --> stdout or a file
-//!                        \-- one file a command: query, scan, inspect, explain
+//!                        \-- one file a command: query, scan, inspect, explain,
+//!                            replay
 //! ```
 //!
 //! | exit code | meaning |
@@ -21,6 +22,7 @@ mod keys;
 mod options;
 mod print;
 mod query;
+mod replay;
 mod scan;
 
 use std::io::Write as _;
@@ -63,6 +65,7 @@ enum Command {
     Scan(scan::ScanArgs),
     Explain(explain::ExplainArgs),
     Inspect(inspect::InspectArgs),
+    Replay(replay::ReplayArgs),
 }
 
 /// Why a command did not end well.
@@ -93,6 +96,7 @@ pub fn main() -> ExitCode {
         Command::Scan(args) => scan::run(args, &cli.global),
         Command::Explain(args) => explain::run(args, &cli.global),
         Command::Inspect(args) => inspect::run(args, &cli.global),
+        Command::Replay(args) => replay::run(args, &cli.global),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

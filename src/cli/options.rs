@@ -13,7 +13,7 @@ use vector::{Error, ResultExt, Type};
 
 use super::Failure;
 use crate::output::OutputFormat;
-use crate::{Engine, QueryOptions};
+use crate::{Engine, EngineBuilder, QueryOptions};
 
 /// Options that may stand before or behind the command.
 #[derive(Debug, Args)]
@@ -103,6 +103,11 @@ impl GlobalArgs {
 
     /// The engine that the options ask for.
     pub(super) fn engine(&self) -> Engine {
+        self.engine_builder().build()
+    }
+
+    /// The same engine, for settings of its own to be added.
+    pub(super) fn engine_builder(&self) -> EngineBuilder {
         let access = if self.mmap { LocalAccess::Map } else { LocalAccess::Pread };
         let mut builder = Engine::builder().local_access(access);
         if let Some(bytes) = self.memory {
@@ -113,8 +118,7 @@ impl GlobalArgs {
             None => ParquetReaderFactory::default(),
         };
         let parquet = parquet.verifying_checksums(self.verify_checksums);
-        builder = builder.format(Arc::new(parquet));
-        builder.build()
+        builder.format(Arc::new(parquet))
     }
 
     /// The keys that were given.

@@ -1,9 +1,10 @@
 //! Running a plan: its task, its splits, its rows.
 
-use dwio::connector::{ConnectorRegistry, ExpressionEvaluator};
+use dwio::connector::{ConnectorRegistry, ConnectorSplit, ExpressionEvaluator};
+use exec::plan::{PlanNode, PlanNodeId};
 use exec::{Executor, QueryConfig, QueryCtx, Task};
 use vector::sync::{Arc, CancelFlag};
-use vector::{MemoryPool, Result};
+use vector::{MemoryPool, Result, RowType};
 
 use super::{Plan, QueryOptions, QueryResult};
 
@@ -12,6 +13,9 @@ use super::{Plan, QueryOptions, QueryResult};
 const SPLIT_BYTES: std::ops::RangeInclusive<u64> = (4 << 20)..=(64 << 20);
 /// Ranges that a driver gets, about, if they are long enough.
 const SPLITS_PER_DRIVER: u64 = 4;
+
+/// The splits of one scan of a plan.
+pub type ScanSplits = (PlanNodeId, Vec<Arc<dyn ConnectorSplit>>);
 
 /// What queries of one engine share.
 #[derive(Debug, Clone)]
@@ -23,17 +27,26 @@ pub(super) struct Surroundings {
 }
 
 impl Surroundings {
-    /// Starts a plan.
+    /// Starts a plan on the files that planning found.
     pub(super) fn run(&self, plan: &Plan, options: &QueryOptions) -> Result<QueryResult> {
-        let drivers = options.drivers.max(1);
-        let scan = plan.planned.scan.as_ref();
-        let splits = match scan {
-            Some(scan) => {
-                let target = split_bytes(scan.table.total_bytes(), drivers);
-                scan.table.splits(scan.filter.as_ref(), target)?
-            }
-            None => Vec::new(),
-        };
+        let mut splits = Vec::new();
+        if let Some(scan) = &plan.planned.scan {
+            let target = split_bytes(scan.table.total_bytes(), options.drivers.max(1));
+            let of_scan = scan.table.splits(scan.filter.as_ref(), target)?;
+            splits.push((scan.id.clone(), of_scan));
+        }
+        self.start(&plan.planned.root, &plan.planned.row_type, splits, options)
+    }
+
+    /// Starts plan nodes on the splits of their scans; the result's columns are called as
+    /// `row_type` says.
+    pub(super) fn start(
+        &self,
+        root: &Arc<PlanNode>,
+        row_type: &Arc<RowType>,
+        splits: Vec<ScanSplits>,
+        options: &QueryOptions,
+    ) -> Result<QueryResult> {
         let query = QueryCtx {
             config: QueryConfig::from_config(&options.settings)?,
             session: options.settings.clone(),
@@ -44,15 +57,22 @@ impl Surroundings {
             cancel: CancelFlag::new(),
         };
         // A driver without a split of its own would only cost its start.
-        let drivers = drivers.min(splits.len().max(1));
-        let task = Task::new(Arc::clone(&plan.planned.root), Arc::new(query), drivers)?;
-        if let Some(scan) = scan {
+        let num_splits: usize = splits.iter().map(|(_, of_scan)| of_scan.len()).sum();
+        let drivers = options.drivers.clamp(1, num_splits.max(1));
+        let task = Task::new(Arc::clone(root), Arc::new(query), drivers)?;
+        for (scan, splits) in splits {
             for split in splits {
-                task.add_split(&scan.id, split)?;
+                task.add_split(&scan, split)?;
             }
-            task.no_more_splits(&scan.id)?;
         }
-        Ok(QueryResult::new(Arc::clone(&plan.planned.row_type), task.start()?))
+        let mut next = Some(root);
+        while let Some(node) = next {
+            if let PlanNode::TableScan(scan) = &**node {
+                task.no_more_splits(&scan.id)?;
+            }
+            next = node.source();
+        }
+        Ok(QueryResult::new(Arc::clone(row_type), task.start()?))
     }
 }
 

@@ -9,6 +9,7 @@ mod inspect;
 mod mutants;
 mod partitions;
 mod random_files;
+mod replay;
 mod support;
 mod tidy;
 mod warehouse;

@@ -299,7 +299,12 @@ impl Compiler<'_> {
         bind: impl FnOnce(&[Argument<'_>], &Type) -> Result<Kernel>,
     ) -> Result<NodeId> {
         let (args, result) = (inputs.clone(), ty.clone());
-        self.node(format!("call {name}"), ty, inputs, |this| {
+        let what = match inputs.as_slice() {
+            // Two calls of dice are two throws.
+            [] => format!("call {name} {}", self.program.nodes.len()),
+            _ => format!("call {name}"),
+        };
+        self.node(what, ty, inputs, |this| {
             let arguments: Vec<Argument<'_>> = args
                 .iter()
                 .map(|arg| Argument { ty: this.ty(*arg), constant: this.constant_value(*arg) })

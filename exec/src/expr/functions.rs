@@ -4,7 +4,7 @@ use vector::Type;
 
 use super::registry::{Bind, Body, Form, Function, Resolved};
 use super::signatures as types;
-use super::{arithmetic, comparison, like, logic, nested, string, temporal};
+use super::{arithmetic, comparison, like, logic, nested, random, string, temporal};
 
 /// Every built-in function and special form.
 pub(super) const ALL: &[Function] = &[
@@ -71,6 +71,7 @@ pub(super) const ALL: &[Function] = &[
     ),
     scalar("subscript", ELEMENT, types::subscript, nested::subscript),
     scalar("element_at", ELEMENT, types::subscript, nested::element_at),
+    scalar("rand", &["() -> DOUBLE"], types::rand, random::rand),
 ];
 
 const ELEMENT: &[&str] = &["(ARRAY(T), BIGINT) -> T", "(MAP(K,V), K) -> V"];

@@ -20,6 +20,7 @@
 //! | `kernel.rs` | what functions are made of: calls, operands, loops |
 //! | `arithmetic.rs`, `decimal.rs`, `comparison.rs`, `logic.rs` | numbers and truth |
 //! | `string.rs`, `like.rs`, `temporal.rs`, `nested.rs` | text, time, arrays and maps |
+//! | `random.rs` | dice |
 //! | `cast.rs`, `cast_text.rs`, `text.rs` | conversions, values as text |
 
 mod arithmetic;
@@ -37,6 +38,7 @@ mod logic;
 mod merge;
 mod nested;
 mod peel;
+mod random;
 mod registry;
 mod signatures;
 mod string;

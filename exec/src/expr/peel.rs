@@ -59,7 +59,8 @@ pub(super) fn apply(
     if rows.is_none() || all_null {
         return Ok(Arc::new(Vector::nulls(ty.clone(), len)));
     }
-    if args.iter().all(|arg| matches!(arg.as_ref(), Vector::Constant(_))) {
+    // Without arguments rows need not be the same: dice are thrown for each.
+    if !args.is_empty() && args.iter().all(|arg| matches!(arg.as_ref(), Vector::Constant(_))) {
         let single: Vec<VectorRef> = args.iter().map(|arg| resized(arg, 1)).collect();
         let result = decoded(kernel, &single, &SelectivityVector::all(1), ty)?;
         let value = DecodedVector::new(&result)?.value(0)?;

@@ -48,7 +48,7 @@ pub type Bind = fn(&[Argument<'_>], &Type) -> Result<Kernel>;
 #[derive(Clone, Copy)]
 pub enum Body {
     /// Computes each row from the arguments of that row. Deterministic: equal arguments give an
-    /// equal result.
+    /// equal result, but for functions without arguments, of which each call is its own.
     Scalar(Bind),
     /// Decides itself which arguments are evaluated on which rows.
     Form(Form),

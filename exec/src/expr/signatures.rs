@@ -49,6 +49,10 @@ pub(super) fn in_list(types: &[Type]) -> Option<Resolved> {
     (types.len() >= 2).then(|| same_scalars(types, Some(Type::Boolean)))?
 }
 
+pub(super) fn rand(types: &[Type]) -> Option<Resolved> {
+    exactly(types, &[], Type::Double)
+}
+
 pub(super) fn is_null(types: &[Type]) -> Option<Resolved> {
     let [ty] = types else { return None };
     Some(Resolved::new(vec![ty.clone()], Type::Boolean))

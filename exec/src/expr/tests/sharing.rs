@@ -172,3 +172,20 @@ fn a_column_that_does_not_exist_is_our_mistake() {
     let error = ExprSet::compile(&[expr], batch.row_type(), &registry).unwrap_err();
     assert_eq!(error.kind(), vector::ErrorKind::Internal);
 }
+
+#[test]
+fn each_call_of_dice_throws_for_each_row() {
+    let batch = RowVector::batch(Arc::new(RowType::empty()), 1000, vec![]).unwrap();
+    let throws = |expr: &TypedExpr| -> Vec<f64> {
+        let values = evaluate(expr, &batch).unwrap().into_iter();
+        values.map(|v| if let Value::Double(v) = v { v } else { f64::NAN }).collect()
+    };
+    let rand = || call("rand", vec![]);
+    let (first, second) = (throws(&rand()), throws(&rand()));
+    assert!(first.iter().all(|v| (0.0..1.0).contains(v)));
+    assert!(first != second && first.iter().any(|v| *v != first[0]));
+    let mean = first.iter().sum::<f64>() / 1000.0;
+    assert!((0.4..0.6).contains(&mean), "{mean}");
+    let differences = throws(&call("minus", vec![rand(), rand()]));
+    assert!(differences.iter().all(|v| *v != 0.0));
+}

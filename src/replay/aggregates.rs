@@ -1,0 +1,203 @@
+//! Aggregation nodes as plans write them.
+//!
+//! What our node has no member for is done by nodes below it:
+//!
+//! ```text
+//! rows --filter: keys not null--> --project: arguments, null where the mask is not true--> groups
+//! ```
+//!
+//! Types of intermediate results are ours, not the plan's: sums of integers are kept wider here.
+
+use dwio::expr::TypedExpr;
+use exec::operator::aggregate::{is_aggregate, resolve_aggregate};
+use exec::plan::{Aggregate, AggregationNode, AggregationStep, FilterNode, PlanNode, ProjectNode};
+use vector::sync::Arc;
+use vector::{Error, Result, RowType, Type, Value};
+
+use super::expressions::Expressions;
+use super::json::Json;
+use super::nodes::column_name;
+use super::types::read_type;
+
+/// Reads an aggregation over `source`.
+pub(super) fn read_aggregation(
+    json: &Json<'_>,
+    id: Arc<str>,
+    source: Arc<PlanNode>,
+    expressions: &Expressions,
+) -> Result<PlanNode> {
+    let step = json.member("step")?;
+    let step = match step.text()? {
+        "SINGLE" => AggregationStep::Single,
+        "PARTIAL" => AggregationStep::Partial,
+        "FINAL" => AggregationStep::Final,
+        _ => return Err(step.refuse("a step of an aggregation that is not built")),
+    };
+    if let Some(set) = json.optional_elements("globalGroupingSets")?.first() {
+        return Err(set.refuse("grouping sets"));
+    }
+    if let Some(id) = json.optional("groupId")? {
+        return Err(id.refuse("grouping sets"));
+    }
+    let input = Arc::clone(source.output_type());
+    let keys = json.optional_elements("groupingKeys")?;
+    let keys = keys.iter().map(|key| Ok(column_name(key, &input)?.to_string()));
+    let keys = keys.collect::<Result<Vec<String>>>()?;
+
+    let names = json.member("aggregateNames")?.elements()?;
+    let calls = json.member("aggregates")?.elements()?;
+    if names.len() != calls.len() {
+        return Err(json.wrong("as many names as aggregates"));
+    }
+    let mut arguments = Arguments::new(&input);
+    let mut aggregates = Vec::with_capacity(calls.len());
+    for (name, call) in names.iter().zip(&calls) {
+        let reader = Reader { step, input: &input, expressions };
+        aggregates.push(reader.aggregate(name.text()?, call, &mut arguments)?);
+    }
+
+    let mut source = source;
+    if json.flag("ignoreNullKeys")? && step != AggregationStep::Final {
+        source = without_null_keys(&id, source, &keys);
+    }
+    let source = arguments.below(&id, source);
+    let key_fields = keys.iter().filter_map(|key| Some((key.clone(), input.type_of(key)?.clone())));
+    let fields = key_fields.chain(aggregates.iter().map(|a| (a.name.clone(), a.ty.clone())));
+    let output_type = Arc::new(RowType::new(fields.collect::<Vec<_>>()));
+    Ok(PlanNode::Aggregation(AggregationNode { id, source, step, keys, aggregates, output_type }))
+}
+
+struct Reader<'a> {
+    step: AggregationStep,
+    input: &'a Arc<RowType>,
+    expressions: &'a Expressions,
+}
+
+impl Reader<'_> {
+    fn aggregate(
+        &self,
+        name: &str,
+        json: &Json<'_>,
+        arguments: &mut Arguments,
+    ) -> Result<Aggregate> {
+        let call = json.member("call")?;
+        let function = call.member("functionName")?;
+        let plain = function.text()?.trim_start_matches("presto.default.");
+        if !is_aggregate(plain) {
+            return Err(function.refuse("an aggregate function that is not built"));
+        }
+        let inputs = call.optional_elements("inputs")?;
+        let read = |arg| self.expressions.read(arg, self.input);
+        let mut args = inputs.iter().map(read).collect::<Result<Vec<_>>>()?;
+        let is_final = self.step == AggregationStep::Final;
+        let raw_types = match json.optional("rawInputTypes")? {
+            Some(types) => types.elements()?.iter().map(read_type).collect::<Result<Vec<_>>>()?,
+            None if is_final => return Err(json.wrong("types of the raw input")),
+            None => args.iter().map(|arg| arg.ty().clone()).collect(),
+        };
+        let signature = call.check(resolve_aggregate(plain, &raw_types))?;
+        let ty = if self.step == AggregationStep::Partial {
+            signature.intermediate
+        } else {
+            let declared = read_type(&call.member("type")?)?;
+            if !declared.is_equivalent(&signature.result) {
+                return Err(call.locate(
+                    Error::unsupported("a function gives another type than the plan says")
+                        .with("name", plain)
+                        .with("plan", declared)
+                        .with("here", signature.result),
+                ));
+            }
+            declared
+        };
+        if let Some(mask) = json.optional("mask")?
+            && !is_final
+        {
+            let mask = self.expressions.read(&mask, self.input)?;
+            args = masked(mask, args);
+        }
+        let args: Vec<_> = args.into_iter().map(|arg| arguments.column(arg)).collect();
+        let raw_types = if is_final { raw_types } else { types_of(&args) };
+        let distinct = json.flag("distinct")?;
+        let function = Arc::from(plain);
+        Ok(Aggregate { name: name.to_string(), function, args, raw_types, ty, distinct })
+    }
+}
+
+fn types_of(args: &[TypedExpr]) -> Vec<Type> {
+    args.iter().map(|arg| arg.ty().clone()).collect()
+}
+
+/// The arguments, null where the mask is not true; counting rows becomes counting the mask.
+fn masked(mask: TypedExpr, args: Vec<TypedExpr>) -> Vec<TypedExpr> {
+    let all = if args.is_empty() {
+        vec![TypedExpr::constant(Value::Boolean(true), Type::Boolean)]
+    } else {
+        args
+    };
+    let null_unless = |arg: TypedExpr| {
+        let ty = arg.ty().clone();
+        let null = TypedExpr::constant(Value::Null, ty.clone());
+        TypedExpr::call("if", vec![mask.clone(), arg, null], ty)
+    };
+    all.into_iter().map(null_unless).collect()
+}
+
+/// Arguments that are more than columns, to be computed below the aggregation.
+struct Arguments {
+    fields: Vec<(String, Type)>,
+    expressions: Vec<TypedExpr>,
+    num_columns: usize,
+}
+
+impl Arguments {
+    fn new(input: &RowType) -> Self {
+        let fields: Vec<_> = input.fields().map(|(n, ty)| (n.to_string(), ty.clone())).collect();
+        let column = |(name, ty): &(String, Type)| TypedExpr::field(name.as_str(), ty.clone());
+        let expressions = fields.iter().map(column).collect();
+        Arguments { num_columns: fields.len(), fields, expressions }
+    }
+
+    /// The column that `arg` is, or becomes.
+    fn column(&mut self, arg: TypedExpr) -> TypedExpr {
+        if matches!(arg, TypedExpr::Field { .. }) {
+            return arg;
+        }
+        let taken = |name: &str| self.fields.iter().any(|(known, _)| known == name);
+        let mut name = format!("argument {}", self.fields.len());
+        while taken(&name) {
+            name.push('\'');
+        }
+        let ty = arg.ty().clone();
+        self.fields.push((name.clone(), ty.clone()));
+        self.expressions.push(arg);
+        TypedExpr::field(name, ty)
+    }
+
+    /// `source` with the arguments behind its columns.
+    fn below(self, id: &str, source: Arc<PlanNode>) -> Arc<PlanNode> {
+        if self.fields.len() == self.num_columns {
+            return source;
+        }
+        let output_type = Arc::new(RowType::new(self.fields));
+        let (id, expressions) = (format!("{id}.arguments").into(), self.expressions);
+        Arc::new(PlanNode::Project(ProjectNode { id, source, output_type, expressions }))
+    }
+}
+
+/// The rows of `source` in which no key is null.
+fn without_null_keys(id: &str, source: Arc<PlanNode>, keys: &[String]) -> Arc<PlanNode> {
+    let input = source.output_type();
+    let is_there = |key: &String| {
+        let column = TypedExpr::field(key.as_str(), input.type_of(key)?.clone());
+        let is_null = TypedExpr::call("is_null", vec![column], Type::Boolean);
+        Some(TypedExpr::call("not", vec![is_null], Type::Boolean))
+    };
+    match TypedExpr::and(keys.iter().filter_map(is_there).collect()) {
+        Some(predicate) => {
+            let id = format!("{id}.keys").into();
+            Arc::new(PlanNode::Filter(FilterNode { id, source, predicate }))
+        }
+        None => source,
+    }
+}

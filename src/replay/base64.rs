@@ -1,0 +1,47 @@
+//! Base64 with the standard alphabet and padding.
+
+/// The bytes of a text, `None` when it is not base64.
+pub(super) fn decode(text: &str) -> Option<Vec<u8>> {
+    let (quads, []) = text.as_bytes().as_chunks::<4>() else { return None };
+    let mut bytes = Vec::with_capacity(quads.len() * 3);
+    for (i, quad) in quads.iter().enumerate() {
+        let padding = quad.iter().rev().take_while(|c| **c == b'=').count();
+        if padding > 2 || (padding > 0 && i + 1 < quads.len()) {
+            return None;
+        }
+        let mut bits = 0u32;
+        for c in &quad[..4 - padding] {
+            bits = bits << 6 | u32::from(digit(*c)?);
+        }
+        bits <<= 6 * padding;
+        bytes.extend_from_slice(&bits.to_be_bytes()[1..4 - padding]);
+    }
+    Some(bytes)
+}
+
+fn digit(c: u8) -> Option<u8> {
+    Some(match c {
+        b'A'..=b'Z' => c - b'A',
+        b'a'..=b'z' => c - b'a' + 26,
+        b'0'..=b'9' => c - b'0' + 52,
+        b'+' => 62,
+        b'/' => 63,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::decode;
+
+    #[test]
+    fn texts_of_all_lengths_are_read_and_others_refused() {
+        for (text, bytes) in [("", ""), ("Zg==", "f"), ("Zm8=", "fo"), ("Zm9v", "foo")] {
+            assert_eq!(decode(text).unwrap(), bytes.as_bytes());
+        }
+        assert_eq!(decode("+/8=").unwrap(), [0xfb, 0xff]);
+        for wrong in ["Z", "Zg", "Zg=", "Z===", "====", "Zg==Zg==", "Zm9*", "Z=9v"] {
+            assert_eq!(decode(wrong), None, "{wrong}");
+        }
+    }
+}

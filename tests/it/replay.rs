@@ -1,0 +1,176 @@
+//! Plans in JSON on the example warehouse, through the command line.
+
+use serde_json::{Value, json};
+
+use crate::support::command::{Ran, Scratch, ocior};
+
+fn ty(name: &str) -> Value {
+    json!({"name": "Type", "type": name})
+}
+
+fn row(fields: &[(&str, &str)]) -> Value {
+    let names: Vec<&str> = fields.iter().map(|(name, _)| *name).collect();
+    let types: Vec<Value> = fields.iter().map(|(_, kind)| ty(kind)).collect();
+    json!({"name": "Type", "type": "ROW", "names": names, "cTypes": types})
+}
+
+fn column(name: &str, kind: &str) -> Value {
+    json!({"name": "FieldAccessTypedExpr", "type": ty(kind), "fieldName": name})
+}
+
+fn bigint(value: i64) -> Value {
+    let variant = json!({"type": "BIGINT", "value": value});
+    json!({"name": "ConstantTypedExpr", "type": ty("BIGINT"), "value": variant})
+}
+
+fn call(function: &str, kind: &str, inputs: &[Value]) -> Value {
+    json!({"name": "CallTypedExpr", "type": ty(kind), "functionName": function, "inputs": inputs})
+}
+
+fn assign(output: &str, name: &str, class: &str, kind: &str) -> Value {
+    json!({"assign": output, "columnHandle": {
+        "name": "HiveColumnHandle", "hiveColumnHandleName": name, "columnType": class,
+        "dataType": ty(kind), "hiveType": ty(kind), "requiredSubfields": []
+    }})
+}
+
+/// nation with a range on its key, a remaining filter, and the partition it is in.
+fn scan() -> Value {
+    let sum =
+        call("plus", "BIGINT", &[column("nationkey", "BIGINT"), column("regionkey", "BIGINT")]);
+    json!({
+        "name": "TableScanNode", "id": "scan",
+        "outputType": row(&[("country", "VARCHAR"), ("region", "BIGINT"), ("ds", "VARCHAR")]),
+        "tableHandle": {
+            "name": "HiveTableHandle", "connectorId": "hive", "tableName": "nation",
+            "subfieldFilters": [{"subfield": "nationkey", "filter":
+                {"name": "BigintRange", "nullAllowed": false, "lower": 0, "upper": 3}}],
+            "remainingFilter": call("gte", "BOOLEAN", &[sum, bigint(2)]),
+            "dataColumns": row(&[("nationkey", "BIGINT"), ("name", "VARCHAR"),
+                ("regionkey", "BIGINT"), ("comment", "VARCHAR")]),
+        },
+        "assignments": [
+            assign("country", "name", "Regular", "VARCHAR"),
+            assign("region", "regionkey", "Regular", "BIGINT"),
+            assign("ds", "ds", "PartitionKey", "VARCHAR"),
+        ],
+    })
+}
+
+fn split(day: &str) -> Value {
+    json!({
+        "name": "HiveConnectorSplit", "connectorId": "hive", "fileFormat": "parquet",
+        "filePath": format!("file:{}/examples/warehouse/nation/ds={day}/part-0.parquet",
+            env!("CARGO_MANIFEST_DIR")),
+        "start": 0, "length": -1, "partitionKeys": {"ds": day},
+    })
+}
+
+fn case() -> Value {
+    json!({
+        "hive_config": {"hive.parquet.use-column-names": "true"},
+        "splits": {"scan": [split("2026-09-01"), split("2026-09-02")]},
+    })
+}
+
+fn replay(name: &str, plan: &Value, case: &Value, more: &[&str]) -> Ran {
+    let scratch = Scratch::new(name);
+    let plan = scratch.write("plan.json", plan.to_string().as_bytes());
+    let case = scratch.write("case.json", case.to_string().as_bytes());
+    let args = ["replay", "--plan", &plan, "--case", &case, "-f", "jsonl"];
+    ocior(&[&args, more].concat())
+}
+
+#[test]
+fn a_scan_gives_the_rows_that_pass_its_filters_split_by_split() {
+    let want = "\
+{\"country\":\"ARGENTINA\",\"region\":1,\"ds\":\"2026-09-01\"}
+{\"country\":\"BRAZIL\",\"region\":1,\"ds\":\"2026-09-01\"}
+{\"country\":\"CANADA\",\"region\":1,\"ds\":\"2026-09-01\"}
+{\"country\":\"ARGENTINA\",\"region\":1,\"ds\":\"2026-09-02\"}
+{\"country\":\"BRAZIL\",\"region\":1,\"ds\":\"2026-09-02\"}
+{\"country\":\"CANADA\",\"region\":1,\"ds\":\"2026-09-02\"}
+";
+    let ran = replay("replay-scan", &scan(), &case(), &[]);
+    assert_eq!((ran.code, ran.err.as_str(), ran.out.as_str()), (0, "", want));
+}
+
+#[test]
+fn nodes_above_a_scan_are_run_with_any_number_of_drivers() {
+    let doubled = call("multiply", "BIGINT", &[column("region", "BIGINT"), bigint(2)]);
+    let project = json!({
+        "name": "ProjectNode", "id": "project", "sources": [scan()],
+        "names": ["ds", "twice"], "projections": [column("ds", "VARCHAR"), doubled],
+    });
+    let aggregate = |call: Value, raw: Value| {
+        json!({"call": call, "rawInputTypes": raw, "sortingKeys": [], "sortingOrders": [],
+            "distinct": false})
+    };
+    let groups = json!({
+        "name": "AggregationNode", "id": "groups", "sources": [project], "step": "SINGLE",
+        "groupingKeys": [column("ds", "VARCHAR")], "preGroupedKeys": [],
+        "aggregateNames": ["n", "sum"], "globalGroupingSets": [], "ignoreNullKeys": false,
+        "aggregates": [
+            aggregate(call("count", "BIGINT", &[]), json!([])),
+            aggregate(call("sum", "BIGINT", &[column("twice", "BIGINT")]), json!([ty("BIGINT")])),
+        ],
+    });
+    let sorted = json!({
+        "name": "OrderByNode", "id": "sorted", "sources": [groups], "partial": false,
+        "sortingKeys": [column("ds", "VARCHAR")],
+        "sortingOrders": [{"ascending": false, "nullsFirst": false}],
+    });
+    let want = "\
+{\"ds\":\"2026-09-02\",\"n\":3,\"sum\":6}
+{\"ds\":\"2026-09-01\",\"n\":3,\"sum\":6}
+";
+    for drivers in ["1", "3"] {
+        let ran = replay("replay-groups", &sorted, &case(), &["--drivers", drivers]);
+        assert_eq!((ran.code, ran.err.as_str(), ran.out.as_str()), (0, "", want), "{drivers}");
+    }
+}
+
+#[test]
+fn what_is_not_built_is_refused_by_name_with_its_place() {
+    let refused = |plan: Value, case: Value| {
+        let ran = replay("replay-refused", &plan, &case, &[]);
+        assert_eq!((ran.code, ran.out.as_str()), (1, ""));
+        ran.err
+    };
+    let mut plan = scan();
+    plan["tableHandle"]["subfieldFilters"][0]["filter"]["name"] = json!("Sieve");
+    assert_eq!(
+        refused(plan, case()),
+        "error: unsupported: a filter that is not built (name=Sieve)\n  \
+         in plan \"/tableHandle/subfieldFilters/0/filter/name\"\n"
+    );
+    let mut plan = scan();
+    plan["tableHandle"]["remainingFilter"]["functionName"] = json!("outshines");
+    assert_eq!(
+        refused(plan, case()),
+        "error: unsupported: a function that is not built (name=outshines)\n  \
+         in plan \"/tableHandle/remainingFilter/functionName\"\n"
+    );
+    let above = json!({"name": "WindowNode", "id": "w", "sources": [scan()]});
+    let limit = json!({"name": "LimitNode", "id": "l", "offset": 0, "count": 1, "partial": false,
+        "sources": [above]});
+    assert_eq!(
+        refused(limit, case()),
+        "error: unsupported: a plan node that is not built (name=WindowNode)\n  \
+         in plan \"/sources/0/name\"\n"
+    );
+    let mut orc = case();
+    orc["splits"]["scan"][1]["fileFormat"] = json!("orc");
+    assert_eq!(
+        refused(scan(), orc),
+        "error: unsupported: a file format that is not built (name=orc)\n  \
+         in case \"/splits/scan/1/fileFormat\"\n"
+    );
+    let mut case = case();
+    case["splits"]["scan"][0]["length"] = json!("all");
+    assert_eq!(
+        refused(scan(), case),
+        "error: invalid input: a value of the wrong kind (expected=an integer found=a string)\n  \
+         in case \"/splits/scan/0/length\"\n"
+    );
+}
