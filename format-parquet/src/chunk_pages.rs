@@ -55,7 +55,9 @@ pub(crate) fn chunk_region(
         return Ok((meta, range));
     }
     let padded = range.end.saturating_add(CHUNK_PADDING_BYTES).min(footer.footer_offset);
-    // Where the declared size reaches into the footer, so may the last page; nobody is harmed.
+    // Where the declared size reaches into the footer, so may the last page (P1.23 would refuse
+    // it). Such files are read by others, and their rows are what the bytes say, the footer's too;
+    // `inspect verify` names the page.
     let declared = range.start.saturating_add(meta.total_compressed_bytes).min(footer.file_bytes);
     Ok((meta, range.start..padded.max(declared)))
 }

@@ -47,6 +47,14 @@ fn walk(
     while let Some((page, ordinal)) = pages.next_page()? {
         report.count(Check::Pages, 1);
         let offset = pages.file_offset(page.header_at);
+        let end = pages.file_offset(page.body.end);
+        if end > file.footer.footer_offset {
+            let error =
+                Error::corrupt("a page reaches into the footer: bytes of the file are missing")
+                    .with("end", end)
+                    .with("footer_offset", file.footer.footer_offset);
+            report.problem(Check::Pages, chosen.place(error.in_place("offset", offset)));
+        }
         if page.header.crc.is_some() {
             report.count(Check::Checksums, 1);
             let body = pages.bytes().get(page.body.clone()).unwrap_or(&[]);

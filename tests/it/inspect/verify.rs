@@ -144,3 +144,29 @@ fn a_page_that_cannot_be_decoded_is_a_problem_and_the_rest_is_read_on() {
     assert!(values.2[1].contains("column \"s\"") && values.2[1].contains("row group 1"));
     assert_eq!(values.1, 3 * NUM_ROWS as u64);
 }
+
+#[test]
+fn a_page_that_reaches_into_the_footer_is_told() {
+    let bytes = sound_file(WriterVersion::PARQUET_1_0);
+    let footer_bytes = u32::from_le_bytes(bytes[bytes.len() - 8..][..4].try_into().unwrap());
+    let footer_at = bytes.len() - 8 - footer_bytes as usize;
+    // What stands between the pages and the footer is lost, and the last byte of the last page.
+    let end = pages_end(&bytes);
+    let cut = [&bytes[..end - 1], &bytes[footer_at..]].concat();
+    let told = problem(&cut, "pages");
+    assert!(told.contains("a page reaches into the footer"), "{told}");
+    assert!(told.contains("row group 1"), "{told}");
+}
+
+/// Where the last page of the file ends.
+fn pages_end(bytes: &[u8]) -> usize {
+    let scratch = Scratch::new("pages-end");
+    let path = scratch.write("f.parquet", bytes);
+    let ran = ocior(&["inspect", "pages", &path, "-f", "jsonl"]);
+    let end = |line: &str| {
+        let page: Value = serde_json::from_str(line).unwrap();
+        let number = |key: &str| page[key].as_u64().unwrap() as usize;
+        number("offset") + number("header_bytes") + number("compressed_bytes")
+    };
+    ran.out.lines().map(end).max().unwrap()
+}

@@ -131,6 +131,21 @@ impl ExactSum {
     }
 }
 
+/// Adds the counts of partial results whose sums were added before. A sum is null where its count
+/// is 0, and each of the others counted once so far: the rest is added.
+fn add_counts<S: Default>(
+    groups: Groups<'_>,
+    counts: &DecodedVector,
+    states: &mut [S],
+    count_of: impl Fn(&mut S) -> &mut u64,
+) -> Result<()> {
+    let values = counts.base_slice::<i64>().ok_or_else(|| wrong_type(counts))?;
+    fold(groups, counts, values, states, |state, count| {
+        *count_of(state) += (count as u64).saturating_sub(1);
+    });
+    Ok(())
+}
+
 impl Accumulator for ExactSum {
     fn resize(&mut self, num_groups: usize) {
         self.states.resize(num_groups, Exact::default());
@@ -144,13 +159,8 @@ impl Accumulator for ExactSum {
         let Some((sums, counts)) = sum_and_count(&self.form, &partial.decoded)? else {
             return self.add(groups, &partial.decoded);
         };
-        // The sums are null where the count is 0. Each counted once so far: add the rest.
         self.add(groups, &sums)?;
-        let counts_of = counts.base_slice::<i64>().ok_or_else(|| wrong_type(&counts))?;
-        fold(groups, &counts, counts_of, &mut self.states, |state, count| {
-            state.count += (count as u64).saturating_sub(1);
-        });
-        Ok(())
+        add_counts(groups, &counts, &mut self.states, |state| &mut state.count)
     }
 
     fn output(&self, part: Part, groups: Range<usize>) -> Result<VectorRef> {
@@ -251,11 +261,7 @@ impl Accumulator for FloatSum {
             return self.add(groups, &partial.decoded);
         };
         self.add(groups, &sums)?;
-        let counts_of = counts.base_slice::<i64>().ok_or_else(|| wrong_type(&counts))?;
-        fold(groups, &counts, counts_of, &mut self.states, |state, count| {
-            state.count += (count as u64).saturating_sub(1);
-        });
-        Ok(())
+        add_counts(groups, &counts, &mut self.states, |state| &mut state.count)
     }
 
     fn output(&self, part: Part, groups: Range<usize>) -> Result<VectorRef> {
