@@ -34,7 +34,7 @@ use values::Table;
 
 /// Few rows mostly, so that many files fit; now and then more than a reader decodes at once.
 fn random_table(random: &mut Random) -> RecordBatch {
-    if random.once_in(60) {
+    if random.once_in(100) {
         let num_rows = one_of(random, &[4_000, 9_000, 17_000]);
         let num_columns = 1 + random.below(2) as usize;
         return random_rows(num_rows, num_columns, random);
