@@ -33,10 +33,11 @@ mod string;
 
 use dwio::scan_spec::{BoundField, ColumnSpec, FieldSpec, NestedBinding, NestedSpec};
 use vector::sync::Arc;
-use vector::{Buffer, Error, MemoryPool, Result, ResultExt, RowType, Type, Vector, VectorRef};
+use vector::{Error, MemoryPool, Result, ResultExt, RowType, Type, Vector, VectorRef};
 
 use crate::levels::nested::ListLevels;
 use crate::page::ChunkParams;
+use crate::page::source::PageSource;
 use crate::schema::{Column, ColumnKind, Schema};
 use leaf::LeafReader;
 use repeated::{Entries, RepeatedNode};
@@ -98,14 +99,14 @@ impl ColumnReader {
     }
 
     /// Goes on with another row group; `chunk` gives the pages of a leaf by its number.
-    pub(crate) fn start_row_group(
+    pub(crate) fn start_row_group<S: Into<PageSource>>(
         &mut self,
-        mut chunk: impl FnMut(usize) -> Result<(ChunkParams, Buffer<u8>)>,
+        mut chunk: impl FnMut(usize) -> Result<(ChunkParams, S)>,
     ) -> Result<()> {
         self.pending_skip = 0;
         for (number, leaf) in self.leaf_numbers.iter().zip(&mut self.leaves) {
-            let (params, bytes) = chunk(*number)?;
-            leaf.start_chunk(params, bytes);
+            let (params, source) = chunk(*number)?;
+            leaf.start_chunk(params, source.into());
         }
         Ok(())
     }
