@@ -9,6 +9,20 @@
 //! enqueued   |--a--| gap |---b---|            |--c--|
 //! reads      [-------- one --------]          [-two-]
 //! ```
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::unreachable,
+        clippy::indexing_slicing,
+        clippy::string_slice,
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        clippy::cast_sign_loss
+    )
+)]
 
 pub mod cursor;
 
@@ -135,8 +149,8 @@ impl BufferedInput {
             if let Some(from) = offset.checked_sub(*start)
                 && from + len <= bytes.len() as u64
             {
-                let from = from as usize;
-                return Ok(bytes.slice(from..from + len as usize));
+                let (from, len) = (region_len(from)?, region_len(len)?);
+                return Ok(bytes.slice(from..from + len));
             }
         }
         self.fetch(offset, len)
