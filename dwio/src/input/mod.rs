@@ -10,6 +10,20 @@
 //! enqueued   |--a--| gap |---b---|            |--c--|
 //! reads      [-------- one --------]          [-two-]
 //! ```
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::unreachable,
+        clippy::indexing_slicing,
+        clippy::string_slice,
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        clippy::cast_sign_loss
+    )
+)]
 
 pub mod cursor;
 
@@ -172,7 +186,7 @@ impl BufferedInput {
             |(start, bytes)| {
                 let from = offset.checked_sub(start)?;
                 let end = from.checked_add(len).filter(|end| *end <= bytes.len() as u64)?;
-                Some(bytes.slice(from as usize..end as usize))
+                Some(bytes.slice(usize::try_from(from).ok()?..usize::try_from(end).ok()?))
             },
         )
     }
