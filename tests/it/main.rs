@@ -11,5 +11,6 @@ mod partitions;
 mod random_files;
 mod replay;
 mod support;
+mod text;
 mod tidy;
 mod warehouse;
