@@ -37,12 +37,13 @@ use dwio::filter::Filter;
 use dwio::scan_spec::{BoundField, ColumnSpec, FieldSpec, NestedBinding, NestedSpec};
 use vector::sync::Arc;
 use vector::{
-    Buffer, DecodedVector, Error, MemoryPool, Result, ResultExt, RowType, SelectivityVector, Type,
-    Vector, VectorRef,
+    DecodedVector, Error, MemoryPool, Result, ResultExt, RowType, SelectivityVector, Type, Vector,
+    VectorRef,
 };
 
 use crate::levels::nested::ListLevels;
 use crate::page::ChunkParams;
+use crate::page::source::PageSource;
 use crate::schema::{Column, ColumnKind, Schema};
 pub(crate) use leaf::ColumnCounts;
 use leaf::LeafReader;
@@ -105,14 +106,14 @@ impl ColumnReader {
     }
 
     /// Goes on with another row group; `chunk` gives the pages of a leaf by its number.
-    pub(crate) fn start_row_group(
+    pub(crate) fn start_row_group<S: Into<PageSource>>(
         &mut self,
-        mut chunk: impl FnMut(usize) -> Result<(ChunkParams, Buffer<u8>)>,
+        mut chunk: impl FnMut(usize) -> Result<(ChunkParams, S)>,
     ) -> Result<()> {
         self.pending_skip = 0;
         for (number, leaf) in self.leaf_numbers.iter().zip(&mut self.leaves) {
-            let (params, bytes) = chunk(*number)?;
-            leaf.start_chunk(params, bytes);
+            let (params, source) = chunk(*number)?;
+            leaf.start_chunk(params, source.into());
         }
         Ok(())
     }

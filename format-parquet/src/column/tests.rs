@@ -1,7 +1,7 @@
 //! Columns of hand-written chunks: any cuts of windows and skips give the same rows.
 
 use vector::testing::values_of;
-use vector::{ErrorKind, Value};
+use vector::{Buffer, ErrorKind, Value};
 
 use super::*;
 use crate::page::testing::{
