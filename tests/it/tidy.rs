@@ -143,10 +143,13 @@ fn codecs_and_ciphers_are_named_only_where_bytes_are_unpacked() {
         for (n, line) in source.code_lines() {
             let codecs = ["snap::", "zstd::", "flate2::", "lz4_flex::", "brotli_decompressor::"];
             let ciphers = ["aes::", "aes_gcm::", "ctr::"];
-            let rooms = [(&codecs[..], "page/"), (&ciphers[..], "decrypt/")];
-            for (names, room) in rooms {
+            let rooms: [(&[&str], &[&str]); 2] = [
+                (&codecs, &["format-parquet/src/page/", "connector-hive/src/text/"]),
+                (&ciphers, &["format-parquet/src/decrypt/"]),
+            ];
+            for (names, rooms) in rooms {
                 if names.iter().any(|c| line.contains(c))
-                    && !source.path.starts_with(&format!("format-parquet/src/{room}"))
+                    && !rooms.iter().any(|room| source.path.starts_with(room))
                 {
                     found.push(format!("{}:{n}: {}", source.path, line.trim()));
                 }

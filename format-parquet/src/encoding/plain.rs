@@ -244,7 +244,9 @@ impl<T: BigEndian> PlainValues for BigEndianFixed<T> {
             *slot = T::from_bytes(stored).0;
         }
         let unused_bits = (width..T::BYTES).map(|_| u8::BITS).sum();
-        let blocks = bytes.get((short + 1) * width - T::BYTES..).unwrap_or(&[]);
+        // No window at all where there are fewer values.
+        let first = ((short + 1) * width).checked_sub(T::BYTES);
+        let blocks = first.and_then(|first| bytes.get(first..)).unwrap_or(&[]);
         let blocks = blocks.windows(T::BYTES).step_by(width);
         for (slot, block) in slots.iter_mut().skip(short).zip(blocks) {
             *slot = T::from_block(block, unused_bits);
@@ -526,8 +528,10 @@ mod tests {
                     read(BigEndianFixed::<i64>::new(width), &many, 20).unwrap(),
                     [value; 20]
                 );
-                let wide = read(BigEndianFixed::<i128>::new(width), &many, 20).unwrap();
-                assert_eq!(wide, [i128::from(value); 20]);
+                for n in 0..=20 {
+                    let wide = read(BigEndianFixed::<i128>::new(width), &many, n).unwrap();
+                    assert_eq!(wide, vec![i128::from(value); n]);
+                }
                 let mut variable = (width as u32).to_le_bytes().to_vec();
                 variable.extend(&stored);
                 let found = read(BigEndianVariable::<i64>::new(), &variable, 1).unwrap();
