@@ -3,7 +3,7 @@
 //! ```text
 //! fixed width   | v0 | v1 | v2 |        [`Fixed`], one copy loop for each conversion
 //! byte arrays   | len | bytes | len | bytes |
-//!                 numbers: [`BigEndianVariable`]; strings: views into the page, see [`read_views`]
+//!                 numbers: [`BigEndianVariable`]; strings: `byte_arrays`
 //! ```
 //!
 //! Decoders are generic over the conversion, so a loop has no branch on types. They look at the
@@ -13,9 +13,13 @@
 
 use std::marker::PhantomData;
 
+use dwio::filter::FilterValue;
 use vector::types::Interval;
-use vector::types::string_view::INLINE_LIMIT;
-use vector::{BufferMut, Error, FlatType, Native, Result, StringView, TimeUnit, Timestamp};
+use vector::{BufferMut, Error, Native, Result, TimeUnit, Timestamp, bits};
+
+use super::byte_arrays::{LENGTH_BYTES, check_count, each_selected, next_byte_array};
+pub use super::byte_arrays::{each_byte_array, fixed_bytes, skip_byte_arrays};
+use super::selection::append_selected;
 
 /// The Julian day of 1970-01-01.
 const JULIAN_EPOCH: i64 = 2_440_588;
@@ -24,13 +28,23 @@ const NANOS_PER_DAY: i64 = 86_400_000_000_000;
 /// PLAIN values of one storage and conversion.
 pub trait PlainValues: Send {
     /// What the vector stores.
-    type Out: FlatType;
+    type Out: FilterValue;
 
     /// Appends the first `num_values` values of `bytes`; gives how many bytes they take.
     fn read(
         &self,
         bytes: &[u8],
         num_values: usize,
+        out: &mut BufferMut<Self::Out>,
+    ) -> Result<usize>;
+
+    /// Of the first `num_values` values of `bytes` appends those of `wanted`, whose bit `i` stands
+    /// for value `i`; gives how many bytes all of them take. Others are not converted.
+    fn read_selected(
+        &self,
+        bytes: &[u8],
+        num_values: usize,
+        wanted: &[u64],
         out: &mut BufferMut<Self::Out>,
     ) -> Result<usize>;
 
@@ -41,7 +55,7 @@ pub trait PlainValues: Send {
 /// How one stored value of `N` bytes becomes what the vector stores.
 pub trait Convert<const N: usize>: Send {
     /// What the vector stores.
-    type Out: FlatType;
+    type Out: FilterValue;
     /// Converts one value.
     fn convert(stored: [u8; N]) -> Self::Out;
 }
@@ -120,7 +134,7 @@ pub struct Widened<C, To>(PhantomData<(C, To)>);
 impl<const N: usize, C, To> Convert<N> for Widened<C, To>
 where
     C: Convert<N>,
-    To: FlatType + From<C::Out>,
+    To: FilterValue + From<C::Out>,
 {
     type Out = To;
     #[inline(always)]
@@ -158,13 +172,26 @@ impl<const N: usize, C: Convert<N>> PlainValues for Fixed<N, C> {
         Ok(taken)
     }
 
+    fn read_selected(
+        &self,
+        bytes: &[u8],
+        num_values: usize,
+        wanted: &[u64],
+        out: &mut BufferMut<C::Out>,
+    ) -> Result<usize> {
+        let taken = self.skip(bytes, num_values)?;
+        let (values, _) = bytes[..taken].as_chunks::<N>();
+        append_selected(values, wanted, out, C::convert)?;
+        Ok(taken)
+    }
+
     fn skip(&self, bytes: &[u8], num_values: usize) -> Result<usize> {
         fixed_bytes(bytes, num_values, N)
     }
 }
 
 /// Numbers that big-endian two's complement bytes are read into.
-pub trait BigEndian: FlatType {
+pub trait BigEndian: FilterValue {
     /// Its own width.
     const BYTES: usize;
     /// The number of `bytes` (all of one value, of any width); false when it does not fit.
@@ -250,6 +277,25 @@ impl<T: BigEndian> PlainValues for BigEndianFixed<T> {
         Ok(taken)
     }
 
+    fn read_selected(
+        &self,
+        bytes: &[u8],
+        num_values: usize,
+        wanted: &[u64],
+        out: &mut BufferMut<T>,
+    ) -> Result<usize> {
+        let width = self.width;
+        let taken = fixed_bytes(bytes, num_values, width)?;
+        let slots = appended(out, bits::count_ones(wanted, num_values))?;
+        let mut all_fit = true;
+        for (slot, i) in slots.iter_mut().zip(bits::ones(wanted, num_values)) {
+            let (value, fits) = T::from_bytes(&bytes[i * width..(i + 1) * width]);
+            *slot = value;
+            all_fit &= fits;
+        }
+        if all_fit { Ok(taken) } else { Err(does_not_fit(T::BYTES)) }
+    }
+
     fn skip(&self, bytes: &[u8], num_values: usize) -> Result<usize> {
         fixed_bytes(bytes, num_values, self.width)
     }
@@ -283,123 +329,27 @@ impl<T: BigEndian> PlainValues for BigEndianVariable<T> {
         if all_fit { Ok(at) } else { Err(does_not_fit(T::BYTES)) }
     }
 
+    fn read_selected(
+        &self,
+        bytes: &[u8],
+        num_values: usize,
+        wanted: &[u64],
+        out: &mut BufferMut<T>,
+    ) -> Result<usize> {
+        let mut slots = appended(out, bits::count_ones(wanted, num_values))?.iter_mut();
+        let mut all_fit = true;
+        let taken = each_selected(bytes, num_values, wanted, |_, start, end| {
+            let (value, fits) = T::from_bytes(&bytes[start..end]);
+            if let Some(slot) = slots.next() {
+                *slot = value;
+            }
+            all_fit &= fits;
+        })?;
+        if all_fit { Ok(taken) } else { Err(does_not_fit(T::BYTES)) }
+    }
+
     fn skip(&self, bytes: &[u8], num_values: usize) -> Result<usize> {
         skip_byte_arrays(bytes, num_values)
-    }
-}
-
-/// Bytes of the length in front of a byte array.
-const LENGTH_BYTES: usize = 4;
-
-/// Appends views of the first `num_values` byte arrays of `bytes`, which stand at the front of
-/// the rest of a page: `page_offset` is where. Gives how many bytes they take.
-pub fn read_views(
-    bytes: &[u8],
-    num_values: usize,
-    place: ViewPlace,
-    out: &mut BufferMut<StringView>,
-) -> Result<usize> {
-    check_count(bytes, num_values, LENGTH_BYTES)?;
-    let mut at = 0;
-    for slot in appended(out, num_values)? {
-        let (start, end) = next_byte_array(bytes, at)?;
-        *slot = view_of(bytes, start, end, place);
-        at = end;
-    }
-    Ok(at)
-}
-
-/// Like [`read_views`] for values of `width` bytes without lengths.
-pub fn read_fixed_views(
-    bytes: &[u8],
-    num_values: usize,
-    width: usize,
-    place: ViewPlace,
-    out: &mut BufferMut<StringView>,
-) -> Result<usize> {
-    let taken = fixed_bytes(bytes, num_values, width)?;
-    for (i, slot) in appended(out, num_values)?.iter_mut().enumerate() {
-        *slot = view_of(bytes, i * width, (i + 1) * width, place);
-    }
-    Ok(taken)
-}
-
-/// Where the bytes that views are made of stand among a vector's buffers.
-#[derive(Debug, Clone, Copy)]
-pub struct ViewPlace {
-    /// The buffer's index.
-    pub buffer: u32,
-    /// The offset of the first byte in the buffer.
-    pub offset: u32,
-}
-
-/// The view of `start..end` of `bytes`, which must lie inside.
-#[inline(always)]
-pub fn view_of(bytes: &[u8], start: usize, end: usize, place: ViewPlace) -> StringView {
-    let len = end - start;
-    if len <= INLINE_LIMIT
-        && let Some(block) = bytes[start..].first_chunk::<INLINE_LIMIT>()
-    {
-        return StringView::inline_of(block, len);
-    }
-    // A page is smaller than 4 GiB, so the offset fits.
-    StringView::new(&bytes[start..end], place.buffer, place.offset.wrapping_add(start as u32))
-}
-
-/// Calls `f` with each of the first `num_values` byte arrays; gives how many bytes they take.
-pub fn each_byte_array(bytes: &[u8], num_values: usize, mut f: impl FnMut(&[u8])) -> Result<usize> {
-    check_count(bytes, num_values, LENGTH_BYTES)?;
-    let mut at = 0;
-    for _ in 0..num_values {
-        let (start, end) = next_byte_array(bytes, at)?;
-        f(&bytes[start..end]);
-        at = end;
-    }
-    Ok(at)
-}
-
-/// The bytes that the first `num_values` byte arrays take.
-pub fn skip_byte_arrays(bytes: &[u8], num_values: usize) -> Result<usize> {
-    each_byte_array(bytes, num_values, |_| {})
-}
-
-/// The bytes that `num_values` values of `width` take, if they are there.
-pub fn fixed_bytes(bytes: &[u8], num_values: usize, width: usize) -> Result<usize> {
-    check_count(bytes, num_values, width)?;
-    Ok(num_values * width)
-}
-
-/// Start and end of the byte array whose length stands at `at`.
-#[inline(always)]
-fn next_byte_array(bytes: &[u8], at: usize) -> Result<(usize, usize)> {
-    if let Some((length, rest)) = bytes[at..].split_first_chunk::<LENGTH_BYTES>() {
-        let len = u32::from_le_bytes(*length) as usize;
-        if len <= rest.len() {
-            let start = at + LENGTH_BYTES;
-            return Ok((start, start + len));
-        }
-    }
-    Err(byte_array_too_long(bytes, at))
-}
-
-#[cold]
-fn byte_array_too_long(bytes: &[u8], at: usize) -> Error {
-    let error = Error::corrupt("a byte array reaches behind the end of its page")
-        .with("offset", at)
-        .with("left", bytes.len() - at);
-    match bytes[at..].first_chunk::<LENGTH_BYTES>() {
-        Some(length) => error.with("length", u32::from_le_bytes(*length)),
-        None => error,
-    }
-}
-
-fn check_count(bytes: &[u8], num_values: usize, min_bytes: usize) -> Result<()> {
-    match num_values.checked_mul(min_bytes) {
-        Some(needed) if needed <= bytes.len() => Ok(()),
-        _ => Err(Error::corrupt("the page is too short for its values")
-            .with("values", num_values)
-            .with("bytes_of_a_value", min_bytes)
-            .with("bytes", bytes.len())),
     }
 }
 
@@ -513,37 +463,5 @@ mod tests {
         let too_wide = [[1u8; 9], [0; 9]].concat();
         assert!(read(BigEndianFixed::<i64>::new(9), &too_wide, 2).is_err());
         assert!(read(BigEndianFixed::<i64>::new(9), &[0, 0x80, 0, 0, 0, 0, 0, 0, 0], 1).is_err());
-    }
-
-    #[test]
-    fn views_of_short_and_long_strings_point_where_they_should() {
-        let long = b"a string of more than twelve bytes";
-        let mut bytes = vec![0xee; 7];
-        for text in [&b"short"[..], long, b"", b"exactly 12 b"] {
-            bytes.extend((text.len() as u32).to_le_bytes());
-            bytes.extend(text);
-        }
-        let mut out = BufferMut::new();
-        let place = ViewPlace { buffer: 2, offset: 7 };
-        let taken = read_views(&bytes[7..], 4, place, &mut out).unwrap();
-        assert_eq!(taken, bytes.len() - 7);
-        assert_eq!(out[0], StringView::inline(b"short"));
-        assert_eq!(out[1], StringView::new(long, 2, 7 + 9 + 4));
-        assert_eq!(out[2], StringView::inline(b""));
-        assert_eq!(out[3], StringView::inline(b"exactly 12 b"));
-        assert_eq!(skip_byte_arrays(&bytes[7..], 4).unwrap(), taken);
-        for len in 0..taken {
-            assert!(read_views(&bytes[7..7 + len], 4, place, &mut BufferMut::new()).is_err());
-        }
-    }
-
-    #[test]
-    fn fixed_strings_may_have_no_width_at_all() {
-        let place = ViewPlace { buffer: 0, offset: 0 };
-        let mut out = BufferMut::new();
-        assert_eq!(read_fixed_views(b"abcdef", 2, 3, place, &mut out).unwrap(), 6);
-        assert_eq!(read_fixed_views(b"", 2, 0, place, &mut out).unwrap(), 0);
-        let expected = [&b"abc"[..], b"def", b"", b""].map(StringView::inline);
-        assert_eq!(out.as_slice(), expected);
     }
 }
