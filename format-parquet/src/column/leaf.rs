@@ -39,6 +39,7 @@ use vector::{
 
 use crate::levels::LevelDecoder;
 use crate::levels::nested::{ListLevels, ListSlots, list_slots, slot_validity};
+use crate::page::source::PageSource;
 use crate::page::{ChunkParams, DictionaryPage, PageReader};
 use crate::thrift::structs::Encoding;
 
@@ -237,7 +238,7 @@ impl LeafReader {
     }
 
     /// Goes on with another chunk of the leaf.
-    pub(crate) fn start_chunk(&mut self, chunk: ChunkParams, bytes: Buffer<u8>) {
+    pub(crate) fn start_chunk(&mut self, chunk: ChunkParams, source: PageSource) {
         self.end_page();
         self.values.start_chunk(chunk.carries_prefixes);
         self.skips_pages = !chunk.carries_prefixes;
@@ -246,8 +247,8 @@ impl LeafReader {
         self.block_def.clear();
         self.block_at = 0;
         match &mut self.pages {
-            Some(pages) => pages.reopen(chunk, bytes),
-            None => self.pages = Some(PageReader::new(chunk, bytes, self.pool.clone())),
+            Some(pages) => pages.reopen(chunk, source),
+            None => self.pages = Some(PageReader::new(chunk, source, self.pool.clone())),
         }
     }
 

@@ -42,12 +42,12 @@ use dwio::filter::Filter;
 use dwio::scan_spec::{BoundField, ColumnSpec, FieldSpec, NestedBinding, NestedSpec};
 use vector::sync::Arc;
 use vector::{
-    Buffer, Error, MemoryPool, Result, ResultExt, RowType, SelectivityVector, Type, Vector,
-    VectorRef,
+    Error, MemoryPool, Result, ResultExt, RowType, SelectivityVector, Type, Vector, VectorRef,
 };
 
 use crate::levels::nested::ListLevels;
 use crate::page::ChunkParams;
+use crate::page::source::PageSource;
 use crate::schema::{Column, ColumnKind, Schema};
 pub(crate) use leaf::ColumnCounts;
 use leaf::LeafReader;
@@ -110,14 +110,14 @@ impl ColumnReader {
     }
 
     /// Goes on with another row group; `chunk` gives the pages of a leaf by its number.
-    pub(crate) fn start_row_group(
+    pub(crate) fn start_row_group<S: Into<PageSource>>(
         &mut self,
-        mut chunk: impl FnMut(usize) -> Result<(ChunkParams, Buffer<u8>)>,
+        mut chunk: impl FnMut(usize) -> Result<(ChunkParams, S)>,
     ) -> Result<()> {
         self.pending_skip = 0;
         for (number, leaf) in self.leaf_numbers.iter().zip(&mut self.leaves) {
-            let (params, bytes) = chunk(*number)?;
-            leaf.start_chunk(params, bytes);
+            let (params, source) = chunk(*number)?;
+            leaf.start_chunk(params, source.into());
         }
         Ok(())
     }
@@ -477,5 +477,7 @@ fn refuse_entry_filter(spec: &ColumnSpec) -> Result<()> {
     Ok(())
 }
 
+#[cfg(test)]
+mod selection_tests;
 #[cfg(test)]
 mod tests;

@@ -85,6 +85,6 @@ mod tests {
         }
         let mut piece = Vec::new();
         piece_of(&rows, 60, 70, &mut piece);
-        assert_eq!(piece, [!0xf, 0x3f]);
+        assert_eq!(piece, [!0xf, 0xf]);
     }
 }

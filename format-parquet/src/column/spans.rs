@@ -18,7 +18,7 @@
     )
 )]
 
-use vector::{Buffer, BufferMut, MemoryPool, Result, bits};
+use vector::{Buffer, BufferMut, Error, MemoryPool, Result, bits};
 
 use super::current_page::{PageValues, no_page};
 use crate::encoding::byte_arrays::{each_selected, each_selected_fixed};
@@ -69,6 +69,11 @@ impl<'p> Spans<'p> {
             },
             _ => return Err(no_page()),
         };
+        // SPEC: sizes of pages have 31 bits; what they are put together to is bounded.
+        if u32::try_from(bytes.len()).is_err() {
+            return Err(Error::unsupported("the strings of a page take more than 4 GiB")
+                .with("bytes", bytes.len()));
+        }
         Ok(Spans { bytes, n, source })
     }
 

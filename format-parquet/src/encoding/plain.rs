@@ -9,7 +9,10 @@
 //! Decoders are generic over the conversion, so a loop has no branch on types. They look at the
 //! bytes once for a batch: a count that the bytes cannot hold is refused before anything is
 //! allocated.
-#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
+)]
 
 use std::marker::PhantomData;
 
@@ -17,7 +20,7 @@ use dwio::filter::FilterValue;
 use vector::types::Interval;
 use vector::{BufferMut, Error, Native, Result, TimeUnit, Timestamp, bits};
 
-use super::byte_arrays::{LENGTH_BYTES, check_count, each_selected, next_byte_array};
+use super::byte_arrays::{LENGTH_BYTES, check_count, each_selected};
 pub use super::byte_arrays::{each_byte_array, fixed_bytes, skip_byte_arrays};
 use super::selection::append_selected;
 
@@ -87,9 +90,9 @@ conversions! {
     /// DOUBLE as it is.
     Double: 8 => f64, b => f64::from_le_bytes(b);
     /// The low 8 bits of an INT32.
-    LowInt8: 4 => i8, b => i32::from_le_bytes(b) as i8;
+    LowInt8: 4 => i8, b => i8::from_le_bytes([b[0]]);
     /// The low 16 bits of an INT32.
-    LowInt16: 4 => i16, b => i32::from_le_bytes(b) as i16;
+    LowInt16: 4 => i16, b => i16::from_le_bytes([b[0], b[1]]);
     /// The low 8 bits of an INT32, unsigned.
     LowUint8: 4 => i16, b => i16::from(b[0]);
     /// The low 16 bits of an INT32, unsigned.
@@ -117,7 +120,7 @@ conversions! {
         let day = i64::from(i32::from_le_bytes([d0, d1, d2, d3])) - JULIAN_EPOCH;
         let day = day + nanos.div_euclid(NANOS_PER_DAY);
         let of_day = nanos.rem_euclid(NANOS_PER_DAY);
-        Timestamp::new(day * 86_400, of_day as u64)
+        Timestamp::new(day * 86_400, of_day.cast_unsigned())
     };
     /// A half precision float as the equal `f32`.
     Float16: 2 => f32, b => half_to_f32(u16::from_le_bytes(b));
@@ -165,7 +168,7 @@ impl<const N: usize, C: Convert<N>> PlainValues for Fixed<N, C> {
 
     fn read(&self, bytes: &[u8], num_values: usize, out: &mut BufferMut<C::Out>) -> Result<usize> {
         let taken = self.skip(bytes, num_values)?;
-        let (values, _) = bytes[..taken].as_chunks::<N>();
+        let (values, _) = bytes.as_chunks::<N>();
         for (slot, stored) in appended(out, num_values)?.iter_mut().zip(values) {
             *slot = C::convert(*stored);
         }
@@ -180,7 +183,7 @@ impl<const N: usize, C: Convert<N>> PlainValues for Fixed<N, C> {
         out: &mut BufferMut<C::Out>,
     ) -> Result<usize> {
         let taken = self.skip(bytes, num_values)?;
-        let (values, _) = bytes[..taken].as_chunks::<N>();
+        let (values, _) = bytes.get(..taken).unwrap_or(&[]).as_chunks::<N>();
         append_selected(values, wanted, out, C::convert)?;
         Ok(taken)
     }
@@ -196,8 +199,9 @@ pub trait BigEndian: FilterValue {
     const BYTES: usize;
     /// The number of `bytes` (all of one value, of any width); false when it does not fit.
     fn from_bytes(bytes: &[u8]) -> (Self, bool);
-    /// The number in the `width <= BYTES` bytes that end `block`, a window of `BYTES` bytes.
-    fn from_block(block: &[u8], width: usize) -> Self;
+    /// The number that ends `block`, a window of `BYTES` bytes of which the first `unused_bits`
+    /// are not its own.
+    fn from_block(block: &[u8], unused_bits: u32) -> Self;
 }
 
 macro_rules! big_endian {
@@ -207,23 +211,19 @@ macro_rules! big_endian {
 
             fn from_bytes(bytes: &[u8]) -> (Self, bool) {
                 let negative = bytes.first().is_some_and(|b| b & 0x80 != 0);
-                let sign = if negative { 0xff } else { 0 };
-                let mut raw = [sign; size_of::<$t>()];
-                let (high, low) = bytes.split_at(bytes.len().saturating_sub(raw.len()));
-                let start = raw.len() - low.len();
-                raw[start..].copy_from_slice(low);
-                let value = <$t>::from_be_bytes(raw);
+                let (extension, sign) = if negative { (-1, 0xff) } else { (0, 0) };
+                let (high, low) = bytes.split_at(bytes.len().saturating_sub(Self::BYTES));
+                let value = low.iter().fold(extension, |value, b| value << 8 | <$t>::from(*b));
                 let fits = high.iter().all(|b| *b == sign) && (value < 0) == negative;
                 (value, fits)
             }
 
             #[inline(always)]
-            fn from_block(block: &[u8], width: usize) -> Self {
+            fn from_block(block: &[u8], unused_bits: u32) -> Self {
                 let mut raw = [0; size_of::<$t>()];
                 raw.copy_from_slice(block);
                 // The bytes of the value before it go out at the top; the sign comes back down.
-                let unused = 8 * (raw.len() - width) as u32;
-                (<$t>::from_be_bytes(raw) << unused) >> unused
+                (<$t>::from_be_bytes(raw) << unused_bits) >> unused_bits
             }
         }
     )* };
@@ -256,7 +256,7 @@ impl<T: BigEndian> PlainValues for BigEndianFixed<T> {
             return Ok(taken);
         }
         let mut all_fit = true;
-        let values = bytes[..taken].chunks_exact(width);
+        let values = bytes.chunks_exact(width);
         if width > T::BYTES {
             for (slot, stored) in slots.iter_mut().zip(values) {
                 let (value, fits) = T::from_bytes(stored);
@@ -270,9 +270,13 @@ impl<T: BigEndian> PlainValues for BigEndianFixed<T> {
         for (slot, stored) in slots.iter_mut().zip(values).take(short) {
             *slot = T::from_bytes(stored).0;
         }
-        for (i, slot) in slots.iter_mut().enumerate().skip(short) {
-            let end = (i + 1) * width;
-            *slot = T::from_block(&bytes[end - T::BYTES..end], width);
+        let unused_bits = (width..T::BYTES).map(|_| u8::BITS).sum();
+        // No window at all where there are fewer values.
+        let first = ((short + 1) * width).checked_sub(T::BYTES);
+        let blocks = first.and_then(|first| bytes.get(first..)).unwrap_or(&[]);
+        let blocks = blocks.windows(T::BYTES).step_by(width);
+        for (slot, block) in slots.iter_mut().skip(short).zip(blocks) {
+            *slot = T::from_block(block, unused_bits);
         }
         Ok(taken)
     }
@@ -289,7 +293,7 @@ impl<T: BigEndian> PlainValues for BigEndianFixed<T> {
         let slots = appended(out, bits::count_ones(wanted, num_values))?;
         let mut all_fit = true;
         for (slot, i) in slots.iter_mut().zip(bits::ones(wanted, num_values)) {
-            let (value, fits) = T::from_bytes(&bytes[i * width..(i + 1) * width]);
+            let (value, fits) = T::from_bytes(bytes.get(i * width..(i + 1) * width).unwrap_or(&[]));
             *slot = value;
             all_fit &= fits;
         }
@@ -317,16 +321,16 @@ impl<T: BigEndian> PlainValues for BigEndianVariable<T> {
 
     fn read(&self, bytes: &[u8], num_values: usize, out: &mut BufferMut<T>) -> Result<usize> {
         check_count(bytes, num_values, LENGTH_BYTES)?;
-        let mut at = 0;
+        let mut slots = appended(out, num_values)?.iter_mut();
         let mut all_fit = true;
-        for slot in appended(out, num_values)? {
-            let (start, end) = next_byte_array(bytes, at)?;
-            let (value, fits) = T::from_bytes(&bytes[start..end]);
-            *slot = value;
+        let taken = each_byte_array(bytes, num_values, |stored| {
+            let (value, fits) = T::from_bytes(stored);
+            if let Some(slot) = slots.next() {
+                *slot = value;
+            }
             all_fit &= fits;
-            at = end;
-        }
-        if all_fit { Ok(at) } else { Err(does_not_fit(T::BYTES)) }
+        })?;
+        if all_fit { Ok(taken) } else { Err(does_not_fit(T::BYTES)) }
     }
 
     fn read_selected(
@@ -339,7 +343,7 @@ impl<T: BigEndian> PlainValues for BigEndianVariable<T> {
         let mut slots = appended(out, bits::count_ones(wanted, num_values))?.iter_mut();
         let mut all_fit = true;
         let taken = each_selected(bytes, num_values, wanted, |_, start, end| {
-            let (value, fits) = T::from_bytes(&bytes[start..end]);
+            let (value, fits) = T::from_bytes(bytes.get(start..end).unwrap_or(&[]));
             if let Some(slot) = slots.next() {
                 *slot = value;
             }
@@ -361,7 +365,9 @@ pub fn appended<T: Native>(out: &mut BufferMut<T>, n: usize) -> Result<&mut [T]>
         out.try_reserve(n.max(len))?;
     }
     out.resize_unspecified(len + n);
-    Ok(&mut out.as_mut_slice()[len..])
+    out.as_mut_slice()
+        .get_mut(len..)
+        .ok_or_else(|| Error::internal("a buffer that grew is shorter than before"))
 }
 
 #[cold]
@@ -450,8 +456,10 @@ mod tests {
                     read(BigEndianFixed::<i64>::new(width), &many, 20).unwrap(),
                     [value; 20]
                 );
-                let wide = read(BigEndianFixed::<i128>::new(width), &many, 20).unwrap();
-                assert_eq!(wide, [i128::from(value); 20]);
+                for n in 0..=20 {
+                    let wide = read(BigEndianFixed::<i128>::new(width), &many, n).unwrap();
+                    assert_eq!(wide, vec![i128::from(value); n]);
+                }
                 let mut variable = (width as u32).to_le_bytes().to_vec();
                 variable.extend(&stored);
                 let found = read(BigEndianVariable::<i64>::new(), &variable, 1).unwrap();
