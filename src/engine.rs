@@ -21,11 +21,11 @@ mod tests;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use connector_hive::HiveConnector;
+use connector_hive::{HiveConnector, TextReaderFactory};
 use dwio::config::Config;
 use dwio::connector::{Connector, ConnectorRegistry, ExpressionEvaluator};
 use dwio::fs::{FileSystem, LocalAccess, LocalFiles};
-use dwio::reader::{FileFormat, FormatRegistry, ReaderFactory};
+use dwio::reader::{FormatRegistry, ReaderFactory};
 use exec::Executor;
 use exec::expr::{ExecEvaluator, FunctionRegistry};
 use exec::plan::PlanNode;
@@ -39,7 +39,7 @@ use tables::{HIVE, Tables};
 
 pub use options::{QueryOptions, ScanRequest};
 pub use result::QueryResult;
-pub use run::ScanSplits;
+pub use run::{ScanFiles, ScanSplits};
 
 /// Settings of an [`Engine`] that is not made yet.
 #[derive(Debug, Default)]
@@ -102,6 +102,7 @@ impl EngineBuilder {
         let files = self.files.unwrap_or_else(|| Arc::new(LocalFiles::new(access)));
         let mut formats = FormatRegistry::new();
         formats.register(Arc::new(ParquetReaderFactory::default()));
+        formats.register(Arc::new(TextReaderFactory));
         for factory in self.formats {
             formats.register(factory);
         }
@@ -241,7 +242,7 @@ impl Engine {
             connector: &self.hive,
             evaluator: &self.surroundings.evaluator,
             registered: &self.tables,
-            format: FileFormat::new("parquet"),
+            files: options.file_options()?,
             partition_types: options.partition_types()?,
             pool: self.surroundings.pool.leaf("schema"),
         })

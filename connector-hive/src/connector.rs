@@ -9,7 +9,7 @@ use vector::{Error, MemoryPool, Result};
 
 use crate::data_source::HiveDataSource;
 use crate::discovery::HiveTable;
-use crate::file_handle::{FileAccess, Opener, ReadCounter};
+use crate::file_handle::{FileAccess, FileToOpen, Opener, ReadCounter};
 use crate::schema::TableSchema;
 
 /// Access to Hive tables on one file system.
@@ -47,7 +47,7 @@ impl HiveConnector {
         let opener = Opener { session: &session, pool, counter: &counter };
         for file in table.nonempty_files() {
             // A file may have lost its bytes since it was listed.
-            if let Some(reader) = self.access.open(&file.path, format, opener)? {
+            if let Some(reader) = self.access.open(FileToOpen::new(&file.path, format), opener)? {
                 let partition_columns = Arc::clone(&table.partition_columns);
                 return Ok(TableSchema::new(Arc::clone(reader.row_type()), partition_columns));
             }

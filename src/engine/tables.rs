@@ -15,7 +15,6 @@ use connector_hive::{
 use dwio::connector::{ColumnHandle, ConnectorSplit, ExpressionEvaluator};
 use dwio::expr::TypedExpr;
 use dwio::fs::FileSystem;
-use dwio::reader::FileFormat;
 use dwio::subfield::{PathElement, Subfield};
 use exec::expr::nearest;
 use exec::plan::TableScanNode;
@@ -23,7 +22,8 @@ use vector::sync::Arc;
 use vector::{Error, MemoryPool, Result, RowType, Type};
 
 use super::glob;
-use crate::sql::{Catalog, CatalogTable, FoundTable, ScanParts, TableColumn};
+use super::options::FileOptions;
+use crate::sql::{Catalog, CatalogTable, FoundTable, ScanParts, TableColumn, TableSplits};
 
 /// The name that handles and splits call the connector by.
 pub(super) const HIVE: &str = "hive";
@@ -38,7 +38,7 @@ pub(super) struct Tables<'a> {
     pub(super) connector: &'a Arc<HiveConnector>,
     pub(super) evaluator: &'a Arc<dyn ExpressionEvaluator>,
     pub(super) registered: &'a BTreeMap<String, String>,
-    pub(super) format: FileFormat,
+    pub(super) files: FileOptions,
     pub(super) partition_types: Vec<(String, Type)>,
     pub(super) pool: MemoryPool,
 }
@@ -138,7 +138,12 @@ impl FoundTable for Found<'_> {
                 wanted.files = left;
             }
         }
-        let schema = tables.connector.table_schema(&wanted, &tables.format, &tables.pool)?;
+        let schema = match &tables.files.columns {
+            Some(columns) => {
+                TableSchema::new(Arc::clone(columns), Arc::clone(&self.hive.partition_columns))
+            }
+            None => tables.connector.table_schema(&wanted, &tables.files.format, &tables.pool)?,
+        };
         let columns = columns_of(&schema);
         Ok(Arc::new(EngineTable {
             twins: twins_of(&columns),
@@ -147,7 +152,7 @@ impl FoundTable for Found<'_> {
             hive: self.hive,
             schema,
             evaluator: Arc::clone(tables.evaluator),
-            format: tables.format.clone(),
+            files: tables.files.clone(),
         }))
     }
 }
@@ -162,7 +167,7 @@ struct EngineTable {
     /// For columns whose name others have too: how many of them stand before, by position.
     twins: HashMap<usize, usize>,
     evaluator: Arc<dyn ExpressionEvaluator>,
-    format: FileFormat,
+    files: FileOptions,
 }
 
 impl CatalogTable for EngineTable {
@@ -213,19 +218,22 @@ impl CatalogTable for EngineTable {
         self.hive.total_bytes()
     }
 
-    fn splits(
-        &self,
-        filter: Option<&TypedExpr>,
-        target_bytes: u64,
-    ) -> Result<Vec<Arc<dyn ConnectorSplit>>> {
+    fn splits(&self, filter: Option<&TypedExpr>, target_bytes: u64) -> Result<TableSplits> {
         let mut predicate = predicate(&self.evaluator, filter, &self.hive)?;
         let options = SplitOptions {
             connector_id: HIVE.to_string(),
-            format: self.format.clone(),
+            format: self.files.format.clone(),
             target_bytes,
+            serde_parameters: Arc::clone(&self.files.serde_parameters),
         };
         let splits = self.hive.splits(predicate.as_mut(), &options)?;
-        Ok(splits.into_iter().map(|s| Arc::new(s) as Arc<dyn ConnectorSplit>).collect())
+        // Splits of one file stand together.
+        let mut paths: Vec<&str> = splits.iter().map(|split| split.path.as_str()).collect();
+        paths.dedup();
+        let num_files = self.hive.nonempty_files().count();
+        let num_files_left_out = num_files.saturating_sub(paths.len());
+        let splits = splits.into_iter().map(|s| Arc::new(s) as Arc<dyn ConnectorSplit>).collect();
+        Ok(TableSplits { splits, num_files, num_files_left_out })
     }
 }
 

@@ -12,5 +12,6 @@ mod partitions;
 mod random_files;
 mod replay;
 mod support;
+mod text;
 mod tidy;
 mod warehouse;

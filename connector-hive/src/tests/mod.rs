@@ -29,7 +29,7 @@ use vector::{DecodedVector, MemoryPool, Result, RowType, RowVector, Type, Value}
 
 use crate::{
     ColumnKind, DiscoveryOptions, HiveColumnHandle, HiveConnector, HiveSplit, HiveTable,
-    HiveTableHandle, PartitionPredicate, SplitOptions,
+    HiveTableHandle, PartitionPredicate, SerdeParameters, SplitOptions,
 };
 use evaluator::RowByRow;
 use format::{FakeFile, FakeFormat};
@@ -210,7 +210,12 @@ fn split_in(path: &str, keys: &[(&str, Option<&str>)]) -> HiveSplit {
 }
 
 fn split_options() -> SplitOptions {
-    SplitOptions { connector_id: "hive".into(), format: fake(), target_bytes: 1 << 20 }
+    SplitOptions {
+        connector_id: "hive".into(),
+        format: fake(),
+        target_bytes: 1 << 20,
+        serde_parameters: SerdeParameters::default(),
+    }
 }
 
 fn predicate(condition: &TypedExpr, columns: &RowType) -> PartitionPredicate {
