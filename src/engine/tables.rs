@@ -23,7 +23,7 @@ use vector::{Error, MemoryPool, Result, RowType, Type};
 
 use super::glob;
 use super::options::FileOptions;
-use crate::sql::{Catalog, CatalogTable, FoundTable, ScanParts, TableColumn};
+use crate::sql::{Catalog, CatalogTable, FoundTable, ScanParts, TableColumn, TableSplits};
 
 /// The name that handles and splits call the connector by.
 pub(super) const HIVE: &str = "hive";
@@ -218,11 +218,7 @@ impl CatalogTable for EngineTable {
         self.hive.total_bytes()
     }
 
-    fn splits(
-        &self,
-        filter: Option<&TypedExpr>,
-        target_bytes: u64,
-    ) -> Result<Vec<Arc<dyn ConnectorSplit>>> {
+    fn splits(&self, filter: Option<&TypedExpr>, target_bytes: u64) -> Result<TableSplits> {
         let mut predicate = predicate(&self.evaluator, filter, &self.hive)?;
         let options = SplitOptions {
             connector_id: HIVE.to_string(),
@@ -231,7 +227,13 @@ impl CatalogTable for EngineTable {
             serde_parameters: Arc::clone(&self.files.serde_parameters),
         };
         let splits = self.hive.splits(predicate.as_mut(), &options)?;
-        Ok(splits.into_iter().map(|s| Arc::new(s) as Arc<dyn ConnectorSplit>).collect())
+        // Splits of one file stand together.
+        let mut paths: Vec<&str> = splits.iter().map(|split| split.path.as_str()).collect();
+        paths.dedup();
+        let num_files = self.hive.nonempty_files().count();
+        let num_files_left_out = num_files.saturating_sub(paths.len());
+        let splits = splits.into_iter().map(|s| Arc::new(s) as Arc<dyn ConnectorSplit>).collect();
+        Ok(TableSplits { splits, num_files, num_files_left_out })
     }
 }
 
