@@ -39,7 +39,7 @@ use tables::{HIVE, Tables};
 
 pub use options::{QueryOptions, ScanRequest};
 pub use result::QueryResult;
-pub use run::ScanSplits;
+pub use run::{ScanFiles, ScanSplits};
 
 /// Settings of an [`Engine`] that is not made yet.
 #[derive(Debug, Default)]

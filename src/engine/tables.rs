@@ -23,7 +23,7 @@ use vector::{Error, MemoryPool, Result, RowType, Type};
 
 use super::glob;
 use super::options::FileOptions;
-use crate::sql::{Catalog, CatalogTable, FoundTable, ScanParts, TableColumn};
+use crate::sql::{Catalog, CatalogTable, FoundTable, ScanParts, TableColumn, TableSplits};
 
 /// The name that handles and splits call the connector by.
 pub(super) const HIVE: &str = "hive";
@@ -222,11 +222,7 @@ impl CatalogTable for EngineTable {
         self.hive.total_bytes()
     }
 
-    fn splits(
-        &self,
-        filter: Option<&TypedExpr>,
-        target_bytes: u64,
-    ) -> Result<Vec<Arc<dyn ConnectorSplit>>> {
+    fn splits(&self, filter: Option<&TypedExpr>, target_bytes: u64) -> Result<TableSplits> {
         let (keys, columns) = (&self.hive.partition_columns, self.schema.columns());
         let mut predicate = predicate(&self.evaluator, filter, keys, columns)?;
         let options = SplitOptions {
@@ -237,9 +233,16 @@ impl CatalogTable for EngineTable {
         };
         let mut splits = self.hive.splits(predicate.as_mut(), &options)?;
         // What the files have under such a name is what the table means by it.
-        let is_of_files = |name: &String| self.schema.columns().index_of(name).is_some();
-        splits.iter_mut().for_each(|s| s.info_columns.retain(|name, _| !is_of_files(name)));
-        Ok(splits.into_iter().map(|s| Arc::new(s) as Arc<dyn ConnectorSplit>).collect())
+        splits
+            .iter_mut()
+            .for_each(|s| s.info_columns.retain(|name, _| columns.index_of(name).is_none()));
+        // Splits of one file stand together.
+        let mut paths: Vec<&str> = splits.iter().map(|split| split.path.as_str()).collect();
+        paths.dedup();
+        let num_files = self.hive.nonempty_files().count();
+        let num_files_left_out = num_files.saturating_sub(paths.len());
+        let splits = splits.into_iter().map(|s| Arc::new(s) as Arc<dyn ConnectorSplit>).collect();
+        Ok(TableSplits { splits, num_files, num_files_left_out })
     }
 }
 
