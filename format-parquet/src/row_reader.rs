@@ -275,7 +275,8 @@ impl ParquetRowReader {
         let within = match selected {
             RowSet::Range(range) => RowSet::all(range.len()),
             RowSet::Positions(positions) => {
-                RowSet::Positions(positions.iter().map(|row| row - span.start as u32).collect())
+                let first = positions.first().copied().unwrap_or(0);
+                RowSet::Positions(positions.iter().map(|row| row - first).collect())
             }
         };
         let mut children = Vec::with_capacity(self.output_type.len());

@@ -308,7 +308,7 @@ fn pick(
             None => rest.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)),
         };
         // At most 32 bits are left of 64, of which at most 7 are shifted out.
-        let index = (word >> (bit % 8) & mask) as u32;
+        let index = u32::try_from(word >> (bit % 8) & mask).unwrap_or(u32::MAX);
         indices[i] = index;
         max = max.max(index);
     }
