@@ -17,9 +17,11 @@
 //!     of a statistic
 //! ```
 //!
-//! Files in reading order: `mod`, `range`, `set`, `values`, `matches`, `batch`, `merge`, `print`.
+//! Files in reading order: `mod`, `range`, `set`, `values`, `matches`, `batch`, `merge`, `print`,
+//! `describe`.
 
 mod batch;
+mod describe;
 mod matches;
 mod merge;
 mod print;
