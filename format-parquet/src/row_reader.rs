@@ -10,10 +10,6 @@
 //!
 //! A row group belongs to the pass whose byte range its first page lies in. Without any column to
 //! read, windows follow from the footer alone.
-#![cfg_attr(
-    not(test),
-    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
-)]
 
 use std::collections::VecDeque;
 use std::ops::Range;

@@ -3,10 +3,6 @@
 //!
 //! What a file has is read as its own type, window by window, and each finished window is
 //! converted. Conversions that can be done value by value while decoding are in `scalar`.
-#![cfg_attr(
-    not(test),
-    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
-)]
 
 use vector::types::decimal::power_of_ten;
 use vector::types::{MAX_SHORT_PRECISION, decimal};

@@ -1,14 +1,4 @@
 //! Decimals with more digits than any decimal type: their text.
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::indexing_slicing,
-        clippy::cast_possible_truncation
-    )
-)]
 
 /// A big-endian two's complement number of any length as decimal text, with all of the scale.
 pub(super) fn decimal_text(bytes: &[u8], scale: u32) -> String {

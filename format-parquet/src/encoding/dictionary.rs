@@ -12,7 +12,6 @@
 //! With a selection, indices are unpacked where a selected one is: a block of them, or one by one
 //! when few of the block are wanted. What then happens to them is up to an [`IndexVisitor`]: they
 //! are looked up, collected, or tested against a filter's [`Answers`].
-#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 #![cfg_attr(
     not(test),
     expect(clippy::indexing_slicing, reason = "kernels; indices are checked or masked by block")

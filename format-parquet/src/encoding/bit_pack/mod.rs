@@ -8,7 +8,14 @@
 //! Any 32 values fill whole 32-bit words, so the kernel works on groups of 32: every value is one
 //! unaligned 8-byte load, a shift and a mask, all with constants of the width, which is a constant
 //! of the kernel. What does not fill a group goes through a padded copy.
-#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
+#![cfg_attr(
+    not(test),
+    expect(
+        clippy::indexing_slicing,
+        clippy::cast_possible_truncation,
+        reason = "kernels; the bytes of all values are checked first, and values are masked"
+    )
+)]
 
 use vector::{BitmapMut, bits};
 
