@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use vector::Metrics;
 use vector::sync::Mutex;
 
 use crate::plan::PlanNodeId;
@@ -33,6 +34,8 @@ pub struct OperatorStats {
     pub raw_bytes: u64,
     /// Splits it took; scans only.
     pub num_splits: u64,
+    /// What only this operator counts, by the names of rules S15.46 and following.
+    pub metrics: Metrics,
 }
 
 impl OperatorStats {
@@ -47,6 +50,7 @@ impl OperatorStats {
         self.raw_rows += other.raw_rows;
         self.raw_bytes += other.raw_bytes;
         self.num_splits += other.num_splits;
+        self.metrics.merge(&other.metrics);
     }
 }
 
