@@ -3,6 +3,20 @@
 //! [`LocalFiles`] reads with `pread` or maps files into memory; both stand behind [`ReadFile`], so
 //! nothing above knows which. [`MemoryFiles`] and [`ObservedFiles`] serve tests: files that exist
 //! in memory only, and counting or failing of what passes through.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::unreachable,
+        clippy::indexing_slicing,
+        clippy::string_slice,
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        clippy::cast_sign_loss
+    )
+)]
 
 mod local;
 mod memory;

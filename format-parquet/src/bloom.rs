@@ -171,7 +171,8 @@ impl BloomFilter {
         // Both factors are below 2^32, and the block is below their number.
         let from = (hash >> 32).wrapping_mul(num_blocks) >> 32;
         let from = from.wrapping_mul(block_bytes);
-        let low = (hash & u64::from(u32::MAX)) as u32;
+        let [low @ .., _, _, _, _] = hash.to_le_bytes();
+        let low = u32::from_le_bytes(low);
         if let Some(bits) = &self.bits {
             let from = usize::try_from(from).unwrap_or(usize::MAX);
             let block = bits.get(from..).and_then(|rest| rest.first_chunk::<32>());
@@ -369,6 +370,11 @@ fn single_bytes(range: &BoundRange<Arc<[u8]>>) -> Option<Arc<[u8]>> {
     }
 }
 
+#[expect(clippy::cast_possible_truncation, reason = "rounds, which its caller checks")]
+fn nearest(v: f64) -> f32 {
+    v as f32
+}
+
 /// Adds the hash of a value as the file stores it; nothing when the file cannot store it. `None`
 /// when the value may be stored in several ways that are not known.
 fn push_hashes(leaf: &Leaf, point: &Point, hashes: &mut Vec<u64>) -> Option<()> {
@@ -397,7 +403,7 @@ fn push_hashes(leaf: &Leaf, point: &Point, hashes: &mut Vec<u64>) -> Option<()> 
         (Point::Integer(v), FixedLenByteArray, To::Uuid) => hashes.push(hash(&v.to_be_bytes())),
         // Both zeros are equal, and may be stored.
         (Point::Float(v), Float, To::Plain) => {
-            let narrow = *v as f32;
+            let narrow = nearest(*v);
             if f64::from(narrow) == *v {
                 hashes.push(hash(&narrow.to_le_bytes()));
                 hashes.extend((narrow == 0.0).then(|| hash(&(-narrow).to_le_bytes())));

@@ -11,8 +11,8 @@
 
 use std::ops::Range;
 
-use dwio::input::BufferedInput;
-use vector::{Buffer, MemoryPool, Result, ResultExt};
+use vector::sync::Arc;
+use vector::{MemoryPool, Result, ResultExt};
 
 use crate::chunk_source::ChunkSource;
 use crate::footer::Footer;
@@ -27,7 +27,12 @@ const CHUNK_PADDING_BYTES: u64 = 100;
 /// Opens the pages of a chunk, to be decompressed.
 pub fn open_pages(source: ChunkSource<'_>, pool: &MemoryPool) -> Result<PageReader> {
     let ChunkSource { file, footer, row_group, leaf } = source;
-    let (params, bytes) = chunk(footer, file.input, row_group, leaf)?;
+    let (meta, region) = chunk_region(footer, row_group, leaf)?;
+    let params = chunk_params(footer, row_group, leaf, (meta, &region))?;
+    let bytes = file
+        .input
+        .read(region.start, region.end.saturating_sub(region.start))
+        .in_named("column", footer.schema.leaf_name(leaf))?;
     Ok(PageReader::new(params, bytes, pool.clone()))
 }
 
@@ -62,18 +67,17 @@ pub(crate) fn chunk_region(
     Ok((meta, range.start..padded.max(declared)))
 }
 
-/// What a leaf's reader needs to know of its chunk, and the chunk's bytes.
-pub(crate) fn chunk(
+/// What a leaf's reader needs to know of its chunk, whose pages are in `region`.
+pub(crate) fn chunk_params(
     footer: &Footer,
-    input: &BufferedInput,
     row_group: usize,
     leaf: usize,
-) -> Result<(ChunkParams, Buffer<u8>)> {
-    let (meta, range) = chunk_region(footer, row_group, leaf)?;
+    (meta, region): (&ColumnMetaData, &Range<u64>),
+) -> Result<ChunkParams> {
     let schema_leaf = footer.schema.leaf(leaf)?;
     let created_by = footer.metadata.created_by.as_deref();
-    let params = ChunkParams {
-        offset: range.start,
+    Ok(ChunkParams {
+        offset: region.start,
         codec: meta.codec,
         num_values: meta.num_values,
         max_def: schema_leaf.max_def,
@@ -83,11 +87,8 @@ pub(crate) fn chunk(
             && carries_prefixes(created_by),
         verifies_checksums: false,
         decryptor: footer.chunk_decryptor(row_group, leaf)?,
-    };
-    let bytes = input
-        .read(range.start, range.end - range.start)
-        .in_named("column", footer.schema.leaf_name(leaf))?;
-    Ok((params, bytes))
+        counters: Arc::default(),
+    })
 }
 
 /// Arrow C++ before version 3 marked compressed pages of version 2 as not compressed

@@ -30,7 +30,7 @@ use vector::{
     RowVector, SelectivityVector, Vector, VectorRef,
 };
 
-use crate::chunk_pages::{chunk, chunk_region};
+use crate::chunk_pages::{chunk_params, chunk_region};
 use crate::column::ColumnReader;
 use crate::footer::Footer;
 use crate::read_plan::{ColumnFilter, wanted_rows};
@@ -168,8 +168,13 @@ impl ParquetRowReader {
         for column in columns {
             if let Some(reader) = &mut column.reader {
                 reader.start_row_group(|leaf| {
-                    let (mut params, bytes) = chunk(footer, input, number, leaf)?;
+                    let (meta, region) = chunk_region(footer, number, leaf)?;
+                    let mut params = chunk_params(footer, number, leaf, (meta, &region))?;
                     params.verifies_checksums = *verifies_checksums;
+                    let len = region.end - region.start;
+                    let bytes = input
+                        .read(region.start, len)
+                        .in_named("column", footer.schema.leaf_name(leaf))?;
                     Ok((params, bytes))
                 })?;
             }

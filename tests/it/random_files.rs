@@ -8,7 +8,7 @@
 //! `OCIOR_CASES` says how many, `OCIOR_SEED` from which number on: a case that fails names its
 //! number, and with that as the seed it is the first one.
 
-mod schema;
+pub(crate) mod schema;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field};
@@ -25,7 +25,7 @@ use crate::support::oracle;
 use crate::support::random::{Random, number_from_env};
 
 /// One number as a choice from several.
-fn one_of<T: Copy>(random: &mut Random, choices: &[T]) -> T {
+pub(crate) fn one_of<T: Copy>(random: &mut Random, choices: &[T]) -> T {
     choices[random.below(choices.len() as u64) as usize]
 }
 
@@ -76,6 +76,7 @@ fn random_properties(rows: &RecordBatch, random: &mut Random) -> WriterPropertie
         properties = properties
             .set_column_compression(path.clone(), random_codec(random))
             .set_column_dictionary_enabled(path.clone(), random.once_in(2))
+            .set_column_bloom_filter_enabled(path.clone(), random.once_in(3))
             .set_column_dictionary_page_size_limit(
                 path.clone(),
                 one_of(random, &[1, 60, 500, 1 << 20]),
@@ -90,7 +91,7 @@ fn random_properties(rows: &RecordBatch, random: &mut Random) -> WriterPropertie
 }
 
 /// The rows written in one or more calls.
-fn random_file(rows: &RecordBatch, random: &mut Random) -> Vec<u8> {
+pub(crate) fn random_file(rows: &RecordBatch, random: &mut Random) -> Vec<u8> {
     let options = ArrowWriterOptions::new()
         .with_properties(random_properties(rows, random))
         .with_skip_arrow_metadata(true);

@@ -93,7 +93,7 @@ impl<'a> Cursor<'a> {
     /// Consumes a zigzag LEB128 number.
     pub fn zigzag(&mut self) -> Result<i64> {
         let value = self.uleb128()?;
-        Ok((value >> 1) as i64 ^ -((value & 1) as i64))
+        Ok((value >> 1).cast_signed() ^ -(value & 1).cast_signed())
     }
 }
 

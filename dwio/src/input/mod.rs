@@ -3,12 +3,27 @@
 //! A reader first announces the regions it will want ([`BufferedInput::enqueue`]), then loads them
 //! in few large reads ([`BufferedInput::load`]): regions whose gap is at most
 //! [`MAX_COALESCE_GAP`] are read together, up to [`MAX_COALESCED_BYTES`] at once. Reading a region
-//! that was not loaded reads it on the spot.
+//! that was not loaded reads it on the spot. A small file is read whole, once
+//! ([`BufferedInput::load_small_file`]), and nothing of it is read again.
 //!
 //! ```text
 //! enqueued   |--a--| gap |---b---|            |--c--|
 //! reads      [-------- one --------]          [-two-]
 //! ```
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::unreachable,
+        clippy::indexing_slicing,
+        clippy::string_slice,
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        clippy::cast_sign_loss
+    )
+)]
 
 pub mod cursor;
 
@@ -26,11 +41,17 @@ pub const MAX_COALESCE_GAP: u64 = 16 << 10;
 /// A joined read stops growing here.
 pub const MAX_COALESCED_BYTES: u64 = 128 << 20;
 
+/// Files up to this size are read whole when they are opened: one read instead of one for the
+/// footer and more for its pages.
+pub const SMALL_FILE_BYTES: u64 = 256 << 10;
+
 /// The bytes of one open file, with what is loaded of them.
 #[derive(Debug)]
 pub struct BufferedInput {
     file: Arc<dyn ReadFile>,
     pool: MemoryPool,
+    /// All bytes of a small file.
+    whole: Option<Buffer<u8>>,
     enqueued: Vec<Range<u64>>,
     loaded: Vec<(u64, Buffer<u8>)>,
     /// Memory of released regions that nobody else holds, for the regions loaded next.
@@ -40,12 +61,30 @@ pub struct BufferedInput {
 impl BufferedInput {
     /// Input from `file`; memory is taken from `pool`, which must be a leaf.
     pub fn new(file: Arc<dyn ReadFile>, pool: MemoryPool) -> Self {
-        BufferedInput { file, pool, enqueued: Vec::new(), loaded: Vec::new(), spare: Vec::new() }
+        let (enqueued, loaded, spare) = (Vec::new(), Vec::new(), Vec::new());
+        BufferedInput { file, pool, whole: None, enqueued, loaded, spare }
     }
 
-    /// A second input over the same file, with nothing loaded.
+    /// A second input over the same file, with nothing loaded but a small file.
     pub fn reopened(&self) -> Self {
-        Self::new(Arc::clone(&self.file), self.pool.clone())
+        let whole = self.whole.clone();
+        BufferedInput { whole, ..Self::new(Arc::clone(&self.file), self.pool.clone()) }
+    }
+
+    /// Reads a file of at most [`SMALL_FILE_BYTES`] whole; others are left alone.
+    pub fn load_small_file(&mut self) -> Result<()> {
+        if self.whole.is_none() && self.file_len() <= SMALL_FILE_BYTES {
+            self.whole = Some(self.fetch(0, self.file_len())?);
+        }
+        Ok(())
+    }
+
+    /// Lets go of everything loaded and of another input's; memory of either that nobody else holds
+    /// serves the next load here.
+    pub fn release_with(&mut self, mut other: BufferedInput) {
+        self.release();
+        other.release();
+        self.spare.append(&mut other.spare);
     }
 
     /// The file's path.
@@ -93,6 +132,9 @@ impl BufferedInput {
     }
 
     fn load_region(&mut self, region: Range<u64>) -> Result<()> {
+        if self.whole.is_some() {
+            return Ok(());
+        }
         let len = region_len(region.end - region.start)?;
         let bytes = match self.file.mapped(region.start, len) {
             Some(bytes) => bytes,
@@ -131,15 +173,22 @@ impl BufferedInput {
     /// when they are not inside the file.
     pub fn read(&self, offset: u64, len: u64) -> Result<Buffer<u8>> {
         self.check(offset, len)?;
-        for (start, bytes) in &self.loaded {
-            if let Some(from) = offset.checked_sub(*start)
-                && from + len <= bytes.len() as u64
-            {
-                let from = from as usize;
-                return Ok(bytes.slice(from..from + len as usize));
-            }
+        match self.loaded(offset, len) {
+            Some(bytes) => Ok(bytes),
+            None => self.fetch(offset, len),
         }
-        self.fetch(offset, len)
+    }
+
+    /// The bytes `offset..offset + len` if they are loaded.
+    pub fn loaded(&self, offset: u64, len: u64) -> Option<Buffer<u8>> {
+        let whole = self.whole.iter().map(|bytes| (0, bytes));
+        whole.chain(self.loaded.iter().map(|(start, bytes)| (*start, bytes))).find_map(
+            |(start, bytes)| {
+                let from = offset.checked_sub(start)?;
+                let end = from.checked_add(len).filter(|end| *end <= bytes.len() as u64)?;
+                Some(bytes.slice(usize::try_from(from).ok()?..usize::try_from(end).ok()?))
+            },
+        )
     }
 
     fn fetch(&self, offset: u64, len: u64) -> Result<Buffer<u8>> {
@@ -200,6 +249,21 @@ mod tests {
         assert_eq!(observed.reads(), 3);
         input.read(900_000, 10).unwrap();
         assert_eq!(observed.reads(), 4);
+    }
+
+    #[test]
+    fn a_small_file_is_read_once() {
+        let (mut input, observed) = input(1000);
+        input.load_small_file().unwrap();
+        let mut second = input.reopened();
+        second.enqueue(5..900).unwrap();
+        second.load().unwrap();
+        second.release();
+        assert_eq!(second.read(999, 1).unwrap().as_slice(), [(999 % 256) as u8]);
+        assert_eq!((observed.reads(), second.loaded(0, 1001).is_none()), (1, true));
+        let (mut large, observed) = self::input(SMALL_FILE_BYTES as usize + 1);
+        large.load_small_file().unwrap();
+        assert_eq!(observed.reads(), 0);
     }
 
     #[test]

@@ -34,6 +34,7 @@ use vector::{
 use crate::encoding::plain::appended;
 use crate::levels::LevelDecoder;
 use crate::levels::nested::{ListLevels, ListSlots, list_slots, slot_validity};
+use crate::page::source::PageSource;
 use crate::page::{ChunkParams, DictionaryPage, PageReader};
 use crate::thrift::structs::Encoding;
 
@@ -67,6 +68,25 @@ pub(crate) trait ValueReader: Send {
     fn finish(&mut self, num_slots: usize, validity: Option<Bitmap>) -> Result<VectorRef>;
 }
 
+/// What reading a column has cost so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct ColumnCounts {
+    /// Values that were materialised or converted.
+    pub(crate) values_decoded: u64,
+    /// Data pages whose bytes were looked at,
+    pub(crate) pages_read: u64,
+    /// and those that were passed over unread.
+    pub(crate) pages_skipped: u64,
+}
+
+impl std::ops::AddAssign for ColumnCounts {
+    fn add_assign(&mut self, other: Self) {
+        self.values_decoded += other.values_decoded;
+        self.pages_read += other.pages_read;
+        self.pages_skipped += other.pages_skipped;
+    }
+}
+
 /// Reads one leaf.
 pub(crate) struct LeafReader {
     name: String,
@@ -83,6 +103,7 @@ pub(crate) struct LeafReader {
     block_rep: Vec<u8>,
     block_def: Vec<u8>,
     block_at: usize,
+    counts: ColumnCounts,
     pool: MemoryPool,
 }
 
@@ -99,7 +120,9 @@ struct Page {
 /// The levels of the rows read last.
 struct Window {
     num_rows: usize,
-    /// For a greatest definition level of 1: which rows have it; `None` for all.
+    /// For a greatest definition level of 1: which rows have it,
+    bits: BitmapMut,
+    /// and the same once the window is complete; `None` for all.
     validity: Option<Bitmap>,
     rep: BufferMut<u8>,
     def: BufferMut<u8>,
@@ -133,6 +156,7 @@ impl LeafReader {
             skips_pages: true,
             window: Window {
                 num_rows: 0,
+                bits: BitmapMut::new(),
                 validity: None,
                 rep: BufferMut::new_in(&pool),
                 def: BufferMut::new_in(&pool),
@@ -140,6 +164,7 @@ impl LeafReader {
             block_rep: Vec::new(),
             block_def: Vec::new(),
             block_at: 0,
+            counts: ColumnCounts::default(),
             pool,
         }
     }
@@ -147,6 +172,11 @@ impl LeafReader {
     /// The leaf's greatest repetition level.
     pub(crate) fn max_rep(&self) -> u8 {
         self.max_rep
+    }
+
+    /// What was done so far.
+    pub(crate) fn counts(&self) -> ColumnCounts {
+        self.counts
     }
 
     /// Lets go of the chunk's bytes.
@@ -158,7 +188,7 @@ impl LeafReader {
     }
 
     /// Goes on with another chunk of the leaf.
-    pub(crate) fn start_chunk(&mut self, chunk: ChunkParams, bytes: Buffer<u8>) {
+    pub(crate) fn start_chunk(&mut self, chunk: ChunkParams, source: PageSource) {
         self.end_page();
         self.values.start_chunk(chunk.carries_prefixes);
         self.skips_pages = !chunk.carries_prefixes;
@@ -167,24 +197,39 @@ impl LeafReader {
         self.block_def.clear();
         self.block_at = 0;
         match &mut self.pages {
-            Some(pages) => pages.reopen(chunk, bytes),
-            None => self.pages = Some(PageReader::new(chunk, bytes, self.pool.clone())),
+            Some(pages) => pages.reopen(chunk, source),
+            None => self.pages = Some(PageReader::new(chunk, source, self.pool.clone())),
         }
+    }
+
+    /// Starts a window without rows.
+    pub(crate) fn begin(&mut self) {
+        self.window.num_rows = 0;
+        self.window.bits.clear();
+        self.window.validity = None;
+        self.window.rep.clear();
+        self.window.def.clear();
     }
 
     /// Reads the next `num_rows` rows into the window.
     pub(crate) fn read(&mut self, num_rows: usize) -> Result<()> {
-        self.window.num_rows = num_rows;
-        self.window.rep.clear();
-        self.window.def.clear();
-        let mut bits = BitmapMut::new();
+        self.window.num_rows += num_rows;
         let result = if self.max_rep > 0 {
             self.walk_repeated(num_rows, true)
         } else {
-            self.walk_flat(num_rows, Some(&mut bits))
+            let mut bits = std::mem::take(&mut self.window.bits);
+            let result = self.walk_flat(num_rows, Some(&mut bits));
+            self.window.bits = bits;
+            result
         };
-        self.window.validity = if self.has_bits() { bits.freeze_validity() } else { None };
         result.map_err(|e| self.in_column(e))
+    }
+
+    /// Ends the window: from now on it can be asked for slots and its vector.
+    pub(crate) fn end(&mut self) {
+        if self.has_bits() {
+            self.window.validity = std::mem::take(&mut self.window.bits).freeze_validity();
+        }
     }
 
     /// Passes over the next `num_rows` rows.
@@ -232,7 +277,7 @@ impl LeafReader {
     }
 
     fn pages(&mut self) -> Result<&mut PageReader> {
-        self.pages.as_mut().ok_or_else(|| Error::internal("the leaf has no chunk"))
+        self.pages.as_mut().ok_or_else(no_chunk)
     }
 
     /// Definition levels are bits.
@@ -251,6 +296,7 @@ impl LeafReader {
                 };
                 if bits.is_none() && info.num_values <= left && self.skips_pages {
                     self.pages()?.skip()?;
+                    self.counts.pages_skipped += 1;
                     left -= info.num_values;
                     continue;
                 }
@@ -279,7 +325,10 @@ impl LeafReader {
         let values = &mut self.values;
         let done = present.and_then(|present| match (present, keep) {
             (0, _) => Ok(()),
-            (present, true) => values.read(present),
+            (present, true) => {
+                self.counts.values_decoded += present as u64;
+                values.read(present)
+            }
             (present, false) => values.skip(present),
         });
         done.map_err(|e| page.place(e))?;
@@ -313,7 +362,12 @@ impl LeafReader {
             }
             let present = def.iter().filter(|def| **def == self.max_def).count();
             if present > 0 {
-                let done = if keep { self.values.read(present) } else { self.values.skip(present) };
+                let done = if keep {
+                    self.counts.values_decoded += present as u64;
+                    self.values.read(present)
+                } else {
+                    self.values.skip(present)
+                };
                 done.map_err(|e| match &self.page {
                     Some(page) => page.place(e),
                     None => e,
@@ -358,8 +412,9 @@ impl LeafReader {
     }
 
     fn start_page(&mut self) -> Result<()> {
-        let pages = self.pages()?;
+        let pages = self.pages.as_mut().ok_or_else(no_chunk)?;
         let page = pages.read()?;
+        self.counts.pages_read += 1;
         let dictionary = match page.encoding {
             Encoding::PlainDictionary | Encoding::RleDictionary => pages.take_dictionary()?,
             _ => None,
@@ -407,6 +462,11 @@ fn read_levels(
     let out = appended(out, n)?;
     levels.read(out)?;
     Ok(out.iter().filter(|level| **level == max).count())
+}
+
+#[cold]
+fn no_chunk() -> Error {
+    Error::internal("the leaf has no chunk")
 }
 
 #[cold]

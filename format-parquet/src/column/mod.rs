@@ -31,13 +31,21 @@ mod scalar;
 mod spread;
 mod string;
 
+use std::ops::Range;
+
+use dwio::filter::Filter;
 use dwio::scan_spec::{BoundField, ColumnSpec, FieldSpec, NestedBinding, NestedSpec};
 use vector::sync::Arc;
-use vector::{Buffer, Error, MemoryPool, Result, ResultExt, RowType, Type, Vector, VectorRef};
+use vector::{
+    DecodedVector, Error, MemoryPool, Result, ResultExt, RowType, SelectivityVector, Type, Vector,
+    VectorRef,
+};
 
 use crate::levels::nested::ListLevels;
 use crate::page::ChunkParams;
+use crate::page::source::PageSource;
 use crate::schema::{Column, ColumnKind, Schema};
+pub(crate) use leaf::ColumnCounts;
 use leaf::LeafReader;
 use repeated::{Entries, RepeatedNode};
 use row::{StructLevels, StructNode, match_fields};
@@ -98,14 +106,14 @@ impl ColumnReader {
     }
 
     /// Goes on with another row group; `chunk` gives the pages of a leaf by its number.
-    pub(crate) fn start_row_group(
+    pub(crate) fn start_row_group<S: Into<PageSource>>(
         &mut self,
-        mut chunk: impl FnMut(usize) -> Result<(ChunkParams, Buffer<u8>)>,
+        mut chunk: impl FnMut(usize) -> Result<(ChunkParams, S)>,
     ) -> Result<()> {
         self.pending_skip = 0;
         for (number, leaf) in self.leaf_numbers.iter().zip(&mut self.leaves) {
-            let (params, bytes) = chunk(*number)?;
-            leaf.start_chunk(params, bytes);
+            let (params, source) = chunk(*number)?;
+            leaf.start_chunk(params, source.into());
         }
         Ok(())
     }
@@ -122,12 +130,94 @@ impl ColumnReader {
             if skipped > 0 {
                 leaf.skip(skipped)?;
             }
+            leaf.begin();
             leaf.read(num_rows)?;
+            leaf.end();
         }
+        self.vector(num_rows)
+    }
+
+    /// Of the next `rows.len()` rows reads only the selected ones; the vector has as many rows as
+    /// are selected.
+    pub(crate) fn read_selected(&mut self, rows: &SelectivityVector) -> Result<VectorRef> {
+        let skipped = std::mem::take(&mut self.pending_skip);
+        let runs = runs(rows);
+        for leaf in &mut self.leaves {
+            leaf.begin();
+            let mut gap = skipped;
+            let mut at = 0;
+            for run in &runs {
+                gap += run.start - at;
+                if gap > 0 {
+                    leaf.skip(gap)?;
+                }
+                leaf.read(run.len())?;
+                (gap, at) = (0, run.end);
+            }
+            leaf.end();
+        }
+        // Rows behind the last one add up with those of the next call.
+        self.pending_skip = match runs.last() {
+            Some(last) => rows.len() - last.end,
+            None => skipped + rows.len(),
+        };
+        self.vector(rows.count())
+    }
+
+    /// True when [`ColumnReader::filter`] and [`ColumnReader::filter_and_read`] can be used: the
+    /// column is one leaf without repetition, and its values are what its filter is made for.
+    pub(crate) fn filters_in_place(&self) -> bool {
+        matches!(self.root, Node::Leaf { leaf, .. }
+            if self.leaves.get(leaf).is_some_and(|leaf| leaf.max_rep() == 0))
+    }
+
+    /// Tests the selected ones of the next `rows.len()` rows and deselects those that fail. No
+    /// vector is made.
+    pub(crate) fn filter(
+        &mut self,
+        filter: &Arc<Filter>,
+        rows: &mut SelectivityVector,
+    ) -> Result<()> {
+        let vector = self.read(rows.len())?;
+        filter.apply(&DecodedVector::new(&vector)?, rows)
+    }
+
+    /// Like [`ColumnReader::filter`], and reads the rows that stay: the vector has as many rows as
+    /// are selected afterwards.
+    pub(crate) fn filter_and_read(
+        &mut self,
+        filter: &Arc<Filter>,
+        rows: &mut SelectivityVector,
+    ) -> Result<VectorRef> {
+        let vector = self.read(rows.len())?;
+        filter.apply(&DecodedVector::new(&vector)?, rows)?;
+        vector::gather(&vector, &rows.to_rows().to_positions())
+    }
+
+    /// What reading cost so far, over all leaves and row groups.
+    pub(crate) fn counts(&self) -> ColumnCounts {
+        let mut counts = ColumnCounts::default();
+        self.leaves.iter().for_each(|leaf| counts += leaf.counts());
+        counts
+    }
+
+    fn vector(&mut self, num_rows: usize) -> Result<VectorRef> {
         let vector = self.root.vector(&mut self.leaves, num_rows)?;
         check_slots(num_rows, vector.len())?;
         Ok(vector)
     }
+}
+
+/// The runs of selected rows.
+fn runs(rows: &SelectivityVector) -> Vec<Range<usize>> {
+    let mut runs: Vec<Range<usize>> = Vec::new();
+    for row in rows.iter() {
+        match runs.last_mut() {
+            Some(run) if run.end == row => run.end += 1,
+            _ => runs.push(row..row + 1),
+        }
+    }
+    runs
 }
 
 impl Node {

@@ -163,7 +163,8 @@ fn read_placed(
     let mut slots = appended(views, n)?.iter_mut();
     lengths.each(n, |start, end| {
         if let Some(slot) = slots.next() {
-            *slot = view_of(&bytes, start, end, ViewPlace { buffer, offset: 0 });
+            let from = bytes.get(start..).unwrap_or(&[]);
+            *slot = view_of(from, end - start, ViewPlace { buffer, offset: 0 }.moved(start));
         }
     })
 }

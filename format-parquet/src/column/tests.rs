@@ -1,7 +1,7 @@
 //! Columns of hand-written chunks: any cuts of windows and skips give the same rows.
 
 use vector::testing::values_of;
-use vector::{ErrorKind, Value};
+use vector::{Buffer, ErrorKind, Value};
 
 use super::*;
 use crate::page::testing::{
@@ -73,6 +73,24 @@ fn check(schema: &Schema, chunks: &[&ChunkWriter], expected: &[Value]) {
         column.skip(skipped - skipped / 2);
         let vector = column.read(expected.len() - skipped).unwrap();
         assert_eq!(values_of(&vector), &expected[skipped..], "skipped {skipped}");
+    }
+    check_selected(schema, chunks, expected);
+}
+
+/// Reads the rows that a selection of every kind leaves, in windows of every size.
+fn check_selected(schema: &Schema, chunks: &[&ChunkWriter], expected: &[Value]) {
+    for window in 1..=expected.len() {
+        for pattern in 0..32u32 {
+            let is_wanted = |row: usize| pattern >> (row % 5) & 1 != 0;
+            let mut column = reader(schema, chunks);
+            for (start, part) in (0..).step_by(window).zip(expected.chunks(window)) {
+                let mut rows = SelectivityVector::none(part.len());
+                (0..part.len()).for_each(|row| rows.set(row, is_wanted(start + row)));
+                let vector = column.read_selected(&rows).unwrap();
+                let wanted: Vec<Value> = rows.iter().map(|row| part[row].clone()).collect();
+                assert_eq!(values_of(&vector), wanted, "windows of {window}, rows {pattern:b}");
+            }
+        }
     }
 }
 

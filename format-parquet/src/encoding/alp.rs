@@ -204,7 +204,9 @@ impl Alp {
                 return Err(no_exponent());
             };
             self.plain.extend(self.integers.iter().flat_map(|delta| {
-                let integer = (frame as i32).wrapping_add(*delta as i32);
+                let sum = frame.wrapping_add(delta.cast_signed());
+                let [low @ .., _, _, _, _] = sum.to_le_bytes();
+                let integer = i32::from_le_bytes(low);
                 ((integer as f32 * up) * down).to_le_bytes()
             }));
             set_exceptions::<4>(&mut cursor, num_exceptions, &mut self.plain)

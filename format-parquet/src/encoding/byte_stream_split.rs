@@ -161,10 +161,12 @@ impl<'a> Streams<'a> {
 /// Swaps rows and columns of a square of eight by eight bytes, by halves, quarters and eighths.
 #[inline(always)]
 fn flip(rows: &mut [u64; 8]) {
-    const MASKS: [(usize, u64); 3] =
-        [(4, 0x0000_0000_ffff_ffff), (2, 0x0000_ffff_0000_ffff), (1, 0x00ff_00ff_00ff_00ff)];
-    for (distance, mask) in MASKS {
-        let shift = 8 * distance as u32;
+    const STEPS: [(usize, u32, u64); 3] = [
+        (4, 32, 0x0000_0000_ffff_ffff),
+        (2, 16, 0x0000_ffff_0000_ffff),
+        (1, 8, 0x00ff_00ff_00ff_00ff),
+    ];
+    for (distance, shift, mask) in STEPS {
         for pair in rows.chunks_exact_mut(2 * distance) {
             let (upper, lower) = pair.split_at_mut(distance);
             for (a, b) in upper.iter_mut().zip(lower) {

@@ -65,6 +65,15 @@ impl DeltaLengthByteArray {
     /// Calls `value` with start and end of each of the next `num_values` values in the page's
     /// value bytes; both always lie inside.
     pub fn each(&mut self, num_values: usize, mut value: impl FnMut(usize, usize)) -> Result<()> {
+        self.each_stored(num_values, |_, start, end| value(start, end))
+    }
+
+    /// Like [`DeltaLengthByteArray::each`], with the length as it is stored.
+    fn each_stored(
+        &mut self,
+        num_values: usize,
+        mut value: impl FnMut(&[u8; 4], usize, usize),
+    ) -> Result<()> {
         let mut chunk = [[0; 4]; CHUNK];
         let mut left = num_values;
         while left > 0 {
@@ -75,7 +84,7 @@ impl DeltaLengthByteArray {
                 if len > self.bytes.len().saturating_sub(self.at) {
                     return Err(too_long(*stored, self.at, self.bytes.len()));
                 }
-                value(self.at, self.at + len);
+                value(stored, self.at, self.at + len);
                 self.at += len;
             }
             left -= lengths.len();
@@ -87,10 +96,9 @@ impl DeltaLengthByteArray {
     /// them.
     pub fn read(&mut self, num_values: usize, out: &mut BufferMut<u8>) -> Result<()> {
         let bytes = self.bytes.clone();
-        self.each(num_values, |start, end| {
-            let value = bytes.get(start..end).unwrap_or(&[]);
-            out.extend_from_slice(&(value.len() as u32).to_le_bytes());
-            out.extend_from_slice(value);
+        self.each_stored(num_values, |length, start, end| {
+            out.extend_from_slice(length);
+            out.extend_from_slice(bytes.get(start..end).unwrap_or(&[]));
         })
     }
 
@@ -241,7 +249,10 @@ impl DeltaByteArray {
             let Some((head, value, rest, front)) = parts else {
                 return Err(Error::internal("values are longer than their lengths"));
             };
-            for (to, from) in head.iter_mut().zip((len as u32).to_le_bytes()) {
+            // Prefixes come from values before, so that no value is longer than its page.
+            let stored = u32::try_from(len)
+                .map_err(|_| Error::corrupt("a value is too long").with("length", len))?;
+            for (to, from) in head.iter_mut().zip(stored.to_le_bytes()) {
                 *to = from;
             }
             let (value_front, value_back) = value.split_at_mut(front.len());

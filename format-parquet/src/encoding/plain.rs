@@ -9,7 +9,10 @@
 //! Decoders are generic over the conversion, so a loop has no branch on types. They look at the
 //! bytes once for a batch: a count that the bytes cannot hold is refused before anything is
 //! allocated.
-#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
+)]
 
 use std::marker::PhantomData;
 
@@ -73,9 +76,9 @@ conversions! {
     /// DOUBLE as it is.
     Double: 8 => f64, b => f64::from_le_bytes(b);
     /// The low 8 bits of an INT32.
-    LowInt8: 4 => i8, b => i32::from_le_bytes(b) as i8;
+    LowInt8: 4 => i8, b => i8::from_le_bytes([b[0]]);
     /// The low 16 bits of an INT32.
-    LowInt16: 4 => i16, b => i32::from_le_bytes(b) as i16;
+    LowInt16: 4 => i16, b => i16::from_le_bytes([b[0], b[1]]);
     /// The low 8 bits of an INT32, unsigned.
     LowUint8: 4 => i16, b => i16::from(b[0]);
     /// The low 16 bits of an INT32, unsigned.
@@ -103,7 +106,7 @@ conversions! {
         let day = i64::from(i32::from_le_bytes([d0, d1, d2, d3])) - JULIAN_EPOCH;
         let day = day + nanos.div_euclid(NANOS_PER_DAY);
         let of_day = nanos.rem_euclid(NANOS_PER_DAY);
-        Timestamp::new(day * 86_400, of_day as u64)
+        Timestamp::new(day * 86_400, of_day.cast_unsigned())
     };
     /// A half precision float as the equal `f32`.
     Float16: 2 => f32, b => half_to_f32(u16::from_le_bytes(b));
@@ -151,7 +154,7 @@ impl<const N: usize, C: Convert<N>> PlainValues for Fixed<N, C> {
 
     fn read(&self, bytes: &[u8], num_values: usize, out: &mut BufferMut<C::Out>) -> Result<usize> {
         let taken = self.skip(bytes, num_values)?;
-        let (values, _) = bytes[..taken].as_chunks::<N>();
+        let (values, _) = bytes.as_chunks::<N>();
         for (slot, stored) in appended(out, num_values)?.iter_mut().zip(values) {
             *slot = C::convert(*stored);
         }
@@ -169,8 +172,9 @@ pub trait BigEndian: FlatType {
     const BYTES: usize;
     /// The number of `bytes` (all of one value, of any width); false when it does not fit.
     fn from_bytes(bytes: &[u8]) -> (Self, bool);
-    /// The number in the `width <= BYTES` bytes that end `block`, a window of `BYTES` bytes.
-    fn from_block(block: &[u8], width: usize) -> Self;
+    /// The number that ends `block`, a window of `BYTES` bytes of which the first `unused_bits`
+    /// are not its own.
+    fn from_block(block: &[u8], unused_bits: u32) -> Self;
 }
 
 macro_rules! big_endian {
@@ -180,23 +184,19 @@ macro_rules! big_endian {
 
             fn from_bytes(bytes: &[u8]) -> (Self, bool) {
                 let negative = bytes.first().is_some_and(|b| b & 0x80 != 0);
-                let sign = if negative { 0xff } else { 0 };
-                let mut raw = [sign; size_of::<$t>()];
-                let (high, low) = bytes.split_at(bytes.len().saturating_sub(raw.len()));
-                let start = raw.len() - low.len();
-                raw[start..].copy_from_slice(low);
-                let value = <$t>::from_be_bytes(raw);
+                let (extension, sign) = if negative { (-1, 0xff) } else { (0, 0) };
+                let (high, low) = bytes.split_at(bytes.len().saturating_sub(Self::BYTES));
+                let value = low.iter().fold(extension, |value, b| value << 8 | <$t>::from(*b));
                 let fits = high.iter().all(|b| *b == sign) && (value < 0) == negative;
                 (value, fits)
             }
 
             #[inline(always)]
-            fn from_block(block: &[u8], width: usize) -> Self {
+            fn from_block(block: &[u8], unused_bits: u32) -> Self {
                 let mut raw = [0; size_of::<$t>()];
                 raw.copy_from_slice(block);
                 // The bytes of the value before it go out at the top; the sign comes back down.
-                let unused = 8 * (raw.len() - width) as u32;
-                (<$t>::from_be_bytes(raw) << unused) >> unused
+                (<$t>::from_be_bytes(raw) << unused_bits) >> unused_bits
             }
         }
     )* };
@@ -229,7 +229,7 @@ impl<T: BigEndian> PlainValues for BigEndianFixed<T> {
             return Ok(taken);
         }
         let mut all_fit = true;
-        let values = bytes[..taken].chunks_exact(width);
+        let values = bytes.chunks_exact(width);
         if width > T::BYTES {
             for (slot, stored) in slots.iter_mut().zip(values) {
                 let (value, fits) = T::from_bytes(stored);
@@ -243,9 +243,13 @@ impl<T: BigEndian> PlainValues for BigEndianFixed<T> {
         for (slot, stored) in slots.iter_mut().zip(values).take(short) {
             *slot = T::from_bytes(stored).0;
         }
-        for (i, slot) in slots.iter_mut().enumerate().skip(short) {
-            let end = (i + 1) * width;
-            *slot = T::from_block(&bytes[end - T::BYTES..end], width);
+        let unused_bits = (width..T::BYTES).map(|_| u8::BITS).sum();
+        // No window at all where there are fewer values.
+        let first = ((short + 1) * width).checked_sub(T::BYTES);
+        let blocks = first.and_then(|first| bytes.get(first..)).unwrap_or(&[]);
+        let blocks = blocks.windows(T::BYTES).step_by(width);
+        for (slot, block) in slots.iter_mut().skip(short).zip(blocks) {
+            *slot = T::from_block(block, unused_bits);
         }
         Ok(taken)
     }
@@ -271,16 +275,16 @@ impl<T: BigEndian> PlainValues for BigEndianVariable<T> {
 
     fn read(&self, bytes: &[u8], num_values: usize, out: &mut BufferMut<T>) -> Result<usize> {
         check_count(bytes, num_values, LENGTH_BYTES)?;
-        let mut at = 0;
+        let mut slots = appended(out, num_values)?.iter_mut();
         let mut all_fit = true;
-        for slot in appended(out, num_values)? {
-            let (start, end) = next_byte_array(bytes, at)?;
-            let (value, fits) = T::from_bytes(&bytes[start..end]);
-            *slot = value;
+        let taken = each_byte_array(bytes, num_values, |stored| {
+            let (value, fits) = T::from_bytes(stored);
+            if let Some(slot) = slots.next() {
+                *slot = value;
+            }
             all_fit &= fits;
-            at = end;
-        }
-        if all_fit { Ok(at) } else { Err(does_not_fit(T::BYTES)) }
+        })?;
+        if all_fit { Ok(taken) } else { Err(does_not_fit(T::BYTES)) }
     }
 
     fn skip(&self, bytes: &[u8], num_values: usize) -> Result<usize> {
@@ -300,13 +304,15 @@ pub fn read_views(
     out: &mut BufferMut<StringView>,
 ) -> Result<usize> {
     check_count(bytes, num_values, LENGTH_BYTES)?;
-    let mut at = 0;
+    place.check(bytes.len())?;
+    let mut rest = bytes;
     for slot in appended(out, num_values)? {
-        let (start, end) = next_byte_array(bytes, at)?;
-        *slot = view_of(bytes, start, end, place);
-        at = end;
+        let (from, behind) = next_byte_array(bytes, rest)?;
+        let start = bytes.len() - from.len();
+        *slot = view_of(from, from.len() - behind.len(), place.moved(start));
+        rest = behind;
     }
-    Ok(at)
+    Ok(bytes.len() - rest.len())
 }
 
 /// Like [`read_views`] for values of `width` bytes without lengths.
@@ -318,8 +324,10 @@ pub fn read_fixed_views(
     out: &mut BufferMut<StringView>,
 ) -> Result<usize> {
     let taken = fixed_bytes(bytes, num_values, width)?;
+    place.check(taken)?;
     for (i, slot) in appended(out, num_values)?.iter_mut().enumerate() {
-        *slot = view_of(bytes, i * width, (i + 1) * width, place);
+        let from = bytes.get(i * width..).unwrap_or(&[]);
+        *slot = view_of(from, width, place.moved(i * width));
     }
     Ok(taken)
 }
@@ -333,29 +341,48 @@ pub struct ViewPlace {
     pub offset: u32,
 }
 
-/// The view of `start..end` of `bytes`, which must lie inside.
+impl ViewPlace {
+    /// `Unsupported` when views, whose offsets have 32 bits, cannot point to all of `len` bytes.
+    fn check(self, len: usize) -> Result<()> {
+        let end = u32::try_from(len).ok().and_then(|len| self.offset.checked_add(len));
+        end.map(|_| ()).ok_or_else(|| {
+            Error::unsupported("the strings of one batch take more than 4 GiB")
+                .with("offset", self.offset)
+                .with("bytes", len)
+        })
+    }
+
+    /// The place of what starts `by` bytes later, which [`ViewPlace::check`] has seen or which is
+    /// in a page as it is stored: those have sizes of 31 bits.
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "checked for many views at once")]
+    pub fn moved(self, by: usize) -> ViewPlace {
+        ViewPlace { offset: self.offset.wrapping_add(by as u32), ..self }
+    }
+}
+
+/// The view of the first `len` bytes of `from`, whose first byte is at `place`. What follows the
+/// value in `from` lets short values be copied as a block.
 #[inline(always)]
-pub fn view_of(bytes: &[u8], start: usize, end: usize, place: ViewPlace) -> StringView {
-    let len = end - start;
+pub fn view_of(from: &[u8], len: usize, place: ViewPlace) -> StringView {
     if len <= INLINE_LIMIT
-        && let Some(block) = bytes[start..].first_chunk::<INLINE_LIMIT>()
+        && let Some(block) = from.first_chunk::<INLINE_LIMIT>()
     {
         return StringView::inline_of(block, len);
     }
-    // A page is smaller than 4 GiB, so the offset fits.
-    StringView::new(&bytes[start..end], place.buffer, place.offset.wrapping_add(start as u32))
+    StringView::new(from.get(..len).unwrap_or(&[]), place.buffer, place.offset)
 }
 
 /// Calls `f` with each of the first `num_values` byte arrays; gives how many bytes they take.
 pub fn each_byte_array(bytes: &[u8], num_values: usize, mut f: impl FnMut(&[u8])) -> Result<usize> {
     check_count(bytes, num_values, LENGTH_BYTES)?;
-    let mut at = 0;
+    let mut rest = bytes;
     for _ in 0..num_values {
-        let (start, end) = next_byte_array(bytes, at)?;
-        f(&bytes[start..end]);
-        at = end;
+        let (from, behind) = next_byte_array(bytes, rest)?;
+        f(from.get(..from.len() - behind.len()).unwrap_or(&[]));
+        rest = behind;
     }
-    Ok(at)
+    Ok(bytes.len() - rest.len())
 }
 
 /// The bytes that the first `num_values` byte arrays take.
@@ -369,25 +396,24 @@ pub fn fixed_bytes(bytes: &[u8], num_values: usize, width: usize) -> Result<usiz
     Ok(num_values * width)
 }
 
-/// Start and end of the byte array whose length stands at `at`.
+/// What stands from the first byte on and what stands behind the last byte of the byte array that
+/// is first in `rest`, the end of `bytes`.
 #[inline(always)]
-fn next_byte_array(bytes: &[u8], at: usize) -> Result<(usize, usize)> {
-    if let Some((length, rest)) = bytes[at..].split_first_chunk::<LENGTH_BYTES>() {
-        let len = u32::from_le_bytes(*length) as usize;
-        if len <= rest.len() {
-            let start = at + LENGTH_BYTES;
-            return Ok((start, start + len));
-        }
+fn next_byte_array<'b>(bytes: &'b [u8], rest: &'b [u8]) -> Result<(&'b [u8], &'b [u8])> {
+    if let Some((length, from)) = rest.split_first_chunk::<LENGTH_BYTES>()
+        && let Some(behind) = from.get(u32::from_le_bytes(*length) as usize..)
+    {
+        return Ok((from, behind));
     }
-    Err(byte_array_too_long(bytes, at))
+    Err(byte_array_too_long(bytes, rest))
 }
 
 #[cold]
-fn byte_array_too_long(bytes: &[u8], at: usize) -> Error {
+fn byte_array_too_long(bytes: &[u8], rest: &[u8]) -> Error {
     let error = Error::corrupt("a byte array reaches behind the end of its page")
-        .with("offset", at)
-        .with("left", bytes.len() - at);
-    match bytes[at..].first_chunk::<LENGTH_BYTES>() {
+        .with("offset", bytes.len() - rest.len())
+        .with("left", rest.len());
+    match rest.first_chunk::<LENGTH_BYTES>() {
         Some(length) => error.with("length", u32::from_le_bytes(*length)),
         None => error,
     }
@@ -411,7 +437,9 @@ pub fn appended<T: Native>(out: &mut BufferMut<T>, n: usize) -> Result<&mut [T]>
         out.try_reserve(n.max(len))?;
     }
     out.resize_unspecified(len + n);
-    Ok(&mut out.as_mut_slice()[len..])
+    out.as_mut_slice()
+        .get_mut(len..)
+        .ok_or_else(|| Error::internal("a buffer that grew is shorter than before"))
 }
 
 #[cold]
@@ -500,8 +528,10 @@ mod tests {
                     read(BigEndianFixed::<i64>::new(width), &many, 20).unwrap(),
                     [value; 20]
                 );
-                let wide = read(BigEndianFixed::<i128>::new(width), &many, 20).unwrap();
-                assert_eq!(wide, [i128::from(value); 20]);
+                for n in 0..=20 {
+                    let wide = read(BigEndianFixed::<i128>::new(width), &many, n).unwrap();
+                    assert_eq!(wide, vec![i128::from(value); n]);
+                }
                 let mut variable = (width as u32).to_le_bytes().to_vec();
                 variable.extend(&stored);
                 let found = read(BigEndianVariable::<i64>::new(), &variable, 1).unwrap();
@@ -535,6 +565,19 @@ mod tests {
         for len in 0..taken {
             assert!(read_views(&bytes[7..7 + len], 4, place, &mut BufferMut::new()).is_err());
         }
+    }
+
+    #[test]
+    fn views_point_to_no_more_than_four_gib() {
+        let bytes = [[3, 0, 0, 0, b'a', b'b', b'c']; 3].concat();
+        let mut out = BufferMut::new();
+        let offset = u32::MAX - 21;
+        assert!(read_views(&bytes, 3, ViewPlace { buffer: 0, offset }, &mut out).is_ok());
+        let place = ViewPlace { buffer: 0, offset: offset + 1 };
+        let error = read_views(&bytes, 3, place, &mut out).unwrap_err();
+        assert_eq!(error.kind(), vector::ErrorKind::Unsupported);
+        assert!(read_fixed_views(&bytes, 3, 7, place, &mut out).is_err());
+        assert!(read_fixed_views(&bytes, 2, 7, place, &mut out).is_ok());
     }
 
     #[test]

@@ -13,6 +13,9 @@
 //! Decompressed bytes go into one buffer that is used again once nobody looks at it
 //! ([`PageReader::recycle`]); pages that are not compressed stay where they are.
 //!
+//! Where the bytes come from is the [`PageSource`]'s matter. If it knows from an offset index where
+//! the pages are, `peek` and `skip` touch no byte at all.
+//!
 //! Never more values than the chunk's metadata promises are handed out; bytes behind them are
 //! ignored.
 #![cfg_attr(
@@ -31,16 +34,20 @@ pub mod decompress;
 mod hadoop;
 mod lz4;
 mod lzo;
+pub mod source;
 pub mod stored;
 
 use dwio::input::cursor::Cursor;
+use vector::sync::Arc;
+use vector::sync::atomic::{AtomicU64, Ordering};
 use vector::{Buffer, BufferMut, Error, MemoryPool, Result, ResultExt};
 
 use crate::decrypt::{ChunkDecryptor, ModuleKind};
 use crate::levels::{LevelDecoder, bit_packed_bytes};
 use crate::thrift::structs::{Codec, DataPageHeader, DataPageHeaderV2, Encoding, PageKind};
 use decompress::{Decompressor, check_plausible};
-use stored::{ChunkBytes, StoredPage};
+use source::PageSource;
+use stored::{HeaderPlace, StoredPage};
 
 /// What a chunk's metadata says about its pages.
 #[derive(Debug, Clone)]
@@ -65,6 +72,30 @@ pub struct ChunkParams {
     pub verifies_checksums: bool,
     /// Set when headers and bodies are encrypted.
     pub decryptor: Option<ChunkDecryptor>,
+    /// What is done with the pages is added here.
+    pub counters: Arc<PageCounters>,
+}
+
+/// What was done with pages, of all chunks that share it.
+#[derive(Debug, Default)]
+pub struct PageCounters {
+    /// Data pages that were decompressed, or lie open in the file.
+    pub read: AtomicU64,
+    /// Data pages that were passed over unread.
+    pub skipped: AtomicU64,
+    /// Dictionary pages that were read.
+    pub dictionaries: AtomicU64,
+    /// Bytes of the pages that were read, as they are stored.
+    pub stored_bytes: AtomicU64,
+    /// Bytes that decompression gave.
+    pub decompressed_bytes: AtomicU64,
+}
+
+impl PageCounters {
+    // Only sums are kept; nothing is ordered by them.
+    fn add(counter: &AtomicU64, count: usize) {
+        counter.fetch_add(count as u64, Ordering::Relaxed);
+    }
 }
 
 /// What is known of a data page before it is decompressed.
@@ -112,25 +143,43 @@ pub struct DictionaryPage {
 #[derive(Debug)]
 pub struct PageReader {
     chunk: ChunkParams,
-    bytes: Buffer<u8>,
-    /// Where the next header stands in `bytes`.
+    source: PageSource,
+    /// Where the next header stands in the chunk.
     at: usize,
     values_left: u64,
     next_ordinal: usize,
-    dictionary: Option<StoredPage>,
-    next: Option<StoredPage>,
+    /// With its stored bytes, which may not be in memory any more when it is wanted.
+    dictionary: Option<(StoredPage, Buffer<u8>)>,
+    next: Option<NextPage>,
     decompressor: Decompressor,
     spare: Option<BufferMut<u8>>,
     pool: MemoryPool,
 }
 
+/// The data page that is next.
+#[derive(Debug)]
+enum NextPage {
+    /// Its header is parsed.
+    Parsed(StoredPage, PageInfo),
+    /// It is known where it is.
+    Placed(PageInfo),
+}
+
+impl NextPage {
+    fn info(&self) -> PageInfo {
+        match self {
+            NextPage::Parsed(_, info) | NextPage::Placed(info) => *info,
+        }
+    }
+}
+
 impl PageReader {
-    /// A reader over the bytes of a chunk, which may be followed by some bytes of the next.
-    pub fn new(chunk: ChunkParams, bytes: Buffer<u8>, pool: MemoryPool) -> Self {
+    /// A reader of the pages of a chunk.
+    pub fn new(chunk: ChunkParams, source: impl Into<PageSource>, pool: MemoryPool) -> Self {
         PageReader {
             values_left: chunk.num_values,
             chunk,
-            bytes,
+            source: source.into(),
             at: 0,
             next_ordinal: 0,
             dictionary: None,
@@ -142,16 +191,17 @@ impl PageReader {
     }
 
     /// Goes on with another chunk of the same leaf, keeping contexts and memory.
-    pub fn reopen(&mut self, chunk: ChunkParams, bytes: Buffer<u8>) {
-        let fresh = Self::new(chunk, bytes, self.pool.clone());
+    pub fn reopen(&mut self, chunk: ChunkParams, source: impl Into<PageSource>) {
+        let fresh = Self::new(chunk, source, self.pool.clone());
         let old = std::mem::replace(self, fresh);
         self.decompressor = old.decompressor;
         self.spare = old.spare;
+        self.source.succeed(old.source);
     }
 
     /// Lets go of the chunk's bytes; there are no more pages then.
     pub fn close(&mut self) {
-        self.bytes = Buffer::empty();
+        self.source.close();
         self.values_left = 0;
         self.next = None;
         self.dictionary = None;
@@ -165,35 +215,46 @@ impl PageReader {
     /// The next data page that has values; `None` when the chunk is over.
     pub fn peek(&mut self) -> Result<Option<PageInfo>> {
         while self.next.is_none() && self.values_left > 0 {
-            self.next_header().in_place("page", self.next_ordinal)?;
+            let found =
+                if self.source.has_places() { self.next_place() } else { self.next_header() };
+            found.in_place("page", self.next_ordinal)?;
         }
-        let ordinal = self.next_ordinal;
-        Ok(self.next.as_ref().and_then(|found| page_info(&found.header.kind, ordinal)))
+        Ok(self.next.as_ref().map(NextPage::info))
     }
 
     /// Passes over the page that [`PageReader::peek`] gave.
     pub fn skip(&mut self) -> Result<()> {
-        self.take_next().map(drop)
+        self.take_next()?;
+        PageCounters::add(&self.chunk.counters.skipped, 1);
+        Ok(())
     }
 
     /// Reads the page that [`PageReader::peek`] gave.
     pub fn read(&mut self) -> Result<DataPage> {
-        let (found, info) = self.take_next()?;
+        let (found, info) = match self.take_next()? {
+            NextPage::Parsed(found, info) => (found, info),
+            NextPage::Placed(info) => {
+                let found = self.placed_page(info);
+                (found.map_err(|e| e.in_place("page", info.ordinal))?, info)
+            }
+        };
         let offset = self.file_offset(found.header_at);
         let page = match &found.header.kind {
             PageKind::Data(v1) => self.read_v1(&found, v1, info),
             PageKind::DataV2(v2) => self.read_v2(&found, v2, info),
             _ => Err(Error::internal("not a data page")),
         };
+        PageCounters::add(&self.chunk.counters.read, 1);
         page.map_err(|e| e.in_place("page", info.ordinal).in_place("offset", offset))
     }
 
     /// The chunk's dictionary, if a dictionary page was passed on the way to the current page.
     /// Gives it once.
     pub fn take_dictionary(&mut self) -> Result<Option<DictionaryPage>> {
-        let Some(found) = self.dictionary.take() else { return Ok(None) };
+        let Some((found, stored)) = self.dictionary.take() else { return Ok(None) };
+        PageCounters::add(&self.chunk.counters.dictionaries, 1);
         let offset = self.file_offset(found.header_at);
-        self.read_dictionary(&found)
+        self.read_dictionary(&found, stored)
             .map(Some)
             .map_err(|e| e.in_named("page", "dictionary").in_place("offset", offset))
     }
@@ -211,44 +272,114 @@ impl PageReader {
         self.chunk.offset.saturating_add(at as u64)
     }
 
-    /// Parses one header; a dictionary or data page is kept, others are passed over.
-    fn next_header(&mut self) -> Result<()> {
-        let header_at = self.at;
-        let rest = self.bytes.as_slice().get(header_at..).unwrap_or(&[]);
-        if rest.is_empty() {
-            return Err(Error::corrupt("the column chunk ends before its values do")
-                .with("missing_values", self.values_left));
-        }
-        let place = ChunkBytes {
-            offset: self.chunk.offset,
-            bytes: &self.bytes,
+    /// The header at `self.at`, which moves on behind its page; the header ends in front of `end`.
+    fn header(&mut self, end: usize) -> Result<StoredPage> {
+        let place = HeaderPlace {
+            chunk_offset: self.chunk.offset,
+            chunk_bytes: self.source.num_bytes(),
+            at: self.at,
+            ordinal: self.next_ordinal,
             decryptor: self.chunk.decryptor.as_ref(),
         };
-        let found = place.page_at(header_at, self.next_ordinal)?;
+        let found = self.source.page_at(place, end)?;
         self.at = found.body.end;
+        Ok(found)
+    }
+
+    /// Parses one header; a dictionary or data page is kept, others are passed over.
+    fn next_header(&mut self) -> Result<()> {
+        if self.at >= self.source.num_bytes() {
+            return Err(self.too_few_values());
+        }
+        let found = self.header(self.source.num_bytes())?;
         match &found.header.kind {
             PageKind::Dictionary(_) if self.dictionary.is_some() || self.next_ordinal > 0 => {
                 return Err(Error::corrupt("a dictionary page that is not the first page")
-                    .with("offset", self.file_offset(header_at)));
+                    .with("offset", self.file_offset(found.header_at)));
             }
-            PageKind::Dictionary(_) => self.dictionary = Some(found),
+            PageKind::Dictionary(_) => self.keep_dictionary(found)?,
             PageKind::Index | PageKind::Unknown(_) => {}
-            PageKind::Data(DataPageHeader { num_values, .. })
-            | PageKind::DataV2(DataPageHeaderV2 { num_values, .. }) => {
-                // A page without values is legal, and its body may be anything.
-                if *num_values > 0 {
-                    self.next = Some(found);
-                } else {
-                    self.next_ordinal += 1;
+            PageKind::Data(_) | PageKind::DataV2(_) => {
+                let info = page_info(&found.header.kind, self.next_ordinal);
+                match info.filter(|info| info.num_values > 0) {
+                    Some(info) => self.next = Some(NextPage::Parsed(found, info)),
+                    // A page without values is legal, and its body may be anything.
+                    None => self.next_ordinal += 1,
                 }
             }
         }
         Ok(())
     }
 
-    /// A page's bytes as they are in the chunk, decrypted if need be.
-    fn stored(&mut self, found: &StoredPage, kind: ModuleKind) -> Result<Buffer<u8>> {
-        let stored = self.bytes.slice(found.body.clone());
+    /// The next page by the offset index.
+    fn next_place(&mut self) -> Result<()> {
+        let ordinal = self.next_ordinal;
+        let num_rows = self.source.rows_of_page(ordinal).ok_or_else(|| self.too_few_values())?;
+        // Of a flat column, so that a row is a value.
+        let info = PageInfo { ordinal, num_values: num_rows, num_rows: Some(num_rows) };
+        self.next = Some(NextPage::Placed(info));
+        Ok(())
+    }
+
+    /// The page that the offset index speaks of, if it is what is there.
+    fn placed_page(&mut self, info: PageInfo) -> Result<StoredPage> {
+        // The dictionary stands in front of all data pages.
+        if self.at == 0 {
+            let first = self.source.first_page_at().unwrap_or(0);
+            self.source.read(0..first)?;
+            while self.at < first {
+                let found = self.header(first)?;
+                match found.header.kind {
+                    PageKind::Dictionary(_) if self.dictionary.is_none() => {
+                        self.keep_dictionary(found)?;
+                    }
+                    PageKind::Index | PageKind::Unknown(_) => {}
+                    _ => return Err(self.other_than_indexed(found.header_at)),
+                }
+            }
+        }
+        let bytes = self.source.fetch_page(info.ordinal)?;
+        self.at = bytes.start;
+        let found = self.header(bytes.end)?;
+        let values = page_info(&found.header.kind, info.ordinal).map(|info| info.num_values);
+        if values != Some(info.num_values) || found.body.end != bytes.end {
+            return Err(self.other_than_indexed(bytes.start));
+        }
+        Ok(found)
+    }
+
+    fn keep_dictionary(&mut self, found: StoredPage) -> Result<()> {
+        let stored = self.source.read(found.body.clone())?;
+        self.dictionary = Some((found, stored));
+        Ok(())
+    }
+
+    #[cold]
+    fn other_than_indexed(&self, at: usize) -> Error {
+        Error::corrupt("the page is another one than the offset index says")
+            .with("offset", self.file_offset(at))
+    }
+
+    #[cold]
+    fn too_few_values(&self) -> Error {
+        Error::corrupt("the column chunk ends before its values do")
+            .with("missing_values", self.values_left)
+    }
+
+    /// The stored bytes of a data page, opened.
+    fn stored(&mut self, found: &StoredPage, info: PageInfo) -> Result<Buffer<u8>> {
+        let stored = self.source.read(found.body.clone())?;
+        self.opened(found, stored, ModuleKind::DataPage(info.ordinal))
+    }
+
+    /// A page's stored bytes, compared with its checksum and decrypted if need be.
+    fn opened(
+        &mut self,
+        found: &StoredPage,
+        stored: Buffer<u8>,
+        kind: ModuleKind,
+    ) -> Result<Buffer<u8>> {
+        PageCounters::add(&self.chunk.counters.stored_bytes, stored.len());
         if self.chunk.verifies_checksums {
             found.verify_checksum(&stored)?;
         }
@@ -258,11 +389,10 @@ impl PageReader {
         Ok(plain.freeze())
     }
 
-    fn take_next(&mut self) -> Result<(StoredPage, PageInfo)> {
-        let found =
+    fn take_next(&mut self) -> Result<NextPage> {
+        let next =
             self.next.take().ok_or_else(|| Error::internal("no page to read; peek first"))?;
-        let info = page_info(&found.header.kind, self.next_ordinal)
-            .ok_or_else(|| Error::internal("not a data page"))?;
+        let info = next.info();
         self.next_ordinal += 1;
         let values = info.num_values as u64;
         let Some(left) = self.values_left.checked_sub(values) else {
@@ -272,7 +402,7 @@ impl PageReader {
                 .in_place("page", info.ordinal));
         };
         self.values_left = left;
-        Ok((found, info))
+        Ok(next)
     }
 
     fn read_v1(
@@ -281,7 +411,7 @@ impl PageReader {
         header: &DataPageHeader,
         info: PageInfo,
     ) -> Result<DataPage> {
-        let stored = self.stored(found, ModuleKind::DataPage(info.ordinal))?;
+        let stored = self.stored(found, info)?;
         let body = self.body(stored, found.header.uncompressed_bytes, true)?;
         let mut at = 0;
         let mut levels = |encoding, max| levels_v1(&body, &mut at, encoding, max, info.num_values);
@@ -311,7 +441,7 @@ impl PageReader {
             return Err(Error::corrupt("nulls in a column that has none")
                 .with("num_nulls", header.num_nulls));
         }
-        let stored = self.stored(found, ModuleKind::DataPage(info.ordinal))?;
+        let stored = self.stored(found, info)?;
         let level_bytes = header.repetition_bytes.saturating_add(header.definition_bytes);
         let uncompressed = found.header.uncompressed_bytes.checked_sub(level_bytes);
         let (Some(uncompressed), true) = (uncompressed, level_bytes <= stored.len()) else {
@@ -339,7 +469,11 @@ impl PageReader {
         })
     }
 
-    fn read_dictionary(&mut self, found: &StoredPage) -> Result<DictionaryPage> {
+    fn read_dictionary(
+        &mut self,
+        found: &StoredPage,
+        stored: Buffer<u8>,
+    ) -> Result<DictionaryPage> {
         let PageKind::Dictionary(header) = &found.header.kind else {
             return Err(Error::internal("not a dictionary page"));
         };
@@ -348,7 +482,7 @@ impl PageReader {
                 Error::corrupt("a dictionary is not PLAIN").with("encoding", header.encoding)
             );
         }
-        let stored = self.stored(found, ModuleKind::DictionaryPage)?;
+        let stored = self.opened(found, stored, ModuleKind::DictionaryPage)?;
         let spare = self.spare.take();
         let values = self.body(stored, found.header.uncompressed_bytes, true);
         self.spare = spare;
@@ -384,6 +518,7 @@ impl PageReader {
         memory.try_reserve(uncompressed)?;
         memory.resize_unspecified(uncompressed);
         self.decompressor.decompress(self.chunk.codec, &stored, memory.as_mut_slice())?;
+        PageCounters::add(&self.chunk.counters.decompressed_bytes, uncompressed);
         Ok(memory.freeze())
     }
 }

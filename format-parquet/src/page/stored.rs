@@ -18,7 +18,7 @@ use crate::thrift::page_header::parse_page_header;
 use crate::thrift::structs::{PageHeader, PageKind};
 
 /// The longest page header; headers may hold bounds of long strings.
-const MAX_HEADER_BYTES: usize = 16 << 20;
+pub(super) const MAX_HEADER_BYTES: usize = 16 << 20;
 
 /// A page whose header is parsed.
 #[derive(Debug)]
@@ -55,40 +55,43 @@ impl StoredPage {
     }
 }
 
-/// The bytes that a chunk's pages are in.
+/// Where a header stands.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct ChunkBytes<'a> {
-    /// Where they start in the file; for messages.
-    pub(super) offset: u64,
-    pub(super) bytes: &'a Buffer<u8>,
+pub(super) struct HeaderPlace<'a> {
+    /// Where the chunk starts in the file; for messages.
+    pub(super) chunk_offset: u64,
+    /// The bytes that the chunk's pages may take.
+    pub(super) chunk_bytes: usize,
+    /// Where the header stands among them.
+    pub(super) at: usize,
+    /// The data pages in front of it.
+    pub(super) ordinal: usize,
     pub(super) decryptor: Option<&'a ChunkDecryptor>,
 }
 
-impl ChunkBytes<'_> {
-    /// The page whose header stands at `at`; `ordinal` data pages are in front of it.
-    pub(super) fn page_at(self, at: usize, ordinal: usize) -> Result<StoredPage> {
-        let offset = self.offset.saturating_add(at as u64);
-        let rest = self.bytes.as_slice().get(at..).unwrap_or(&[]);
-        let window = rest.get(..MAX_HEADER_BYTES).unwrap_or(rest);
-        let (header, header_bytes) =
-            self.header(window, at == 0, ordinal).in_place("page header at", offset)?;
-        let start = at.saturating_add(header_bytes);
-        let end = start.checked_add(header.compressed_bytes).filter(|e| *e <= self.bytes.len());
+impl HeaderPlace<'_> {
+    /// The page whose header `bytes` start with.
+    pub(super) fn page(self, bytes: &[u8]) -> Result<StoredPage> {
+        let offset = self.chunk_offset.saturating_add(self.at as u64);
+        let window = bytes.get(..MAX_HEADER_BYTES).unwrap_or(bytes);
+        let (header, header_bytes) = self.header(window).in_place("page header at", offset)?;
+        let start = self.at.saturating_add(header_bytes);
+        let end = start.checked_add(header.compressed_bytes).filter(|e| *e <= self.chunk_bytes);
         let Some(end) = end else {
             return Err(Error::corrupt("a page reaches behind the end of its column chunk")
                 .with("offset", offset)
                 .with("page_bytes", header.compressed_bytes)
-                .with("left", self.bytes.len().saturating_sub(start)));
+                .with("left", self.chunk_bytes.saturating_sub(start)));
         };
-        Ok(StoredPage { header, header_at: at, body: start..end })
+        Ok(StoredPage { header, header_at: self.at, body: start..end })
     }
 
     /// A header, and the bytes that it takes in the chunk.
-    fn header(self, bytes: &[u8], is_first: bool, ordinal: usize) -> Result<(PageHeader, usize)> {
+    fn header(self, bytes: &[u8]) -> Result<(PageHeader, usize)> {
         let Some(decryptor) = self.decryptor else { return parse_page_header(bytes) };
         // What a header is of is part of what it is encrypted with; the first may be either.
-        let mut opened = decryptor.decrypt(ModuleKind::DataPageHeader(ordinal), bytes);
-        if opened.is_err() && is_first {
+        let mut opened = decryptor.decrypt(ModuleKind::DataPageHeader(self.ordinal), bytes);
+        if opened.is_err() && self.at == 0 {
             opened = decryptor.decrypt(ModuleKind::DictionaryPageHeader, bytes);
         }
         let (plain, taken) = opened?;
@@ -161,12 +164,14 @@ impl StoredPages {
                 .with("offset", self.file_offset(self.at))
                 .with("missing_values", self.promised.map_or(0, |(values, _)| values)));
         }
-        let place = ChunkBytes {
-            offset: self.offset,
-            bytes: &self.bytes,
+        let place = HeaderPlace {
+            chunk_offset: self.offset,
+            chunk_bytes: self.bytes.len(),
+            at: self.at,
+            ordinal: self.next_ordinal,
             decryptor: self.decryptor.as_ref(),
         };
-        let page = match place.page_at(self.at, self.next_ordinal) {
+        let page = match place.page(self.bytes.as_slice().get(self.at..).unwrap_or(&[])) {
             Ok(page) => page,
             Err(error) => {
                 self.is_over = true;

@@ -37,6 +37,7 @@ impl ChunkWriter {
             carries_prefixes: false,
             verifies_checksums: false,
             decryptor: None,
+            counters: Default::default(),
         }
     }
 

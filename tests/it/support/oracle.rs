@@ -63,7 +63,8 @@ fn list(items: std::ops::Range<usize>, out: &mut String, item: impl Fn(usize, &m
     out.push(']');
 }
 
-fn value(array: &dyn Array, row: usize, out: &mut String) {
+/// One value as text.
+pub(crate) fn value(array: &dyn Array, row: usize, out: &mut String) {
     if array.is_null(row) {
         return out.push_str("null");
     }

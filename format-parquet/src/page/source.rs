@@ -1,0 +1,267 @@
+//! The stored bytes of one chunk, given out as its pages are wanted.
+//!
+//! | form | bytes | where the pages are |
+//! |---|---|---|
+//! | loaded | all in memory, perhaps among those of other chunks | each header tells where the next is |
+//! | file | fetched, a piece ahead of the page that is wanted | as above |
+//! | file with places | fetched: that page, and more once pages follow each other | the offset index |
+//!
+//! ```text
+//! chunk   | page | page | page | page | page | page |
+//! places    read   ----- passed over -----   read, then ahead: page, two pages, ...
+//! ```
+//!
+//! With places, passing over a page costs nothing, not even its header. What an offset index says
+//! is compared with the header of each page that is read; and it is believed only when its pages
+//! leave no byte of the chunk out, so that there is no page that it does not know of.
+
+use std::ops::Range;
+
+use dwio::input::BufferedInput;
+use vector::{Buffer, Error, Result};
+
+use super::stored::{HeaderPlace, MAX_HEADER_BYTES, StoredPage};
+use crate::page_index::{OffsetIndex, RowRanges};
+
+/// What is fetched at least when a header is wanted: most are shorter, and so are many pages.
+const HEADER_WINDOW: usize = 16 << 10;
+
+/// What is fetched ahead at first where pages follow each other.
+const FIRST_AHEAD: usize = 64 << 10;
+
+/// The stored bytes of a chunk.
+#[derive(Debug)]
+pub struct PageSource {
+    bytes: Bytes,
+    /// The bytes that the pages may take.
+    len: usize,
+    places: Option<PagePlaces>,
+}
+
+#[derive(Debug)]
+enum Bytes {
+    Loaded(Buffer<u8>),
+    File(Pieces),
+}
+
+/// Bytes of a file, a piece of which is in memory.
+#[derive(Debug)]
+struct Pieces {
+    input: BufferedInput,
+    /// Where the chunk starts in the file.
+    start: u64,
+    /// What of the chunk is in memory.
+    loaded: Range<usize>,
+    max_piece: usize,
+}
+
+/// Where the data pages of a flat chunk are, and which of them may be wanted.
+#[derive(Debug)]
+pub struct PagePlaces {
+    pages: Vec<PagePlace>,
+    /// What is fetched beyond a page that follows the one before.
+    ahead: usize,
+    /// The pages that are in memory.
+    fetched: Range<usize>,
+}
+
+/// One data page.
+#[derive(Debug, Clone)]
+struct PagePlace {
+    /// Header and body, counted from the start of the chunk.
+    bytes: Range<usize>,
+    num_rows: usize,
+    is_wanted: bool,
+}
+
+impl From<Buffer<u8>> for PageSource {
+    /// Pages in memory, which may be followed by some bytes of the next chunk.
+    fn from(bytes: Buffer<u8>) -> Self {
+        PageSource { len: bytes.len(), bytes: Bytes::Loaded(bytes), places: None }
+    }
+}
+
+impl PageSource {
+    /// Pages in a region of a file, of which about `max_piece` bytes are held at a time.
+    pub fn of_file(input: BufferedInput, region: Range<u64>, max_piece: usize) -> Result<Self> {
+        let bytes = region.end.saturating_sub(region.start);
+        let len = usize::try_from(bytes).map_err(|_| {
+            Error::limit("a column chunk is larger than the address space").with("bytes", bytes)
+        })?;
+        let pieces = Pieces { input, start: region.start, loaded: 0..0, max_piece };
+        Ok(PageSource { bytes: Bytes::File(pieces), len, places: None })
+    }
+
+    /// The same bytes, where it is known where the pages are.
+    pub fn with_places(mut self, places: PagePlaces) -> Self {
+        self.places = Some(places);
+        self
+    }
+
+    /// The bytes that the pages may take.
+    pub(super) fn num_bytes(&self) -> usize {
+        self.len
+    }
+
+    /// Lets go of all bytes.
+    pub(super) fn close(&mut self) {
+        match &mut self.bytes {
+            Bytes::Loaded(bytes) => *bytes = Buffer::empty(),
+            Bytes::File(pieces) => pieces.release(),
+        }
+        (self.len, self.places) = (0, None);
+    }
+
+    /// Takes over the memory of the source before this one.
+    pub(super) fn succeed(&mut self, before: PageSource) {
+        if let (Bytes::File(pieces), Bytes::File(before)) = (&mut self.bytes, before.bytes) {
+            pieces.input.release_with(before.input);
+        }
+    }
+
+    /// The bytes of a part of the chunk.
+    pub(super) fn read(&mut self, part: Range<usize>) -> Result<Buffer<u8>> {
+        let ahead = if self.places.is_some() { part.end } else { self.len };
+        self.part(part, ahead)
+    }
+
+    /// As [`PageSource::read`]; when it has to be fetched, what comes up to `ahead` may be too.
+    fn part(&mut self, part: Range<usize>, ahead: usize) -> Result<Buffer<u8>> {
+        if part.start > part.end || part.end > self.len {
+            return Err(Error::internal("bytes outside of the column chunk"));
+        }
+        match &mut self.bytes {
+            Bytes::Loaded(bytes) => Ok(bytes.slice(part)),
+            Bytes::File(pieces) => pieces.part(part, ahead.min(self.len)),
+        }
+    }
+
+    /// The page whose header stands at `place` and ends somewhere in front of `end`.
+    pub(super) fn page_at(&mut self, place: HeaderPlace<'_>, end: usize) -> Result<StoredPage> {
+        let rest = end.min(self.len).saturating_sub(place.at).min(MAX_HEADER_BYTES);
+        let mut window = HEADER_WINDOW.min(rest);
+        loop {
+            let end = place.at.saturating_add(window);
+            let bytes = match &self.bytes {
+                // Nothing is saved by looking at less.
+                Bytes::Loaded(bytes) => {
+                    let from = place.at.min(bytes.len());
+                    window = rest;
+                    bytes.slice(from..bytes.len())
+                }
+                Bytes::File(_) => self.read(place.at..end)?,
+            };
+            match place.page(&bytes) {
+                // The header may go on behind the window.
+                Err(_) if window < rest => window = window.saturating_mul(32).min(rest),
+                page => return page,
+            }
+        }
+    }
+
+    /// True when it is known where the pages are.
+    pub(super) fn has_places(&self) -> bool {
+        self.places.is_some()
+    }
+
+    /// The rows of a data page, where it is known where the pages are.
+    pub(super) fn rows_of_page(&self, page: usize) -> Option<usize> {
+        Some(self.places.as_ref()?.pages.get(page)?.num_rows)
+    }
+
+    /// Where the first data page starts, if that is known.
+    pub(super) fn first_page_at(&self) -> Option<usize> {
+        Some(self.places.as_ref()?.pages.first()?.bytes.start)
+    }
+
+    /// Fetches a data page; gives where it is.
+    pub(super) fn fetch_page(&mut self, page: usize) -> Result<Range<usize>> {
+        let max_piece = match &self.bytes {
+            Bytes::Loaded(_) => 0,
+            Bytes::File(pieces) => pieces.max_piece,
+        };
+        let found = self.places.as_mut().and_then(|places| places.fetch(page, max_piece));
+        let Some((bytes, ahead)) = found else {
+            return Err(Error::internal("a page that the offset index does not have"));
+        };
+        self.part(bytes.clone(), ahead)?;
+        Ok(bytes)
+    }
+}
+
+impl Pieces {
+    fn part(&mut self, part: Range<usize>, ahead: usize) -> Result<Buffer<u8>> {
+        let bytes_of = |part: &Range<usize>| {
+            let offset = self.start.saturating_add(part.start as u64);
+            (offset, part.len() as u64)
+        };
+        let (offset, len) = bytes_of(&part);
+        if part.start < self.loaded.start || part.end > self.loaded.end {
+            let piece = part.start.saturating_add(self.max_piece).min(ahead).max(part.end);
+            let (offset, len) = bytes_of(&(part.start..piece));
+            self.input.release();
+            self.input.enqueue(offset..offset.saturating_add(len))?;
+            self.input.load()?;
+            self.loaded = part.start..piece;
+        }
+        self.input.read(offset, len)
+    }
+
+    fn release(&mut self) {
+        self.input.release();
+        self.loaded = 0..0;
+    }
+}
+
+impl PagePlaces {
+    /// The places of the pages of a chunk that takes `region` of the file and whose row group has
+    /// `num_rows` rows, of which `wanted` may be read. `None` when the index leaves bytes of the
+    /// chunk out.
+    pub fn new(
+        index: &OffsetIndex,
+        region: &Range<u64>,
+        num_rows: u64,
+        wanted: &RowRanges,
+    ) -> Option<PagePlaces> {
+        let mut pages = Vec::with_capacity(index.pages.len());
+        let mut expected = index.pages.first()?.offset;
+        if index.pages.first()?.first_row != 0 {
+            return None;
+        }
+        for (number, page) in index.pages.iter().enumerate() {
+            if page.offset != expected {
+                return None;
+            }
+            expected = page.offset.checked_add(u64::from(page.compressed_bytes))?;
+            let next = index.pages.get(number.checked_add(1)?);
+            let rows = page.first_row..next.map_or(num_rows, |next| next.first_row);
+            let place = |offset: u64| usize::try_from(offset.checked_sub(region.start)?).ok();
+            pages.push(PagePlace {
+                bytes: place(page.offset)?..place(expected)?,
+                num_rows: usize::try_from(rows.end.checked_sub(rows.start)?).ok()?,
+                is_wanted: wanted.overlaps(&rows),
+            });
+        }
+        (expected == region.end).then_some(PagePlaces { pages, ahead: 0, fetched: 0..0 })
+    }
+
+    /// Where a page is, and up to where bytes are worth fetching with it.
+    fn fetch(&mut self, page: usize, max_piece: usize) -> Option<(Range<usize>, usize)> {
+        let bytes = self.pages.get(page)?.bytes.clone();
+        if self.fetched.contains(&page) {
+            return Some((bytes.clone(), bytes.end));
+        }
+        let follows = page > 0 && page == self.fetched.end;
+        self.ahead = if follows { self.ahead.saturating_mul(2).max(FIRST_AHEAD) } else { 0 };
+        let most = bytes.start.saturating_add(self.ahead.min(max_piece));
+        let (mut end, mut next) = (bytes.end, page.saturating_add(1));
+        while let Some(place) = self.pages.get(next)
+            && place.is_wanted
+            && place.bytes.end <= most
+        {
+            (end, next) = (place.bytes.end, next.saturating_add(1));
+        }
+        self.fetched = page..next;
+        Some((bytes, end))
+    }
+}
