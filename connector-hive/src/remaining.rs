@@ -18,6 +18,8 @@ pub struct RemainingFilter {
     /// The reader's columns that it uses.
     channels: Vec<usize>,
     time: Duration,
+    rows_in: u64,
+    rows_out: u64,
 }
 
 impl RemainingFilter {
@@ -31,12 +33,17 @@ impl RemainingFilter {
         let channels = fields.names().iter().filter_map(|name| reader_type.index_of(name));
         let channels = channels.collect();
         let compiled = evaluator.compile(filter, reader_type)?;
-        Ok(RemainingFilter { compiled, channels, time: Duration::ZERO })
+        Ok(RemainingFilter { compiled, channels, time: Duration::ZERO, rows_in: 0, rows_out: 0 })
     }
 
     /// The time that evaluations took, without the loads before them (rule S6.39).
     pub fn time(&self) -> Duration {
         self.time
+    }
+
+    /// Rows that were tested, and those that passed.
+    pub fn rows(&self) -> (u64, u64) {
+        (self.rows_in, self.rows_out)
     }
 
     /// The batch with the columns that the filter used loaded, and the rows that passed; `None`
@@ -56,6 +63,8 @@ impl RemainingFilter {
         let passed = rows_that_hold(&outcome, batch.len())?;
         let rows = (!passed.is_all()).then(|| passed.to_rows());
         self.time += start.elapsed();
+        self.rows_in += batch.len() as u64;
+        self.rows_out += passed.count() as u64;
         Ok((batch, rows))
     }
 }

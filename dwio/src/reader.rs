@@ -48,6 +48,9 @@ pub struct ReaderParams {
     pub options: Config,
     /// The leaf pool that pays for metadata and pages.
     pub pool: MemoryPool,
+    /// The columns that the table says its files have, for formats whose files do not say it
+    /// (rule S7.8).
+    pub file_schema: Option<Arc<RowType>>,
 }
 
 /// Makes readers of one format.

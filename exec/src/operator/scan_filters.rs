@@ -125,7 +125,8 @@ mod tests {
         let filters = slot.next_change(&mut seen).unwrap();
         assert_eq!(filters, [(1, Arc::new(Filter::bigint_range(5, 9, false)))]);
         assert_eq!(slot.next_change(&mut seen), None);
-        assert!(!slot.publish(&node, 1, Filter::boolean(true, false)));
+        let strings = Filter::bytes_values(vec![Arc::from(*b"x")], false);
+        assert!(!slot.publish(&node, 1, strings));
         assert_eq!(slot.next_change(&mut seen), None);
     }
 

@@ -23,7 +23,7 @@
 use std::time::{Duration, Instant};
 
 use vector::sync::{Arc, Continuation};
-use vector::{Error, Result, ResultExt, RowType, RowVector};
+use vector::{Error, Metrics, Result, ResultExt, RowType, RowVector};
 
 use dwio::connector::{
     ConnectorQueryCtx, ConnectorSplit, DataSource, DataSourceRequest, SourcePoll,
@@ -33,7 +33,7 @@ use super::scan_filters::{ScanFilters, SeenFilters};
 use super::{Blocked, BlockingReason, Operator, OperatorCtx, SplitPoll, SplitSource, refuse_input};
 use crate::plan::TableScanNode;
 use crate::query_ctx::QueryConfig;
-use crate::stats::OperatorStats;
+use crate::stats::{OperatorStats, ScanStats};
 
 /// The greatest factor by which filters enlarge a read, as a share of rows (rule S11.22).
 const MIN_FILTERING_RATIO: f64 = 0.25;
@@ -46,7 +46,6 @@ pub struct TableScan {
     /// Filters that others learn while the scan runs.
     filters: Arc<ScanFilters>,
     seen_filters: SeenFilters,
-    num_filters: usize,
     source: Option<Box<dyn DataSource>>,
     split: Option<Arc<dyn ConnectorSplit>>,
     blocked: Option<Blocked>,
@@ -54,6 +53,8 @@ pub struct TableScan {
     batch_size: BatchSize,
     time_limit: Option<Duration>,
     num_splits: u64,
+    /// What this operator counts beside its source (rules S15.46 to S15.48).
+    metrics: Metrics,
 }
 
 impl TableScan {
@@ -72,12 +73,12 @@ impl TableScan {
             splits,
             filters: Arc::default(),
             seen_filters: SeenFilters::default(),
-            num_filters: 0,
             source: None,
             split: None,
             blocked: None,
             no_more_splits: false,
             num_splits: 0,
+            metrics: Metrics::new(),
             ctx,
         }
     }
@@ -118,8 +119,11 @@ impl TableScan {
                 .with("split", split.connector_id())
                 .with("table", table));
         }
-        self.source()?.add_split(split)?;
-        Ok(true)
+        self.metrics.add_bytes("connectorSplitSize", split.size_bytes());
+        let start = Instant::now();
+        let added = self.source()?.add_split(split);
+        self.metrics.add_time("dataSourceAddSplitWallNanos", start.elapsed());
+        added.map(|()| true)
     }
 
     fn source(&mut self) -> Result<&mut Box<dyn DataSource>> {
@@ -161,8 +165,27 @@ impl TableScan {
                 num_filters += 1;
             }
         }
-        self.num_filters += num_filters;
+        if num_filters > 0 {
+            self.metrics.add_count("dynamicFiltersAccepted", num_filters);
+        }
         Ok(())
+    }
+
+    /// Asks the source for rows of which `rows_before` were scanned already, and tells it of the
+    /// batch (rule S11.24).
+    fn read_batch(&mut self, num_rows: usize, rows_before: u64) -> Result<SourcePoll> {
+        let start = Instant::now();
+        let poll = self.source()?.next(num_rows);
+        let wall = start.elapsed();
+        self.metrics.add_time("dataSourceReadWallNanos", wall);
+        let source = self.source()?;
+        let scanned = source.progress().raw_rows.saturating_sub(rows_before);
+        if let (Ok(SourcePoll::Batch(batch)), true) = (&poll, scanned > 0)
+            && !batch.is_empty()
+        {
+            source.batch_done(scanned, wall);
+        }
+        poll
     }
 
     fn end_split(&mut self) {
@@ -186,9 +209,9 @@ impl TableScan {
             if self.split.is_none() && !self.take_split()? {
                 return Ok(None);
             }
-            let estimate = self.source()?.progress().row_size;
-            let num_rows = self.batch_size.rows(estimate);
-            match self.source()?.next(num_rows)? {
+            let before = self.source()?.progress();
+            let num_rows = self.batch_size.rows(before.row_size);
+            match self.read_batch(num_rows, before.raw_rows)? {
                 SourcePoll::Batch(batch) => {
                     self.batch_size.record(num_rows, batch.len());
                     if !batch.is_empty() {
@@ -239,13 +262,14 @@ impl Operator for TableScan {
 
     fn add_stats(&self, stats: &mut OperatorStats) {
         stats.num_splits += self.num_splits;
-        if self.num_filters > 0 {
-            stats.metrics.add_count("dynamicFiltersAccepted", self.num_filters);
-        }
         if let Some(source) = &self.source {
             let progress = source.progress();
             stats.raw_rows += progress.raw_rows;
             stats.raw_bytes += progress.raw_bytes;
+            stats.metrics.merge(&self.metrics);
+            stats.metrics.merge(&source.metrics());
+            let table = self.request.table.table_name().to_string();
+            stats.scan = Some(ScanStats { table, details: source.details() });
         }
     }
 

@@ -45,7 +45,7 @@ fn check_in(
     files.put("f.parquet", file.to_vec());
     let leaf = pool.leaf("reader");
     let input = BufferedInput::new(files.open("f.parquet").map_err(told)?, leaf.clone());
-    let params = ReaderParams { options: Config::new(), pool: leaf };
+    let params = ReaderParams { options: Config::new(), pool: leaf, file_schema: None };
     let reader = ParquetReaderFactory::default().open(input, params).map_err(told)?;
     let columns = random_columns(table, reader.row_type(), random);
     let bound = columns.iter().map(|c| BoundColumn::File { ordinal: c.place.column }).collect();

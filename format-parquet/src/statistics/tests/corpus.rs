@@ -81,7 +81,8 @@ fn open(file: &[u8]) -> Result<(ParquetReader, BufferedInput)> {
     let files = MemoryFiles::new();
     files.put("f", file.to_vec());
     let input = BufferedInput::new(files.open("f")?, MemoryPool::unlimited());
-    let params = ReaderParams { options: Config::new(), pool: MemoryPool::unlimited() };
+    let params =
+        ReaderParams { options: Config::new(), pool: MemoryPool::unlimited(), file_schema: None };
     Ok((ParquetReader::open(input.reopened(), params, None)?, input))
 }
 
