@@ -97,6 +97,9 @@ macro_rules! kernels {
             let mut from = num_values;
             for (index, word) in words[..n.div_ceil(64)].iter().enumerate().rev() {
                 let base = index * 64;
+                if from == n.min(base + 64) {
+                    return;
+                }
                 let word = word & low_mask(n - base);
                 for at in (0..64).step_by($lanes).rev() {
                     let mask = (word >> at) as $mask;

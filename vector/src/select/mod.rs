@@ -72,6 +72,10 @@ pub fn expand_with<T: Native>(level: Level, slots: &mut [T], words: &[u64]) {
     // From behind: a value's slot is never in front of where the value is.
     for index in (0..bits::words_for(slots.len())).rev() {
         let base = index * 64;
+        // As many values as slots are left: all of them are where they belong.
+        if from == slots.len().min(base + 64) {
+            return;
+        }
         let mut rest = words[index] & bits::low_mask(slots.len() - base);
         while rest != 0 {
             let end = 64 - rest.leading_zeros() as usize;
