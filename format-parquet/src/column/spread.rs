@@ -4,7 +4,6 @@
 //! validity says where each value belongs, and values move there in place, from the last to the
 //! first, so that none is overwritten before it has moved. What is in the slots of null rows is not
 //! specified.
-#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 #![cfg_attr(
     not(test),
     expect(clippy::indexing_slicing, reason = "kernels; places follow from counted bits")
