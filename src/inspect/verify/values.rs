@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use dwio::adaptation::ScanAdaptation;
-use dwio::reader::{ReadOutcome, ReadRequest, Reader, RowReaderParams};
+use dwio::reader::{Payload, ReadOutcome, ReadRequest, Reader, RowReaderParams};
 use dwio::scan_spec::{BoundColumn, ColumnSpec, ScanSpec, SplitBinding};
 use format_parquet::ParquetReader;
 use format_parquet::bloom::{BloomFilter, knows};
@@ -60,11 +60,12 @@ fn decode(
         spec: Arc::new(ScanSpec::new(vec![spec])),
         binding: Arc::new(SplitBinding::new(vec![BoundColumn::File { ordinal }])),
         range: group_start(file, leaves),
+        metadata_filter: None,
     })?;
     let mut adaptation = ScanAdaptation::new(1);
     let mut next_row = rows.start;
     while next_row < rows.end {
-        let request = ReadRequest { max_rows: BATCH_ROWS, adaptation: &mut adaptation };
+        let request = ReadRequest { max_rows: BATCH_ROWS, adaptation: &mut adaptation, payload: Payload::Eager };
         let ReadOutcome::Rows(read) = pass.next(request)? else {
             return Err(Error::corrupt("the column has fewer rows than its row group")
                 .with("missing", rows.end - next_row));

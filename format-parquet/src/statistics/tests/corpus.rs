@@ -10,7 +10,7 @@ use dwio::config::Config;
 use dwio::filter::{Bound, Filter};
 use dwio::fs::{FileSystem, MemoryFiles};
 use dwio::input::BufferedInput;
-use dwio::reader::{ReadOutcome, ReadRequest, Reader, ReaderParams, RowReaderParams};
+use dwio::reader::{Payload, ReadOutcome, ReadRequest, Reader, ReaderParams, RowReaderParams};
 use dwio::scan_spec::{BoundColumn, ScanSpec, SplitBinding};
 use dwio::stats::Match;
 use vector::sync::Arc;
@@ -96,13 +96,15 @@ fn decode(reader: &ParquetReader) -> Result<Vec<LeafValues>> {
         spec: Arc::clone(&spec),
         binding: Arc::new(SplitBinding::new(binding)),
         range: 0..u64::MAX,
+        metadata_filter: None,
     })?;
     let footer = reader.footer();
     let mut groups: Vec<LeafValues> =
         vec![vec![Vec::new(); footer.schema.num_leaves()]; footer.row_groups().len()];
     let mut adaptation = ScanAdaptation::new(spec.columns().len());
     loop {
-        let request = ReadRequest { max_rows: 1024, adaptation: &mut adaptation };
+        let request =
+            ReadRequest { max_rows: 1024, adaptation: &mut adaptation, payload: Payload::Eager };
         let ReadOutcome::Rows(read) = rows.next(request)? else { return Ok(groups) };
         let values = vector::testing::rows_of(&read.batch);
         for (number, row) in (read.first_row..).zip(&values) {
