@@ -14,10 +14,11 @@
 use std::any::Any;
 use std::time::Duration;
 
-use dwio::adaptation::ScanAdaptation;
+use dwio::adaptation::{FilterCost, ScanAdaptation};
 use dwio::connector::{
     BatchListener, ConnectorQueryCtx, ConnectorSplit, DataSource, DataSourceRequest,
-    DynamicFilters, EventSplit, ScanBatchEvent, SourcePoll, SourceProgress, TableHandle,
+    DynamicFilters, EventSplit, FilterProgress, ScanBatchEvent, ScanDetails, SourcePoll,
+    SourceProgress, TableHandle,
 };
 use dwio::filter::Filter;
 use dwio::reader::{Payload, ReadRequest};
@@ -138,11 +139,8 @@ impl HiveDataSource {
                 self.stats.processed_splits += 1;
                 Ok(Some(reader))
             }
-            OpenedSplit::Skipped(_) => {
-                self.stats.skipped_splits += 1;
-                let bytes = self.access.split_bytes(split);
-                self.stats.skipped_split_bytes =
-                    self.stats.skipped_split_bytes.saturating_add(bytes);
+            OpenedSplit::Skipped(reason) => {
+                self.stats.count_skipped(reason, self.access.split_bytes(split));
                 Ok(None)
             }
             OpenedSplit::Empty(_) => Ok(None),
@@ -259,7 +257,35 @@ impl DataSource for HiveDataSource {
 
     fn metrics(&self) -> Metrics {
         let time = self.remaining.as_ref().map_or(Duration::ZERO, RemainingFilter::time);
-        self.stats.metrics(time, &self.counter)
+        let mut metrics = self.stats.metrics(time, &self.counter);
+        if let State::Active { reader: Some(reader), .. } = &self.state {
+            metrics.merge(&reader.metrics());
+        }
+        metrics
+    }
+
+    fn details(&self) -> ScanDetails {
+        let columns = self.columns.spec.columns().iter().enumerate();
+        let with_filter = columns.filter_map(|(i, column)| {
+            let own = self.adaptation.dynamic_filter(i).or(column.filter.as_ref());
+            let filter = match own {
+                Some(filter) => format!("{} {}", column.name, filter.describe(&column.ty)),
+                None if column.has_filter() => format!("{} by its members", column.name),
+                None => return None,
+            };
+            let cost = self.adaptation.cost(i);
+            let FilterCost { rows_in, rows_out, nanos } = cost;
+            Some(FilterProgress { filter, rows_in, rows_out, nanos })
+        });
+        let mut filters: Vec<FilterProgress> = with_filter.collect();
+        // The fewer rows a filter was given, the later it came.
+        filters.sort_by_key(|filter| std::cmp::Reverse(filter.rows_in));
+        if let (Some(remaining), Some(filter)) = (&self.remaining, &self.pushdown.remaining) {
+            let (rows_in, rows_out) = remaining.rows();
+            let nanos = u64::try_from(remaining.time().as_nanos()).unwrap_or(u64::MAX);
+            filters.push(FilterProgress { filter: filter.to_string(), rows_in, rows_out, nanos });
+        }
+        ScanDetails { skipped: self.stats.skipped(), filters, columns: Vec::new() }
     }
 
     /// Takes the split of a source of the same scan and what it cost to prepare (rules S6.45,

@@ -28,7 +28,7 @@ use vector::{Error, Result, RowType, Type, Value};
 use crate::handles::{FILE_MODIFIED_TIME, FILE_SIZE, PATH};
 use crate::partition::{TextRules, inferred_type, parse_directory_name, parse_value};
 use crate::prune::PartitionPredicate;
-use crate::split::{HiveSplit, PartitionKeys};
+use crate::split::{HiveSplit, PartitionKeys, SerdeParameters};
 
 /// Directories nested deeper than this are taken for a loop of links.
 pub const MAX_DEPTH: usize = 64;
@@ -196,6 +196,7 @@ impl HiveTable {
     ) {
         let mut split = HiveSplit::new(&options.connector_id, &file.path, options.format.clone())
             .with_partition_keys(keys)
+            .with_serde_parameters(Arc::clone(&options.serde_parameters))
             .with_info_column(FILE_SIZE, file.len.to_string());
         split.file_bytes = Some(file.len);
         if let Some(millis) = millis(file.modified) {
@@ -221,6 +222,8 @@ pub struct SplitOptions {
     pub format: FileFormat,
     /// Bytes of a split at most, about.
     pub target_bytes: u64,
+    /// How the files write their values.
+    pub serde_parameters: SerdeParameters,
 }
 
 fn millis(time: Option<SystemTime>) -> Option<i64> {

@@ -3,6 +3,8 @@
 //! [`FileAccess`] is the connector's part of opening, the same for all scans; pool, session and
 //! byte counter belong to the one who opens.
 
+use std::collections::BTreeMap;
+
 use dwio::config::Config;
 use dwio::connector::ConnectorSplit;
 use dwio::fs::{FileSystem, ReadFile};
@@ -14,6 +16,8 @@ use vector::{Buffer, Error, MemoryPool, Result, RuntimeMetric};
 
 use crate::source_stats::summed;
 use crate::split::HiveSplit;
+use crate::table_handle::HiveTableHandle;
+use crate::text::dialect::{SERDE_PREFIX, TABLE_PREFIX};
 
 /// Where files are and how they are read.
 #[derive(Debug, Clone)]
@@ -39,16 +43,46 @@ pub struct Opener<'a> {
     pub counter: &'a ReadCounter,
 }
 
+/// A file to open, with what is known of it without looking into it.
+#[derive(Debug, Clone, Copy)]
+pub struct FileToOpen<'a> {
+    path: &'a str,
+    format: &'a FileFormat,
+    origin: Option<(&'a HiveSplit, &'a HiveTableHandle)>,
+}
+
+impl<'a> FileToOpen<'a> {
+    /// The file at `path`, of which nothing is known but its format.
+    pub fn new(path: &'a str, format: &'a FileFormat) -> Self {
+        FileToOpen { path, format, origin: None }
+    }
+
+    /// The file of a split.
+    pub fn of(split: &'a HiveSplit, table: &'a HiveTableHandle) -> Self {
+        FileToOpen { path: &split.path, format: &split.format, origin: Some((split, table)) }
+    }
+
+    /// What table and split say about how values are written.
+    fn parameters(self) -> impl Iterator<Item = (String, &'a str)> {
+        let named = |prefix: &'static str, parameters: &'a BTreeMap<String, String>| {
+            parameters.iter().map(move |(name, value)| (format!("{prefix}{name}"), value.as_str()))
+        };
+        self.origin.into_iter().flat_map(move |(split, table)| {
+            let of_table = named(TABLE_PREFIX, table.parameters());
+            of_table.chain(named(SERDE_PREFIX, &split.serde_parameters))
+        })
+    }
+}
+
 impl FileAccess {
     /// Opens a file and reads its metadata; `None` for a file of no bytes, whatever its format
     /// (rule S7.16). Errors name the file.
     pub fn open(
         &self,
-        path: &str,
-        format: &FileFormat,
+        file: FileToOpen<'_>,
         opener: Opener<'_>,
     ) -> Result<Option<Box<dyn Reader>>> {
-        self.open_file(path, format, opener).map_err(|e| in_file(e, path))
+        self.open_file(file, opener).map_err(|e| in_file(e, file.path))
     }
 
     /// Bytes of a split: of its range, as far as the file reaches (rule S7.44).
@@ -63,19 +97,21 @@ impl FileAccess {
 
     fn open_file(
         &self,
-        path: &str,
-        format: &FileFormat,
+        wanted: FileToOpen<'_>,
         opener: Opener<'_>,
     ) -> Result<Option<Box<dyn Reader>>> {
-        let file = self.files.open(path)?;
+        let file = self.files.open(wanted.path)?;
         if file.is_empty() {
             return Ok(None);
         }
-        let factory = self.formats.factory(format)?;
+        let factory = self.formats.factory(wanted.format)?;
         let counted = CountedFile { file, counter: opener.counter.clone() };
         let input = BufferedInput::new(Arc::new(counted), opener.pool.clone());
-        let options = self.format_options(format, opener.session);
-        factory.open(input, ReaderParams { options, pool: opener.pool.clone() }).map(Some)
+        let mut options = self.format_options(wanted.format, opener.session);
+        wanted.parameters().for_each(|(name, value)| options.set(name, value));
+        let file_schema = wanted.origin.and_then(|(_, table)| table.data_columns().cloned());
+        let params = ReaderParams { options, pool: opener.pool.clone(), file_schema };
+        factory.open(input, params).map(Some)
     }
 
     /// The settings of a format: `<connector>.<format>.<key>` of the connector, overridden by

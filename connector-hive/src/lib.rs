@@ -14,6 +14,7 @@
 //!    split_reader      a split                   -> batches with constants put in
 //!       row_id, entries, sample, bucket             row numbers; parts, rows that are not wanted
 //!       timestamps                                  cut to the session's unit
+//!    text              a second format: Hive's text tables
 //!    data_source       batches                   -> batches that passed the rest
 //!       remaining, outputs, extraction              the rest; what is made of columns
 //! ```
@@ -24,6 +25,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod base64;
 pub mod binding;
 pub mod bucket;
 pub mod bucket_hash;
@@ -55,6 +57,7 @@ pub mod split;
 pub mod split_reader;
 pub mod subfields;
 pub mod table_handle;
+pub mod text;
 pub mod timestamps;
 pub mod zone;
 
@@ -72,5 +75,6 @@ pub use partition::DateText;
 pub use prune::PartitionPredicate;
 pub use row_id::RowIdProperties;
 pub use schema::TableSchema;
-pub use split::{HiveSplit, PartitionKeys};
+pub use split::{HiveSplit, PartitionKeys, SerdeParameters};
 pub use table_handle::HiveTableHandle;
+pub use text::TextReaderFactory;

@@ -120,7 +120,7 @@ fn parse_boolean(text: &str) -> Option<bool> {
 }
 
 /// 8-4-4-4-12 hexadecimal digits as the number of their big-endian bytes.
-fn parse_uuid(text: &str) -> Option<i128> {
+pub(crate) fn parse_uuid(text: &str) -> Option<i128> {
     let shaped = text.len() == 36
         && text.bytes().enumerate().all(|(i, b)| match i {
             8 | 13 | 18 | 23 => b == b'-',

@@ -18,16 +18,12 @@ pub struct RemainingFilter {
     /// The reader's columns that it uses.
     channels: Vec<usize>,
     time: Duration,
-    /// Rows that were tested and that passed, recently.
-    tested: f64,
-    passed: f64,
+    rows_in: u64,
+    rows_out: u64,
 }
 
 /// From this share of passing rows on, reading the other columns for them only is not worth it.
 const MANY_PASS: f64 = 0.8;
-
-/// How much one batch's counts still weigh after the next.
-const MEMORY: f64 = 0.9;
 
 impl RemainingFilter {
     /// Compiles the condition.
@@ -40,19 +36,23 @@ impl RemainingFilter {
         let channels = fields.names().iter().filter_map(|name| reader_type.index_of(name));
         let channels = channels.collect();
         let compiled = evaluator.compile(filter, reader_type)?;
-        let time = Duration::ZERO;
-        Ok(RemainingFilter { compiled, channels, time, tested: 0.0, passed: 0.0 })
+        Ok(RemainingFilter { compiled, channels, time: Duration::ZERO, rows_in: 0, rows_out: 0 })
     }
 
     /// True when the filter drops enough rows for other columns to be read after it; also before
     /// anything is known.
     pub fn drops_rows(&self) -> bool {
-        self.passed <= self.tested * MANY_PASS
+        self.rows_out as f64 <= self.rows_in as f64 * MANY_PASS
     }
 
     /// The time that evaluations took, without the loads before them (rule S6.39).
     pub fn time(&self) -> Duration {
         self.time
+    }
+
+    /// Rows that were tested, and those that passed.
+    pub fn rows(&self) -> (u64, u64) {
+        (self.rows_in, self.rows_out)
     }
 
     /// The batch with the columns that the filter used loaded, and the rows that passed; `None`
@@ -71,10 +71,9 @@ impl RemainingFilter {
         let outcome = self.compiled.evaluate(&batch, &SelectivityVector::all(batch.len()))?;
         let passed = rows_that_hold(&outcome, batch.len())?;
         let rows = (!passed.is_all()).then(|| passed.to_rows());
-        let num_passed = rows.as_ref().map_or(batch.len(), RowSet::len);
-        self.tested = self.tested * MEMORY + batch.len() as f64;
-        self.passed = self.passed * MEMORY + num_passed as f64;
         self.time += start.elapsed();
+        self.rows_in += batch.len() as u64;
+        self.rows_out += passed.count() as u64;
         Ok((batch, rows))
     }
 }

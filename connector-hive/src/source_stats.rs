@@ -24,12 +24,12 @@ pub const STORAGE_READ_BYTES: &str = "storageReadBytes";
 /// Counters of one data source over all its splits.
 #[derive(Debug, Clone, Default)]
 pub struct SourceStats {
-    /// Splits kept, excluded, and the bytes of the latter.
+    /// Splits whose rows were read.
     pub processed_splits: usize,
-    /// Splits that filters excluded.
-    pub skipped_splits: usize,
+    /// Splits that filters excluded, by the reason.
+    skipped: BTreeMap<&'static str, u64>,
     /// Bytes of the excluded splits.
-    pub skipped_split_bytes: u64,
+    skipped_split_bytes: u64,
     /// Splits with a bucket conversion.
     pub bucket_conversions: usize,
     /// Splits by format.
@@ -53,6 +53,17 @@ impl SourceStats {
         *self.formats.entry(name).or_default() += 1;
     }
 
+    /// Counts a split that filters excluded (rules S15.7, S15.9).
+    pub fn count_skipped(&mut self, reason: &'static str, bytes: u64) {
+        *self.skipped.entry(reason).or_default() += 1;
+        self.skipped_split_bytes = self.skipped_split_bytes.saturating_add(bytes);
+    }
+
+    /// The splits that filters excluded, by the reason.
+    pub fn skipped(&self) -> Vec<(&'static str, u64)> {
+        self.skipped.iter().map(|(reason, count)| (*reason, *count)).collect()
+    }
+
     /// Adds what the reader of a split counted, once the split is over (rule S6.30).
     pub fn add_reader(&mut self, metrics: &Metrics) {
         self.readers.merge(metrics);
@@ -61,7 +72,9 @@ impl SourceStats {
     /// Adds what another data source counted while it prepared a split (rule S6.45).
     pub fn merge(&mut self, other: &SourceStats) {
         self.processed_splits += other.processed_splits;
-        self.skipped_splits += other.skipped_splits;
+        for (reason, count) in &other.skipped {
+            *self.skipped.entry(reason).or_default() += count;
+        }
         self.skipped_split_bytes =
             self.skipped_split_bytes.saturating_add(other.skipped_split_bytes);
         self.bucket_conversions += other.bucket_conversions;
@@ -75,9 +88,10 @@ impl SourceStats {
     /// S15.2 to S15.4).
     pub fn metrics(&self, remaining: Duration, read: &ReadCounter) -> Metrics {
         let mut metrics = self.readers.clone();
+        let num_skipped = self.skipped.values().fold(0, |sum: u64, n| sum.saturating_add(*n));
         let counts = [
             (PROCESSED_SPLITS, self.processed_splits),
-            (SKIPPED_SPLITS, self.skipped_splits),
+            (SKIPPED_SPLITS, usize::try_from(num_skipped).unwrap_or(usize::MAX)),
             (NUM_BUCKET_CONVERSION, self.bucket_conversions),
         ];
         for (name, count) in counts.into_iter().chain(self.formats.iter().map(|(n, c)| (*n, *c))) {

@@ -21,6 +21,9 @@ use crate::row_id::RowIdProperties;
 /// Keys and values of a partition in the order of its directories; a value is text, or null.
 pub type PartitionKeys = Arc<[(String, Option<String>)]>;
 
+/// Parameters of the code that writes and reads a table's values, shared by its splits.
+pub type SerdeParameters = Arc<BTreeMap<String, String>>;
+
 /// A byte range of one file, and what is known of all its rows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HiveSplit {
@@ -48,6 +51,9 @@ pub struct HiveSplit {
     pub bucket_conversion: Option<BucketConversion>,
     /// What row ids are made of.
     pub row_id: Option<RowIdProperties>,
+    /// How the file writes its values, by the names that Hive has for it; the format reads those
+    /// it owns (rule S7.11).
+    pub serde_parameters: SerdeParameters,
 }
 
 impl HiveSplit {
@@ -71,6 +77,7 @@ impl HiveSplit {
             column_mapping: None,
             bucket_conversion: None,
             row_id: None,
+            serde_parameters: SerdeParameters::default(),
         }
     }
 
@@ -114,6 +121,12 @@ impl HiveSplit {
     /// The same split with what row ids are made of.
     pub fn with_row_id(mut self, properties: RowIdProperties) -> Self {
         self.row_id = Some(properties);
+        self
+    }
+
+    /// The same split of a file that is written in another way.
+    pub fn with_serde_parameters(mut self, parameters: SerdeParameters) -> Self {
+        self.serde_parameters = parameters;
         self
     }
 

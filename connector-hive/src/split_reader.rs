@@ -25,7 +25,7 @@ use vector::{
 use crate::binding::{ScanPlan, column_without_match, rejected_column};
 use crate::bucket::BucketFilter;
 use crate::entries::{has_entries, without_unwanted};
-use crate::file_handle::{FileAccess, Opener};
+use crate::file_handle::{FileAccess, FileToOpen, Opener};
 use crate::late::{Change, changed, picked_batch};
 use crate::prune::PartitionPredicate;
 use crate::row_id::{row_id_constants, row_ids};
@@ -120,7 +120,7 @@ impl SplitOpener<'_> {
                 return Ok(OpenedSplit::Skipped("a condition on partitions is not true"));
             }
         }
-        let reader = match self.access.open(&split.path, &split.format, self.opener) {
+        let reader = match self.access.open(FileToOpen::of(split, &plan.table), self.opener) {
             // Rule S7.13.
             Err(e) if e.kind() == ErrorKind::NotFound && plan.settings.ignore_missing_files => {
                 return Ok(OpenedSplit::Empty("the file does not exist"));

@@ -49,6 +49,9 @@ pub struct ReaderParams {
     pub options: Config,
     /// The leaf pool that pays for metadata and pages.
     pub pool: MemoryPool,
+    /// The columns that the table says its files have, for formats whose files do not say it
+    /// (rule S7.8).
+    pub file_schema: Option<Arc<RowType>>,
 }
 
 /// Makes readers of one format.
@@ -119,6 +122,13 @@ pub struct RowReaderParams {
     pub metadata_filter: Option<Arc<MetadataFilter>>,
 }
 
+impl RowReaderParams {
+    /// A pass without a condition on several columns.
+    pub fn new(spec: Arc<ScanSpec>, binding: Arc<SplitBinding>, range: Range<u64>) -> Self {
+        RowReaderParams { spec, binding, range, metadata_filter: None }
+    }
+}
+
 /// One pass over a file.
 pub trait RowReader: Send {
     /// Reads the next window of at most `request.max_rows` rows.
@@ -165,6 +175,13 @@ pub struct ReadRequest<'a> {
     pub adaptation: &'a mut ScanAdaptation,
     /// When columns without a filter are read.
     pub payload: Payload,
+}
+
+impl<'a> ReadRequest<'a> {
+    /// A window whose columns are all read with it.
+    pub fn new(max_rows: usize, adaptation: &'a mut ScanAdaptation) -> Self {
+        ReadRequest { max_rows, adaptation, payload: Payload::Eager }
+    }
 }
 
 /// When the columns that do not filter are read.

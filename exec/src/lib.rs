@@ -26,5 +26,5 @@ pub mod termination;
 
 pub use executor::Executor;
 pub use query_ctx::{QueryConfig, QueryCtx};
-pub use stats::{OperatorStats, TaskStats};
+pub use stats::{OperatorStats, ScanStats, TaskStats};
 pub use task::{Canceller, Cursor, Task};

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use dwio::connector::ScanDetails;
+use vector::Metrics;
 use vector::sync::Mutex;
 
 use crate::plan::PlanNodeId;
@@ -33,6 +35,19 @@ pub struct OperatorStats {
     pub raw_bytes: u64,
     /// Splits it took; scans only.
     pub num_splits: u64,
+    /// What else it counted, by the names of rules S15.7 to S15.60.
+    pub metrics: Metrics,
+    /// What it scanned; scans only.
+    pub scan: Option<ScanStats>,
+}
+
+/// What a scan read, and what its filters left.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ScanStats {
+    /// The table.
+    pub table: String,
+    /// Its splits, filters and columns.
+    pub details: ScanDetails,
 }
 
 impl OperatorStats {
@@ -47,6 +62,12 @@ impl OperatorStats {
         self.raw_rows += other.raw_rows;
         self.raw_bytes += other.raw_bytes;
         self.num_splits += other.num_splits;
+        self.metrics.merge(&other.metrics);
+        match (&mut self.scan, &other.scan) {
+            (Some(scan), Some(other)) => scan.details.merge(&other.details),
+            (scan @ None, Some(other)) => *scan = Some(other.clone()),
+            (_, None) => {}
+        }
     }
 }
 

@@ -24,6 +24,7 @@ mod print;
 mod query;
 mod replay;
 mod scan;
+mod scan_report;
 
 use std::io::Write as _;
 use std::process::ExitCode;

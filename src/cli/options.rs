@@ -38,10 +38,22 @@ pub(super) struct GlobalArgs {
         long,
         global = true,
         value_name = "NAME=TYPE,..",
-        value_parser = partition_types,
+        value_parser = named_types,
         help_heading = "Engine"
     )]
     pub(super) partition_types: Option<String>,
+    /// The format of files: parquet, or text for Hive's text tables, which need --schema
+    #[arg(long, global = true, value_name = "FORMAT", help_heading = "Engine")]
+    pub(super) input_format: Option<String>,
+    /// Columns of the files and their types instead of those that a file says
+    #[arg(long, global = true, value_name = "NAME=TYPE,..", value_parser = named_types,
+          help_heading = "Engine")]
+    pub(super) schema: Option<String>,
+    /// How text files are written: field.delim, collection.delim, mapkey.delim, escape.delim,
+    /// serialization.null.format, skip.header.line.count; \\t is a tab, \\x01 a byte
+    #[arg(long, global = true, value_name = "KEY=VALUE", value_parser = serde_parameter,
+          help_heading = "Engine")]
+    pub(super) serde: Vec<(String, String)>,
     /// Map files into memory instead of reading them
     #[arg(long, global = true, help_heading = "Engine")]
     pub(super) mmap: bool,
@@ -129,8 +141,18 @@ impl GlobalArgs {
     /// How queries are run, with `default_drivers` when the options do not say.
     pub(super) fn query_options(&self, default_drivers: Option<usize>) -> QueryOptions {
         let mut settings: Config = self.set.iter().cloned().collect();
-        if let Some(types) = &self.partition_types {
-            settings.set(PARTITION_TYPES, types);
+        let of_tables = [
+            (PARTITION_TYPES, &self.partition_types),
+            (TABLE_SCHEMA, &self.schema),
+            (INPUT_FORMAT, &self.input_format),
+        ];
+        for (setting, given) in of_tables {
+            if let Some(given) = given {
+                settings.set(setting, given);
+            }
+        }
+        for (key, value) in &self.serde {
+            settings.set(format!("serde.{key}"), value);
         }
         let mut options = QueryOptions { settings, ..QueryOptions::default() };
         if let Some(drivers) = self.drivers.or(default_drivers) {
@@ -142,6 +164,10 @@ impl GlobalArgs {
 
 /// The setting that `--partition-types` fills.
 const PARTITION_TYPES: &str = "partition_types";
+/// The setting that `--schema` fills.
+const TABLE_SCHEMA: &str = "table_schema";
+/// The setting that `--input-format` fills.
+const INPUT_FORMAT: &str = "input_format";
 
 fn by_ending(path: &Path) -> Option<OutputFormat> {
     Some(match path.extension()?.to_str()? {
@@ -216,8 +242,41 @@ fn key_value(text: &str) -> Result<(String, String), String> {
     }
 }
 
+/// A parameter of text files, whose value may be empty and have bytes that shells do not like.
+fn serde_parameter(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.trim().is_empty() => {
+            Ok((key.trim().to_string(), without_codes(value)))
+        }
+        _ => Err("expected KEY=VALUE".to_string()),
+    }
+}
+
+/// Replaces `\t` and `\xNN`; other backslashes stay.
+fn without_codes(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('\\') {
+        out.push_str(before);
+        let code = after.strip_prefix('x').and_then(|code| code.get(..2));
+        let code = code.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        rest = if let Some(code) = code.filter(u8::is_ascii) {
+            out.push(char::from(code));
+            after.get(3..).unwrap_or_default()
+        } else if let Some(after) = after.strip_prefix('t') {
+            out.push('\t');
+            after
+        } else {
+            out.push('\\');
+            after
+        };
+    }
+    out.push_str(rest);
+    out
+}
+
 /// Checks `ds=DATE,price=DECIMAL(10,2)`; it goes to the engine as it is.
-fn partition_types(text: &str) -> Result<String, String> {
+fn named_types(text: &str) -> Result<String, String> {
     // A comma within parentheses belongs to the type.
     let mut depth = 0i32;
     let pairs = text.split(|c| {
@@ -280,12 +339,23 @@ mod tests {
     }
 
     #[test]
-    fn partition_types_are_checked_when_they_are_read() {
+    fn parameters_of_text_may_be_empty_or_codes() {
+        let value = |text| serde_parameter(text).map(|(_, value)| value);
+        assert_eq!(value("field.delim=\\t"), Ok("\t".into()));
+        assert_eq!(value("field.delim=\\x01"), Ok("\u{1}".into()));
+        assert_eq!(value("serialization.null.format=\\N"), Ok("\\N".into()));
+        assert_eq!(value("escape.delim=\\"), Ok("\\".into()));
+        assert_eq!(value("escape.delim="), Ok("".into()));
+        assert!(value("field.delim").is_err());
+    }
+
+    #[test]
+    fn types_of_columns_are_checked_when_they_are_read() {
         for right in ["ds=date", "ds=DATE,price=decimal(10,2), n=bigint"] {
-            assert_eq!(partition_types(right), Ok(right.into()));
+            assert_eq!(named_types(right), Ok(right.into()));
         }
         for wrong in ["", "ds", "ds=daate", "ds=date,", "ds=date n=bigint"] {
-            assert!(partition_types(wrong).is_err(), "{wrong}");
+            assert!(named_types(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -6,14 +6,16 @@ use clap::Args;
 use vector::Result;
 
 use super::options::{GlobalArgs, SqlArgs, at_least_one};
+use super::scan_report::ScanReport;
 use super::{Outcome, complain, print};
-use crate::{Engine, QueryOptions, QueryResult};
+use crate::QueryResult;
 
 const EXAMPLES: &str = "\
 Examples:
   ocior query \"SELECT * FROM 'events/*.parquet' WHERE day = '2026-09-01' LIMIT 5\"
   ocior query --table t=warehouse/t -f jsonl \"SELECT ds, count(*) FROM t GROUP BY ds\"
   ocior query -F report.sql -o report.csv
+  ocior query --stats \"SELECT max(price) FROM 'sales.parquet' WHERE id = 17\"
   echo 'SELECT 1' | ocior query";
 
 /// Run a SELECT statement over files
@@ -28,6 +30,9 @@ pub(super) struct QueryArgs {
     /// Print the seconds of each run, from planning to the last batch, as JSON on standard error
     #[arg(long)]
     timing: bool,
+    /// Tell on standard error what the scans read, what they left out and why; as JSON with -f json
+    #[arg(long)]
+    stats: bool,
 }
 
 pub(super) fn run(args: &QueryArgs, global: &GlobalArgs) -> Outcome {
@@ -42,7 +47,12 @@ pub(super) fn run(args: &QueryArgs, global: &GlobalArgs) -> Outcome {
             drain(engine.query_with(&sql, &options)?)?;
             times.push(start.elapsed().as_secs_f64());
         } else {
-            times.push(print_last(&engine, &sql, &options, global, start)?);
+            let result = engine.query_with(&sql, &options)?;
+            let (seconds, told) = print_rows(result, global, start)?;
+            times.push(seconds);
+            if args.stats {
+                complain(&told.to_string(global.output_format()));
+            }
         }
     }
     if args.timing {
@@ -55,20 +65,18 @@ fn drain(mut result: QueryResult) -> Result<()> {
     result.try_for_each(|batch| batch.map(drop))
 }
 
-/// Prints the rows as they come and gives the seconds from `start` to the last batch.
-fn print_last(
-    engine: &Engine,
-    sql: &str,
-    options: &QueryOptions,
+/// Prints the rows as they come; gives the seconds from `start` to the last batch, and what was
+/// counted.
+fn print_rows(
+    mut result: QueryResult,
     global: &GlobalArgs,
     start: Instant,
-) -> Result<f64> {
-    let result = engine.query_with(sql, options)?;
+) -> Result<(f64, ScanReport)> {
     let mut writer = print::open(global, global.output_format(), result.row_type())?;
-    for batch in result {
+    for batch in &mut result {
         writer.write(&batch?)?;
     }
     let seconds = start.elapsed().as_secs_f64();
     writer.finish()?;
-    Ok(seconds)
+    Ok((seconds, ScanReport::new(result.files(), &result.stats())))
 }

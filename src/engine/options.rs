@@ -1,12 +1,23 @@
 //! What a caller may ask of one query.
 
+use connector_hive::SerdeParameters;
 use dwio::config::Config;
+use dwio::reader::FileFormat;
 use exec::QueryConfig;
-use vector::sync::thread;
-use vector::{Error, Result, Type};
+use vector::sync::{Arc, thread};
+use vector::{Error, Result, RowType, Type};
 
 /// The setting that names types of partition keys: `ds=DATE,hour=BIGINT`.
 const PARTITION_TYPES: &str = "partition_types";
+
+/// The setting that names the format of files.
+const INPUT_FORMAT: &str = "input_format";
+
+/// The setting that names the columns of files and their types: `id=BIGINT,name=VARCHAR`.
+const TABLE_SCHEMA: &str = "table_schema";
+
+/// What settings begin with that say how values of text files are written.
+const SERDE_PREFIX: &str = "serde.";
 
 /// How a query is run.
 #[derive(Debug, Clone)]
@@ -15,8 +26,10 @@ pub struct QueryOptions {
     /// paths and of rows within a file.
     pub drivers: usize,
     /// Settings by name, as `--set key=value` gives them: those of
-    /// [`QueryConfig`](exec::QueryConfig), those of the connector, and `partition_types`
-    /// (`ds=DATE,hour=BIGINT`) for keys whose types are not to be guessed.
+    /// [`QueryConfig`](exec::QueryConfig), those of the connector, `partition_types`
+    /// (`ds=DATE,hour=BIGINT`) for keys whose types are not to be guessed, `table_schema` in the
+    /// same form for the columns of files, `input_format`, and what begins with `serde.`, such as
+    /// `serde.field.delim`, for text files.
     pub settings: Config,
 }
 
@@ -37,13 +50,14 @@ impl QueryOptions {
         let known: Vec<String> = QueryConfig::NAMES
             .iter()
             .chain(&connector_hive::settings::SETTING_NAMES)
-            .chain(&[PARTITION_TYPES])
+            .chain(&[PARTITION_TYPES, INPUT_FORMAT, TABLE_SCHEMA])
             .map(|name| spelled(name))
             .collect();
         for (name, _) in self.settings.iter() {
             let plain = spelled(name);
             let plain = plain.strip_prefix("hive_").unwrap_or(&plain);
-            if known.iter().any(|k| k == plain) || is_of_format(plain) {
+            let is_of_files = is_of_format(plain) || name.starts_with(SERDE_PREFIX);
+            if known.iter().any(|k| k == plain) || is_of_files {
                 continue;
             }
             let error = Error::invalid_input("no such setting").with("setting", name);
@@ -57,14 +71,34 @@ impl QueryOptions {
 
     /// The types given for partition keys.
     pub(super) fn partition_types(&self) -> Result<Vec<(String, Type)>> {
-        let text = self.settings.text(PARTITION_TYPES).unwrap_or_default();
+        self.named_types(PARTITION_TYPES)
+    }
+
+    /// What is said about the files of tables.
+    pub(super) fn file_options(&self) -> Result<FileOptions> {
+        let columns = self.named_types(TABLE_SCHEMA)?;
+        let parameters = self.settings.iter().filter_map(|(name, value)| {
+            Some((name.strip_prefix(SERDE_PREFIX)?.to_string(), value.to_string()))
+        });
+        let format = self.settings.text(INPUT_FORMAT).unwrap_or(format_parquet::FORMAT_NAME);
+        Ok(FileOptions {
+            format: FileFormat::new(format),
+            columns: (!columns.is_empty()).then(|| Arc::new(RowType::new(columns))),
+            serde_parameters: Arc::new(parameters.collect()),
+        })
+    }
+
+    fn named_types(&self, setting: &str) -> Result<Vec<(String, Type)>> {
+        let text = self.settings.text(setting).unwrap_or_default();
         if text.trim().is_empty() {
             return Ok(Vec::new());
         }
         // The same syntax as the fields of a row, with `=` between name and type.
         let fields = split_outside_parentheses(text).into_iter().map(|pair| {
             let (name, ty) = pair.split_once('=').ok_or_else(|| {
-                Error::invalid_input("a partition type is written NAME=TYPE").with("found", pair)
+                Error::invalid_input("a type of a column is written NAME=TYPE")
+                    .with("setting", setting)
+                    .with("found", pair)
             })?;
             Ok((name.trim().to_string(), Type::parse(ty.trim())?))
         });
@@ -72,9 +106,21 @@ impl QueryOptions {
     }
 }
 
+/// What a query says about the files of its tables.
+#[derive(Debug, Clone)]
+pub(super) struct FileOptions {
+    /// Their format.
+    pub(super) format: FileFormat,
+    /// Their columns; those of a file when `None`.
+    pub(super) columns: Option<Arc<RowType>>,
+    /// How text files write their values.
+    pub(super) serde_parameters: SerdeParameters,
+}
+
 fn is_of_format(name: &str) -> bool {
-    let rest = name.strip_prefix(format_parquet::FORMAT_NAME);
-    rest.is_some_and(|rest| rest.starts_with('_'))
+    let formats = [format_parquet::FORMAT_NAME, connector_hive::text::FORMAT_NAME];
+    let mut rests = formats.iter().filter_map(|format| name.strip_prefix(format));
+    rests.any(|rest| rest.starts_with('_'))
 }
 
 /// The parts between commas, of which `DECIMAL(10,2)` has one of its own.

@@ -6,6 +6,8 @@ use exec::{Canceller, Cursor, TaskStats};
 use vector::sync::Arc;
 use vector::{Result, RowType, RowVector};
 
+use super::ScanFiles;
+
 /// The batches of a running query, in the order in which they come; dropping it stops the query.
 ///
 /// Iterating gives batches until the rows are finished or one error was given. Names of columns
@@ -13,12 +15,17 @@ use vector::{Result, RowType, RowVector};
 pub struct QueryResult {
     row_type: Arc<RowType>,
     cursor: Cursor,
+    files: Vec<ScanFiles>,
     ended: bool,
 }
 
 impl QueryResult {
     pub(super) fn new(row_type: Arc<RowType>, cursor: Cursor) -> Self {
-        QueryResult { row_type, cursor, ended: false }
+        QueryResult { row_type, cursor, files: Vec::new(), ended: false }
+    }
+
+    pub(super) fn with_files(self, files: Vec<ScanFiles>) -> Self {
+        QueryResult { files, ..self }
     }
 
     /// The columns of every batch.
@@ -43,6 +50,11 @@ impl QueryResult {
     /// What the query's operators have counted; complete once all batches were taken.
     pub fn stats(&self) -> TaskStats {
         self.cursor.stats()
+    }
+
+    /// What planning left of the files of the query's scans; none for plans made elsewhere.
+    pub fn files(&self) -> &[ScanFiles] {
+        &self.files
     }
 
     /// All batches that have rows, or the first error.

@@ -17,6 +17,17 @@ const SPLITS_PER_DRIVER: u64 = 4;
 /// The splits of one scan of a plan.
 pub type ScanSplits = (PlanNodeId, Vec<Arc<dyn ConnectorSplit>>);
 
+/// The files of a scan's table, as planning found them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScanFiles {
+    /// The scan.
+    pub scan: PlanNodeId,
+    /// Files of the table that have bytes.
+    pub num_files: usize,
+    /// Those that conditions on partitions and paths left out: they are not opened.
+    pub num_left_out: usize,
+}
+
 /// What queries of one engine share.
 #[derive(Debug, Clone)]
 pub(super) struct Surroundings {
@@ -29,13 +40,20 @@ pub(super) struct Surroundings {
 impl Surroundings {
     /// Starts a plan on the files that planning found.
     pub(super) fn run(&self, plan: &Plan, options: &QueryOptions) -> Result<QueryResult> {
-        let mut splits = Vec::new();
+        let (mut splits, mut files) = (Vec::new(), Vec::new());
         if let Some(scan) = &plan.planned.scan {
             let target = split_bytes(scan.table.total_bytes(), options.drivers.max(1));
-            let of_scan = scan.table.splits(scan.filter.as_ref(), target)?;
-            splits.push((scan.id.clone(), of_scan));
+            let found = scan.table.splits(scan.filter.as_ref(), target)?;
+            files.push(ScanFiles {
+                scan: scan.id.clone(),
+                num_files: found.num_files,
+                num_left_out: found.num_files_left_out,
+            });
+            splits.push((scan.id.clone(), found.splits));
         }
-        self.start(&plan.planned.root, &plan.planned.row_type, splits, options)
+        let planned = &plan.planned;
+        let result = self.start(&planned.root, &planned.row_type, splits, options)?;
+        Ok(result.with_files(files))
     }
 
     /// Starts plan nodes on the splits of their scans; the result's columns are called as

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! name or path --registered? glob? directory?--> HiveTable (files, partition keys)  nothing opened
-//!              --first file that the condition leaves--> TableSchema                one file opened
+//!              --some files that the condition leaves--> TableSchema                 those opened
 //!              --> EngineTable: columns, scans, splits
 //! ```
 
@@ -15,7 +15,6 @@ use connector_hive::{
 use dwio::connector::{ColumnHandle, ConnectorSplit, ExpressionEvaluator};
 use dwio::expr::TypedExpr;
 use dwio::fs::FileSystem;
-use dwio::reader::FileFormat;
 use dwio::subfield::{PathElement, Subfield};
 use exec::expr::nearest;
 use exec::plan::TableScanNode;
@@ -23,7 +22,8 @@ use vector::sync::Arc;
 use vector::{Error, MemoryPool, Result, RowType, Type};
 
 use super::glob;
-use crate::sql::{Catalog, CatalogTable, FoundTable, ScanParts, TableColumn};
+use super::options::FileOptions;
+use crate::sql::{Catalog, CatalogTable, FoundTable, ScanParts, TableColumn, TableSplits};
 
 /// The name that handles and splits call the connector by.
 pub(super) const HIVE: &str = "hive";
@@ -38,7 +38,7 @@ pub(super) struct Tables<'a> {
     pub(super) connector: &'a Arc<HiveConnector>,
     pub(super) evaluator: &'a Arc<dyn ExpressionEvaluator>,
     pub(super) registered: &'a BTreeMap<String, String>,
-    pub(super) format: FileFormat,
+    pub(super) files: FileOptions,
     pub(super) partition_types: Vec<(String, Type)>,
     pub(super) pool: MemoryPool,
 }
@@ -124,9 +124,10 @@ impl FoundTable for Found<'_> {
 
     fn open(self: Box<Self>, condition: Option<&TypedExpr>) -> Result<Arc<dyn CatalogTable>> {
         let tables = &self.tables;
-        // The schema comes from a file that the query reads anyway, if there is one.
+        // The schema comes from files that the query reads anyway, if there are any.
         let mut wanted = self.hive.clone();
-        if let Some(mut predicate) = predicate(tables.evaluator, condition, &self.hive)? {
+        let keys = &self.hive.partition_columns;
+        if let Some(mut predicate) = predicate(tables.evaluator, condition, keys, keys)? {
             let mut left = Vec::new();
             for file in &self.hive.files {
                 let value = |name: &str, _: &Type| self.hive.partition_value(file, name);
@@ -136,9 +137,17 @@ impl FoundTable for Found<'_> {
             }
             if left.iter().any(|f| f.len > 0) {
                 wanted.files = left;
+            } else if let Some(first) = self.hive.nonempty_files().next() {
+                // Some schema is needed for no rows too, and one file is enough for it.
+                wanted.files = vec![first.clone()];
             }
         }
-        let schema = tables.connector.table_schema(&wanted, &tables.format, &tables.pool)?;
+        let schema = match &tables.files.columns {
+            Some(columns) => {
+                TableSchema::new(Arc::clone(columns), Arc::clone(&self.hive.partition_columns))
+            }
+            None => tables.connector.table_schema(&wanted, &tables.files.format, &tables.pool)?,
+        };
         let columns = columns_of(&schema);
         Ok(Arc::new(EngineTable {
             twins: twins_of(&columns),
@@ -147,7 +156,7 @@ impl FoundTable for Found<'_> {
             hive: self.hive,
             schema,
             evaluator: Arc::clone(tables.evaluator),
-            format: tables.format.clone(),
+            files: tables.files.clone(),
         }))
     }
 }
@@ -162,7 +171,7 @@ struct EngineTable {
     /// For columns whose name others have too: how many of them stand before, by position.
     twins: HashMap<usize, usize>,
     evaluator: Arc<dyn ExpressionEvaluator>,
-    format: FileFormat,
+    files: FileOptions,
 }
 
 impl CatalogTable for EngineTable {
@@ -213,19 +222,27 @@ impl CatalogTable for EngineTable {
         self.hive.total_bytes()
     }
 
-    fn splits(
-        &self,
-        filter: Option<&TypedExpr>,
-        target_bytes: u64,
-    ) -> Result<Vec<Arc<dyn ConnectorSplit>>> {
-        let mut predicate = predicate(&self.evaluator, filter, &self.hive)?;
+    fn splits(&self, filter: Option<&TypedExpr>, target_bytes: u64) -> Result<TableSplits> {
+        let (keys, columns) = (&self.hive.partition_columns, self.schema.columns());
+        let mut predicate = predicate(&self.evaluator, filter, keys, columns)?;
         let options = SplitOptions {
             connector_id: HIVE.to_string(),
-            format: self.format.clone(),
+            format: self.files.format.clone(),
             target_bytes,
+            serde_parameters: Arc::clone(&self.files.serde_parameters),
         };
-        let splits = self.hive.splits(predicate.as_mut(), &options)?;
-        Ok(splits.into_iter().map(|s| Arc::new(s) as Arc<dyn ConnectorSplit>).collect())
+        let mut splits = self.hive.splits(predicate.as_mut(), &options)?;
+        // What the files have under such a name is what the table means by it.
+        splits
+            .iter_mut()
+            .for_each(|s| s.info_columns.retain(|name, _| columns.index_of(name).is_none()));
+        // Splits of one file stand together.
+        let mut paths: Vec<&str> = splits.iter().map(|split| split.path.as_str()).collect();
+        paths.dedup();
+        let num_files = self.hive.nonempty_files().count();
+        let num_files_left_out = num_files.saturating_sub(paths.len());
+        let splits = splits.into_iter().map(|s| Arc::new(s) as Arc<dyn ConnectorSplit>).collect();
+        Ok(TableSplits { splits, num_files, num_files_left_out })
     }
 }
 
@@ -263,14 +280,16 @@ fn table_name(path: &str) -> &str {
 fn predicate(
     evaluator: &Arc<dyn ExpressionEvaluator>,
     condition: Option<&TypedExpr>,
-    hive: &HiveTable,
+    keys: &RowType,
+    columns: &RowType,
 ) -> Result<Option<PartitionPredicate>> {
     let Some(condition) = condition else { return Ok(None) };
-    let keys = hive.partition_columns.fields().map(|(n, t)| (n.to_string(), t.clone()));
-    // Of a file on its way to its columns the path and the size are known as well.
+    let keys = keys.fields().map(|(n, t)| (n.to_string(), t.clone()));
+    // Of a file on its way to its columns the path and the size are known as well, unless the
+    // table means something else by their names.
     let known = [handles::PATH, handles::FILE_SIZE]
         .into_iter()
-        .filter(|name| hive.partition_columns.index_of(name).is_none())
+        .filter(|name| columns.index_of(name).is_none())
         .filter_map(|name| Some((name.to_string(), handles::info_column_type(name)?)));
     let columns = RowType::new(keys.chain(known).collect::<Vec<_>>());
     PartitionPredicate::new(&**evaluator, condition, &columns)

@@ -9,11 +9,11 @@ use exec::expr::{ExecEvaluator, FunctionRegistry};
 use vector::sync::Arc;
 use vector::{Error, Result, RowType, Type, Value};
 
-use super::base64;
 use super::json::Json;
 use super::serialized::read_vectors;
 use super::types::read_type;
 use super::values::read_value;
+use connector_hive::base64;
 
 /// The prefix that Presto's workers give to their functions.
 const PRESTO_PREFIX: &str = "presto.default.";

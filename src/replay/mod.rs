@@ -4,7 +4,7 @@
 //! plan JSON --nodes, aggregates--> PlanNode
 //!              expressions            names of functions, types derived again
 //!              handles, filters       tables, columns, what is pushed into scans
-//!              types, values, serialized, base64
+//!              types, values, serialized
 //! case JSON --splits--> HiveSplit for each scan, settings, number of drivers
 //!
 //! json   values that know their place
@@ -14,7 +14,6 @@
 //! change nothing about the rows are passed over.
 
 mod aggregates;
-mod base64;
 mod expressions;
 mod filters;
 mod handles;

@@ -17,10 +17,11 @@ use vector::{Result, RowType, RowVector, SortOrder, Type, Value};
 use super::aggregates::read_aggregation;
 use super::expressions::Expressions;
 use super::handles::{read_column, read_table};
+use super::json;
 use super::json::Json;
 use super::serialized::{Values, read_vectors};
 use super::types::read_row_type;
-use super::{base64, json};
+use connector_hive::base64;
 
 /// Rows that a plan may hold itself.
 const MAX_REPEATS: usize = 1 << 16;

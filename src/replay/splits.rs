@@ -3,6 +3,7 @@
 use connector_hive::{BucketConversion, ColumnMapping, HiveSplit, PartitionKeys, RowIdProperties};
 use dwio::reader::FileFormat;
 use vector::Result;
+use vector::sync::Arc;
 
 use super::handles::read_column;
 use super::json::Json;
@@ -17,9 +18,11 @@ pub(super) fn read_split(json: &Json<'_>, connector_id: &str, folder: &str) -> R
         return Err(class.refuse("a split that is not built"));
     }
     let format = json.member("fileFormat")?;
-    if format.text()? != "parquet" {
+    let formats = [format_parquet::FORMAT_NAME, connector_hive::text::FORMAT_NAME];
+    if !formats.contains(&format.text()?) {
         return Err(format.refuse("a file format that is not built"));
     }
+    let format = FileFormat::new(format.text()?);
     for (key, value) in json.optional_members("customSplitInfo")? {
         if key == "table_format" {
             return Err(value.refuse("a table format that is not built"));
@@ -27,7 +30,10 @@ pub(super) fn read_split(json: &Json<'_>, connector_id: &str, folder: &str) -> R
     }
     let text = |json: &Json<'_>| Ok(json.text()?.replace(CASE_FOLDER, folder));
     let path = text(&json.member("filePath")?)?;
-    let mut split = HiveSplit::new(connector_id, local_path(&path), FileFormat::new("parquet"));
+    let mut split = HiveSplit::new(connector_id, local_path(&path), format);
+    let serde = json.optional_members("serdeParameters")?;
+    let serde = serde.iter().map(|(name, value)| Ok((name.to_string(), value.text()?.to_string())));
+    split.serde_parameters = Arc::new(serde.collect::<Result<_>>()?);
     if let Some(start) = json.optional("start")? {
         split.start = start.integer()?;
     }

@@ -2,8 +2,8 @@
 
 use vector::{Error, Interval, Result, Timestamp, Type, TypeKind, Value};
 
-use super::base64;
 use super::json::Json;
+use connector_hive::base64;
 
 const MILLIS_PER_DAY: u64 = 86_400_000;
 

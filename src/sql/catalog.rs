@@ -73,9 +73,16 @@ pub(crate) trait CatalogTable: fmt::Debug + Send + Sync {
     fn total_bytes(&self) -> u64;
 
     /// The splits that may have rows for `filter`, of about `target_bytes` each.
-    fn splits(
-        &self,
-        filter: Option<&TypedExpr>,
-        target_bytes: u64,
-    ) -> Result<Vec<Arc<dyn ConnectorSplit>>>;
+    fn splits(&self, filter: Option<&TypedExpr>, target_bytes: u64) -> Result<TableSplits>;
+}
+
+/// The splits of a table.
+#[derive(Debug, Default)]
+pub(crate) struct TableSplits {
+    /// The splits.
+    pub(crate) splits: Vec<Arc<dyn ConnectorSplit>>,
+    /// Files of the table that have bytes, those without splits included.
+    pub(crate) num_files: usize,
+    /// Files that the filter left out.
+    pub(crate) num_files_left_out: usize,
 }

@@ -116,10 +116,13 @@ pub(crate) fn text_as(text: &[u8], ty: &Type) -> Option<Result<Value>> {
             .and_then(|days| i32::try_from(days).ok())
             .map(Value::Integer),
         Type::Timestamp => utf8.and_then(Timestamp::parse).map(Value::Timestamp),
-        Type::Time(unit) => utf8.and_then(temporal::parse_time).map(|(seconds, nanos)| {
+        Type::Time(unit) => utf8.and_then(temporal::parse_time).and_then(|(seconds, nanos)| {
             let per_second = unit.per_second();
-            let part = nanos / (temporal::NANOS_PER_SECOND / per_second as u64);
-            Value::BigInt(seconds * per_second + part as i64)
+            let step = temporal::NANOS_PER_SECOND / per_second as u64;
+            // A cut literal would be equal to what it is not.
+            nanos
+                .is_multiple_of(step)
+                .then(|| Value::BigInt(seconds * per_second + (nanos / step) as i64))
         }),
         Type::Varbinary => Some(Value::bytes(text)),
         _ => return None,
@@ -232,6 +235,18 @@ fn custom_type(name: &ObjectName) -> Result<Type> {
     Type::parse(&text).map_err(|_| unknown_type(&text))
 }
 
+/// The type of `TIME '...'` for a text with more digits than the type that is named without saying
+/// how many.
+pub(crate) fn fine_enough(named: &DataType, ty: Type, text: &TypedExpr) -> Type {
+    let TypedExpr::Constant { value: Value::Bytes(text), .. } = text else { return ty };
+    let point = text.iter().position(|byte| *byte == b'.');
+    let digits = point.map_or(0, |point| text.len() - point - 1);
+    match named {
+        DataType::Time(None, _) if digits > 6 => Type::Time(TimeUnit::Nanos),
+        _ => ty,
+    }
+}
+
 fn time_type(named: &DataType, digits: Option<u64>) -> Result<Type> {
     let digits = digits.unwrap_or(6);
     let unit = u8::try_from(digits).ok().and_then(TimeUnit::from_digits);
@@ -307,6 +322,20 @@ mod tests {
              (text=yesterday type=DATE)"
         );
         assert!(text_as(b"1", &Type::BigInt).is_none());
+        let millis = |text: &[u8]| text_as(text, &Type::Time(TimeUnit::Millis)).unwrap();
+        assert_eq!(millis(b"00:00:01.5").unwrap(), Value::BigInt(1_500));
+        assert!(millis(b"00:00:01.5004").is_err());
+    }
+
+    #[test]
+    fn a_time_literal_keeps_all_of_its_digits() {
+        let named = DataType::Time(None, TimezoneInfo::None);
+        let ty = |text: &str| {
+            let text = TypedExpr::constant(Value::bytes(text), Type::Varchar);
+            fine_enough(&named, Type::Time(TimeUnit::Micros), &text)
+        };
+        assert_eq!(ty("12:00:00.123456"), Type::Time(TimeUnit::Micros));
+        assert_eq!(ty("12:00:00.123456789"), Type::Time(TimeUnit::Nanos));
     }
 
     #[test]

@@ -29,5 +29,5 @@ mod source;
 #[cfg(test)]
 mod testing;
 
-pub(crate) use catalog::{Catalog, CatalogTable, FoundTable, ScanParts, TableColumn};
+pub(crate) use catalog::{Catalog, CatalogTable, FoundTable, ScanParts, TableColumn, TableSplits};
 pub(crate) use plan::{PlannedQuery, ScanClauses, plan_query, plan_scan};

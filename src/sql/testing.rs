@@ -2,14 +2,14 @@
 
 use std::any::Any;
 
-use dwio::connector::{ColumnHandle, ConnectorSplit, TableHandle};
+use dwio::connector::{ColumnHandle, TableHandle};
 use dwio::expr::TypedExpr;
 use exec::expr::FunctionRegistry;
 use exec::plan::TableScanNode;
 use vector::sync::Arc;
 use vector::{Error, Result, RowType, Type};
 
-use super::catalog::{Catalog, CatalogTable, FoundTable, ScanParts, TableColumn};
+use super::catalog::{Catalog, CatalogTable, FoundTable, ScanParts, TableColumn, TableSplits};
 use super::plan::{PlannedQuery, plan_query};
 
 /// Has one table, `t`, which quoted names of any kind mean too.
@@ -99,8 +99,8 @@ impl CatalogTable for TestTable {
         0
     }
 
-    fn splits(&self, _: Option<&TypedExpr>, _: u64) -> Result<Vec<Arc<dyn ConnectorSplit>>> {
-        Ok(Vec::new())
+    fn splits(&self, _: Option<&TypedExpr>, _: u64) -> Result<TableSplits> {
+        Ok(TableSplits::default())
     }
 }
 

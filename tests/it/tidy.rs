@@ -6,7 +6,11 @@ use std::path::{Path, PathBuf};
 const CRATES: [&str; 5] = ["vector", "dwio", "format-parquet", "connector-hive", "exec"];
 
 /// Files that may hold `unsafe` code.
-const UNSAFE_FILES: [&str; 2] = ["vector/src/memory/buffer.rs", "dwio/src/fs/local.rs"];
+const UNSAFE_FILES: [&str; 3] = [
+    "vector/src/memory/buffer.rs",
+    "dwio/src/fs/local.rs",
+    "format-parquet/src/page/snappy_fast.rs",
+];
 
 /// Parts of a file name that mark a kernel for one kind of CPU.
 const CPU_NAMES: [&str; 3] = ["avx2", "avx512", "neon"];
@@ -139,10 +143,13 @@ fn codecs_and_ciphers_are_named_only_where_bytes_are_unpacked() {
         for (n, line) in source.code_lines() {
             let codecs = ["snap::", "zstd::", "flate2::", "lz4_flex::", "brotli_decompressor::"];
             let ciphers = ["aes::", "aes_gcm::", "ctr::"];
-            let rooms = [(&codecs[..], "page/"), (&ciphers[..], "decrypt/")];
-            for (names, room) in rooms {
+            let rooms: [(&[&str], &[&str]); 2] = [
+                (&codecs, &["format-parquet/src/page/", "connector-hive/src/text/"]),
+                (&ciphers, &["format-parquet/src/decrypt/"]),
+            ];
+            for (names, rooms) in rooms {
                 if names.iter().any(|c| line.contains(c))
-                    && !source.path.starts_with(&format!("format-parquet/src/{room}"))
+                    && !rooms.iter().any(|room| source.path.starts_with(room))
                 {
                     found.push(format!("{}:{n}: {}", source.path, line.trim()));
                 }

@@ -4,7 +4,7 @@
 //! a [`RowVector`]. Everything above moves batches; nothing here knows where they come from.
 //!
 //! ```text
-//! error, metrics, sync, bits      what everybody needs
+//! error, metrics, sync, cpu, bits what everybody needs
 //!        types                    Type, Value, Timestamp, StringView
 //!        memory                   MemoryPool, Buffer
 //!        encoding, nested, rows   Vector: flat, constant, dictionary, lazy, row, array, map
@@ -17,6 +17,7 @@ pub mod bits;
 pub mod build;
 pub mod check;
 pub mod compare;
+pub mod cpu;
 pub mod decoded;
 pub mod encoding;
 pub mod error;

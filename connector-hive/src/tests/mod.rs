@@ -14,6 +14,7 @@ mod sampling;
 mod scan;
 mod spec;
 mod take_over;
+mod two_formats;
 
 use dwio::config::Config;
 use dwio::connector::{
@@ -27,9 +28,10 @@ use dwio::subfield::Subfield;
 use vector::sync::{Arc, CancelFlag};
 use vector::{DecodedVector, MemoryPool, Result, RowType, RowVector, Type, Value};
 
+use crate::TextReaderFactory;
 use crate::{
-    ColumnKind, DiscoveryOptions, HiveColumnHandle, HiveConnector, HiveSplit, HiveTable,
-    HiveTableHandle, PartitionPredicate, SplitOptions,
+    ColumnKind, ColumnMapping, DiscoveryOptions, HiveColumnHandle, HiveConnector, HiveSplit,
+    HiveTable, HiveTableHandle, PartitionPredicate, SerdeParameters, SplitOptions,
 };
 use evaluator::RowByRow;
 use format::{FakeFile, FakeFormat};
@@ -89,6 +91,7 @@ impl World {
     fn connector(&self) -> HiveConnector {
         let mut formats = FormatRegistry::new();
         formats.register(self.format.clone());
+        formats.register(Arc::new(TextReaderFactory));
         HiveConnector::new("hive", Arc::new(self.observed.clone()), formats, self.config.clone())
     }
 
@@ -210,7 +213,12 @@ fn split_in(path: &str, keys: &[(&str, Option<&str>)]) -> HiveSplit {
 }
 
 fn split_options() -> SplitOptions {
-    SplitOptions { connector_id: "hive".into(), format: fake(), target_bytes: 1 << 20 }
+    SplitOptions {
+        connector_id: "hive".into(),
+        format: fake(),
+        target_bytes: 1 << 20,
+        serde_parameters: SerdeParameters::default(),
+    }
 }
 
 fn predicate(condition: &TypedExpr, columns: &RowType) -> PartitionPredicate {

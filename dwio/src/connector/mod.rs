@@ -19,8 +19,8 @@ use vector::{Error, Result, RowType};
 
 pub use context::{CompiledExpr, CompiledExprs, ConnectorQueryCtx, ExpressionEvaluator};
 pub use source::{
-    BatchListener, DataSource, DynamicFilters, EventSplit, ScanBatchEvent, SourcePoll,
-    SourceProgress,
+    BatchListener, ColumnProgress, DataSource, DynamicFilters, EventSplit, FilterProgress,
+    ScanBatchEvent, ScanDetails, SourcePoll, SourceProgress,
 };
 
 /// What table a scan reads; each connector has its own kind.

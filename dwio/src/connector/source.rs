@@ -36,6 +36,11 @@ pub trait DataSource: Any + Send {
         Metrics::new()
     }
 
+    /// What its filters and columns took so far, over all splits: a cumulative snapshot.
+    fn details(&self) -> ScanDetails {
+        ScanDetails::default()
+    }
+
     /// Takes over what another data source of the same scan prepared: its split becomes this
     /// one's (rules S6.45 and following). `Internal` when this source cannot.
     fn take_over(&mut self, prepared: Box<dyn DataSource>) -> Result<()> {
@@ -121,6 +126,75 @@ pub enum SourcePoll {
     Blocked(Continuation),
     /// The split is finished.
     SplitDone,
+}
+
+/// What the single filters and columns of a scan took.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ScanDetails {
+    /// Splits that nothing was read of: why, for people, and how many.
+    pub skipped: Vec<(&'static str, u64)>,
+    /// Filters in the order in which rows meet them.
+    pub filters: Vec<FilterProgress>,
+    /// Columns in the order of the scan.
+    pub columns: Vec<ColumnProgress>,
+}
+
+/// What one filter was given and what it left.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FilterProgress {
+    /// The filter as people read it.
+    pub filter: String,
+    /// Rows that it tested.
+    pub rows_in: u64,
+    /// Rows that passed.
+    pub rows_out: u64,
+    /// Time that it took, with the reading of what it tests.
+    pub nanos: u64,
+}
+
+/// What reading one column took.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ColumnProgress {
+    /// The column's name.
+    pub name: String,
+    /// Values that were decoded.
+    pub values_decoded: u64,
+    /// Data pages that were decompressed or looked into.
+    pub pages_read: u64,
+    /// Data pages that were passed over.
+    pub pages_skipped: u64,
+}
+
+impl ScanDetails {
+    /// Adds what another driver of the same scan counted.
+    pub fn merge(&mut self, other: &ScanDetails) {
+        for (reason, count) in &other.skipped {
+            match self.skipped.iter_mut().find(|(known, _)| known == reason) {
+                Some((_, sum)) => *sum += count,
+                None => self.skipped.push((reason, *count)),
+            }
+        }
+        for filter in &other.filters {
+            match self.filters.iter_mut().find(|known| known.filter == filter.filter) {
+                Some(sum) => {
+                    sum.rows_in += filter.rows_in;
+                    sum.rows_out += filter.rows_out;
+                    sum.nanos += filter.nanos;
+                }
+                None => self.filters.push(filter.clone()),
+            }
+        }
+        for column in &other.columns {
+            match self.columns.iter_mut().find(|known| known.name == column.name) {
+                Some(sum) => {
+                    sum.values_decoded += column.values_decoded;
+                    sum.pages_read += column.pages_read;
+                    sum.pages_skipped += column.pages_skipped;
+                }
+                None => self.columns.push(column.clone()),
+            }
+        }
+    }
 }
 
 /// What a data source has read so far.

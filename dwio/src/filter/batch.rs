@@ -265,9 +265,10 @@ impl<I: Fn(usize) -> usize> BytesVisitor for RetainBytes<'_, I> {
     }
 }
 
-/// Clears the bits whose value fails. The test may be run on values that are not selected.
+/// Clears the bits of `words` whose value fails. The test may be run on values that are not
+/// selected. For tests that are no [`Filter`]; those have [`Filter::retain`].
 #[inline]
-fn retain<T: Copy>(values: &[T], words: &mut [u64], test: impl Fn(T) -> bool) {
+pub fn retain<T: Copy>(values: &[T], words: &mut [u64], test: impl Fn(T) -> bool) {
     for (values, word) in values.chunks(64).zip(words) {
         let selected = word.count_ones();
         if selected == 0 {

@@ -17,9 +17,11 @@
 //!     of a statistic
 //! ```
 //!
-//! Files in reading order: `mod`, `range`, `set`, `values`, `matches`, `batch`, `merge`, `print`.
+//! Files in reading order: `mod`, `range`, `set`, `values`, `matches`, `batch`, `merge`, `print`,
+//! `describe`.
 
 mod batch;
+mod describe;
 mod matches;
 mod merge;
 mod print;
@@ -33,10 +35,11 @@ pub(crate) mod tests;
 use vector::sync::Arc;
 use vector::{Error, Result, Timestamp};
 
+pub use batch::retain;
 pub use matches::Match;
 pub use range::{Bound, BoundRange, ClosedRange};
 pub use set::{BytesSet, IntegerSet};
-pub use values::{FilterValue, TestVisitor};
+pub use values::{BytesVisitor, FilterValue, TestVisitor};
 
 /// A test of one value, with a rule for nulls.
 #[derive(Debug, Clone, PartialEq)]

@@ -182,7 +182,7 @@ fn visit_any<T: FilterValue, V: TestVisitor<T>>(
 }
 
 /// What is done with a test of strings once its form is known.
-pub(super) trait BytesVisitor {
+pub trait BytesVisitor {
     /// What comes out.
     type Output;
 
@@ -262,6 +262,14 @@ impl Filter {
         match self.values_test() {
             Ok(test) => Ok(wanted_bool(test)? == value),
             Err(answer) => Ok(answer),
+        }
+    }
+
+    /// Gives the test of strings to the visitor as a function.
+    pub fn visit_bytes<V: BytesVisitor>(&self, visitor: V) -> Result<V::Output> {
+        match self.values_test() {
+            Ok(test) => visit_bytes_test(test, visitor),
+            Err(answer) => Ok(visitor.visit(|_| answer)),
         }
     }
 

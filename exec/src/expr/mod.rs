@@ -20,6 +20,7 @@
 //! | `kernel.rs` | what functions are made of: calls, operands, loops |
 //! | `arithmetic.rs`, `decimal.rs`, `comparison.rs`, `logic.rs` | numbers and truth |
 //! | `string.rs`, `like.rs`, `temporal.rs`, `nested.rs` | text, time, arrays and maps |
+//! | `runs.rs` | strings that stand side by side, looked at as one text |
 //! | `random.rs` | dice |
 //! | `cast.rs`, `cast_text.rs`, `text.rs` | conversions, values as text |
 
@@ -40,6 +41,7 @@ mod nested;
 mod peel;
 mod random;
 mod registry;
+mod runs;
 mod signatures;
 mod string;
 mod temporal;

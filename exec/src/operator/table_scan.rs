@@ -23,7 +23,7 @@
 use std::time::{Duration, Instant};
 
 use vector::sync::{Arc, Continuation};
-use vector::{Error, Result, ResultExt, RowType, RowVector};
+use vector::{Error, Metrics, Result, ResultExt, RowType, RowVector};
 
 use dwio::connector::{
     ConnectorQueryCtx, ConnectorSplit, DataSource, DataSourceRequest, SourcePoll,
@@ -32,7 +32,7 @@ use dwio::connector::{
 use super::{Blocked, BlockingReason, Operator, OperatorCtx, SplitPoll, SplitSource, refuse_input};
 use crate::plan::TableScanNode;
 use crate::query_ctx::QueryConfig;
-use crate::stats::OperatorStats;
+use crate::stats::{OperatorStats, ScanStats};
 
 /// The greatest factor by which filters enlarge a read, as a share of rows (rule S11.22).
 const MIN_FILTERING_RATIO: f64 = 0.25;
@@ -49,6 +49,8 @@ pub struct TableScan {
     batch_size: BatchSize,
     time_limit: Option<Duration>,
     num_splits: u64,
+    /// What this operator counts beside its source (rules S15.46 to S15.48).
+    metrics: Metrics,
 }
 
 impl TableScan {
@@ -70,6 +72,7 @@ impl TableScan {
             blocked: None,
             no_more_splits: false,
             num_splits: 0,
+            metrics: Metrics::new(),
             ctx,
         }
     }
@@ -104,8 +107,11 @@ impl TableScan {
                 .with("split", split.connector_id())
                 .with("table", table));
         }
-        self.source()?.add_split(split)?;
-        Ok(true)
+        self.metrics.add_bytes("connectorSplitSize", split.size_bytes());
+        let start = Instant::now();
+        let added = self.source()?.add_split(split);
+        self.metrics.add_time("dataSourceAddSplitWallNanos", start.elapsed());
+        added.map(|()| true)
     }
 
     fn source(&mut self) -> Result<&mut Box<dyn DataSource>> {
@@ -121,6 +127,23 @@ impl TableScan {
             self.source = Some(connector.data_source(self.request.clone(), &connector_ctx)?);
         }
         self.source.as_mut().ok_or_else(|| Error::internal("a scan without its data source"))
+    }
+
+    /// Asks the source for rows of which `rows_before` were scanned already, and tells it of the
+    /// batch (rule S11.24).
+    fn read_batch(&mut self, num_rows: usize, rows_before: u64) -> Result<SourcePoll> {
+        let start = Instant::now();
+        let poll = self.source()?.next(num_rows);
+        let wall = start.elapsed();
+        self.metrics.add_time("dataSourceReadWallNanos", wall);
+        let source = self.source()?;
+        let scanned = source.progress().raw_rows.saturating_sub(rows_before);
+        if let (Ok(SourcePoll::Batch(batch)), true) = (&poll, scanned > 0)
+            && !batch.is_empty()
+        {
+            source.batch_done(scanned, wall);
+        }
+        poll
     }
 
     fn end_split(&mut self) {
@@ -143,9 +166,9 @@ impl TableScan {
             if self.split.is_none() && !self.take_split()? {
                 return Ok(None);
             }
-            let estimate = self.source()?.progress().row_size;
-            let num_rows = self.batch_size.rows(estimate);
-            match self.source()?.next(num_rows)? {
+            let before = self.source()?.progress();
+            let num_rows = self.batch_size.rows(before.row_size);
+            match self.read_batch(num_rows, before.raw_rows)? {
                 SourcePoll::Batch(batch) => {
                     self.batch_size.record(num_rows, batch.len());
                     if !batch.is_empty() {
@@ -200,6 +223,10 @@ impl Operator for TableScan {
             let progress = source.progress();
             stats.raw_rows += progress.raw_rows;
             stats.raw_bytes += progress.raw_bytes;
+            stats.metrics.merge(&self.metrics);
+            stats.metrics.merge(&source.metrics());
+            let table = self.request.table.table_name().to_string();
+            stats.scan = Some(ScanStats { table, details: source.details() });
         }
     }
 

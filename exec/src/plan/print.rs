@@ -19,6 +19,23 @@ impl fmt::Display for PlanNode {
     }
 }
 
+impl PlanNode {
+    /// What the node does, as its line in a printed plan has it in brackets.
+    pub fn details(&self) -> String {
+        let text = Details(self).to_string();
+        let inner = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
+        inner.unwrap_or(&text).to_string()
+    }
+}
+
+struct Details<'a>(&'a PlanNode);
+
+impl fmt::Display for Details<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_details(f, self.0)
+    }
+}
+
 fn write_details(f: &mut fmt::Formatter<'_>, node: &PlanNode) -> fmt::Result {
     match node {
         PlanNode::TableScan(n) => write!(f, "[{}]", n.table.describe()),

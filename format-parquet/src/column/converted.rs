@@ -88,6 +88,10 @@ impl ValueReader for ConvertedValues {
         self.inner.read(n)
     }
 
+    fn read_selected(&mut self, n: usize, wanted: &[u64]) -> Result<usize> {
+        self.inner.read_selected(n, wanted)
+    }
+
     fn skip(&mut self, n: usize) -> Result<()> {
         self.inner.skip(n)
     }

@@ -15,7 +15,7 @@
 //! | more | any | both kinds as bytes; a row ends where the next begins with repetition level 0 |
 //!
 //! The window is cut at pages; for each piece the values that are there are decoded by one call
-//! of the [`ValueReader`], which knows nothing of levels.
+//! of the [`ValueReader`], which knows nothing of levels. `flat` and `nested` are the two walks.
 #![cfg_attr(
     not(test),
     deny(
@@ -27,19 +27,21 @@
     )
 )]
 
+mod flat;
+mod nested;
+
+use dwio::filter::Filter;
+use vector::sync::Arc;
 use vector::{
-    Bitmap, BitmapMut, Buffer, BufferMut, Error, MemoryPool, Result, ResultExt, VectorRef,
+    Bitmap, BitmapMut, Buffer, BufferMut, Error, MemoryPool, Result, ResultExt, SelectivityVector,
+    VectorRef,
 };
 
-use crate::encoding::plain::appended;
 use crate::levels::LevelDecoder;
 use crate::levels::nested::{ListLevels, ListSlots, list_slots, slot_validity};
 use crate::page::source::PageSource;
 use crate::page::{ChunkParams, DictionaryPage, PageReader};
 use crate::thrift::structs::Encoding;
-
-/// Pairs of levels of a repeated leaf that are decoded at a time.
-const BLOCK_LEVELS: usize = 4096;
 
 /// The values of a leaf, without nulls: decodes pages and makes the window's vector.
 pub(crate) trait ValueReader: Send {
@@ -59,6 +61,31 @@ pub(crate) trait ValueReader: Send {
 
     /// Appends the next `n` values to the window.
     fn read(&mut self, n: usize) -> Result<()>;
+
+    /// Of the next `n` values appends those of `wanted` to the window: bit `i` stands for value
+    /// `i`, and bits behind the last value are zero. Gives how many were decoded for that.
+    fn read_selected(&mut self, n: usize, wanted: &[u64]) -> Result<usize>;
+
+    /// True when the two functions below can be used.
+    fn filters(&self) -> bool {
+        false
+    }
+
+    /// Passes over the next `n` values and clears the bits of `wanted` whose value fails. Gives how
+    /// many were decoded for that; values that are tested where they stand do not count.
+    fn filter(&mut self, _: &Arc<Filter>, _: usize, _: &mut [u64]) -> Result<usize> {
+        Err(no_filter())
+    }
+
+    /// Both at once: appends what passes.
+    fn filter_and_read(&mut self, _: &Arc<Filter>, _: usize, _: &mut [u64]) -> Result<usize> {
+        Err(no_filter())
+    }
+
+    /// False when the dictionary is there and none of its entries passes.
+    fn dictionary_may_match(&mut self, _: &Arc<Filter>) -> Result<bool> {
+        Ok(true)
+    }
 
     /// Passes over the next `n` values.
     fn skip(&mut self, n: usize) -> Result<()>;
@@ -103,8 +130,30 @@ pub(crate) struct LeafReader {
     block_rep: Vec<u8>,
     block_def: Vec<u8>,
     block_at: usize,
+    /// Of the piece of a page that is being read.
+    piece: flat::Piece,
     counts: ColumnCounts,
     pool: MemoryPool,
+}
+
+/// What is done with the selected rows of a leaf without repetition.
+#[derive(Clone, Copy)]
+enum Task<'a> {
+    /// They go into the window.
+    Read,
+    /// Those that do not pass are deselected.
+    Filter(&'a Arc<Filter>),
+    /// Both.
+    FilterAndRead(&'a Arc<Filter>),
+}
+
+/// The rows that a walk over a repeated leaf reads.
+#[derive(Clone, Copy)]
+enum Rows<'a> {
+    All,
+    None,
+    /// Those whose bit is one.
+    Selected(&'a [u64]),
 }
 
 /// The page that is being read.
@@ -164,6 +213,7 @@ impl LeafReader {
             block_rep: Vec::new(),
             block_def: Vec::new(),
             block_at: 0,
+            piece: flat::Piece::default(),
             counts: ColumnCounts::default(),
             pool,
         }
@@ -215,10 +265,10 @@ impl LeafReader {
     pub(crate) fn read(&mut self, num_rows: usize) -> Result<()> {
         self.window.num_rows += num_rows;
         let result = if self.max_rep > 0 {
-            self.walk_repeated(num_rows, true)
+            self.walk_nested(num_rows, Rows::All)
         } else {
             let mut bits = std::mem::take(&mut self.window.bits);
-            let result = self.walk_flat(num_rows, Some(&mut bits));
+            let result = self.read_flat(num_rows, &mut bits);
             self.window.bits = bits;
             result
         };
@@ -232,12 +282,92 @@ impl LeafReader {
         }
     }
 
+    /// Of the next `num_rows` rows reads the selected ones into the window; no row behind them is
+    /// selected.
+    pub(crate) fn read_selected(
+        &mut self,
+        rows: &SelectivityVector,
+        num_rows: usize,
+    ) -> Result<()> {
+        if num_rows == 0 {
+            return Ok(());
+        }
+        let result = if self.max_rep > 0 {
+            self.window.num_rows += rows.count();
+            self.walk_nested(num_rows, Rows::Selected(rows.words()))
+        } else {
+            self.walk_selected(&mut rows.words().to_vec(), num_rows, Task::Read)
+        };
+        result.map_err(|e| self.in_column(e))
+    }
+
+    /// True when the functions below can be used.
+    pub(crate) fn filters(&self) -> bool {
+        self.max_rep == 0 && self.values.filters()
+    }
+
+    /// Of the next `num_rows` rows deselects those that do not pass; no row behind them is selected.
+    pub(crate) fn filter(
+        &mut self,
+        filter: &Arc<Filter>,
+        rows: &mut SelectivityVector,
+        num_rows: usize,
+    ) -> Result<()> {
+        self.narrow(rows, num_rows, Task::Filter(filter))
+    }
+
+    /// The same, and reads the rows that stay into the window.
+    pub(crate) fn filter_and_read(
+        &mut self,
+        filter: &Arc<Filter>,
+        rows: &mut SelectivityVector,
+        num_rows: usize,
+    ) -> Result<()> {
+        self.narrow(rows, num_rows, Task::FilterAndRead(filter))
+    }
+
+    fn narrow(
+        &mut self,
+        rows: &mut SelectivityVector,
+        num_rows: usize,
+        task: Task<'_>,
+    ) -> Result<()> {
+        let mut words = rows.words().to_vec();
+        self.walk_selected(&mut words, num_rows, task).map_err(|e| self.in_column(e))?;
+        rows.intersect_words(&words);
+        Ok(())
+    }
+
+    /// False when the chunk's dictionary is all that its values can be, and no entry passes. To be
+    /// asked at the start of a chunk whose pages are all dictionary-encoded.
+    pub(crate) fn dictionary_may_match(&mut self, filter: &Arc<Filter>) -> Result<bool> {
+        if !self.filters() || (self.max_def > 0 && filter.test_null()) || self.page.is_some() {
+            return Ok(true);
+        }
+        if let Some(answer) = filter.test_any_value() {
+            return Ok(answer);
+        }
+        let pages = self.pages.as_mut().ok_or_else(no_chunk)?;
+        let found = pages.peek().and_then(|_| pages.take_dictionary());
+        if let Some(dictionary) = found.map_err(|e| e.in_named("column", &self.name))? {
+            self.set_dictionary(dictionary).map_err(|e| self.in_column(e))?;
+        }
+        self.values.dictionary_may_match(filter).map_err(|e| self.in_column(e))
+    }
+
+    fn set_dictionary(&mut self, dictionary: DictionaryPage) -> Result<()> {
+        self.values.set_dictionary(dictionary).in_named("page", "dictionary")
+    }
+
     /// Passes over the next `num_rows` rows.
     pub(crate) fn skip(&mut self, num_rows: usize) -> Result<()> {
+        if num_rows == 0 {
+            return Ok(());
+        }
         let result = if self.max_rep > 0 {
-            self.walk_repeated(num_rows, false)
+            self.walk_nested(num_rows, Rows::None)
         } else {
-            self.walk_flat(num_rows, None)
+            self.skip_flat(num_rows)
         };
         result.map_err(|e| self.in_column(e))
     }
@@ -285,132 +415,6 @@ impl LeafReader {
         self.max_rep == 0 && self.max_def == 1
     }
 
-    /// Reads rows into the window and `bits`, or passes over them when there are no `bits`.
-    fn walk_flat(&mut self, num_rows: usize, mut bits: Option<&mut BitmapMut>) -> Result<()> {
-        let mut left = num_rows;
-        while left > 0 {
-            if self.page.as_ref().is_none_or(|page| page.left == 0) {
-                self.end_page();
-                let Some(info) = self.pages()?.peek()? else {
-                    return Err(too_few_rows(left));
-                };
-                if bits.is_none() && info.num_values <= left && self.skips_pages {
-                    self.pages()?.skip()?;
-                    self.counts.pages_skipped += 1;
-                    left -= info.num_values;
-                    continue;
-                }
-                self.start_page()?;
-            }
-            left -= self.flat_piece(left, bits.as_deref_mut())?;
-        }
-        Ok(())
-    }
-
-    /// Takes at most `left` rows from the current page.
-    fn flat_piece(&mut self, left: usize, bits: Option<&mut BitmapMut>) -> Result<usize> {
-        let Some(page) = &mut self.page else { return Err(Error::internal("no page")) };
-        let n = left.min(page.left);
-        let keep = bits.is_some();
-        let present = match (self.max_def, bits) {
-            (0, _) => Ok(n),
-            (1, Some(bits)) => page.definition.read_bits(n, bits),
-            (1, None) => page.definition.read_bits(n, &mut BitmapMut::new()),
-            (max, Some(_)) => read_levels(&mut page.definition, max, n, &mut self.window.def),
-            (max, None) => {
-                let mut scratch = BufferMut::new_in(&self.pool);
-                read_levels(&mut page.definition, max, n, &mut scratch)
-            }
-        };
-        let values = &mut self.values;
-        let done = present.and_then(|present| match (present, keep) {
-            (0, _) => Ok(()),
-            (present, true) => {
-                self.counts.values_decoded += present as u64;
-                values.read(present)
-            }
-            (present, false) => values.skip(present),
-        });
-        done.map_err(|e| page.place(e))?;
-        page.left -= n;
-        Ok(n)
-    }
-
-    fn walk_repeated(&mut self, num_rows: usize, keep: bool) -> Result<()> {
-        let mut rows_started = 0;
-        loop {
-            if self.block_at == self.block_rep.len() && !self.fill_block()? {
-                break;
-            }
-            let rep = self.block_rep.get(self.block_at..).unwrap_or(&[]);
-            let def = self.block_def.get(self.block_at..).unwrap_or(&[]);
-            let mut n = rep.len();
-            let starts = rep.iter().filter(|rep| **rep == 0).count();
-            if rows_started + starts > num_rows {
-                // The start of a row that is not wanted any more ends the window.
-                let ends_window = num_rows - rows_started;
-                let mut zeros = rep.iter().enumerate().filter(|(_, rep)| **rep == 0);
-                n = zeros.nth(ends_window).map_or(n, |(at, _)| at);
-                rows_started = num_rows;
-            } else {
-                rows_started += starts;
-            }
-            let (rep, def) = (rep.get(..n).unwrap_or(&[]), def.get(..n).unwrap_or(&[]));
-            if keep {
-                appended(&mut self.window.rep, n)?.copy_from_slice(rep);
-                appended(&mut self.window.def, n)?.copy_from_slice(def);
-            }
-            let present = def.iter().filter(|def| **def == self.max_def).count();
-            if present > 0 {
-                let done = if keep {
-                    self.counts.values_decoded += present as u64;
-                    self.values.read(present)
-                } else {
-                    self.values.skip(present)
-                };
-                done.map_err(|e| match &self.page {
-                    Some(page) => page.place(e),
-                    None => e,
-                })?;
-            }
-            self.block_at += n;
-            if self.block_at < self.block_rep.len() {
-                break;
-            }
-        }
-        if rows_started < num_rows {
-            return Err(too_few_rows(num_rows - rows_started));
-        }
-        Ok(())
-    }
-
-    /// Decodes the next levels of a repeated leaf; false when the chunk is over.
-    fn fill_block(&mut self) -> Result<bool> {
-        if self.page.as_ref().is_none_or(|page| page.left == 0) {
-            self.end_page();
-            if self.pages()?.peek()?.is_none() {
-                return Ok(false);
-            }
-            self.start_page()?;
-        }
-        let Some(page) = &mut self.page else { return Err(Error::internal("no page")) };
-        let n = page.left.min(BLOCK_LEVELS);
-        self.block_rep.resize(n, 0);
-        self.block_def.resize(n, 0);
-        self.block_at = 0;
-        let read = page
-            .repetition
-            .read(&mut self.block_rep)
-            .and_then(|()| page.definition.read(&mut self.block_def));
-        read.map_err(|e| page.place(e))?;
-        page.left -= n;
-        if !self.row_started && self.block_rep.first().is_some_and(|rep| *rep != 0) {
-            return Err(page.place(Error::corrupt("the first row starts in its middle")));
-        }
-        self.row_started = true;
-        Ok(true)
-    }
-
     fn start_page(&mut self) -> Result<()> {
         let pages = self.pages.as_mut().ok_or_else(no_chunk)?;
         let page = pages.read()?;
@@ -420,7 +424,7 @@ impl LeafReader {
             _ => None,
         };
         if let Some(dictionary) = dictionary {
-            self.values.set_dictionary(dictionary).in_named("page", "dictionary")?;
+            self.set_dictionary(dictionary)?;
         }
         self.values.start_page(page.encoding, page.values);
         self.page = Some(Page {
@@ -452,16 +456,9 @@ impl Page {
     }
 }
 
-/// Appends `n` levels; gives how many are the maximum.
-fn read_levels(
-    levels: &mut LevelDecoder,
-    max: u8,
-    n: usize,
-    out: &mut BufferMut<u8>,
-) -> Result<usize> {
-    let out = appended(out, n)?;
-    levels.read(out)?;
-    Ok(out.iter().filter(|level| **level == max).count())
+#[cold]
+fn no_filter() -> Error {
+    Error::internal("values of this kind are not filtered while they are read")
 }
 
 #[cold]

@@ -14,7 +14,9 @@
 //! |---|---|
 //! | `leaf` | one leaf's pages, levels and windows |
 //! | `current_page` | the values of the page a leaf is at |
-//! | `scalar`, `string`, `converted` | values of all storages |
+//! | `scalar` | the reader of a storage's values |
+//! | `fixed`, `boolean`, `string`, `converted` | those readers |
+//! | `spans`, `decimal_text` | where strings stand in a page; numbers as text |
 //! | `row`, `repeated` | structs; lists and maps |
 //! | `spread` | values to their rows |
 #![cfg_attr(
@@ -22,23 +24,25 @@
     deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
 )]
 
+mod boolean;
 mod converted;
 mod current_page;
+mod decimal_text;
+mod fixed;
 mod leaf;
+mod positions;
 mod repeated;
 mod row;
 mod scalar;
+mod spans;
 mod spread;
 mod string;
-
-use std::ops::Range;
 
 use dwio::filter::Filter;
 use dwio::scan_spec::{BoundField, ColumnSpec, FieldSpec, NestedBinding, NestedSpec};
 use vector::sync::Arc;
 use vector::{
-    DecodedVector, Error, MemoryPool, Result, ResultExt, RowType, SelectivityVector, Type, Vector,
-    VectorRef,
+    Error, MemoryPool, Result, ResultExt, RowType, SelectivityVector, Type, Vector, VectorRef,
 };
 
 use crate::levels::nested::ListLevels;
@@ -127,9 +131,7 @@ impl ColumnReader {
     pub(crate) fn read(&mut self, num_rows: usize) -> Result<VectorRef> {
         let skipped = std::mem::take(&mut self.pending_skip);
         for leaf in &mut self.leaves {
-            if skipped > 0 {
-                leaf.skip(skipped)?;
-            }
+            leaf.skip(skipped)?;
             leaf.begin();
             leaf.read(num_rows)?;
             leaf.end();
@@ -140,35 +142,22 @@ impl ColumnReader {
     /// Of the next `rows.len()` rows reads only the selected ones; the vector has as many rows as
     /// are selected.
     pub(crate) fn read_selected(&mut self, rows: &SelectivityVector) -> Result<VectorRef> {
-        let skipped = std::mem::take(&mut self.pending_skip);
-        let runs = runs(rows);
+        if rows.is_all() {
+            return self.read(rows.len());
+        }
+        let num_rows = self.walk_to_last(rows)?;
         for leaf in &mut self.leaves {
             leaf.begin();
-            let mut gap = skipped;
-            let mut at = 0;
-            for run in &runs {
-                gap += run.start - at;
-                if gap > 0 {
-                    leaf.skip(gap)?;
-                }
-                leaf.read(run.len())?;
-                (gap, at) = (0, run.end);
-            }
+            leaf.read_selected(rows, num_rows)?;
             leaf.end();
         }
-        // Rows behind the last one add up with those of the next call.
-        self.pending_skip = match runs.last() {
-            Some(last) => rows.len() - last.end,
-            None => skipped + rows.len(),
-        };
         self.vector(rows.count())
     }
 
     /// True when [`ColumnReader::filter`] and [`ColumnReader::filter_and_read`] can be used: the
-    /// column is one leaf without repetition, and its values are what its filter is made for.
+    /// column is one leaf without repetition, whose values are stored as what filters are made for.
     pub(crate) fn filters_in_place(&self) -> bool {
-        matches!(self.root, Node::Leaf { leaf, .. }
-            if self.leaves.get(leaf).is_some_and(|leaf| leaf.max_rep() == 0))
+        matches!(self.root, Node::Leaf { .. }) && self.leaves.iter().all(LeafReader::filters)
     }
 
     /// Tests the selected ones of the next `rows.len()` rows and deselects those that fail. No
@@ -178,8 +167,8 @@ impl ColumnReader {
         filter: &Arc<Filter>,
         rows: &mut SelectivityVector,
     ) -> Result<()> {
-        let vector = self.read(rows.len())?;
-        filter.apply(&DecodedVector::new(&vector)?, rows)
+        let num_rows = self.walk_to_last(rows)?;
+        self.flat_leaf()?.filter(filter, rows, num_rows)
     }
 
     /// Like [`ColumnReader::filter`], and reads the rows that stay: the vector has as many rows as
@@ -189,9 +178,22 @@ impl ColumnReader {
         filter: &Arc<Filter>,
         rows: &mut SelectivityVector,
     ) -> Result<VectorRef> {
-        let vector = self.read(rows.len())?;
-        filter.apply(&DecodedVector::new(&vector)?, rows)?;
-        vector::gather(&vector, &rows.to_rows().to_positions())
+        let num_rows = self.walk_to_last(rows)?;
+        let leaf = self.flat_leaf()?;
+        leaf.begin();
+        leaf.filter_and_read(filter, rows, num_rows)?;
+        leaf.end();
+        self.vector(rows.count())
+    }
+
+    /// False when no value of the row group passes, as its dictionary shows. To be asked before the
+    /// first row is read, if all pages of the chunk are dictionary-encoded (rules P5.40, P5.43);
+    /// the dictionary is kept for reading. Always true where filters do not work in place.
+    pub(crate) fn dictionary_may_match(&mut self, filter: &Arc<Filter>) -> Result<bool> {
+        if !self.filters_in_place() {
+            return Ok(true);
+        }
+        self.flat_leaf()?.dictionary_may_match(filter)
     }
 
     /// What reading cost so far, over all leaves and row groups.
@@ -201,6 +203,24 @@ impl ColumnReader {
         counts
     }
 
+    /// Gets ready to walk over rows up to the last selected one, and gives how many these are. The
+    /// rows behind it are passed over with the next call, so that they add up.
+    fn walk_to_last(&mut self, rows: &SelectivityVector) -> Result<usize> {
+        let Some(last) = last_one(rows.words()) else {
+            self.pending_skip += rows.len();
+            return Ok(0);
+        };
+        let skipped = std::mem::replace(&mut self.pending_skip, rows.len() - (last + 1));
+        for leaf in &mut self.leaves {
+            leaf.skip(skipped)?;
+        }
+        Ok(last + 1)
+    }
+
+    fn flat_leaf(&mut self) -> Result<&mut LeafReader> {
+        leaf_at(&mut self.leaves, 0)
+    }
+
     fn vector(&mut self, num_rows: usize) -> Result<VectorRef> {
         let vector = self.root.vector(&mut self.leaves, num_rows)?;
         check_slots(num_rows, vector.len())?;
@@ -208,16 +228,9 @@ impl ColumnReader {
     }
 }
 
-/// The runs of selected rows.
-fn runs(rows: &SelectivityVector) -> Vec<Range<usize>> {
-    let mut runs: Vec<Range<usize>> = Vec::new();
-    for row in rows.iter() {
-        match runs.last_mut() {
-            Some(run) if run.end == row => run.end += 1,
-            _ => runs.push(row..row + 1),
-        }
-    }
-    runs
+fn last_one(words: &[u64]) -> Option<usize> {
+    let index = words.iter().rposition(|word| *word != 0)?;
+    words.get(index).map(|word| index * 64 + 63 - word.leading_zeros() as usize)
 }
 
 impl Node {
@@ -430,7 +443,7 @@ impl Builder<'_> {
         let max_rep = |number: &usize| leaves.get(*number).map_or(u8::MAX, |leaf| leaf.max_rep);
         let cheapest = column.leaves.clone().min_by_key(max_rep);
         let number = cheapest.ok_or_else(|| Error::internal("a repeated column without leaves"))?;
-        Ok(self.add(number, scalar::no_values(Type::Unknown)))
+        Ok(self.add(number, boolean::no_values(Type::Unknown)))
     }
 }
 
@@ -464,5 +477,7 @@ fn refuse_entry_filter(spec: &ColumnSpec) -> Result<()> {
     Ok(())
 }
 
+#[cfg(test)]
+mod selection_tests;
 #[cfg(test)]
 mod tests;

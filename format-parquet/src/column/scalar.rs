@@ -1,209 +1,30 @@
-//! Values of one fixed width, booleans and nulls: from pages into flat vectors.
-//!
-//! [`FixedValues`] is generic over how PLAIN values are read and converted (`encoding::plain`); a
-//! dictionary holds converted values, so a page of indices is a gather of what the vector stores.
-//! [`value_reader`] chooses by the leaf's storage and conversion and by the type that is asked for:
-//! integers and floats widen while they are read, decimals behind that (`converted`), all else must
-//! have the type that it has.
+//! The reader of a leaf's values, chosen by its storage and conversion and by the type that is asked
+//! for: integers and floats widen while they are read, decimals behind that (`converted`), all else
+//! must have the type that it has.
 #![cfg_attr(
     not(test),
-    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::indexing_slicing,
+        clippy::cast_possible_truncation
+    )
 )]
 
-use vector::{
-    Bitmap, BitmapMut, Buffer, BufferMut, Error, FlatValues, FlatVector, MemoryPool, Result,
-    TimeUnit, Type, Vector, VectorRef,
-};
+use vector::{Error, MemoryPool, Result, TimeUnit, Type};
 
+use super::boolean::{BooleanValues, no_values};
 use super::converted::{Conversion, ConvertedValues};
-use super::current_page::{CurrentPage, PageValues, no_dictionary, no_page};
+use super::fixed::FixedValues;
 use super::leaf::ValueReader;
-use super::spread::{LastWindow, spread, spread_bits};
 use super::string::BytesValues;
-use crate::encoding::bit_pack::append_bits;
-use crate::encoding::dictionary::Dictionary;
 use crate::encoding::plain::{
-    self, BigEndianFixed, BigEndianVariable, Convert, Fixed, PlainValues, Widened, appended,
+    self, BigEndianFixed, BigEndianVariable, Convert, Fixed, PlainValues, Widened,
 };
-use crate::encoding::recoded::{STEP, Storage};
-use crate::page::DictionaryPage;
+use crate::encoding::recoded::Storage;
 use crate::schema::{Leaf, ValueConversion};
-use crate::thrift::structs::{Encoding, PhysicalType};
-
-/// Values that flat vectors store side by side.
-struct FixedValues<P: PlainValues> {
-    ty: Type,
-    plain: P,
-    dictionary: Option<Dictionary<P::Out>>,
-    page: CurrentPage,
-    /// Absent until the first value of a window is read.
-    window: Option<BufferMut<P::Out>>,
-    last: LastWindow<P::Out>,
-    /// A few values of a recoded page.
-    scratch: BufferMut<u8>,
-    pool: MemoryPool,
-}
-
-impl<P: PlainValues> ValueReader for FixedValues<P> {
-    fn start_chunk(&mut self, carries_prefixes: bool) {
-        self.dictionary = None;
-        self.page.start_chunk(carries_prefixes);
-        self.window = None;
-    }
-
-    fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()> {
-        let DictionaryPage { num_values, values, .. } = page;
-        self.dictionary = Some(Dictionary::decode(&self.plain, &values, num_values, &self.pool)?);
-        Ok(())
-    }
-
-    fn start_page(&mut self, encoding: Encoding, values: Buffer<u8>) {
-        self.page.start(encoding, values);
-    }
-
-    fn end_page(&mut self) {
-        self.page.end();
-    }
-
-    fn read(&mut self, n: usize) -> Result<()> {
-        let window = self.window.get_or_insert_with(|| self.last.take(&self.pool));
-        match self.page.open()? {
-            PageValues::Plain { bytes, at } => {
-                let rest = bytes.get(*at..).unwrap_or(&[]);
-                *at += self.plain.read(rest, n, window)?;
-                Ok(())
-            }
-            PageValues::Indices(indices) => {
-                let dictionary = self.dictionary.as_ref().ok_or_else(no_dictionary)?;
-                indices.gather(dictionary, appended(window, n)?)
-            }
-            PageValues::Recoded(recoded) => {
-                let mut left = n;
-                while left > 0 {
-                    let now = left.min(STEP);
-                    self.scratch.clear();
-                    recoded.read(now, &mut self.scratch)?;
-                    self.plain.read(&self.scratch, now, window)?;
-                    left -= now;
-                }
-                Ok(())
-            }
-            _ => Err(no_page()),
-        }
-    }
-
-    fn skip(&mut self, n: usize) -> Result<()> {
-        match self.page.open()? {
-            PageValues::Plain { bytes, at } => {
-                *at += self.plain.skip(bytes.get(*at..).unwrap_or(&[]), n)?;
-                Ok(())
-            }
-            PageValues::Indices(indices) => indices.skip(n),
-            PageValues::Recoded(recoded) => recoded.skip(n),
-            _ => Err(no_page()),
-        }
-    }
-
-    fn finish(&mut self, _num_slots: usize, validity: Option<Bitmap>) -> Result<VectorRef> {
-        let mut values = self.window.take().unwrap_or_else(|| self.last.take(&self.pool));
-        if let Some(validity) = &validity {
-            spread(&mut values, validity)?;
-        }
-        let values = self.last.hand_out(values);
-        let vector = FlatVector::from_buffer(self.ty.clone(), values, validity)?;
-        Ok(Vector::Flat(vector).into())
-    }
-}
-
-/// Booleans: bits in pages and in vectors.
-struct BooleanValues {
-    page: CurrentPage,
-    window: BitmapMut,
-}
-
-impl ValueReader for BooleanValues {
-    fn start_chunk(&mut self, carries_prefixes: bool) {
-        self.page.start_chunk(carries_prefixes);
-        self.window = BitmapMut::new();
-    }
-
-    fn set_dictionary(&mut self, _: DictionaryPage) -> Result<()> {
-        Err(Error::corrupt("a dictionary of booleans"))
-    }
-
-    fn start_page(&mut self, encoding: Encoding, values: Buffer<u8>) {
-        self.page.start(encoding, values);
-    }
-
-    fn end_page(&mut self) {
-        self.page.end();
-    }
-
-    fn read(&mut self, n: usize) -> Result<()> {
-        match self.page.open()? {
-            PageValues::Plain { bytes, at } => {
-                if bytes.len().saturating_mul(8).saturating_sub(*at) < n {
-                    return Err(Error::corrupt("the page is too short for its values")
-                        .with("values", n)
-                        .with("bytes", bytes.len()));
-                }
-                append_bits(bytes, *at, n, &mut self.window);
-                *at += n;
-                Ok(())
-            }
-            PageValues::BooleanRuns(runs) => runs.read_bits(n, &mut self.window).map(drop),
-            _ => Err(no_page()),
-        }
-    }
-
-    fn skip(&mut self, n: usize) -> Result<()> {
-        match self.page.open()? {
-            PageValues::Plain { at, .. } => {
-                *at += n;
-                Ok(())
-            }
-            PageValues::BooleanRuns(runs) => runs.read_bits(n, &mut BitmapMut::new()).map(drop),
-            _ => Err(no_page()),
-        }
-    }
-
-    fn finish(&mut self, _num_slots: usize, validity: Option<Bitmap>) -> Result<VectorRef> {
-        let mut values = std::mem::take(&mut self.window).freeze();
-        if let Some(validity) = &validity {
-            values = spread_bits(&values, validity)?;
-        }
-        let values = FlatValues::Boolean(values);
-        Ok(Vector::Flat(FlatVector::new(Type::Boolean, values, validity)?).into())
-    }
-}
-
-/// Nothing: for columns that are null everywhere, and where only levels are wanted.
-struct NoValues {
-    ty: Type,
-}
-
-impl ValueReader for NoValues {
-    fn start_chunk(&mut self, _: bool) {}
-    fn set_dictionary(&mut self, _: DictionaryPage) -> Result<()> {
-        Ok(())
-    }
-    fn start_page(&mut self, _: Encoding, _: Buffer<u8>) {}
-    fn end_page(&mut self) {}
-    fn read(&mut self, _: usize) -> Result<()> {
-        Ok(())
-    }
-    fn skip(&mut self, _: usize) -> Result<()> {
-        Ok(())
-    }
-    fn finish(&mut self, num_slots: usize, _: Option<Bitmap>) -> Result<VectorRef> {
-        Ok(Vector::nulls(self.ty.clone(), num_slots).into())
-    }
-}
-
-/// A reader that decodes no values and gives nulls.
-pub(crate) fn no_values(ty: Type) -> Box<dyn ValueReader> {
-    Box::new(NoValues { ty })
-}
+use crate::thrift::structs::PhysicalType;
 
 /// What is needed to choose and make a reader.
 struct Choice<'a> {
@@ -214,16 +35,8 @@ struct Choice<'a> {
 
 impl Choice<'_> {
     fn make<P: PlainValues + 'static>(&self, plain: P) -> Box<dyn ValueReader> {
-        Box::new(FixedValues {
-            ty: self.ty.clone(),
-            plain,
-            dictionary: None,
-            page: CurrentPage::new(storage_of(self.leaf)),
-            window: None,
-            last: LastWindow::new(),
-            scratch: BufferMut::new_in(self.pool),
-            pool: self.pool.clone(),
-        })
+        let storage = storage_of(self.leaf);
+        Box::new(FixedValues::new(self.ty.clone(), plain, storage, self.pool))
     }
 
     /// Values of the leaf's own type.
@@ -269,8 +82,7 @@ pub(crate) fn value_reader(
     match (leaf.physical, leaf.conversion) {
         (_, From::Null) => Ok(no_values(ty.clone())),
         (PhysicalType::Boolean, From::Plain) if *ty == Type::Boolean => {
-            let page = CurrentPage::new(storage_of(leaf));
-            Ok(Box::new(BooleanValues { page, window: BitmapMut::new() }))
+            Ok(Box::new(BooleanValues::new(storage_of(leaf))))
         }
         (PhysicalType::Int32, From::Plain) => {
             integer!(4, Int32, BigInt: i64, HugeInt: i128, Double: f64)

@@ -6,31 +6,37 @@
 //! both in a window   Flat(views)                   buffers: pages, and the dictionary page
 //! ```
 //!
-//! Long strings are never copied; a vector keeps the pages alive that it points into. Decimals
-//! with more digits than any decimal type are bytes as well: they become their text when a page
-//! or dictionary is decoded.
+//! Long strings are not copied; a vector keeps the pages alive that it points into. A filter looks at
+//! the strings in the page, and views are made of those that stay; with a dictionary it is asked
+//! once for each entry. Decimals with more digits than any decimal type are bytes as well: they
+//! become their text when a page or dictionary is decoded.
 #![cfg_attr(
     not(test),
-    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::indexing_slicing,
+        clippy::cast_possible_truncation
+    )
 )]
 
+use dwio::filter::{BytesVisitor, Filter};
 use vector::sync::Arc;
 use vector::{
-    Bitmap, Buffer, BufferMut, DictionaryVector, FlatValues, FlatVector, MemoryPool, Result,
-    StringValues, StringView, Type, Vector, VectorRef,
+    Bitmap, Buffer, BufferMut, DictionaryVector, Error, FlatValues, FlatVector, MemoryPool, Result,
+    SelectivityVector, StringValues, StringView, Type, Vector, VectorRef, bits,
 };
 
 use super::current_page::{CurrentPage, PageValues, no_dictionary, no_page};
+use super::decimal_text::decimal_text;
 use super::leaf::ValueReader;
 use super::scalar::storage_of;
+use super::spans::Spans;
 use super::spread::{LastWindow, clear_nulls, spread};
-use crate::encoding::delta_byte_array::DeltaLengthByteArray;
-use crate::encoding::dictionary::DictionaryIndices;
-use crate::encoding::plain::{
-    ViewPlace, appended, each_byte_array, fixed_bytes, read_fixed_views, read_views,
-    skip_byte_arrays, view_of,
-};
-use crate::encoding::recoded::Recoded;
+use crate::encoding::answers::CachedAnswers;
+use crate::encoding::byte_arrays::{ViewPlace, fixed_bytes, skip_byte_arrays, view_of};
+use crate::encoding::plain::appended;
 use crate::page::DictionaryPage;
 use crate::schema::Leaf;
 use crate::thrift::structs::{Encoding, PhysicalType};
@@ -40,6 +46,7 @@ pub(crate) struct BytesValues {
     ty: Type,
     format: Format,
     dictionary: Option<Base>,
+    answers: CachedAnswers,
     page: CurrentPage,
     /// The place of the current page among the window's buffers, once a view points there.
     page_buffer: Option<u32>,
@@ -56,6 +63,13 @@ struct Format {
     width: Option<usize>,
     /// The scale of numbers that become text.
     decimal_scale: Option<u32>,
+}
+
+impl Format {
+    /// Bytes that a value takes at least.
+    fn min_bytes(self) -> usize {
+        self.width.unwrap_or(size_of::<u32>())
+    }
 }
 
 /// The chunk's distinct strings.
@@ -85,6 +99,7 @@ impl BytesValues {
             ty,
             format: Format { width: is_fixed.then_some(leaf.type_length), decimal_scale },
             dictionary: None,
+            answers: CachedAnswers::default(),
             page: CurrentPage::new(storage_of(leaf)),
             page_buffer: None,
             window: Window::Empty,
@@ -94,84 +109,167 @@ impl BytesValues {
         }
     }
 
-    fn read_page(&mut self, n: usize) -> Result<()> {
-        let window = match self.page.open()? {
-            PageValues::Indices(indices) => {
-                let base = self.dictionary.as_ref().ok_or_else(no_dictionary)?;
-                if let Window::Empty = self.window {
-                    self.window = Window::Indices(self.last_indices.take(&self.pool));
-                }
-                return match &mut self.window {
-                    Window::Empty => Err(no_page()),
-                    Window::Indices(window) => indices.read(base.views.len(), appended(window, n)?),
-                    Window::Views { views, buffers } => {
-                        // Rare: a writer went back to the dictionary in the middle of a window.
-                        let first_buffer = base.add_buffers(buffers);
-                        append_picked(indices, base, n, first_buffer, views, &self.pool)
-                    }
-                };
-            }
-            _ => {
-                let last = &mut self.last_views;
-                self.window.as_views(self.dictionary.as_ref(), || last.take(&self.pool))?
-            }
-        };
-        let (views, buffers) = window;
-        let is_text = self.format.decimal_scale.is_some();
-        let mut place = |bytes: &Buffer<u8>, buffers: &mut Vec<Buffer<u8>>| {
-            *self.page_buffer.get_or_insert_with(|| {
-                buffers.push(bytes.clone());
-                (buffers.len() - 1) as u32
-            })
-        };
-        match self.page.open()? {
-            PageValues::Plain { bytes, at } => {
-                let buffer = if is_text { 0 } else { place(bytes, buffers) };
-                *at += self.format.read(bytes, *at, n, buffer, views, buffers)?;
-            }
-            PageValues::Recoded(recoded) => match recoded.as_mut() {
-                Recoded::Lengths(lengths) if !is_text => {
-                    let buffer = place(lengths.bytes(), buffers);
-                    read_placed(lengths, n, buffer, views)?;
-                }
-                recoded => {
-                    let mut plain = BufferMut::new_in(&self.pool);
-                    recoded.read(n, &mut plain)?;
-                    let plain = plain.freeze();
-                    let buffer = buffers.len() as u32;
-                    if !is_text {
-                        buffers.push(plain.clone());
-                    }
-                    self.format.read(&plain, 0, n, buffer, views, buffers)?;
-                }
-            },
-            _ => return Err(no_page()),
+    /// Appends the selected ones of the next `n` values of a page of indices.
+    fn append_indices(&mut self, n: usize, wanted: &[u64]) -> Result<()> {
+        let base = self.dictionary.as_ref().ok_or_else(no_dictionary)?;
+        let PageValues::Indices(indices) = self.page.open()? else { return Err(no_page()) };
+        if let Window::Empty = self.window {
+            self.window = Window::Indices(self.last_indices.take(&self.pool));
         }
+        match &mut self.window {
+            Window::Empty => Err(no_page()),
+            Window::Indices(window) => indices.read_selected(base.views.len(), n, wanted, window),
+            Window::Views { views, buffers } => {
+                // Rare: a writer went back to the dictionary in the middle of a window.
+                let mut picked = BufferMut::new_in(&self.pool);
+                indices.read_selected(base.views.len(), n, wanted, &mut picked)?;
+                let first_buffer = base.add_buffers(buffers)?;
+                pick(base, &picked, first_buffer, appended(views, picked.len())?);
+                Ok(())
+            }
+        }
+    }
+
+    /// Appends of the next `n` values, which are not indices, those that are wanted and that
+    /// `keep`, which gets their number too, lets pass.
+    fn append_bytes(
+        &mut self,
+        n: usize,
+        wanted: &[u64],
+        mut keep: impl FnMut(usize, &[u8]) -> bool,
+    ) -> Result<usize> {
+        let last = &mut self.last_views;
+        let (views, buffers) =
+            self.window.as_views(self.dictionary.as_ref(), || last.take(&self.pool))?;
+        let spans = Spans::open(self.page.open()?, self.format.width, n, &self.pool)?;
+        let bytes = spans.bytes().clone();
+        let before = views.len();
+        let max = bits::count_ones(wanted, n);
+        if let Some(scale) = self.format.decimal_scale {
+            let mut texts = Texts::new(scale, buffers.len())?;
+            spans.each(wanted, |i, start, end| {
+                let value = bytes.get(start..end).unwrap_or(&[]);
+                if keep(i, value) {
+                    texts.push(value, views);
+                }
+            })?;
+            buffers.push(texts.finish()?);
+            return Ok(max);
+        }
+        let is_in_page = spans.is_in_page();
+        let buffer = match self.page_buffer {
+            Some(buffer) if is_in_page => buffer,
+            _ => {
+                buffers.push(bytes.clone());
+                buffer_number(buffers.len() - 1)?
+            }
+        };
+        let place = ViewPlace { buffer, offset: 0 };
+        self.page_buffer = is_in_page.then_some(buffer);
+        let mut slots = appended(views, max)?.iter_mut();
+        spans.each(wanted, |i, start, end| {
+            if keep(i, bytes.get(start..end).unwrap_or(&[]))
+                && let Some(slot) = slots.next()
+            {
+                *slot = view_of(&bytes, start, end, place);
+            }
+        })?;
+        let unused = slots.len();
+        views.truncate(before + max - unused);
+        Ok(if is_in_page { max - unused } else { n })
+    }
+
+    fn has_indices(&mut self) -> Result<bool> {
+        Ok(matches!(self.page.open()?, PageValues::Indices(_)))
+    }
+}
+
+/// Clears the bits of strings that fail.
+struct Retain<'a> {
+    spans: Spans<'a>,
+    wanted: &'a mut [u64],
+}
+
+impl BytesVisitor for Retain<'_> {
+    type Output = Result<()>;
+
+    fn visit(self, test: impl Fn(&[u8]) -> bool) -> Result<()> {
+        let bytes = self.spans.bytes().clone();
+        let mut failed = vec![0; self.wanted.len()];
+        self.spans.each(self.wanted, |i, start, end| {
+            if !test(bytes.get(start..end).unwrap_or(&[])) {
+                bits::set(&mut failed, i);
+            }
+        })?;
+        bits::and_not_assign(self.wanted, &failed);
         Ok(())
     }
 }
 
-/// Appends views of values that stand in the page as they are.
-fn read_placed(
-    lengths: &mut DeltaLengthByteArray,
+/// Appends strings that pass and clears the bits of those that fail.
+struct AppendPassing<'a> {
+    reader: &'a mut BytesValues,
     n: usize,
+    wanted: &'a mut [u64],
+}
+
+impl BytesVisitor for AppendPassing<'_> {
+    type Output = Result<usize>;
+
+    fn visit(self, test: impl Fn(&[u8]) -> bool) -> Result<usize> {
+        let mut failed = vec![0; self.wanted.len()];
+        let decoded = self.reader.append_bytes(self.n, self.wanted, |i, value| {
+            let passes = test(value);
+            if !passes {
+                bits::set(&mut failed, i);
+            }
+            passes
+        })?;
+        bits::and_not_assign(self.wanted, &failed);
+        Ok(decoded)
+    }
+}
+
+/// Numbers that become text, side by side in one buffer.
+struct Texts {
+    scale: u32,
     buffer: u32,
-    views: &mut BufferMut<StringView>,
-) -> Result<()> {
-    lengths.check_left(n)?;
-    let bytes = lengths.bytes().clone();
-    let mut slots = appended(views, n)?.iter_mut();
-    lengths.each(n, |start, end| {
-        if let Some(slot) = slots.next() {
-            let from = bytes.get(start..).unwrap_or(&[]);
-            *slot = view_of(from, end - start, ViewPlace { buffer, offset: 0 }.moved(start));
+    bytes: BufferMut<u8>,
+    is_too_long: bool,
+}
+
+impl Texts {
+    /// Texts that will be the buffer of that number.
+    fn new(scale: u32, buffer: usize) -> Result<Self> {
+        let buffer = buffer_number(buffer)?;
+        Ok(Texts { scale, buffer, bytes: BufferMut::new(), is_too_long: false })
+    }
+
+    fn push(&mut self, value: &[u8], views: &mut BufferMut<StringView>) {
+        let text = decimal_text(value, self.scale);
+        match u32::try_from(self.bytes.len()) {
+            Ok(offset) => views.push(StringView::new(text.as_bytes(), self.buffer, offset)),
+            Err(_) => self.is_too_long = true,
         }
-    })
+        self.bytes.extend_from_slice(text.as_bytes());
+    }
+
+    fn finish(self) -> Result<Buffer<u8>> {
+        if self.is_too_long {
+            return Err(Error::limit("the values of a page add up to too many bytes"));
+        }
+        Ok(self.bytes.freeze())
+    }
+}
+
+fn buffer_number(number: usize) -> Result<u32> {
+    u32::try_from(number).map_err(|_| Error::limit("a batch has too many buffers of strings"))
 }
 
 impl ValueReader for BytesValues {
     fn start_chunk(&mut self, carries_prefixes: bool) {
         self.dictionary = None;
+        self.answers.clear();
         self.page.start_chunk(carries_prefixes);
         self.page_buffer = None;
         self.window = Window::Empty;
@@ -179,15 +277,35 @@ impl ValueReader for BytesValues {
 
     fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()> {
         let DictionaryPage { num_values, values, .. } = page;
+        let mut page = PageValues::Plain { bytes: values.clone(), at: 0 };
+        let spans = Spans::open(&mut page, self.format.width, num_values, &self.pool)?;
+        let all = SelectivityVector::all(num_values);
         let mut views = BufferMut::new_in(&self.pool);
-        let mut buffers = Vec::new();
-        if self.format.decimal_scale.is_none() {
-            buffers.push(values.clone());
-        }
-        self.format.read(&values, 0, num_values, 0, &mut views, &mut buffers)?;
+        let buffer = match self.format.decimal_scale {
+            Some(scale) => {
+                let mut texts = Texts::new(scale, 0)?;
+                spans.each(all.words(), |_, start, end| {
+                    texts.push(values.get(start..end).unwrap_or(&[]), &mut views);
+                })?;
+                texts.finish()?
+            }
+            None => {
+                let place = ViewPlace { buffer: 0, offset: 0 };
+                fixed_bytes(&values, num_values, self.format.min_bytes())?;
+                let mut slots = appended(&mut views, num_values)?.iter_mut();
+                spans.each(all.words(), |_, start, end| {
+                    if let Some(slot) = slots.next() {
+                        *slot = view_of(&values, start, end, place);
+                    }
+                })?;
+                values
+            }
+        };
+        let buffers = vec![buffer];
         let views = views.freeze();
         let strings = StringValues::new(views.clone(), buffers.clone());
         let vector = FlatVector::new(self.ty.clone(), FlatValues::String(strings), None)?;
+        self.answers.clear();
         self.dictionary = Some(Base { vector: Arc::new(Vector::Flat(vector)), views, buffers });
         Ok(())
     }
@@ -203,7 +321,52 @@ impl ValueReader for BytesValues {
     }
 
     fn read(&mut self, n: usize) -> Result<()> {
-        self.read_page(n)
+        self.read_selected(n, SelectivityVector::all(n).words()).map(drop)
+    }
+
+    fn read_selected(&mut self, n: usize, wanted: &[u64]) -> Result<usize> {
+        if self.has_indices()? {
+            self.append_indices(n, wanted)?;
+            return Ok(bits::count_ones(wanted, n));
+        }
+        self.append_bytes(n, wanted, |_, _| true)
+    }
+
+    fn filters(&self) -> bool {
+        // Numbers are compared as the text that they become.
+        self.format.decimal_scale.is_none()
+    }
+
+    fn filter(&mut self, filter: &Arc<Filter>, n: usize, wanted: &mut [u64]) -> Result<usize> {
+        if let PageValues::Indices(indices) = self.page.open()? {
+            let base = self.dictionary.as_ref().ok_or_else(no_dictionary)?;
+            let answers = self.answers.of(filter, || base.passing(filter))?;
+            return indices.filter(answers, n, wanted).map(|()| 0);
+        }
+        let spans = Spans::open(self.page.open()?, self.format.width, n, &self.pool)?;
+        let decoded = if spans.is_in_page() { 0 } else { n };
+        filter.visit_bytes(Retain { spans, wanted })??;
+        Ok(decoded)
+    }
+
+    fn filter_and_read(
+        &mut self,
+        filter: &Arc<Filter>,
+        n: usize,
+        wanted: &mut [u64],
+    ) -> Result<usize> {
+        if let PageValues::Indices(indices) = self.page.open()? {
+            let base = self.dictionary.as_ref().ok_or_else(no_dictionary)?;
+            let answers = self.answers.of(filter, || base.passing(filter))?;
+            indices.clone().filter(answers, n, wanted)?;
+            return self.read_selected(n, wanted);
+        }
+        filter.visit_bytes(AppendPassing { reader: self, n, wanted })?
+    }
+
+    fn dictionary_may_match(&mut self, filter: &Arc<Filter>) -> Result<bool> {
+        let Some(base) = &self.dictionary else { return Ok(true) };
+        Ok(!self.answers.of(filter, || base.passing(filter))?.is_none())
     }
 
     fn skip(&mut self, n: usize) -> Result<()> {
@@ -276,26 +439,19 @@ impl Window {
 
 impl Base {
     /// Makes the dictionary's buffers part of a window's; gives the place of the first one.
-    fn add_buffers(&self, buffers: &mut Vec<Buffer<u8>>) -> u32 {
-        let first = buffers.len() as u32;
+    fn add_buffers(&self, buffers: &mut Vec<Buffer<u8>>) -> Result<u32> {
+        let first = buffer_number(buffers.len())?;
         buffers.extend(self.buffers.iter().cloned());
-        first
+        Ok(first)
     }
-}
 
-fn append_picked(
-    indices: &mut DictionaryIndices,
-    base: &Base,
-    n: usize,
-    first_buffer: u32,
-    views: &mut BufferMut<StringView>,
-    pool: &MemoryPool,
-) -> Result<()> {
-    let mut picked = BufferMut::<u32>::with_capacity_in(n, pool)?;
-    picked.resize_unspecified(n);
-    indices.read(base.views.len(), &mut picked)?;
-    pick(base, &picked, first_buffer, appended(views, n)?);
-    Ok(())
+    /// Which strings pass a filter.
+    fn passing(&self, filter: &Filter) -> Result<Bitmap> {
+        match self.vector.as_ref() {
+            Vector::Flat(flat) => filter.passing(flat.values(), None),
+            _ => Err(Error::internal("a dictionary of strings is not flat")),
+        }
+    }
 }
 
 /// Looks up indices that are known to be inside of the base.
@@ -303,137 +459,5 @@ fn pick(base: &Base, indices: &[u32], first_buffer: u32, out: &mut [StringView])
     for (slot, index) in out.iter_mut().zip(indices) {
         let view = base.views.get(*index as usize).copied().unwrap_or_default();
         *slot = view.rebase(first_buffer);
-    }
-}
-
-impl Format {
-    /// Appends views of `n` values of `bytes` from `at` on; gives how many bytes they take. The
-    /// bytes are buffer number `buffer`; a buffer of texts is added where values become text.
-    fn read(
-        &self,
-        bytes: &Buffer<u8>,
-        at: usize,
-        n: usize,
-        buffer: u32,
-        views: &mut BufferMut<StringView>,
-        buffers: &mut Vec<Buffer<u8>>,
-    ) -> Result<usize> {
-        let rest = bytes.get(at..).unwrap_or(&[]);
-        if let Some(scale) = self.decimal_scale {
-            return self.read_texts(rest, n, scale, views, buffers);
-        }
-        let place = ViewPlace { buffer, offset: at as u32 };
-        match self.width {
-            Some(width) => read_fixed_views(rest, n, width, place, views),
-            None => read_views(rest, n, place, views),
-        }
-    }
-
-    fn read_texts(
-        &self,
-        rest: &[u8],
-        n: usize,
-        scale: u32,
-        views: &mut BufferMut<StringView>,
-        buffers: &mut Vec<Buffer<u8>>,
-    ) -> Result<usize> {
-        let buffer = buffers.len() as u32;
-        let mut texts = BufferMut::<u8>::new();
-        let mut push = |value: &[u8]| {
-            let text = decimal_text(value, scale);
-            views.push(StringView::new(text.as_bytes(), buffer, texts.len() as u32));
-            texts.extend_from_slice(text.as_bytes());
-        };
-        let taken = match self.width {
-            Some(0) => {
-                (0..n).for_each(|_| push(&[]));
-                0
-            }
-            Some(width) => {
-                let taken = fixed_bytes(rest, n, width)?;
-                rest.chunks_exact(width).take(n).for_each(push);
-                taken
-            }
-            None => each_byte_array(rest, n, push)?,
-        };
-        buffers.push(texts.freeze());
-        Ok(taken)
-    }
-}
-
-/// A big-endian two's complement number of any length as decimal text, with all of the scale.
-fn decimal_text(bytes: &[u8], scale: u32) -> String {
-    const BILLION: u64 = 1_000_000_000;
-    let negative = bytes.first().is_some_and(|b| b & 0x80 != 0);
-    // The magnitude in 32-bit words, most significant first.
-    let mut words: Vec<u32> = Vec::with_capacity(bytes.len() / 4 + 1);
-    for word in bytes.rchunks(4) {
-        let fill = if negative { 0xff } else { 0 };
-        let mut raw = [fill; 4];
-        for (to, from) in raw.iter_mut().rev().zip(word.iter().rev()) {
-            *to = *from;
-        }
-        words.push(u32::from_be_bytes(raw));
-    }
-    if negative {
-        let mut carry = true;
-        for word in &mut words {
-            (*word, carry) = (!*word).overflowing_add(u32::from(carry));
-        }
-        if carry {
-            words.push(1);
-        }
-    }
-    words.reverse();
-    // Nine digits a round, the lowest first.
-    let mut digits = String::new();
-    let mut rounds: Vec<u32> = Vec::new();
-    while words.iter().any(|word| *word != 0) {
-        let mut rest = 0u64;
-        for word in &mut words {
-            let value = rest << 32 | u64::from(*word);
-            *word = (value / BILLION) as u32;
-            rest = value % BILLION;
-        }
-        rounds.push(rest as u32);
-        let zeros = words.iter().take_while(|word| **word == 0).count();
-        words.drain(..zeros);
-    }
-    for (i, round) in rounds.iter().rev().enumerate() {
-        digits += &if i == 0 { round.to_string() } else { format!("{round:09}") };
-    }
-    let scale = scale as usize;
-    if digits.len() <= scale {
-        digits.insert_str(0, &"0".repeat(scale + 1 - digits.len()));
-    }
-    if scale > 0 {
-        digits.insert(digits.len() - scale, '.');
-    }
-    if negative {
-        digits.insert(0, '-');
-    }
-    digits
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_of_any_length_become_their_digits() {
-        assert_eq!(decimal_text(&[], 0), "0");
-        assert_eq!(decimal_text(&[], 2), "0.00");
-        assert_eq!(decimal_text(&[0xfb], 2), "-0.05");
-        assert_eq!(decimal_text(&[0x80], 0), "-128");
-        assert_eq!(decimal_text(&[0x00, 0xff], 1), "25.5");
-        assert_eq!(decimal_text(&1_000_000_000i64.to_be_bytes(), 9), "1.000000000");
-        for value in [i128::MAX, i128::MIN, -1, 1, 1 << 96, 10i128.pow(27)] {
-            assert_eq!(decimal_text(&value.to_be_bytes(), 0), value.to_string());
-        }
-        let mut wide = vec![0u8; 17];
-        wide[0] = 1;
-        assert_eq!(decimal_text(&wide, 0), "340282366920938463463374607431768211456");
-        wide[0] = 0xff;
-        assert_eq!(decimal_text(&wide, 3), "-340282366920938463463374607431768211.456");
     }
 }

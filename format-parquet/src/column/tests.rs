@@ -24,7 +24,7 @@ fn element(name: &str, repetition: Repetition) -> SchemaElement {
     }
 }
 
-fn leaf(name: &str, physical: PhysicalType, repetition: Repetition) -> SchemaElement {
+pub(super) fn leaf(name: &str, physical: PhysicalType, repetition: Repetition) -> SchemaElement {
     SchemaElement { physical: Some(physical), ..element(name, repetition) }
 }
 
@@ -32,7 +32,7 @@ fn group(name: &str, repetition: Repetition, num_children: i32) -> SchemaElement
     SchemaElement { num_children: Some(num_children), ..element(name, repetition) }
 }
 
-fn schema(elements: &[SchemaElement]) -> Schema {
+pub(super) fn schema(elements: &[SchemaElement]) -> Schema {
     let mut all = vec![group("root", Repetition::Required, 1)];
     all.extend_from_slice(elements);
     Schema::new(&all).unwrap()
@@ -48,7 +48,7 @@ fn reader_as(schema: &Schema, spec: &ColumnSpec, chunks: &[&ChunkWriter]) -> Col
     reader
 }
 
-fn reader(schema: &Schema, chunks: &[&ChunkWriter]) -> ColumnReader {
+pub(super) fn reader(schema: &Schema, chunks: &[&ChunkWriter]) -> ColumnReader {
     let column = &schema.columns()[0];
     reader_as(schema, &ColumnSpec::whole(&column.name, column.ty.clone(), 0), chunks)
 }

@@ -267,7 +267,7 @@ fn block_shape(block_values: u64, miniblocks: u64) -> Result<(usize, usize)> {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::super::delta_unpack::tests::pack;
     use super::*;
 
@@ -284,7 +284,7 @@ pub(super) mod tests {
     }
 
     /// A writer as simple as can be: `shape` is values of a block and miniblocks of it.
-    pub(in crate::encoding) fn encode(values: &[i64], bits: u32, shape: (usize, usize)) -> Vec<u8> {
+    pub(crate) fn encode(values: &[i64], bits: u32, shape: (usize, usize)) -> Vec<u8> {
         let (block, miniblocks) = shape;
         let mut out = Vec::new();
         uleb(block as u64, &mut out);

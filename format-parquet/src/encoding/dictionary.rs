@@ -8,26 +8,39 @@
 //! A dictionary of fixed-width values is padded to a power of two, so that a masked index is
 //! inside of it without a test; whether indices are really below the number of values is asked
 //! once for a block, of their maximum.
+//!
+//! With a selection, indices are unpacked where a selected one is: a block of them, or one by one
+//! when few of the block are wanted. What then happens to them is up to an [`IndexVisitor`]: they
+//! are looked up, collected, or tested against a filter's [`Answers`].
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
+#![cfg_attr(
+    not(test),
+    expect(clippy::indexing_slicing, reason = "kernels; indices are checked or masked by block")
+)]
 
-use vector::{Buffer, BufferMut, Error, MemoryPool, Native, Result};
+use std::ops::Range;
 
+use dwio::filter::{Filter, FilterValue};
+use vector::{Bitmap, Buffer, BufferMut, Error, MemoryPool, Result, bits};
+
+use super::answers::{Answers, Retain};
 use super::bit_pack;
-use super::plain::PlainValues;
+use super::plain::{PlainValues, appended};
 use super::rle_hybrid::{RleHybrid, Run};
+use super::selection::{BLOCK, BlockWords, block_at, fill_selected};
 
-/// Indices that are unpacked, tested and looked up at a time.
-const BLOCK: usize = 256;
+/// Indices are unpacked one by one when at most one in so many is wanted (rule P7.50).
+const MIN_ROWS_TO_PICK: usize = 12;
 
 /// The values of a dictionary page, as vectors store them.
 #[derive(Debug)]
-pub struct Dictionary<T: Native> {
+pub struct Dictionary<T: FilterValue> {
     /// Padded with defaults to a power of two, at least one value.
     values: Buffer<T>,
     len: usize,
 }
 
-impl<T: Native> Dictionary<T> {
+impl<T: FilterValue> Dictionary<T> {
     /// Decodes the `len` values of a dictionary page.
     pub fn decode<P: PlainValues<Out = T>>(
         plain: &P,
@@ -43,6 +56,11 @@ impl<T: Native> Dictionary<T> {
         Ok(Dictionary { values: values.freeze(), len })
     }
 
+    /// Which values pass a filter.
+    pub fn passing(&self, filter: &Filter) -> Result<Bitmap> {
+        filter.passing(&T::wrap(self.values.slice(0..self.len)), None)
+    }
+
     /// The number of values.
     pub fn len(&self) -> usize {
         self.len
@@ -54,8 +72,42 @@ impl<T: Native> Dictionary<T> {
     }
 }
 
+/// What is done with selected indices, which are inside of the dictionary.
+pub(super) trait IndexVisitor {
+    /// Which indices are selected.
+    fn words(&self) -> &[u64];
+    /// The same index at every place of a range, of which `num_selected` are selected.
+    fn repeat(&mut self, range: Range<usize>, num_selected: usize, index: u32);
+    /// Indices from place `at` on. Those that are not selected may be any of the dictionary's.
+    fn block(&mut self, at: usize, indices: &[u32], selected: &BlockWords);
+}
+
+/// Puts what selected indices stand for into slots, one after the other.
+struct Fill<'a, T, F> {
+    words: &'a [u64],
+    slots: &'a mut [T],
+    filled: usize,
+    look_up: F,
+}
+
+impl<T: Copy, F: Fn(u32) -> T> IndexVisitor for Fill<'_, T, F> {
+    fn words(&self) -> &[u64] {
+        self.words
+    }
+
+    fn repeat(&mut self, _: Range<usize>, num_selected: usize, index: u32) {
+        self.slots[self.filled..self.filled + num_selected].fill((self.look_up)(index));
+        self.filled += num_selected;
+    }
+
+    fn block(&mut self, _: usize, indices: &[u32], selected: &BlockWords) {
+        let slots = &mut self.slots[self.filled..];
+        self.filled += fill_selected(indices, selected, slots, &self.look_up);
+    }
+}
+
 /// The indices of one data page.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct DictionaryIndices {
     runs: RleHybrid,
     /// The page holds a width and nothing else.
@@ -104,7 +156,11 @@ impl DictionaryIndices {
     }
 
     /// Decodes as many values as `out` takes.
-    pub fn gather<T: Native>(&mut self, dictionary: &Dictionary<T>, out: &mut [T]) -> Result<()> {
+    pub fn gather<T: FilterValue>(
+        &mut self,
+        dictionary: &Dictionary<T>,
+        out: &mut [T],
+    ) -> Result<()> {
         let values = dictionary.values.as_slice();
         let mask = values.len() - 1;
         if self.is_bare {
@@ -139,10 +195,124 @@ impl DictionaryIndices {
         Ok(())
     }
 
+    /// Of the next `n` indices appends the selected ones; each is below `dictionary_len`.
+    pub fn read_selected(
+        &mut self,
+        dictionary_len: usize,
+        n: usize,
+        words: &[u64],
+        out: &mut BufferMut<u32>,
+    ) -> Result<()> {
+        let slots = appended(out, bits::count_ones(words, n))?;
+        let look_up = |index| index;
+        self.walk(dictionary_len, n, &mut Fill { words, slots, filled: 0, look_up })
+    }
+
+    /// Of the next `n` values appends the selected ones.
+    pub fn gather_selected<T: FilterValue>(
+        &mut self,
+        dictionary: &Dictionary<T>,
+        n: usize,
+        words: &[u64],
+        out: &mut BufferMut<T>,
+    ) -> Result<()> {
+        let slots = appended(out, bits::count_ones(words, n))?;
+        let values = dictionary.values.as_slice();
+        let mask = values.len() - 1;
+        let look_up = |index: u32| values[index as usize & mask];
+        self.walk(dictionary.len, n, &mut Fill { words, slots, filled: 0, look_up })
+    }
+
+    /// Of the next `n` indices clears the bits of those whose entry does not pass.
+    pub fn filter(&mut self, answers: &Answers, n: usize, words: &mut [u64]) -> Result<()> {
+        if answers.is_none() {
+            words.fill(0);
+        }
+        if answers.is_none() || answers.is_all() {
+            return self.skip(n);
+        }
+        self.walk(answers.num_entries(), n, &mut Retain { answers, words })
+    }
+
+    /// Shows the selected ones of the next `n` indices to a visitor.
+    fn walk(
+        &mut self,
+        dictionary_len: usize,
+        n: usize,
+        visitor: &mut impl IndexVisitor,
+    ) -> Result<()> {
+        let width = self.runs.width();
+        let mut unpacked = [0; BLOCK];
+        let mut at = 0;
+        while at < n {
+            let run = match self.is_bare {
+                true => Run::Repeat { value: 0, n: n - at },
+                false => self.runs.next_run(n - at)?,
+            };
+            match run {
+                Run::Repeat { value, n } => {
+                    let range = at..at + n;
+                    let num_selected = bits::count_ones_in(visitor.words(), range.clone());
+                    if num_selected > 0 {
+                        check(value, dictionary_len, n)?;
+                        visitor.repeat(range, num_selected, value);
+                    }
+                    at += n;
+                }
+                Run::Packed { bytes, first, n } => {
+                    for done in (0..n).step_by(BLOCK) {
+                        let indices = &mut unpacked[..BLOCK.min(n - done)];
+                        let selected = block_at(visitor.words(), at + done, indices.len());
+                        let first = first + done;
+                        let num_selected = bits::count_ones(&selected, BLOCK);
+                        let max = match num_selected {
+                            0 => continue,
+                            few if few * MIN_ROWS_TO_PICK <= indices.len() => {
+                                pick((bytes, width), first, &selected, indices)
+                            }
+                            _ => {
+                                bit_pack::unpack(bytes, first, width, indices);
+                                largest(indices)
+                            }
+                        };
+                        check(max, dictionary_len, num_selected)?;
+                        visitor.block(at + done, indices, &selected);
+                    }
+                    at += n;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Passes over `n` indices.
     pub fn skip(&mut self, n: usize) -> Result<()> {
         if self.is_bare { Ok(()) } else { self.runs.skip(n) }
     }
+}
+
+/// Unpacks the selected ones of the indices from number `first` on; gives the largest.
+fn pick(
+    (bytes, width): (&[u8], u8),
+    first: usize,
+    selected: &BlockWords,
+    indices: &mut [u32],
+) -> u32 {
+    let mask = bits::low_mask(width.into());
+    let mut max = 0;
+    for i in bits::ones(selected, indices.len()) {
+        let bit = (first + i) * usize::from(width);
+        let rest = &bytes[bit / 8..];
+        let word = match rest.first_chunk::<8>() {
+            Some(eight) => u64::from_le_bytes(*eight),
+            None => rest.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)),
+        };
+        // At most 32 bits are left of 64, of which at most 7 are shifted out.
+        let index = (word >> (bit % 8) & mask) as u32;
+        indices[i] = index;
+        max = max.max(index);
+    }
+    max
 }
 
 fn largest(indices: &[u32]) -> u32 {
@@ -217,6 +387,58 @@ mod tests {
         }
         let mut empty = DictionaryIndices::new(&Buffer::from_slice(&[0, 0x14])).unwrap();
         assert!(empty.gather(&self::dictionary(&[]), &mut [0; 3]).is_err());
+    }
+
+    #[test]
+    fn a_selection_reads_tests_and_looks_up_as_reading_all_does() {
+        let dictionary = dictionary(&[10, 20, 30, 40, 50]);
+        let picked: Vec<u32> = (0..300).map(|i| i * i % 5).collect();
+        let mut mixed = indices(3, &picked).to_vec();
+        mixed.extend([0x90, 0x01, 3, 0xc8, 0x01, 1]);
+        let all: Vec<u32> =
+            picked.iter().copied().chain([0; 4]).chain([3; 72]).chain([1; 100]).collect();
+        let n = all.len();
+        let page = DictionaryIndices::new(&Buffer::from_slice(&mixed)).unwrap();
+        for step in [1, 2, 7, 30, 100] {
+            for skipped in [0, 1, 65, 304] {
+                let wanted = |i: usize| i.is_multiple_of(step) || (310..320).contains(&i);
+                let words: Bitmap = (skipped..n).map(wanted).collect();
+                let words = words.words();
+                let n = n - skipped;
+                let mut page = page.clone();
+                page.skip(skipped).unwrap();
+                let expected: Vec<u32> = bits::ones(words, n).map(|i| all[skipped + i]).collect();
+                let mut found = BufferMut::new();
+                page.clone().read_selected(5, n, words, &mut found).unwrap();
+                assert_eq!(found.as_slice(), expected, "{step} {skipped}");
+                let mut values = BufferMut::new();
+                page.clone().gather_selected(&dictionary, n, words, &mut values).unwrap();
+                assert!(values.iter().zip(&expected).all(|(v, i)| *v == (*i as i32 + 1) * 10));
+                assert_eq!(values.len(), expected.len());
+                for passing in [vec![], vec![0, 1, 2, 3, 4], vec![3], vec![1, 2], vec![0, 3]] {
+                    let bitmap: Bitmap = (0..5).map(|i| passing.contains(&i)).collect();
+                    let mut left = words.to_vec();
+                    page.clone().filter(&Answers::new(&bitmap), n, &mut left).unwrap();
+                    let stays =
+                        |i: usize| bits::get(words, i) && passing.contains(&all[skipped + i]);
+                    assert!((0..n).all(|i| bits::get(&left, i) == stays(i)), "{passing:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_index_that_is_not_wanted_may_be_anything() {
+        let dictionary = dictionary(&[1, 2, 3, 4, 5]);
+        let mut broken = vec![0; 256];
+        broken[100] = 7;
+        let page = DictionaryIndices::new(&indices(3, &broken)).unwrap();
+        let gather = |words: &[u64]| {
+            page.clone().gather_selected(&dictionary, 256, words, &mut BufferMut::new())
+        };
+        assert!(gather(&[1, 1, 0, 0]).is_ok());
+        assert!(gather(&[1, 1 << 36, 0, 0]).is_err());
+        assert!(gather(&[u64::MAX; 4]).is_err());
     }
 
     #[test]

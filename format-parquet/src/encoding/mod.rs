@@ -8,7 +8,10 @@
 //! | `bit_pack` | values of a few bits each |
 //! | `rle_hybrid` | repeat and bit-packed runs: levels, indices, booleans |
 //! | `plain` | PLAIN of every storage, into what vectors store |
+//! | `byte_arrays` | where PLAIN byte arrays stand, and views of them |
 //! | `dictionary` | dictionaries and the indices into them |
+//! | `answers` | which entries of a dictionary pass a filter |
+//! | `selection` | values of a selection |
 //! | `delta_binary_packed` | integers as differences (the kernels are in `delta_unpack`) |
 //! | `delta_byte_array` | byte arrays whose lengths are such integers, and shared prefixes |
 //! | `byte_stream_split` | values whose bytes stand apart |
@@ -16,7 +19,9 @@
 //! | `recoded` | those last four, read as PLAIN |
 
 pub mod alp;
+pub mod answers;
 pub mod bit_pack;
+pub mod byte_arrays;
 pub mod byte_stream_split;
 pub mod delta_binary_packed;
 pub mod delta_byte_array;
@@ -25,6 +30,7 @@ pub mod dictionary;
 pub mod plain;
 pub mod recoded;
 pub mod rle_hybrid;
+pub(crate) mod selection;
 
 use vector::{Error, Result};
 

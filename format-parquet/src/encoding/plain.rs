@@ -3,7 +3,7 @@
 //! ```text
 //! fixed width   | v0 | v1 | v2 |        [`Fixed`], one copy loop for each conversion
 //! byte arrays   | len | bytes | len | bytes |
-//!                 numbers: [`BigEndianVariable`]; strings: views into the page, see [`read_views`]
+//!                 numbers: [`BigEndianVariable`]; strings: `byte_arrays`
 //! ```
 //!
 //! Decoders are generic over the conversion, so a loop has no branch on types. They look at the
@@ -16,9 +16,13 @@
 
 use std::marker::PhantomData;
 
+use dwio::filter::FilterValue;
 use vector::types::Interval;
-use vector::types::string_view::INLINE_LIMIT;
-use vector::{BufferMut, Error, FlatType, Native, Result, StringView, TimeUnit, Timestamp};
+use vector::{BufferMut, Error, Native, Result, TimeUnit, Timestamp, bits};
+
+use super::byte_arrays::{LENGTH_BYTES, check_count, each_selected};
+pub use super::byte_arrays::{each_byte_array, fixed_bytes, skip_byte_arrays};
+use super::selection::append_selected;
 
 /// The Julian day of 1970-01-01.
 const JULIAN_EPOCH: i64 = 2_440_588;
@@ -27,13 +31,23 @@ const NANOS_PER_DAY: i64 = 86_400_000_000_000;
 /// PLAIN values of one storage and conversion.
 pub trait PlainValues: Send {
     /// What the vector stores.
-    type Out: FlatType;
+    type Out: FilterValue;
 
     /// Appends the first `num_values` values of `bytes`; gives how many bytes they take.
     fn read(
         &self,
         bytes: &[u8],
         num_values: usize,
+        out: &mut BufferMut<Self::Out>,
+    ) -> Result<usize>;
+
+    /// Of the first `num_values` values of `bytes` appends those of `wanted`, whose bit `i` stands
+    /// for value `i`; gives how many bytes all of them take. Others are not converted.
+    fn read_selected(
+        &self,
+        bytes: &[u8],
+        num_values: usize,
+        wanted: &[u64],
         out: &mut BufferMut<Self::Out>,
     ) -> Result<usize>;
 
@@ -44,7 +58,7 @@ pub trait PlainValues: Send {
 /// How one stored value of `N` bytes becomes what the vector stores.
 pub trait Convert<const N: usize>: Send {
     /// What the vector stores.
-    type Out: FlatType;
+    type Out: FilterValue;
     /// Converts one value.
     fn convert(stored: [u8; N]) -> Self::Out;
 }
@@ -123,7 +137,7 @@ pub struct Widened<C, To>(PhantomData<(C, To)>);
 impl<const N: usize, C, To> Convert<N> for Widened<C, To>
 where
     C: Convert<N>,
-    To: FlatType + From<C::Out>,
+    To: FilterValue + From<C::Out>,
 {
     type Out = To;
     #[inline(always)]
@@ -161,13 +175,26 @@ impl<const N: usize, C: Convert<N>> PlainValues for Fixed<N, C> {
         Ok(taken)
     }
 
+    fn read_selected(
+        &self,
+        bytes: &[u8],
+        num_values: usize,
+        wanted: &[u64],
+        out: &mut BufferMut<C::Out>,
+    ) -> Result<usize> {
+        let taken = self.skip(bytes, num_values)?;
+        let (values, _) = bytes.get(..taken).unwrap_or(&[]).as_chunks::<N>();
+        append_selected(values, wanted, out, C::convert)?;
+        Ok(taken)
+    }
+
     fn skip(&self, bytes: &[u8], num_values: usize) -> Result<usize> {
         fixed_bytes(bytes, num_values, N)
     }
 }
 
 /// Numbers that big-endian two's complement bytes are read into.
-pub trait BigEndian: FlatType {
+pub trait BigEndian: FilterValue {
     /// Its own width.
     const BYTES: usize;
     /// The number of `bytes` (all of one value, of any width); false when it does not fit.
@@ -244,12 +271,33 @@ impl<T: BigEndian> PlainValues for BigEndianFixed<T> {
             *slot = T::from_bytes(stored).0;
         }
         let unused_bits = (width..T::BYTES).map(|_| u8::BITS).sum();
-        let blocks = bytes.get((short + 1) * width - T::BYTES..).unwrap_or(&[]);
+        // No window at all where there are fewer values.
+        let first = ((short + 1) * width).checked_sub(T::BYTES);
+        let blocks = first.and_then(|first| bytes.get(first..)).unwrap_or(&[]);
         let blocks = blocks.windows(T::BYTES).step_by(width);
         for (slot, block) in slots.iter_mut().skip(short).zip(blocks) {
             *slot = T::from_block(block, unused_bits);
         }
         Ok(taken)
+    }
+
+    fn read_selected(
+        &self,
+        bytes: &[u8],
+        num_values: usize,
+        wanted: &[u64],
+        out: &mut BufferMut<T>,
+    ) -> Result<usize> {
+        let width = self.width;
+        let taken = fixed_bytes(bytes, num_values, width)?;
+        let slots = appended(out, bits::count_ones(wanted, num_values))?;
+        let mut all_fit = true;
+        for (slot, i) in slots.iter_mut().zip(bits::ones(wanted, num_values)) {
+            let (value, fits) = T::from_bytes(bytes.get(i * width..(i + 1) * width).unwrap_or(&[]));
+            *slot = value;
+            all_fit &= fits;
+        }
+        if all_fit { Ok(taken) } else { Err(does_not_fit(T::BYTES)) }
     }
 
     fn skip(&self, bytes: &[u8], num_values: usize) -> Result<usize> {
@@ -285,145 +333,27 @@ impl<T: BigEndian> PlainValues for BigEndianVariable<T> {
         if all_fit { Ok(taken) } else { Err(does_not_fit(T::BYTES)) }
     }
 
+    fn read_selected(
+        &self,
+        bytes: &[u8],
+        num_values: usize,
+        wanted: &[u64],
+        out: &mut BufferMut<T>,
+    ) -> Result<usize> {
+        let mut slots = appended(out, bits::count_ones(wanted, num_values))?.iter_mut();
+        let mut all_fit = true;
+        let taken = each_selected(bytes, num_values, wanted, |_, start, end| {
+            let (value, fits) = T::from_bytes(bytes.get(start..end).unwrap_or(&[]));
+            if let Some(slot) = slots.next() {
+                *slot = value;
+            }
+            all_fit &= fits;
+        })?;
+        if all_fit { Ok(taken) } else { Err(does_not_fit(T::BYTES)) }
+    }
+
     fn skip(&self, bytes: &[u8], num_values: usize) -> Result<usize> {
         skip_byte_arrays(bytes, num_values)
-    }
-}
-
-/// Bytes of the length in front of a byte array.
-const LENGTH_BYTES: usize = 4;
-
-/// Appends views of the first `num_values` byte arrays of `bytes`, which stand at the front of
-/// the rest of a page: `page_offset` is where. Gives how many bytes they take.
-pub fn read_views(
-    bytes: &[u8],
-    num_values: usize,
-    place: ViewPlace,
-    out: &mut BufferMut<StringView>,
-) -> Result<usize> {
-    check_count(bytes, num_values, LENGTH_BYTES)?;
-    place.check(bytes.len())?;
-    let mut rest = bytes;
-    for slot in appended(out, num_values)? {
-        let (from, behind) = next_byte_array(bytes, rest)?;
-        let start = bytes.len() - from.len();
-        *slot = view_of(from, from.len() - behind.len(), place.moved(start));
-        rest = behind;
-    }
-    Ok(bytes.len() - rest.len())
-}
-
-/// Like [`read_views`] for values of `width` bytes without lengths.
-pub fn read_fixed_views(
-    bytes: &[u8],
-    num_values: usize,
-    width: usize,
-    place: ViewPlace,
-    out: &mut BufferMut<StringView>,
-) -> Result<usize> {
-    let taken = fixed_bytes(bytes, num_values, width)?;
-    place.check(taken)?;
-    for (i, slot) in appended(out, num_values)?.iter_mut().enumerate() {
-        let from = bytes.get(i * width..).unwrap_or(&[]);
-        *slot = view_of(from, width, place.moved(i * width));
-    }
-    Ok(taken)
-}
-
-/// Where the bytes that views are made of stand among a vector's buffers.
-#[derive(Debug, Clone, Copy)]
-pub struct ViewPlace {
-    /// The buffer's index.
-    pub buffer: u32,
-    /// The offset of the first byte in the buffer.
-    pub offset: u32,
-}
-
-impl ViewPlace {
-    /// `Unsupported` when views, whose offsets have 32 bits, cannot point to all of `len` bytes.
-    fn check(self, len: usize) -> Result<()> {
-        let end = u32::try_from(len).ok().and_then(|len| self.offset.checked_add(len));
-        end.map(|_| ()).ok_or_else(|| {
-            Error::unsupported("the strings of one batch take more than 4 GiB")
-                .with("offset", self.offset)
-                .with("bytes", len)
-        })
-    }
-
-    /// The place of what starts `by` bytes later, which [`ViewPlace::check`] has seen or which is
-    /// in a page as it is stored: those have sizes of 31 bits.
-    #[inline(always)]
-    #[expect(clippy::cast_possible_truncation, reason = "checked for many views at once")]
-    pub fn moved(self, by: usize) -> ViewPlace {
-        ViewPlace { offset: self.offset.wrapping_add(by as u32), ..self }
-    }
-}
-
-/// The view of the first `len` bytes of `from`, whose first byte is at `place`. What follows the
-/// value in `from` lets short values be copied as a block.
-#[inline(always)]
-pub fn view_of(from: &[u8], len: usize, place: ViewPlace) -> StringView {
-    if len <= INLINE_LIMIT
-        && let Some(block) = from.first_chunk::<INLINE_LIMIT>()
-    {
-        return StringView::inline_of(block, len);
-    }
-    StringView::new(from.get(..len).unwrap_or(&[]), place.buffer, place.offset)
-}
-
-/// Calls `f` with each of the first `num_values` byte arrays; gives how many bytes they take.
-pub fn each_byte_array(bytes: &[u8], num_values: usize, mut f: impl FnMut(&[u8])) -> Result<usize> {
-    check_count(bytes, num_values, LENGTH_BYTES)?;
-    let mut rest = bytes;
-    for _ in 0..num_values {
-        let (from, behind) = next_byte_array(bytes, rest)?;
-        f(from.get(..from.len() - behind.len()).unwrap_or(&[]));
-        rest = behind;
-    }
-    Ok(bytes.len() - rest.len())
-}
-
-/// The bytes that the first `num_values` byte arrays take.
-pub fn skip_byte_arrays(bytes: &[u8], num_values: usize) -> Result<usize> {
-    each_byte_array(bytes, num_values, |_| {})
-}
-
-/// The bytes that `num_values` values of `width` take, if they are there.
-pub fn fixed_bytes(bytes: &[u8], num_values: usize, width: usize) -> Result<usize> {
-    check_count(bytes, num_values, width)?;
-    Ok(num_values * width)
-}
-
-/// What stands from the first byte on and what stands behind the last byte of the byte array that
-/// is first in `rest`, the end of `bytes`.
-#[inline(always)]
-fn next_byte_array<'b>(bytes: &'b [u8], rest: &'b [u8]) -> Result<(&'b [u8], &'b [u8])> {
-    if let Some((length, from)) = rest.split_first_chunk::<LENGTH_BYTES>()
-        && let Some(behind) = from.get(u32::from_le_bytes(*length) as usize..)
-    {
-        return Ok((from, behind));
-    }
-    Err(byte_array_too_long(bytes, rest))
-}
-
-#[cold]
-fn byte_array_too_long(bytes: &[u8], rest: &[u8]) -> Error {
-    let error = Error::corrupt("a byte array reaches behind the end of its page")
-        .with("offset", bytes.len() - rest.len())
-        .with("left", rest.len());
-    match rest.first_chunk::<LENGTH_BYTES>() {
-        Some(length) => error.with("length", u32::from_le_bytes(*length)),
-        None => error,
-    }
-}
-
-fn check_count(bytes: &[u8], num_values: usize, min_bytes: usize) -> Result<()> {
-    match num_values.checked_mul(min_bytes) {
-        Some(needed) if needed <= bytes.len() => Ok(()),
-        _ => Err(Error::corrupt("the page is too short for its values")
-            .with("values", num_values)
-            .with("bytes_of_a_value", min_bytes)
-            .with("bytes", bytes.len())),
     }
 }
 
@@ -526,8 +456,10 @@ mod tests {
                     read(BigEndianFixed::<i64>::new(width), &many, 20).unwrap(),
                     [value; 20]
                 );
-                let wide = read(BigEndianFixed::<i128>::new(width), &many, 20).unwrap();
-                assert_eq!(wide, [i128::from(value); 20]);
+                for n in 0..=20 {
+                    let wide = read(BigEndianFixed::<i128>::new(width), &many, n).unwrap();
+                    assert_eq!(wide, vec![i128::from(value); n]);
+                }
                 let mut variable = (width as u32).to_le_bytes().to_vec();
                 variable.extend(&stored);
                 let found = read(BigEndianVariable::<i64>::new(), &variable, 1).unwrap();
@@ -539,50 +471,5 @@ mod tests {
         let too_wide = [[1u8; 9], [0; 9]].concat();
         assert!(read(BigEndianFixed::<i64>::new(9), &too_wide, 2).is_err());
         assert!(read(BigEndianFixed::<i64>::new(9), &[0, 0x80, 0, 0, 0, 0, 0, 0, 0], 1).is_err());
-    }
-
-    #[test]
-    fn views_of_short_and_long_strings_point_where_they_should() {
-        let long = b"a string of more than twelve bytes";
-        let mut bytes = vec![0xee; 7];
-        for text in [&b"short"[..], long, b"", b"exactly 12 b"] {
-            bytes.extend((text.len() as u32).to_le_bytes());
-            bytes.extend(text);
-        }
-        let mut out = BufferMut::new();
-        let place = ViewPlace { buffer: 2, offset: 7 };
-        let taken = read_views(&bytes[7..], 4, place, &mut out).unwrap();
-        assert_eq!(taken, bytes.len() - 7);
-        assert_eq!(out[0], StringView::inline(b"short"));
-        assert_eq!(out[1], StringView::new(long, 2, 7 + 9 + 4));
-        assert_eq!(out[2], StringView::inline(b""));
-        assert_eq!(out[3], StringView::inline(b"exactly 12 b"));
-        assert_eq!(skip_byte_arrays(&bytes[7..], 4).unwrap(), taken);
-        for len in 0..taken {
-            assert!(read_views(&bytes[7..7 + len], 4, place, &mut BufferMut::new()).is_err());
-        }
-    }
-
-    #[test]
-    fn views_point_to_no_more_than_four_gib() {
-        let bytes = [[3, 0, 0, 0, b'a', b'b', b'c']; 3].concat();
-        let mut out = BufferMut::new();
-        let offset = u32::MAX - 21;
-        assert!(read_views(&bytes, 3, ViewPlace { buffer: 0, offset }, &mut out).is_ok());
-        let place = ViewPlace { buffer: 0, offset: offset + 1 };
-        let error = read_views(&bytes, 3, place, &mut out).unwrap_err();
-        assert_eq!(error.kind(), vector::ErrorKind::Unsupported);
-        assert!(read_fixed_views(&bytes, 3, 7, place, &mut out).is_err());
-        assert!(read_fixed_views(&bytes, 2, 7, place, &mut out).is_ok());
-    }
-
-    #[test]
-    fn fixed_strings_may_have_no_width_at_all() {
-        let place = ViewPlace { buffer: 0, offset: 0 };
-        let mut out = BufferMut::new();
-        assert_eq!(read_fixed_views(b"abcdef", 2, 3, place, &mut out).unwrap(), 6);
-        assert_eq!(read_fixed_views(b"", 2, 0, place, &mut out).unwrap(), 0);
-        let expected = [&b"abc"[..], b"def", b"", b""].map(StringView::inline);
-        assert_eq!(out.as_slice(), expected);
     }
 }

@@ -24,7 +24,7 @@ use vector::{Buffer, Error, Result};
 use super::bit_pack::{self, MAX_WIDTH, Unpacked};
 
 /// A decoder over one section of a page.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct RleHybrid {
     bytes: Buffer<u8>,
     /// Where the next header starts.

@@ -16,9 +16,10 @@
 
 use std::io::Read;
 
+use vector::cpu::{self, Level};
 use vector::{Error, Result};
 
-use super::{brotli, lz4, lzo};
+use super::{brotli, lz4, lzo, snappy};
 use crate::thrift::structs::Codec;
 
 /// The largest page, after decompression.
@@ -43,10 +44,15 @@ const MAX_BROTLI_RATIO: usize = MAX_ZSTD_RATIO;
 const ZLIB_FIRST_BYTE: u8 = 0x78;
 
 /// The codecs of one column, with what they keep between pages.
-#[derive(Default)]
 pub struct Decompressor {
-    snappy: Option<snap::raw::Decoder>,
+    level: Level,
     zstd: Option<zstd::bulk::Decompressor<'static>>,
+}
+
+impl Default for Decompressor {
+    fn default() -> Self {
+        Self::at_level(cpu::level())
+    }
 }
 
 impl std::fmt::Debug for Decompressor {
@@ -91,6 +97,12 @@ pub fn check_plausible(codec: Codec, compressed: usize, uncompressed: usize) -> 
 }
 
 impl Decompressor {
+    /// Codecs that use no more than a level's instructions. Who switches our kernels off gets the
+    /// `snap` crate instead of our own decoder.
+    pub fn at_level(level: Level) -> Self {
+        Decompressor { level, zstd: None }
+    }
+
     /// Fills `output` with what `input` decompresses to; `Corrupt` when that is not exactly as
     /// many bytes.
     pub fn decompress(&mut self, codec: Codec, input: &[u8], output: &mut [u8]) -> Result<()> {
@@ -104,12 +116,16 @@ impl Decompressor {
                 n
             }
             Codec::Snappy => {
-                let declared = snap::raw::decompress_len(input).map_err(|e| broken(codec, e))?;
+                let declared = snappy::declared_len(input).map_err(|e| broken(codec, e))?;
                 if declared != wanted {
                     return Err(wrong_size(codec, wanted, declared));
                 }
-                let decoder = self.snappy.get_or_insert_with(snap::raw::Decoder::new);
-                decoder.decompress(input, output).map_err(|e| broken(codec, e))?
+                if self.level == Level::PORTABLE && cfg!(target_arch = "x86_64") {
+                    let mut decoder = snap::raw::Decoder::new();
+                    decoder.decompress(input, output).map_err(|e| broken(codec, e))?
+                } else {
+                    return snappy::decompress(input, output).map_err(|e| broken(codec, e));
+                }
             }
             Codec::Gzip if input.first() == Some(&ZLIB_FIRST_BYTE) => {
                 fill(flate2::bufread::ZlibDecoder::new(input), output)?
@@ -197,8 +213,10 @@ mod tests {
 
     #[test]
     fn every_codec_gives_the_bytes_back_and_its_context_serves_again() {
-        let (data, mut decompressor) = (text(), Decompressor::default());
-        for codec in CODECS {
+        let data = text();
+        let pairs = Level::available().flat_map(|level| CODECS.map(|codec| (level, codec)));
+        for (level, codec) in pairs {
+            let mut decompressor = Decompressor::at_level(level);
             let packed = compressed(codec, &data);
             check_plausible(codec, packed.len(), data.len()).unwrap();
             for _ in 0..2 {

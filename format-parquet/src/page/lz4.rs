@@ -85,6 +85,14 @@ mod tests {
     }
 
     #[test]
+    fn a_page_of_no_bytes_may_be_framed() {
+        decompress_any(&[0, 0, 0, 0, 0, 0, 0, 1, 0], &mut []).unwrap();
+        decompress_any(&[0], &mut []).unwrap();
+        decompress_any(&[], &mut []).unwrap();
+        assert!(decompress_any(&[0, 0, 0, 0, 0, 0, 0, 1, 0], &mut [0]).is_err());
+    }
+
+    #[test]
     fn another_size_than_declared_is_corrupt() {
         for len in [0, 1, 20, 22, 100] {
             assert!(decompress_raw(&BLOCK, &mut vec![0; len]).is_err(), "{len}");

@@ -34,6 +34,8 @@ pub mod decompress;
 mod hadoop;
 mod lz4;
 mod lzo;
+mod snappy;
+mod snappy_fast;
 pub mod source;
 pub mod stored;
 

@@ -63,6 +63,7 @@ impl Binder<'_> {
         let ty = literal::data_type(&typed.data_type).map_err(|e| self.source.locate(e, span))?;
         let text = literal::constant(&typed.value.value, false)
             .map_err(|e| self.source.locate(e, typed.value.span))?;
+        let ty = literal::fine_enough(&typed.data_type, ty, &text);
         match self.text_literal_as(&text, &ty, typed.value.span) {
             Some(constant) => constant,
             None => Ok(self.cast_to(text, &ty)),

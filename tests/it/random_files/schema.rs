@@ -27,13 +27,18 @@ const MAX_VALUES: usize = 4_000;
 const NULLS_IN_THOUSAND: [u64; 5] = [0, 10, 500, 980, 1000];
 
 /// Random rows of a random schema. The same numbers give the same rows.
-pub(super) fn random_batch(random: &mut Random) -> RecordBatch {
+pub(crate) fn random_batch(random: &mut Random) -> RecordBatch {
     let num_rows = match random.below(10) {
         0 => random.below(3),
         1..=6 => random.below(60),
         _ => random.below(300),
     } as usize;
     let num_columns = 1 + random.below(5);
+    random_rows(num_rows, num_columns as usize, random)
+}
+
+/// So many random rows of as many random columns, `c0` and so on.
+pub(crate) fn random_rows(num_rows: usize, num_columns: usize, random: &mut Random) -> RecordBatch {
     let fields: Fields = (0..num_columns)
         .map(|n| {
             let depth = random.below(MAX_DEPTH as u64 + 1) as usize;
@@ -131,9 +136,9 @@ fn random_array(field: &Field, len: usize, random: &mut Random) -> ArrayRef {
             Arc::new(MapArray::new(Arc::clone(entry), offsets, entries.unwrap(), nulls, *sorted))
         }
         scalar => {
-            let values =
-                Values { len, nulls, variety: [1, 3, 20, u64::MAX][random.below(4) as usize] };
-            values.array(scalar, random)
+            let variety = [1, 3, 20, u64::MAX][random.below(4) as usize];
+            let run = [None, None, Some(7), Some(50)][random.below(4) as usize];
+            Values { len, nulls, variety, run }.array(scalar, random)
         }
     }
 }
@@ -159,11 +164,13 @@ fn random_offsets(
     (OffsetBuffer::from_lengths(lengths), total)
 }
 
-/// The values of a scalar column; few different ones suit dictionaries and runs.
+/// The values of a scalar column; few different ones suit dictionaries, runs of equal ones leave
+/// pages that have what others have not.
 struct Values {
     len: usize,
     nulls: Option<NullBuffer>,
     variety: u64,
+    run: Option<usize>,
 }
 
 impl Values {
@@ -171,7 +178,11 @@ impl Values {
         let first = random.next();
         (0..self.len)
             .map(|row| {
-                let mut own = Random::new(first ^ (random.next() % self.variety));
+                let number = match self.run {
+                    Some(run) => (row / run) as u64,
+                    None => random.next(),
+                };
+                let mut own = Random::new(first ^ (number % self.variety));
                 let is_null = self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
                 (!is_null).then(|| one(&mut own))
             })
@@ -271,7 +282,7 @@ fn float(random: &mut Random) -> f64 {
     }
 }
 
-fn text(random: &mut Random) -> String {
+pub(super) fn text(random: &mut Random) -> String {
     const LETTERS: [char; 8] = ['a', 'b', 'z', ' ', 'é', '東', '0', '𝄞'];
     let len = [0, 1, 4, 12, 13, 40][random.below(6) as usize];
     (0..len).map(|_| LETTERS[random.below(8) as usize]).collect()

@@ -211,6 +211,18 @@ pub fn expand_word(mut word: u64, mask: u64) -> u64 {
     out
 }
 
+/// A bit for each byte; bytes are 0 or 1.
+#[inline]
+pub fn word_of_bytes(bytes: &[u8; 64]) -> u64 {
+    let mut word = 0;
+    for (i, eight) in bytes.as_chunks::<8>().0.iter().enumerate() {
+        // The product moves bit 8j of the bytes to bit 56 + j.
+        let packed = u64::from_le_bytes(*eight).wrapping_mul(0x0102_0408_1020_4080) >> 56;
+        word |= packed << (8 * i);
+    }
+    word
+}
+
 /// The words of a `bitvec` slice's memory face: for readable edges and test oracles.
 pub fn as_bitslice(
     words: &[u64],
@@ -277,6 +289,14 @@ mod tests {
                     assert_eq!(target, oracle.as_raw_slice(), "{from} {to} {len}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn bytes_become_bits() {
+        for word in words(20, 13) {
+            let bytes: [u8; 64] = std::array::from_fn(|i| (word >> i & 1) as u8);
+            assert_eq!(word_of_bytes(&bytes), word);
         }
     }
 

@@ -10,7 +10,7 @@ use dwio::config::Config;
 use dwio::filter::{Bound, Filter};
 use dwio::fs::{FileSystem, MemoryFiles};
 use dwio::input::BufferedInput;
-use dwio::reader::{Payload, ReadOutcome, ReadRequest, Reader, ReaderParams, RowReaderParams};
+use dwio::reader::{ReadOutcome, ReadRequest, Reader, ReaderParams, RowReaderParams};
 use dwio::scan_spec::{BoundColumn, ScanSpec, SplitBinding};
 use dwio::stats::Match;
 use vector::sync::Arc;
@@ -81,7 +81,8 @@ fn open(file: &[u8]) -> Result<(ParquetReader, BufferedInput)> {
     let files = MemoryFiles::new();
     files.put("f", file.to_vec());
     let input = BufferedInput::new(files.open("f")?, MemoryPool::unlimited());
-    let params = ReaderParams { options: Config::new(), pool: MemoryPool::unlimited() };
+    let params =
+        ReaderParams { options: Config::new(), pool: MemoryPool::unlimited(), file_schema: None };
     Ok((ParquetReader::open(input.reopened(), params, None)?, input))
 }
 
@@ -92,19 +93,17 @@ type LeafValues = Vec<Vec<(u64, Value)>>;
 fn decode(reader: &ParquetReader) -> Result<Vec<LeafValues>> {
     let spec = Arc::new(ScanSpec::of_row_type(reader.row_type()));
     let binding = (0..spec.columns().len()).map(|ordinal| BoundColumn::File { ordinal }).collect();
-    let mut rows = reader.row_reader(RowReaderParams {
-        spec: Arc::clone(&spec),
-        binding: Arc::new(SplitBinding::new(binding)),
-        range: 0..u64::MAX,
-        metadata_filter: None,
-    })?;
+    let mut rows = reader.row_reader(RowReaderParams::new(
+        Arc::clone(&spec),
+        Arc::new(SplitBinding::new(binding)),
+        0..u64::MAX,
+    ))?;
     let footer = reader.footer();
     let mut groups: Vec<LeafValues> =
         vec![vec![Vec::new(); footer.schema.num_leaves()]; footer.row_groups().len()];
     let mut adaptation = ScanAdaptation::new(spec.columns().len());
     loop {
-        let request =
-            ReadRequest { max_rows: 1024, adaptation: &mut adaptation, payload: Payload::Eager };
+        let request = ReadRequest::new(1024, &mut adaptation);
         let ReadOutcome::Rows(read) = rows.next(request)? else { return Ok(groups) };
         let values = vector::testing::rows_of(&read.batch);
         for (number, row) in (read.first_row..).zip(&values) {

@@ -1,8 +1,13 @@
 //! Base64 with the standard alphabet and padding.
 
 /// The bytes of a text, `None` when it is not base64.
-pub(super) fn decode(text: &str) -> Option<Vec<u8>> {
-    let (quads, []) = text.as_bytes().as_chunks::<4>() else { return None };
+pub fn decode(text: &str) -> Option<Vec<u8>> {
+    decode_bytes(text.as_bytes())
+}
+
+/// The bytes of a text that need not be UTF-8, `None` when it is not base64.
+pub fn decode_bytes(text: &[u8]) -> Option<Vec<u8>> {
+    let (quads, []) = text.as_chunks::<4>() else { return None };
     let mut bytes = Vec::with_capacity(quads.len() * 3);
     for (i, quad) in quads.iter().enumerate() {
         let padding = quad.iter().rev().take_while(|c| **c == b'=').count();

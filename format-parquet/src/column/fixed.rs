@@ -1,0 +1,245 @@
+//! Values of one fixed width: from pages into flat vectors.
+//!
+//! [`FixedValues`] is generic over how PLAIN values are read and converted (`encoding::plain`); a
+//! dictionary holds converted values, so a page of indices is a gather of what the vector stores.
+//!
+//! | page | selected values | filter |
+//! |---|---|---|
+//! | PLAIN | converted straight from the page | blocks converted in the nearest cache, tested side by side |
+//! | indices | looked up | the dictionary is asked once, then indices are |
+//! | others | blocks with a selected value are decoded, then compressed | the same, tested before |
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::indexing_slicing,
+        clippy::cast_possible_truncation
+    )
+)]
+
+use dwio::filter::Filter;
+use vector::sync::Arc;
+use vector::{
+    Bitmap, Buffer, BufferMut, FlatVector, MemoryPool, Result, Type, Vector, VectorRef, bits,
+};
+
+use super::current_page::{CurrentPage, PageValues, no_dictionary, no_page};
+use super::leaf::ValueReader;
+use super::spread::{LastWindow, spread};
+use crate::encoding::answers::CachedAnswers;
+use crate::encoding::dictionary::Dictionary;
+use crate::encoding::plain::{PlainValues, appended};
+use crate::encoding::recoded::{STEP, Storage};
+use crate::encoding::selection::append_selected;
+use crate::page::DictionaryPage;
+use crate::thrift::structs::Encoding;
+
+/// Values that flat vectors store side by side.
+pub(super) struct FixedValues<P: PlainValues> {
+    ty: Type,
+    plain: P,
+    dictionary: Option<Dictionary<P::Out>>,
+    answers: CachedAnswers,
+    page: CurrentPage,
+    /// Absent until the first value of a window is read.
+    window: Option<BufferMut<P::Out>>,
+    last: LastWindow<P::Out>,
+    /// A few values of a recoded page.
+    recoded: BufferMut<u8>,
+    /// A few values that are tested before any is kept.
+    block: BufferMut<P::Out>,
+    pool: MemoryPool,
+}
+
+impl<P: PlainValues> FixedValues<P> {
+    /// A reader of values of type `ty` that are stored so.
+    pub(super) fn new(ty: Type, plain: P, storage: Storage, pool: &MemoryPool) -> Self {
+        FixedValues {
+            ty,
+            plain,
+            dictionary: None,
+            answers: CachedAnswers::default(),
+            page: CurrentPage::new(storage),
+            window: None,
+            last: LastWindow::new(),
+            recoded: BufferMut::new_in(pool),
+            block: BufferMut::new_in(pool),
+            pool: pool.clone(),
+        }
+    }
+
+    /// Decodes the next `n` values in blocks, as far as a block has a selected one, and hands
+    /// each out with its selection and the window. Gives how many values were decoded for that
+    /// beside those that the page has as they are.
+    fn in_blocks(
+        &mut self,
+        n: usize,
+        words: &mut [u64],
+        mut each: impl FnMut(&[P::Out], &mut [u64], &mut BufferMut<P::Out>) -> Result<()>,
+    ) -> Result<usize> {
+        let window = self.window.get_or_insert_with(|| self.last.take(&self.pool));
+        let page = self.page.open()?;
+        let mut num_recoded = 0;
+        for (start, words) in (0..n).step_by(STEP).zip(words.chunks_mut(STEP / 64)) {
+            let now = STEP.min(n - start);
+            let is_wanted = words.iter().any(|word| *word != 0);
+            self.block.clear();
+            match page {
+                PageValues::Plain { bytes, at } => {
+                    let rest = bytes.get(*at..).unwrap_or(&[]);
+                    *at += match is_wanted {
+                        true => self.plain.read(rest, now, &mut self.block)?,
+                        false => self.plain.skip(rest, now)?,
+                    };
+                }
+                PageValues::Recoded(recoded) if is_wanted => {
+                    self.recoded.clear();
+                    recoded.read(now, &mut self.recoded)?;
+                    self.plain.read(&self.recoded, now, &mut self.block)?;
+                    num_recoded += now;
+                }
+                PageValues::Recoded(recoded) => recoded.skip(now)?,
+                _ => return Err(no_page()),
+            }
+            if is_wanted {
+                each(&self.block, words, window)?;
+            }
+        }
+        Ok(num_recoded)
+    }
+}
+
+impl<P: PlainValues> ValueReader for FixedValues<P> {
+    fn start_chunk(&mut self, carries_prefixes: bool) {
+        self.dictionary = None;
+        self.answers.clear();
+        self.page.start_chunk(carries_prefixes);
+        self.window = None;
+    }
+
+    fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()> {
+        let DictionaryPage { num_values, values, .. } = page;
+        self.answers.clear();
+        self.dictionary = Some(Dictionary::decode(&self.plain, &values, num_values, &self.pool)?);
+        Ok(())
+    }
+
+    fn start_page(&mut self, encoding: Encoding, values: Buffer<u8>) {
+        self.page.start(encoding, values);
+    }
+
+    fn end_page(&mut self) {
+        self.page.end();
+    }
+
+    fn read(&mut self, n: usize) -> Result<()> {
+        let window = self.window.get_or_insert_with(|| self.last.take(&self.pool));
+        match self.page.open()? {
+            PageValues::Plain { bytes, at } => {
+                let rest = bytes.get(*at..).unwrap_or(&[]);
+                *at += self.plain.read(rest, n, window)?;
+                Ok(())
+            }
+            PageValues::Indices(indices) => {
+                let dictionary = self.dictionary.as_ref().ok_or_else(no_dictionary)?;
+                indices.gather(dictionary, appended(window, n)?)
+            }
+            PageValues::Recoded(recoded) => {
+                let mut left = n;
+                while left > 0 {
+                    let now = left.min(STEP);
+                    self.recoded.clear();
+                    recoded.read(now, &mut self.recoded)?;
+                    self.plain.read(&self.recoded, now, window)?;
+                    left -= now;
+                }
+                Ok(())
+            }
+            _ => Err(no_page()),
+        }
+    }
+
+    fn skip(&mut self, n: usize) -> Result<()> {
+        match self.page.open()? {
+            PageValues::Plain { bytes, at } => {
+                *at += self.plain.skip(bytes.get(*at..).unwrap_or(&[]), n)?;
+                Ok(())
+            }
+            PageValues::Indices(indices) => indices.skip(n),
+            PageValues::Recoded(recoded) => recoded.skip(n),
+            _ => Err(no_page()),
+        }
+    }
+
+    fn read_selected(&mut self, n: usize, wanted: &[u64]) -> Result<usize> {
+        let window = self.window.get_or_insert_with(|| self.last.take(&self.pool));
+        let before = window.len();
+        match self.page.open()? {
+            PageValues::Plain { bytes, at } => {
+                let rest = bytes.get(*at..).unwrap_or(&[]);
+                *at += self.plain.read_selected(rest, n, wanted, window)?;
+            }
+            PageValues::Indices(indices) => {
+                let dictionary = self.dictionary.as_ref().ok_or_else(no_dictionary)?;
+                indices.gather_selected(dictionary, n, wanted, window)?;
+            }
+            PageValues::Recoded(_) => {
+                return self.in_blocks(n, &mut wanted.to_vec(), |block, words, window| {
+                    append_selected(block, words, window, |value| value)
+                });
+            }
+            _ => return Err(no_page()),
+        }
+        Ok(window.len() - before)
+    }
+
+    fn filters(&self) -> bool {
+        true
+    }
+
+    fn filter(&mut self, filter: &Arc<Filter>, n: usize, wanted: &mut [u64]) -> Result<usize> {
+        if let PageValues::Indices(indices) = self.page.open()? {
+            let dictionary = self.dictionary.as_ref().ok_or_else(no_dictionary)?;
+            let answers = self.answers.of(filter, || dictionary.passing(filter))?;
+            return indices.filter(answers, n, wanted).map(|()| 0);
+        }
+        self.in_blocks(n, wanted, |block, words, _| filter.retain(block, words))
+    }
+
+    fn filter_and_read(
+        &mut self,
+        filter: &Arc<Filter>,
+        n: usize,
+        wanted: &mut [u64],
+    ) -> Result<usize> {
+        if let PageValues::Indices(indices) = self.page.open()? {
+            let dictionary = self.dictionary.as_ref().ok_or_else(no_dictionary)?;
+            let answers = self.answers.of(filter, || dictionary.passing(filter))?;
+            indices.clone().filter(answers, n, wanted)?;
+            return self.read_selected(n, wanted);
+        }
+        let num_recoded = self.in_blocks(n, wanted, |block, words, window| {
+            filter.retain(block, words)?;
+            append_selected(block, words, window, |value| value)
+        })?;
+        let is_plain = num_recoded == 0;
+        Ok(if is_plain { bits::count_ones(wanted, n) } else { num_recoded })
+    }
+
+    fn dictionary_may_match(&mut self, filter: &Arc<Filter>) -> Result<bool> {
+        let Some(dictionary) = &self.dictionary else { return Ok(true) };
+        Ok(!self.answers.of(filter, || dictionary.passing(filter))?.is_none())
+    }
+
+    fn finish(&mut self, _num_slots: usize, validity: Option<Bitmap>) -> Result<VectorRef> {
+        let mut values = self.window.take().unwrap_or_else(|| self.last.take(&self.pool));
+        if let Some(validity) = &validity {
+            spread(&mut values, validity)?;
+        }
+        let values = self.last.hand_out(values);
+        let vector = FlatVector::from_buffer(self.ty.clone(), values, validity)?;
+        Ok(Vector::Flat(vector).into())
+    }
+}

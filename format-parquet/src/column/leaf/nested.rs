@@ -1,0 +1,192 @@
+//! Leaves under lists and maps: a row is as many pairs of levels as it has entries.
+//!
+//! ```text
+//! repetition   0 1 1 | 0 | 0 1 |      a row starts where it is 0
+//! row          0       1   2
+//! ```
+//!
+//! Levels are decoded in blocks, and a block may have the end of one call's rows and the start of the
+//! next one's. Of rows that are not selected neither levels nor values are kept; the values are passed
+//! over. Pages of version 2 start with a row and tell how many they have, so that those without a
+//! selected row are passed over as they are stored.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::indexing_slicing,
+        clippy::cast_possible_truncation
+    )
+)]
+
+use std::ops::Range;
+
+use vector::{Error, Result, bits};
+
+use super::{LeafReader, Rows, too_few_rows};
+use crate::encoding::plain::appended;
+
+/// Pairs of levels that are decoded at a time.
+const BLOCK_LEVELS: usize = 4096;
+
+impl Rows<'_> {
+    fn has_any(self, range: Range<usize>) -> bool {
+        match self {
+            Rows::All => true,
+            Rows::None => false,
+            Rows::Selected(words) => bits::count_ones_in(words, range) > 0,
+        }
+    }
+}
+
+impl LeafReader {
+    /// Reads the wanted ones of the next `num_rows` rows into the window.
+    pub(super) fn walk_nested(&mut self, num_rows: usize, rows: Rows<'_>) -> Result<()> {
+        let mut rows_started = 0;
+        // The row that is being walked over is selected.
+        let mut is_kept = false;
+        let mut wanted = Vec::new();
+        loop {
+            if self.block_at == self.block_rep.len() {
+                if !is_kept {
+                    rows_started += self.skip_pages_of_rows(rows_started..num_rows, rows)?;
+                    if rows_started == num_rows && self.is_between_rows()? {
+                        break;
+                    }
+                }
+                if !self.fill_block()? {
+                    break;
+                }
+            }
+            let rep = self.block_rep.get(self.block_at..).unwrap_or(&[]);
+            let def = self.block_def.get(self.block_at..).unwrap_or(&[]);
+            let mut n = rep.len();
+            let starts = rep.iter().filter(|rep| **rep == 0).count();
+            let first_row = rows_started;
+            if rows_started + starts > num_rows {
+                // The start of a row that is not wanted any more ends the window.
+                let ends_window = num_rows - rows_started;
+                let mut zeros = rep.iter().enumerate().filter(|(_, rep)| **rep == 0);
+                n = zeros.nth(ends_window).map_or(n, |(at, _)| at);
+                rows_started = num_rows;
+            } else {
+                rows_started += starts;
+            }
+            let (rep, def) = (rep.get(..n).unwrap_or(&[]), def.get(..n).unwrap_or(&[]));
+            let present = def.iter().filter(|def| **def == self.max_def).count();
+            let done = match rows {
+                Rows::All => {
+                    is_kept = true;
+                    appended(&mut self.window.rep, n)?.copy_from_slice(rep);
+                    appended(&mut self.window.def, n)?.copy_from_slice(def);
+                    self.counts.values_decoded += present as u64;
+                    if present > 0 { self.values.read(present) } else { Ok(()) }
+                }
+                Rows::None if present == 0 => Ok(()),
+                Rows::None => self.values.skip(present),
+                Rows::Selected(words) => {
+                    wanted.clear();
+                    wanted.resize(bits::words_for(present), 0);
+                    let (mut row, mut value, mut num_wanted) = (first_row, 0, 0);
+                    for (rep, def) in rep.iter().zip(def) {
+                        if *rep == 0 {
+                            is_kept = bits::get(words, row);
+                            row += 1;
+                        }
+                        if is_kept {
+                            self.window.rep.push(*rep);
+                            self.window.def.push(*def);
+                        }
+                        if *def == self.max_def {
+                            if is_kept {
+                                bits::set(&mut wanted, value);
+                                num_wanted += 1;
+                            }
+                            value += 1;
+                        }
+                    }
+                    match num_wanted {
+                        _ if present == 0 => Ok(()),
+                        0 => self.values.skip(present),
+                        _ => self.values.read_selected(present, &wanted).map(|decoded| {
+                            self.counts.values_decoded += decoded as u64;
+                        }),
+                    }
+                }
+            };
+            done.map_err(|e| match &self.page {
+                Some(page) => page.place(e),
+                None => e,
+            })?;
+            self.block_at += n;
+            if self.block_at < self.block_rep.len() {
+                break;
+            }
+        }
+        if rows_started < num_rows {
+            return Err(too_few_rows(num_rows - rows_started));
+        }
+        Ok(())
+    }
+
+    /// Passes over whole pages of which no row is wanted; gives how many rows these were. Where
+    /// `left` starts, no row is begun.
+    fn skip_pages_of_rows(&mut self, left: Range<usize>, rows: Rows<'_>) -> Result<usize> {
+        let mut skipped = 0;
+        if !self.skips_pages || self.page.as_ref().is_some_and(|page| page.left > 0) {
+            return Ok(0);
+        }
+        while let Some(info) = self.pages()?.peek()?
+            && let Some(num_rows) = info.num_rows
+            && num_rows > 0
+            && num_rows <= left.len() - skipped
+        {
+            let first = left.start + skipped;
+            if rows.has_any(first..first + num_rows) {
+                break;
+            }
+            self.end_page();
+            self.pages()?.skip()?;
+            self.counts.pages_skipped += 1;
+            self.row_started = true;
+            skipped += num_rows;
+        }
+        Ok(skipped)
+    }
+
+    /// True at the end of a page, if the next one says that it starts with a row.
+    fn is_between_rows(&mut self) -> Result<bool> {
+        if self.page.as_ref().is_some_and(|page| page.left > 0) {
+            return Ok(false);
+        }
+        Ok(self.pages()?.peek()?.is_some_and(|info| info.num_rows.is_some()))
+    }
+
+    /// Decodes the next levels; false when the chunk is over.
+    fn fill_block(&mut self) -> Result<bool> {
+        if self.page.as_ref().is_none_or(|page| page.left == 0) {
+            self.end_page();
+            if self.pages()?.peek()?.is_none() {
+                return Ok(false);
+            }
+            self.start_page()?;
+        }
+        let Some(page) = &mut self.page else { return Err(Error::internal("no page")) };
+        let n = page.left.min(BLOCK_LEVELS);
+        self.block_rep.resize(n, 0);
+        self.block_def.resize(n, 0);
+        self.block_at = 0;
+        let read = page
+            .repetition
+            .read(&mut self.block_rep)
+            .and_then(|()| page.definition.read(&mut self.block_def));
+        read.map_err(|e| page.place(e))?;
+        page.left -= n;
+        if !self.row_started && self.block_rep.first().is_some_and(|rep| *rep != 0) {
+            return Err(page.place(Error::corrupt("the first row starts in its middle")));
+        }
+        self.row_started = true;
+        Ok(true)
+    }
+}

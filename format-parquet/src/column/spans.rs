@@ -1,0 +1,122 @@
+//! Where the strings of a page stand, whatever its encoding.
+//!
+//! ```text
+//! PLAIN, DELTA_LENGTH   in the page itself
+//! DELTA_BYTE_ARRAY      put together, as PLAIN has them
+//! ```
+//!
+//! [`Spans`] walks over the next values once and tells of the wanted ones. No view is made: a filter
+//! looks at the bytes where they are.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::indexing_slicing,
+        clippy::cast_possible_truncation
+    )
+)]
+
+use vector::{Buffer, BufferMut, Error, MemoryPool, Result, bits};
+
+use super::current_page::{PageValues, no_page};
+use crate::encoding::byte_arrays::{each_selected, each_selected_fixed};
+use crate::encoding::delta_byte_array::DeltaLengthByteArray;
+use crate::encoding::recoded::Recoded;
+
+/// The next values of a page.
+pub(super) struct Spans<'p> {
+    /// What the places are in.
+    bytes: Buffer<u8>,
+    n: usize,
+    source: Source<'p>,
+}
+
+enum Source<'p> {
+    /// From a place of the page on, which moves behind the values.
+    Page {
+        at: &'p mut usize,
+        width: Option<usize>,
+    },
+    Lengths(&'p mut DeltaLengthByteArray),
+    /// The bytes are these values and no others.
+    Made {
+        width: Option<usize>,
+    },
+}
+
+impl<'p> Spans<'p> {
+    /// The next `n` values; `width` is that of values without lengths.
+    pub(super) fn open(
+        page: &'p mut PageValues,
+        width: Option<usize>,
+        n: usize,
+        pool: &MemoryPool,
+    ) -> Result<Self> {
+        let (bytes, source) = match page {
+            PageValues::Plain { bytes, at } => (bytes.clone(), Source::Page { at, width }),
+            PageValues::Recoded(recoded) => match recoded.as_mut() {
+                Recoded::Lengths(lengths) => {
+                    lengths.check_left(n)?;
+                    (lengths.bytes().clone(), Source::Lengths(lengths))
+                }
+                recoded => {
+                    let mut made = BufferMut::new_in(pool);
+                    recoded.read(n, &mut made)?;
+                    (made.freeze(), Source::Made { width })
+                }
+            },
+            _ => return Err(no_page()),
+        };
+        // SPEC: sizes of pages have 31 bits; what they are put together to is bounded.
+        if u32::try_from(bytes.len()).is_err() {
+            return Err(Error::unsupported("the strings of a page take more than 4 GiB")
+                .with("bytes", bytes.len()));
+        }
+        Ok(Spans { bytes, n, source })
+    }
+
+    /// What the places are in.
+    pub(super) fn bytes(&self) -> &Buffer<u8> {
+        &self.bytes
+    }
+
+    /// True when values stand in the page as they are.
+    pub(super) fn is_in_page(&self) -> bool {
+        !matches!(self.source, Source::Made { .. })
+    }
+
+    /// Calls `f(i, start, end)` for each of the values that is wanted: bit `i` of `wanted` stands
+    /// for value `i`.
+    #[inline]
+    pub(super) fn each(self, wanted: &[u64], mut f: impl FnMut(usize, usize, usize)) -> Result<()> {
+        match self.source {
+            Source::Page { at, width } => {
+                let offset = *at;
+                let rest = self.bytes.get(offset..).unwrap_or(&[]);
+                let f = |i, start, end| f(i, start + offset, end + offset);
+                *at += match width {
+                    Some(width) => each_selected_fixed(rest, self.n, width, wanted, f)?,
+                    None => each_selected(rest, self.n, wanted, f)?,
+                };
+            }
+            Source::Made { width: Some(width) } => {
+                each_selected_fixed(&self.bytes, self.n, width, wanted, f)?;
+            }
+            Source::Made { width: None } => {
+                each_selected(&self.bytes, self.n, wanted, f)?;
+            }
+            Source::Lengths(lengths) => {
+                let mut i = 0;
+                lengths.each(self.n, |start, end| {
+                    if bits::get(wanted, i) {
+                        f(i, start, end);
+                    }
+                    i += 1;
+                })?;
+            }
+        }
+        Ok(())
+    }
+}

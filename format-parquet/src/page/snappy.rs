@@ -1,0 +1,138 @@
+//! Snappy: a block of literals and of copies of what was written before.
+//!
+//! ```text
+//! block    length (LEB128)  element ...
+//! literal  llllll 00  [length - 1]        bytes      l < 60: length - 1; else 1-4 length bytes
+//! copy 1   ooo lll 01  offset             length 4-11, offset 11 bits
+//! copy 2   llllll 10  offset offset       length 1-64
+//! copy 4   llllll 11  offset * 4          length 1-64
+//! ```
+//!
+//! Two readers take turns. [`snappy_fast`](super::snappy_fast) runs through elements while both
+//! ends are far away and stops in front of the first that is not plainly good; [`one_element`]
+//! then takes exactly that one with all checks. So every error is found here, in safe code, and the
+//! fast loop has none to tell (rule P7.31).
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::indexing_slicing,
+        clippy::cast_possible_truncation
+    )
+)]
+
+use vector::{Error, Result};
+
+use super::snappy_fast::run;
+
+/// A block's length has at most this many bytes of seven bits.
+const MAX_LENGTH_BYTES: usize = 5;
+/// Literals from this length on have it in bytes of their own.
+const FIRST_LONG: usize = 60;
+
+/// How far both sides are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Position {
+    /// Bytes that were read.
+    pub(super) input: usize,
+    /// Bytes that were written.
+    pub(super) output: usize,
+}
+
+/// The length that a block says it decompresses to.
+pub(super) fn declared_len(input: &[u8]) -> Result<usize> {
+    preamble(input).map(|(len, _)| len)
+}
+
+/// Fills `output` with what the block decompresses to; `Corrupt` when that is not exactly as many
+/// bytes.
+pub(super) fn decompress(input: &[u8], output: &mut [u8]) -> Result<()> {
+    let (declared, elements) = preamble(input)?;
+    if declared != output.len() {
+        return Err(broken("the block has another length than was asked for", declared));
+    }
+    let mut at = Position::default();
+    while at.input < elements.len() {
+        at = run(elements, output, at);
+        if at.input < elements.len() {
+            at = one_element(elements, output, at)?;
+        }
+    }
+    if at.output == output.len() {
+        return Ok(());
+    }
+    Err(broken("the block ends before its length is reached", at.output))
+}
+
+/// The block's length and what follows it.
+fn preamble(input: &[u8]) -> Result<(usize, &[u8])> {
+    let mut len = 0u64;
+    for (i, byte) in input.iter().take(MAX_LENGTH_BYTES).enumerate() {
+        len |= u64::from(byte & 0x7f) << (7 * i);
+        if *byte < 0x80 {
+            let fits = u32::try_from(len).ok().and_then(|len| usize::try_from(len).ok());
+            let len = fits.ok_or_else(|| broken("the block's length has more than 32 bits", i))?;
+            return Ok((len, input.get(i + 1..).unwrap_or(&[])));
+        }
+    }
+    Err(broken("the block has no length", input.len()))
+}
+
+/// Reads the element at `at` and writes what it stands for.
+fn one_element(input: &[u8], output: &mut [u8], at: Position) -> Result<Position> {
+    let cut = || broken("an element is cut off", at.input);
+    let (tag, rest) = input.get(at.input..).and_then(<[u8]>::split_first).ok_or_else(cut)?;
+    let number = |num_bytes: usize| -> Result<usize> {
+        let bytes = rest.get(..num_bytes).ok_or_else(cut)?;
+        Ok(bytes.iter().rev().fold(0, |n, byte| n << 8 | usize::from(*byte)))
+    };
+    let high = usize::from(tag >> 2);
+    let (num_bytes, len, offset) = match tag & 3 {
+        0 => {
+            let num_bytes = (high + 1).saturating_sub(FIRST_LONG);
+            let len = if num_bytes == 0 { high } else { number(num_bytes)? }.saturating_add(1);
+            let end = num_bytes.saturating_add(len);
+            let from = rest.get(num_bytes..end).ok_or_else(cut)?;
+            room(output, at, len)?.copy_from_slice(from);
+            return Ok(Position { input: at.input + 1 + end, output: at.output + len });
+        }
+        1 => (1, (high & 7) + 4, (high >> 3) << 8 | number(1)?),
+        2 => (2, high + 1, number(2)?),
+        _ => (4, high + 1, number(4)?),
+    };
+    if offset == 0 || offset > at.output {
+        return Err(broken("a copy from in front of the block", at.output).with("offset", offset));
+    }
+    room(output, at, len)?;
+    let end = at.output + len;
+    if offset >= len {
+        let from = at.output - offset;
+        output.copy_within(from..from + len, at.output);
+    } else {
+        // What is copied is being written: byte by byte the pattern goes on.
+        for to in at.output..end {
+            let byte = output.get(to - offset).copied().unwrap_or(0);
+            if let Some(slot) = output.get_mut(to) {
+                *slot = byte;
+            }
+        }
+    }
+    Ok(Position { input: at.input + 1 + num_bytes, output: end })
+}
+
+/// The next `len` bytes of the output.
+fn room(output: &mut [u8], at: Position, len: usize) -> Result<&mut [u8]> {
+    let whole = output.len();
+    let room = output.get_mut(at.output..at.output.saturating_add(len));
+    room.ok_or_else(|| broken("the block is longer than it says", whole))
+}
+
+#[cold]
+fn broken(what: &'static str, at: usize) -> Error {
+    Error::corrupt(what).with("at", at)
+}
+
+#[cfg(test)]
+mod tests;
