@@ -12,10 +12,6 @@
 //! proved to pass.
 //!
 //! Page indexes that did not help in the row groups before are asked seldom (rule P5.65).
-#![cfg_attr(
-    not(test),
-    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
-)]
 
 use dwio::filter::Filter;
 use dwio::input::BufferedInput;

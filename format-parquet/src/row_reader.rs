@@ -21,16 +21,6 @@
 //! | `lazy` | columns that are read when they are touched |
 //! | `pick` | wanted rows of vectors that have more |
 //! | `counts` | what was done, for people |
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::indexing_slicing,
-        clippy::cast_possible_truncation
-    )
-)]
 
 mod column;
 mod counts;
