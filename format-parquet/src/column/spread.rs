@@ -3,7 +3,6 @@
 //! Decoders know nothing of nulls; they append value after value. Once a window is complete, its
 //! validity says where each value belongs, and values move there in place, from the last to the
 //! first, so that none is overwritten before it has moved. Slots of null rows keep what was there.
-#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 #![cfg_attr(
     not(test),
     expect(clippy::indexing_slicing, reason = "kernels; places follow from counted bits")

@@ -3,6 +3,10 @@
 //! Eight values of at most 25 bits come from two 16-byte loads, one for each half of the vector: a
 //! shuffle brings each value's four bytes to its lane, a shift by lane and a mask do the rest.
 //! Eight values of at most eight bits are one PDEP. Wider values stay with the portable kernel.
+#![cfg_attr(
+    not(test),
+    expect(clippy::cast_possible_wrap, reason = "kernel; lanes and their numbers are small")
+)]
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::*;

@@ -5,6 +5,10 @@
 //! there are no tables, and a kernel starts at any value: sixteen (or eight, or 64) values take
 //! whole bytes, which leaves the first bit the same from step to step. Loads and stores at the end
 //! are masked: nothing is read or written that is not there.
+#![cfg_attr(
+    not(test),
+    expect(clippy::cast_possible_wrap, reason = "kernel; lanes and their numbers are small")
+)]
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::*;

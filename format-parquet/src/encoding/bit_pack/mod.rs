@@ -13,7 +13,14 @@
 //! |---|---|
 //! | `avx2`, `avx512` | kernels that bring many values' bytes to their lanes at once (rule P7.10) |
 //! | `matching` | packed indices compared with a set, without unpacking them to memory |
-#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
+#![cfg_attr(
+    not(test),
+    expect(
+        clippy::indexing_slicing,
+        clippy::cast_possible_truncation,
+        reason = "kernels; the bytes of all values are checked first, and values are masked"
+    )
+)]
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
