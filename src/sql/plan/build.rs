@@ -150,18 +150,21 @@ impl Builder {
     }
 
     /// The names of columns with these values, computed where they are none yet.
-    pub(super) fn key_columns(&mut self, keys: &[TypedExpr]) -> Result<Vec<String>> {
+    pub(super) fn key_columns(
+        &mut self,
+        keys: &[TypedExpr],
+        relations: &[Relation],
+    ) -> Result<Vec<String>> {
         let input = self.input_type()?.fields();
-        let mut columns: Vec<(String, TypedExpr)> =
-            input.map(|(name, ty)| (name.to_string(), TypedExpr::field(name, ty.clone()))).collect();
+        let mut columns: Vec<(String, TypedExpr)> = input
+            .map(|(name, ty)| (name.to_string(), TypedExpr::field(name, ty.clone())))
+            .collect();
         let mut names = Vec::with_capacity(keys.len());
         for key in keys {
             names.push(match key {
                 TypedExpr::Field { name, .. } => name.to_string(),
                 _ => {
-                    self.num_keys += 1;
-                    // No table has a column of such a name.
-                    let name = format!("\u{1}key{}", self.num_keys);
+                    let name = self.key_name(relations);
                     columns.push((name.clone(), key.clone()));
                     name
                 }
@@ -169,6 +172,17 @@ impl Builder {
         }
         self.project(columns)?;
         Ok(names)
+    }
+
+    /// A name that no column of a table has.
+    fn key_name(&mut self, relations: &[Relation]) -> String {
+        loop {
+            self.num_keys += 1;
+            let name = format!("key{}", self.num_keys);
+            if !relations.iter().flat_map(|r| &r.fields).any(|field| **field == *name) {
+                return name;
+            }
+        }
     }
 
     /// Keeps the rows for which `predicate` is true.

@@ -13,10 +13,10 @@ use std::collections::HashSet;
 
 use dwio::expr::TypedExpr;
 use exec::expr::FunctionRegistry;
+use sqlparser::ast::Expr;
 use sqlparser::ast::{
     Ident, Join, JoinConstraint, JoinOperator, ObjectNamePart, Select, Spanned, TableFactor,
 };
-use sqlparser::ast::Expr;
 use sqlparser::tokenizer::Span;
 use vector::sync::Arc;
 use vector::{Error, Result};
@@ -113,6 +113,10 @@ fn step<'a>(join: &'a Join, source: SourceText<'_>) -> Result<Step<'a>> {
     let constraint = match constraint {
         JoinConstraint::On(condition) => Constraint::On(condition),
         JoinConstraint::Natural => Constraint::Natural(table.span),
+        JoinConstraint::UsingAlias(..) => {
+            let error = Error::unsupported("an alias of USING is not supported");
+            return Err(source.point(error, table.span));
+        }
         JoinConstraint::None if is_cross => Constraint::None,
         JoinConstraint::None => {
             let error = Error::invalid_input("a join needs ON or USING");

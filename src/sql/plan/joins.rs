@@ -179,12 +179,7 @@ impl Builder {
         self.subtree(&tree, relations, used)
     }
 
-    fn subtree(
-        &mut self,
-        tree: &Tree,
-        relations: &[Relation],
-        used: &[&TypedExpr],
-    ) -> Result<()> {
+    fn subtree(&mut self, tree: &Tree, relations: &[Relation], used: &[&TypedExpr]) -> Result<()> {
         let terms = TypedExpr::and(tree.terms.clone());
         let (kind, left, right, on) = match &tree.source {
             Source::Table(index) => match relations.get(*index) {
@@ -208,9 +203,7 @@ impl Builder {
         let filter = TypedExpr::and(rest);
         let (probe, build, kind, keys) = match swapped(kind) {
             // The table is made of the smaller side.
-            Some(kind) if left.num_rows < right.num_rows => {
-                (right, left, kind, (keys.1, keys.0))
-            }
+            Some(kind) if left.num_rows < right.num_rows => (right, left, kind, (keys.1, keys.0)),
             _ => (left, right, kind, keys),
         };
         let id = self.id();
@@ -219,10 +212,10 @@ impl Builder {
         };
         let (probe_used, build_used) = (below(&keys.0), below(&keys.1));
         self.subtree(probe, relations, &probe_used.iter().collect::<Vec<_>>())?;
-        let left_keys = self.key_columns(&keys.0)?;
+        let left_keys = self.key_columns(&keys.0, relations)?;
         let probe = self.take()?;
         self.subtree(build, relations, &build_used.iter().collect::<Vec<_>>())?;
-        let right_keys = self.key_columns(&keys.1)?;
+        let right_keys = self.key_columns(&keys.1, relations)?;
         let build = self.take()?;
 
         let wanted: HashSet<&str> = above.iter().flat_map(|expr| expr.field_names()).collect();

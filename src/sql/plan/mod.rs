@@ -18,6 +18,8 @@ mod build;
 mod clauses;
 mod from;
 mod grouping;
+#[cfg(test)]
+mod join_tests;
 mod joins;
 mod output;
 #[cfg(test)]
