@@ -23,13 +23,33 @@
 //! | `encoding` | the bytes of values as numbers, strings and dictionary indices |
 //! | `column` | one column of any shape, window by window |
 //! | `read_plan` | the rows of a row group that metadata leaves |
+//! | `condition` | the same for a condition on several columns |
 //! | `row_reader` | one pass over the file: row groups, windows, filters |
 //! | `reader` | an open file, and the factory that opens it |
+//!
+//! Bytes of files go through checked readers. The lints below hold that for every file here: no
+//! place may panic, slice or narrow a number. Kernels that are excepted say why, and
+//! `tests/it/tidy.rs` lists them.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::unreachable,
+        clippy::indexing_slicing,
+        clippy::string_slice,
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        clippy::cast_sign_loss
+    )
+)]
 
 pub mod bloom;
 pub mod chunk_pages;
 pub mod chunk_source;
 mod column;
+mod condition;
 pub mod created_by;
 pub mod decrypt;
 pub mod encoding;

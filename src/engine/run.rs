@@ -41,7 +41,7 @@ impl Surroundings {
     /// Starts a plan on the files that planning found.
     pub(super) fn run(&self, plan: &Plan, options: &QueryOptions) -> Result<QueryResult> {
         let (mut splits, mut files) = (Vec::new(), Vec::new());
-        if let Some(scan) = &plan.planned.scan {
+        for scan in &plan.planned.scans {
             let target = split_bytes(scan.table.total_bytes(), options.drivers.max(1));
             let found = scan.table.splits(scan.filter.as_ref(), target)?;
             files.push(ScanFiles {
@@ -83,12 +83,8 @@ impl Surroundings {
                 task.add_split(&scan, split)?;
             }
         }
-        let mut next = Some(root);
-        while let Some(node) = next {
-            if let PlanNode::TableScan(scan) = &**node {
-                task.no_more_splits(&scan.id)?;
-            }
-            next = node.source();
+        for scan in root.scans() {
+            task.no_more_splits(&scan.id)?;
         }
         Ok(QueryResult::new(Arc::clone(row_type), task.start()?))
     }

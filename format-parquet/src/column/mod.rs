@@ -19,10 +19,6 @@
 //! | `spans`, `decimal_text` | where strings stand in a page; numbers as text |
 //! | `row`, `repeated` | structs; lists and maps |
 //! | `spread` | values to their rows |
-#![cfg_attr(
-    not(test),
-    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
-)]
 
 mod boolean;
 mod converted;

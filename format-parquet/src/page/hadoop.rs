@@ -7,10 +7,6 @@
 //! ```
 //!
 //! A frame of no bytes needs no block; some writers put one into the only frame of an empty page.
-#![cfg_attr(
-    not(test),
-    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
-)]
 
 /// Undoes the framing of a whole page: `decode_block` is given the bytes of a block and the room
 /// that is left in its frame, and says how much it filled.

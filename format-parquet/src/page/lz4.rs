@@ -3,10 +3,6 @@
 //! The format once said "LZ4" and no more, so Hadoop's writers put blocks into Hadoop's framing,
 //! others wrote LZ4's own frames, others bare blocks. Which one a page has can only be seen by
 //! trying; sizes have to add up to the byte, so a wrong guess is noticed.
-#![cfg_attr(
-    not(test),
-    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
-)]
 
 use std::io::Read;
 

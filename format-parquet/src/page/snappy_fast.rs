@@ -10,6 +10,14 @@
 //! no offset, and so fail the test "length is at most offset" together with overlapping copies and
 //! with offset 0.
 #![allow(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    expect(
+        clippy::indexing_slicing,
+        clippy::cast_possible_truncation,
+        reason = "kernel; tables have an entry for every byte, and what is cut off is masked"
+    )
+)]
 
 use super::snappy::Position;
 
@@ -28,8 +36,8 @@ static TAGS: [u32; 256] = {
     while tag < 256 {
         let high = tag as u32 >> 2;
         entries[tag] = match tag & 3 {
-            1 => (high & 7) + 4 | high >> 3 << 8 | 0xff << 16,
-            2 => high + 1 | 0xffff << 16,
+            1 => ((high & 7) + 4) | (high >> 3 << 8) | (0xff << 16),
+            2 => (high + 1) | (0xffff << 16),
             _ => high + 1,
         };
         tag += 1;
