@@ -17,6 +17,8 @@
 //! | `scalar` | the reader of a storage's values |
 //! | `fixed`, `boolean`, `string`, `converted` | those readers |
 //! | `spans`, `decimal_text` | where strings stand in a page; numbers as text |
+//! | `pinned` | which pages strings keep alive |
+//! | `positions` | from rows to values and back |
 //! | `row`, `repeated` | structs; lists and maps |
 //! | `spread` | values to their rows |
 #![cfg_attr(
@@ -30,6 +32,7 @@ mod current_page;
 mod decimal_text;
 mod fixed;
 mod leaf;
+mod pinned;
 mod positions;
 mod repeated;
 mod row;
