@@ -17,10 +17,12 @@ mod run;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod why;
 
 use std::collections::BTreeMap;
 use std::fmt;
 
+use connector_hive::handles::ROW_INDEX;
 use connector_hive::{HiveConnector, TextReaderFactory};
 use dwio::config::Config;
 use dwio::connector::{Connector, ConnectorRegistry, ExpressionEvaluator};
@@ -31,7 +33,7 @@ use exec::expr::{ExecEvaluator, FunctionRegistry};
 use exec::plan::PlanNode;
 use format_parquet::ParquetReaderFactory;
 use vector::sync::Arc;
-use vector::{Error, MemoryPool, Result, RowType};
+use vector::{DecodedVector, Error, MemoryPool, Result, RowType, Value};
 
 use crate::sql::{PlannedQuery, ScanClauses, plan_query, plan_scan};
 use run::Surroundings;
@@ -40,6 +42,7 @@ use tables::{HIVE, Tables};
 pub use options::{QueryOptions, ScanRequest};
 pub use result::QueryResult;
 pub use run::{ScanFiles, ScanSplits};
+pub use why::{FileCondition, Station, Whereabouts};
 
 /// Settings of an [`Engine`] that is not made yet.
 #[derive(Debug, Default)]
@@ -223,6 +226,34 @@ impl Engine {
     /// Runs a plan; it can be run more than once. The files are those that planning found.
     pub fn run(&self, plan: &Plan, options: &QueryOptions) -> Result<QueryResult> {
         self.surroundings.run(plan, options)
+    }
+
+    /// Where each term of a plan's conditions is tested, and why not earlier.
+    pub fn why(&self, plan: &Plan) -> Result<Vec<Whereabouts>> {
+        why::whereabouts(&plan.planned.root, self.surroundings.evaluator.as_ref())
+    }
+
+    /// What a condition in SQL asks of one file, and the rows that fulfil it.
+    pub fn file_condition(&self, path: &str, condition: &str) -> Result<FileCondition> {
+        let request = ScanRequest {
+            paths: vec![path.to_string()],
+            columns: Some(vec![ROW_INDEX.to_string()]),
+            filter: Some(condition.to_string()),
+            limit: None,
+        };
+        let options = QueryOptions { drivers: 1, ..QueryOptions::default() };
+        let plan = self.plan_scan(&request, &options)?;
+        let mut found = why::file_condition(plan.root(), self.surroundings.evaluator.as_ref())?;
+        for batch in self.run(&plan, &options)? {
+            let batch = batch?;
+            let numbers = DecodedVector::new(batch.child(0)?)?;
+            for row in 0..batch.len() {
+                if let Value::BigInt(number) = numbers.value(row)? {
+                    found.rows.extend(u64::try_from(number));
+                }
+            }
+        }
+        Ok(found)
     }
 
     /// Runs plan nodes that were made elsewhere on the splits of their scans; scans without splits

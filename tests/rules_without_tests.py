@@ -31,19 +31,14 @@ REASONS = {
     "S7.5": "an interface: a split names its format once",
     "S7.8": "no reader adjusts timestamps to the session zone",
     "S7.10": "sizes of rows are always tracked",
-    "S7.11": "settings of text tables",
     "S7.14": "file handles are not cached",
     "S7.15": "there is one kind of input",
     "S7.18": "true by construction: opening a split makes its one row reader",
     "S7.41": "all filters are deterministic",
     "S7.77": "row groups are not read ahead",
-    "S7.80": "readers never see extractions",
     "S8.19": "nothing writes tables",
     "S9.9": "there is no exchange by buckets",
     "S9.10": "there is no exchange by buckets",
-    "S16.13": "extraction is never pushed into a reader",
-    "S16.14": "extraction is never pushed into a reader",
-    "S16.15": "extraction is never pushed into a reader",
 }
 
 MAX_SHARE_WITHOUT_TEST = 0.1

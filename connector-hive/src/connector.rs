@@ -8,9 +8,12 @@ use vector::sync::Arc;
 use vector::{Error, MemoryPool, Result};
 
 use crate::data_source::HiveDataSource;
-use crate::discovery::HiveTable;
+use crate::discovery::{DataFile, HiveTable};
 use crate::file_handle::{FileAccess, FileToOpen, Opener, ReadCounter};
-use crate::schema::TableSchema;
+use crate::schema::{TableSchema, merged_columns};
+
+/// Files of a table that are opened to learn its columns, at most.
+const MAX_SCHEMA_FILES: usize = 8;
 
 /// Access to Hive tables on one file system.
 #[derive(Debug, Clone)]
@@ -35,8 +38,9 @@ impl HiveConnector {
         &self.access.files
     }
 
-    /// The schema of a table: the columns of its first file that has bytes, and the partition
-    /// keys. Opens that one file. `NotFound` when there is none.
+    /// The schema of a table: the columns of its files, and the partition keys. Opens the first
+    /// file that has bytes and some of the others, spread evenly over the table, the last one among
+    /// them: what they store wider, or have more, is in the schema. `NotFound` when there is none.
     pub fn table_schema(
         &self,
         table: &HiveTable,
@@ -45,12 +49,20 @@ impl HiveConnector {
     ) -> Result<TableSchema> {
         let (session, counter) = (Config::new(), ReadCounter::default());
         let opener = Opener { session: &session, pool, counter: &counter };
-        for file in table.nonempty_files() {
-            // A file may have lost its bytes since it was listed.
-            if let Some(reader) = self.access.open(FileToOpen::new(&file.path, format), opener)? {
-                let partition_columns = Arc::clone(&table.partition_columns);
-                return Ok(TableSchema::new(Arc::clone(reader.row_type()), partition_columns));
+        let mut files = table.nonempty_files();
+        let open = |file: &DataFile| self.access.open(FileToOpen::new(&file.path, format), opener);
+        // A file may have lost its bytes since it was listed.
+        while let Some(file) = files.next() {
+            let Some(reader) = open(file)? else { continue };
+            let mut columns = Arc::clone(reader.row_type());
+            for file in spread(files.collect()) {
+                // A file that cannot be opened says nothing of the schema; the scan says why.
+                let Ok(Some(reader)) = open(file) else { continue };
+                if *reader.row_type() != columns {
+                    columns = Arc::new(merged_columns(&columns, reader.row_type()));
+                }
             }
+            return Ok(TableSchema::new(columns, Arc::clone(&table.partition_columns)));
         }
         // Empty files of a directory have no rows; one that was asked for by name is broken.
         match table.files.as_slice() {
@@ -60,6 +72,17 @@ impl HiveConnector {
             _ => Err(Error::not_found("no data files").in_named("path", &table.path)),
         }
     }
+}
+
+/// Some of the files, the last one among them.
+fn spread(files: Vec<&DataFile>) -> Vec<&DataFile> {
+    let num_files = files.len();
+    let num_wanted = num_files.min(MAX_SCHEMA_FILES - 1);
+    let mut chosen: Vec<&DataFile> = (0..num_wanted)
+        .filter_map(|i| files.get(num_files - 1 - i * num_files / num_wanted).copied())
+        .collect();
+    chosen.reverse();
+    chosen
 }
 
 impl Connector for HiveConnector {

@@ -260,7 +260,7 @@ impl DataSource for HiveDataSource {
         let with_filter = columns.filter_map(|(i, column)| {
             let own = self.adaptation.dynamic_filter(i).or(column.filter.as_ref());
             let filter = match own {
-                Some(filter) => format!("{} {filter}", column.name),
+                Some(filter) => format!("{} {}", column.name, filter.describe(&column.ty)),
                 None if column.has_filter() => format!("{} by its members", column.name),
                 None => return None,
             };

@@ -7,10 +7,11 @@
 //! ```
 //!
 //! Types are derived here, vectors are transformed in `extract_vector`. Extraction is done after
-//! reading: formats read the whole column (rule S16.20).
+//! reading (rule S16.20); what no chain looks at is not read, as far as pruning can say it.
 
 use std::fmt;
 
+use dwio::subfield::{PathElement, Subfield};
 use vector::sync::Arc;
 use vector::{Error, Result, RowType, Type};
 
@@ -153,6 +154,56 @@ pub fn chain_type(input: &Type, chain: &[ExtractionStep]) -> Result<Type> {
     }
 }
 
+/// The parts of column `name`, of type `schema`, that some chain looks at: where formats have no
+/// extraction of their own, pruning keeps them from reading the rest (rules S16.13, S16.14). Chains
+/// fit the type.
+pub fn needed_subfields(name: &str, schema: &Type, extractions: &[Extraction]) -> Vec<Subfield> {
+    let mut needed = Vec::new();
+    for extraction in extractions {
+        need(Subfield::column(name), schema, &extraction.chain, &mut needed);
+    }
+    needed
+}
+
+fn need(path: Subfield, ty: &Type, chain: &[ExtractionStep], needed: &mut Vec<Subfield>) {
+    use ExtractionStep::{ArrayElements, MapKeyFilter, MapKeys, MapValues, Size, StructField};
+    match (chain, ty) {
+        ([StructField(name), rest @ ..], Type::Row(row)) => match only_field(row, name) {
+            Some(field) => need(path.then(field_step(name)), field, rest, needed),
+            None => needed.push(path),
+        },
+        ([MapValues, ArrayElements, rest @ ..], Type::Map(_, element))
+        | ([ArrayElements, rest @ ..], Type::Array(element)) => {
+            need(path.then(PathElement::All), element, rest, needed);
+        }
+        ([MapKeyFilter(_), rest @ ..], Type::Map(..)) => need(path, ty, rest, needed),
+        // Keys are read with any value, and lengths with any element: one leaf is enough.
+        ([MapKeys, ..] | [Size], Type::Map(_, element)) | ([Size], Type::Array(element)) => {
+            needed.push(match element.as_row().and_then(|row| cheapest_field(row)) {
+                Some(name) => path.then(PathElement::All).then(field_step(name)),
+                None => path,
+            });
+        }
+        _ => needed.push(path),
+    }
+}
+
+fn field_step(name: &str) -> PathElement {
+    PathElement::Field(name.into())
+}
+
+/// The type of a field, unless others are called the same.
+fn only_field<'a>(row: &'a RowType, name: &str) -> Option<&'a Type> {
+    let is_only = row.names().iter().filter(|n| *n == name).count() == 1;
+    row.type_of(name).filter(|_| is_only)
+}
+
+fn cheapest_field(row: &RowType) -> Option<&str> {
+    let alone = || row.fields().filter(|(name, _)| only_field(row, name).is_some());
+    let flat = alone().find(|(_, ty)| !ty.is_nested()).or_else(|| alone().next());
+    flat.map(|(name, _)| name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -219,6 +270,36 @@ mod tests {
         }
         assert!(ExtractionStep::parse("MAP_SIZE", None, None).is_err());
         assert!(ExtractionStep::parse("STRUCT_FIELD", None, None).is_err());
+    }
+
+    /// Rule S16.14.
+    #[test]
+    fn s16_13_what_no_chain_looks_at_is_not_needed() {
+        let deep = Type::row([("l", Type::array(inner())), ("n", Type::BigInt)]);
+        let map = Type::map(Type::Varchar, deep.clone());
+        let of = |schema: &Type, chains: &[&[ExtractionStep]]| -> Vec<String> {
+            let extraction = |chain: &&[ExtractionStep]| {
+                let ty = chain_type(schema, chain).unwrap();
+                Extraction { output_name: "o".into(), chain: chain.to_vec(), ty }
+            };
+            let extractions: Vec<_> = chains.iter().map(extraction).collect();
+            let needed = needed_subfields("c", schema, &extractions);
+            needed.iter().map(Subfield::to_string).collect()
+        };
+        let keys = MapKeyFilter(KeySet::Strings(vec![]));
+        assert_eq!(of(&map, &[&[MapKeys]]), ["c[*].n"]);
+        assert_eq!(of(&map, &[&[keys.clone(), Size]]), ["c[*].n"]);
+        assert_eq!(of(&map, &[&[MapValues]]), ["c"]);
+        assert_eq!(of(&map, &[&[keys]]), ["c"]);
+        let values = [MapValues, ArrayElements, field("l"), Size];
+        assert_eq!(of(&map, &[&values]), ["c[*].l[*].x"]);
+        assert_eq!(of(&map, &[&values, &[]]), ["c[*].l[*].x", "c"]);
+        let lists = [MapValues, ArrayElements, field("l"), ArrayElements, field("y")];
+        assert_eq!(of(&map, &[&lists]), ["c[*].l[*].y"]);
+        assert_eq!(of(&deep, &[&[field("n")]]), ["c.n"]);
+        assert_eq!(of(&Type::array(Type::BigInt), &[&[Size]]), ["c"]);
+        let twins = Type::row([("a", Type::BigInt), ("a", Type::BigInt)]);
+        assert_eq!(of(&twins, &[&[field("a")]]), ["c"]);
     }
 
     #[test]

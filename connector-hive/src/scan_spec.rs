@@ -17,6 +17,7 @@ use vector::{Error, Result, ResultExt, RowType, Type};
 
 use crate::columns::ScanColumns;
 use crate::expr_subfields::expression_subfields;
+use crate::extraction::needed_subfields;
 use crate::handles::{ColumnKind, FileColumn, info_column_type};
 use crate::prune::fields_of;
 use crate::pushdown::Pushdown;
@@ -55,7 +56,13 @@ impl ReadColumns {
             let ty = handle.schema_type().clone();
             let mut spec = ColumnSpec::whole(handle.name(), ty, specs.len());
             spec.source = source_of(handle.kind());
+            // A handle has the one or the other (rule S16.5).
             let mut required = handle.required_subfields().to_vec();
+            required.extend(needed_subfields(
+                handle.name(),
+                handle.schema_type(),
+                handle.extractions(),
+            ));
             if !required.is_empty() {
                 // Rule S6.11: the union of what is given out and what the filter looks at.
                 required.extend(used_of(handle.name()));

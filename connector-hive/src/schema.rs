@@ -1,9 +1,13 @@
 //! The schema of a table: the columns of its files and its partition keys as one row type.
+//!
+//! Files were written at different times: later ones have columns that older ones lack, and wider
+//! types. The columns of several files together are those of the first, widened, and behind them
+//! what the others add ([`merged_columns`]).
 
 use std::collections::HashMap;
-use vector::{RowType, TimeUnit};
 
 use vector::sync::Arc;
+use vector::{RowType, TimeUnit, Type};
 
 use crate::handles::{ColumnKind, HiveColumnHandle, ROW_INDEX, info_column_type};
 use crate::mapping::ColumnMapping;
@@ -68,7 +72,8 @@ impl TableSchema {
     }
 
     /// The handle of the table for a scan without filters. It knows the files' columns, which
-    /// columns are partition keys, and those whose names the files have more than once. Columns are
+    /// columns are partition keys, those whose names the files have more than once, and those whose
+    /// names mean something else in other tables. Columns are
     /// found by name in any case, since files of a directory may differ, conditions on `$path` and
     /// the like drop splits, and timestamps are given as the files have them.
     pub fn table_handle(&self, connector_id: &str, name: &str) -> HiveTableHandle {
@@ -82,7 +87,17 @@ impl TableSchema {
             .partition_columns
             .fields()
             .map(|(name, ty)| HiveColumnHandle::new(name, ColumnKind::PartitionKey, ty.clone()));
-        keys.chain(self.repeated_columns()).fold(handle, HiveTableHandle::with_filter_column)
+        let of_files = self.repeated_columns().chain(self.claimed_columns());
+        keys.chain(of_files).fold(handle, HiveTableHandle::with_filter_column)
+    }
+
+    /// Columns of the files called `$path` or the like.
+    fn claimed_columns(&self) -> impl Iterator<Item = HiveColumnHandle> {
+        let claimed = |name: &str| info_column_type(name).is_some() || name == ROW_INDEX;
+        let of_files = self.data_columns.fields().filter(move |(name, _)| {
+            claimed(name) && self.partition_columns.index_of(name).is_none()
+        });
+        of_files.map(|(name, ty)| HiveColumnHandle::new(name, ColumnKind::Regular, ty.clone()))
     }
 
     fn repeated_columns(&self) -> impl Iterator<Item = HiveColumnHandle> {
@@ -94,5 +109,104 @@ impl TableSchema {
             let handle = HiveColumnHandle::new(name, ColumnKind::Regular, ty.clone());
             (occurrence > 0).then(|| handle.with_occurrence(occurrence, ty.clone()))
         })
+    }
+}
+
+/// The columns of `first` with types that hold those of `other` too, and what `other` has more.
+/// Columns and fields are the same when their names are, in any case. A column whose types have
+/// nothing in common keeps that of `first`: reading the other file says what is wrong. Where names
+/// repeat nothing is known to be the same, and `first` stays as it is.
+pub fn merged_columns(first: &RowType, other: &RowType) -> RowType {
+    let (Some(of_first), Some(of_other)) = (by_lower_name(first), by_lower_name(other)) else {
+        return first.clone();
+    };
+    let widened = first.fields().map(|(name, ty)| {
+        let twin = of_other.get(&name.to_lowercase());
+        let ty = twin.and_then(|twin| common_type(ty, twin)).unwrap_or_else(|| ty.clone());
+        (name.to_string(), ty)
+    });
+    let added = other.fields().filter(|(name, _)| !of_first.contains_key(&name.to_lowercase()));
+    let added = added.map(|(name, ty)| (name.to_string(), ty.clone()));
+    RowType::new(widened.chain(added))
+}
+
+/// The types by name; None where two names differ in case only or not at all.
+fn by_lower_name(row: &RowType) -> Option<HashMap<String, &Type>> {
+    let types: HashMap<String, &Type> =
+        row.fields().map(|(name, ty)| (name.to_lowercase(), ty)).collect();
+    (types.len() == row.len()).then_some(types)
+}
+
+/// The type that values of both types are read as without loss (rules S7.51 to S7.56).
+fn common_type(a: &Type, b: &Type) -> Option<Type> {
+    let integers = [Type::TinyInt, Type::SmallInt, Type::Integer, Type::BigInt];
+    let width = |ty: &Type| integers.iter().position(|integer| integer == ty);
+    let fits_double = |ty: &Type| {
+        matches!(ty, Type::Real | Type::Double) || width(ty).is_some_and(|w| w < integers.len() - 1)
+    };
+    Some(match (a, b) {
+        (a, b) if a == b => a.clone(),
+        (Type::Unknown, known) | (known, Type::Unknown) => known.clone(),
+        (Type::Array(a), Type::Array(b)) => Type::array(common_type(a, b)?),
+        (Type::Map(a_key, a), Type::Map(b_key, b)) => {
+            Type::map(common_type(a_key, b_key)?, common_type(a, b)?)
+        }
+        (Type::Row(a), Type::Row(b)) => Type::Row(Arc::new(merged_columns(a, b))),
+        (Type::Decimal { precision: p, scale: s }, Type::Decimal { precision: q, scale: t }) => {
+            let scale = *s.max(t);
+            let whole = p.saturating_sub(*s).max(q.saturating_sub(*t));
+            Type::decimal(whole + scale, scale).ok()?
+        }
+        (a, b) => match (width(a), width(b)) {
+            (Some(of_a), Some(of_b)) => {
+                if of_a > of_b {
+                    a.clone()
+                } else {
+                    b.clone()
+                }
+            }
+            _ if fits_double(a) && fits_double(b) => Type::Double,
+            _ => return None,
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_of_several_files_are_widened_and_columns_added() {
+        let decimal = |precision, scale| Type::Decimal { precision, scale };
+        let first = RowType::new([
+            ("a", Type::Integer),
+            ("b", Type::Real),
+            ("c", decimal(5, 2)),
+            ("d", Type::Varchar),
+            ("s", Type::row([("x", Type::TinyInt)])),
+        ]);
+        let other = RowType::new([
+            ("new", Type::Date),
+            ("D", Type::BigInt),
+            ("C", decimal(4, 3)),
+            ("b", Type::SmallInt),
+            ("s", Type::row([("y", Type::array(Type::Real)), ("x", Type::Integer)])),
+            ("a", Type::BigInt),
+        ]);
+        let merged = merged_columns(&first, &other);
+        let expected = RowType::new([
+            ("a", Type::BigInt),
+            ("b", Type::Double),
+            ("c", decimal(6, 3)),
+            // Nothing holds both.
+            ("d", Type::Varchar),
+            ("s", Type::row([("x", Type::Integer), ("y", Type::array(Type::Real))])),
+            ("new", Type::Date),
+        ]);
+        assert_eq!(merged, expected);
+        assert_eq!(common_type(&Type::BigInt, &Type::Double), None);
+        let twins = RowType::new([("a", Type::BigInt), ("A", Type::BigInt)]);
+        assert_eq!(merged_columns(&first, &twins), first);
+        assert_eq!(merged_columns(&twins, &first), twins);
     }
 }

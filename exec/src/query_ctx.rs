@@ -24,6 +24,10 @@ pub struct QueryConfig {
     pub driver_cpu_time_slice_limit_ms: u64,
     /// Batches that wait between producing drivers and their consumer, for each producer.
     pub local_exchange_batches_per_driver: usize,
+    /// Joins tell the scan of their probe side which keys have partners (rule S12.3).
+    pub hash_probe_dynamic_filter_pushdown_enabled: bool,
+    /// They do so for keys that are strings too (rule S12.4).
+    pub hash_probe_string_dynamic_filter_pushdown_enabled: bool,
     /// Measure the time spent in each operator.
     pub track_operator_cpu_usage: bool,
 }
@@ -38,6 +42,8 @@ impl Default for QueryConfig {
             table_scan_output_batch_rows_override: 0,
             driver_cpu_time_slice_limit_ms: 0,
             local_exchange_batches_per_driver: 4,
+            hash_probe_dynamic_filter_pushdown_enabled: true,
+            hash_probe_string_dynamic_filter_pushdown_enabled: true,
             track_operator_cpu_usage: true,
         }
     }
@@ -64,6 +70,8 @@ settings!(
     table_scan_output_batch_rows_override,
     driver_cpu_time_slice_limit_ms,
     local_exchange_batches_per_driver,
+    hash_probe_dynamic_filter_pushdown_enabled,
+    hash_probe_string_dynamic_filter_pushdown_enabled,
     track_operator_cpu_usage,
 );
 

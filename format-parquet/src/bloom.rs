@@ -11,10 +11,6 @@
 //! leaf's type into its storage; a value that the storage cannot hold is not in the file. A probe
 //! looks at one block: of a large filter only that is read. Whatever is odd about a filter makes it
 //! of no use, never an error (rules P5.48 to P5.55).
-#![cfg_attr(
-    not(test),
-    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
-)]
 
 use dwio::filter::{Bound, BoundRange, Filter, ValueTest};
 use dwio::input::BufferedInput;

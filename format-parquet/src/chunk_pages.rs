@@ -4,10 +4,6 @@
 //! footer: offset, size  --old writers' mistakes-->  region of the file  -->  PageReader    values
 //!                                                                       \-> StoredPages   headers
 //! ```
-#![cfg_attr(
-    not(test),
-    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
-)]
 
 use std::ops::Range;
 

@@ -3,10 +3,6 @@
 //! Page indexes and bloom filters stand anywhere in front of the footer, and in encrypted files
 //! each is a module of its own. Whatever is wrong with one of them is a defect of that part; only a file
 //! that cannot be read is an error of the reading.
-#![cfg_attr(
-    not(test),
-    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
-)]
 
 use std::ops::Range;
 

@@ -25,6 +25,24 @@
 //! | `read_plan` | the rows of a row group that metadata leaves |
 //! | `row_reader` | one pass over the file: row groups, windows, filters |
 //! | `reader` | an open file, and the factory that opens it |
+//!
+//! Bytes of files go through checked readers. The lints below hold that for every file here: no
+//! place may panic, slice or narrow a number. Kernels that are excepted say why, and
+//! `tests/it/tidy.rs` lists them.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::unreachable,
+        clippy::indexing_slicing,
+        clippy::string_slice,
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        clippy::cast_sign_loss
+    )
+)]
 
 pub mod bloom;
 pub mod chunk_pages;

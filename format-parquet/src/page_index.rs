@@ -16,10 +16,6 @@
 //! | `stored` | the structs of the format and their parsers |
 //! | this | the checks, and the statistics and rows of pages |
 //! | `row_ranges` | sets of rows |
-#![cfg_attr(
-    not(test),
-    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
-)]
 
 mod row_ranges;
 mod stored;

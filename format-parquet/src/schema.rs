@@ -19,16 +19,6 @@
 //!
 //! Limits: [`MAX_ELEMENTS`], [`MAX_DEPTH`]. A broken tree is `Corrupt`; a leaf whose annotation
 //! cannot be read only fails when it is asked for ([`Schema::leaf`]).
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::indexing_slicing,
-        clippy::cast_possible_truncation
-    )
-)]
 
 mod leaf_type;
 #[cfg(test)]

@@ -14,10 +14,6 @@
 //! | `file` | statistics of all row groups of a file together |
 //! | `widen` | statistics of a column that is read as a wider type |
 //! | `check` | statistics against the values that they describe |
-#![cfg_attr(
-    not(test),
-    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
-)]
 
 mod check;
 mod decode;

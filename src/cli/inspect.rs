@@ -5,6 +5,7 @@ use vector::{Error, Result, RowVector};
 
 use super::options::GlobalArgs;
 use super::{Outcome, complain, print};
+use crate::Engine;
 use crate::inspect::{self, ChunksOf, InspectedFile, Shown};
 use crate::output::OutputFormat;
 
@@ -14,6 +15,7 @@ Examples:
   ocior inspect schema part-0.parquet -v
   ocior inspect columns part-0.parquet --row-group 0 -f json
   ocior inspect pages part-0.parquet --column address.city
+  ocior inspect pages part-0.parquet --where \"id = 17 AND price > 100\"
   ocior inspect bloom part-0.parquet --column id --probe 17
   ocior inspect verify part-0.parquet
 
@@ -50,7 +52,14 @@ enum What {
     /// How each column is written in each row group
     Columns(ChunkArgs),
     /// The pages of each column chunk, with what the page index says of them
-    Pages(ChunkArgs),
+    Pages {
+        #[command(flatten)]
+        chunks: ChunkArgs,
+        /// Say of each page whether a scan with this condition in SQL reads it, reads rows of it or
+        /// skips it, and by what
+        #[arg(long = "where", value_name = "EXPR", allow_hyphen_values = true)]
+        filter: Option<String>,
+    },
     /// The entries of dictionaries
     Dict {
         #[command(flatten)]
@@ -109,8 +118,8 @@ impl What {
             | What::Kv { path }
             | What::Verify { path } => path,
             What::Columns(chunks)
-            | What::Pages(chunks)
             | What::Stats(chunks)
+            | What::Pages { chunks, .. }
             | What::Dict { chunks, .. }
             | What::Bloom { chunks, .. } => &chunks.path,
         }
@@ -118,15 +127,15 @@ impl What {
 }
 
 pub(super) fn run(args: &InspectArgs, global: &GlobalArgs) -> Outcome {
-    let format = global.chosen_format().unwrap_or(OutputFormat::Table);
+    let format = global.output_format();
     let is_for_people = matches!(format, OutputFormat::Table | OutputFormat::Markdown);
     let engine = global.engine();
     let files = engine.file_system().as_ref();
     let pool = || engine.memory_pool().leaf("inspect");
     let (path, keys) = (args.what.path(), global.key_provider());
     let shown = match InspectedFile::open(files, path, keys.as_ref(), pool()) {
-        Ok(file) => show(&args.what, &file, is_for_people)?,
-        Err(error) if matches!(args.what, What::Pages(_)) && error.is_user() => {
+        Ok(file) => show(&args.what, &file, &engine, is_for_people)?,
+        Err(error) if matches!(args.what, What::Pages { filter: None, .. }) && error.is_user() => {
             // Pages are there without a footer too; if not even they are, the footer's error says all.
             let mut shown = inspect::pages_without_footer(files, path, pool());
             match &mut shown {
@@ -144,7 +153,7 @@ pub(super) fn run(args: &InspectArgs, global: &GlobalArgs) -> Outcome {
     Err(last.into())
 }
 
-fn show(what: &What, file: &InspectedFile, is_for_people: bool) -> Result<Shown> {
+fn show(what: &What, file: &InspectedFile, engine: &Engine, is_for_people: bool) -> Result<Shown> {
     let footer = &file.footer;
     let whole = |rows: RowVector| {
         let broken = footer.defect.iter().map(Error::duplicate).collect();
@@ -164,7 +173,11 @@ fn show(what: &What, file: &InspectedFile, is_for_people: bool) -> Result<Shown>
         What::Stats(args) => return Ok(whole(inspect::stats(footer, &args.chunks())?)),
         What::Kv { .. } => return Ok(whole(inspect::kv(footer)?)),
         What::Verify { .. } => return verify(file, is_for_people),
-        What::Pages(args) => inspect::pages(file, &args.chunks())?,
+        What::Pages { chunks, filter: None } => inspect::pages(file, &chunks.chunks())?,
+        What::Pages { chunks, filter: Some(filter) } => {
+            let condition = engine.file_condition(&chunks.path, filter)?;
+            inspect::pages_under(file, &chunks.chunks(), &condition)?
+        }
         What::Dict { chunks, limit } => inspect::dict(file, &chunks.chunks(), *limit)?,
         What::Bloom { chunks, probe } => inspect::bloom(file, &chunks.chunks(), probe.as_deref())?,
     };

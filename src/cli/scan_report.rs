@@ -19,14 +19,61 @@ use crate::engine::ScanFiles;
 use crate::output::OutputFormat;
 
 /// Counters with a phrase, by the line they are told in.
-const LINES: [(&str, &[(&str, &str)]); 2] = [
-    ("row groups", &[("processedStrides", "read"), ("skippedStrides", "left out")]),
-    ("bytes", &[("storageReadBytes", "read"), ("skippedSplitBytes", "in skipped splits")]),
+const LINES: [(&str, &[(&str, &str)]); 4] = [
+    (
+        "row groups",
+        &[
+            ("processedStrides", "read"),
+            ("skippedStrides", "left out"),
+            ("parquet.rowGroupsSkippedByNullCount", "by null counts"),
+            ("parquet.rowGroupsSkippedByMinMax", "by min/max"),
+            ("parquet.rowGroupsSkippedByBloomFilter", "by bloom filters"),
+            ("parquet.rowGroupsSkippedByDictionary", "by dictionaries"),
+            ("parquet.rowGroupsSkippedByPageIndex", "by page indexes"),
+            ("parquet.rowGroupsSkippedByCondition", "by statistics of several columns"),
+        ],
+    ),
+    (
+        "pages",
+        &[
+            ("parquet.pagesRead", "read"),
+            ("parquet.pagesSkipped", "passed over"),
+            ("parquet.dictionariesRead", "dictionaries read"),
+        ],
+    ),
+    (
+        "bytes",
+        &[
+            ("storageReadBytes", "read"),
+            ("parquet.pageBytes", "of pages"),
+            ("parquet.decompressedBytes", "decompressed"),
+            ("skippedSplitBytes", "in skipped splits"),
+        ],
+    ),
+    (
+        "rows",
+        &[
+            ("parquet.rowsSkippedByPageIndex", "left out by page indexes"),
+            (ROWS_SCANNED, "scanned"),
+            ("parquet.rowsPassed", "passed pushed filters"),
+            (ROWS_GIVEN, "given"),
+        ],
+    ),
 ];
 
+/// Rows that were tested or given out: of the data source, whatever the format counts.
+const ROWS_SCANNED: &str = "rowsScanned";
+/// Rows that left the scan.
+const ROWS_GIVEN: &str = "rowsGiven";
+
 /// Counters that other lines tell.
-const TOLD_ELSEWHERE: [&str; 4] =
-    ["processedSplits", "skippedSplits", "totalRemainingFilterWallNanos", "connectorSplitSize"];
+const TOLD_ELSEWHERE: [&str; 5] = [
+    "processedSplits",
+    "skippedSplits",
+    "totalRemainingFilterWallNanos",
+    "connectorSplitSize",
+    "parquet.rowsScanned",
+];
 
 /// Width of the first column of the lines for people.
 const LABEL_WIDTH: usize = 12;
@@ -135,9 +182,14 @@ fn write_scan(
     write_line(out, "splits", &splits)?;
     for (label, phrases) in LINES {
         let told = phrases.iter().filter_map(|(name, phrase)| {
-            let metric = operator.metrics.get(name).filter(|metric| metric.sum != 0)?;
+            let metric = operator.metrics.get(name).filter(|metric| metric.sum != 0);
+            let (amount, unit) = match *name {
+                ROWS_SCANNED => (signed(operator.raw_rows), MetricUnit::Count),
+                ROWS_GIVEN => (signed(operator.output_rows), MetricUnit::Count),
+                _ => metric.map(|metric| (metric.sum, metric.unit))?,
+            };
             let mut text = String::new();
-            write_amount(&mut text, metric.sum, metric.unit).ok()?;
+            write_amount(&mut text, amount, unit).ok()?;
             Some(format!("{text} {phrase}"))
         });
         let told: Vec<String> = told.collect();
@@ -145,11 +197,13 @@ fn write_scan(
             write_line(out, label, &told)?;
         }
     }
-    let rows = [("scanned", operator.raw_rows), ("given", operator.output_rows)];
-    write_line(out, "rows", &rows.map(|(what, count)| format!("{count} {what}")))?;
     write_filters(out, scan)?;
     write_columns(out, scan)?;
     write_rest(out, &operator.metrics)
+}
+
+fn signed(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
 }
 
 fn write_line(out: &mut String, label: &str, told: &[String]) -> std::fmt::Result {
@@ -168,8 +222,7 @@ fn write_filters(out: &mut String, scan: &ScanStats) -> std::fmt::Result {
     )?;
     for filter in filters {
         let mut time = String::new();
-        let nanos = i64::try_from(filter.nanos).unwrap_or(i64::MAX);
-        write_amount(&mut time, nanos, MetricUnit::Nanos)?;
+        write_amount(&mut time, signed(filter.nanos), MetricUnit::Nanos)?;
         let (rows_in, rows_out) = (filter.rows_in, filter.rows_out);
         writeln!(
             out,

@@ -83,12 +83,8 @@ impl Surroundings {
                 task.add_split(&scan, split)?;
             }
         }
-        let mut next = Some(root);
-        while let Some(node) = next {
-            if let PlanNode::TableScan(scan) = &**node {
-                task.no_more_splits(&scan.id)?;
-            }
-            next = node.source();
+        for scan in root.scans() {
+            task.no_more_splits(&scan.id)?;
         }
         Ok(QueryResult::new(Arc::clone(row_type), task.start()?))
     }

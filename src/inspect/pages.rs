@@ -1,5 +1,7 @@
 //! The pages of column chunks: what their headers say, and what the page index says of them.
 
+use std::ops::Range;
+
 use dwio::fs::FileSystem;
 use dwio::input::BufferedInput;
 use format_parquet::chunk_pages::stored_pages;
@@ -12,13 +14,16 @@ use vector::{MemoryPool, Result, Type, Value};
 
 use super::chunks::{Chosen, ChunksOf};
 use super::facts::{Facts, hex, number, number_or_null, text, text_or_null, value_or_null};
+use super::fate::{Fate, GroupFate};
 use super::{InspectedFile, Shown};
+use crate::engine::FileCondition;
 
 /// Magic bytes at the start of every file.
 const MAGIC_BYTES: u64 = 4;
 
-fn no_facts() -> Facts {
-    Facts::new([
+fn no_facts(with_fate: bool) -> Facts {
+    let fate = [("fate", Type::Varchar), ("wanted_rows", Type::BigInt), ("by", Type::Varchar)];
+    let columns = [
         ("row_group", Type::BigInt),
         ("column", Type::Varchar),
         ("page", Type::BigInt),
@@ -35,26 +40,78 @@ fn no_facts() -> Facts {
         ("crc", Type::Varchar),
         ("min", Type::Varchar),
         ("max", Type::Varchar),
-    ])
+    ];
+    Facts::new(columns.into_iter().chain(fate.into_iter().filter(|_| with_fate)))
 }
 
 /// One row for each page of the chosen chunks. Only data pages have a number (`page`); rows, nulls
 /// and bounds are there where the header or the page index tells them.
 pub fn pages(file: &InspectedFile, wanted: &ChunksOf) -> Result<Shown> {
-    let mut facts = no_facts();
+    show(file, wanted, None)
+}
+
+/// The same with what a condition makes of each page: read, partly read or skipped, and by what.
+pub fn pages_under(
+    file: &InspectedFile,
+    wanted: &ChunksOf,
+    condition: &FileCondition,
+) -> Result<Shown> {
+    show(file, wanted, Some(condition))
+}
+
+fn show(
+    file: &InspectedFile,
+    wanted: &ChunksOf,
+    condition: Option<&FileCondition>,
+) -> Result<Shown> {
+    let mut facts = no_facts(condition.is_some());
     let mut broken = Vec::new();
+    let mut group: Option<(usize, GroupFate)> = None;
     for chosen in wanted.find(&file.footer)? {
-        let shown = show_chunk(file, &chosen, &mut facts);
+        if let Some(condition) = condition
+            && group.as_ref().is_none_or(|(number, _)| *number != chosen.row_group)
+        {
+            let fate = GroupFate::new(file, condition, chosen.row_group);
+            group = Some((chosen.row_group, fate.map_err(|e| chosen.place(e))?));
+        }
+        let mut rows = Vec::new();
+        let shown = show_chunk(file, &chosen, &mut rows);
         broken.extend(shown.err().map(|e| chosen.place(e)));
+        let fates = group.as_ref().map(|(_, group)| fates(group, chosen.leaf, &rows));
+        for (at, page) in rows.into_iter().enumerate() {
+            let fate = fates.as_ref().and_then(|fates| fates.get(at)).map(Fate::facts);
+            facts.push(page.facts.into_iter().chain(fate.into_iter().flatten()).collect());
+        }
     }
     Ok(Shown { rows: facts.finish()?, broken })
+}
+
+/// A page to be shown.
+struct ShownPage {
+    facts: Vec<Value>,
+    /// True for pages with values of rows.
+    has_rows: bool,
+    /// The rows, counted from the row group's first one, where they are known.
+    rows: Option<Range<u64>>,
+}
+
+/// What becomes of each page of a chunk.
+fn fates(group: &GroupFate, leaf: usize, pages: &[ShownPage]) -> Vec<Fate> {
+    let of_data = |page: &ShownPage| group.of_page(leaf, page.rows.clone());
+    let data: Vec<Fate> = pages.iter().filter(|page| page.has_rows).map(of_data).collect();
+    let mut of_data = data.iter();
+    let fates = pages.iter().map(|page| match page.has_rows {
+        true => of_data.next().cloned().unwrap_or_else(|| Fate::of_dictionary(&data)),
+        false => Fate::of_dictionary(&data),
+    });
+    fates.collect()
 }
 
 /// The pages of a file without a usable footer: those that follow each other from its start on. The
 /// last error says where they end.
 pub fn pages_without_footer(files: &dyn FileSystem, path: &str, pool: MemoryPool) -> Result<Shown> {
     let input = BufferedInput::new(files.open(path)?, pool);
-    let mut facts = no_facts();
+    let mut facts = no_facts(false);
     let bytes = input
         .read(MAGIC_BYTES.min(input.file_len()), input.file_len().saturating_sub(MAGIC_BYTES))?;
     let mut pages = StoredPages::new(MAGIC_BYTES, bytes, None);
@@ -73,20 +130,39 @@ pub fn pages_without_footer(files: &dyn FileSystem, path: &str, pool: MemoryPool
     Ok(Shown { rows: facts.finish()?, broken })
 }
 
-fn show_chunk(file: &InspectedFile, chosen: &Chosen<'_>, facts: &mut Facts) -> Result<()> {
+fn show_chunk(file: &InspectedFile, chosen: &Chosen<'_>, shown: &mut Vec<ShownPage>) -> Result<()> {
     let source = file.chunk(chosen.row_group, chosen.leaf);
     let mut pages = stored_pages(source)?;
     let index = read_page_index(source, true, TrustOptions::default())?;
     let leaf = file.footer.schema.leaves().get(chosen.leaf);
+    let is_flat = leaf.is_some_and(|leaf| leaf.max_rep == 0);
+    let mut next_row = Some(0);
     while let Some((page, ordinal)) = pages.next_page()? {
         let offset = pages.file_offset(page.header_at);
         let mut row = vec![number(chosen.row_group as u64), text(&chosen.name)];
         row.extend(header(&page, ordinal, offset));
         let place = ordinal.and_then(|ordinal| place_in_index(&index, ordinal, offset));
         row.extend(indexed(&page, leaf, place.map(|place| (&index, place))));
-        facts.push(row);
+        let has_rows = ordinal.is_some();
+        let counted = counted_rows(&page, is_flat);
+        let first = next_row;
+        if has_rows {
+            next_row = first.zip(counted).map(|(first, rows)| first + rows);
+        }
+        let indexed = place.map(|place| index.rows(place)).filter(|rows| !rows.is_empty());
+        let rows = indexed.or(first.zip(counted).map(|(first, rows)| first..first + rows));
+        shown.push(ShownPage { facts: row, has_rows, rows });
     }
     Ok(())
+}
+
+/// The rows of a data page by its own header: values are rows where nothing repeats.
+fn counted_rows(page: &StoredPage, is_flat: bool) -> Option<u64> {
+    match &page.header.kind {
+        PageKind::Data(v1) if is_flat => Some(v1.num_values as u64),
+        PageKind::DataV2(v2) => Some(v2.num_rows as u64),
+        _ => None,
+    }
 }
 
 /// Where the index has the page: pages without values may be left out of it.

@@ -1,7 +1,7 @@
 //! JSON values that know their place, so that whatever is wrong with one can be found.
 //!
 //! ```text
-//! unsupported: a plan node that is not built (name=HashJoinNode)
+//! unsupported: a plan node that is not built (name=WindowNode)
 //!   in plan "/sources/0"
 //! ```
 //!

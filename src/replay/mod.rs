@@ -104,13 +104,6 @@ fn settings(case: &Json<'_>, name: &str) -> Result<Config> {
     members.iter().map(|(key, value)| Ok((key.to_string(), value.setting()?))).collect()
 }
 
-fn has_scan(root: &Arc<PlanNode>, id: &str) -> bool {
-    let mut next = Some(root);
-    while let Some(node) = next {
-        if matches!(**node, PlanNode::TableScan(_)) && **node.id() == *id {
-            return true;
-        }
-        next = node.source();
-    }
-    false
+fn has_scan(root: &PlanNode, id: &str) -> bool {
+    root.scans().iter().any(|scan| *scan.id == *id)
 }

@@ -2,14 +2,15 @@
 //!
 //! ```text
 //! LocalPartitionNode            left out: where rows run does not change which there are
+//! HashJoinNode                  its first source is the probe side, its second the build side
 //! partial OrderBy, TopN, Limit  done for all rows: the nodes above take any order and any surplus
 //! ```
 
 use connector_hive::HiveTableHandle;
 use dwio::connector::{ColumnHandle, TableHandle};
 use exec::plan::{
-    FilterNode, LimitNode, OrderByNode, PlanNode, ProjectNode, SortKey, TableScanNode, TopNNode,
-    ValuesNode,
+    FilterNode, HashJoinNode, JoinType, LimitNode, OrderByNode, PlanNode, ProjectNode, SortKey,
+    TableScanNode, TopNNode, ValuesNode,
 };
 use vector::sync::Arc;
 use vector::{Result, RowType, RowVector, SortOrder, Type, Value};
@@ -71,6 +72,7 @@ impl Nodes<'_> {
                 let (offset, count) = (count(&offset)?, count(&limit)?);
                 PlanNode::Limit(LimitNode { id: id()?, source: self.source(json)?, offset, count })
             }
+            "HashJoinNode" => self.hash_join(json, id()?)?,
             "LocalPartitionNode" => return self.source(json),
             _ => return Err(class.refuse("a plan node that is not built")),
         };
@@ -102,6 +104,45 @@ impl Nodes<'_> {
         Ok(PlanNode::TableScan(TableScanNode { id, output_type, table, assignments }))
     }
 
+    fn hash_join(&self, json: &Json<'_>, id: Arc<str>) -> Result<PlanNode> {
+        let sources = json.member("sources")?;
+        let (left, right) = match sources.elements()?.as_slice() {
+            [left, right] => (self.read(left)?, self.read(right)?),
+            _ => return Err(sources.wrong("two sources")),
+        };
+        if json.flag("nullAsValue")? {
+            return Err(json.member("nullAsValue")?.refuse("a join in which nulls meet"));
+        }
+        let keys = |name, input: &RowType| -> Result<Vec<String>> {
+            let keys = json.member(name)?.elements()?;
+            keys.iter().map(|key| Ok(column_name(key, input)?.to_string())).collect()
+        };
+        let left_keys = keys("leftKeys", left.output_type())?;
+        let right_keys = keys("rightKeys", right.output_type())?;
+        let filter = json.optional("filter")?.map(|filter| {
+            let columns = left.output_type().fields().chain(right.output_type().fields());
+            let columns = columns.map(|(name, ty)| (name, ty.clone())).collect::<Vec<_>>();
+            let read = self.expressions.read(&filter, &Arc::new(RowType::new(columns)))?;
+            match read.ty() {
+                Type::Boolean => Ok(read),
+                _ => Err(filter.wrong("a condition")),
+            }
+        });
+        let node = HashJoinNode {
+            id,
+            join_type: join_type(&json.member("joinType")?)?,
+            null_aware: json.flag("nullAware")?,
+            left,
+            right,
+            left_keys,
+            right_keys,
+            filter: filter.transpose()?,
+            output_type: read_row_type(&json.member("outputType")?)?,
+        };
+        json.check(node.check())?;
+        Ok(PlanNode::HashJoin(node))
+    }
+
     fn project(&self, json: &Json<'_>, id: Arc<str>) -> Result<PlanNode> {
         let source = self.source(json)?;
         let (names, projections) = (json.member("names")?, json.member("projections")?);
@@ -116,6 +157,21 @@ impl Nodes<'_> {
         let output_type = Arc::new(RowType::new(fields.collect::<Result<Vec<_>>>()?));
         Ok(PlanNode::Project(ProjectNode { id, source, output_type, expressions }))
     }
+}
+
+fn join_type(json: &Json<'_>) -> Result<JoinType> {
+    Ok(match json.text()? {
+        "INNER" => JoinType::Inner,
+        "LEFT" => JoinType::Left,
+        "RIGHT" => JoinType::Right,
+        "FULL" => JoinType::Full,
+        "LEFT SEMI (FILTER)" => JoinType::LeftSemiFilter,
+        "LEFT SEMI (PROJECT)" => JoinType::LeftSemiProject,
+        "RIGHT SEMI (FILTER)" => JoinType::RightSemiFilter,
+        "RIGHT SEMI (PROJECT)" => JoinType::RightSemiProject,
+        "ANTI" => JoinType::Anti,
+        _ => return Err(json.refuse("a kind of join that is not built")),
+    })
 }
 
 fn count(json: &Json<'_>) -> Result<u64> {

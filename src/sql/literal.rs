@@ -296,16 +296,16 @@ mod tests {
 
     #[test]
     fn numbers_with_a_point_are_exact_and_those_with_an_exponent_are_not() {
-        assert_eq!(shown("0.05", false), "5 DECIMAL(2,2)");
-        assert_eq!(shown("0.05", true), "-5 DECIMAL(2,2)");
-        assert_eq!(shown("100.50", false), "10050 DECIMAL(5,2)");
-        assert_eq!(shown("00.0", false), "0 DECIMAL(1,1)");
+        assert_eq!(shown("0.05", false), "0.05 DECIMAL(2,2)");
+        assert_eq!(shown("0.05", true), "-0.05 DECIMAL(2,2)");
+        assert_eq!(shown("100.50", false), "100.50 DECIMAL(5,2)");
+        assert_eq!(shown("00.0", false), "0.0 DECIMAL(1,1)");
         assert_eq!(shown("5.", false), "5 DECIMAL(1,0)");
-        assert_eq!(shown(".5", false), "5 DECIMAL(1,1)");
+        assert_eq!(shown(".5", false), "0.5 DECIMAL(1,1)");
         assert_eq!(shown("5e-2", false), "0.05 DOUBLE");
         assert_eq!(
             shown(&format!("{}.5", "1".repeat(30)), false).len(),
-            31 + " DECIMAL(31,1)".len()
+            32 + " DECIMAL(31,1)".len()
         );
         assert!(shown(&"9".repeat(50), false).ends_with("DOUBLE"));
         let huge = constant(&Literal::Number("1e999".into(), false), false).unwrap_err();

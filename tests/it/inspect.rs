@@ -50,7 +50,9 @@ fn the_file_is_told_as_a_whole() {
     );
     let bytes = std::fs::metadata(concat!(env!("CARGO_MANIFEST_DIR"), "/").to_string() + FILE);
     assert_eq!(file["file_bytes"], bytes.unwrap().len());
-    assert!(output_of(&["inspect", "file", FILE]).contains("│ rows           ┆ 25 "));
+    assert!(
+        output_of(&["inspect", "file", FILE, "-f", "table"]).contains("│ rows           ┆ 25 ")
+    );
 }
 
 #[test]

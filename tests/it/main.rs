@@ -10,6 +10,7 @@ mod inspect;
 mod mutants;
 mod partitions;
 mod random_files;
+mod reasons;
 mod replay;
 mod support;
 mod text;

@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use arrow_array::{ArrayRef, Int32Array, Int64Array, RecordBatch};
 use dwio::fs::{MemoryFiles, ObservedFiles};
 use ocior::Engine;
 
-use crate::support::files::{lines_of, numbers_file};
+use crate::support::files::{Layout, lines_of, numbers_file, parquet_file};
 
 const NUM_DAYS: usize = 25;
 const NUM_SHOPS: usize = 20;
@@ -81,4 +82,28 @@ fn a_partition_that_does_not_exist_has_no_rows() {
     assert_eq!(lines, [r#"{"c":0}"#]);
     // The columns of the table come from its first file.
     assert!(opened.len() <= 1, "{opened:?}");
+}
+
+/// Later files have wider types and more columns, and one has a column called like a made one.
+#[test]
+fn a_table_without_a_schema_is_as_wide_as_its_files() {
+    let files = MemoryFiles::new();
+    let old =
+        RecordBatch::try_from_iter([("n", Arc::new(Int32Array::from(vec![1, 2])) as ArrayRef)]);
+    let wide = Arc::new(Int64Array::from(vec![i64::MAX])) as ArrayRef;
+    let names = Arc::new(Int64Array::from(vec![7])) as ArrayRef;
+    let new = RecordBatch::try_from_iter([("n", wide), ("$path", names)]);
+    files.put("t/a.parquet", parquet_file(&old.unwrap(), Layout::default()));
+    files.put("t/b.parquet", parquet_file(&new.unwrap(), Layout::default()));
+    let engine = Engine::builder().file_system(Arc::new(files)).build();
+    let lines = |sql| lines_of(&engine, sql).unwrap();
+    let all = [
+        r#"{"n":1,"$path":null}"#,
+        r#"{"n":2,"$path":null}"#,
+        r#"{"n":9223372036854775807,"$path":7}"#,
+    ];
+    assert_eq!(lines("SELECT * FROM 't' ORDER BY n"), all);
+    assert_eq!(lines("SELECT n FROM 't' WHERE \"$path\" = 7"), [r#"{"n":9223372036854775807}"#]);
+    let of_old = "SELECT n, \"$path\" AS p FROM 't/a.parquet' WHERE n = 1";
+    assert_eq!(lines(of_old), [r#"{"n":1,"p":"t/a.parquet"}"#]);
 }

@@ -1,14 +1,20 @@
-//! Random files, against the Arrow reader.
+//! Random files, against what they were made of.
 //!
 //! ```text
-//! random types, nulls and values --> rows --random layout, column by column--> file
-//! file --engine, random batches and columns--> lines == lines <--Arrow reader-- file
+//! schema    random types, nulls and values --> rows --Arrow writer, random layout--> file
+//!                                                     texts <------Arrow reader------'
+//! handmade  random fields in old forms --random layout--> file
+//!                `-------> texts
+//!
+//! file --engine, random batches, columns and a condition--> lines == texts put together
 //! ```
 //!
 //! `OCIOR_CASES` says how many, `OCIOR_SEED` from which number on: a case that fails names its
 //! number, and with that as the seed it is the first one.
 
+mod handmade;
 pub(crate) mod schema;
+mod values;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field};
@@ -17,8 +23,13 @@ use ocior::{QueryOptions, ScanRequest};
 use parquet::arrow::ArrowSchemaConverter;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
-use parquet::basic::{Compression, Encoding, GzipLevel, Type as PhysicalType, ZstdLevel};
-use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
+use parquet::basic::{
+    BrotliLevel, Compression, Encoding, GzipLevel, Type as PhysicalType, ZstdLevel,
+};
+use parquet::file::properties::{
+    BloomFilterPosition, EnabledStatistics, WriterProperties, WriterVersion,
+};
+use parquet::schema::types::SchemaDescriptor;
 
 use crate::support::files::{engine_over, in_order, lines};
 use crate::support::oracle;
@@ -55,14 +66,19 @@ fn random_codec(random: &mut Random) -> Compression {
             Compression::SNAPPY,
             Compression::GZIP(GzipLevel::default()),
             Compression::ZSTD(ZstdLevel::default()),
+            Compression::LZ4,
+            Compression::LZ4_RAW,
+            Compression::BROTLI(BrotliLevel::default()),
         ],
     )
 }
 
-fn random_properties(rows: &RecordBatch, random: &mut Random) -> WriterProperties {
+fn random_properties(schema: &SchemaDescriptor, random: &mut Random) -> WriterProperties {
     let version = one_of(random, &[WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0]);
     let statistics = [EnabledStatistics::None, EnabledStatistics::Chunk, EnabledStatistics::Page];
+    let positions = [BloomFilterPosition::AfterRowGroup, BloomFilterPosition::End];
     let mut properties = WriterProperties::builder()
+        .set_bloom_filter_position(one_of(random, &positions))
         .set_writer_version(version)
         .set_statistics_enabled(one_of(random, &statistics))
         .set_offset_index_disabled(random.once_in(4))
@@ -70,7 +86,6 @@ fn random_properties(rows: &RecordBatch, random: &mut Random) -> WriterPropertie
         .set_data_page_size_limit(one_of(random, &[16, 200, 1 << 20]))
         .set_write_batch_size(one_of(random, &[1, 7, 64, 1024]))
         .set_max_row_group_row_count(Some(one_of(random, &[3, 40, 128, 1000])));
-    let schema = ArrowSchemaConverter::new().convert(rows.schema_ref()).unwrap();
     for column in schema.columns() {
         let path = column.path();
         properties = properties
@@ -81,6 +96,9 @@ fn random_properties(rows: &RecordBatch, random: &mut Random) -> WriterPropertie
                 path.clone(),
                 one_of(random, &[1, 60, 500, 1 << 20]),
             );
+        if column.physical_type() != PhysicalType::BOOLEAN && random.once_in(3) {
+            properties = properties.set_column_bloom_filter_max_ndv(path.clone(), 50);
+        }
         // Else the writer's own choice for its version.
         if !random.once_in(4) {
             let encoding = one_of(random, encodings(column.physical_type()));
@@ -92,8 +110,9 @@ fn random_properties(rows: &RecordBatch, random: &mut Random) -> WriterPropertie
 
 /// The rows written in one or more calls.
 pub(crate) fn random_file(rows: &RecordBatch, random: &mut Random) -> Vec<u8> {
+    let schema = ArrowSchemaConverter::new().convert(rows.schema_ref()).unwrap();
     let options = ArrowWriterOptions::new()
-        .with_properties(random_properties(rows, random))
+        .with_properties(random_properties(&schema, random))
         .with_skip_arrow_metadata(true);
     let mut bytes = Vec::new();
     let mut writer = ArrowWriter::try_new_with_options(&mut bytes, rows.schema(), options).unwrap();
@@ -115,47 +134,109 @@ fn random_options(random: &mut Random) -> QueryOptions {
     options
 }
 
-/// Some of the columns, each whole; in any order.
-fn random_columns(rows: &RecordBatch, random: &mut Random) -> Vec<usize> {
-    let mut columns: Vec<usize> = (0..rows.num_columns()).collect();
-    for at in (1..columns.len()).rev() {
-        columns.swap(at, random.below(at as u64 + 1) as usize);
-    }
-    columns.truncate(1 + random.below(columns.len() as u64) as usize);
-    columns
+/// Which conditions a column can be asked with.
+#[derive(Debug, Clone, Copy)]
+enum Probe {
+    Nothing,
+    Number,
+    Text,
 }
 
-/// What differs between the engine and the oracle, if something does.
-fn difference(rows: &RecordBatch, random: &mut Random) -> Option<String> {
-    let file = random_file(rows, random);
-    let files = MemoryFiles::new();
-    files.put("f.parquet", file.clone());
-    let engine = engine_over(&files);
-    let chosen = random_columns(rows, random);
-    for columns in [None, Some(chosen)] {
-        let schema = rows.schema_ref();
-        let names = columns.as_ref().map(|columns| {
-            columns.iter().map(|column| schema.field(*column).name().clone()).collect()
-        });
-        let request = ScanRequest {
-            paths: vec!["f.parquet".to_string()],
-            columns: names,
-            ..ScanRequest::default()
-        };
-        let got = engine.scan(&request, &random_options(random)).and_then(lines);
-        let got = match got {
-            Ok(got) => got,
-            Err(error) => return Some(format!("columns {columns:?}: {error}")),
-        };
-        let want = oracle::lines_of_columns(file.clone(), columns.as_deref());
-        if let Some(row) =
-            (0..got.len().max(want.len())).find(|row| got.get(*row) != want.get(*row))
-        {
-            let (got, want) = (got.get(row), want.get(row));
-            return Some(format!("columns {columns:?}, row {row}:\n got  {got:?}\n want {want:?}"));
+/// A file and what it holds.
+struct Case {
+    file: Vec<u8>,
+    names: Vec<String>,
+    probes: Vec<Probe>,
+    /// The text of each value, column by column.
+    texts: Vec<Vec<String>>,
+    /// For people: the types.
+    declaration: String,
+}
+
+impl Case {
+    fn of_arrow(rows: &RecordBatch, random: &mut Random) -> Case {
+        let file = random_file(rows, random);
+        let fields = rows.schema_ref().fields();
+        Case {
+            names: fields.iter().map(|field| field.name().clone()).collect(),
+            // Conditions on such files are another test's.
+            probes: vec![Probe::Nothing; fields.len()],
+            texts: oracle::texts(file.clone(), fields.len()),
+            declaration: format!("{fields:?}"),
+            file,
         }
     }
-    None
+
+    fn line(&self, columns: &[usize], row: usize) -> String {
+        let values = columns
+            .iter()
+            .map(|column| format!("\"{}\":{}", self.names[*column], self.texts[*column][row]));
+        format!("{{{}}}", values.collect::<Vec<_>>().join(","))
+    }
+
+    /// Some of the columns, each whole; in any order.
+    fn random_columns(&self, random: &mut Random) -> Vec<usize> {
+        let mut columns: Vec<usize> = (0..self.names.len()).collect();
+        for at in (1..columns.len()).rev() {
+            columns.swap(at, random.below(at as u64 + 1) as usize);
+        }
+        columns.truncate(1 + random.below(columns.len() as u64) as usize);
+        columns
+    }
+
+    /// A condition that a row's value meets, and the rows that meet it.
+    fn random_condition(&self, random: &mut Random) -> Option<(String, Vec<usize>)> {
+        let column = random.below(self.names.len() as u64) as usize;
+        let texts = self.texts[column].as_slice();
+        if texts.is_empty() {
+            return None;
+        }
+        let text = &texts[random.below(texts.len() as u64) as usize];
+        let literal = match self.probes[column] {
+            Probe::Nothing => return None,
+            _ if text == "null" => return None,
+            Probe::Number => text.clone(),
+            // The letters of random texts need no escapes, neither here nor there.
+            Probe::Text => format!("'{}'", text.trim_matches('"')),
+        };
+        let rows = (0..texts.len()).filter(|row| texts[*row] == *text).collect();
+        Some((format!("{} = {literal}", self.names[column]), rows))
+    }
+
+    /// What differs between the engine and what was written, if something does.
+    fn difference(&self, random: &mut Random) -> Option<String> {
+        let files = MemoryFiles::new();
+        files.put("f.parquet", self.file.clone());
+        let engine = engine_over(&files);
+        let all: Vec<usize> = (0..self.names.len()).collect();
+        let rows: Vec<usize> = (0..self.texts[0].len()).collect();
+        let mut scans =
+            vec![(all.clone(), None, rows.clone()), (self.random_columns(random), None, rows)];
+        if let Some((condition, rows)) = self.random_condition(random) {
+            scans.push((all, Some(condition), rows));
+        }
+        for (columns, filter, rows) in scans {
+            let request = ScanRequest {
+                paths: vec!["f.parquet".to_string()],
+                columns: Some(columns.iter().map(|column| self.names[*column].clone()).collect()),
+                filter: filter.clone(),
+                ..ScanRequest::default()
+            };
+            let context = format!("columns {columns:?} filter {filter:?}");
+            let got = match engine.scan(&request, &random_options(random)).and_then(lines) {
+                Ok(got) => got,
+                Err(error) => return Some(format!("{context}: {error}")),
+            };
+            let want: Vec<_> = rows.into_iter().map(|row| self.line(&columns, row)).collect();
+            if let Some(row) =
+                (0..got.len().max(want.len())).find(|row| got.get(*row) != want.get(*row))
+            {
+                let (got, want) = (got.get(row), want.get(row));
+                return Some(format!("{context}, row {row}:\n got  {got:?}\n want {want:?}"));
+            }
+        }
+        None
+    }
 }
 
 fn depth(field: &Field) -> usize {
@@ -173,11 +254,16 @@ fn run(cases: std::ops::Range<u64>, step: usize) -> (Vec<String>, usize) {
     let (mut differences, mut deepest) = (Vec::new(), 0);
     for case in cases.step_by(step) {
         let random = &mut Random::new(case.wrapping_mul(0xd134_2543_de82_ef95));
-        let rows = schema::random_batch(random);
-        let fields = rows.schema_ref().fields();
-        deepest = fields.iter().map(|field| depth(field)).fold(deepest, usize::max);
-        if let Some(found) = difference(&rows, random) {
-            differences.push(format!("case {case}, {fields:?}, {found}"));
+        let made = if random.once_in(4) {
+            handmade::random_case(random)
+        } else {
+            let rows = schema::random_batch(random);
+            let fields = rows.schema_ref().fields();
+            deepest = fields.iter().map(|field| depth(field)).fold(deepest, usize::max);
+            Case::of_arrow(&rows, random)
+        };
+        if let Some(found) = made.difference(random) {
+            differences.push(format!("case {case}, {}, {found}", made.declaration));
         }
     }
     (differences, deepest)

@@ -13,7 +13,39 @@ const UNSAFE_FILES: [&str; 3] = [
 ];
 
 /// Parts of a file name that mark a kernel for one kind of CPU.
-const CPU_NAMES: [&str; 3] = ["avx2", "avx512", "neon"];
+const CPU_NAMES: [&str; 4] = ["avx2", "avx512", "bmi2", "neon"];
+
+/// What reads the bytes of files: the file whose lints hold for it, and where it is.
+const READS_FILES: [(&str, &str); 3] = [
+    ("format-parquet/src/lib.rs", "format-parquet/src/"),
+    ("dwio/src/input/mod.rs", "dwio/src/input/"),
+    ("dwio/src/fs.rs", "dwio/src/fs/"),
+];
+
+/// What a reader of files may not do.
+const READER_LINTS: [&str; 9] = [
+    "clippy::unwrap_used",
+    "clippy::expect_used",
+    "clippy::panic",
+    "clippy::unreachable",
+    "clippy::indexing_slicing",
+    "clippy::string_slice",
+    "clippy::cast_possible_truncation",
+    "clippy::cast_possible_wrap",
+    "clippy::cast_sign_loss",
+];
+
+/// Files of readers that are excepted from some of these, as far as they say and argue, beside
+/// kernels for one kind of CPU: other kernels, and casts that round or cut off by intent.
+const EXCEPTED: [&str; 7] = [
+    "format-parquet/src/bloom.rs",
+    "format-parquet/src/column/converted.rs",
+    "format-parquet/src/column/spread.rs",
+    "format-parquet/src/encoding/bit_pack/mod.rs",
+    "format-parquet/src/encoding/dictionary.rs",
+    "format-parquet/src/encoding/selection.rs",
+    "format-parquet/src/page/snappy_fast.rs",
+];
 
 /// Lines of a file, tests included.
 const MAX_FILE_LINES: usize = 800;
@@ -224,6 +256,61 @@ fn unsafe_code_stands_only_in_the_listed_files_and_is_argued() {
         }
     }
     report("unsafe code", found);
+}
+
+/// The attributes of a source's code, each on one line.
+fn attributes(source: &Source) -> Vec<String> {
+    let code: String = source.code_lines().map(|(_, line)| line.trim().to_string() + " ").collect();
+    let starts = code.match_indices("#[").chain(code.match_indices("#!["));
+    starts
+        .map(|(start, _)| {
+            let mut depth = 0;
+            let end = code[start..].find(|c| {
+                depth += i32::from(c == '[') - i32::from(c == ']');
+                c == ']' && depth == 0
+            });
+            code[start..start + end.unwrap_or(0)].to_string()
+        })
+        .collect()
+}
+
+#[test]
+fn what_reads_files_is_under_lints_but_for_kernels_that_say_why() {
+    let mut found = Vec::new();
+    let mut excepted = Vec::new();
+    for source in library_sources() {
+        let Some((root, _)) = READS_FILES
+            .iter()
+            .find(|(root, below)| source.path == *root || source.path.starts_with(below))
+        else {
+            continue;
+        };
+        let attributes = attributes(&source);
+        if source.path == *root {
+            let denied = attributes.iter().find(|a| a.starts_with("#![") && a.contains("deny("));
+            let denied = denied.map_or("", String::as_str);
+            let missing = READER_LINTS.iter().filter(|lint| !denied.contains(**lint));
+            found.extend(missing.map(|lint| format!("{root} does not deny {lint}")));
+        }
+        for attribute in attributes {
+            let silenced = ["clippy::all", "clippy::pedantic", "clippy::restriction"];
+            let named = READER_LINTS.iter().chain(&silenced).any(|lint| attribute.contains(lint));
+            if !named || attribute.contains("deny(") {
+                continue;
+            }
+            excepted.push(source.path.clone());
+            if !attribute.contains("expect(") || !attribute.contains("reason = ") {
+                found.push(format!("{}: not expected for a reason: {attribute}", source.path));
+            }
+            let is_of_cpu = CPU_NAMES.iter().any(|cpu| source.path.contains(cpu));
+            if !is_of_cpu && !EXCEPTED.contains(&source.path.as_str()) {
+                found.push(format!("{}: not a listed file: {attribute}", source.path));
+            }
+        }
+    }
+    let unused = EXCEPTED.iter().filter(|path| !excepted.iter().any(|found| found == *path));
+    found.extend(unused.map(|path| format!("{path}: listed, but excepted from nothing")));
+    report("readers of files outside of the lints", found);
 }
 
 #[test]

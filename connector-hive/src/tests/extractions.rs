@@ -99,6 +99,41 @@ fn s16_4_steps_behind_elements_are_done_with_each() {
     assert_eq!(found, [array([n(2), Value::Null, n(0)]), Value::Null]);
 }
 
+/// Rules S7.80, S16.13, S16.15, S16.20: readers give the column of the file, of its own type, with
+/// what no chain looks at pruned; the whole chain is done with that, whatever path it comes on.
+#[test]
+fn s16_14_readers_never_extract_and_give_less_of_the_file_instead() {
+    let value = Type::row([("x", B), ("y", Type::array(B))]);
+    let ty = Type::map(Type::Varchar, value.clone());
+    let entry = |x| row([n(x), array([n(x), n(x)])]);
+    let rows = [map([(Value::bytes("a"), entry(1)), (Value::bytes("b"), entry(2))]), Value::Null];
+    let world = World::new();
+    // A lazy column and one that is read at once for its filter.
+    for (name, filter) in [("lazy", None), ("c", Some(Filter::IsNotNull))] {
+        let group = rows.iter().map(|v| vec![v.clone()]).collect();
+        world.put(name, &[(name, ty.clone())], vec![group]);
+        let of = |output: &str, chain: Vec<ExtractionStep>, out: Type| {
+            let handle = HiveColumnHandle::new(name, ColumnKind::Regular, out.clone());
+            let chain = vec![extraction(output, chain, out)];
+            let scan = scan().handle(output, handle.with_extractions(ty.clone(), chain).unwrap());
+            match &filter {
+                Some(filter) => scan.filter(name, filter.clone()),
+                None => scan,
+            }
+        };
+        let num_rows = if filter.is_some() { 1 } else { 2 };
+        let expect = |scan, expected: Value| {
+            let found = world.read(scan, vec![split(name)]).unwrap();
+            assert_eq!(found, [vec![expected], vec![Value::Null]][..num_rows], "{name}");
+        };
+        expect(of("n", vec![Size], B), n(2));
+        let keys = array(["a", "b"].map(Value::bytes));
+        expect(of("k", vec![MapKeys], Type::array(Type::Varchar)), keys);
+        let chain = vec![MapValues, ArrayElements, StructField("x".into())];
+        expect(of("x", chain, Type::array(B)), array([n(1), n(2)]));
+    }
+}
+
 #[test]
 fn s16_12_several_extractions_make_a_struct() {
     let (ty, rows) = maps();

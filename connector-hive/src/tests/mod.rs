@@ -14,6 +14,7 @@ mod sampling;
 mod scan;
 mod spec;
 mod take_over;
+mod two_formats;
 
 use dwio::config::Config;
 use dwio::connector::{
@@ -27,9 +28,10 @@ use dwio::subfield::Subfield;
 use vector::sync::{Arc, CancelFlag};
 use vector::{DecodedVector, MemoryPool, Result, RowType, RowVector, Type, Value};
 
+use crate::TextReaderFactory;
 use crate::{
-    ColumnKind, DiscoveryOptions, HiveColumnHandle, HiveConnector, HiveSplit, HiveTable,
-    HiveTableHandle, PartitionPredicate, SerdeParameters, SplitOptions,
+    ColumnKind, ColumnMapping, DiscoveryOptions, HiveColumnHandle, HiveConnector, HiveSplit,
+    HiveTable, HiveTableHandle, PartitionPredicate, SerdeParameters, SplitOptions,
 };
 use evaluator::RowByRow;
 use format::{FakeFile, FakeFormat};
@@ -89,6 +91,7 @@ impl World {
     fn connector(&self) -> HiveConnector {
         let mut formats = FormatRegistry::new();
         formats.register(self.format.clone());
+        formats.register(Arc::new(TextReaderFactory));
         HiveConnector::new("hive", Arc::new(self.observed.clone()), formats, self.config.clone())
     }
 

@@ -11,7 +11,7 @@ pub mod to_filter;
 use std::fmt;
 
 use vector::sync::Arc;
-use vector::{Error, Result, RowType, Type, Value};
+use vector::{Error, Result, RowType, Type, Value, value_text};
 
 /// An expression over the columns of one input row type.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -169,7 +169,7 @@ impl fmt::Display for TypedExpr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             TypedExpr::Field { name, .. } => write!(f, "{name}"),
-            TypedExpr::Constant { value, .. } => write_constant(f, value),
+            TypedExpr::Constant { value, ty } => write_constant(f, value, ty),
             TypedExpr::Call { name, args, .. } => {
                 write!(f, "{name}(")?;
                 for (i, arg) in args.iter().enumerate() {
@@ -190,9 +190,13 @@ impl fmt::Display for TypedExpr {
     }
 }
 
-fn write_constant(f: &mut fmt::Formatter<'_>, value: &Value) -> fmt::Result {
+fn write_constant(f: &mut fmt::Formatter<'_>, value: &Value, ty: &Type) -> fmt::Result {
     match value {
         Value::Null => f.write_str("null"),
+        // What is stored as a number and is none.
+        value if matches!(ty, Type::Date | Type::Time(_) | Type::Decimal { .. }) => {
+            f.write_str(&value_text(ty, value))
+        }
         Value::Boolean(v) => write!(f, "{v}"),
         Value::Real(v) => write!(f, "{v:?}"),
         Value::Double(v) => write!(f, "{v:?}"),

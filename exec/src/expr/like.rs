@@ -3,11 +3,18 @@
 //! A pattern is taken apart once. The shapes that queries mostly have (`abc`, `abc%`, `%abc`,
 //! `%abc%`, `a%b%c`) need no more than comparing ends and searching for the pieces in order; only
 //! a pattern with `_` is matched token by token, going back to the last `%` on a mismatch.
+//!
+//! Strings that stand side by side are not searched one by one: their longest piece is looked for
+//! in all of their text at once, and only a string that has it is matched ([`Search`]).
 
 use memchr::{memchr, memmem};
-use vector::{DecodedVector, Error, Result, Type, Value};
+use vector::{
+    Bitmap, BufferMut, DecodedVector, Error, FlatValues, Mapping, Result, StringValues, Type,
+    Value, bits,
+};
 
 use super::kernel::{Argument, Call, Kernel, test_rows, wrong_storage};
+use super::runs::{Run, RunVisitor, visit_runs};
 
 /// A pattern ready to match.
 #[derive(Debug)]
@@ -127,6 +134,82 @@ impl Pattern {
             Pattern::Tokens(tokens) => matches_tokens(tokens, text),
         }
     }
+    /// The longest text between two `%`: what every match has somewhere inside.
+    fn needle(&self) -> Option<&memmem::Finder<'static>> {
+        let Pattern::Pieces { middle, .. } = self else { return None };
+        let finders = middle.iter().map(|piece| &piece.finder);
+        finders.max_by_key(|finder| finder.needle().len())
+    }
+}
+
+/// The rows of one call that match, while they are found.
+struct Search<'a> {
+    pattern: &'a Pattern,
+    needle: &'a memmem::Finder<'static>,
+    strings: &'a StringValues,
+    matching: BufferMut<u64>,
+    /// Runs that are matched row by row, because most rows of an earlier one had the needle.
+    num_spared: usize,
+}
+
+/// Runs that are not searched after one in which the needle was in every other row.
+const NUM_SPARED: usize = 15;
+
+impl<'a> Search<'a> {
+    /// `pattern` for all rows of a call with plain strings; `None` when rows are better matched
+    /// one by one.
+    fn bits(pattern: &'a Pattern, call: &'a Call<'_>) -> Option<Bitmap> {
+        let (needle, text) = (pattern.needle()?, call.args.first()?);
+        let (Mapping::Identity, Some(FlatValues::String(strings))) =
+            (text.mapping(), text.flat_values())
+        else {
+            return None;
+        };
+        let mut matching = BufferMut::new();
+        matching.resize(bits::words_for(call.num_rows()), 0);
+        let mut search = Search { pattern, needle, strings, matching, num_spared: 0 };
+        visit_runs(strings, call.rows, &mut search);
+        Some(Bitmap::new(search.matching.freeze(), call.num_rows()))
+    }
+}
+
+impl RunVisitor for Search<'_> {
+    #[inline]
+    fn row(&mut self, row: usize) {
+        if self.pattern.matches(self.strings.get(row)) {
+            bits::set(&mut self.matching, row);
+        }
+    }
+
+    fn run(&mut self, run: &Run<'_>) {
+        if self.num_spared > 0 {
+            self.num_spared -= 1;
+            return run.rows.iter().for_each(|row| self.row(*row as usize));
+        }
+        let (mut from, mut i, mut num_tried) = (0, 0, 0);
+        while let Some(found) = self.needle.find(&run.text[from..]) {
+            let (found, found_end) = (from + found, from + found + self.needle.needle().len());
+            // The first string that ends behind the needle; the run's last one ends with the text.
+            let (mut start, mut end) = run.range(i);
+            while end < found_end {
+                i += 1;
+                (start, end) = run.range(i);
+            }
+            if start > found {
+                // It stood between two strings, or in part.
+                from = start;
+                continue;
+            }
+            num_tried += 1;
+            if self.pattern.matches(&run.text[start..end]) {
+                bits::set(&mut self.matching, run.rows[i] as usize);
+            }
+            from = end;
+        }
+        if num_tried * 2 > run.rows.len() {
+            self.num_spared = NUM_SPARED;
+        }
+    }
 }
 
 fn literal(token: Option<&Token>) -> Vec<u8> {
@@ -232,8 +315,11 @@ pub(super) fn like(args: &[Argument<'_>], result: &Type) -> Result<Kernel> {
         let escape = constants.1.flatten().and_then(Value::as_bytes);
         let pattern = Pattern::parse(pattern, escape)?;
         return Ok(Kernel::new(move |call| {
-            let text = &call.args[0];
-            call.boolean(test_rows(call.rows, |row| pattern.matches(text.string(row))))
+            let matching = Search::bits(&pattern, call).unwrap_or_else(|| {
+                let text = &call.args[0];
+                test_rows(call.rows, |row| pattern.matches(text.string(row)))
+            });
+            call.boolean(matching)
         }));
     }
     Ok(Kernel::new(like_each))

@@ -6,11 +6,12 @@
 
 use memchr::memmem;
 use vector::{
-    BufferMut, DecodedVector, FlatValues, Result, StringBuilder, StringValues, StringView, Type,
-    Vector,
+    BufferMut, DecodedVector, FlatValues, Mapping, Result, StringBuilder, StringValues, StringView,
+    Type, Vector,
 };
 
 use super::kernel::{Argument, Call, Kernel, Operand, test_rows, wrong_storage};
+use super::runs::{Run, RunVisitor, visit_runs};
 
 fn is_character_start(byte: u8) -> bool {
     byte & 0xc0 != 0x80
@@ -39,17 +40,46 @@ fn strings_of(argument: &DecodedVector) -> Result<&StringValues> {
 pub(super) fn length(args: &[Argument<'_>], _: &Type) -> Result<Kernel> {
     let in_bytes = args.first().is_some_and(|arg| arg.ty == &Type::Varbinary);
     Ok(Kernel::new(move |call| {
-        let strings = strings_of(&call.args[0])?;
-        numbers(call, |row| {
-            let at = call.args[0].index(row);
-            let bytes = if in_bytes {
-                strings.views()[at].len()
-            } else {
-                count_characters(strings.get(at))
-            };
-            bytes as i64
-        })
+        let (argument, strings) = (&call.args[0], strings_of(&call.args[0])?);
+        if in_bytes {
+            return numbers(call, |row| strings.views()[argument.index(row)].len() as i64);
+        }
+        if !matches!(argument.mapping(), Mapping::Identity) {
+            return numbers(call, |row| count_characters(argument.string(row)) as i64);
+        }
+        let mut lengths = Lengths { strings, out: BufferMut::new() };
+        lengths.out.resize_unspecified(call.num_rows());
+        visit_runs(strings, call.rows, &mut lengths);
+        call.fixed(lengths.out.freeze())
     }))
+}
+
+/// Characters of each row. Where all is ASCII, which a run tells at once, bytes are characters.
+struct Lengths<'a> {
+    strings: &'a StringValues,
+    out: BufferMut<i64>,
+}
+
+impl RunVisitor for Lengths<'_> {
+    #[inline]
+    fn row(&mut self, row: usize) {
+        /// The top bits of the bytes inside of a view.
+        const NOT_ASCII: u128 = 0x8080_8080_8080_8080_8080_8080 << 32;
+        let view = self.strings.views()[row];
+        let is_ascii = view.is_inline() && view.to_bits() & NOT_ASCII == 0;
+        let length = if is_ascii { view.len() } else { count_characters(self.strings.get(row)) };
+        self.out[row] = length as i64;
+    }
+
+    fn run(&mut self, run: &Run<'_>) {
+        if !run.text.is_ascii() {
+            return run.rows.iter().for_each(|row| self.row(*row as usize));
+        }
+        let (views, out) = (self.strings.views().as_slice(), self.out.as_mut_slice());
+        for row in run.rows {
+            out[*row as usize] = views[*row as usize].len() as i64;
+        }
+    }
 }
 
 /// A BIGINT for each row that counts.

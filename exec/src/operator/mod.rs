@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! source ops    table_scan, values, local_exchange (taking end)
-//! middle ops    filter_project, aggregate, limit, order_by, top_n
-//! sink ops      sink (giving end of a queue)
+//! middle ops    filter_project, hash_join (probe), aggregate, limit, order_by, top_n
+//! sink ops      sink (giving end of a queue), hash_join (build)
 //! ```
 //!
 //! An operator has one driver and is called by one thread at a time. It takes input when it says
@@ -21,10 +21,12 @@
 
 pub mod aggregate;
 pub mod filter_project;
+pub mod hash_join;
 pub mod limit;
 pub mod loading;
 pub mod local_exchange;
 pub mod order_by;
+pub mod scan_filters;
 pub mod sink;
 mod sort_prefix;
 pub mod table_scan;

@@ -29,6 +29,7 @@ use dwio::connector::{
     ConnectorQueryCtx, ConnectorSplit, DataSource, DataSourceRequest, SourcePoll,
 };
 
+use super::scan_filters::{ScanFilters, SeenFilters};
 use super::{Blocked, BlockingReason, Operator, OperatorCtx, SplitPoll, SplitSource, refuse_input};
 use crate::plan::TableScanNode;
 use crate::query_ctx::QueryConfig;
@@ -42,6 +43,9 @@ pub struct TableScan {
     ctx: OperatorCtx,
     request: DataSourceRequest,
     splits: Arc<dyn SplitSource>,
+    /// Filters that others learn while the scan runs.
+    filters: Arc<ScanFilters>,
+    seen_filters: SeenFilters,
     source: Option<Box<dyn DataSource>>,
     split: Option<Arc<dyn ConnectorSplit>>,
     blocked: Option<Blocked>,
@@ -67,6 +71,8 @@ impl TableScan {
                 assignments: node.assignments.clone(),
             },
             splits,
+            filters: Arc::default(),
+            seen_filters: SeenFilters::default(),
             source: None,
             split: None,
             blocked: None,
@@ -75,6 +81,12 @@ impl TableScan {
             metrics: Metrics::new(),
             ctx,
         }
+    }
+
+    /// Takes filters from `filters` while running.
+    pub fn with_filters(mut self, filters: Arc<ScanFilters>) -> Self {
+        self.filters = filters;
+        self
     }
 
     /// The columns that the scan gives.
@@ -129,6 +141,36 @@ impl TableScan {
         self.source.as_mut().ok_or_else(|| Error::internal("a scan without its data source"))
     }
 
+    /// Hands filters that are new to the source, together with those that the plan has put on the
+    /// same columns, which they replace (rules S12.9, S12.10).
+    fn install_filters(&mut self) -> Result<()> {
+        let Some(filters) = self.filters.next_change(&mut self.seen_filters) else {
+            return Ok(());
+        };
+        let slot = Arc::clone(&self.filters);
+        let mut num_filters = 0;
+        if let Some(target) = self.source()?.dynamic_filters() {
+            for (channel, filter) in filters {
+                if !target.accepts(channel) {
+                    continue;
+                }
+                let merged = match target.static_filter(channel) {
+                    Some(own) => own.merge(&filter).map(Arc::new),
+                    None => Ok(filter),
+                };
+                // Filters of different kinds have no common form: the join tests again anyway.
+                let Ok(merged) = merged else { continue };
+                target.add_dynamic_filter(channel, merged)?;
+                slot.accepted(channel);
+                num_filters += 1;
+            }
+        }
+        if num_filters > 0 {
+            self.metrics.add_count("dynamicFiltersAccepted", num_filters);
+        }
+        Ok(())
+    }
+
     /// Asks the source for rows of which `rows_before` were scanned already, and tells it of the
     /// batch (rule S11.24).
     fn read_batch(&mut self, num_rows: usize, rows_before: u64) -> Result<SourcePoll> {
@@ -163,6 +205,7 @@ impl TableScan {
                 self.block(BlockingReason::Yield, Continuation::ready());
                 return Ok(None);
             }
+            self.install_filters()?;
             if self.split.is_none() && !self.take_split()? {
                 return Ok(None);
             }

@@ -5,6 +5,7 @@
 //! unique within one output type, because expressions refer to columns by name.
 
 pub mod builder;
+mod join;
 mod print;
 
 use vector::compare::SortOrder;
@@ -13,6 +14,8 @@ use vector::{RowType, RowVector, Type};
 
 use dwio::connector::{ColumnHandle, TableHandle};
 use dwio::expr::TypedExpr;
+
+pub use join::{HashJoinNode, JoinType};
 
 /// The name of a node, unique in its plan.
 pub type PlanNodeId = Arc<str>;
@@ -36,6 +39,8 @@ pub enum PlanNode {
     TopN(TopNNode),
     /// A run of rows, in whatever order they come.
     Limit(LimitNode),
+    /// Rows of two sources that belong together.
+    HashJoin(HashJoinNode),
 }
 
 /// See [`PlanNode::TableScan`].
@@ -172,6 +177,7 @@ impl PlanNode {
             PlanNode::OrderBy(n) => &n.id,
             PlanNode::TopN(n) => &n.id,
             PlanNode::Limit(n) => &n.id,
+            PlanNode::HashJoin(n) => &n.id,
         }
     }
 
@@ -182,6 +188,7 @@ impl PlanNode {
             PlanNode::Values(n) => &n.output_type,
             PlanNode::Project(n) => &n.output_type,
             PlanNode::Aggregation(n) => &n.output_type,
+            PlanNode::HashJoin(n) => &n.output_type,
             PlanNode::Filter(n) => n.source.output_type(),
             PlanNode::OrderBy(n) => n.source.output_type(),
             PlanNode::TopN(n) => n.source.output_type(),
@@ -189,7 +196,8 @@ impl PlanNode {
         }
     }
 
-    /// The node that feeds this one; `None` for leaves.
+    /// The node whose rows pass through this one, which is the left source of a join; `None` for
+    /// leaves.
     pub fn source(&self) -> Option<&Arc<PlanNode>> {
         match self {
             PlanNode::TableScan(_) | PlanNode::Values(_) => None,
@@ -199,7 +207,32 @@ impl PlanNode {
             PlanNode::OrderBy(n) => Some(&n.source),
             PlanNode::TopN(n) => Some(&n.source),
             PlanNode::Limit(n) => Some(&n.source),
+            PlanNode::HashJoin(n) => Some(&n.left),
         }
+    }
+
+    /// All nodes that feed this one, that of [`PlanNode::source`] first.
+    pub fn sources(&self) -> impl Iterator<Item = &Arc<PlanNode>> {
+        let second = match self {
+            PlanNode::HashJoin(n) => Some(&n.right),
+            _ => None,
+        };
+        self.source().into_iter().chain(second)
+    }
+
+    /// All scans of the plan, those of left sources first.
+    pub fn scans(&self) -> Vec<&TableScanNode> {
+        let mut scans = Vec::new();
+        let mut rest = vec![self];
+        while let Some(node) = rest.pop() {
+            if let PlanNode::TableScan(scan) = node {
+                scans.push(scan);
+            }
+            let at = rest.len();
+            rest.extend(node.sources().map(AsRef::as_ref));
+            rest[at..].reverse();
+        }
+        scans
     }
 
     /// The word that stands for the node in printed plans.
@@ -213,6 +246,7 @@ impl PlanNode {
             PlanNode::OrderBy(_) => "OrderBy",
             PlanNode::TopN(_) => "TopN",
             PlanNode::Limit(_) => "Limit",
+            PlanNode::HashJoin(_) => "HashJoin",
         }
     }
 }

@@ -6,16 +6,33 @@ use super::{PlanNode, SortKey};
 
 impl fmt::Display for PlanNode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut node = Some(self);
-        let mut depth = 0;
-        while let Some(current) = node {
+        let mut rest = vec![(self, 0)];
+        while let Some((current, depth)) = rest.pop() {
             write!(f, "{:indent$}-- {}[{}]", "", current.name(), current.id(), indent = depth * 2)?;
             write_details(f, current)?;
             writeln!(f, " -> {}", current.output_type())?;
-            node = current.source().map(AsRef::as_ref);
-            depth += 1;
+            let at = rest.len();
+            rest.extend(current.sources().map(|source| (&**source, depth + 1)));
+            rest[at..].reverse();
         }
         Ok(())
+    }
+}
+
+impl PlanNode {
+    /// What the node does, as its line in a printed plan has it in brackets.
+    pub fn details(&self) -> String {
+        let text = Details(self).to_string();
+        let inner = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
+        inner.unwrap_or(&text).to_string()
+    }
+}
+
+struct Details<'a>(&'a PlanNode);
+
+impl fmt::Display for Details<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_details(f, self.0)
     }
 }
 
@@ -49,6 +66,19 @@ fn write_details(f: &mut fmt::Formatter<'_>, node: &PlanNode) -> fmt::Result {
             write_keys(f, &n.keys)
         }
         PlanNode::Limit(n) => write!(f, "[{} from {}]", n.count, n.offset),
+        PlanNode::HashJoin(n) => {
+            write!(f, "[{}", n.join_type)?;
+            if n.null_aware {
+                f.write_str(" null aware")?;
+            }
+            for (left, right) in n.left_keys.iter().zip(&n.right_keys) {
+                write!(f, ", {left} = {right}")?;
+            }
+            match &n.filter {
+                Some(filter) => write!(f, ", {filter}]"),
+                None => f.write_str("]"),
+            }
+        }
     }
 }
 

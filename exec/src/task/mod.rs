@@ -8,9 +8,10 @@
 //!                       executor's workers: [producing driver] x N
 //! ```
 //!
-//! The last pipeline always runs on the thread that asks for rows: with one driver there is no
-//! other, no thread is started and batches come in the order of the splits. With more, producing
-//! drivers run on the executor's workers and meet in a local exchange.
+//! The last pipeline always runs on the thread that asks for rows. With one driver for each
+//! pipeline no thread is started: those that fill the tables of joins run there before it, and
+//! batches come in the order of the splits. With more, all other drivers run on the executor's
+//! workers; they meet in local exchanges and in the tables of joins.
 //!
 //! Nothing runs before `start`. A cursor that is dropped or cancelled stops everything and waits
 //! until the last driver is out; so does the end of the rows, wherever it comes from.
@@ -21,6 +22,7 @@ pub mod split_queue;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use vector::sync::{Arc, Continuation, Mutex, Promise, promise};
@@ -28,15 +30,17 @@ use vector::{Error, MemoryPool, Result, RowType, RowVector};
 
 use dwio::connector::ConnectorSplit;
 
-use self::pipeline::Pipelines;
+use self::pipeline::{Chain, ChainEnd};
 use self::split_queue::{SplitCounts, SplitQueue};
 use crate::driver::{Driver, DriverParams, Step, launch};
 use crate::operator::aggregate::HashAggregation;
 use crate::operator::filter_project::FilterProject;
+use crate::operator::hash_join::{FilterTarget, HashBuild, HashJoin, HashProbe, filter_keys};
 use crate::operator::limit::Limit;
 use crate::operator::loading::load_batch;
 use crate::operator::local_exchange::LocalExchange;
 use crate::operator::order_by::OrderBy;
+use crate::operator::scan_filters::ScanFilters;
 use crate::operator::sink::{BatchQueue, QueueSink};
 use crate::operator::table_scan::TableScan;
 use crate::operator::top_n::TopN;
@@ -57,37 +61,42 @@ pub struct Task {
 #[derive(Debug)]
 struct Shared {
     query: Arc<QueryCtx>,
-    pipelines: Pipelines,
+    chains: Vec<Chain>,
     output_type: Arc<RowType>,
     num_drivers: usize,
     pool: MemoryPool,
-    scans: Vec<(PlanNodeId, Arc<SplitQueue>)>,
+    scans: Vec<ScanState>,
     termination: Arc<Termination>,
     stats: Arc<StatsCollector>,
     started: Mutex<bool>,
+}
+
+/// What the drivers of one scan share.
+#[derive(Debug)]
+struct ScanState {
+    id: PlanNodeId,
+    splits: Arc<SplitQueue>,
+    filters: Arc<ScanFilters>,
 }
 
 impl Task {
     /// Prepares a plan for `drivers` drivers of its scan, at least one.
     pub fn new(plan: Arc<PlanNode>, query: Arc<QueryCtx>, drivers: usize) -> Result<Self> {
         let num_drivers = drivers.max(1);
-        let pipelines = pipeline::cut(&plan, num_drivers > 1)?;
-        let mut scans = Vec::new();
-        let mut node = Some(&plan);
-        while let Some(current) = node {
-            if let PlanNode::TableScan(scan) = &**current {
-                scans.push((Arc::clone(&scan.id), Arc::new(SplitQueue::new())));
-            }
-            node = current.source();
-        }
+        let chains = pipeline::cut(&plan, num_drivers > 1)?;
+        let scans = plan.scans().into_iter().map(|scan| ScanState {
+            id: Arc::clone(&scan.id),
+            splits: Arc::new(SplitQueue::new()),
+            filters: Arc::default(),
+        });
         Ok(Task {
             shared: Arc::new(Shared {
                 pool: query.pool.aggregate("task", u64::MAX),
                 output_type: Arc::clone(plan.output_type()),
+                scans: scans.collect(),
                 query,
-                pipelines,
+                chains,
                 num_drivers,
-                scans,
                 termination: Termination::new(),
                 stats: Arc::default(),
                 started: Mutex::new(false),
@@ -96,9 +105,9 @@ impl Task {
     }
 
     fn queue(&self, scan: &str) -> Result<&Arc<SplitQueue>> {
-        let found = self.shared.scans.iter().find(|(id, _)| &**id == scan);
+        let found = self.shared.scans.iter().find(|state| &*state.id == scan);
         found
-            .map(|(_, queue)| queue)
+            .map(|state| &state.splits)
             .ok_or_else(|| Error::internal("the plan has no scan with this id").with("node", scan))
     }
 
@@ -125,7 +134,7 @@ impl Task {
 
     /// The ids of the plan's scans.
     pub fn scan_ids(&self) -> impl Iterator<Item = &PlanNodeId> {
-        self.shared.scans.iter().map(|(id, _)| id)
+        self.shared.scans.iter().map(|state| &state.id)
     }
 
     /// Starts the drivers; once. Splits may be added before and after, the latter from another
@@ -151,48 +160,100 @@ impl Task {
 impl Drop for Task {
     /// Splits that were not announced by now will never come: drivers that wait for them fail.
     fn drop(&mut self) {
-        for (_, queue) in &self.shared.scans {
-            queue.abandon();
+        for state in &self.shared.scans {
+            state.splits.abandon();
         }
     }
 }
 
 type Operators = Vec<(Box<dyn Operator>, &'static str, Option<PlanNodeId>)>;
 
+/// The joins of a task that starts, by node.
+type Joins = Vec<(PlanNodeId, Arc<HashJoin>)>;
+
 impl Shared {
     fn start(self: &Arc<Self>) -> Result<Cursor> {
-        let consumer = match &self.pipelines.producers {
-            None => self.driver(0, self.operators(&self.pipelines.consumer, Vec::new())?)?,
-            Some(nodes) => {
-                let per_driver = self.query.config.local_exchange_batches_per_driver;
-                let capacity = per_driver.saturating_mul(self.num_drivers);
-                let queue = Arc::new(BatchQueue::new(capacity, self.num_drivers));
-                // All drivers exist before one of them runs: what cannot be made fails the start.
-                let mut producers = Vec::with_capacity(self.num_drivers);
+        let joins = self.joins()?;
+        // All drivers exist before one of them runs: what cannot be made fails the start.
+        let mut on_workers = Vec::new();
+        let mut on_caller = VecDeque::new();
+        let mut pipeline = 0;
+        for chain in &self.chains {
+            let mut source = Vec::new();
+            if let Some(nodes) = &chain.producers {
+                let exchange = (!chain.fills_in_parallel()).then(|| {
+                    let per_driver = self.query.config.local_exchange_batches_per_driver;
+                    let capacity = per_driver.saturating_mul(self.num_drivers);
+                    Arc::new(BatchQueue::new(capacity, self.num_drivers))
+                });
                 for _ in 0..self.num_drivers {
-                    let mut operators = self.operators(nodes, Vec::new())?;
-                    let sink = QueueSink::new(Arc::clone(&queue));
-                    operators.push((Box::new(sink), "LocalExchangeSink", None));
-                    producers.push(self.driver(0, operators)?);
+                    let mut operators = self.operators(nodes, &joins, Vec::new())?;
+                    match &exchange {
+                        Some(queue) => {
+                            let sink = QueueSink::new(Arc::clone(queue));
+                            operators.push((Box::new(sink), "LocalExchangeSink", None));
+                        }
+                        None => self.end(&chain.end, &joins, &mut operators)?,
+                    }
+                    on_workers.push(self.driver(pipeline, operators, true)?);
                 }
-                let source: Box<dyn Operator> = Box::new(LocalExchange::new(queue));
-                let operators = vec![(source, "LocalExchange", None)];
-                let operators = self.operators(&self.pipelines.consumer, operators)?;
-                let consumer = self.driver(1, operators)?;
-                for producer in producers {
-                    launch(&self.query.executor, producer);
-                }
-                consumer
+                pipeline += 1;
+                let Some(queue) = exchange else { continue };
+                source.push((
+                    Box::new(LocalExchange::new(queue)) as Box<dyn Operator>,
+                    "LocalExchange",
+                    None,
+                ));
             }
-        };
-        Ok(Cursor::new(Arc::clone(self), consumer))
+            let mut operators = self.operators(&chain.consumer, &joins, source)?;
+            self.end(&chain.end, &joins, &mut operators)?;
+            let on_worker = self.num_drivers > 1 && chain.end != ChainEnd::Output;
+            let driver = self.driver(pipeline, operators, on_worker)?;
+            match on_worker {
+                true => on_workers.push(driver),
+                false => on_caller.push_back(driver),
+            }
+            pipeline += 1;
+        }
+        for driver in on_workers {
+            launch(&self.query.executor, driver);
+        }
+        Ok(Cursor::new(Arc::clone(self), on_caller))
     }
 
-    fn driver(&self, pipeline: usize, operators: Operators) -> Result<Driver> {
+    /// Makes the joins, each between the drivers that fill its table and those that use it.
+    fn joins(&self) -> Result<Joins> {
+        let drivers = |parallel: bool| if parallel { self.num_drivers } else { 1 };
+        let mut joins = Vec::new();
+        for node in self.chains.iter().flat_map(Chain::joins) {
+            let fills = |c: &Chain| matches!(&c.end, ChainEnd::Table(id) if *id == node.id);
+            let parallel_build = self.chains.iter().any(|c| fills(c) && c.fills_in_parallel());
+            let parallel_probe = self.chains.iter().any(|c| c.produces(&node.id));
+            let targets = filter_keys(node).into_iter().filter_map(|(key, scan, channel)| {
+                let scan = self.scans.iter().find(|s| s.id == *scan)?;
+                Some(FilterTarget { key, slot: Arc::clone(&scan.filters), channel })
+            });
+            let drivers = (drivers(parallel_build), drivers(parallel_probe));
+            let config = &self.query.config;
+            let join = HashJoin::new(node, drivers, targets.collect(), config)?;
+            joins.push((Arc::clone(&node.id), Arc::new(join)));
+        }
+        Ok(joins)
+    }
+
+    /// Adds the operator that a chain ends in, unless the rows are the task's.
+    fn end(&self, end: &ChainEnd, joins: &Joins, operators: &mut Operators) -> Result<()> {
+        if let ChainEnd::Table(id) = end {
+            let build = HashBuild::new(join_of(joins, id)?, self.operator_ctx(id));
+            operators.push((Box::new(build), "HashBuild", Some(Arc::clone(id))));
+        }
+        Ok(())
+    }
+
+    fn driver(&self, pipeline: usize, operators: Operators, on_worker: bool) -> Result<Driver> {
         let config = &self.query.config;
         // Only a worker has somebody else to run.
         let slice = config.driver_cpu_time_slice_limit_ms;
-        let on_worker = self.pipelines.producers.is_some() && pipeline == 0;
         let time_slice = (slice > 0 && on_worker).then(|| Duration::from_millis(slice));
         Driver::new(
             operators,
@@ -209,7 +270,12 @@ impl Shared {
 
     /// Makes the operators of one driver behind those that there are; a projection over a filter
     /// becomes one operator with it.
-    fn operators(&self, nodes: &[Arc<PlanNode>], mut made: Operators) -> Result<Operators> {
+    fn operators(
+        &self,
+        nodes: &[Arc<PlanNode>],
+        joins: &Joins,
+        mut made: Operators,
+    ) -> Result<Operators> {
         let mut i = 0;
         while let Some(node) = nodes.get(i) {
             let behind = nodes.get(i + 1).map(AsRef::as_ref);
@@ -223,12 +289,13 @@ impl Shared {
             let evaluator = &*self.query.evaluator;
             let (operator, name): (Box<dyn Operator>, _) = match &**node {
                 PlanNode::TableScan(scan) => {
-                    let splits = self.scans.iter().find(|(id, _)| *id == scan.id);
-                    let Some((_, splits)) = splits else {
+                    let state = self.scans.iter().find(|s| s.id == scan.id);
+                    let Some(state) = state else {
                         return Err(Error::internal("a scan without splits"));
                     };
-                    let splits = Arc::clone(splits) as Arc<dyn SplitSource>;
-                    (Box::new(TableScan::new(scan, splits, ctx)), "TableScan")
+                    let splits = Arc::clone(&state.splits) as Arc<dyn SplitSource>;
+                    let operator = TableScan::new(scan, splits, ctx);
+                    (Box::new(operator.with_filters(Arc::clone(&state.filters))), "TableScan")
                 }
                 PlanNode::Values(values) => (Box::new(Values::new(values)), "Values"),
                 PlanNode::Filter(filter) => {
@@ -256,6 +323,9 @@ impl Shared {
                     let input = top_n.source.output_type();
                     (Box::new(TopN::new(&top_n.keys, top_n.count, input, ctx)?), "TopN")
                 }
+                PlanNode::HashJoin(join) => {
+                    (Box::new(HashProbe::new(join_of(joins, &join.id)?, ctx)?), "HashProbe")
+                }
                 PlanNode::Limit(limit) => {
                     (Box::new(Limit::new(limit.offset, limit.count)), "Limit")
                 }
@@ -275,19 +345,27 @@ impl Shared {
     }
 }
 
+fn join_of(joins: &Joins, id: &PlanNodeId) -> Result<Arc<HashJoin>> {
+    let found = joins.iter().find(|(join, _)| join == id);
+    found
+        .map(|(_, join)| Arc::clone(join))
+        .ok_or_else(|| Error::internal("a join without its state").with("node", id))
+}
+
 /// The rows of a running task; dropping it stops the task.
 pub struct Cursor {
     shared: Arc<Shared>,
-    driver: Option<Driver>,
+    /// The first one runs; those that fill tables come before the one that gives rows.
+    drivers: VecDeque<Driver>,
     waiter: Arc<Waiter>,
 }
 
 impl Cursor {
-    fn new(shared: Arc<Shared>, driver: Driver) -> Self {
+    fn new(shared: Arc<Shared>, drivers: VecDeque<Driver>) -> Self {
         let waiter = Arc::new(Waiter::default());
         let wake = Arc::clone(&waiter);
         shared.termination.on_stop(Box::new(move || wake.end(Ok(()))));
-        Cursor { shared, driver: Some(driver), waiter }
+        Cursor { shared, drivers, waiter }
     }
 
     /// The columns of the batches.
@@ -301,7 +379,8 @@ impl Cursor {
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<Option<RowVector>> {
         loop {
-            let Some(driver) = &mut self.driver else {
+            let fills_a_table = self.drivers.len() > 1;
+            let Some(driver) = self.drivers.front_mut() else {
                 return self.shared.termination.outcome().map(|()| None);
             };
             let step = driver.advance().and_then(|step| match step {
@@ -315,6 +394,10 @@ impl Cursor {
             match step {
                 Ok(Step::Output(batch)) => return Ok(Some(batch)),
                 Ok(Step::Yield | Step::Blocked(_)) => continue,
+                Ok(Step::Finished) if fills_a_table => {
+                    self.drivers.pop_front();
+                    continue;
+                }
                 Ok(Step::Finished) => self.shared.termination.finish(),
                 Ok(Step::Stopped) => {}
                 Err(error) => driver.fail(error),
@@ -339,7 +422,7 @@ impl Cursor {
     }
 
     fn end(&mut self) {
-        self.driver = None;
+        self.drivers.clear();
         self.shared.termination.wait_all_out();
     }
 }

@@ -5,7 +5,13 @@
 //!
 //! N drivers        [scan, filter, partial aggregation] x N --exchange-->
 //!                                     [final aggregation, order by]           two pipelines
+//!
+//! a join           [right scan, filter] x N --table-->
+//!                                     [left scan, join, ..] x N --exchange--> three pipelines
 //! ```
+//!
+//! A join's right source is a chain of its own that ends in the join's table; its left source
+//! goes on through the join. Chains stand in an order in which each needs only earlier ones.
 //!
 //! Rows meet at the first node that must see all of them. What such a node can do early, each
 //! producing driver does for its own rows:
@@ -25,31 +31,84 @@ use vector::sync::Arc;
 use dwio::expr::TypedExpr;
 
 use crate::operator::aggregate::intermediate_type;
-use crate::plan::{AggregationNode, AggregationStep, LimitNode, PlanNode};
+use crate::plan::{
+    AggregationNode, AggregationStep, HashJoinNode, LimitNode, PlanNode, PlanNodeId,
+};
 use vector::RowType;
 
-/// The nodes of a task's pipelines, leaves first.
+/// Nodes that pass rows on to each other, leaves first.
 #[derive(Debug)]
-pub(crate) struct Pipelines {
+pub(crate) struct Chain {
     /// What each of many drivers runs, ending in the exchange; none with one driver.
     pub(crate) producers: Option<Vec<Arc<PlanNode>>>,
-    /// What the one driver runs whose output is the task's.
+    /// What the one driver behind runs. With producers and a table as the end, nothing when the
+    /// producers can fill the table themselves.
     pub(crate) consumer: Vec<Arc<PlanNode>>,
+    /// Where the rows go.
+    pub(crate) end: ChainEnd,
 }
 
-/// Cuts a plan for one or for many drivers.
-pub(crate) fn cut(plan: &Arc<PlanNode>, many_drivers: bool) -> Result<Pipelines> {
-    let mut nodes = Vec::new();
-    let mut next = Some(plan);
-    while let Some(node) = next {
-        nodes.push(Arc::clone(node));
-        next = node.source();
+/// Where the rows of a chain go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ChainEnd {
+    /// To the task's consumer.
+    Output,
+    /// Into the table of the join with this id.
+    Table(PlanNodeId),
+}
+
+impl Chain {
+    /// True when the producers fill the table: nothing stands between.
+    pub(crate) fn fills_in_parallel(&self) -> bool {
+        self.producers.is_some() && self.consumer.is_empty() && self.end != ChainEnd::Output
     }
-    nodes.reverse();
+
+    /// True when the producers run `node`; else the one driver does, if the node is here at all.
+    pub(crate) fn produces(&self, node: &PlanNodeId) -> bool {
+        self.producers.iter().flatten().any(|n| n.id() == node)
+    }
+
+    /// The joins that the chain's rows go through.
+    pub(crate) fn joins(&self) -> impl Iterator<Item = &HashJoinNode> {
+        let nodes = self.producers.iter().flatten().chain(&self.consumer);
+        nodes.filter_map(|node| match &**node {
+            PlanNode::HashJoin(join) => Some(join),
+            _ => None,
+        })
+    }
+}
+
+/// Cuts a plan for one or for many drivers; the last chain gives the task's output.
+pub(crate) fn cut(plan: &Arc<PlanNode>, many_drivers: bool) -> Result<Vec<Chain>> {
+    let mut chains = Vec::new();
+    // Found from the output backwards: whatever fills a table comes after its user here.
+    let mut rest = vec![(plan, ChainEnd::Output)];
+    while let Some((root, end)) = rest.pop() {
+        let mut nodes = Vec::new();
+        let mut next = Some(root);
+        while let Some(node) = next {
+            if let PlanNode::HashJoin(join) = &**node {
+                rest.push((&join.right, ChainEnd::Table(Arc::clone(&join.id))));
+            }
+            nodes.push(Arc::clone(node));
+            next = node.source();
+        }
+        nodes.reverse();
+        let (producers, consumer) = cut_chain(nodes, many_drivers)?;
+        chains.push(Chain { producers, consumer, end });
+    }
+    chains.reverse();
+    Ok(chains)
+}
+
+type Parts = (Option<Vec<Arc<PlanNode>>>, Vec<Arc<PlanNode>>);
+
+/// The producers and the consumer of nodes in the order of the rows' way.
+fn cut_chain(mut nodes: Vec<Arc<PlanNode>>, many_drivers: bool) -> Result<Parts> {
     // Rows that the plan holds exist once; several drivers would give them several times.
     let splittable = matches!(nodes.first().map(AsRef::as_ref), Some(PlanNode::TableScan(_)));
     if !many_drivers || !splittable {
-        return Ok(Pipelines { producers: None, consumer: nodes });
+        return Ok((None, nodes));
     }
     let meeting = nodes.iter().position(|node| {
         !matches!(
@@ -58,6 +117,7 @@ pub(crate) fn cut(plan: &Arc<PlanNode>, many_drivers: bool) -> Result<Pipelines>
                 | PlanNode::Values(_)
                 | PlanNode::Filter(_)
                 | PlanNode::Project(_)
+                | PlanNode::HashJoin(_)
         )
     });
     let mut consumer = nodes.split_off(meeting.unwrap_or(nodes.len()));
@@ -81,7 +141,7 @@ pub(crate) fn cut(plan: &Arc<PlanNode>, many_drivers: bool) -> Result<Pipelines>
             _ => {}
         }
     }
-    Ok(Pipelines { producers: Some(producers), consumer })
+    Ok((Some(producers), consumer))
 }
 
 /// A single-step aggregation as a partial one and a final one over its output.

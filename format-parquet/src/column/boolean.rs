@@ -1,14 +1,4 @@
 //! Booleans, which are bits in pages and in vectors, and columns without values.
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::indexing_slicing,
-        clippy::cast_possible_truncation
-    )
-)]
 
 use dwio::filter::Filter;
 use vector::sync::Arc;

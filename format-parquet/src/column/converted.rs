@@ -3,10 +3,6 @@
 //!
 //! What a file has is read as its own type, window by window, and each finished window is
 //! converted. Conversions that can be done value by value while decoding are in `scalar`.
-#![cfg_attr(
-    not(test),
-    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
-)]
 
 use vector::types::decimal::power_of_ten;
 use vector::types::{MAX_SHORT_PRECISION, decimal};
@@ -134,19 +130,32 @@ impl ConvertedValues {
                     }
                 });
                 let scaled = scaled.collect::<Result<Vec<i128>>>()?;
-                if *precision <= MAX_SHORT_PRECISION {
-                    self.vector(scaled.into_iter().map(|v| v as i64), validity)
-                } else {
-                    self.vector(scaled.into_iter(), validity)
+                if *precision > MAX_SHORT_PRECISION {
+                    return self.vector(scaled.into_iter(), validity);
                 }
+                let short = scaled.into_iter().map(i64::try_from).collect::<Result<Vec<_>, _>>();
+                let short = short.map_err(|_| {
+                    Error::internal("a short decimal of more than 64 bits").with("type", &self.ty)
+                })?;
+                self.vector(short.into_iter(), validity)
             }
-            (Conversion::LowBits, Type::TinyInt) => self.vector(values.map(|v| v as i8), validity),
-            (Conversion::LowBits, Type::SmallInt) => {
-                self.vector(values.map(|v| v as i16), validity)
-            }
-            (Conversion::LowBits, Type::Integer) => self.vector(values.map(|v| v as i32), validity),
-            (Conversion::LowBits, Type::BigInt) => self.vector(values.map(|v| v as i64), validity),
+            (Conversion::LowBits, _) => self.low_bits(values, validity),
             (Conversion::Float, Type::Double) => self.vector(values.map(|v| v as f64), validity),
+            _ => Err(Error::internal("no such conversion").with("type", &self.ty)),
+        }
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "the low bits are asked for")]
+    fn low_bits(
+        &self,
+        values: impl Iterator<Item = i128>,
+        validity: Option<&Bitmap>,
+    ) -> Result<FlatVector> {
+        match &self.ty {
+            Type::TinyInt => self.vector(values.map(|v| v as i8), validity),
+            Type::SmallInt => self.vector(values.map(|v| v as i16), validity),
+            Type::Integer => self.vector(values.map(|v| v as i32), validity),
+            Type::BigInt => self.vector(values.map(|v| v as i64), validity),
             _ => Err(Error::internal("no such conversion").with("type", &self.ty)),
         }
     }

@@ -1,8 +1,4 @@
 //! The values of the page that a leaf is at, opened when the first one is asked for.
-#![cfg_attr(
-    not(test),
-    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
-)]
 
 use dwio::input::cursor::Cursor;
 use vector::{Buffer, Error, Result};

@@ -1,14 +1,4 @@
 //! Decimals with more digits than any decimal type: their text.
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::indexing_slicing,
-        clippy::cast_possible_truncation
-    )
-)]
 
 /// A big-endian two's complement number of any length as decimal text, with all of the scale.
 pub(super) fn decimal_text(bytes: &[u8], scale: u32) -> String {
@@ -33,18 +23,18 @@ pub(super) fn decimal_text(bytes: &[u8], scale: u32) -> String {
             words.push(1);
         }
     }
-    words.reverse();
+    let mut words: Vec<u64> = words.into_iter().rev().map(u64::from).collect();
     // Nine digits a round, the lowest first.
     let mut digits = String::new();
-    let mut rounds: Vec<u32> = Vec::new();
+    let mut rounds: Vec<u64> = Vec::new();
     while words.iter().any(|word| *word != 0) {
         let mut rest = 0u64;
         for word in &mut words {
-            let value = rest << 32 | u64::from(*word);
-            *word = (value / BILLION) as u32;
+            let value = rest << 32 | *word;
+            *word = value / BILLION;
             rest = value % BILLION;
         }
-        rounds.push(rest as u32);
+        rounds.push(rest);
         let zeros = words.iter().take_while(|word| **word == 0).count();
         words.drain(..zeros);
     }

@@ -8,16 +8,6 @@
 //! | PLAIN | converted straight from the page | blocks converted in the nearest cache, tested side by side |
 //! | indices | looked up | the dictionary is asked once, then indices are |
 //! | others | blocks with a selected value are decoded, then compressed | the same, tested before |
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::indexing_slicing,
-        clippy::cast_possible_truncation
-    )
-)]
 
 use dwio::filter::Filter;
 use vector::sync::Arc;

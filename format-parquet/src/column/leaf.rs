@@ -16,16 +16,6 @@
 //!
 //! The window is cut at pages; for each piece the values that are there are decoded by one call
 //! of the [`ValueReader`], which knows nothing of levels. `flat` and `nested` are the two walks.
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::indexing_slicing,
-        clippy::cast_possible_truncation
-    )
-)]
 
 mod flat;
 mod nested;

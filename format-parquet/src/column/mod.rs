@@ -21,10 +21,6 @@
 //! | `positions` | from rows to values and back |
 //! | `row`, `repeated` | structs; lists and maps |
 //! | `spread` | values to their rows |
-#![cfg_attr(
-    not(test),
-    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
-)]
 
 mod boolean;
 mod converted;

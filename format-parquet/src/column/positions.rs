@@ -4,16 +4,6 @@
 //! rows      a b c d e f        compress_bits(rows, mask):  a c d f
 //! mask      1 0 1 1 0 1        expand_bits(packed, mask):  a 0 c d 0 f
 //! ```
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::indexing_slicing,
-        clippy::cast_possible_truncation
-    )
-)]
 
 use vector::bits;
 

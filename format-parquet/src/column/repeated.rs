@@ -2,10 +2,6 @@
 //!
 //! One leaf below the list is asked for its slots; the entries' own vectors have as many rows as
 //! the slots have entries, or the leaves of the column contradict each other.
-#![cfg_attr(
-    not(test),
-    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
-)]
 
 use vector::sync::Arc;
 use vector::{ArrayVector, Buffer, MapVector, Result, Vector, VectorRef};

@@ -3,10 +3,6 @@
 //! Every leaf below a struct knows from its levels where the struct is null; one of them is asked.
 //! Fields are found by name. A field that the file does not have, or that nobody wants, is null in
 //! every row and costs nothing; when no field is left, the levels of one leaf are read alone.
-#![cfg_attr(
-    not(test),
-    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
-)]
 
 use vector::sync::Arc;
 use vector::{Error, Result, RowType, RowVector, Vector, VectorRef};

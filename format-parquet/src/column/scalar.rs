@@ -1,16 +1,6 @@
 //! The reader of a leaf's values, chosen by its storage and conversion and by the type that is asked
 //! for: integers and floats widen while they are read, decimals behind that (`converted`), all else
 //! must have the type that it has.
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::indexing_slicing,
-        clippy::cast_possible_truncation
-    )
-)]
 
 use vector::{Error, MemoryPool, Result, TimeUnit, Type};
 

@@ -7,16 +7,6 @@
 //!
 //! [`Spans`] walks over the next values once and tells of the wanted ones. No view is made: a filter
 //! looks at the bytes where they are.
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::indexing_slicing,
-        clippy::cast_possible_truncation
-    )
-)]
 
 use vector::{Buffer, BufferMut, Error, MemoryPool, Result, bits};
 

@@ -10,16 +10,6 @@
 //! the strings in the page, and views are made of those that stay; with a dictionary it is asked
 //! once for each entry. Decimals with more digits than any decimal type are bytes as well: they
 //! become their text when a page or dictionary is decoded.
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::indexing_slicing,
-        clippy::cast_possible_truncation
-    )
-)]
 
 use dwio::filter::{BytesVisitor, Filter};
 use vector::sync::Arc;
@@ -167,7 +157,7 @@ impl BytesValues {
                 buffer_number(buffers.len() - 1)?
             }
         };
-        let place = ViewPlace { buffer, offset: 0 };
+        let place = ViewPlace::start_of(buffer, &bytes)?;
         self.page_buffer = is_in_page.then_some(buffer);
         let mut slots = appended(views, max)?.iter_mut();
         spans.each(wanted, |i, start, end| {
@@ -295,7 +285,7 @@ impl ValueReader for BytesValues {
                 texts.finish()?
             }
             None => {
-                let place = ViewPlace { buffer: 0, offset: 0 };
+                let place = ViewPlace::start_of(0, &values)?;
                 fixed_bytes(&values, num_values, self.format.min_bytes())?;
                 let mut slots = appended(&mut views, num_values)?.iter_mut();
                 spans.each(all.words(), |_, start, end| {

@@ -10,10 +10,6 @@
 //!
 //! A vector is decoded whole when its first value is asked for; those that are passed over are not
 //! looked at.
-#![cfg_attr(
-    not(test),
-    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
-)]
 
 use dwio::input::cursor::Cursor;
 use vector::{Buffer, BufferMut, Error, Result};

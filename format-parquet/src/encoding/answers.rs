@@ -9,16 +9,6 @@
 //! ```
 //!
 //! Any filter becomes one of these (rules P6.10, P6.11). A repeat run is decided whole.
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::indexing_slicing,
-        clippy::cast_possible_truncation
-    )
-)]
 
 use std::ops::Range;
 

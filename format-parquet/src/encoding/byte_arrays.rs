@@ -7,16 +7,6 @@
 //!
 //! The walk is the price of every read, also of values that nobody wants: it cannot be cut short,
 //! but what is not wanted costs no more than that ([`each_selected`]).
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::indexing_slicing,
-        clippy::cast_possible_truncation
-    )
-)]
 
 use vector::types::string_view::INLINE_LIMIT;
 use vector::{Error, Result, StringView, bits};
@@ -33,8 +23,19 @@ pub struct ViewPlace {
     pub offset: u32,
 }
 
-/// The view of `start..end` of `bytes`, which must lie inside; `bytes` are fewer than 4 GiB, as a
-/// page's are.
+impl ViewPlace {
+    /// The place of all of buffer number `buffer`. A page has less than 4 GiB, but values that
+    /// share their fronts are longer than their page.
+    pub fn start_of(buffer: u32, bytes: &[u8]) -> Result<ViewPlace> {
+        match u32::try_from(bytes.len()) {
+            Ok(_) => Ok(ViewPlace { buffer, offset: 0 }),
+            Err(_) => Err(Error::limit("the values of a page add up to too many bytes")
+                .with("bytes", bytes.len())),
+        }
+    }
+}
+
+/// The view of `start..end` of `bytes`, which must lie inside; `bytes` are fewer than 4 GiB.
 #[inline(always)]
 pub fn view_of(bytes: &[u8], start: usize, end: usize, place: ViewPlace) -> StringView {
     let value = bytes.get(start..end).unwrap_or(&[]);

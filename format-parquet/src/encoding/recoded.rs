@@ -3,10 +3,6 @@
 //! What converts PLAIN values into what vectors store need not know how they were written: a
 //! [`Recoded`] page gives a few values at a time as the bytes that PLAIN would have, in memory that
 //! stays in the cache.
-#![cfg_attr(
-    not(test),
-    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
-)]
 
 use vector::{Buffer, BufferMut, Error, Result};
 

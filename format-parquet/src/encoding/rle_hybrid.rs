@@ -7,16 +7,6 @@
 //!
 //! [`RleHybrid::next_run`] hands out runs, or parts of them, and leaves to the caller what to do
 //! with each: a repeat run can be a fill, a skip or one test for all its rows.
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::indexing_slicing,
-        clippy::cast_possible_truncation
-    )
-)]
 
 use dwio::input::cursor::Cursor;
 use vector::{Buffer, Error, Result};

@@ -4,7 +4,6 @@
 //! stored   v0 v1 v2 v3 v4 ...
 //! words     1  0  0  1  1       append_selected ->  v0 v3 v4
 //! ```
-#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 #![cfg_attr(
     not(test),
     expect(clippy::indexing_slicing, reason = "kernels; places follow from counted bits")

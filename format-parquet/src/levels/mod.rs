@@ -9,16 +9,6 @@
 //! being numbers: a repeat run fills bits, a packed run copies them. Else a level is a byte.
 //! A level above the maximum is `Corrupt` wherever it appears. What levels mean in nested columns
 //! is in [`nested`].
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::indexing_slicing,
-        clippy::cast_possible_truncation
-    )
-)]
 
 pub mod nested;
 

@@ -14,16 +14,6 @@
 //! | `def < P` | there is no slot: an enclosing list is empty or null |
 //!
 //! A null struct still has a slot in each of its children, and the slot is null there too.
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::indexing_slicing,
-        clippy::cast_possible_truncation
-    )
-)]
 
 use vector::{Bitmap, BitmapMut, Buffer, BufferMut, Error, MemoryPool, Result};
 

@@ -1,8 +1,4 @@
 //! BROTLI: one stream a page.
-#![cfg_attr(
-    not(test),
-    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
-)]
 
 use brotli_decompressor::{BrotliResult, brotli_decode};
 use vector::{Error, Result};

@@ -18,10 +18,6 @@
 //!
 //! Nothing is written outside of the block's room and nothing is read before it: every length and
 //! distance is checked, so a broken block ends in an error.
-#![cfg_attr(
-    not(test),
-    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
-)]
 
 use vector::{Error, Result};
 

@@ -12,16 +12,6 @@
 //! ends are far away and stops in front of the first that is not plainly good; [`one_element`]
 //! then takes exactly that one with all checks. So every error is found here, in safe code, and the
 //! fast loop has none to tell (rule P7.31).
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::indexing_slicing,
-        clippy::cast_possible_truncation
-    )
-)]
 
 use vector::{Error, Result};
 

@@ -10,6 +10,14 @@
 //! no offset, and so fail the test "length is at most offset" together with overlapping copies and
 //! with offset 0.
 #![allow(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    expect(
+        clippy::indexing_slicing,
+        clippy::cast_possible_truncation,
+        reason = "kernel; tables have an entry for every byte, and what is cut off is masked"
+    )
+)]
 
 use super::snappy::Position;
 

@@ -13,17 +13,7 @@
 //! Nothing here trusts a declared size: a list is refused when its elements could not fit into the
 //! bytes that are left, and what the parsed structs take in memory counts against a budget that
 //! follows from the input. Every error says at which offset, what was expected and what was found.
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::indexing_slicing,
-        clippy::arithmetic_side_effects,
-        clippy::cast_possible_truncation
-    )
-)]
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
 pub mod file_metadata;
 pub mod page_header;

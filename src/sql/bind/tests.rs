@@ -26,15 +26,15 @@ fn constants_take_the_columns_type_so_that_columns_stand_bare() {
         ("tiny = 1", "eq(tiny, 1)"),
         ("id = 1", "eq(id, 1)"),
         ("id = 5000000000", "eq(id, 5000000000)"),
-        ("price = 24", "eq(price, 2400)"),
-        ("price BETWEEN 0.05 AND 7", "between(price, 5, 700)"),
+        ("price = 24", "eq(price, 24.00)"),
+        ("price BETWEEN 0.05 AND 7", "between(price, 0.05, 7.00)"),
         ("n IN (1, 2, 3)", "in(n, 1, 2, 3)"),
         ("1 < n", "gt(n, 1)"),
         ("0 >= n", "lte(n, 0)"),
         // What does not fit is compared in the wider type.
         ("tiny = 1000", "eq(cast(tiny as INTEGER), 1000)"),
         ("n = 5000000000", "eq(cast(n as BIGINT), 5000000000)"),
-        ("n = 1.5", "eq(cast(n as DECIMAL(11,1)), 15)"),
+        ("n = 1.5", "eq(cast(n as DECIMAL(11,1)), 1.5)"),
         ("n = NULL", "eq(n, null)"),
     ] {
         assert_eq!(condition(text), bound, "{text}");
@@ -44,16 +44,16 @@ fn constants_take_the_columns_type_so_that_columns_stand_bare() {
 #[test]
 fn text_literals_become_dates_and_times_beside_such_columns() {
     for (text, bound) in [
-        ("ds > '2020-01-01'", "gt(ds, 18262)"),
-        ("'2020-01-01' < ds", "gt(ds, 18262)"),
-        ("ds = DATE '2020-01-01'", "eq(ds, 18262)"),
-        ("ds IN ('2020-01-01', DATE '2020-01-02')", "in(ds, 18262, 18263)"),
-        ("ds BETWEEN '2020-01-01' AND '2020-01-02'", "between(ds, 18262, 18263)"),
+        ("ds > '2020-01-01'", "gt(ds, 2020-01-01)"),
+        ("'2020-01-01' < ds", "gt(ds, 2020-01-01)"),
+        ("ds = DATE '2020-01-01'", "eq(ds, 2020-01-01)"),
+        ("ds IN ('2020-01-01', DATE '2020-01-02')", "in(ds, 2020-01-01, 2020-01-02)"),
+        ("ds BETWEEN '2020-01-01' AND '2020-01-02'", "between(ds, 2020-01-01, 2020-01-02)"),
         ("at >= '2020-01-01 10:00'", "gte(at, 2020-01-01 10:00:00)"),
         ("at = TIMESTAMP '2020-01-01 00:00:00.5'", "eq(at, 2020-01-01 00:00:00.5)"),
         ("bin = 'ab'", "eq(bin, \"ab\")"),
         ("at > ds", "gt(at, cast(ds as TIMESTAMP))"),
-        ("CASE ds WHEN '2020-01-01' THEN true END", "switch(eq(ds, 18262), true)"),
+        ("CASE ds WHEN '2020-01-01' THEN true END", "switch(eq(ds, 2020-01-01), true)"),
     ] {
         assert_eq!(condition(text), bound, "{text}");
     }
@@ -99,7 +99,7 @@ fn values_are_typed() {
         ("CASE WHEN n > 1 THEN 'a' ELSE NULL END", "switch(gt(n, 1), \"a\", null) VARCHAR"),
         (
             "CASE n WHEN 1 THEN 2 WHEN 3 THEN 4.5 END",
-            "switch(eq(n, 1), 20, eq(n, 3), 45) DECIMAL(11,1)",
+            "switch(eq(n, 1), 2.0, eq(n, 3), 4.5) DECIMAL(11,1)",
         ),
         ("CAST(n AS BIGINT)", "cast(n as BIGINT) BIGINT"),
         ("n::varchar", "cast(n as VARCHAR) VARCHAR"),

@@ -18,7 +18,7 @@ fn a_condition_is_pushed_into_the_scan_and_only_used_columns_are_scanned() {
          WHERE ds = '2026-09-01' AND n BETWEEN 0 AND 3 AND n + id >= 4",
         &[
             "-- Project[1][country := name, ds := ds]",
-            "  -- TableScan[0][t where and(eq(ds, 20697), between(n, 0, 3), \
+            "  -- TableScan[0][t where and(eq(ds, 2026-09-01), between(n, 0, 3), \
              gte(plus(cast(n as BIGINT), id), 4))]",
         ],
     );
@@ -77,7 +77,7 @@ fn aggregates_without_groups_make_one_row() {
         &[
             "-- Project[2][count(*) := count]",
             "  -- Aggregation[1][Single by (), count := count()]",
-            "    -- TableScan[0][t where and(gte(x, 0.05), lt(price, 2400))]",
+            "    -- TableScan[0][t where and(gte(x, 0.05), lt(price, 24.00))]",
         ],
     );
     check(

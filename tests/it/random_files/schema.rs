@@ -282,7 +282,7 @@ fn float(random: &mut Random) -> f64 {
     }
 }
 
-fn text(random: &mut Random) -> String {
+pub(super) fn text(random: &mut Random) -> String {
     const LETTERS: [char; 8] = ['a', 'b', 'z', ' ', 'é', '東', '0', '𝄞'];
     let len = [0, 1, 4, 12, 13, 40][random.below(6) as usize];
     (0..len).map(|_| LETTERS[random.below(8) as usize]).collect()

@@ -16,17 +16,27 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 /// The rows of a Parquet file as canonical lines.
 pub(crate) fn lines(file: Vec<u8>) -> Vec<String> {
-    lines_of_columns(file, None)
+    batches(file).flat_map(|batch| batch_lines(&batch)).collect()
 }
 
-/// The same of some columns in that order, each given by its place in the file.
-pub(crate) fn lines_of_columns(file: Vec<u8>, columns: Option<&[usize]>) -> Vec<String> {
+/// The values of each column as the lines have them.
+pub(crate) fn texts(file: Vec<u8>, num_columns: usize) -> Vec<Vec<String>> {
+    let mut texts = vec![Vec::new(); num_columns];
+    for batch in batches(file) {
+        for (column, texts) in batch.columns().iter().zip(&mut texts) {
+            texts.extend((0..batch.num_rows()).map(|row| {
+                let mut text = String::new();
+                value(column.as_ref(), row, &mut text);
+                text
+            }));
+        }
+    }
+    texts
+}
+
+fn batches(file: Vec<u8>) -> impl Iterator<Item = RecordBatch> {
     let builder = ParquetRecordBatchReaderBuilder::try_new(Bytes::from(file)).unwrap();
-    let batches = builder.build().unwrap().map(|batch| match columns {
-        Some(columns) => batch.unwrap().project(columns).unwrap(),
-        None => batch.unwrap(),
-    });
-    batches.flat_map(|batch| batch_lines(&batch)).collect()
+    builder.build().unwrap().map(Result::unwrap)
 }
 
 fn batch_lines(batch: &RecordBatch) -> Vec<String> {
@@ -161,7 +171,7 @@ fn decimal(unscaled: i128, scale: usize, out: &mut String) {
     write!(out, "\"{sign}{whole}{point}{fraction}\"").unwrap();
 }
 
-fn hex(bytes: &[u8], out: &mut String) {
+pub(crate) fn hex(bytes: &[u8], out: &mut String) {
     out.push('"');
     bytes.iter().for_each(|byte| write!(out, "{byte:02x}").unwrap());
     out.push('"');
@@ -210,5 +220,10 @@ fn time(nanos: i64, out: &mut String) {
 fn timestamp(stored: i64, per_second: i64, out: &mut String) {
     let per_day = 86_400 * per_second;
     let nanos = stored.rem_euclid(per_day) * (1_000_000_000 / per_second);
-    write!(out, "\"{}T{}\"", date(stored.div_euclid(per_day)), clock(nanos)).unwrap();
+    quoted_timestamp(stored.div_euclid(per_day), nanos, out);
+}
+
+/// The timestamp of a day from 1970-01-01 on and its nanoseconds.
+pub(crate) fn quoted_timestamp(days: i64, nanos: i64, out: &mut String) {
+    write!(out, "\"{}T{}\"", date(days), clock(nanos)).unwrap();
 }

@@ -51,7 +51,12 @@ impl StringValues {
     /// The bytes of string `i`.
     #[inline]
     pub fn get(&self, i: usize) -> &[u8] {
-        let view = &self.views[i];
+        self.bytes_of(&self.views[i])
+    }
+
+    /// The bytes of one of these views.
+    #[inline]
+    pub fn bytes_of<'a>(&'a self, view: &'a StringView) -> &'a [u8] {
         let len = view.len();
         if view.is_inline() {
             // The bytes are inside the view itself, behind the 4 bytes of the length.

@@ -156,7 +156,7 @@ fn a_constant_may_stand_on_the_left_or_be_computed() {
     assert_eq!(shown(&call("eq", vec![a(), small])), "rest eq(a, 5)");
     let price = column("p", Type::Decimal { precision: 10, scale: 2 });
     let other_scale = constant(Value::BigInt(5), Type::Decimal { precision: 10, scale: 1 });
-    assert_eq!(shown(&call("eq", vec![price, other_scale])), "rest eq(p, 5)");
+    assert_eq!(shown(&call("eq", vec![price, other_scale])), "rest eq(p, 0.5)");
 }
 
 fn call_plus(left: TypedExpr, right: TypedExpr) -> TypedExpr {

@@ -268,3 +268,67 @@ fn random_trees_equal_the_model() {
         check(&expr, &batch, &plain, &rows);
     }
 }
+
+/// Flat strings as a page leaves them: views into one buffer, in its order or mixed; some short.
+fn page_of(random: &mut Random, num_rows: usize) -> Vec<String> {
+    let words = ["special", "requests", "specia", "quests", "x", "ä", "special requests"];
+    let share_of_words = *random.pick(&[0.02, 0.3, 1.0]);
+    let row = |_| {
+        let mut text = String::new();
+        for _ in 0..random.below(6) {
+            text.push_str(if random.chance(share_of_words) { *random.pick(&words) } else { "ab" });
+            text.push_str(*random.pick(&["", " ", ", "]));
+        }
+        text
+    };
+    (0..num_rows).map(row).collect()
+}
+
+#[test]
+fn like_and_length_of_pages_of_strings_equal_those_of_each_string() {
+    let patterns = ["%special%requests%", "%quest%", "ab%special%", "%special", "%x%", "%ä%x%"];
+    for seed in 0..60 {
+        let random = &mut Random::new(seed);
+        let num_rows = random.below(4000);
+        let texts = page_of(random, num_rows);
+        let mut bytes = Vec::new();
+        let mut views = Vec::new();
+        for text in &texts {
+            // Without lengths between them, words also stand across two strings.
+            if random.chance(0.5) {
+                bytes.extend_from_slice(&(text.len() as u32).to_le_bytes());
+            }
+            views.push(vector::StringView::new(text.as_bytes(), 0, bytes.len() as u32));
+            bytes.extend_from_slice(text.as_bytes());
+        }
+        let mut order: Vec<usize> = (0..num_rows).collect();
+        if random.chance(0.3) {
+            order.iter_mut().for_each(|row| *row = random.below(num_rows));
+        }
+        let validity: vector::Bitmap = (0..num_rows).map(|_| random.chance(0.9)).collect();
+        let validity = random.chance(0.3).then_some(validity);
+        let values = vector::StringValues::new(
+            order.iter().map(|row| views[*row]).collect(),
+            vec![vector::Buffer::from_slice(&bytes)],
+        );
+        let flat = vector::FlatVector::new(
+            Type::Varchar,
+            vector::FlatValues::String(values),
+            validity.clone(),
+        );
+        let batch = batch_of_vectors(&[("a", Arc::new(vector::Vector::Flat(flat.unwrap())))]);
+        let rows = some_rows(random, num_rows);
+        let plain: Vec<Value> = order
+            .iter()
+            .enumerate()
+            .map(|(row, at)| match &validity {
+                Some(validity) if !validity.get(row) => Value::Null,
+                _ => Value::bytes(texts[*at].as_str()),
+            })
+            .collect();
+        let text = || column("a", Type::Varchar);
+        let pattern = varchar(*random.pick::<&str>(&patterns));
+        check(&call("like", vec![text(), pattern]), &batch, std::slice::from_ref(&plain), &rows);
+        check(&call("length", vec![text()]), &batch, std::slice::from_ref(&plain), &rows);
+    }
+}

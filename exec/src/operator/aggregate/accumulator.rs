@@ -128,22 +128,34 @@ pub(super) fn fold<T: Copy, S: Default>(
     input: &DecodedVector,
     values: &[T],
     states: &mut [S],
-    step: impl Fn(&mut S, T),
+    mut step: impl FnMut(&mut S, T),
 ) {
     match (groups, input.mapping(), input.validity()) {
         (Groups::One { num_rows }, Mapping::Identity, None) => {
             let Some(state) = states.first_mut() else { return };
-            for value in &values[..num_rows] {
-                step(state, *value);
-            }
+            with_state(state, |state| {
+                values[..num_rows].iter().for_each(|value| step(state, *value));
+            });
+        }
+        (Groups::One { .. }, Mapping::Indices(indices), None) => {
+            let Some(state) = states.first_mut() else { return };
+            with_state(state, |state| {
+                indices.iter().for_each(|index| step(state, values[*index as usize]));
+            });
         }
         (Groups::Listed { lists, .. }, Mapping::Identity, None) => {
             for (group, rows) in lists.iter() {
-                let mut state = std::mem::take(&mut states[group]);
-                for row in rows {
-                    step(&mut state, values[*row as usize]);
-                }
-                states[group] = state;
+                with_state(&mut states[group], |state| {
+                    rows.iter().for_each(|row| step(state, values[*row as usize]));
+                });
+            }
+        }
+        (Groups::Listed { lists, .. }, Mapping::Indices(indices), None) => {
+            for (group, rows) in lists.iter() {
+                with_state(&mut states[group], |state| {
+                    let indices = rows.iter().map(|row| indices[*row as usize]);
+                    indices.for_each(|index| step(state, values[index as usize]));
+                });
             }
         }
         (Groups::Each { ids }, Mapping::Identity, None) => {
@@ -151,7 +163,7 @@ pub(super) fn fold<T: Copy, S: Default>(
                 step(&mut states[*id as usize], *value);
             }
         }
-        (Groups::Each { ids } | Groups::Listed { ids, .. }, Mapping::Indices(indices), None) => {
+        (Groups::Each { ids }, Mapping::Indices(indices), None) => {
             for (id, index) in ids.iter().zip(indices.iter()) {
                 step(&mut states[*id as usize], values[*index as usize]);
             }
@@ -166,6 +178,14 @@ pub(super) fn fold<T: Copy, S: Default>(
             });
         }
     }
+}
+
+/// Runs `f` over a state that stands outside of all memory, so that it can stay in registers.
+#[inline]
+fn with_state<S: Default>(state: &mut S, f: impl FnOnce(&mut S)) {
+    let mut held = std::mem::take(state);
+    f(&mut held);
+    *state = held;
 }
 
 /// Applies `step` to the state of its group and the number of every row that is not null.

@@ -2,6 +2,9 @@
 //!
 //! The order is that of ORDER BY: NaN is above all numbers, strings are compared as bytes. Of
 //! values that are equal the first one stays.
+//!
+//! Columns with dictionaries much smaller than a batch are asked first whether any entry is better
+//! than what is known: after the first batches none is, and no row has to be looked at.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -10,26 +13,33 @@ use vector::build::vector_of;
 use vector::sync::Arc;
 use vector::types::value::compare_floats;
 use vector::{
-    Bitmap, Buffer, DecodedVector, Error, FlatType, FlatVector, Mapping, Result, StringBuilder,
-    Timestamp, Type, TypeKind, Value, Vector, VectorRef,
+    Bitmap, Buffer, DecodedVector, Error, FlatType, FlatValues, FlatVector, Mapping, Result,
+    StringBuilder, StringView, Timestamp, Type, TypeKind, Value, Vector, VectorRef,
 };
 
 use super::accumulator::{Accumulator, Column, Groups, Part, fold, fold_rows};
 
+fn compare_reals(a: &f32, b: &f32) -> Ordering {
+    compare_floats(f64::from(*a), f64::from(*b))
+}
+
+fn compare_doubles(a: &f64, b: &f64) -> Ordering {
+    compare_floats(*a, *b)
+}
+
 /// The accumulator of the least (`min`) or greatest value of type `ty`.
 pub(super) fn accumulator(ty: &Type, min: bool) -> Result<Box<dyn Accumulator>> {
-    let ty = ty.clone();
     let wanted = if min { Ordering::Less } else { Ordering::Greater };
     macro_rules! fixed {
         ($t:ty, $order:expr) => {
-            Box::new(Fixed::<$t, _> {
-                ty,
-                better: move |new: $t, old: $t| $order(&new, &old) == wanted,
-                states: Vec::new(),
-            })
+            // The direction is known to the compiler, which makes plain minima of the loops.
+            if min {
+                Fixed::<$t, _>::boxed(ty, |new, old| $order(&new, &old).is_lt())
+            } else {
+                Fixed::<$t, _>::boxed(ty, |new, old| $order(&new, &old).is_gt())
+            }
         };
     }
-    let float = |a: &f32, b: &f32| compare_floats(f64::from(*a), f64::from(*b));
     Ok(match ty.kind() {
         TypeKind::TinyInt => fixed!(i8, i8::cmp),
         TypeKind::SmallInt => fixed!(i16, i16::cmp),
@@ -37,13 +47,13 @@ pub(super) fn accumulator(ty: &Type, min: bool) -> Result<Box<dyn Accumulator>> 
         TypeKind::BigInt => fixed!(i64, i64::cmp),
         TypeKind::HugeInt => fixed!(i128, i128::cmp),
         TypeKind::Timestamp => fixed!(Timestamp, Timestamp::cmp),
-        TypeKind::Real => fixed!(f32, float),
-        TypeKind::Double => fixed!(f64, |a: &f64, b: &f64| compare_floats(*a, *b)),
+        TypeKind::Real => fixed!(f32, compare_reals),
+        TypeKind::Double => fixed!(f64, compare_doubles),
         TypeKind::Varchar | TypeKind::Varbinary => {
-            Box::new(Strings { ty, wanted, states: Vec::new(), long_bytes: 0 })
+            Box::new(Strings { ty: ty.clone(), wanted, states: Vec::new(), long_bytes: 0 })
         }
         TypeKind::Boolean | TypeKind::Array | TypeKind::Row => {
-            Box::new(Values { ty, wanted, states: Vec::new() })
+            Box::new(Values { ty: ty.clone(), wanted, states: Vec::new() })
         }
         TypeKind::Map | TypeKind::Unknown => {
             return Err(Error::internal("values without an order").with("type", ty));
@@ -51,11 +61,39 @@ pub(super) fn accumulator(ty: &Type, min: bool) -> Result<Box<dyn Accumulator>> 
     })
 }
 
+/// A dictionary is asked before its rows when it has at most one entry for this many of them.
+const MIN_ROWS_PER_ENTRY: usize = 4;
+
+/// True when no row of a batch, all of one group, can matter: its column has a small dictionary,
+/// and none of the entries is `better`.
+fn is_settled<T: Copy>(
+    groups: Groups<'_>,
+    column: &DecodedVector,
+    entries: &[T],
+    better: impl Fn(T) -> bool,
+) -> bool {
+    // Entries that are null may hold anything.
+    matches!((groups, column.mapping()), (Groups::One { .. }, Mapping::Indices(_)))
+        && column.validity().is_none()
+        && entries.len() <= column.len() / MIN_ROWS_PER_ENTRY
+        && !entries.iter().any(|entry| better(*entry))
+}
+
 /// Least or greatest fixed-width values.
 struct Fixed<T, F> {
     ty: Type,
     better: F,
     states: Vec<Option<T>>,
+}
+
+impl<T, F> Fixed<T, F>
+where
+    T: FlatType + Default,
+    F: Fn(T, T) -> bool + Send + 'static,
+{
+    fn boxed(ty: &Type, better: F) -> Box<dyn Accumulator> {
+        Box::new(Fixed { ty: ty.clone(), better, states: Vec::new() })
+    }
 }
 
 impl<T, F> Accumulator for Fixed<T, F>
@@ -73,6 +111,23 @@ where
             return if arg.all_null() { Ok(()) } else { Err(wrong_type(arg.ty())) };
         };
         let better = &self.better;
+        if let (Groups::One { num_rows }, Mapping::Identity, None, [state]) =
+            (groups, arg.mapping(), arg.validity(), self.states.as_mut_slice())
+        {
+            // A batch has a best value even when nothing is known yet: no row asks for that.
+            if let [first, rest @ ..] = &values[..num_rows] {
+                let best = state.unwrap_or(*first);
+                let best = if better(*first, best) { *first } else { best };
+                let keep = |best, new: &T| if better(*new, best) { *new } else { best };
+                *state = Some(rest.iter().fold(best, keep));
+            }
+            return Ok(());
+        }
+        if let Some(Some(known)) = self.states.first()
+            && is_settled(groups, arg, values, |entry| better(entry, *known))
+        {
+            return Ok(());
+        }
         fold(groups, arg, values, &mut self.states, |state, value| match state {
             Some(old) if !better(value, *old) => {}
             _ => *state = Some(value),
@@ -100,8 +155,22 @@ where
 struct Strings {
     ty: Type,
     wanted: Ordering,
-    states: Vec<Option<Box<[u8]>>>,
+    states: Vec<Option<Best>>,
     long_bytes: usize,
+}
+
+/// The best string of a group.
+#[derive(Debug, Clone, Default)]
+struct Best {
+    /// Its first four bytes as a number, in the order of strings.
+    prefix: u32,
+    text: Vec<u8>,
+}
+
+/// The first four bytes of a string, shorter ones with zeros behind: what is less here is less.
+#[inline]
+fn prefix(view: StringView) -> u32 {
+    ((view.head() >> 32) as u32).swap_bytes()
 }
 
 impl Accumulator for Strings {
@@ -110,21 +179,32 @@ impl Accumulator for Strings {
     }
 
     fn update(&mut self, groups: Groups<'_>, args: &[Column]) -> Result<()> {
-        let (wanted, long_bytes) = (self.wanted, &mut self.long_bytes);
-        let arg = &match groups {
-            Groups::One { .. } => used_entries(&one(args)?.decoded)?,
-            Groups::Each { .. } | Groups::Listed { .. } => one(args)?.decoded.clone(),
+        let arg = &one(args)?.decoded;
+        let Some(FlatValues::String(strings)) = arg.flat_values() else {
+            return if arg.all_null() { Ok(()) } else { Err(wrong_type(arg.ty())) };
         };
-        fold_rows(groups, arg, &mut self.states, |state, row| {
-            let new = arg.string(row);
-            match state {
-                Some(old) if new.cmp(old) != wanted => {}
-                _ => {
-                    *long_bytes += new.len();
-                    *long_bytes -= state.as_ref().map_or(0, |old| old.len());
-                    *state = Some(new.into());
-                }
+        let wanted = self.wanted;
+        // Most strings are told from the best one by their views alone.
+        let better = |view: &StringView, best: &Best| {
+            let order = prefix(*view).cmp(&best.prefix);
+            order.then_with(|| strings.bytes_of(view).cmp(best.text.as_slice())) == wanted
+        };
+        if let Some(Some(known)) = self.states.first()
+            && is_settled(groups, arg, strings.views(), |view| better(&view, known))
+        {
+            return Ok(());
+        }
+        let long_bytes = &mut self.long_bytes;
+        fold(groups, arg, strings.views(), &mut self.states, |state, view: StringView| {
+            if state.as_ref().is_some_and(|best| !better(&view, best)) {
+                return;
             }
+            let best = state.get_or_insert_default();
+            *long_bytes -= best.text.capacity();
+            best.prefix = prefix(view);
+            best.text.clear();
+            best.text.extend_from_slice(strings.bytes_of(&view));
+            *long_bytes += best.text.capacity();
         });
         Ok(())
     }
@@ -137,31 +217,16 @@ impl Accumulator for Strings {
         let states = &self.states[groups];
         let mut strings = StringBuilder::new();
         for state in states {
-            strings.push(state.as_deref().unwrap_or_default());
+            strings.push(state.as_ref().map(|best| best.text.as_slice()).unwrap_or_default());
         }
-        let values = vector::FlatValues::String(strings.finish());
+        let values = FlatValues::String(strings.finish());
         let vector = FlatVector::new(self.ty.clone(), values, validity(states))?;
         Ok(Arc::new(Vector::Flat(vector)))
     }
 
     fn bytes(&self) -> usize {
-        self.states.capacity() * size_of::<Option<Box<[u8]>>>() + self.long_bytes
+        self.states.capacity() * size_of::<Option<Best>>() + self.long_bytes
     }
-}
-
-/// Each entry of a dictionary that some row uses, once; other columns as they are.
-fn used_entries(column: &DecodedVector) -> Result<DecodedVector> {
-    let Mapping::Indices(indices) = column.mapping() else { return Ok(column.clone()) };
-    if column.base().len() > column.len() {
-        return Ok(column.clone());
-    }
-    let mut used = vec![false; column.base().len()];
-    match column.validity() {
-        None => indices.iter().for_each(|index| used[*index as usize] = true),
-        Some(validity) => validity.ones().for_each(|row| used[indices[row] as usize] = true),
-    }
-    let used = used.iter().enumerate().filter(|(_, used)| **used).map(|(index, _)| index as u32);
-    DecodedVector::new(&Vector::wrap(column.base(), &used.collect()))
 }
 
 /// Least or greatest booleans and nested values, value by value.

@@ -61,10 +61,18 @@ impl ExactSum {
         let states = self.states.as_mut_slice();
         macro_rules! widen {
             ($values:expr) => {
-                fold(groups, input, $values, states, |state: &mut Exact, value| {
-                    state.sum += i128::from(value);
-                    state.count += 1;
-                })
+                match (groups, input.mapping(), input.validity()) {
+                    (Groups::One { num_rows }, Mapping::Identity, None) => {
+                        if let Some(state) = states.first_mut() {
+                            state.sum += exact_sum(&$values[..num_rows]);
+                            state.count += num_rows as u64;
+                        }
+                    }
+                    _ => fold(groups, input, $values, states, |state: &mut Exact, value| {
+                        state.sum += i128::from(value);
+                        state.count += 1;
+                    }),
+                }
             };
         }
         match input.flat_values() {
@@ -129,6 +137,26 @@ impl ExactSum {
             _ => flat(ty, states, valid, |s| Ok(s.sum)),
         }
     }
+}
+
+/// The sum of many values. Halves are added apart, so that no carry passes between them and
+/// neighbouring values do not wait for each other.
+fn exact_sum<T: Copy>(values: &[T]) -> i128
+where
+    i64: From<T>,
+{
+    /// Halves of so many values cannot pass 64 bits.
+    const MAX_VALUES: usize = 1 << 30;
+    let parts = values.chunks(MAX_VALUES).map(|part| {
+        let (mut low, mut high) = (0u64, 0i64);
+        for value in part {
+            let value = i64::from(*value);
+            low += u64::from(value as u32);
+            high += value >> 32;
+        }
+        (i128::from(high) << 32) + i128::from(low)
+    });
+    parts.sum()
 }
 
 /// Adds the counts of partial results whose sums were added before. A sum is null where its count

@@ -11,16 +11,6 @@
 //! Selected rows are mapped to values and back, word by word, so that neither values nor rows are
 //! ever counted one by one (rules P6.15, P6.25). Pages without a selected row are passed over as
 //! they are stored.
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::indexing_slicing,
-        clippy::cast_possible_truncation
-    )
-)]
 
 use vector::{BitmapMut, BufferMut, Error, Result, bits};
 

@@ -9,16 +9,6 @@
 //! next one's. Of rows that are not selected neither levels nor values are kept; the values are passed
 //! over. Pages of version 2 start with a row and tell how many they have, so that those without a
 //! selected row are passed over as they are stored.
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::indexing_slicing,
-        clippy::cast_possible_truncation
-    )
-)]
 
 use std::ops::Range;
 

@@ -5,15 +5,39 @@
 //!           22111000  54443332  77766655     digits: which value a bit belongs to
 //! ```
 //!
-//! Any 32 values fill whole 32-bit words, so the kernel works on groups of 32: every value is one
-//! unaligned 8-byte load, a shift and a mask, all with constants of the width, which is a constant
-//! of the kernel. What does not fill a group goes through a padded copy.
-#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
+//! Any 32 values fill whole 32-bit words, so the portable kernel works on groups of 32: every value
+//! is one unaligned 8-byte load, a shift and a mask, all with constants of the width, which is a
+//! constant of the kernel. What does not fill a group goes through a padded copy.
+//!
+//! | file | has |
+//! |---|---|
+//! | `avx2`, `avx512` | kernels that bring many values' bytes to their lanes at once (rule P7.10) |
+//! | `matching` | packed indices compared with a set, without unpacking them to memory |
+#![cfg_attr(
+    not(test),
+    expect(
+        clippy::indexing_slicing,
+        clippy::cast_possible_truncation,
+        reason = "kernels; the bytes of all values are checked first, and values are masked"
+    )
+)]
 
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+mod matching;
+
+use vector::cpu::{self, Level};
 use vector::{BitmapMut, bits};
+
+pub use matching::{PassTable, match_packed, match_packed_with};
 
 /// Values of one group.
 const GROUP: usize = 32;
+
+/// Fewer values are not worth a wide kernel's preparation.
+const FEW_VALUES: usize = 16;
 
 /// The widest value.
 pub const MAX_WIDTH: u8 = 32;
@@ -27,6 +51,27 @@ pub trait Unpacked: Copy + Default {
     const MAX_WIDTH: u8;
     /// Cuts a loaded word down.
     fn from_word(word: u64) -> Self;
+    /// Unpacks all of `out` with instructions of `level`, or does nothing and gives `false`.
+    fn unpack_fast(level: Level, from: Packed<'_>, out: &mut [Self]) -> bool;
+}
+
+/// Where packed values are. Whoever makes one has checked that they are all there.
+#[derive(Debug, Clone, Copy)]
+pub struct Packed<'a> {
+    /// Bytes from the one on in which the first value starts.
+    bytes: &'a [u8],
+    /// The first value's lowest bit in the first byte.
+    bit: usize,
+    /// Bits of a value.
+    width: usize,
+}
+
+impl<'a> Packed<'a> {
+    fn new(bytes: &'a [u8], first: usize, width: u8) -> Self {
+        let width = usize::from(width);
+        let at = first * width;
+        Packed { bytes: bytes.get(at / 8..).unwrap_or(&[]), bit: at % 8, width }
+    }
 }
 
 impl Unpacked for u32 {
@@ -35,6 +80,13 @@ impl Unpacked for u32 {
     fn from_word(word: u64) -> Self {
         word as u32
     }
+    #[cfg_attr(not(target_arch = "x86_64"), expect(unused_variables))]
+    fn unpack_fast(level: Level, from: Packed<'_>, out: &mut [Self]) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        return avx512::unpack_u32(level, from, out) || avx2::unpack_u32(level, from, out);
+        #[cfg(not(target_arch = "x86_64"))]
+        false
+    }
 }
 
 impl Unpacked for u8 {
@@ -42,6 +94,13 @@ impl Unpacked for u8 {
     #[inline(always)]
     fn from_word(word: u64) -> Self {
         word as u8
+    }
+    #[cfg_attr(not(target_arch = "x86_64"), expect(unused_variables))]
+    fn unpack_fast(level: Level, from: Packed<'_>, out: &mut [Self]) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        return avx512::unpack_u8(level, from, out) || avx2::unpack_u8(level, from, out);
+        #[cfg(not(target_arch = "x86_64"))]
+        false
     }
 }
 
@@ -55,9 +114,29 @@ pub fn packed_bytes(num_values: usize, width: u8) -> Option<usize> {
 /// # Panics
 /// When `bytes` does not hold those values, or `width` is more than `T` or [`MAX_WIDTH`] takes.
 pub fn unpack<T: Unpacked>(bytes: &[u8], first: usize, width: u8, out: &mut [T]) {
+    unpack_with(cpu::level(), bytes, first, width, out);
+}
+
+/// [`unpack`] with no more than a level's instructions.
+///
+/// # Panics
+/// As [`unpack`].
+pub fn unpack_with<T: Unpacked>(
+    level: Level,
+    bytes: &[u8],
+    first: usize,
+    width: u8,
+    out: &mut [T],
+) {
     assert!(width <= T::MAX_WIDTH && width <= MAX_WIDTH, "packed values are too wide");
     let end = first.checked_add(out.len()).and_then(|end| packed_bytes(end, width));
     assert!(end.is_some_and(|end| end <= bytes.len()), "packed values end too early");
+    if width != 0
+        && out.len() >= FEW_VALUES
+        && T::unpack_fast(level, Packed::new(bytes, first, width), out)
+    {
+        return;
+    }
     macro_rules! by_width {
         ($($w:literal)*) => {
             match width {
@@ -165,10 +244,10 @@ pub(crate) fn pack(values: &[u32], width: u8) -> Vec<u8> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    fn naive(bytes: &[u8], first: usize, width: u8, n: usize) -> Vec<u32> {
+    pub(super) fn naive(bytes: &[u8], first: usize, width: u8, n: usize) -> Vec<u32> {
         let bit = |at: usize| u32::from(bytes[at / 8] >> (at % 8) & 1);
         let width = usize::from(width);
         (first..first + n)
@@ -176,7 +255,7 @@ mod tests {
             .collect()
     }
 
-    fn noise(n: usize) -> Vec<u8> {
+    pub(super) fn noise(n: usize) -> Vec<u8> {
         let mut state = 0x9e37_79b9_u32;
         let mut next = || {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -189,19 +268,21 @@ mod tests {
     fn unpacking_any_part_at_any_width_equals_the_naive_twin() {
         for width in 0..=MAX_WIDTH {
             let bytes = noise(packed_bytes(200, width).unwrap());
-            for first in [0, 1, 31, 32, 33, 100, 199] {
-                for n in [0, 1, 31, 32, 33, 64, 100] {
+            for first in [0, 1, 2, 3, 4, 5, 6, 7, 8, 31, 32, 33, 100, 199] {
+                for n in [0, 1, 15, 16, 17, 24, 31, 32, 33, 63, 64, 65, 100, 150, 199] {
                     if first + n > 200 {
                         continue;
                     }
                     let expected = naive(&bytes, first, width, n);
-                    let mut out = vec![0u32; n];
-                    unpack(&bytes, first, width, &mut out);
-                    assert_eq!(out, expected, "{width} {first} {n}");
-                    if width <= 8 {
-                        let mut out = vec![0u8; n];
-                        unpack(&bytes, first, width, &mut out);
-                        assert!(out.iter().map(|v| u32::from(*v)).eq(expected));
+                    for level in Level::available() {
+                        let mut out = vec![0u32; n];
+                        unpack_with(level, &bytes, first, width, &mut out);
+                        assert_eq!(out, expected, "{level:?} {width} {first} {n}");
+                        if width <= 8 {
+                            let mut out = vec![0u8; n];
+                            unpack_with(level, &bytes, first, width, &mut out);
+                            assert!(out.iter().map(|v| u32::from(*v)).eq(expected.clone()));
+                        }
                     }
                 }
             }

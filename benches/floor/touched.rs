@@ -1,0 +1,112 @@
+//! The pages that a query must touch, and the time that reading and decompressing them takes.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use format_parquet::thrift::structs::Codec;
+use ocior::Engine;
+use ocior::inspect::{ChunksOf, InspectedFile, pages, pages_under};
+use vector::{DecodedVector, RowVector, Value};
+
+use crate::queries::TableNeeds;
+
+/// A page: where its stored bytes are, and how many bytes they make.
+#[derive(Debug, Clone, Copy)]
+struct Page {
+    offset: u64,
+    stored_bytes: usize,
+    bytes: usize,
+    codec: Codec,
+}
+
+/// The pages of one file, ready to be read.
+pub(crate) struct Touched {
+    file: File,
+    pages: Vec<Page>,
+    stored: Vec<u8>,
+    decompressed: Vec<u8>,
+}
+
+impl Touched {
+    /// The pages that a query must touch of a table.
+    pub(crate) fn find(engine: &Engine, dir: &Path, needs: &TableNeeds) -> Self {
+        let path = dir.join(format!("{}.parquet", needs.table));
+        let name = path.to_string_lossy();
+        let pool = engine.memory_pool().leaf("floor");
+        let files = engine.file_system().as_ref();
+        let file = InspectedFile::open(files, &name, None, pool).expect("the file opens");
+        let all = ChunksOf::default();
+        let shown = match needs.condition {
+            Some(condition) => {
+                let condition = engine.file_condition(&name, condition).expect("it runs");
+                pages_under(&file, &all, &condition)
+            }
+            None => pages(&file, &all),
+        };
+        let shown = shown.expect("the pages can be walked").rows;
+        let pages = (0..shown.len()).filter_map(|row| page(&file, &shown, row, needs)).collect();
+        let file = File::open(&path).expect("the file is there");
+        Touched { file, pages, stored: Vec::new(), decompressed: Vec::new() }
+    }
+
+    pub(crate) fn num_pages(&self) -> usize {
+        self.pages.len()
+    }
+
+    /// Reads and decompresses all of them.
+    pub(crate) fn read(&mut self) {
+        for page in &self.pages {
+            self.stored.resize(page.stored_bytes, 0);
+            self.file.read_exact_at(&mut self.stored, page.offset).expect("the page is there");
+            if self.decompressed.len() < page.bytes {
+                self.decompressed.resize(page.bytes, 0);
+            }
+            let out = &mut self.decompressed[..page.bytes];
+            match page.codec {
+                Codec::Uncompressed => {}
+                Codec::Snappy => {
+                    let made = snap::raw::Decoder::new().decompress(&self.stored, out);
+                    assert_eq!(made.expect("the page is sound"), page.bytes);
+                }
+                Codec::Zstd => {
+                    let made = zstd::bulk::decompress_to_buffer(&self.stored, out);
+                    assert_eq!(made.expect("the page is sound"), page.bytes);
+                }
+                other => panic!("no floor for pages of codec {other:?}"),
+            }
+            std::hint::black_box(&*out);
+        }
+    }
+}
+
+/// The page of a row of `inspect pages`, if the query touches it.
+fn page(file: &InspectedFile, shown: &RowVector, row: usize, needs: &TableNeeds) -> Option<Page> {
+    let value = |name: &str| {
+        let at = shown.row_type().index_of(name)?;
+        DecodedVector::new(&shown.children()[at]).ok()?.value(row).ok()
+    };
+    let number = |name: &str| match value(name) {
+        Some(Value::BigInt(number)) => u64::try_from(number).ok(),
+        _ => None,
+    };
+    let text = |name: &str| match value(name) {
+        Some(Value::Bytes(bytes)) => String::from_utf8(bytes.to_vec()).ok(),
+        _ => None,
+    };
+    let column = text("column")?;
+    if !needs.columns.contains(&column.as_str()) || text("fate").as_deref() == Some("skipped") {
+        return None;
+    }
+    // In pages of version 2 the levels stand in front, as they are; columns here have few or none.
+    assert_ne!(text("type").as_deref(), Some("DATA_PAGE_V2"), "only pages of version 1");
+    let row_group = usize::try_from(number("row_group")?).ok()?;
+    let chunks = &file.footer.row_groups()[row_group].columns;
+    let leaf = (0..chunks.len()).find(|leaf| file.footer.schema.leaf_name(*leaf) == column)?;
+    Some(Page {
+        offset: number("offset")? + number("header_bytes")?,
+        stored_bytes: usize::try_from(number("compressed_bytes")?).ok()?,
+        bytes: usize::try_from(number("uncompressed_bytes")?).ok()?,
+        codec: chunks[leaf].meta_data.as_ref()?.codec,
+    })
+}

@@ -1,0 +1,205 @@
+//! Runs: strings that stand one behind the other in one buffer, looked at as one text.
+//!
+//! ```text
+//! buffer   ...|len|a first comment|len|a second one|len|and a third|...
+//! views        row 0 --^               row 1 --^        row 2 --^
+//! run              [-----------------------------------------------)
+//! ```
+//!
+//! A page leaves its strings behind like that. What a function asks of each of many short strings
+//! (does this word occur in it? is it ASCII?) costs most of its time in setting out; asked once of
+//! the whole run it goes at the speed of memory, and only the rows in question are looked at one by
+//! one. Strings inside of their views, strings in another order and rows far apart are given row
+//! by row, so nothing is searched that is not about as long as the strings themselves.
+
+use vector::{SelectivityVector, StringValues};
+
+/// Rows of a run at most: their views and their text stay in the nearest caches.
+const MAX_ROWS: usize = 1024;
+/// Fewer rows are not worth the name.
+const MIN_ROWS: usize = 8;
+/// A run is at most this many times as long as its strings.
+const MAX_STRETCH: usize = 2;
+
+/// Rows whose strings stand in their order, without overlap, in one text.
+#[derive(Debug)]
+pub(super) struct Run<'a> {
+    strings: &'a StringValues,
+    /// From the first byte of the first string to the last byte of the last one.
+    pub(super) text: &'a [u8],
+    /// The rows, ascending; none of them is inside of its view.
+    pub(super) rows: &'a [u32],
+    /// Where the text starts in its buffer.
+    offset: usize,
+}
+
+impl Run<'_> {
+    /// Where the string of row `rows[i]` starts in the text, and where it ends.
+    #[inline]
+    pub(super) fn range(&self, i: usize) -> (usize, usize) {
+        let view = self.strings.views()[self.rows[i] as usize];
+        let start = view.location().1 - self.offset;
+        (start, start + view.len())
+    }
+}
+
+/// Takes the rows of a string column, in runs where there are some.
+pub(super) trait RunVisitor {
+    /// Takes a row on its own.
+    fn row(&mut self, row: usize);
+    /// Takes all rows of a run.
+    fn run(&mut self, run: &Run<'_>);
+}
+
+/// Gives each of `rows` to `visitor` once. The strings must be valid for these rows.
+pub(super) fn visit_runs(
+    strings: &StringValues,
+    rows: &SelectivityVector,
+    visitor: &mut impl RunVisitor,
+) {
+    let mut open = Open::default();
+    let views = strings.views().as_slice();
+    for_each_row(rows, |row| {
+        let view = views[row];
+        if view.is_inline() {
+            return visitor.row(row);
+        }
+        let (buffer, start) = view.location();
+        let follows = buffer == open.buffer && start >= open.end && !open.rows.is_empty();
+        if !follows || open.rows.len() == MAX_ROWS {
+            open.close(strings, visitor);
+            (open.buffer, open.start) = (buffer, start);
+        }
+        open.end = start + view.len();
+        open.num_bytes += view.len();
+        open.rows.push(row as u32);
+    });
+    open.close(strings, visitor);
+}
+
+/// Selected rows in their order; blocks of rows that are all selected need no look at their bits.
+#[inline]
+fn for_each_row(rows: &SelectivityVector, mut f: impl FnMut(usize)) {
+    for (index, word) in rows.words().iter().enumerate() {
+        if *word == u64::MAX {
+            (index * 64..(index + 1) * 64).for_each(&mut f);
+            continue;
+        }
+        let mut rest = *word;
+        while rest != 0 {
+            f(index * 64 + rest.trailing_zeros() as usize);
+            rest &= rest - 1;
+        }
+    }
+}
+
+/// A run that may still grow.
+#[derive(Default)]
+struct Open {
+    buffer: usize,
+    start: usize,
+    end: usize,
+    /// Bytes of the strings alone.
+    num_bytes: usize,
+    rows: Vec<u32>,
+}
+
+impl Open {
+    fn close(&mut self, strings: &StringValues, visitor: &mut impl RunVisitor) {
+        let is_dense = self.end - self.start <= MAX_STRETCH * self.num_bytes;
+        if self.rows.len() >= MIN_ROWS && is_dense {
+            let text = &strings.buffers()[self.buffer][self.start..self.end];
+            visitor.run(&Run { strings, text, rows: &self.rows, offset: self.start });
+        } else {
+            self.rows.iter().for_each(|row| visitor.row(*row as usize));
+        }
+        self.rows.clear();
+        (self.end, self.num_bytes) = (0, 0);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use vector::testing::Random;
+    use vector::{Buffer, StringView};
+
+    /// Checks that the ranges of runs hold the strings of their rows.
+    struct Collected<'a> {
+        strings: &'a StringValues,
+        rows: Vec<usize>,
+        num_in_runs: usize,
+    }
+
+    impl RunVisitor for Collected<'_> {
+        fn row(&mut self, row: usize) {
+            self.rows.push(row);
+        }
+
+        fn run(&mut self, run: &Run<'_>) {
+            let mut last_end = 0;
+            for (i, row) in run.rows.iter().enumerate() {
+                let (start, end) = run.range(i);
+                assert!(start >= last_end);
+                assert_eq!(&run.text[start..end], self.strings.get(*row as usize));
+                last_end = end;
+                self.rows.push(*row as usize);
+            }
+            assert_eq!((run.range(0).0, last_end), (0, run.text.len()));
+            self.num_in_runs += run.rows.len();
+        }
+    }
+
+    /// Strings of a page in `order`; every tenth is short.
+    fn page(num_rows: usize, order: impl Fn(usize) -> usize) -> StringValues {
+        let mut bytes = Vec::new();
+        let mut views = Vec::new();
+        for i in 0..num_rows {
+            let text = if i % 10 == 0 { "short".into() } else { format!("text {i:020}") };
+            bytes.extend_from_slice(&(text.len() as u32).to_le_bytes());
+            views.push(StringView::new(text.as_bytes(), 0, bytes.len() as u32));
+            bytes.extend_from_slice(text.as_bytes());
+        }
+        let views: Buffer<StringView> = (0..num_rows).map(|row| views[order(row)]).collect();
+        StringValues::new(views, vec![Buffer::from_slice(&bytes)])
+    }
+
+    fn collect<'a>(strings: &'a StringValues, rows: &SelectivityVector) -> Collected<'a> {
+        let mut collected = Collected { strings, rows: Vec::new(), num_in_runs: 0 };
+        visit_runs(strings, rows, &mut collected);
+        collected.rows.sort_unstable();
+        assert!(collected.rows.iter().copied().eq(rows.iter()));
+        collected
+    }
+
+    #[test]
+    fn long_strings_of_a_page_are_runs() {
+        let strings = page(5000, |row| row);
+        let collected = collect(&strings, &SelectivityVector::all(5000));
+        assert_eq!(collected.num_in_runs, 4500);
+    }
+
+    #[test]
+    fn strings_in_another_order_and_sparse_rows_stand_alone() {
+        let strings = page(1000, |row| 999 - row);
+        assert_eq!(collect(&strings, &SelectivityVector::all(1000)).num_in_runs, 0);
+        let strings = page(1000, |row| row);
+        let mut rows = SelectivityVector::none(1000);
+        (0..1000).step_by(7).for_each(|row| rows.set(row, true));
+        assert_eq!(collect(&strings, &rows).num_in_runs, 0);
+    }
+
+    #[test]
+    fn every_selected_row_is_given_once_whatever_the_order() {
+        for seed in 0..50 {
+            let mut random = Random::new(seed);
+            let num_rows = random.below(3000);
+            let block = random.below(300) + 1;
+            let strings = page(num_rows, |row| (row * block) % num_rows);
+            let mut rows = SelectivityVector::all(num_rows);
+            let share = *random.pick(&[0.1, 0.5, 0.9, 1.0]);
+            (0..num_rows).for_each(|row| rows.set(row, random.chance(share)));
+            collect(&strings, &rows);
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! HashBuild: the end of a build pipeline.
+//!
+//! Each driver collects the columns that the join uses; the last one to finish builds the table,
+//! publishes filters of its keys, and then the table itself.
+
+use vector::sync::Arc;
+use vector::{Result, RowVector};
+
+use super::HashJoin;
+use super::filters;
+use super::table::{BuildPart, JoinTable};
+use crate::operator::loading::{column_of, load_batch};
+use crate::operator::{Operator, OperatorCtx};
+use crate::stats::OperatorStats;
+
+/// Collects the rows of one driver of the build side.
+#[derive(Debug)]
+pub struct HashBuild {
+    join: Arc<HashJoin>,
+    ctx: OperatorCtx,
+    /// The rows so far; none once they were handed over.
+    part: Option<BuildPart>,
+    no_more_input: bool,
+    table_bytes: u64,
+    num_keys: usize,
+}
+
+impl HashBuild {
+    /// One of the builders of `join`.
+    pub fn new(join: Arc<HashJoin>, ctx: OperatorCtx) -> Self {
+        let part = Some(Vec::new());
+        HashBuild { join, ctx, part, no_more_input: false, table_bytes: 0, num_keys: 0 }
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        let Some(part) = self.part.take() else { return Ok(()) };
+        let join = &*self.join;
+        let Some(parts) = join.bridge.add_part(part) else { return Ok(()) };
+        let layout = &join.layout;
+        let mut table = JoinTable::build(layout, join.join_type, parts, &self.ctx.pool)?;
+        self.table_bytes = table.bytes();
+        self.num_keys = table.index.num_keys();
+        let (keys, strings) = (&layout.right_keys, join.string_filters);
+        filters::publish(&join.id, &mut table, keys, &join.targets, strings)?;
+        join.bridge.publish(Arc::new(table));
+        Ok(())
+    }
+}
+
+impl Operator for HashBuild {
+    fn needs_input(&self) -> bool {
+        !self.no_more_input
+    }
+
+    fn add_input(&mut self, batch: RowVector) -> Result<()> {
+        let Some(part) = &mut self.part else { return Ok(()) };
+        let layout = &self.join.layout;
+        let columns = layout.kept.iter().map(|channel| column_of(&batch, *channel));
+        let columns = columns.collect::<Result<_>>()?;
+        let kept = RowVector::batch(Arc::clone(&layout.kept_type), batch.len(), columns)?;
+        part.push(load_batch(kept)?);
+        Ok(())
+    }
+
+    fn get_output(&mut self) -> Result<Option<RowVector>> {
+        if self.no_more_input {
+            self.finish()?;
+        }
+        Ok(None)
+    }
+
+    fn no_more_input(&mut self) {
+        self.no_more_input = true;
+    }
+
+    fn is_finished(&self) -> bool {
+        self.no_more_input && self.part.is_none()
+    }
+
+    fn add_stats(&self, stats: &mut OperatorStats) {
+        if self.table_bytes > 0 {
+            stats.metrics.add_bytes("hashtable.bytes", self.table_bytes);
+            stats.metrics.add_count("hashtable.numDistinct", self.num_keys);
+        }
+    }
+
+    fn close(&mut self) {
+        self.part = None;
+    }
+}

@@ -1,0 +1,162 @@
+//! Dynamic filters: what a join's table says about the rows of the probe side's scan.
+//!
+//! ```text
+//! HashProbe   key "k"
+//!    |  Project: k := a            the key's column is followed down while it is passed on
+//!    |  Filter                     unchanged (rule S12.6)
+//! TableScan   output column "a" <-- filter: the values of the table's keys, or their range
+//! ```
+//!
+//! The last builder publishes the filters before it publishes the table, so that usually no row
+//! of the probe side was read yet (rule S12.14).
+
+use hashbrown::HashTable;
+use vector::hash::{hash_bytes, mix};
+use vector::sync::Arc;
+use vector::sync::atomic::Ordering;
+use vector::{DecodedVector, FlatType, FlatValues, Result};
+
+use dwio::expr::TypedExpr;
+use dwio::filter::Filter;
+
+use super::table::JoinTable;
+use crate::operator::scan_filters::ScanFilters;
+use crate::plan::{HashJoinNode, PlanNode, PlanNodeId};
+
+/// Values of a filter at most; more become a range.
+const MAX_VALUES: usize = 100_000;
+/// Strings of a filter at most; more give none.
+const MAX_STRINGS: usize = 1_000;
+
+/// Where the filter of one key goes.
+#[derive(Debug, Clone)]
+pub struct FilterTarget {
+    /// The key's number.
+    pub key: usize,
+    /// The scan's slot.
+    pub slot: Arc<ScanFilters>,
+    /// The scan's output column.
+    pub channel: usize,
+}
+
+/// What was made of one key.
+#[derive(Debug)]
+struct KeyFilter {
+    filter: Filter,
+    /// True when exactly the keys pass.
+    exact: bool,
+}
+
+/// The scan, and its output column, that gives column `name` of a node unchanged within the same
+/// pipeline.
+fn scan_column<'a>(node: &'a PlanNode, name: &'a str) -> Option<(&'a PlanNodeId, usize)> {
+    let (mut node, mut name) = (node, name);
+    loop {
+        match node {
+            PlanNode::TableScan(scan) => {
+                return Some((&scan.id, scan.output_type.index_of(name)?));
+            }
+            PlanNode::Filter(filter) => node = &filter.source,
+            PlanNode::Project(project) => {
+                match project.expressions.get(project.output_type.index_of(name)?)? {
+                    TypedExpr::Field { name: inner, .. } => name = inner,
+                    _ => return None,
+                }
+                node = &project.source;
+            }
+            // Not through joins that add rows whose key is null: those pass no scan.
+            PlanNode::HashJoin(join)
+                if join.join_type.gives_left() && !join.join_type.gives_right_at_end() =>
+            {
+                join.left.output_type().index_of(name)?;
+                node = &join.left;
+            }
+            _ => return None,
+        }
+    }
+}
+
+/// The keys of a join whose values can be asked of a scan; none when rows without partner count.
+pub fn filter_keys(node: &HashJoinNode) -> Vec<(usize, &PlanNodeId, usize)> {
+    let asks_for_partners = node.join_type.drops_unmatched_left()
+        // Null aware answers about build rows depend on whether there were other rows at all.
+        && !node.null_aware;
+    if !asks_for_partners {
+        return Vec::new();
+    }
+    let keys = node.left_keys.iter().enumerate();
+    keys.filter_map(|(key, name)| {
+        let (scan, channel) = scan_column(&node.left, name)?;
+        Some((key, scan, channel))
+    })
+    .collect()
+}
+
+/// Publishes a filter for each target, and notes in the table how many and which are exact.
+pub(super) fn publish(
+    node: &PlanNodeId,
+    table: &mut JoinTable,
+    right_keys: &[usize],
+    targets: &[FilterTarget],
+    with_strings: bool,
+) -> Result<()> {
+    let mut published = 0;
+    for target in targets {
+        let Some(position) = right_keys.get(target.key) else { continue };
+        let key = DecodedVector::new(table.rows.child(*position)?)?;
+        let Some(made) = filter_of(&key, with_strings) else { continue };
+        if target.slot.publish(node, target.channel, made.filter) {
+            published += 1;
+            table.exact_keys.extend(made.exact.then_some(target.key));
+        }
+    }
+    table.num_filters.store(published, Ordering::Relaxed);
+    Ok(())
+}
+
+/// The filter that a key column's values make; nulls never pass (rule S12.16).
+fn filter_of(key: &DecodedVector, with_strings: bool) -> Option<KeyFilter> {
+    if key.is_empty() || key.all_null() {
+        return Some(KeyFilter { filter: Filter::AlwaysFalse, exact: true });
+    }
+    match key.flat_values()? {
+        FlatValues::TinyInt(values) => Some(of_integers(key, values.as_slice())),
+        FlatValues::SmallInt(values) => Some(of_integers(key, values.as_slice())),
+        FlatValues::Integer(values) => Some(of_integers(key, values.as_slice())),
+        FlatValues::BigInt(values) => Some(of_integers(key, values.as_slice())),
+        FlatValues::String(_) if with_strings => of_strings(key),
+        _ => None,
+    }
+}
+
+fn of_integers<T: FlatType + Into<i64>>(key: &DecodedVector, values: &[T]) -> KeyFilter {
+    let (mut min, mut max) = (i64::MAX, i64::MIN);
+    let mut distinct: HashTable<i64> = HashTable::new();
+    let hash = |value: &i64| mix(0, *value as u64);
+    for row in (0..key.len()).filter(|row| !key.is_null(*row)) {
+        let value: i64 = values[key.index(row)].into();
+        (min, max) = (min.min(value), max.max(value));
+        if distinct.len() <= MAX_VALUES {
+            distinct.entry(hash(&value), |known| *known == value, hash).or_insert(value);
+        }
+    }
+    if distinct.len() > MAX_VALUES {
+        return KeyFilter { filter: Filter::bigint_range(min, max, false), exact: false };
+    }
+    let values = distinct.into_iter().collect();
+    KeyFilter { filter: Filter::bigint_values(values, false), exact: true }
+}
+
+fn of_strings(key: &DecodedVector) -> Option<KeyFilter> {
+    let mut distinct: HashTable<&[u8]> = HashTable::new();
+    let hash = |value: &&[u8]| hash_bytes(value);
+    for row in (0..key.len()).filter(|row| !key.is_null(*row)) {
+        let value = key.string(row);
+        distinct.entry(hash(&value), |known| *known == value, hash).or_insert(value);
+        if distinct.len() > MAX_STRINGS {
+            return None;
+        }
+    }
+    let values = distinct.into_iter().map(Arc::from).collect();
+    Some(KeyFilter { filter: Filter::bytes_values(values, false), exact: true })
+}

@@ -1,0 +1,145 @@
+//! Filters that reach a scan while it runs: the slot between who learns them and who reads.
+//!
+//! ```text
+//! join's table --publish--> ScanFilters --next_change--> TableScan of each driver --> DataSource
+//!                              (one for each scan node, shared by its drivers)
+//! ```
+//!
+//! A filter of a column is merged with the earlier ones of that column here, and with the plan's
+//! own where it is installed (rules S12.7, S12.9, S12.10). A scan looks before each read, so that a
+//! filter never changes in the middle of a batch (rule S12.13).
+//!
+//! A filter that came before any driver of the scan began to read, and that the source accepted,
+//! holds for every row that the scan ever gives: a join may rely on it (rule S12.15).
+
+use vector::sync::atomic::{AtomicU64, Ordering};
+use vector::sync::{Arc, Mutex};
+
+use dwio::filter::Filter;
+
+use crate::plan::PlanNodeId;
+
+/// The filters that one scan node was given, for all of its drivers.
+#[derive(Debug, Default)]
+pub struct ScanFilters {
+    /// Counts changes, so that looking costs no lock.
+    version: AtomicU64,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// A driver has begun to read.
+    started: bool,
+    filters: Vec<ChannelFilter>,
+}
+
+/// What one output column of the scan must pass.
+#[derive(Debug)]
+struct ChannelFilter {
+    channel: usize,
+    filter: Arc<Filter>,
+    accepted: bool,
+    /// Nodes whose filters came before the first read.
+    early: Vec<PlanNodeId>,
+}
+
+/// The version of filters that one driver's scan has installed.
+#[derive(Debug, Default)]
+pub struct SeenFilters(Option<u64>);
+
+impl ScanFilters {
+    /// Adds a filter of `channel` that `producer` learned. False when it cannot be put together
+    /// with what is there; then nothing changes.
+    pub fn publish(&self, producer: &PlanNodeId, channel: usize, filter: Filter) -> bool {
+        let mut state = self.state.lock();
+        let early = !state.started;
+        let known = state.filters.iter_mut().find(|known| known.channel == channel);
+        let slot = match known {
+            Some(known) => {
+                let Ok(merged) = known.filter.merge(&filter) else { return false };
+                known.filter = Arc::new(merged);
+                known
+            }
+            None => {
+                state.filters.push(ChannelFilter {
+                    channel,
+                    filter: Arc::new(filter),
+                    accepted: false,
+                    early: Vec::new(),
+                });
+                match state.filters.last_mut() {
+                    Some(slot) => slot,
+                    None => return false,
+                }
+            }
+        };
+        if early {
+            slot.early.push(Arc::clone(producer));
+        }
+        // Under the lock, so that whoever sees the new number finds the filter.
+        self.version.fetch_add(1, Ordering::Release);
+        true
+    }
+
+    /// All filters when something changed since `seen`, and at the first call; the scan reads on
+    /// afterwards.
+    pub fn next_change(&self, seen: &mut SeenFilters) -> Option<Vec<(usize, Arc<Filter>)>> {
+        if seen.0 == Some(self.version.load(Ordering::Acquire)) {
+            return None;
+        }
+        let mut state = self.state.lock();
+        state.started = true;
+        seen.0 = Some(self.version.load(Ordering::Acquire));
+        let filters = state.filters.iter().map(|f| (f.channel, Arc::clone(&f.filter)));
+        Some(filters.collect()).filter(|filters: &Vec<_>| !filters.is_empty())
+    }
+
+    /// The scan's sources test the filter of `channel`.
+    pub fn accepted(&self, channel: usize) {
+        let mut state = self.state.lock();
+        for filter in state.filters.iter_mut().filter(|f| f.channel == channel) {
+            filter.accepted = true;
+        }
+    }
+
+    /// True when every row that the scan ever gives passes the filter that `producer` published
+    /// for `channel`.
+    pub fn holds_for_all_rows(&self, producer: &PlanNodeId, channel: usize) -> bool {
+        let state = self.state.lock();
+        let filter = state.filters.iter().find(|f| f.channel == channel);
+        filter.is_some_and(|f| f.accepted && f.early.contains(producer))
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn filters_of_a_column_are_merged_and_seen_once() {
+        let slot = ScanFilters::default();
+        let (mut seen, node) = (SeenFilters::default(), PlanNodeId::from("j"));
+        assert!(slot.publish(&node, 1, Filter::bigint_range(0, 9, true)));
+        assert!(slot.publish(&node, 1, Filter::bigint_range(5, 20, false)));
+        let filters = slot.next_change(&mut seen).unwrap();
+        assert_eq!(filters, [(1, Arc::new(Filter::bigint_range(5, 9, false)))]);
+        assert_eq!(slot.next_change(&mut seen), None);
+        let strings = Filter::bytes_values(vec![Arc::from(*b"x")], false);
+        assert!(!slot.publish(&node, 1, strings));
+        assert_eq!(slot.next_change(&mut seen), None);
+    }
+
+    #[test]
+    fn only_an_accepted_filter_from_before_the_first_read_holds_for_all_rows() {
+        let slot = ScanFilters::default();
+        let (early, late) = (PlanNodeId::from("1"), PlanNodeId::from("2"));
+        slot.publish(&early, 0, Filter::bigint_range(0, 9, false));
+        assert!(!slot.holds_for_all_rows(&early, 0));
+        slot.next_change(&mut SeenFilters::default());
+        slot.publish(&late, 0, Filter::bigint_range(0, 5, false));
+        slot.accepted(0);
+        assert!(slot.holds_for_all_rows(&early, 0));
+        assert!(!slot.holds_for_all_rows(&late, 0));
+    }
+}

@@ -1,0 +1,173 @@
+//! The hash join: which rows of two sources belong together.
+//!
+//! The left source is the probe side, whose rows stream by; the right source is the build side,
+//! which is kept in a table. What a join gives, by kind:
+//!
+//! | kind | rows |
+//! |---|---|
+//! | inner | pairs that match |
+//! | left, right, full | pairs, and the rows of that side (of both) without a partner |
+//! | left semi filter, right semi filter | the rows of one side that have a partner, once |
+//! | left semi project, right semi project | every row of one side, and whether it has one |
+//! | anti | the rows of the left side without a partner |
+//!
+//! A null key has no partner. A *null aware* join answers like IN and NOT IN: where a null could
+//! be the partner that is missing, the answer is unknown, which a filter drops and a project
+//! gives as null.
+
+use std::fmt;
+
+use vector::sync::Arc;
+use vector::{Error, Result, RowType, Type};
+
+use dwio::expr::TypedExpr;
+
+use super::{PlanNode, PlanNodeId};
+
+/// The kinds of joins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum JoinType {
+    Inner,
+    Left,
+    Right,
+    Full,
+    LeftSemiFilter,
+    LeftSemiProject,
+    RightSemiFilter,
+    RightSemiProject,
+    Anti,
+}
+
+impl JoinType {
+    /// True when the output has columns of the probe side.
+    pub fn gives_left(self) -> bool {
+        !matches!(self, JoinType::RightSemiFilter | JoinType::RightSemiProject)
+    }
+
+    /// True when the output has columns of the build side.
+    pub fn gives_right(self) -> bool {
+        !matches!(self, JoinType::LeftSemiFilter | JoinType::LeftSemiProject | JoinType::Anti)
+    }
+
+    /// True when the last output column says whether the row has a partner.
+    pub fn gives_match(self) -> bool {
+        matches!(self, JoinType::LeftSemiProject | JoinType::RightSemiProject)
+    }
+
+    /// True when rows of the build side are given after all of the probe side was seen.
+    pub fn gives_right_at_end(self) -> bool {
+        matches!(
+            self,
+            JoinType::Right
+                | JoinType::Full
+                | JoinType::RightSemiFilter
+                | JoinType::RightSemiProject
+        )
+    }
+
+    /// True when a row of the probe side without partner leaves no trace, so that it need not be
+    /// read (rule S12.3).
+    pub fn drops_unmatched_left(self) -> bool {
+        matches!(
+            self,
+            JoinType::Inner
+                | JoinType::Right
+                | JoinType::LeftSemiFilter
+                | JoinType::RightSemiFilter
+                | JoinType::RightSemiProject
+        )
+    }
+}
+
+impl fmt::Display for JoinType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            JoinType::Inner => "INNER",
+            JoinType::Left => "LEFT",
+            JoinType::Right => "RIGHT",
+            JoinType::Full => "FULL",
+            JoinType::LeftSemiFilter => "LEFT SEMI (FILTER)",
+            JoinType::LeftSemiProject => "LEFT SEMI (PROJECT)",
+            JoinType::RightSemiFilter => "RIGHT SEMI (FILTER)",
+            JoinType::RightSemiProject => "RIGHT SEMI (PROJECT)",
+            JoinType::Anti => "ANTI",
+        })
+    }
+}
+
+/// See [`PlanNode::HashJoin`].
+#[derive(Debug, Clone)]
+#[allow(missing_docs)]
+pub struct HashJoinNode {
+    pub id: PlanNodeId,
+    pub join_type: JoinType,
+    /// Answers like IN and NOT IN; for semi project and anti joins of one key.
+    pub null_aware: bool,
+    /// The probe side.
+    pub left: Arc<PlanNode>,
+    /// The build side.
+    pub right: Arc<PlanNode>,
+    /// Columns of the left source; key `i` must equal right key `i`. Without keys every row of
+    /// one side meets every row of the other.
+    pub left_keys: Vec<String>,
+    /// Columns of the right source, of the same types.
+    pub right_keys: Vec<String>,
+    /// BOOLEAN over the columns of both sources, whose names differ: pairs for which it is not
+    /// true do not match.
+    pub filter: Option<TypedExpr>,
+    /// Columns of either source by their names, and for a semi project the answer as the last.
+    pub output_type: Arc<RowType>,
+}
+
+impl HashJoinNode {
+    /// Checks what operators rely on; `InvalidInput` for plans that make no sense, `Unsupported` for
+    /// what no join does.
+    pub fn check(&self) -> Result<()> {
+        let (left, right) = (self.left.output_type(), self.right.output_type());
+        let type_of = |input: &Arc<RowType>, key: &String| input.type_of(key).cloned();
+        let types = |input, keys: &[String]| -> Vec<Option<Type>> {
+            keys.iter().map(|key| type_of(input, key)).collect()
+        };
+        let (left_types, right_types) =
+            (types(left, &self.left_keys), types(right, &self.right_keys));
+        let known = left_types.iter().all(Option::is_some);
+        if left_types != right_types || !known {
+            return Err(self.wrong("the keys of a join are not columns of the same types"));
+        }
+        let answers = matches!(
+            self.join_type,
+            JoinType::Anti | JoinType::LeftSemiProject | JoinType::RightSemiProject
+        );
+        if self.null_aware && (!answers || self.left_keys.len() != 1) {
+            return Err(self.wrong("a null aware join is a semi project or anti join of one key"));
+        }
+        if self.null_aware && self.filter.is_some() && self.join_type == JoinType::RightSemiProject
+        {
+            return Err(Error::unsupported(
+                "a null aware right semi project join with a filter is not supported",
+            )
+            .with("node", &self.id));
+        }
+        let answer = usize::from(self.join_type.gives_match());
+        let num_columns = self.output_type.len().saturating_sub(answer);
+        for (name, ty) in self.output_type.fields().take(num_columns) {
+            let of_left = self.join_type.gives_left() && left.type_of(name) == Some(ty);
+            let of_right = self.join_type.gives_right() && right.type_of(name) == Some(ty);
+            if of_left == of_right {
+                return Err(self
+                    .wrong("an output column of a join is not a column of one source")
+                    .with("column", name));
+            }
+        }
+        let last = self.output_type.types().last();
+        if self.join_type.gives_match() && last != Some(&Type::Boolean) {
+            return Err(self.wrong("a semi project join has no column for its answer"));
+        }
+        Ok(())
+    }
+
+    fn wrong(&self, message: &'static str) -> Error {
+        Error::invalid_input(message).with("node", &self.id).with("join", self.join_type)
+    }
+}

@@ -1,0 +1,334 @@
+//! Bit unpacking with AVX-512 VBMI: a byte permutation brings each value's bytes to its lane, a
+//! shift by lane and a mask do the rest.
+//!
+//! The control vectors follow from the first value's bit and the width by a few instructions, so
+//! there are no tables, and a kernel starts at any value: sixteen (or eight, or 64) values take
+//! whole bytes, which leaves the first bit the same from step to step. Loads and stores at the end
+//! are masked: nothing is read or written that is not there.
+#![cfg_attr(
+    not(test),
+    expect(clippy::cast_possible_wrap, reason = "kernel; lanes and their numbers are small")
+)]
+#![allow(unsafe_code)]
+
+use std::arch::x86_64::*;
+
+use vector::cpu::Level;
+
+use super::Packed;
+use super::matching::Wanted;
+
+/// The widest value of which any seven bits more are in four bytes.
+const MAX_NARROW: usize = 25;
+
+/// Unpacks all of `out`, if the level has the instructions.
+pub(super) fn unpack_u32(level: Level, from: Packed<'_>, out: &mut [u32]) -> bool {
+    if level.has_avx512() {
+        // SAFETY: the level proves the features.
+        unsafe {
+            if from.width <= MAX_NARROW { narrow_u32(from, out) } else { wide_u32(from, out) }
+        }
+    }
+    level.has_avx512()
+}
+
+/// Unpacks all of `out`, if the level has the instructions.
+pub(super) fn unpack_u8(level: Level, from: Packed<'_>, out: &mut [u8]) -> bool {
+    if level.has_avx512() {
+        // SAFETY: the level proves the features.
+        unsafe { all_u8(from, out) }
+    }
+    level.has_avx512()
+}
+
+/// The lowest `n` of 64 lanes.
+#[inline(always)]
+fn first_lanes(n: usize) -> u64 {
+    vector::bits::low_mask(n)
+}
+
+/// 64 bytes from `at` on; those behind the end are zero.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn load(bytes: &[u8], at: usize) -> __m512i {
+    let rest = bytes.get(at..).unwrap_or(&[]);
+    let start = rest.as_ptr().cast::<i8>();
+    if rest.len() >= 64 {
+        // SAFETY: 64 bytes are there; the load needs no alignment.
+        unsafe { _mm512_loadu_epi8(start) }
+    } else {
+        // SAFETY: lanes behind the slice's end are masked and not read.
+        unsafe { _mm512_maskz_loadu_epi8(first_lanes(rest.len()), start) }
+    }
+}
+
+/// Sixteen values of at most [`MAX_NARROW`] bits out of the first bytes of a vector.
+#[derive(Clone, Copy)]
+struct Narrow {
+    places: __m512i,
+    shifts: __m512i,
+    mask: __m512i,
+    /// Bytes that sixteen values take.
+    step: usize,
+}
+
+impl Narrow {
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw")]
+    fn new(from: Packed<'_>) -> Self {
+        let lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+        let bits = _mm512_add_epi32(
+            _mm512_mullo_epi32(lanes, _mm512_set1_epi32(from.width as i32)),
+            _mm512_set1_epi32(from.bit as i32),
+        );
+        // Each lane's first byte, in all four bytes, and on from there.
+        let first = _mm512_srli_epi32::<3>(bits);
+        let places = _mm512_add_epi32(
+            _mm512_mullo_epi32(first, _mm512_set1_epi32(0x0101_0101)),
+            _mm512_set1_epi32(0x0302_0100),
+        );
+        Narrow {
+            places,
+            shifts: _mm512_and_si512(bits, _mm512_set1_epi32(7)),
+            mask: _mm512_set1_epi32((1i32 << from.width) - 1),
+            step: from.width * 2,
+        }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512vbmi")]
+    fn values(&self, bytes: __m512i) -> __m512i {
+        let lanes = _mm512_permutexvar_epi8(self.places, bytes);
+        _mm512_and_si512(_mm512_srlv_epi32(lanes, self.shifts), self.mask)
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+fn narrow_u32(from: Packed<'_>, out: &mut [u32]) {
+    let narrow = Narrow::new(from);
+    let (mut at, (groups, tail)) = (0, out.as_chunks_mut::<16>());
+    for values in groups {
+        let lanes = narrow.values(load(from.bytes, at));
+        // SAFETY: sixteen values of four bytes are 64 bytes; the store needs no alignment.
+        unsafe { _mm512_storeu_epi32(values.as_mut_ptr().cast(), lanes) };
+        at += narrow.step;
+    }
+    if !tail.is_empty() {
+        let lanes = narrow.values(load(from.bytes, at));
+        let mask = first_lanes(tail.len()) as __mmask16;
+        // SAFETY: lanes behind the tail's end are masked and not written.
+        unsafe { _mm512_mask_storeu_epi32(tail.as_mut_ptr().cast(), mask, lanes) };
+    }
+}
+
+/// Eight values of any width out of the first bytes of a vector.
+#[derive(Clone, Copy)]
+struct Wide {
+    places: __m512i,
+    shifts: __m512i,
+    mask: __m512i,
+    /// Bytes that eight values take.
+    step: usize,
+}
+
+impl Wide {
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512dq")]
+    fn new(from: Packed<'_>) -> Self {
+        let lanes = _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7);
+        let bits = _mm512_add_epi64(
+            _mm512_mullo_epi64(lanes, _mm512_set1_epi64(from.width as i64)),
+            _mm512_set1_epi64(from.bit as i64),
+        );
+        let first = _mm512_srli_epi64::<3>(bits);
+        let places = _mm512_add_epi64(
+            _mm512_mullo_epi64(first, _mm512_set1_epi64(0x0101_0101_0101_0101)),
+            _mm512_set1_epi64(0x0706_0504_0302_0100),
+        );
+        Wide {
+            places,
+            shifts: _mm512_and_si512(bits, _mm512_set1_epi64(7)),
+            mask: _mm512_set1_epi64((1i64 << from.width) - 1),
+            step: from.width,
+        }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512vbmi")]
+    fn values(&self, bytes: __m512i) -> __m256i {
+        let lanes = _mm512_permutexvar_epi8(self.places, bytes);
+        _mm512_cvtepi64_epi32(_mm512_and_si512(_mm512_srlv_epi64(lanes, self.shifts), self.mask))
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
+fn wide_u32(from: Packed<'_>, out: &mut [u32]) {
+    let wide = Wide::new(from);
+    let (mut at, (groups, tail)) = (0, out.as_chunks_mut::<8>());
+    for values in groups {
+        let lanes = wide.values(load(from.bytes, at));
+        // SAFETY: eight values of four bytes are 32 bytes; the store needs no alignment.
+        unsafe { _mm256_storeu_epi32(values.as_mut_ptr().cast(), lanes) };
+        at += wide.step;
+    }
+    if !tail.is_empty() {
+        let lanes = wide.values(load(from.bytes, at));
+        let mask = first_lanes(tail.len()) as __mmask8;
+        // SAFETY: lanes behind the tail's end are masked and not written.
+        unsafe { _mm256_mask_storeu_epi32(tail.as_mut_ptr().cast(), mask, lanes) };
+    }
+}
+
+/// 64 values of at most eight bits out of the first bytes of a vector: eight in each 64-bit lane.
+#[derive(Clone, Copy)]
+struct Bytes {
+    places: __m512i,
+    shifts: __m512i,
+    mask: __m512i,
+    /// Bytes that 64 values take.
+    step: usize,
+}
+
+impl Bytes {
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq")]
+    fn new(from: Packed<'_>) -> Self {
+        let lanes = _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7);
+        let first = _mm512_mullo_epi64(lanes, _mm512_set1_epi64(from.width as i64));
+        let places = _mm512_add_epi64(
+            _mm512_mullo_epi64(first, _mm512_set1_epi64(0x0101_0101_0101_0101)),
+            _mm512_set1_epi64(0x0706_0504_0302_0100),
+        );
+        // Value j of a lane starts at bit j times the width; seven bits more fit at width 7, and
+        // values of width 8 start at bit 0.
+        let shifts =
+            0x0706_0504_0302_0100 * from.width as i64 + 0x0101_0101_0101_0101 * from.bit as i64;
+        Bytes {
+            places,
+            shifts: _mm512_set1_epi64(shifts),
+            mask: _mm512_set1_epi8(((1u32 << from.width) - 1) as i8),
+            step: from.width * 8,
+        }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512vbmi")]
+    fn values(&self, bytes: __m512i) -> __m512i {
+        let lanes = _mm512_permutexvar_epi8(self.places, bytes);
+        _mm512_and_si512(_mm512_multishift_epi64_epi8(self.shifts, lanes), self.mask)
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi")]
+fn all_u8(from: Packed<'_>, out: &mut [u8]) {
+    let bytes = Bytes::new(from);
+    let (mut at, (groups, tail)) = (0, out.as_chunks_mut::<64>());
+    for values in groups {
+        let lanes = bytes.values(load(from.bytes, at));
+        // SAFETY: 64 bytes; the store needs no alignment.
+        unsafe { _mm512_storeu_epi8(values.as_mut_ptr().cast(), lanes) };
+        at += bytes.step;
+    }
+    if !tail.is_empty() {
+        let lanes = bytes.values(load(from.bytes, at));
+        // SAFETY: lanes behind the tail's end are masked and not written.
+        unsafe {
+            _mm512_mask_storeu_epi8(tail.as_mut_ptr().cast(), first_lanes(tail.len()), lanes);
+        }
+    }
+}
+
+/// Writes for `num_values` values whether they are wanted, and gives the largest value; nothing
+/// when the level or the form is none that this can do.
+pub(super) fn matches(
+    level: Level,
+    from: Packed<'_>,
+    num_values: usize,
+    wanted: &Wanted,
+    words: &mut [u64],
+) -> Option<u32> {
+    if !level.has_avx512() {
+        return None;
+    }
+    // SAFETY: the level proves the features.
+    unsafe {
+        match wanted {
+            wanted if from.width <= 8 => Some(match_bytes(from, num_values, wanted, words)),
+            Wanted::Interval { low, last } if from.width <= MAX_NARROW => {
+                Some(match_narrow(from, num_values, (*low, *last), words))
+            }
+            _ => None,
+        }
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi")]
+fn match_bytes(from: Packed<'_>, num_values: usize, wanted: &Wanted, words: &mut [u64]) -> u32 {
+    let bytes = Bytes::new(from);
+    // An index of eight bits is an entry's place (its upper five bits) in the table of bits, and
+    // its lower three choose the bit.
+    let (low, last, table) = match wanted {
+        // No byte is wanted.
+        Wanted::Interval { low, .. } if *low > 255 => (1, 0, None),
+        Wanted::Interval { low, last } => (*low, (*last).min(255), None),
+        Wanted::Bits(bits) => {
+            let mut table = [0u8; 64];
+            for (to, word) in table.as_chunks_mut::<8>().0.iter_mut().zip(bits.iter().take(4)) {
+                *to = word.to_le_bytes();
+            }
+            (0, 0, Some(load(&table, 0)))
+        }
+    };
+    let (low, last) = (_mm512_set1_epi8(low as i8), _mm512_set1_epi8(last as i8));
+    let one_of_eight = _mm512_set1_epi64(i64::from_le_bytes([1, 2, 4, 8, 16, 32, 64, 128]));
+    let mut max = _mm512_setzero_si512();
+    let (mut at, mut left) = (0, num_values);
+    for word in words {
+        let there = first_lanes(left);
+        let values = _mm512_maskz_mov_epi8(there, bytes.values(load(from.bytes, at)));
+        max = _mm512_max_epu8(max, values);
+        let found = match table {
+            None => _mm512_cmpge_epu8_mask(values, low) & _mm512_cmple_epu8_mask(values, last),
+            Some(table) => {
+                let places = _mm512_and_si512(_mm512_srli_epi16::<3>(values), _mm512_set1_epi8(31));
+                let eights = _mm512_permutexvar_epi8(places, table);
+                let bits = _mm512_and_si512(values, _mm512_set1_epi8(7));
+                _mm512_test_epi8_mask(eights, _mm512_shuffle_epi8(one_of_eight, bits))
+            }
+        };
+        *word = found & there;
+        at += bytes.step;
+        left = left.saturating_sub(64);
+    }
+    let mut largest = [0u8; 64];
+    // SAFETY: 64 bytes; the store needs no alignment.
+    unsafe { _mm512_storeu_epi8(largest.as_mut_ptr().cast(), max) };
+    largest.into_iter().max().unwrap_or(0).into()
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+fn match_narrow(
+    from: Packed<'_>,
+    num_values: usize,
+    (low, last): (u32, u32),
+    words: &mut [u64],
+) -> u32 {
+    let narrow = Narrow::new(from);
+    let (low, last) = (_mm512_set1_epi32(low as i32), _mm512_set1_epi32(last as i32));
+    let mut max = _mm512_setzero_si512();
+    let (mut at, mut left) = (0, num_values);
+    for word in words {
+        *word = 0;
+        for quarter in 0..4 {
+            let there = first_lanes(left) as __mmask16;
+            let values = _mm512_maskz_mov_epi32(there, narrow.values(load(from.bytes, at)));
+            max = _mm512_max_epu32(max, values);
+            let found =
+                _mm512_cmpge_epu32_mask(values, low) & _mm512_cmple_epu32_mask(values, last);
+            *word |= u64::from(found & there) << (16 * quarter);
+            at += narrow.step;
+            left = left.saturating_sub(16);
+        }
+    }
+    _mm512_reduce_max_epu32(max)
+}

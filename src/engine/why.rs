@@ -1,0 +1,311 @@
+//! Where the terms of a condition are tested, and why not earlier.
+//!
+//! ```text
+//! partitions          before a file is opened
+//! pushed filter       on encoded values; metadata is asked first
+//! remaining filter    on the rows of a batch; metadata may be asked first
+//! filter operator     on batches that left the scan
+//! ```
+//!
+//! Each term is given to the connector's push-down by itself, so that this tells what that does.
+
+use std::fmt;
+
+use connector_hive::columns::ScanColumns;
+use connector_hive::pushdown::Pushdown;
+use connector_hive::{ColumnKind, HiveTableHandle};
+use dwio::connector::{DataSourceRequest, ExpressionEvaluator};
+use dwio::expr::TypedExpr;
+use dwio::expr::to_filter::extract_filters;
+use dwio::filter::{Filter, FilterKind};
+use dwio::subfield::Subfield;
+use exec::plan::{PlanNode, TableScanNode};
+use vector::sync::Arc;
+use vector::{Result, Type, Value};
+
+/// Where a term is tested, the earliest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs)]
+pub enum Station {
+    Partitions,
+    PushedFilter,
+    RemainingFilter,
+    FilterOperator,
+}
+
+impl fmt::Display for Station {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Station::Partitions => "partitions",
+            Station::PushedFilter => "pushed filter",
+            Station::RemainingFilter => "remaining filter",
+            Station::FilterOperator => "filter operator",
+        })
+    }
+}
+
+/// A term of a condition, where it is tested and why not earlier.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Whereabouts {
+    /// The term.
+    pub term: String,
+    /// Where it is decided.
+    pub station: Station,
+    /// What it is there: filters on columns, or the term itself.
+    pub tested_as: String,
+    /// What is left out before a value is read, and by what; `None` when nothing can be.
+    pub pruned_by: Option<String>,
+    /// Why it is not tested earlier; `None` at the earliest station.
+    pub why_not_earlier: Option<String>,
+}
+
+/// A condition on the rows of one file, as far as the reader of the file knows it.
+#[derive(Debug, Clone, Default)]
+pub struct FileCondition {
+    /// The filters on whole columns, with the types that the columns are read as.
+    pub filters: Vec<(String, Arc<Filter>, Type)>,
+    /// All columns that the condition uses.
+    pub columns: Vec<String>,
+    /// The numbers of the rows that fulfil it, ascending.
+    pub rows: Vec<u64>,
+}
+
+/// What a plan over one file asks of the file; without the rows.
+pub(super) fn file_condition(
+    root: &PlanNode,
+    evaluator: &dyn ExpressionEvaluator,
+) -> Result<FileCondition> {
+    let mut node = root;
+    while let Some(source) = node.source() {
+        node = source;
+    }
+    let PlanNode::TableScan(scan) = node else { return Ok(FileCondition::default()) };
+    let table = HiveTableHandle::of(scan.table.as_ref())?;
+    let columns = ScanColumns::new(&request_of(scan), table)?;
+    let pushdown = Pushdown::new(table, &columns, evaluator)?;
+    let used = &pushdown.condition_fields;
+    let filters = pushdown.filters.iter().filter(|(path, _)| path.is_column());
+    let filters = filters.filter_map(|(path, filter)| {
+        let name = path.column_name();
+        Some((name.to_string(), Arc::clone(filter), used.type_of(name)?.clone()))
+    });
+    let filters = filters.collect();
+    Ok(FileCondition { filters, columns: used.names().to_vec(), rows: Vec::new() })
+}
+
+fn request_of(scan: &TableScanNode) -> DataSourceRequest {
+    DataSourceRequest {
+        output_type: Arc::clone(&scan.output_type),
+        table: Arc::clone(&scan.table),
+        assignments: scan.assignments.clone(),
+    }
+}
+
+/// The terms of all conditions of a plan, those of scans first.
+pub(super) fn whereabouts(
+    root: &Arc<PlanNode>,
+    evaluator: &dyn ExpressionEvaluator,
+) -> Result<Vec<Whereabouts>> {
+    let mut found = Vec::new();
+    let mut next = Some(root);
+    while let Some(node) = next {
+        let of_node = match &**node {
+            PlanNode::TableScan(scan) => of_scan(scan, evaluator)?,
+            PlanNode::Filter(filter) => {
+                let why = why_not_in_scan(&filter.source);
+                filter
+                    .predicate
+                    .conjuncts()
+                    .into_iter()
+                    .map(|term| of_operator(term, why))
+                    .collect()
+            }
+            _ => Vec::new(),
+        };
+        // Nodes come from the top, rows from the bottom.
+        found.splice(0..0, of_node);
+        next = node.source();
+    }
+    Ok(found)
+}
+
+fn of_operator(term: &TypedExpr, why: &str) -> Whereabouts {
+    Whereabouts {
+        term: term.to_string(),
+        station: Station::FilterOperator,
+        tested_as: term.to_string(),
+        pruned_by: None,
+        why_not_earlier: Some(why.to_string()),
+    }
+}
+
+fn why_not_in_scan(source: &PlanNode) -> &'static str {
+    match source {
+        PlanNode::TableScan(_) => "the names of its columns do not tell them apart in the table",
+        PlanNode::Values(_) => "there is no scan below",
+        _ => "it is about what is computed above the scan",
+    }
+}
+
+fn of_scan(scan: &TableScanNode, evaluator: &dyn ExpressionEvaluator) -> Result<Vec<Whereabouts>> {
+    let Ok(table) = HiveTableHandle::of(scan.table.as_ref()) else { return Ok(Vec::new()) };
+    let columns = ScanColumns::new(&request_of(scan), table)?;
+    let terms = table.remaining_filter().map(TypedExpr::conjuncts).unwrap_or_default();
+    let of_terms = terms.into_iter().map(|term| {
+        let alone = table.clone().with_remaining_filter(Some(term.clone()));
+        let pushdown = Pushdown::new(&alone, &columns, evaluator)?;
+        Ok(of_term(term, &pushdown, table, &columns))
+    });
+    of_terms.collect()
+}
+
+fn of_term(
+    term: &TypedExpr,
+    pushdown: &Pushdown,
+    table: &HiveTableHandle,
+    columns: &ScanColumns,
+) -> Whereabouts {
+    // The table's own filters are in every push-down.
+    let filters = pushdown.filters.iter().filter(|(path, filter)| {
+        !table.filters().iter().any(|(own, same)| own == path && same == filter)
+    });
+    let filters: Vec<(&Subfield, &Filter)> =
+        filters.map(|(path, filter)| (path, filter.as_ref())).collect();
+    let described: Vec<String> = filters
+        .iter()
+        .map(|(path, filter)| match type_at(term, path) {
+            Some(ty) => format!("{path} {}", filter.describe(&ty)),
+            None => format!("{path} {filter}"),
+        })
+        .collect();
+    let (station, tested_as, pruned_by, why) = match &pushdown.remaining {
+        Some(rest) => {
+            let tested: Vec<String> = described.into_iter().chain([rest.to_string()]).collect();
+            let metadata = pushdown.metadata_filter.is_some();
+            let pruned = metadata.then(|| "statistics and page indexes of its columns".to_string());
+            let why = why_not_pushed(rest, columns);
+            (Station::RemainingFilter, tested.join(" and "), pruned, Some(why))
+        }
+        None if !filters.is_empty() => {
+            let why = "its columns have other values from row to row".to_string();
+            (Station::PushedFilter, described.join(" and "), pruned_by(&filters), Some(why))
+        }
+        None if pushdown.sample_rate < table.sample_rate() => {
+            let tested = format!("a sample of {} of the rows", pushdown.sample_rate);
+            (Station::PushedFilter, tested, None, Some("it is not about columns".to_string()))
+        }
+        None => (Station::Partitions, term.to_string(), Some("whole files".to_string()), None),
+    };
+    let term = term.to_string();
+    Whereabouts { term, station, tested_as, pruned_by, why_not_earlier: why }
+}
+
+/// The type of a column of the term, or of a field in it.
+fn type_at(term: &TypedExpr, path: &Subfield) -> Option<Type> {
+    let mut found = None;
+    term.visit(&mut |expr| match expr {
+        TypedExpr::Field { name, ty } if **name == *path.column_name() => found = Some(ty.clone()),
+        _ => {}
+    });
+    let mut ty = found?;
+    for element in path.path().iter().skip(1) {
+        let row = ty.as_row()?;
+        ty = row.type_of(element.as_field()?)?.clone();
+    }
+    Some(ty)
+}
+
+/// What metadata can be asked about filters before a value is read.
+fn pruned_by(filters: &[(&Subfield, &Filter)]) -> Option<String> {
+    let whole: Vec<&Filter> =
+        filters.iter().filter(|(path, _)| path.is_column()).map(|(_, filter)| *filter).collect();
+    if whole.is_empty() {
+        return None;
+    }
+    let mut by = vec!["statistics", "page index"];
+    if whole.iter().any(|filter| has_single_values(filter)) {
+        by.push("bloom filter");
+    }
+    if whole.iter().any(|filter| filter.test_any_value().is_none()) {
+        by.push("dictionary");
+    }
+    Some(by.join(", "))
+}
+
+/// True when a bloom filter can be asked.
+fn has_single_values(filter: &Filter) -> bool {
+    use FilterKind::{
+        BigintValuesUsingBitmask, BigintValuesUsingHashTable, BytesValues,
+        HugeintValuesUsingHashTable,
+    };
+    let kind = filter.kind();
+    matches!(
+        kind,
+        BigintValuesUsingBitmask
+            | BigintValuesUsingHashTable
+            | BytesValues
+            | HugeintValuesUsingHashTable
+    ) || match filter {
+        Filter::Values { test: dwio::filter::ValueTest::BigintRange(range), .. } => {
+            range.lower == range.upper
+        }
+        _ => false,
+    }
+}
+
+/// Why the rest of a term is no filter of single columns.
+fn why_not_pushed(rest: &TypedExpr, columns: &ScanColumns) -> String {
+    let names = rest.field_names();
+    let of_kind = |wanted: &dyn Fn(ColumnKind) -> bool| {
+        names.iter().copied().find(|name| wanted(columns.kind(name)))
+    };
+    let of_file = of_kind(&|kind| kind == ColumnKind::Regular);
+    if let Some(name) = of_kind(&|kind| matches!(kind, ColumnKind::RowIndex | ColumnKind::RowId)) {
+        return format!("{name} is in no file");
+    }
+    if let (Some(constant), Some(of_file)) = (of_kind(&ColumnKind::is_split_constant), of_file) {
+        return format!("it needs {constant} of the split beside {of_file} of the file");
+    }
+    match names.as_slice() {
+        [] => "it uses no column".to_string(),
+        [_] => why_no_filter(rest),
+        several => format!("it is about several columns: {}", several.join(", ")),
+    }
+}
+
+/// Why a term on one column has no filter: looks for the first part of it that has none.
+fn why_no_filter(term: &TypedExpr) -> String {
+    let TypedExpr::Call { name, args, .. } = term else {
+        return format!("{term} is no comparison");
+    };
+    if matches!(&**name, "and" | "or" | "not") {
+        let has_none = |part: &&TypedExpr| {
+            let fold = |expr: &TypedExpr| match expr {
+                TypedExpr::Constant { value, .. } => Some(value.clone()),
+                _ => None,
+            };
+            extract_filters(part, &fold, &|_| false).remaining.is_some()
+        };
+        return match args.iter().find(has_none) {
+            Some(part) => why_no_filter(part),
+            None => "its parts have no filter together".to_string(),
+        };
+    }
+    let Some(tested) = args.iter().find(|arg| !arg.field_names().is_empty()) else {
+        return format!("{term} uses no column");
+    };
+    match tested {
+        TypedExpr::Cast { input, ty, .. } => format!("{input} has to be cast to {ty} first"),
+        TypedExpr::Call { name, .. } => format!("{name} has to be computed first"),
+        _ if matches!(tested.ty(), Type::Array(_) | Type::Map(..) | Type::Row(_)) => {
+            format!("there are no filters on values of type {}", tested.ty())
+        }
+        _ if args
+            .iter()
+            .any(|arg| matches!(arg, TypedExpr::Constant { value: Value::Null, .. })) =>
+        {
+            "it compares with null".to_string()
+        }
+        _ => format!("no filter says what {name} says"),
+    }
+}
