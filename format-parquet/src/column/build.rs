@@ -2,16 +2,6 @@
 //!
 //! What is not wanted, or is not in the file, gets no reader. The leaves of keys come before those of
 //! their values, so that entries are dropped before anything below them is read.
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::indexing_slicing,
-        clippy::cast_possible_truncation
-    )
-)]
 
 use dwio::filter::Filter;
 use dwio::scan_spec::{BoundField, ColumnSpec, FieldSpec, NestedBinding, NestedSpec};

@@ -11,16 +11,6 @@
 //! that is kept starts the slot, and a slot without one is empty. Nothing behind that knows of it.
 //! Lists keep a prefix (rule S3.16). Of maps the keys are read first; the filter on them (rules S3.13,
 //! S3.19) gives a bit for each entry, by which the leaves below the values are read.
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::indexing_slicing,
-        clippy::cast_possible_truncation
-    )
-)]
 
 use std::ops::Range;
 

@@ -3,16 +3,6 @@
 //! A view of a short string has its bytes inside; a buffer that no view points into is let go, and
 //! its memory serves the next page. Long strings are copied when a selection left few of them, so
 //! that three strings do not hold a page of a MiB (rule P6.28).
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::indexing_slicing,
-        clippy::cast_possible_truncation
-    )
-)]
 
 use vector::{Buffer, BufferMut, MemoryPool, Result, StringView};
 
