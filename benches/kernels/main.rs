@@ -5,9 +5,11 @@
 //! |---|---|
 //! | `harness` | the levels in turn, the answers checked first, the table |
 //! | `unpacking` | bit unpacking, matching of packed indices |
+//! | `selecting` | values picked and spread by bits, filters |
 //! | `snappy` | decompression of columns; the portable form is the `snap` crate |
 
 mod harness;
+mod selecting;
 mod snappy;
 mod unpacking;
 
@@ -25,5 +27,6 @@ fn noise(seed: u64) -> impl FnMut() -> u64 {
 fn main() {
     harness::print_header();
     unpacking::measure();
+    selecting::measure();
     snappy::measure();
 }

@@ -21,6 +21,7 @@ use dwio::connector::{
     SourceProgress, TableHandle,
 };
 use dwio::filter::Filter;
+use dwio::reader::{Payload, ReadRequest};
 use dwio::scan_spec::{ColumnSource, ColumnSpec};
 use vector::sync::Arc;
 use vector::{Error, Metrics, Result, RowVector};
@@ -128,6 +129,7 @@ impl HiveDataSource {
             plan: &self.plan,
             columns: &self.columns,
             terms: self.split_terms.as_mut(),
+            metadata_filter: self.pushdown.metadata_filter.as_ref(),
             adaptation: &self.adaptation,
             access: &self.access,
             opener: Opener { session: &ctx.session, pool: &ctx.pool, counter: &self.counter },
@@ -153,7 +155,14 @@ impl HiveDataSource {
             State::Idle => return Err(Error::internal("no split to read")),
             State::Failed => return Err(Error::internal("the split to read has failed before")),
         };
-        let read = reader.next(max_rows.max(1), &mut self.adaptation, self.sample.as_mut())?;
+        // What passes the rest of the condition mostly is read at once: that costs less.
+        let payload = match &self.remaining {
+            Some(remaining) if remaining.drops_rows() => Payload::Lazy,
+            _ => Payload::Eager,
+        };
+        let (max_rows, adaptation) = (max_rows.max(1), &mut self.adaptation);
+        let request = ReadRequest { max_rows, adaptation, payload };
+        let read = reader.next(request, self.sample.as_mut())?;
         let Some(ScannedBatch { scanned, batch }) = read else { return Ok(None) };
         self.raw_rows += scanned as u64;
         self.row_size = reader.estimated_row_size().or(self.row_size);

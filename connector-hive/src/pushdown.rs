@@ -38,7 +38,7 @@ pub struct Pushdown {
     /// What must be evaluated on rows.
     pub remaining: Option<TypedExpr>,
     /// What the rest says of stretches of rows by their statistics (rule S4.32).
-    pub metadata_filter: Option<MetadataFilter>,
+    pub metadata_filter: Option<Arc<MetadataFilter>>,
     /// The share of rows that is looked at, 0 to 1 (rules S4.9, S4.29).
     pub sample_rate: f64,
     /// The columns of the whole condition with the types that it gives them.
@@ -101,7 +101,7 @@ impl Pushdown {
             info_filters: shared(info_filters),
             split_terms,
             remaining,
-            metadata_filter,
+            metadata_filter: metadata_filter.map(Arc::new),
             sample_rate,
             condition_fields,
         })

@@ -22,6 +22,9 @@ pub struct RemainingFilter {
     rows_out: u64,
 }
 
+/// From this share of passing rows on, reading the other columns for them only is not worth it.
+const MANY_PASS: f64 = 0.8;
+
 impl RemainingFilter {
     /// Compiles the condition.
     pub fn new(
@@ -34,6 +37,12 @@ impl RemainingFilter {
         let channels = channels.collect();
         let compiled = evaluator.compile(filter, reader_type)?;
         Ok(RemainingFilter { compiled, channels, time: Duration::ZERO, rows_in: 0, rows_out: 0 })
+    }
+
+    /// True when the filter drops enough rows for other columns to be read after it; also before
+    /// anything is known.
+    pub fn drops_rows(&self) -> bool {
+        self.rows_out as f64 <= self.rows_in as f64 * MANY_PASS
     }
 
     /// The time that evaluations took, without the loads before them (rule S6.39).

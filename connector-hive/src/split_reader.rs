@@ -13,6 +13,7 @@
 //! price is that a broken file of an excluded partition goes unnoticed.
 
 use dwio::adaptation::ScanAdaptation;
+use dwio::metadata_filter::MetadataFilter;
 use dwio::reader::{ReadOutcome, ReadRequest, ReadRows, Reader, RowReader, RowReaderParams};
 use dwio::scan_spec::{BoundColumn, ColumnSource, ColumnSpec, NestedSpec, SplitBinding};
 use vector::sync::Arc;
@@ -51,12 +52,21 @@ pub struct SplitOpener<'a> {
     pub columns: &'a ReadColumns,
     /// Conditions with one answer for a split.
     pub terms: Option<&'a mut PartitionPredicate>,
+    /// What the remaining filter says of stretches of rows.
+    pub metadata_filter: Option<&'a Arc<MetadataFilter>>,
     /// Late filters.
     pub adaptation: &'a ScanAdaptation,
     /// Where files are.
     pub access: &'a FileAccess,
     /// Who opens them.
     pub opener: Opener<'a>,
+}
+
+/// What a split is read with beside the columns of its file.
+struct Given {
+    row_id: Option<Vec<Value>>,
+    bucket: Option<BucketFilter>,
+    metadata_filter: Option<Arc<MetadataFilter>>,
 }
 
 /// Reads the rows of one split.
@@ -134,7 +144,8 @@ impl SplitOpener<'_> {
         let (output_type, row_id) = (&self.columns.reader_type, row_id.map(Vec::from));
         let parts = (columns, Arc::new(binding), Arc::clone(output_type));
         let unit = plan.settings.timestamp_unit.unwrap_or(plan.table.timestamp_unit());
-        let opened = SplitReader::new(split, reader.as_ref(), parts, (row_id, bucket), unit)?;
+        let given = Given { row_id, bucket, metadata_filter: self.metadata_filter.cloned() };
+        let opened = SplitReader::new(split, reader.as_ref(), parts, given, unit)?;
         Ok(OpenedSplit::Ready(Box::new(opened)))
     }
 
@@ -164,7 +175,7 @@ impl SplitReader {
         split: &HiveSplit,
         reader: &dyn Reader,
         (columns, binding, output_type): (ReadColumns, Arc<SplitBinding>, Arc<RowType>),
-        (row_id, bucket): (Option<Vec<Value>>, Option<BucketFilter>),
+        Given { row_id, bucket, metadata_filter }: Given,
         unit: TimeUnit,
     ) -> Result<Self> {
         let is_read = |i: usize, column: &ColumnSpec| {
@@ -187,6 +198,7 @@ impl SplitReader {
             spec,
             binding: Arc::clone(&binding),
             range: split.range(),
+            metadata_filter,
         })?;
         Ok(SplitReader {
             rows,
@@ -200,14 +212,13 @@ impl SplitReader {
         })
     }
 
-    /// Scans at most `max_rows` rows, of which `sample` picks some; `None` at the end of the split.
+    /// Scans the next rows, of which `sample` picks some; `None` at the end of the split.
     pub fn next(
         &mut self,
-        max_rows: usize,
-        adaptation: &mut ScanAdaptation,
+        request: ReadRequest<'_>,
         sample: Option<&mut RandomSkip>,
     ) -> Result<Option<ScannedBatch>> {
-        let read = match self.rows.next(ReadRequest { max_rows, adaptation })? {
+        let read = match self.rows.next(request)? {
             ReadOutcome::End => return Ok(None),
             ReadOutcome::Rows(read) => read,
         };

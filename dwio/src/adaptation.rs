@@ -25,43 +25,99 @@ impl FilterCost {
         let dropped = self.rows_in.saturating_sub(self.rows_out);
         if dropped == 0 { f64::INFINITY } else { self.nanos as f64 / dropped as f64 }
     }
+
+    /// The share of tested rows that passed; `None` before a row was tested.
+    pub fn pass_rate(&self) -> Option<f64> {
+        (self.rows_in > 0).then(|| self.rows_out as f64 / self.rows_in as f64)
+    }
+
+    fn add(&mut self, other: FilterCost) {
+        self.rows_in = self.rows_in.saturating_add(other.rows_in);
+        self.rows_out = self.rows_out.saturating_add(other.rows_out);
+        self.nanos = self.nanos.saturating_add(other.nanos);
+    }
 }
+
+/// Rows after which what was measured before counts half.
+const MEMORY_ROWS: u64 = 1 << 20;
 
 /// Late filters and filter costs, by the scan spec's column order.
 #[derive(Debug, Clone, Default)]
 pub struct ScanAdaptation {
-    columns: Vec<(Option<Arc<Filter>>, FilterCost)>,
+    columns: Vec<Learned>,
+    num_filters_set: u64,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Learned {
+    filter: Option<Arc<Filter>>,
+    total: FilterCost,
+    recent: FilterCost,
 }
 
 impl ScanAdaptation {
     /// Nothing learned about `num_columns` columns.
     pub fn new(num_columns: usize) -> Self {
-        ScanAdaptation { columns: vec![(None, FilterCost::default()); num_columns] }
+        ScanAdaptation { columns: vec![Learned::default(); num_columns], num_filters_set: 0 }
     }
 
     /// The filter that arrived for column `i`; it replaces the static one, being merged with it.
     pub fn dynamic_filter(&self, i: usize) -> Option<&Arc<Filter>> {
-        self.columns.get(i)?.0.as_ref()
+        self.columns.get(i)?.filter.as_ref()
     }
 
     /// Sets the merged filter of column `i`.
     pub fn set_dynamic_filter(&mut self, i: usize, filter: Arc<Filter>) {
         if let Some(column) = self.columns.get_mut(i) {
-            column.0 = Some(filter);
+            column.filter = Some(filter);
+            self.num_filters_set += 1;
         }
+    }
+
+    /// A number that changes when a filter arrives.
+    pub fn filters_version(&self) -> u64 {
+        self.num_filters_set
     }
 
     /// What filtering by column `i` cost so far.
     pub fn cost(&self, i: usize) -> FilterCost {
-        self.columns.get(i).map(|c| c.1).unwrap_or_default()
+        self.columns.get(i).map(|column| column.total).unwrap_or_default()
+    }
+
+    /// What filtering by column `i` cost lately, for decisions (rule P6.19).
+    pub fn recent_cost(&self, i: usize) -> FilterCost {
+        self.columns.get(i).map(|column| column.recent).unwrap_or_default()
     }
 
     /// Adds one batch's counters to column `i`.
     pub fn record(&mut self, i: usize, batch: FilterCost) {
-        if let Some((_, cost)) = self.columns.get_mut(i) {
-            cost.rows_in += batch.rows_in;
-            cost.rows_out += batch.rows_out;
-            cost.nanos += batch.nanos;
+        let Some(column) = self.columns.get_mut(i) else { return };
+        column.total.add(batch);
+        if column.recent.rows_in >= MEMORY_ROWS {
+            let FilterCost { rows_in, rows_out, nanos } = column.recent;
+            column.recent =
+                FilterCost { rows_in: rows_in / 2, rows_out: rows_out / 2, nanos: nanos / 2 };
         }
+        column.recent.add(batch);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decisions_follow_what_was_measured_lately() {
+        let mut adaptation = ScanAdaptation::new(1);
+        let window = |rows_out, nanos| FilterCost { rows_in: 10_000, rows_out, nanos };
+        for _ in 0..1_000 {
+            adaptation.record(0, window(0, 10_000));
+        }
+        assert_eq!(adaptation.recent_cost(0).nanos_per_dropped(), 1.0);
+        for _ in 0..1_000 {
+            adaptation.record(0, window(9_000, 10_000));
+        }
+        assert!(adaptation.recent_cost(0).nanos_per_dropped() > 9.0);
+        assert_eq!(adaptation.cost(0).rows_in, 20_000_000);
     }
 }

@@ -16,6 +16,7 @@ use vector::{Error, MemoryPool, Metrics, Result, RowSet, RowType, RowVector};
 use crate::adaptation::ScanAdaptation;
 use crate::config::Config;
 use crate::input::BufferedInput;
+use crate::metadata_filter::MetadataFilter;
 use crate::scan_spec::{ScanSpec, SplitBinding};
 use crate::stats::ColumnStatistics;
 
@@ -116,6 +117,16 @@ pub struct RowReaderParams {
     pub binding: Arc<SplitBinding>,
     /// The byte range of the file that this pass owns: units whose start lies inside belong to it.
     pub range: Range<u64>,
+    /// A condition that whoever asks tests on the rows by himself; units where metadata proves that
+    /// it never holds need not be read (rule S4.37). It names columns as the spec does.
+    pub metadata_filter: Option<Arc<MetadataFilter>>,
+}
+
+impl RowReaderParams {
+    /// A pass without a condition on several columns.
+    pub fn new(spec: Arc<ScanSpec>, binding: Arc<SplitBinding>, range: Range<u64>) -> Self {
+        RowReaderParams { spec, binding, range, metadata_filter: None }
+    }
 }
 
 /// One pass over a file.
@@ -130,6 +141,29 @@ pub trait RowReader: Send {
     fn metrics(&self) -> Metrics {
         Metrics::new()
     }
+
+    /// What reading single columns took in this pass so far; columns that were not read may be
+    /// missing.
+    fn column_counts(&self) -> Vec<ColumnCounts> {
+        Vec::new()
+    }
+}
+
+/// What reading one column took.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ColumnCounts {
+    /// The column's position in the spec.
+    pub column: usize,
+    /// Rows that its filters tested.
+    pub rows_in: u64,
+    /// Rows that passed them.
+    pub rows_out: u64,
+    /// Values that were decoded.
+    pub values_decoded: u64,
+    /// Data pages that were decompressed or looked into,
+    pub pages_read: u64,
+    /// and those that were passed over.
+    pub pages_skipped: u64,
 }
 
 /// One call of [`RowReader::next`].
@@ -139,6 +173,26 @@ pub struct ReadRequest<'a> {
     pub max_rows: usize,
     /// Late filters to obey, and counters to add to.
     pub adaptation: &'a mut ScanAdaptation,
+    /// When columns without a filter are read.
+    pub payload: Payload,
+}
+
+impl<'a> ReadRequest<'a> {
+    /// A window whose columns are all read with it.
+    pub fn new(max_rows: usize, adaptation: &'a mut ScanAdaptation) -> Self {
+        ReadRequest { max_rows, adaptation, payload: Payload::Eager }
+    }
+}
+
+/// When the columns that do not filter are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Payload {
+    /// With the window.
+    #[default]
+    Eager,
+    /// When somebody touches them: they come as lazy vectors, if the format can. They can be loaded
+    /// until the next window is asked for (rule S1.37); what is not loaded is not read.
+    Lazy,
 }
 
 /// What one call of [`RowReader::next`] gives.
@@ -160,7 +214,7 @@ pub struct ReadRows {
     /// The rows of the window that passed all filters, counted from `first_row`.
     pub selected: RowSet,
     /// The passing rows: one child for each spec column that is bound to the file and has a
-    /// channel, in the spec's order, of the type the spec asks for.
+    /// channel, in the spec's order, of the type the spec asks for; some may be lazy.
     pub batch: RowVector,
 }
 

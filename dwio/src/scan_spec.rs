@@ -93,14 +93,20 @@ impl ColumnSpec {
 
     /// True when this column or a field below it has a filter.
     pub fn has_filter(&self) -> bool {
-        self.filter.is_some()
-            || match &self.nested {
-                NestedSpec::Row(fields) => {
-                    fields.iter().any(|f| matches!(f, FieldSpec::Wanted(spec) if spec.has_filter()))
-                }
-                // Filters below lists and maps remove entries, not rows (rule S3.21).
-                NestedSpec::Whole | NestedSpec::Array { .. } | NestedSpec::Map { .. } => false,
+        self.filter.is_some() || self.nested.has_filter()
+    }
+}
+
+impl NestedSpec {
+    /// True when a field has a filter that drops rows.
+    pub fn has_filter(&self) -> bool {
+        match self {
+            NestedSpec::Row(fields) => {
+                fields.iter().any(|f| matches!(f, FieldSpec::Wanted(spec) if spec.has_filter()))
             }
+            // Filters below lists and maps remove entries, not rows (rule S3.21).
+            NestedSpec::Whole | NestedSpec::Array { .. } | NestedSpec::Map { .. } => false,
+        }
     }
 }
 

@@ -23,6 +23,7 @@
 //! | `encoding` | the bytes of values as numbers, strings and dictionary indices |
 //! | `column` | one column of any shape, window by window |
 //! | `read_plan` | the rows of a row group that metadata leaves |
+//! | `condition` | the same for a condition on several columns |
 //! | `row_reader` | one pass over the file: row groups, windows, filters |
 //! | `reader` | an open file, and the factory that opens it |
 //!
@@ -48,6 +49,7 @@ pub mod bloom;
 pub mod chunk_pages;
 pub mod chunk_source;
 mod column;
+mod condition;
 pub mod created_by;
 pub mod decrypt;
 pub mod encoding;

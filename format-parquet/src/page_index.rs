@@ -144,6 +144,11 @@ impl PageIndex {
         self.offsets.as_ref()
     }
 
+    /// Where the pages are, if that is believed, without the rest.
+    pub fn into_offsets(self) -> Option<OffsetIndex> {
+        self.offsets
+    }
+
     /// The column index as stored, believed or not.
     pub fn stored_columns(&self) -> Option<&ColumnIndex> {
         self.columns.as_ref()

@@ -44,6 +44,12 @@ pub enum PrunedBy {
     MinMax,
     /// The bloom filter.
     Bloom,
+    /// The column indexes: no page may have a row.
+    PageIndex,
+    /// What several columns' statistics say of a condition that no single filter expresses.
+    Condition,
+    /// The dictionary: no entry passes.
+    Dictionary,
 }
 
 impl fmt::Display for PrunedBy {
@@ -52,6 +58,9 @@ impl fmt::Display for PrunedBy {
             PrunedBy::NullCount => "null count",
             PrunedBy::MinMax => "min/max",
             PrunedBy::Bloom => "bloom filter",
+            PrunedBy::PageIndex => "page index",
+            PrunedBy::Condition => "condition",
+            PrunedBy::Dictionary => "dictionary",
         })
     }
 }

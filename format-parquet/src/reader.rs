@@ -10,7 +10,7 @@ use vector::{MemoryPool, Result, ResultExt, RowType};
 
 use crate::decrypt::KeyProvider;
 use crate::footer::{Footer, read_footer};
-use crate::row_reader::ParquetRowReader;
+use crate::row_reader::{OpenFile, ParquetRowReader};
 use crate::schema::{Column, ColumnKind, Schema};
 use crate::statistics::{TrustOptions, file_statistics};
 
@@ -60,10 +60,11 @@ pub struct ParquetReader {
 impl ParquetReader {
     /// Reads and checks the footer of a file; `keys` are for encrypted ones.
     pub fn open(
-        input: BufferedInput,
+        mut input: BufferedInput,
         params: ReaderParams,
         keys: Option<&Arc<dyn KeyProvider>>,
     ) -> Result<Self> {
+        input.load_small_file()?;
         let footer = read_footer(&input, keys)?;
         Ok(Self::of_footer(Arc::new(footer), input, params.pool))
     }
@@ -114,11 +115,13 @@ impl Reader for ParquetReader {
     }
 
     fn row_reader(&self, params: RowReaderParams) -> Result<Box<dyn RowReader>> {
-        let path = self.input.path().to_string();
-        let footer = Arc::clone(&self.footer);
-        let reader = ParquetRowReader::new(footer, self.input.reopened(), params, &self.pool);
-        let reader = reader.in_named("file", path)?;
-        Ok(Box::new(reader.verifying_checksums(self.verifies_checksums)))
+        let file = OpenFile {
+            footer: Arc::clone(&self.footer),
+            input: self.input.reopened(),
+            verifies_checksums: self.verifies_checksums,
+        };
+        let reader = ParquetRowReader::new(file, params, &self.pool);
+        Ok(Box::new(reader.in_named("file", self.input.path())?))
     }
 }
 

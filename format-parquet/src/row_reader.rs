@@ -1,82 +1,136 @@
 //! One pass over a file: row groups, windows, filters.
 //!
 //! ```text
-//! row groups of the range -> rows that metadata leaves (read_plan) -> chunks of the wanted leaves
-//! loaded -> windows of at most max_rows:
+//! row groups of the range -> rows that metadata leaves (read_plan) -> windows of at most max_rows:
 //!
-//!   filter columns   read the window, drop rows           nothing left: the rest is skipped
-//!   other columns    read from the first row that passed to the last, then pick
+//!   filter columns   tested, cheapest first, until no row is left
+//!   other columns    the rows that passed are read, now or when somebody touches them
 //! ```
 //!
 //! A row group belongs to the pass whose byte range its first page lies in. Without any column to
 //! read, windows follow from the footer alone.
+//!
+//! Chunks are opened when they are first read: those of filters with the row group, others when a
+//! window has rows for them. A row group without a passing row costs no byte of the others.
+//!
+//! | file | has |
+//! |---|---|
+//! | `group` | what columns need to know of a row group to open their chunks |
+//! | `column` | a column's reader and the row it stands at |
+//! | `filters` | the filters' order, and their tests |
+//! | `lazy` | columns that are read when they are touched |
+//! | `pick` | wanted rows of vectors that have more |
+//! | `counts` | what was done, for people |
+
+mod column;
+mod counts;
+mod filters;
+mod group;
+mod lazy;
+mod pick;
 
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::time::Instant;
 
-use dwio::adaptation::{FilterCost, ScanAdaptation};
-use dwio::filter::Filter;
+use dwio::adaptation::ScanAdaptation;
 use dwio::input::BufferedInput;
-use dwio::reader::{ReadOutcome, ReadRequest, ReadRows, RowReader, RowReaderParams};
-use dwio::scan_spec::{BoundColumn, ColumnSpec, FieldSpec, NestedSpec};
-use vector::sync::Arc;
+use dwio::reader::{
+    ColumnCounts, Payload, ReadOutcome, ReadRequest, ReadRows, RowReader, RowReaderParams,
+};
+use dwio::scan_spec::BoundColumn;
+use vector::sync::atomic::{AtomicU64, Ordering};
+use vector::sync::{Arc, Mutex};
 use vector::{
-    DecodedVector, DictionaryVector, Error, MemoryPool, Result, ResultExt, RowSet, RowType,
-    RowVector, SelectivityVector, Vector, VectorRef,
+    Error, LazyVector, MemoryPool, Metrics, Result, ResultExt, RowSet, RowType, RowVector,
+    SelectivityVector, Vector,
 };
 
-use crate::chunk_pages::{chunk_params, chunk_region};
 use crate::column::ColumnReader;
+use crate::condition::Condition;
 use crate::footer::Footer;
-use crate::read_plan::{ColumnFilter, wanted_rows};
+use crate::page::PageCounters;
+use crate::read_plan::{ColumnFilter, Planner};
 use crate::thrift::structs::{ColumnMetaData, RowGroup};
+use column::{ScanColumn, SharedColumn, no_rows};
+use counts::GroupCounts;
+use filters::{FilterStep, Filtered};
+use group::{Expected, GroupScan, Pass, piece_bytes};
+use lazy::ColumnLoader;
 
-/// Rows are picked by copying when fewer than one in so many passed, else by wrapping.
-const MIN_ROWS_TO_WRAP: usize = 4;
+/// Runs of passing rows are few when there is at most one in so many rows: pages have about as many
+/// and more, so that most have none.
+const ROWS_OF_A_PAGE: u64 = 8192;
+
+/// A file whose footer is known.
+pub(crate) struct OpenFile {
+    /// Its footer.
+    pub(crate) footer: Arc<Footer>,
+    /// Its bytes.
+    pub(crate) input: BufferedInput,
+    /// Pages are compared with their checksums.
+    pub(crate) verifies_checksums: bool,
+}
 
 /// One pass over a Parquet file.
 pub(crate) struct ParquetRowReader {
-    footer: Arc<Footer>,
+    pass: Arc<Pass>,
+    /// Reads metadata, and chunks that are loaded together.
     input: BufferedInput,
     params: RowReaderParams,
-    verifies_checksums: bool,
     /// One entry for each column of the spec that the file has.
     columns: Vec<BoundReader>,
     output_type: Arc<RowType>,
     /// Row groups of the range that are not started yet, with the file row they start at.
     row_groups: std::vec::IntoIter<(usize, u64)>,
+    planner: Planner,
     current: Option<CurrentGroup>,
+    /// Counts windows, so that a lazy column knows when it is too late.
+    window: Arc<AtomicU64>,
+    counts: GroupCounts,
 }
 
 struct BoundReader {
     /// Position in the spec.
     index: usize,
-    /// Position in the file, for columns that are not read before somebody filters by them.
+    /// Position in the file.
     ordinal: usize,
-    reader: Option<ColumnReader>,
+    /// None for a column that is not read unless somebody filters by it.
+    column: Option<SharedColumn>,
 }
 
 /// The row group that is being read.
 struct CurrentGroup {
-    number: usize,
-    /// The file row of its first row.
-    first_row: u64,
-    /// The row that the column readers stand at, counted from the first one.
-    next_row: u64,
+    scan: Arc<GroupScan>,
     /// The rows that are still to be scanned; the first range may be begun.
     ranges: VecDeque<Range<u64>>,
+    filters: Vec<FilterStep>,
+    /// The adaptation's version that `filters` were made of.
+    filters_version: u64,
+    /// Columns of the spec whose static filters all rows pass.
+    decided: Vec<usize>,
+    /// The columns that do not filter were opened, as far as they are read with the windows.
+    is_payload_open: bool,
+    rows_scanned: u64,
+    /// Runs of passing rows so far.
+    runs_passed: u64,
+}
+
+/// The rows of a window and those of them that passed.
+struct Window {
+    scan: Arc<GroupScan>,
+    /// The first row, counted from the row group's.
+    row: u64,
+    passed: Arc<SelectivityVector>,
+    filtered: Vec<(usize, Filtered)>,
+    expected: Expected,
 }
 
 impl ParquetRowReader {
-    pub(crate) fn new(
-        footer: Arc<Footer>,
-        input: BufferedInput,
-        params: RowReaderParams,
-        pool: &MemoryPool,
-    ) -> Result<Self> {
+    pub(crate) fn new(file: OpenFile, params: RowReaderParams, pool: &MemoryPool) -> Result<Self> {
+        let OpenFile { footer, input, verifies_checksums } = file;
         let mut columns = Vec::new();
         let mut output = Vec::new();
+        let mut num_leaves = 0;
         for (index, spec) in params.spec.columns().iter().enumerate() {
             let bound = params.binding.column(index).ok_or_else(|| {
                 Error::internal("the split binds fewer columns than the scan has")
@@ -84,35 +138,41 @@ impl ParquetRowReader {
             })?;
             let BoundColumn::File { ordinal } = *bound else { continue };
             let is_read = spec.channel.is_some() || spec.has_filter();
-            let reader = match is_read {
+            let column = match is_read {
                 true => {
                     let wanted = (spec, params.binding.nested(index));
-                    Some(ColumnReader::new(&footer.schema, ordinal, wanted, pool)?)
+                    let reader = ColumnReader::new(&footer.schema, ordinal, wanted, pool)?;
+                    num_leaves += reader.leaf_numbers().len();
+                    Some(Arc::new(Mutex::new(ScanColumn::new(reader))))
                 }
                 false => None,
             };
-            columns.push(BoundReader { index, ordinal, reader });
+            columns.push(BoundReader { index, ordinal, column });
             if spec.channel.is_some() {
                 output.push((spec.name.clone(), spec.ty.clone()));
             }
         }
         let row_groups = row_groups_of(&footer, &params.range)?.into_iter();
-        Ok(ParquetRowReader {
+        let condition = Condition::new(&params, &footer.schema);
+        let pass = Pass {
+            file: input.reopened(),
+            max_piece: piece_bytes(num_leaves),
+            verifies_checksums,
+            pages: Arc::new(PageCounters::default()),
             footer,
+        };
+        Ok(ParquetRowReader {
+            pass: Arc::new(pass),
             input,
             params,
-            verifies_checksums: false,
             columns,
             output_type: Arc::new(RowType::new(output)),
             row_groups,
+            planner: Planner::new(condition),
             current: None,
+            window: Arc::new(AtomicU64::new(0)),
+            counts: GroupCounts::default(),
         })
-    }
-
-    /// Compares pages with their checksums, if `yes`.
-    pub(crate) fn verifying_checksums(mut self, yes: bool) -> Self {
-        self.verifies_checksums = yes;
-        self
     }
 
     /// The filters that metadata can be asked about.
@@ -121,216 +181,291 @@ impl ParquetRowReader {
             let spec = self.params.spec.columns().get(column.index)?;
             // The dynamic filter has the static one merged into it.
             let filter = adaptation.dynamic_filter(column.index).or(spec.filter.as_ref())?;
-            ColumnFilter::new(self.footer.schema.columns().get(column.ordinal)?, filter, &spec.ty)
+            let file_column = self.pass.footer.schema.columns().get(column.ordinal)?;
+            ColumnFilter::new(column.index, file_column, filter, &spec.ty)
         });
         filters.collect()
     }
 
+    /// What the rows of the row group have to be tested for, in order.
+    fn filter_steps(
+        &self,
+        adaptation: &ScanAdaptation,
+        decided: &[usize],
+    ) -> Result<Vec<FilterStep>> {
+        let mut steps = Vec::new();
+        let specs = self.params.spec.columns();
+        for (position, bound) in self.columns.iter().enumerate() {
+            let Some(spec) = specs.get(bound.index) else { continue };
+            let dynamic = adaptation.dynamic_filter(bound.index);
+            if (dynamic.is_none() && !spec.has_filter()) || decided.contains(&bound.index) {
+                continue;
+            }
+            let Some(column) = &bound.column else {
+                return Err(Error::internal("a filter arrived for a column that is not read")
+                    .with("column", &spec.name)
+                    .with("ordinal", bound.ordinal));
+            };
+            steps.push(FilterStep {
+                position,
+                index: bound.index,
+                column: Arc::clone(column),
+                own: dynamic.or(spec.filter.as_ref()).cloned(),
+            });
+        }
+        filters::sort(&mut steps, specs, adaptation);
+        Ok(steps)
+    }
+
+    /// Lets go of the bytes of the row group before.
+    fn end_row_group(&mut self) {
+        self.current = None;
+        for column in self.columns.iter().filter_map(|bound| bound.column.as_ref()) {
+            column.lock().close();
+        }
+        self.input.release();
+    }
+
     /// Moves on to the next row group with rows that may pass; false when there is none.
     fn start_row_group(&mut self, adaptation: &ScanAdaptation) -> Result<bool> {
-        let readers = self.columns.iter_mut().filter_map(|column| column.reader.as_mut());
-        readers.for_each(ColumnReader::end_row_group);
-        self.input.release();
+        self.end_row_group();
         let filters = self.column_filters(adaptation);
         loop {
             let Some((number, first_row)) = self.row_groups.next() else { return Ok(false) };
-            let Some(group) = self.footer.row_groups().get(number) else {
+            let Some(group) = self.pass.footer.row_groups().get(number) else {
                 return Err(Error::internal("no such row group"));
             };
-            if group.num_rows == 0 {
+            let num_rows = group.num_rows;
+            if num_rows == 0 {
                 continue;
             }
-            let wanted = wanted_rows(&self.footer, &self.input, number, &filters)
+            let plan = self.planner.plan(&self.pass.footer, &self.input, number, &filters);
+            let plan = plan.in_place("row group", number)?;
+            self.counts.planned(&plan, num_rows);
+            if plan.rows.is_empty() {
+                continue;
+            }
+            // Nested filters are not asked of metadata.
+            let specs = self.params.spec.columns();
+            let has_only_own =
+                |index: &usize| specs.get(*index).is_some_and(|spec| !spec.nested.has_filter());
+            let decided: Vec<usize> = plan.decided.into_iter().filter(has_only_own).collect();
+            let current = CurrentGroup {
+                ranges: plan.rows.ranges().iter().cloned().collect(),
+                filters: self.filter_steps(adaptation, &decided)?,
+                filters_version: adaptation.filters_version(),
+                decided,
+                is_payload_open: false,
+                rows_scanned: 0,
+                runs_passed: 0,
+                scan: Arc::new(GroupScan {
+                    pass: Arc::clone(&self.pass),
+                    number,
+                    first_row,
+                    num_rows,
+                    wanted: plan.rows,
+                    offsets: plan.offsets,
+                }),
+            };
+            let columns = current.filters.iter().map(|step| &step.column);
+            open_together(columns, &current.scan, Expected::Most, &mut self.input)
                 .in_place("row group", number)?;
-            if wanted.is_empty() {
-                continue;
-            }
-            self.load(number)?;
-            let ranges = wanted.ranges().iter().cloned().collect();
-            self.current = Some(CurrentGroup { number, first_row, next_row: 0, ranges });
+            self.current = Some(current);
             return Ok(true);
         }
     }
 
-    /// Loads the chunks of all columns and hands them to their readers.
-    fn load(&mut self, number: usize) -> Result<()> {
-        let ParquetRowReader { footer, input, columns, verifies_checksums, .. } = self;
-        let readers = || columns.iter().filter_map(|column| column.reader.as_ref());
-        for leaf in readers().flat_map(ColumnReader::leaf_numbers) {
-            let (_, range) = chunk_region(footer, number, *leaf)?;
-            input.enqueue(range).in_place("row group", number)?;
-        }
-        input.load().in_place("row group", number)?;
-        for column in columns {
-            if let Some(reader) = &mut column.reader {
-                reader.start_row_group(|leaf| {
-                    let (meta, region) = chunk_region(footer, number, leaf)?;
-                    let mut params = chunk_params(footer, number, leaf, (meta, &region))?;
-                    params.verifies_checksums = *verifies_checksums;
-                    let len = region.end - region.start;
-                    let bytes = input
-                        .read(region.start, len)
-                        .in_named("column", footer.schema.leaf_name(leaf))?;
-                    Ok((params, bytes))
-                })?;
-            }
-        }
-        Ok(())
-    }
-
-    fn window(&mut self, max_rows: usize, adaptation: &mut ScanAdaptation) -> Result<ReadRows> {
-        let Some(group) = &mut self.current else {
-            return Err(Error::internal("no row group to read from"));
-        };
-        let Some(range) = group.ranges.front_mut() else {
-            return Err(Error::internal("no rows of the row group are left"));
-        };
-        let number = group.number;
-        let passed_over = usize::try_from(range.start - group.next_row)
-            .map_err(|_| Error::limit("a row group has more rows than can be counted"))?;
-        if passed_over > 0 {
-            let readers = self.columns.iter_mut().filter_map(|column| column.reader.as_mut());
-            readers.for_each(|reader| reader.skip(passed_over));
-        }
-        let left = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
-        let num_rows = max_rows.clamp(1, left.max(1));
-        let first_row = group.first_row + range.start;
-        range.start += num_rows as u64;
-        group.next_row = range.start;
-        if range.is_empty() {
-            group.ranges.pop_front();
-        }
-        let mut vectors: Vec<Option<VectorRef>> = vec![None; self.columns.len()];
-        let mut selection = None;
-        for position in 0..self.columns.len() {
-            self.filter_column(position, num_rows, &mut vectors, &mut selection, adaptation)
-                .in_place("row group", number)?;
-        }
-        let selected = match &selection {
-            None => RowSet::all(num_rows),
-            Some(rows) => SelectivityVector::to_rows(rows),
-        };
-        let batch = self.output(num_rows, vectors, &selected).in_place("row group", number)?;
-        Ok(ReadRows { first_row, scanned: num_rows, selected, batch })
-    }
-
-    /// Reads the column at `position` if it filters, and drops the rows that do not pass.
-    fn filter_column(
-        &mut self,
-        position: usize,
-        num_rows: usize,
-        vectors: &mut [Option<VectorRef>],
-        selection: &mut Option<SelectivityVector>,
-        adaptation: &mut ScanAdaptation,
-    ) -> Result<()> {
-        let (Some(column), Some(slot)) =
-            (self.columns.get_mut(position), vectors.get_mut(position))
-        else {
-            return Ok(());
-        };
-        let Some(spec) = self.params.spec.columns().get(column.index) else { return Ok(()) };
-        let dynamic = adaptation.dynamic_filter(column.index).cloned();
-        if dynamic.is_none() && !spec.has_filter() {
-            return Ok(());
-        }
-        let selection = selection.get_or_insert_with(|| SelectivityVector::all(num_rows));
-        if selection.is_none() {
-            return Ok(());
-        }
-        let Some(reader) = &mut column.reader else {
-            return Err(Error::internal("a filter arrived for a column that is not read")
-                .with("column", &spec.name)
-                .with("ordinal", column.ordinal));
-        };
-        let started = Instant::now();
-        let rows_in = selection.count() as u64;
-        let vector = reader.read(num_rows)?;
-        // The dynamic filter has the static one merged into it.
-        let own = dynamic.as_ref().or(spec.filter.as_ref());
-        apply_filters(own.map(Arc::as_ref), spec, &vector, selection)
-            .in_named("column", &spec.name)?;
-        *slot = Some(vector);
-        let nanos = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        let rows_out = selection.count() as u64;
-        adaptation.record(column.index, FilterCost { rows_in, rows_out, nanos });
-        Ok(())
-    }
-
-    /// The batch of the selected rows: what is read already is picked, the rest is read.
-    fn output(
-        &mut self,
-        num_rows: usize,
-        vectors: Vec<Option<VectorRef>>,
-        selected: &RowSet,
-    ) -> Result<RowVector> {
-        let span = match (selected.iter().next(), selected.end()) {
-            (Some(first), end) => first..end,
-            (None, _) => 0..0,
-        };
-        // The same rows, counted from the first one that is read.
-        let within = match selected {
-            RowSet::Range(range) => RowSet::all(range.len()),
-            RowSet::Positions(positions) => {
-                let first = positions.first().copied().unwrap_or(0);
-                RowSet::Positions(positions.iter().map(|row| row - first).collect())
-            }
-        };
-        let mut children = Vec::with_capacity(self.output_type.len());
-        for (column, vector) in self.columns.iter_mut().zip(vectors) {
-            let Some(spec) = self.params.spec.columns().get(column.index) else { continue };
-            let Some(reader) = &mut column.reader else { continue };
-            let child = match vector {
-                Some(vector) if spec.channel.is_some() => pick(&vector, selected)?,
-                Some(_) => continue,
-                None if span.is_empty() => {
-                    reader.skip(num_rows);
-                    Arc::new(Vector::nulls(spec.ty.clone(), 0))
-                }
-                None => {
-                    reader.skip(span.start);
-                    let vector = reader.read(span.len())?;
-                    reader.skip(num_rows - span.end);
-                    pick(&vector, &within)?
-                }
-            };
-            if spec.channel.is_some() {
-                children.push(child);
-            }
-        }
-        RowVector::batch(Arc::clone(&self.output_type), selected.len(), children)
-    }
-
-    fn next_window(
+    /// Takes the next rows of the row group and tests them.
+    fn scan_window(
         &mut self,
         max_rows: usize,
         adaptation: &mut ScanAdaptation,
-    ) -> Result<ReadOutcome> {
+    ) -> Result<(Window, usize)> {
+        if let Some(current) = &self.current
+            && current.filters_version != adaptation.filters_version()
+        {
+            // A filter that arrived is merged with the one that all rows pass, but may drop some.
+            let filters = self.filter_steps(adaptation, &[])?;
+            if let Some(current) = &mut self.current {
+                current.filters = filters;
+                current.filters_version = adaptation.filters_version();
+                current.decided.clear();
+            }
+        }
+        let Some(current) = &mut self.current else {
+            return Err(Error::internal("no row group to read from"));
+        };
+        let Some(range) = current.ranges.front_mut() else {
+            return Err(Error::internal("no rows of the row group are left"));
+        };
+        let left = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX);
+        let num_rows = max_rows.clamp(1, left.max(1));
+        let row = range.start;
+        range.start = range.start.saturating_add(num_rows as u64);
+        if range.is_empty() {
+            current.ranges.pop_front();
+        }
+        let mut passed = SelectivityVector::all(num_rows);
+        let mut filtered = Vec::new();
+        for step in &current.filters {
+            if passed.is_none() {
+                break;
+            }
+            let Some(spec) = self.params.spec.columns().get(step.index) else { continue };
+            let gave = step.apply(&current.scan, row, spec, &mut passed, adaptation);
+            if let Some(gave) = gave.in_place("row group", current.scan.number)? {
+                filtered.push((step.position, gave));
+            }
+        }
+        current.rows_scanned = current.rows_scanned.saturating_add(num_rows as u64);
+        current.runs_passed = current.runs_passed.saturating_add(num_runs(&passed));
+        let most_runs = current.rows_scanned / ROWS_OF_A_PAGE + 1;
+        let expected = match current.filters.is_empty() || current.runs_passed > most_runs {
+            true => Expected::Most,
+            false => Expected::Few,
+        };
+        let (scan, passed) = (Arc::clone(&current.scan), Arc::new(passed));
+        Ok((Window { scan, row, passed, filtered, expected }, num_rows))
+    }
+
+    /// The columns of the rows that passed.
+    fn output(&mut self, window: &Window, rows: &RowSet, payload: Payload) -> Result<RowVector> {
+        if payload == Payload::Eager && !rows.is_empty() {
+            self.open_payload(window)?;
+        }
+        let mut children = Vec::with_capacity(self.output_type.len());
+        for (position, bound) in self.columns.iter().enumerate() {
+            let Some(spec) = self.params.spec.columns().get(bound.index) else { continue };
+            let (Some(column), Some(_)) = (&bound.column, spec.channel) else { continue };
+            if rows.is_empty() {
+                children.push(no_rows(&spec.ty));
+                continue;
+            }
+            let gave = window.filtered.iter().find(|(of, _)| *of == position);
+            children.push(match (gave, payload) {
+                (Some((_, filtered)), _) => filtered.of_rows(&window.passed, rows)?,
+                (None, Payload::Eager) => {
+                    let passed = (window.passed.as_ref(), window.expected);
+                    column.lock().read_selected(&window.scan, window.row, passed)?
+                }
+                (None, Payload::Lazy) => {
+                    let loader = self.loader(column, window);
+                    Arc::new(Vector::Lazy(LazyVector::new(spec.ty.clone(), rows.len(), loader)))
+                }
+            });
+        }
+        RowVector::batch(Arc::clone(&self.output_type), rows.len(), children)
+    }
+
+    fn loader(&self, column: &SharedColumn, window: &Window) -> ColumnLoader {
+        ColumnLoader {
+            column: Arc::clone(column),
+            group: Arc::clone(&window.scan),
+            row: window.row,
+            passed: Arc::clone(&window.passed),
+            expected: window.expected,
+            window: self.window.load(Ordering::Acquire),
+            current_window: Arc::clone(&self.window),
+        }
+    }
+
+    /// Opens the columns that do not filter, once for a row group.
+    fn open_payload(&mut self, window: &Window) -> Result<()> {
+        let Some(current) = &mut self.current else { return Ok(()) };
+        if std::mem::replace(&mut current.is_payload_open, true) {
+            return Ok(());
+        }
+        let specs = self.params.spec.columns();
+        let columns = self
+            .columns
+            .iter()
+            .filter(|bound| specs.get(bound.index).is_some_and(|spec| spec.channel.is_some()));
+        let columns = columns.filter_map(|bound| bound.column.as_ref());
+        open_together(columns, &window.scan, window.expected, &mut self.input)
+    }
+
+    fn next_window(&mut self, request: ReadRequest<'_>) -> Result<ReadOutcome> {
+        self.window.fetch_add(1, Ordering::AcqRel);
+        let ReadRequest { max_rows, adaptation, payload } = request;
         if self.current.as_ref().is_none_or(|group| group.ranges.is_empty())
             && !self.start_row_group(adaptation)?
         {
-            self.current = None;
             return Ok(ReadOutcome::End);
         }
-        self.window(max_rows, adaptation).map(ReadOutcome::Rows)
+        let (window, scanned) = self.scan_window(max_rows, adaptation)?;
+        let selected = window.passed.to_rows();
+        self.counts.scanned(scanned, selected.len());
+        let batch = self.output(&window, &selected, payload);
+        let batch = batch.in_place("row group", window.scan.number)?;
+        let first_row = window.scan.first_row.saturating_add(window.row);
+        Ok(ReadOutcome::Rows(ReadRows { first_row, scanned, selected, batch }))
     }
 }
 
 impl RowReader for ParquetRowReader {
     fn next(&mut self, request: ReadRequest<'_>) -> Result<ReadOutcome> {
-        self.next_window(request.max_rows, request.adaptation)
-            .map_err(|e| e.in_named("file", self.input.path()))
+        self.next_window(request).map_err(|e| e.in_named("file", self.input.path()))
     }
 
     fn estimated_row_size(&self) -> Option<u64> {
-        let group = self.footer.row_groups().first()?;
-        let readers = self.columns.iter().filter_map(|column| column.reader.as_ref());
-        let bytes: u64 = readers
-            .flat_map(ColumnReader::leaf_numbers)
-            .filter_map(|leaf| group.columns.get(*leaf)?.meta_data.as_ref())
-            .map(|meta| meta.total_uncompressed_bytes)
-            .fold(0, u64::saturating_add);
+        let group = self.pass.footer.row_groups().first()?;
+        let columns = self.columns.iter().filter_map(|bound| bound.column.as_ref());
+        let mut bytes = 0u64;
+        for column in columns {
+            for leaf in column.lock().reader.leaf_numbers() {
+                let meta = group.columns.get(*leaf).and_then(|chunk| chunk.meta_data.as_ref());
+                let of_leaf = meta.map_or(0, |meta| meta.total_uncompressed_bytes);
+                bytes = bytes.saturating_add(of_leaf);
+            }
+        }
         bytes.checked_div(group.num_rows)
     }
+
+    fn metrics(&self) -> Metrics {
+        self.counts.metrics(&self.pass.pages)
+    }
+
+    fn column_counts(&self) -> Vec<ColumnCounts> {
+        let columns = self.columns.iter().filter_map(|bound| {
+            let counts = bound.column.as_ref()?.lock().counts();
+            Some(ColumnCounts { column: bound.index, ..counts })
+        });
+        columns.collect()
+    }
+}
+
+/// Opens columns in a row group, those with small chunks by few reads.
+fn open_together<'a>(
+    columns: impl Iterator<Item = &'a SharedColumn> + Clone,
+    group: &GroupScan,
+    expected: Expected,
+    input: &mut BufferedInput,
+) -> Result<()> {
+    for column in columns.clone() {
+        let column = column.lock();
+        if !column.is_open_in(group) {
+            column.announce(group, expected, input)?;
+        }
+    }
+    input.load()?;
+    for column in columns {
+        let mut column = column.lock();
+        if !column.is_open_in(group) {
+            column.open(group, expected, Some(input))?;
+        }
+    }
+    Ok(())
+}
+
+/// The runs of selected rows.
+fn num_runs(rows: &SelectivityVector) -> u64 {
+    let (mut runs, mut carry) = (0u64, 0u64);
+    for word in rows.words() {
+        let starts = word & !(word << 1 | carry);
+        runs = runs.saturating_add(u64::from(starts.count_ones()));
+        carry = word >> 63;
+    }
+    runs
 }
 
 /// The row groups that start in `range`, each with the file row it starts at.
@@ -353,54 +488,6 @@ fn row_groups_of(footer: &Footer, range: &Range<u64>) -> Result<Vec<(usize, u64)
 fn start_of(group: &RowGroup) -> u64 {
     let chunks = group.columns.iter().filter_map(|chunk| chunk.meta_data.as_ref());
     chunks.map(ColumnMetaData::start_offset).min().unwrap_or(0)
-}
-
-/// Applies the filter of a column and those of the fields below it.
-fn apply_filters(
-    own: Option<&Filter>,
-    spec: &ColumnSpec,
-    vector: &VectorRef,
-    selection: &mut SelectivityVector,
-) -> Result<()> {
-    if let Some(filter) = own {
-        filter.apply(&DecodedVector::new(vector)?, selection)?;
-    }
-    let NestedSpec::Row(fields) = &spec.nested else { return Ok(()) };
-    let Vector::Row(row) = vector.as_ref() else { return Ok(()) };
-    // A field is null wherever its struct is, so its filter sees what it should.
-    for (field, child) in fields.iter().zip(row.children()) {
-        if let FieldSpec::Wanted(field) = field
-            && field.has_filter()
-        {
-            apply_filters(field.filter.as_deref(), field, child, selection)
-                .in_named("field", &field.name)?;
-        }
-    }
-    Ok(())
-}
-
-/// The rows of `vector` that passed: copied when they are few, else wrapped.
-fn pick(vector: &VectorRef, rows: &RowSet) -> Result<VectorRef> {
-    let positions = match rows {
-        RowSet::Range(range) => return Vector::slice(vector, range.start, range.len()),
-        RowSet::Positions(positions) => positions,
-    };
-    match vector.as_ref() {
-        // Over the same base, so that whoever works on distinct values still can.
-        Vector::Dictionary(dictionary) => {
-            let indices = dictionary.indices();
-            let picked =
-                positions.iter().map(|row| indices.get(*row as usize).copied().unwrap_or(0));
-            let validity = dictionary.validity().map(|validity| validity.gather(positions));
-            let base = Arc::clone(dictionary.base());
-            let picked = DictionaryVector::over_with_validity(base, picked.collect(), validity);
-            Ok(Arc::new(Vector::Dictionary(picked)))
-        }
-        Vector::Flat(_) if positions.len() < vector.len() / MIN_ROWS_TO_WRAP => {
-            vector::gather(vector, positions)
-        }
-        _ => Ok(Vector::wrap(vector, positions)),
-    }
 }
 
 #[cfg(test)]

@@ -35,10 +35,10 @@ fn rows(path: &str, bytes: &[u8], options: &Config, range: Range<u64>) -> Result
     let mut adaptation = ScanAdaptation::new(columns.len());
     let params = ReaderParams { options: options.clone(), pool, file_schema: Some(columns) };
     let reader = TextReaderFactory.open(input, params)?;
-    let mut pass = reader.row_reader(RowReaderParams { spec, binding, range })?;
+    let mut pass = reader.row_reader(RowReaderParams::new(spec, binding, range))?;
     let mut out = Vec::new();
     loop {
-        let request = ReadRequest { max_rows: 7, adaptation: &mut adaptation };
+        let request = ReadRequest::new(7, &mut adaptation);
         match pass.next(request)? {
             ReadOutcome::Rows(read) => {
                 check_batch(&read.batch)?;

@@ -2,7 +2,7 @@
 
 use format_parquet::footer::Footer;
 use format_parquet::statistics::Statistics;
-use format_parquet::thrift::structs::ColumnChunk;
+use format_parquet::thrift::structs::{ColumnChunk, ColumnCrypto, ColumnOrder};
 use vector::{Result, RowVector, Type, Value};
 
 use super::chunks::ChunksOf;
@@ -24,12 +24,22 @@ pub fn columns(footer: &Footer, wanted: &ChunksOf) -> Result<RowVector> {
         ("data_offset", Type::BigInt),
         ("statistics", Type::array(Type::Varchar)),
         ("indexes", Type::array(Type::Varchar)),
+        ("encoded_pages", Type::array(Type::Varchar)),
+        ("order", Type::Varchar),
+        ("key", Type::Varchar),
+        ("file_path", Type::Varchar),
     ]);
     for wanted in wanted.find(footer)? {
         let physical = footer.schema.leaves().get(wanted.leaf).map(|leaf| leaf.physical.as_str());
         let mut row =
             vec![number(wanted.row_group as u64), text(&wanted.name), text_or_null(physical)];
         row.extend(storage(wanted.chunk));
+        row.extend([
+            texts(encoded_pages(wanted.chunk)),
+            text_or_null(order(footer, wanted.leaf)),
+            text_or_null(key(wanted.chunk)),
+            text_or_null(wanted.chunk.file_path.as_deref()),
+        ]);
         facts.push(row);
     }
     facts.finish()
@@ -77,4 +87,30 @@ fn indexes(chunk: &ColumnChunk) -> Vec<String> {
         ("bloom", has_bloom),
     ];
     there.iter().filter(|(_, is)| *is).map(|(name, _)| (*name).to_string()).collect()
+}
+
+/// How many pages of which type and encoding the chunk claims to have.
+fn encoded_pages(chunk: &ColumnChunk) -> Vec<String> {
+    let meta = chunk.meta_data.as_ref();
+    let claims = meta.map(|meta| meta.encoding_stats.as_slice()).unwrap_or_default();
+    claims.iter().map(|c| format!("{} {} {}", c.page_type, c.encoding, c.num_pages)).collect()
+}
+
+/// By which order bounds of the leaf are meant; `None` where the file does not say.
+fn order(footer: &Footer, leaf: usize) -> Option<&'static str> {
+    let orders = footer.metadata.column_orders.as_deref()?;
+    Some(match orders.get(leaf)? {
+        ColumnOrder::TypeDefined => "TYPE_ORDER",
+        ColumnOrder::Ieee754Total => "IEEE_754_TOTAL_ORDER",
+        ColumnOrder::Int96Timestamp => "INT96_TIMESTAMP_ORDER",
+        ColumnOrder::Unknown => "?",
+    })
+}
+
+/// Whose key the chunk is encrypted with; `None` where it is not encrypted.
+fn key(chunk: &ColumnChunk) -> Option<&'static str> {
+    Some(match chunk.crypto.as_ref()? {
+        ColumnCrypto::FooterKey => "footer",
+        ColumnCrypto::ColumnKey { .. } => "column",
+    })
 }

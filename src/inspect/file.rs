@@ -12,6 +12,9 @@ type Property = (&'static str, Type, Value);
 
 fn properties(footer: &Footer, path: &str) -> Vec<Property> {
     let metadata = &footer.metadata;
+    let encryption = metadata.encryption.as_ref();
+    let encryption =
+        encryption.map(|algorithm| if algorithm.is_ctr { "AES_GCM_CTR_V1" } else { "AES_GCM_V1" });
     let size = |name, value| (name, Type::BigInt, number(value));
     vec![
         ("path", Type::Varchar, text(path)),
@@ -23,6 +26,7 @@ fn properties(footer: &Footer, path: &str) -> Vec<Property> {
         size("leaf_columns", footer.schema.num_leaves() as u64),
         size("file_bytes", footer.file_bytes),
         size("footer_bytes", footer.footer_bytes),
+        ("encryption", Type::Varchar, text_or_null(encryption)),
     ]
 }
 

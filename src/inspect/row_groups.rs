@@ -7,7 +7,7 @@ use vector::{Result, RowVector, Type};
 use super::facts::{Facts, number, number_or_null, texts};
 
 /// One row for each row group in file order. Sizes are the sums of the chunks', since a row
-/// group's own are often missing.
+/// group's own are often missing; those are there too, as stated.
 pub fn row_groups(footer: &Footer) -> Result<RowVector> {
     let mut facts = Facts::new([
         ("row_group", Type::BigInt),
@@ -16,6 +16,9 @@ pub fn row_groups(footer: &Footer) -> Result<RowVector> {
         ("uncompressed_bytes", Type::BigInt),
         ("offset", Type::BigInt),
         ("sorted_by", Type::array(Type::Varchar)),
+        ("stated_compressed_bytes", Type::BigInt),
+        ("stated_uncompressed_bytes", Type::BigInt),
+        ("stated_offset", Type::BigInt),
     ]);
     for (ordinal, group) in footer.row_groups().iter().enumerate() {
         let (mut compressed, mut uncompressed) = (0u64, 0u64);
@@ -33,6 +36,9 @@ pub fn row_groups(footer: &Footer) -> Result<RowVector> {
             number(uncompressed),
             number_or_null(offset),
             texts(sort_keys(footer, group)),
+            number_or_null(group.total_compressed_bytes),
+            number(group.total_uncompressed_bytes),
+            number_or_null(group.file_offset),
         ]);
     }
     facts.finish()

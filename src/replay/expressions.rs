@@ -85,6 +85,11 @@ impl Expressions {
                 let ty = field.ok_or_else(|| index.wrong("a field of the struct"))?;
                 Ok(TypedExpr::Dereference { input: Box::new(of), index: place, ty })
             }
+            // A struct of its inputs; the names of the fields stand in the type.
+            "ConcatTypedExpr" => {
+                let fields = self.inputs(json, input)?;
+                self.resolved(json, "row_constructor", fields)
+            }
             "NullIfTypedExpr" => {
                 let args = self.inputs(json, input)?;
                 let common = read_type(&json.member("commonType")?)?;

@@ -13,7 +13,7 @@ const UNSAFE_FILES: [&str; 3] = [
 ];
 
 /// Parts of a file name that mark a kernel for one kind of CPU.
-const CPU_NAMES: [&str; 3] = ["avx2", "avx512", "neon"];
+const CPU_NAMES: [&str; 4] = ["avx2", "avx512", "bmi2", "neon"];
 
 /// What reads the bytes of files: the file whose lints hold for it, and where it is.
 const READS_FILES: [(&str, &str); 3] = [

@@ -6,7 +6,7 @@
 //! ```text
 //! error, metrics, sync, cpu, bits what everybody needs
 //!        types                    Type, Value, Timestamp, StringView
-//!        memory                   MemoryPool, Buffer
+//!        memory, select           MemoryPool, Buffer; values picked and spread by bits
 //!        encoding, nested, rows   Vector: flat, constant, dictionary, lazy, row, array, map
 //!        load, decoded, build, compare, hash, gather, check, print, testing
 //! ```
@@ -29,6 +29,7 @@ pub mod metrics;
 pub mod nested;
 pub mod print;
 pub mod rows;
+pub mod select;
 pub mod sync;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;

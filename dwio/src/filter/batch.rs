@@ -11,6 +11,7 @@
 //! selected row are skipped, and words with few are tested row by row. Readers that have no vector
 //! yet use [`Filter::retain`], [`Filter::retain_strings`] and [`Filter::passing`].
 
+use vector::cpu::{self, Level};
 use vector::encoding::StringValues;
 use vector::types::string_view::StringView;
 use vector::{
@@ -18,6 +19,8 @@ use vector::{
     Vector, bits, match_flat,
 };
 
+#[cfg(target_arch = "x86_64")]
+use super::avx2;
 use super::values::{BytesVisitor, FilterValue, TestVisitor, visit_bytes_test, wanted_bool};
 use super::{Filter, ValueTest};
 
@@ -118,8 +121,18 @@ impl Filter {
     /// Clears the bits of `words` whose value does not pass. Bit `i` stands for `values[i]`, and
     /// bits that are zero stay so. No value is null.
     pub fn retain<T: FilterValue>(&self, values: &[T], words: &mut [u64]) -> Result<()> {
+        self.retain_with(cpu::level(), values, words)
+    }
+
+    /// [`Filter::retain`] with no more than a level's instructions.
+    pub fn retain_with<T: FilterValue>(
+        &self,
+        level: Level,
+        values: &[T],
+        words: &mut [u64],
+    ) -> Result<()> {
         match self {
-            Filter::Values { test, .. } => T::visit_test(test, Retain { values, words }),
+            Filter::Values { test, .. } => T::visit_test(test, Retain { level, values, words }),
             Filter::AlwaysTrue | Filter::IsNotNull => Ok(()),
             Filter::AlwaysFalse | Filter::IsNull => {
                 words.fill(0);
@@ -145,7 +158,9 @@ impl ValueTest {
     fn retain_flat(&self, values: &FlatValues, words: &mut [u64]) -> Result<()> {
         match_flat!(
             values,
-            fixed(values) => FilterValue::visit_test(self, Retain { values, words }),
+            fixed(values) => {
+                FilterValue::visit_test(self, Retain { level: cpu::level(), values, words })
+            },
             boolean(values) => {
                 if wanted_bool(self)? {
                     bits::and_assign(words, values.words());
@@ -218,6 +233,7 @@ fn bitmap_of(words: &[u64], len: usize) -> Bitmap {
 
 /// Tests values that stand side by side.
 struct Retain<'a, T> {
+    level: Level,
     values: &'a [T],
     words: &'a mut [u64],
 }
@@ -226,7 +242,7 @@ impl<T: Copy> TestVisitor<T> for Retain<'_, T> {
     type Output = ();
 
     fn visit(self, test: impl Fn(T) -> bool) {
-        retain(self.values, self.words, test);
+        retain_with(self.level, self.values, self.words, test);
     }
 }
 
@@ -269,6 +285,27 @@ impl<I: Fn(usize) -> usize> BytesVisitor for RetainBytes<'_, I> {
 /// selected. For tests that are no [`Filter`]; those have [`Filter::retain`].
 #[inline]
 pub fn retain<T: Copy>(values: &[T], words: &mut [u64], test: impl Fn(T) -> bool) {
+    retain_with(cpu::level(), values, words, test);
+}
+
+fn retain_with<T: Copy>(level: Level, values: &[T], words: &mut [u64], test: impl Fn(T) -> bool) {
+    #[cfg(target_arch = "x86_64")]
+    if level.has_avx2() {
+        return avx2::retain(level, values, words, test);
+    }
+    let _ = level;
+    in_blocks(values, words, test, bits::word_of_bytes);
+}
+
+/// The loop of [`retain`]: compiled for each level, with that level's way to make bits of 64
+/// answers. Answers are written as bytes first, which the compiler turns into wide comparisons.
+#[inline(always)]
+pub(super) fn in_blocks<T: Copy>(
+    values: &[T],
+    words: &mut [u64],
+    test: impl Fn(T) -> bool,
+    word_of_answers: impl Fn(&[u8; 64]) -> u64,
+) {
     for (values, word) in values.chunks(64).zip(words) {
         let selected = word.count_ones();
         if selected == 0 {
@@ -277,28 +314,15 @@ pub fn retain<T: Copy>(values: &[T], words: &mut [u64], test: impl Fn(T) -> bool
         if let Ok(values) = <&[T; 64]>::try_from(values)
             && selected > FEW_ROWS
         {
-            *word &= test_64(values, &test);
+            let mut answers = [0u8; 64];
+            for (answer, value) in answers.iter_mut().zip(values) {
+                *answer = test(*value).into();
+            }
+            *word &= word_of_answers(&answers);
         } else {
             *word = retain_in_word(*word, |bit| values.get(bit).is_some_and(|v| test(*v)));
         }
     }
-}
-
-/// The answers for 64 values. Answers are written as bytes and packed after, which the compiler
-/// turns into vector comparisons.
-#[inline]
-fn test_64<T: Copy>(values: &[T; 64], test: &impl Fn(T) -> bool) -> u64 {
-    let mut answers = [0u8; 64];
-    for (answer, value) in answers.iter_mut().zip(values) {
-        *answer = test(*value).into();
-    }
-    let mut word = 0;
-    for (i, eight) in answers.as_chunks::<8>().0.iter().enumerate() {
-        // The product moves bit 8j of the bytes to bit 56 + j.
-        let packed = u64::from_le_bytes(*eight).wrapping_mul(0x0102_0408_1020_4080) >> 56;
-        word |= packed << (8 * i);
-    }
-    word
 }
 
 /// Clears the bits whose base row fails.

@@ -20,6 +20,8 @@
 //! Files in reading order: `mod`, `range`, `set`, `values`, `matches`, `batch`, `merge`, `print`,
 //! `describe`.
 
+#[cfg(target_arch = "x86_64")]
+mod avx2;
 mod batch;
 mod describe;
 mod matches;

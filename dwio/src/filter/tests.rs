@@ -2,12 +2,13 @@
 
 use std::cmp::Ordering;
 
+use vector::cpu::Level;
 use vector::sync::Arc;
 use vector::testing::{Random, RandomVectors};
-use vector::{DecodedVector, SelectivityVector, Timestamp, Type, Value};
+use vector::{DecodedVector, SelectivityVector, Timestamp, Type, Value, bits};
 
 use super::range::{Bound, BoundRange, ClosedRange};
-use super::{Filter, FilterKind, Match, ValueTest};
+use super::{Filter, FilterKind, FilterValue, Match, ValueTest};
 
 /// What a filter says by definition.
 pub(crate) fn model(filter: &Filter, value: &Value) -> bool {
@@ -392,4 +393,53 @@ fn filters_print_what_they_accept() {
     assert_eq!(Filter::bigint_multi_range(two, false).to_string(), "[1, 3] or [5, 6]");
     let long = Filter::bigint_values((0..100).map(|v| v * 2).collect(), false);
     assert_eq!(long.to_string(), "in {0, 2, 4, 6, 8, 10, 12, 14, ... 100 values}");
+}
+
+/// Checks a filter on values of one type at every level against asking value by value.
+fn retains_alike<T: FilterValue>(filter: &Filter, values: &[T], passes: impl Fn(&T) -> bool) {
+    let mut random = Random::new(values.len() as u64);
+    for share in [0.0, 0.03, 0.5, 1.0] {
+        let mut selected = vec![0u64; bits::words_for(values.len())];
+        (0..values.len())
+            .filter(|_| random.chance(share))
+            .for_each(|i| bits::set(&mut selected, i));
+        for level in Level::available() {
+            let mut words = selected.clone();
+            filter.retain_with(level, values, &mut words).unwrap();
+            for (i, value) in values.iter().enumerate() {
+                let stays = bits::get(&selected, i) && passes(value);
+                assert_eq!(bits::get(&words, i), stays, "{level:?} {filter} {i}");
+            }
+        }
+    }
+}
+
+#[test]
+fn values_of_every_type_are_retained_alike_at_every_level() {
+    let numbers: Vec<i64> = (0..1000).map(|i| i * 37 % 251 - 120).collect();
+    for (lower, upper) in [(-120, 130), (5, 5), (-7, 60), (200, 300), (i64::MIN, 0)] {
+        for (filter, found) in [
+            (Filter::bigint_range(lower, upper, false), true),
+            (Filter::negated_bigint_range(lower, upper, false), false),
+        ] {
+            let passes = |v: i64| (lower..=upper).contains(&v) == found;
+            let of = |n: usize| &numbers[..n];
+            for n in [0, 1, 63, 64, 65, 1000] {
+                let shorts: Vec<i16> = of(n).iter().map(|v| *v as i16).collect();
+                let ints: Vec<i32> = of(n).iter().map(|v| *v as i32).collect();
+                retains_alike(&filter, of(n), |v| passes(*v));
+                retains_alike(&filter, &ints, |v| passes(i64::from(*v)));
+                retains_alike(&filter, &shorts, |v| passes(i64::from(*v)));
+            }
+        }
+        let bytes: Vec<i8> = numbers.iter().map(|v| *v as i8).collect();
+        let filter = Filter::bigint_range(lower, upper, false);
+        retains_alike(&filter, &bytes, |v| (lower..=upper).contains(&i64::from(*v)));
+    }
+    let doubles: Vec<f64> = numbers.iter().map(|v| *v as f64 / 4.0).collect();
+    let (lower, upper) = (Bound::Inclusive(-3.5), Bound::Exclusive(20.0));
+    let filter = Filter::double_range(lower, upper, false).unwrap();
+    retains_alike(&filter, &doubles, |v| (-3.5..20.0).contains(v));
+    let list = Filter::bigint_values(vec![-100, 3, 77, 1 << 40], false);
+    retains_alike(&list, &numbers, |v| [-100, 3, 77].contains(v));
 }

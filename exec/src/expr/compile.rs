@@ -127,7 +127,7 @@ impl Compiler<'_> {
             }
             TypedExpr::Constant { value, ty } => self.constant(value.clone(), ty.clone())?,
             TypedExpr::Call { name, args, ty } => {
-                let call = self.call(name, args)?;
+                let call = self.call(name, args, ty)?;
                 if !self.ty(call).is_equivalent(ty) {
                     return Err(Error::internal("a call was given another type than it has")
                         .with("name", name)
@@ -249,7 +249,7 @@ impl Compiler<'_> {
         })
     }
 
-    fn call(&mut self, name: &str, args: &[TypedExpr]) -> Result<NodeId> {
+    fn call(&mut self, name: &str, args: &[TypedExpr], declared: &Type) -> Result<NodeId> {
         let function = *self.registry.function(name)?;
         let args = match function.body {
             Body::Form(form @ (Form::And | Form::Or)) => self.flattened(name, form, args)?,
@@ -261,7 +261,9 @@ impl Compiler<'_> {
         for (arg, ty) in args.into_iter().zip(&resolved.args) {
             inputs.push(self.cast(arg, ty, false)?);
         }
-        let ty = resolved.result;
+        // Names of fields are the caller's to give.
+        let is_same = declared.is_equivalent(&resolved.result);
+        let ty = if is_same { declared.clone() } else { resolved.result };
         match function.body {
             Body::Scalar(bind) => self.scalar(name, inputs, ty, bind),
             Body::Form(form) => self.form(form, inputs, ty),

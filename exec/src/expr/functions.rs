@@ -4,7 +4,10 @@ use vector::Type;
 
 use super::registry::{Bind, Body, Form, Function, Resolved};
 use super::signatures as types;
-use super::{arithmetic, comparison, like, logic, nested, random, string, temporal};
+use super::{
+    arithmetic, comparison, containers, extremes, like, logic, nested, random, rounding, string,
+    temporal, truncation,
+};
 
 /// Every built-in function and special form.
 pub(super) const ALL: &[Function] = &[
@@ -71,9 +74,41 @@ pub(super) const ALL: &[Function] = &[
     ),
     scalar("subscript", ELEMENT, types::subscript, nested::subscript),
     scalar("element_at", ELEMENT, types::subscript, nested::element_at),
+    scalar("contains", &["(ARRAY(T), T) -> BOOLEAN"], containers::member, containers::contains),
+    scalar("map_keys", &["(MAP(K,V)) -> ARRAY(K)"], containers::keys, containers::map_keys),
+    scalar("map_values", &["(MAP(K,V)) -> ARRAY(V)"], containers::values, containers::map_values),
+    scalar(
+        "row_constructor",
+        &["(T, ...) -> ROW"],
+        containers::row_of_any,
+        containers::row_constructor,
+    ),
+    scalar(
+        "array_constructor",
+        &["(T, ...) -> ARRAY(T)"],
+        containers::array_of_one_type,
+        containers::array_constructor,
+    ),
+    scalar("greatest", &["(T, ...) -> T for scalar T"], extremes::scalars, extremes::greatest),
+    scalar("least", &["(T, ...) -> T for scalar T"], extremes::scalars, extremes::least),
+    scalar("floor", WHOLE, rounding::same_number, rounding::floor),
+    scalar("ceil", WHOLE, rounding::same_number, rounding::ceil),
+    scalar("ceiling", WHOLE, rounding::same_number, rounding::ceil),
+    scalar("round", WHOLE, rounding::same_number, rounding::round),
+    scalar("sqrt", &["(DOUBLE) -> DOUBLE"], rounding::one_double, rounding::sqrt),
+    scalar("power", POWER, rounding::two_doubles, rounding::power),
+    scalar("pow", POWER, rounding::two_doubles, rounding::power),
+    scalar(
+        "date_trunc",
+        &["(VARCHAR, DATE) -> DATE", "(VARCHAR, TIMESTAMP) -> TIMESTAMP"],
+        truncation::unit_and_point,
+        truncation::date_trunc,
+    ),
     scalar("rand", &["() -> DOUBLE"], types::rand, random::rand),
 ];
 
+const WHOLE: &[&str] = &["(T) -> T for integers, REAL and DOUBLE"];
+const POWER: &[&str] = &["(DOUBLE, DOUBLE) -> DOUBLE"];
 const ELEMENT: &[&str] = &["(ARRAY(T), BIGINT) -> T", "(MAP(K,V), K) -> V"];
 const COMPARABLE: &[&str] = &["(T, T) -> BOOLEAN for scalar T"];
 const NUMBERS: &str = "(T, T) -> T for numeric T, decimals with their own result type";

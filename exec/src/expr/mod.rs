@@ -20,6 +20,7 @@
 //! | `kernel.rs` | what functions are made of: calls, operands, loops |
 //! | `arithmetic.rs`, `decimal.rs`, `comparison.rs`, `logic.rs` | numbers and truth |
 //! | `string.rs`, `like.rs`, `temporal.rs`, `nested.rs` | text, time, arrays and maps |
+//! | `rounding.rs`, `extremes.rs`, `truncation.rs`, `containers.rs` | whole numbers, the greatest, units of time, what arrays and structs are made of |
 //! | `runs.rs` | strings that stand side by side, looked at as one text |
 //! | `random.rs` | dice |
 //! | `cast.rs`, `cast_text.rs`, `text.rs` | conversions, values as text |
@@ -30,8 +31,10 @@ mod cast_text;
 mod coercion;
 mod comparison;
 mod compile;
+mod containers;
 mod decimal;
 mod eval;
+mod extremes;
 mod functions;
 mod kernel;
 mod like;
@@ -41,6 +44,7 @@ mod nested;
 mod peel;
 mod random;
 mod registry;
+mod rounding;
 mod runs;
 mod signatures;
 mod string;
@@ -48,6 +52,7 @@ mod temporal;
 #[cfg(all(test, not(loom)))]
 mod tests;
 mod text;
+mod truncation;
 
 use dwio::connector::{CompiledExpr, CompiledExprs, ExpressionEvaluator};
 use dwio::expr::TypedExpr;

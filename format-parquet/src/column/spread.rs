@@ -2,13 +2,16 @@
 //!
 //! Decoders know nothing of nulls; they append value after value. Once a window is complete, its
 //! validity says where each value belongs, and values move there in place, from the last to the
-//! first, so that none is overwritten before it has moved. Slots of null rows keep what was there.
+//! first, so that none is overwritten before it has moved. What is in the slots of null rows is not
+//! specified.
 #![cfg_attr(
     not(test),
     expect(clippy::indexing_slicing, reason = "kernels; places follow from counted bits")
 )]
 
-use vector::{Bitmap, BitmapMut, Buffer, BufferMut, Error, MemoryPool, Native, Result, bits};
+use vector::{
+    Bitmap, BitmapMut, Buffer, BufferMut, Error, MemoryPool, Native, Result, bits, select,
+};
 
 /// The memory of the last window, written again for the next one if its vector is gone by then:
 /// consumers mostly drop a batch before they ask for another.
@@ -43,31 +46,9 @@ impl<T: Native> LastWindow<T> {
 pub(crate) fn spread<T: Native>(values: &mut BufferMut<T>, validity: &Bitmap) -> Result<()> {
     check(values.len(), validity)?;
     let num_slots = validity.len();
-    let mut from = values.len();
-    values.try_reserve(num_slots - from)?;
+    values.try_reserve(num_slots - values.len())?;
     values.resize_unspecified(num_slots);
-    let values = values.as_mut_slice();
-    for (index, word) in validity.words().iter().enumerate().take(bits::words_for(num_slots)).rev()
-    {
-        let base = index * 64;
-        let end = num_slots.min(base + 64);
-        // As many values as slots are left: all of them are where they belong.
-        if from == end {
-            break;
-        }
-        let mut word = word & bits::low_mask(end - base);
-        if word == u64::MAX {
-            values.copy_within(from - 64..from, base);
-            from -= 64;
-            continue;
-        }
-        while word != 0 {
-            let bit = 63 - word.leading_zeros() as usize;
-            from -= 1;
-            values[base + bit] = values[from];
-            word &= !(1 << bit);
-        }
-    }
+    select::expand(values.as_mut_slice(), validity.words());
     Ok(())
 }
 

@@ -56,15 +56,15 @@ fn decode(
     let pool = file.input.pool().clone();
     let reader = ParquetReader::of_footer(Arc::clone(&file.footer), file.input.reopened(), pool);
     let spec = ColumnSpec::whole(&column.name, column.ty.clone(), 0);
-    let mut pass = reader.row_reader(RowReaderParams {
-        spec: Arc::new(ScanSpec::new(vec![spec])),
-        binding: Arc::new(SplitBinding::new(vec![BoundColumn::File { ordinal }])),
-        range: group_start(file, leaves),
-    })?;
+    let mut pass = reader.row_reader(RowReaderParams::new(
+        Arc::new(ScanSpec::new(vec![spec])),
+        Arc::new(SplitBinding::new(vec![BoundColumn::File { ordinal }])),
+        group_start(file, leaves),
+    ))?;
     let mut adaptation = ScanAdaptation::new(1);
     let mut next_row = rows.start;
     while next_row < rows.end {
-        let request = ReadRequest { max_rows: BATCH_ROWS, adaptation: &mut adaptation };
+        let request = ReadRequest::new(BATCH_ROWS, &mut adaptation);
         let ReadOutcome::Rows(read) = pass.next(request)? else {
             return Err(Error::corrupt("the column has fewer rows than its row group")
                 .with("missing", rows.end - next_row));

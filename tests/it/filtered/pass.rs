@@ -5,7 +5,8 @@ use dwio::config::Config;
 use dwio::fs::{FileSystem, MemoryFiles};
 use dwio::input::BufferedInput;
 use dwio::reader::{
-    ReadOutcome, ReadRequest, ReadRows, ReaderFactory, ReaderParams, RowReader, RowReaderParams,
+    Payload, ReadOutcome, ReadRequest, ReadRows, ReaderFactory, ReaderParams, RowReader,
+    RowReaderParams,
 };
 use dwio::scan_spec::{BoundColumn, ScanSpec, SplitBinding};
 use format_parquet::ParquetReaderFactory;
@@ -64,8 +65,7 @@ fn check_in(
     let len = file.len() as u64;
     let cut = if random.once_in(5) { random.below(len) } else { len };
     for range in [0..cut, cut..len] {
-        let params =
-            RowReaderParams { spec: Arc::clone(&spec), binding: Arc::clone(&binding), range };
+        let params = RowReaderParams::new(Arc::clone(&spec), Arc::clone(&binding), range);
         let outcome = reader
             .row_reader(params)
             .map_err(told)
@@ -106,7 +106,8 @@ impl Pass<'_> {
             if random.once_in(8) {
                 self.narrow(random);
             }
-            let request = ReadRequest { max_rows, adaptation: &mut self.adaptation };
+            let payload = if random.once_in(2) { Payload::Lazy } else { Payload::Eager };
+            let request = ReadRequest { max_rows, adaptation: &mut self.adaptation, payload };
             let outcome = rows.next(request).map_err(told)?;
             self.check_late()?;
             if random.once_in(4) {

@@ -5,7 +5,12 @@
 //! counting masks the tail (rule S1.3). All kernels work word by word; `bitvec` slices are the
 //! face at API edges and the oracle of the tests.
 
+#[cfg(target_arch = "x86_64")]
+mod bmi2;
+
 use std::ops::Range;
+
+use crate::cpu::{self, Level};
 
 /// Words that hold `len` bits.
 #[inline]
@@ -185,28 +190,56 @@ pub fn ones_into(words: &[u64], len: usize, out: &mut impl Extend<u32>) {
 /// The bits of `word` at the ones of `mask`, moved together at the low end (x86's PEXT).
 #[inline]
 pub fn compress_word(word: u64, mask: u64) -> u64 {
+    compress_word_with(cpu::level(), word, mask)
+}
+
+/// [`compress_word`] with no more than a level's instructions.
+#[inline]
+pub fn compress_word_with(level: Level, word: u64, mask: u64) -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(found) = bmi2::compress_word(level, word, mask) {
+        return found;
+    }
+    let _ = level;
     let mut rest = mask;
     let mut out = 0;
     let mut at = 0;
     while rest != 0 {
+        // Neighbouring ones move together.
         let bit = rest.trailing_zeros();
-        out |= (word >> bit & 1) << at;
-        at += 1;
-        rest &= rest - 1;
+        let n = (rest >> bit).trailing_ones();
+        let run = low_mask(n as usize);
+        out |= (word >> bit & run) << at;
+        at += n;
+        rest &= !(run << bit);
     }
     out
 }
 
 /// The low bits of `word` spread to the ones of `mask` (x86's PDEP).
 #[inline]
-pub fn expand_word(mut word: u64, mask: u64) -> u64 {
+pub fn expand_word(word: u64, mask: u64) -> u64 {
+    expand_word_with(cpu::level(), word, mask)
+}
+
+/// [`expand_word`] with no more than a level's instructions.
+#[inline]
+pub fn expand_word_with(level: Level, word: u64, mask: u64) -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(found) = bmi2::expand_word(level, word, mask) {
+        return found;
+    }
+    let _ = level;
     let mut rest = mask;
     let mut out = 0;
+    let mut at = 0;
     while rest != 0 {
         let bit = rest.trailing_zeros();
-        out |= (word & 1) << bit;
-        word >>= 1;
-        rest &= rest - 1;
+        let n = (rest >> bit).trailing_ones();
+        let run = low_mask(n as usize);
+        out |= (word >> at & run) << bit;
+        at += n;
+        rest &= !(run << bit);
     }
     out
 }
@@ -301,12 +334,26 @@ mod tests {
     }
 
     #[test]
-    fn expanding_undoes_compressing() {
-        for pair in words(100, 11).chunks(2) {
-            let (word, mask) = (pair[0], pair[1]);
-            let packed = compress_word(word, mask);
-            assert_eq!(expand_word(packed, mask), word & mask);
-            assert_eq!(packed & !low_mask(mask.count_ones() as usize), 0);
+    fn words_are_compressed_and_expanded_bit_by_bit_at_every_level() {
+        let naive = |word: u64, mask: u64| {
+            let bits = (0..64).filter(|i| mask >> i & 1 != 0).map(|i| word >> i & 1);
+            bits.enumerate().fold(0, |out, (at, bit)| out | bit << at)
+        };
+        let ends = [0, 1, u64::MAX, u64::MAX - 1, 1 << 63, 0xffff_0000_ffff_0000];
+        let random = words(60, 11);
+        let masks: Vec<u64> = ends.into_iter().chain(random.iter().copied()).collect();
+        for (word, mask) in random.iter().flat_map(|word| masks.iter().map(move |m| (*word, *m))) {
+            let packed = naive(word, mask);
+            for level in Level::available() {
+                assert_eq!(compress_word_with(level, word, mask), packed);
+                assert_eq!(expand_word_with(level, packed, mask), word & mask);
+                // Bits that have no place are dropped.
+                let all = expand_word_with(level, word, mask);
+                assert_eq!(
+                    compress_word_with(level, all, mask),
+                    word & low_mask(mask.count_ones() as usize)
+                );
+            }
         }
     }
 }

@@ -282,16 +282,16 @@ fn a_line_longer_than_allowed_is_an_error_and_memory_stays_small() {
     let params = ReaderParams { options: Config::new(), pool: pool.clone(), file_schema };
     let reader = TextReaderFactory.open(input, params).unwrap();
     let mut rows = reader
-        .row_reader(dwio::reader::RowReaderParams {
-            spec: Arc::new(spec),
-            binding: Arc::new(binding),
-            range: 0..u64::MAX,
-        })
+        .row_reader(dwio::reader::RowReaderParams::new(
+            Arc::new(spec),
+            Arc::new(binding),
+            0..u64::MAX,
+        ))
         .unwrap();
     let mut adaptation = dwio::adaptation::ScanAdaptation::new(2);
     let mut scanned = 0;
     loop {
-        let request = dwio::reader::ReadRequest { max_rows: 10_000, adaptation: &mut adaptation };
+        let request = dwio::reader::ReadRequest::new(10_000, &mut adaptation);
         match rows.next(request).unwrap() {
             dwio::reader::ReadOutcome::Rows(read) => scanned += read.scanned,
             dwio::reader::ReadOutcome::End => break,

@@ -100,7 +100,7 @@ impl Case {
         let mut first_row = None;
         let mut next_row = 0;
         loop {
-            let request = ReadRequest { max_rows, adaptation: &mut adaptation };
+            let request = ReadRequest::new(max_rows, &mut adaptation);
             let ReadOutcome::Rows(read) = rows.next(request)? else { break };
             assert!(read.scanned > 0 && read.scanned <= max_rows);
             assert_eq!(read.selected.len(), read.batch.len());
@@ -127,6 +127,6 @@ impl Case {
         let params = ReaderParams { options: self.options.clone(), pool, file_schema };
         let reader = TextReaderFactory.open(input, params)?;
         let (spec, binding) = (Arc::new(spec), Arc::new(binding));
-        reader.row_reader(RowReaderParams { spec, binding, range })
+        reader.row_reader(RowReaderParams::new(spec, binding, range))
     }
 }

@@ -9,6 +9,7 @@
 //! | `casts.rs` | tables of casts |
 //! | `sharing.rs` | what is evaluated once: equal subtrees, dictionaries, constants |
 
+mod built;
 mod casts;
 mod forms;
 mod functions;

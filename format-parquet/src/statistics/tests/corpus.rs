@@ -93,17 +93,17 @@ type LeafValues = Vec<Vec<(u64, Value)>>;
 fn decode(reader: &ParquetReader) -> Result<Vec<LeafValues>> {
     let spec = Arc::new(ScanSpec::of_row_type(reader.row_type()));
     let binding = (0..spec.columns().len()).map(|ordinal| BoundColumn::File { ordinal }).collect();
-    let mut rows = reader.row_reader(RowReaderParams {
-        spec: Arc::clone(&spec),
-        binding: Arc::new(SplitBinding::new(binding)),
-        range: 0..u64::MAX,
-    })?;
+    let mut rows = reader.row_reader(RowReaderParams::new(
+        Arc::clone(&spec),
+        Arc::new(SplitBinding::new(binding)),
+        0..u64::MAX,
+    ))?;
     let footer = reader.footer();
     let mut groups: Vec<LeafValues> =
         vec![vec![Vec::new(); footer.schema.num_leaves()]; footer.row_groups().len()];
     let mut adaptation = ScanAdaptation::new(spec.columns().len());
     loop {
-        let request = ReadRequest { max_rows: 1024, adaptation: &mut adaptation };
+        let request = ReadRequest::new(1024, &mut adaptation);
         let ReadOutcome::Rows(read) = rows.next(request)? else { return Ok(groups) };
         let values = vector::testing::rows_of(&read.batch);
         for (number, row) in (read.first_row..).zip(&values) {

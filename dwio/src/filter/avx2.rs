@@ -1,0 +1,54 @@
+//! The test of 64 values compiled for AVX2 and for AVX-512: the same loop, wider comparisons.
+#![allow(unsafe_code)]
+
+use std::arch::x86_64::*;
+
+use vector::cpu::Level;
+
+use super::batch;
+
+/// Clears the bits whose value fails. The test may be run on values that are not selected.
+///
+/// # Panics
+/// When the level has no AVX2.
+pub(super) fn retain<T: Copy>(
+    level: Level,
+    values: &[T],
+    words: &mut [u64],
+    test: impl Fn(T) -> bool,
+) {
+    assert!(level.has_avx2(), "a level without AVX2");
+    // SAFETY: the level proves the features.
+    unsafe {
+        if level.has_avx512() {
+            retain_512(values, words, test);
+        } else {
+            retain_256(values, words, test);
+        }
+    }
+}
+
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn retain_256<T: Copy>(values: &[T], words: &mut [u64], test: impl Fn(T) -> bool) {
+    batch::in_blocks(values, words, test, |answers| {
+        let half = |bytes: &[u8; 32]| {
+            // SAFETY: 32 bytes; the load needs no alignment.
+            let bytes = unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) };
+            // A sign bit for each answer.
+            u64::from(_mm256_movemask_epi8(_mm256_slli_epi16::<7>(bytes)) as u32)
+        };
+        match answers.as_chunks::<32>().0 {
+            [low, high] => half(low) | half(high) << 32,
+            _ => 0,
+        }
+    });
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2,lzcnt,popcnt")]
+fn retain_512<T: Copy>(values: &[T], words: &mut [u64], test: impl Fn(T) -> bool) {
+    batch::in_blocks(values, words, test, |answers| {
+        // SAFETY: 64 bytes; the load needs no alignment.
+        let bytes = unsafe { _mm512_loadu_epi8(answers.as_ptr().cast()) };
+        _mm512_test_epi8_mask(bytes, bytes)
+    });
+}

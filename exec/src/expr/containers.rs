@@ -1,0 +1,132 @@
+//! Structs and arrays made of values, and what is in an array or map.
+
+use vector::sync::Arc;
+use vector::{
+    ArrayVector, BitmapMut, Buffer, DecodedVector, DictionaryVector, Error, FlatVector, Mapping,
+    Result, RowVector, Type, Value, Vector, VectorBuilder, VectorRef, equal_rows,
+};
+
+use super::coercion::common_type;
+use super::kernel::{Argument, Call, Kernel, wrong_storage};
+use super::registry::Resolved;
+
+/// Any values to a struct of them, whose fields have no names.
+pub(super) fn row_of_any(types: &[Type]) -> Option<Resolved> {
+    let row = Type::row(types.iter().map(|ty| ("", ty.clone())));
+    (!types.is_empty()).then(|| Resolved::new(types.to_vec(), row))
+}
+
+/// Values of one type to an array of them.
+pub(super) fn array_of_one_type(types: &[Type]) -> Option<Resolved> {
+    let (first, rest) = types.split_first()?;
+    let common = rest.iter().try_fold(first.clone(), |common, ty| common_type(&common, ty))?;
+    Some(Resolved::new(vec![common.clone(); types.len()], Type::array(common)))
+}
+
+/// An array and something that may be in it.
+pub(super) fn member(types: &[Type]) -> Option<Resolved> {
+    let [Type::Array(element), wanted] = types else { return None };
+    let common = common_type(element, wanted)?;
+    let args = vec![Type::array(common.clone()), common];
+    Some(Resolved::new(args, Type::Boolean))
+}
+
+pub(super) fn keys(types: &[Type]) -> Option<Resolved> {
+    let [Type::Map(key, _)] = types else { return None };
+    Some(Resolved::new(types.to_vec(), Type::Array(Arc::clone(key))))
+}
+
+pub(super) fn values(types: &[Type]) -> Option<Resolved> {
+    let [Type::Map(_, value)] = types else { return None };
+    Some(Resolved::new(types.to_vec(), Type::Array(Arc::clone(value))))
+}
+
+/// A struct of the arguments. It is never null itself.
+pub(super) fn row_constructor(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
+    Ok(Kernel::seeing_nulls(|call| {
+        let row_type = call.ty.as_row().ok_or_else(|| wrong_storage(call.ty))?;
+        let children = call.args.iter().map(rewrapped).collect();
+        RowVector::new(Arc::clone(row_type), call.num_rows(), None, children).map(Vector::Row)
+    }))
+}
+
+/// An array of the arguments. It is never null itself.
+pub(super) fn array_constructor(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
+    Ok(Kernel::seeing_nulls(|call| {
+        let mut out = VectorBuilder::new(call.ty.clone());
+        for row in 0..call.num_rows() {
+            if call.rows.contains(row) {
+                let items = call.args.iter().map(|arg| arg.value(row));
+                out.push(&Value::Array(items.collect::<Result<Vec<_>>>()?.into()))?;
+            } else {
+                out.push_null();
+            }
+        }
+        Ok(Arc::unwrap_or_clone(out.finish()?))
+    }))
+}
+
+/// True when an element equals the value; null when none does but one is null.
+pub(super) fn contains(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
+    Ok(Kernel::new(|call| {
+        let [container, wanted] = call.args else {
+            return Err(Error::internal("contains has two arguments"));
+        };
+        let Vector::Array(array) = container.base().as_ref() else {
+            return Err(wrong_storage(container.ty()));
+        };
+        let elements = DecodedVector::new(array.elements())?;
+        let (mut found, mut known) = (BitmapMut::new(), BitmapMut::new());
+        for row in 0..call.num_rows() {
+            let (mut is_found, mut has_null) = (false, false);
+            if call.rows.contains(row) {
+                for at in array.span(container.index(row)) {
+                    if elements.is_null(at) {
+                        has_null = true;
+                    } else if equal_rows(&elements, at, wanted, row)? {
+                        is_found = true;
+                        break;
+                    }
+                }
+            }
+            found.push(is_found);
+            known.push(call.rows.contains(row) && (is_found || !has_null));
+        }
+        FlatVector::boolean(found.freeze(), known.freeze_validity()).map(Vector::Flat)
+    }))
+}
+
+pub(super) fn map_keys(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
+    Ok(Kernel::new(|call| entries(call, true)))
+}
+
+pub(super) fn map_values(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
+    Ok(Kernel::new(|call| entries(call, false)))
+}
+
+/// The keys or values of each map: the same entries, seen as arrays.
+fn entries(call: &Call<'_>, are_keys: bool) -> Result<Vector> {
+    let argument = &call.args[0];
+    let Vector::Map(map) = argument.base().as_ref() else {
+        return Err(wrong_storage(argument.ty()));
+    };
+    let side = if are_keys { map.keys() } else { map.values() };
+    let (offsets, lengths) = (map.offsets().clone(), map.lengths().clone());
+    let array = ArrayVector::new(offsets, lengths, map.validity().cloned(), Arc::clone(side))?;
+    Ok(Arc::unwrap_or_clone(placed(Arc::new(Vector::Array(array)), argument)))
+}
+
+/// An argument as a vector again.
+fn rewrapped(argument: &DecodedVector) -> VectorRef {
+    placed(Arc::clone(argument.base()), argument)
+}
+
+/// `base` in the rows and with the nulls of an argument, in place of its own base.
+fn placed(base: VectorRef, argument: &DecodedVector) -> VectorRef {
+    if matches!(argument.mapping(), Mapping::Identity) && base.len() == argument.len() {
+        return base;
+    }
+    let indices: Buffer<u32> = (0..argument.len()).map(|row| argument.index(row) as u32).collect();
+    let validity = argument.validity().cloned();
+    Arc::new(Vector::Dictionary(DictionaryVector::over_with_validity(base, indices, validity)))
+}

@@ -1,0 +1,128 @@
+//! A condition on several columns, asked of metadata (rules S4.32 to S4.38).
+//!
+//! ```text
+//! row group   statistics of each column                        -> the condition never holds?
+//! pages       page indexes, whose pages end at different rows:
+//!             a   |-------|-------|--------|
+//!             b   |----|------------|------|
+//!             cut |----|--|-------|-|------|                   -> stretches where it may hold
+//! ```
+//!
+//! It never decides about a row: whoever gave it tests the rows that are read.
+
+use std::ops::Range;
+
+use dwio::metadata_filter::MetadataFilter;
+use dwio::reader::RowReaderParams;
+use dwio::scan_spec::BoundColumn;
+use dwio::stats::Match;
+use vector::sync::Arc;
+use vector::{Bitmap, Result, Type};
+
+use crate::footer::Footer;
+use crate::page_index::RowRanges;
+use crate::prune::{LeafFilter, match_pages, match_statistics};
+use crate::read_plan::Indexes;
+use crate::schema::{ColumnKind, Schema};
+use crate::statistics::{TrustOptions, leaf_statistics};
+
+/// A condition, with the leaves of the file that its filters are on.
+#[derive(Debug)]
+pub(crate) struct Condition {
+    filter: Arc<MetadataFilter>,
+    /// By the filters' order, each with the type that the leaf is read as; `None` where the file
+    /// cannot answer.
+    leaves: Vec<Option<(usize, Type)>>,
+}
+
+impl Condition {
+    /// The condition of a pass, if it has one that this file can say something about.
+    pub(crate) fn new(params: &RowReaderParams, schema: &Schema) -> Option<Self> {
+        let filter = params.metadata_filter.as_ref()?;
+        let leaf_of = |name: &str| {
+            let mut specs = params.spec.columns().iter().enumerate();
+            let (at, spec) = specs.find(|(_, spec)| spec.name == name)?;
+            let Some(BoundColumn::File { ordinal }) = params.binding.column(at) else {
+                return None;
+            };
+            // Leaves of nested columns do not describe rows (rule P5.19).
+            let ColumnKind::Leaf(leaf) = schema.columns().get(*ordinal)?.kind else { return None };
+            Some((leaf, spec.ty.clone()))
+        };
+        let leaves: Vec<_> = filter
+            .leaves()
+            .iter()
+            .map(|leaf| leaf_of(leaf.subfield.is_column().then(|| leaf.subfield.column_name())?))
+            .collect();
+        let is_known = leaves.iter().any(Option::is_some);
+        is_known.then(|| Condition { filter: Arc::clone(filter), leaves })
+    }
+
+    fn leaf_filters(&self) -> impl Iterator<Item = Option<LeafFilter<'_>>> {
+        self.filter.leaves().iter().zip(&self.leaves).map(|(asked, known)| {
+            let (leaf, ty) = known.as_ref()?;
+            Some(LeafFilter { leaf: *leaf, filter: &asked.filter, ty })
+        })
+    }
+
+    /// True when the statistics of a row group prove that the condition holds nowhere in it.
+    pub(crate) fn excludes_row_group(
+        &self,
+        footer: &Footer,
+        row_group: usize,
+        options: TrustOptions,
+    ) -> Result<bool> {
+        let answers = self.leaf_filters().map(|filter| {
+            let filter = filter?;
+            let leaf = footer.schema.leaves().get(filter.leaf)?;
+            let known = leaf_statistics(footer, row_group, filter.leaf, options);
+            Some([match_statistics(&filter, leaf, &known) == Match::None].into_iter().collect())
+        });
+        let answers: Vec<Option<Bitmap>> = answers.collect();
+        Ok(self.filter.excluded(1, &answers)?.is_some_and(|excluded| excluded.get(0)))
+    }
+
+    /// The rows where the condition may hold; `None` when page indexes do not tell.
+    pub(crate) fn rows(&self, indexes: &mut Indexes<'_>) -> Result<Option<RowRanges>> {
+        // For each filter, the pages where nothing passes.
+        let mut excluded: Vec<Option<RowRanges>> = Vec::with_capacity(self.leaves.len());
+        let mut cuts = Vec::new();
+        for filter in self.leaf_filters() {
+            let Some(filter) = filter else {
+                excluded.push(None);
+                continue;
+            };
+            let (footer, leaf) = (indexes.footer, filter.leaf);
+            let (Some(leaf), Some(index)) =
+                (footer.schema.leaves().get(leaf), indexes.of_leaf(leaf)?)
+            else {
+                excluded.push(None);
+                continue;
+            };
+            let matches = match_pages(&filter, leaf, index);
+            let pages = matches.iter().enumerate().filter(|(_, m)| **m == Match::None);
+            let pages: RowRanges = pages.map(|(page, _)| index.rows(page)).collect();
+            cuts.extend(pages.ranges().iter().flat_map(|rows| [rows.start, rows.end]));
+            excluded.push((!matches.is_empty()).then_some(pages));
+        }
+        let groups = indexes.footer.row_groups();
+        let num_rows = groups.get(indexes.row_group).map_or(0, |group| group.num_rows);
+        cuts.extend([0, num_rows]);
+        cuts.sort_unstable();
+        cuts.dedup();
+        let stretches: Vec<Range<u64>> =
+            cuts.iter().zip(cuts.iter().skip(1)).map(|(start, end)| *start..*end).collect();
+        let answers: Vec<Option<Bitmap>> = excluded
+            .iter()
+            .map(|pages| {
+                let pages = pages.as_ref()?;
+                Some(stretches.iter().map(|rows| pages.overlaps(rows)).collect())
+            })
+            .collect();
+        let Some(excluded) = self.filter.excluded(stretches.len(), &answers)? else {
+            return Ok(None);
+        };
+        let left = stretches.into_iter().enumerate().filter(|(at, _)| !excluded.get(*at));
+        Ok(Some(left.map(|(_, rows)| rows).collect()))
+    }
+}

@@ -1,0 +1,194 @@
+//! One column of a pass: its reader, and the row it stands at.
+//!
+//! A column is opened in a row group by the first read, and moves only when it is read: rows that
+//! nobody wants of it cost nothing, and neither do row groups. A place is a row of the row group,
+//! so that a read can never give other rows than it is asked for.
+
+use dwio::filter::Filter;
+use dwio::input::BufferedInput;
+use dwio::reader::ColumnCounts;
+use vector::sync::{Arc, Mutex};
+use vector::{Error, Result, RowSet, SelectivityVector, Vector, VectorRef};
+
+use super::group::{Expected, GroupScan};
+use super::pick::pick;
+use crate::column::ColumnReader;
+
+/// Of the rows between the first and the last that are wanted, at least one in so many must be for
+/// all of them to be decoded and the wanted ones picked.
+const DENSE: usize = 2;
+
+/// A column that whoever holds a lazy vector of it may read.
+pub(super) type SharedColumn = Arc<Mutex<ScanColumn>>;
+
+/// The reader of a column.
+pub(super) struct ScanColumn {
+    pub(super) reader: ColumnReader,
+    /// The row group whose chunks are open.
+    group: Option<usize>,
+    /// The row of the row group that is read next.
+    next_row: u64,
+    /// Rows that the column's filters tested, and those that passed.
+    rows_tested: (u64, u64),
+}
+
+impl ScanColumn {
+    pub(super) fn new(reader: ColumnReader) -> Self {
+        ScanColumn { reader, group: None, next_row: 0, rows_tested: (0, 0) }
+    }
+
+    pub(super) fn is_open_in(&self, group: &GroupScan) -> bool {
+        self.group == Some(group.number)
+    }
+
+    /// Announces what opening will read.
+    pub(super) fn announce(
+        &self,
+        group: &GroupScan,
+        expected: Expected,
+        input: &mut BufferedInput,
+    ) -> Result<()> {
+        let leaves = self.reader.leaf_numbers();
+        leaves.iter().try_for_each(|leaf| group.announce(*leaf, expected, input))
+    }
+
+    /// Opens the chunks of a row group; `shared` has those that were announced.
+    pub(super) fn open(
+        &mut self,
+        group: &GroupScan,
+        expected: Expected,
+        shared: Option<&BufferedInput>,
+    ) -> Result<()> {
+        (self.group, self.next_row) = (None, 0);
+        self.reader.start_row_group(|leaf| group.open(leaf, expected, shared))?;
+        self.group = Some(group.number);
+        Ok(())
+    }
+
+    /// Lets go of the row group's bytes.
+    pub(super) fn close(&mut self) {
+        if self.group.take().is_some() {
+            self.reader.end_row_group();
+        }
+    }
+
+    /// Moves on to `row`; a column cannot go back.
+    fn seek(&mut self, group: &GroupScan, row: u64, expected: Expected) -> Result<()> {
+        if !self.is_open_in(group) {
+            self.open(group, expected, None)?;
+        }
+        let Some(distance) = row.checked_sub(self.next_row) else {
+            return Err(Error::internal("the column has been read beyond the wanted row")
+                .with("row", row)
+                .with("next_row", self.next_row));
+        };
+        let distance = usize::try_from(distance)
+            .map_err(|_| Error::limit("a row group has more rows than can be counted"))?;
+        self.reader.skip(distance);
+        self.next_row = row;
+        Ok(())
+    }
+
+    /// Counts the rows of a window that were tested, and those that passed.
+    pub(super) fn tested(&mut self, rows_in: u64, rows_out: u64) {
+        let (tested, passed) = self.rows_tested;
+        self.rows_tested = (tested.saturating_add(rows_in), passed.saturating_add(rows_out));
+    }
+
+    /// What was done so far.
+    pub(super) fn counts(&self) -> ColumnCounts {
+        let counts = self.reader.counts();
+        ColumnCounts {
+            column: 0,
+            rows_in: self.rows_tested.0,
+            rows_out: self.rows_tested.1,
+            values_decoded: counts.values_decoded,
+            pages_read: counts.pages_read,
+            pages_skipped: counts.pages_skipped,
+        }
+    }
+
+    fn advance(&mut self, num_rows: usize) {
+        self.next_row = self.next_row.saturating_add(num_rows as u64);
+    }
+
+    /// Reads `num_rows` rows from `row` on.
+    pub(super) fn read(
+        &mut self,
+        group: &GroupScan,
+        row: u64,
+        num_rows: usize,
+    ) -> Result<VectorRef> {
+        self.seek(group, row, Expected::Most)?;
+        self.advance(num_rows);
+        self.reader.read(num_rows)
+    }
+
+    /// Reads the selected ones of the rows from `row` on; the vector has no others.
+    pub(super) fn read_selected(
+        &mut self,
+        group: &GroupScan,
+        row: u64,
+        (selection, expected): (&SelectivityVector, Expected),
+    ) -> Result<VectorRef> {
+        let rows = selection.to_rows();
+        let (first, end, count) = (rows.iter().next().unwrap_or(0), rows.end(), rows.len());
+        let span = end.saturating_sub(first);
+        if count >= span.div_ceil(DENSE) {
+            self.seek(group, row.saturating_add(first as u64), expected)?;
+            self.advance(span);
+            let vector = self.reader.read(span)?;
+            return match rows {
+                RowSet::Range(_) => Ok(vector),
+                RowSet::Positions(positions) => {
+                    let first = u32::try_from(first).unwrap_or(u32::MAX);
+                    let within = positions.iter().map(|row| row.saturating_sub(first));
+                    pick(&vector, &RowSet::Positions(within.collect()))
+                }
+            };
+        }
+        self.seek(group, row, expected)?;
+        self.advance(selection.len());
+        self.reader.read_selected(selection)
+    }
+
+    /// True when filters on the column can be tested without making a vector.
+    pub(super) fn filters_in_place(&self) -> bool {
+        self.reader.filters_in_place()
+    }
+
+    /// Drops the rows from `row` on that fail.
+    pub(super) fn filter(
+        &mut self,
+        group: &GroupScan,
+        row: u64,
+        filter: &Arc<Filter>,
+        selection: &mut SelectivityVector,
+    ) -> Result<()> {
+        self.seek(group, row, Expected::Most)?;
+        self.advance(selection.len());
+        self.reader.filter(filter, selection)
+    }
+
+    /// As [`ScanColumn::filter`]; gives the rows that stay.
+    pub(super) fn filter_and_read(
+        &mut self,
+        group: &GroupScan,
+        row: u64,
+        filter: &Arc<Filter>,
+        selection: &mut SelectivityVector,
+    ) -> Result<VectorRef> {
+        self.seek(group, row, Expected::Most)?;
+        self.advance(selection.len());
+        let vector = self.reader.filter_and_read(filter, selection)?;
+        if vector.len() != selection.count() {
+            return Err(Error::internal("a filter gave another number of rows than it kept"));
+        }
+        Ok(vector)
+    }
+}
+
+/// A vector of no rows.
+pub(super) fn no_rows(ty: &vector::Type) -> VectorRef {
+    Arc::new(Vector::nulls(ty.clone(), 0))
+}

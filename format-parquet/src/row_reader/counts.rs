@@ -1,0 +1,98 @@
+//! What a pass did, by names for people (rules S15.10, S15.18).
+
+use vector::Metrics;
+use vector::sync::atomic::{AtomicU64, Ordering};
+
+use crate::page::PageCounters;
+use crate::prune::PrunedBy;
+use crate::read_plan::GroupPlan;
+
+/// Row groups that were read.
+pub(crate) const PROCESSED_STRIDES: &str = "processedStrides";
+/// Row groups that metadata left out.
+pub(crate) const SKIPPED_STRIDES: &str = "skippedStrides";
+/// Rows that page indexes left out of row groups that were read.
+pub(crate) const PAGE_INDEX_ROWS: &str = "parquet.rowsSkippedByPageIndex";
+/// Rows that were tested or given out,
+pub(crate) const ROWS_SCANNED: &str = "parquet.rowsScanned";
+/// and those that passed the filters.
+pub(crate) const ROWS_PASSED: &str = "parquet.rowsPassed";
+
+/// Row groups and rows of a pass.
+#[derive(Debug, Default)]
+pub(super) struct GroupCounts {
+    processed: usize,
+    /// By what they were left out.
+    skipped: [(Option<PrunedBy>, usize); 6],
+    rows_skipped: u64,
+    rows_scanned: u64,
+    rows_passed: u64,
+}
+
+impl GroupCounts {
+    /// Counts a row group.
+    pub(super) fn planned(&mut self, plan: &GroupPlan, num_rows: u64) {
+        if let Some(by) = plan.pruned {
+            let mut places = self.skipped.iter_mut();
+            if let Some(place) = places.find(|(of, _)| of.is_none_or(|of| of == by)) {
+                *place = (Some(by), place.1 + 1);
+            }
+            return;
+        }
+        self.processed += 1;
+        let left_out = num_rows.saturating_sub(plan.rows.num_rows());
+        self.rows_skipped = self.rows_skipped.saturating_add(left_out);
+    }
+
+    /// Counts a window.
+    pub(super) fn scanned(&mut self, rows: usize, passed: usize) {
+        self.rows_scanned = self.rows_scanned.saturating_add(rows as u64);
+        self.rows_passed = self.rows_passed.saturating_add(passed as u64);
+    }
+
+    /// All counts that are not 0.
+    pub(super) fn metrics(&self, pages: &PageCounters) -> Metrics {
+        let mut metrics = Metrics::new();
+        let mut count = |name: &'static str, count: u64| {
+            if count > 0 {
+                metrics.add_count(name, usize::try_from(count).unwrap_or(usize::MAX));
+            }
+        };
+        let skipped: usize = self.skipped.iter().map(|(_, count)| count).sum();
+        count(PROCESSED_STRIDES, self.processed as u64);
+        count(SKIPPED_STRIDES, skipped as u64);
+        for (by, skipped) in &self.skipped {
+            if let Some(by) = by {
+                count(skipped_by(*by), *skipped as u64);
+            }
+        }
+        count(PAGE_INDEX_ROWS, self.rows_skipped);
+        count(ROWS_SCANNED, self.rows_scanned);
+        count(ROWS_PASSED, self.rows_passed);
+        // Only sums are kept; nothing is ordered by them.
+        let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        count("parquet.pagesRead", of(&pages.read));
+        count("parquet.pagesSkipped", of(&pages.skipped));
+        count("parquet.dictionariesRead", of(&pages.dictionaries));
+        for (name, counter) in [
+            ("parquet.pageBytes", &pages.stored_bytes),
+            ("parquet.decompressedBytes", &pages.decompressed_bytes),
+        ] {
+            if of(counter) > 0 {
+                metrics.add_bytes(name, of(counter));
+            }
+        }
+        metrics
+    }
+}
+
+fn skipped_by(by: PrunedBy) -> &'static str {
+    match by {
+        PrunedBy::NullCount => "parquet.rowGroupsSkippedByNullCount",
+        PrunedBy::MinMax => "parquet.rowGroupsSkippedByMinMax",
+        PrunedBy::Bloom => "parquet.rowGroupsSkippedByBloomFilter",
+        PrunedBy::PageIndex => "parquet.rowGroupsSkippedByPageIndex",
+        PrunedBy::Condition => "parquet.rowGroupsSkippedByCondition",
+        PrunedBy::Dictionary => "parquet.rowGroupsSkippedByDictionary",
+    }
+}

@@ -1,0 +1,152 @@
+//! One row group that is being scanned, as far as its columns need to know it.
+//!
+//! ```text
+//! chunk        | how its pages are read
+//! -------------|------------------------------------------------------------------
+//! small        | with those of the other columns that are opened at the same time
+//! large        | in pieces, as the decoder comes to them
+//! few pages    | by the offset index: page ranges that metadata left, or few rows
+//! wanted       |
+//! ```
+//!
+//! Columns may be opened long after the row group was started, and by whoever loads a lazy vector;
+//! so what is needed for that is shared.
+
+use std::ops::Range;
+
+use dwio::input::BufferedInput;
+use vector::sync::Arc;
+use vector::{Result, ResultExt};
+
+use crate::chunk_pages::{chunk_params, chunk_region};
+use crate::chunk_source::FileSource;
+use crate::footer::Footer;
+use crate::page::source::{PagePlaces, PageSource};
+use crate::page::{ChunkParams, PageCounters};
+use crate::page_index::{OffsetIndex, RowRanges, read_page_index};
+use crate::statistics::TrustOptions;
+
+/// What all columns of a pass together hold of the stored bytes of one row group, about.
+const MAX_HELD_BYTES: usize = 32 << 20;
+
+/// The pieces that large chunks are read in. Larger ones gain nothing: a read of this size takes
+/// many times what the call costs.
+const PIECE_BYTES: std::ops::RangeInclusive<usize> = (64 << 10)..=(1 << 20);
+
+/// Chunks smaller than this are read whole even when few of their pages are wanted: reading the
+/// offset index would cost as much.
+const MIN_PLACED_BYTES: u64 = 64 << 10;
+
+/// What is expected of the rows of a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Expected {
+    /// Most pages have a wanted row.
+    Most,
+    /// Most pages have none.
+    Few,
+}
+
+/// A pass over a file, as far as it is the same for all row groups.
+#[derive(Debug)]
+pub(super) struct Pass {
+    pub(super) footer: Arc<Footer>,
+    /// The file, with nothing loaded.
+    pub(super) file: BufferedInput,
+    /// The largest piece of a chunk that is held.
+    pub(super) max_piece: usize,
+    pub(super) verifies_checksums: bool,
+    /// What is done with all pages.
+    pub(super) pages: Arc<PageCounters>,
+}
+
+/// A row group that is being scanned.
+#[derive(Debug)]
+pub(super) struct GroupScan {
+    pub(super) pass: Arc<Pass>,
+    pub(super) number: usize,
+    /// The file row of its first row.
+    pub(super) first_row: u64,
+    pub(super) num_rows: u64,
+    /// The rows that metadata left.
+    pub(super) wanted: RowRanges,
+    /// Offset indexes that were read already, by leaf.
+    pub(super) offsets: Vec<(usize, OffsetIndex)>,
+}
+
+/// The pieces of a pass that reads `num_leaves` leaves.
+pub(super) fn piece_bytes(num_leaves: usize) -> usize {
+    (MAX_HELD_BYTES / num_leaves.max(1)).clamp(*PIECE_BYTES.start(), *PIECE_BYTES.end())
+}
+
+impl GroupScan {
+    /// Announces a chunk that is to be loaded with others.
+    pub(super) fn announce(
+        &self,
+        leaf: usize,
+        expected: Expected,
+        input: &mut BufferedInput,
+    ) -> Result<()> {
+        let (_, region) = chunk_region(&self.pass.footer, self.number, leaf)?;
+        let bytes = region.end.saturating_sub(region.start);
+        if bytes <= self.pass.max_piece as u64 && !self.may_have_places(leaf, expected) {
+            input.enqueue(region)?;
+        }
+        Ok(())
+    }
+
+    /// Opens a chunk, which `shared` may have loaded.
+    pub(super) fn open(
+        &self,
+        leaf: usize,
+        expected: Expected,
+        shared: Option<&BufferedInput>,
+    ) -> Result<(ChunkParams, PageSource)> {
+        let Pass { footer, file, .. } = self.pass.as_ref();
+        let (meta, region) = chunk_region(footer, self.number, leaf)?;
+        let mut params = chunk_params(footer, self.number, leaf, (meta, &region))?;
+        params.verifies_checksums = self.pass.verifies_checksums;
+        params.counters = Arc::clone(&self.pass.pages);
+        let bytes = region.end.saturating_sub(region.start);
+        if let Some(loaded) = shared.and_then(|shared| shared.loaded(region.start, bytes)) {
+            return Ok((params, loaded.into()));
+        }
+        let places = match self.may_have_places(leaf, expected) {
+            true => self.places(leaf)?,
+            false => None,
+        };
+        let source = PageSource::of_file(file.reopened(), region, self.pass.max_piece)
+            .in_named("column", footer.schema.leaf_name(leaf))?;
+        Ok((
+            params,
+            match places {
+                Some(places) => source.with_places(places),
+                None => source,
+            },
+        ))
+    }
+
+    /// True when it is worth knowing where the pages of a chunk are.
+    fn may_have_places(&self, leaf: usize, expected: Expected) -> bool {
+        let Pass { footer, .. } = self.pass.as_ref();
+        let chunk = footer.row_groups().get(self.number).and_then(|group| group.columns.get(leaf));
+        let (Some(chunk), Some(leaf)) = (chunk, footer.schema.leaves().get(leaf)) else {
+            return false;
+        };
+        let bytes = chunk.meta_data.as_ref().map_or(0, |meta| meta.total_compressed_bytes);
+        let is_partial = expected == Expected::Few || self.wanted.num_rows() < self.num_rows;
+        is_partial && chunk.offset_index.is_some() && leaf.max_rep == 0 && bytes >= MIN_PLACED_BYTES
+    }
+
+    fn places(&self, leaf: usize) -> Result<Option<PagePlaces>> {
+        let Pass { footer, file, .. } = self.pass.as_ref();
+        let region: Range<u64> = footer.chunk(self.number, leaf)?.1;
+        let of = |index: &OffsetIndex| PagePlaces::new(index, &region, self.num_rows, &self.wanted);
+        if let Some((_, index)) = self.offsets.iter().find(|(read, _)| *read == leaf) {
+            return Ok(of(index));
+        }
+        let source = FileSource { input: file, decryptor: footer.decryptor.as_ref() };
+        let chunk = source.chunk(footer, self.number, leaf);
+        let index = read_page_index(chunk, false, TrustOptions::default())?;
+        Ok(index.offsets().and_then(of))
+    }
+}

@@ -1,0 +1,66 @@
+//! Payload columns that are read when somebody touches them (rules S10.41 to S10.45).
+//!
+//! ```text
+//! window    0 1 2 3 4 5 6 7      rows of the row group from `row` on
+//! passed    . x . x x . . x      the lazy vector's rows 0 1 2 3
+//! wanted          1     3        asked of the lazy vector
+//! read            3     7        decoded; others are passed over
+//! ```
+
+use vector::sync::Arc;
+use vector::sync::atomic::{AtomicU64, Ordering};
+use vector::{Buffer, Error, Result, RowSet, SelectivityVector, Vector, VectorLoader, VectorRef};
+
+use super::column::SharedColumn;
+use super::group::{Expected, GroupScan};
+
+/// Reads a column of a window that has been scanned.
+pub(super) struct ColumnLoader {
+    pub(super) column: SharedColumn,
+    pub(super) group: Arc<GroupScan>,
+    /// The first row of the window, counted from the row group's.
+    pub(super) row: u64,
+    /// The rows of the window that passed.
+    pub(super) passed: Arc<SelectivityVector>,
+    pub(super) expected: Expected,
+    /// The window, as the reader numbers them.
+    pub(super) window: u64,
+    /// The window that the reader is at.
+    pub(super) current_window: Arc<AtomicU64>,
+}
+
+impl VectorLoader for ColumnLoader {
+    fn load(self: Box<Self>, rows: &RowSet) -> Result<VectorRef> {
+        if self.current_window.load(Ordering::Acquire) != self.window {
+            return Err(Error::internal("a lazy column was touched after its reader moved on")
+                .with("window", self.window));
+        }
+        let mut column = self.column.lock();
+        let mut read = |selection: &SelectivityVector| {
+            column
+                .read_selected(&self.group, self.row, (selection, self.expected))
+                .map_err(|e| e.in_place("row group", self.group.number))
+                .map_err(|e| e.in_named("file", self.group.pass.file.path()))
+        };
+        let num_rows = self.passed.count();
+        if rows.is_all(num_rows) {
+            return read(&self.passed);
+        }
+        let mut wanted = SelectivityVector::none(self.passed.len());
+        let mut asked = rows.iter().peekable();
+        for (at, row) in self.passed.iter().enumerate() {
+            if asked.next_if_eq(&at).is_some() {
+                wanted.set(row, true);
+            }
+        }
+        let found = read(&wanted)?;
+        // Rows that nobody asked for show the first one that was.
+        let mut indices = vec![0u32; num_rows];
+        for (rank, row) in (0u32..).zip(rows.iter()) {
+            if let Some(index) = indices.get_mut(row) {
+                *index = rank;
+            }
+        }
+        Ok(Vector::wrap(&found, &Buffer::from_slice(&indices)))
+    }
+}
