@@ -61,10 +61,7 @@ fn eleven_rows_are_scanned_four_filtered_one_left_and_one_row_of_payload_loaded(
     let table = HiveTableHandle::new("hive", "nation")
         .with_data_columns(Arc::new(RowType::new(data)))
         .with_column_mapping(ColumnMapping::Name)
-        .with_filter(
-            Subfield::column("nationkey"),
-            Arc::new(Filter::bigint_range(0, 3, false)),
-        )
+        .with_filter(Subfield::column("nationkey"), Arc::new(Filter::bigint_range(0, 3, false)))
         .with_remaining_filter(Some(remaining));
     let files = MemoryFiles::new();
     files.put("nation", nation());
