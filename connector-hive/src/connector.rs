@@ -72,6 +72,24 @@ impl HiveConnector {
             _ => Err(Error::not_found("no data files").in_named("path", &table.path)),
         }
     }
+
+    /// Rows of a table, about: counted in the footer of the first file that has bytes, and taken
+    /// for the others by their sizes. `None` when the file does not say, or there is none.
+    pub fn estimated_rows(
+        &self,
+        table: &HiveTable,
+        format: &FileFormat,
+        pool: &MemoryPool,
+    ) -> Result<Option<u64>> {
+        let (session, counter) = (Config::new(), ReadCounter::default());
+        let opener = Opener { session: &session, pool, counter: &counter };
+        let Some(file) = table.nonempty_files().next() else { return Ok(Some(0)) };
+        let reader = self.access.open(FileToOpen::new(&file.path, format), opener)?;
+        let Some(num_rows) = reader.and_then(|reader| reader.num_rows()) else { return Ok(None) };
+        let scaled = u128::from(num_rows) * u128::from(table.total_bytes());
+        let scaled = scaled / u128::from(file.len.max(1));
+        Ok(Some(u64::try_from(scaled).unwrap_or(u64::MAX)))
+    }
 }
 
 /// Some of the files, the last one among them.

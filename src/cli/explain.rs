@@ -61,6 +61,7 @@ fn node(node: &PlanNode) -> Json {
         "details": node.details(),
         "output": columns.collect::<Vec<_>>(),
         "source": node.source().map(|source| self::node(source)),
+        "build": node.sources().nth(1).map(|source| self::node(source)),
     })
 }
 

@@ -41,7 +41,7 @@ impl Surroundings {
     /// Starts a plan on the files that planning found.
     pub(super) fn run(&self, plan: &Plan, options: &QueryOptions) -> Result<QueryResult> {
         let (mut splits, mut files) = (Vec::new(), Vec::new());
-        if let Some(scan) = &plan.planned.scan {
+        for scan in &plan.planned.scans {
             let target = split_bytes(scan.table.total_bytes(), options.drivers.max(1));
             let found = scan.table.splits(scan.filter.as_ref(), target)?;
             files.push(ScanFiles {

@@ -28,6 +28,9 @@ use crate::sql::{Catalog, CatalogTable, FoundTable, ScanParts, TableColumn, Tabl
 /// The name that handles and splits call the connector by.
 pub(super) const HIVE: &str = "hive";
 
+/// Bytes that a row is taken to have in files that do not count their rows.
+const BYTES_OF_A_ROW: u64 = 100;
+
 /// Columns that `*` does not give.
 const HIDDEN: &[&str] =
     &[handles::PATH, handles::FILE_SIZE, handles::FILE_MODIFIED_TIME, handles::ROW_INDEX];
@@ -156,6 +159,8 @@ impl FoundTable for Found<'_> {
             hive: self.hive,
             schema,
             evaluator: Arc::clone(tables.evaluator),
+            connector: Arc::clone(tables.connector),
+            pool: tables.pool.clone(),
             files: tables.files.clone(),
         }))
     }
@@ -171,6 +176,8 @@ struct EngineTable {
     /// For columns whose name others have too: how many of them stand before, by position.
     twins: HashMap<usize, usize>,
     evaluator: Arc<dyn ExpressionEvaluator>,
+    connector: Arc<HiveConnector>,
+    pool: MemoryPool,
     files: FileOptions,
 }
 
@@ -216,6 +223,11 @@ impl CatalogTable for EngineTable {
             table: Arc::new(table),
             assignments,
         })
+    }
+
+    fn estimated_rows(&self) -> Result<u64> {
+        let counted = self.connector.estimated_rows(&self.hive, &self.files.format, &self.pool)?;
+        Ok(counted.unwrap_or_else(|| self.hive.total_bytes() / BYTES_OF_A_ROW))
     }
 
     fn total_bytes(&self) -> u64 {

@@ -107,8 +107,8 @@ pub(super) fn whereabouts(
     evaluator: &dyn ExpressionEvaluator,
 ) -> Result<Vec<Whereabouts>> {
     let mut found = Vec::new();
-    let mut next = Some(root);
-    while let Some(node) = next {
+    let mut rest = vec![root];
+    while let Some(node) = rest.pop() {
         let of_node = match &**node {
             PlanNode::TableScan(scan) => of_scan(scan, evaluator)?,
             PlanNode::Filter(filter) => {
@@ -124,7 +124,7 @@ pub(super) fn whereabouts(
         };
         // Nodes come from the top, rows from the bottom.
         found.splice(0..0, of_node);
-        next = node.source();
+        rest.extend(node.sources());
     }
     Ok(found)
 }

@@ -69,6 +69,9 @@ pub(crate) trait CatalogTable: fmt::Debug + Send + Sync {
     /// A scan; its output columns are called by their `field` names.
     fn scan(&self, parts: ScanParts<'_>) -> Result<TableScanNode>;
 
+    /// Rows of all files, about: counted in the footer of one and taken for the others by size.
+    fn estimated_rows(&self) -> Result<u64>;
+
     /// Bytes of all files.
     fn total_bytes(&self) -> u64;
 

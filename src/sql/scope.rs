@@ -12,20 +12,48 @@ use vector::{Error, Result, RowType, Type};
 use super::catalog::TableColumn;
 use super::source::SourceText;
 
+/// How to tell names apart that differ by case only.
+const QUOTING: &str = "a name in double quotes is matched exactly";
 /// Names that an error lists at most.
 const MAX_LISTED: usize = 12;
 
-/// The columns that an expression may use.
-#[derive(Debug, Default)]
+/// The columns that an expression may use, of one table or of several that are joined.
+#[derive(Debug, Default, Clone)]
 pub(crate) struct Scope {
-    relation: Option<String>,
+    relations: Vec<String>,
     columns: Vec<TableColumn>,
+    /// What belongs to each column.
+    places: Vec<Place>,
+}
+
+/// How a column can be named.
+#[derive(Debug, Default, Clone)]
+struct Place {
+    relation: usize,
+    /// Only with the table before it: a join with USING has it under the other table's name.
+    qualified_only: bool,
+    /// What the name alone means, when it is not the column itself.
+    merged: Option<TypedExpr>,
 }
 
 impl Scope {
     /// The columns of a table, which `relation.column` can name too.
     pub(crate) fn new(relation: &str, columns: &[TableColumn]) -> Self {
-        Scope { relation: Some(relation.to_string()), columns: columns.to_vec() }
+        Scope {
+            relations: vec![relation.to_string()],
+            columns: columns.to_vec(),
+            places: vec![Place::default(); columns.len()],
+        }
+    }
+
+    /// The columns of both.
+    pub(crate) fn joined(mut self, other: &Scope) -> Self {
+        let offset = self.relations.len();
+        self.relations.extend(other.relations.iter().cloned());
+        self.columns.extend(other.columns.iter().cloned());
+        let places = other.places.iter().cloned();
+        self.places.extend(places.map(|p| Place { relation: p.relation + offset, ..p }));
+        self
     }
 
     /// All columns in order.
@@ -33,9 +61,37 @@ impl Scope {
         &self.columns
     }
 
-    /// True when `name` is the table of this scope.
-    pub(crate) fn is_relation(&self, name: &Ident) -> bool {
-        self.relation.as_deref().is_some_and(|r| matches(name, r))
+    /// What `*` gives: names and columns.
+    pub(crate) fn visible(&self) -> impl Iterator<Item = (&TableColumn, TypedExpr)> {
+        let shown = self.columns.iter().zip(&self.places);
+        let shown = shown.filter(|(column, place)| !column.hidden && !place.qualified_only);
+        shown.map(|(column, place)| {
+            (column, place.merged.clone().unwrap_or_else(|| field_of(column)))
+        })
+    }
+
+    /// What `relation.*` gives; `None` when there is no such table.
+    pub(crate) fn visible_of(&self, name: &Ident) -> Option<Vec<&TableColumn>> {
+        let relation = self.relations.iter().position(|r| matches(name, r))?;
+        let columns = self.columns.iter().zip(&self.places);
+        let own = columns.filter(|(column, p)| !column.hidden && p.relation == relation);
+        Some(own.map(|(column, _)| column).collect())
+    }
+
+    /// True when `name` is a table of this scope.
+    fn is_relation(&self, name: &Ident) -> bool {
+        self.relations.iter().any(|r| matches(name, r))
+    }
+
+    /// Lets the name of column `kept` alone mean `meaning`, and that of `other` need its table.
+    pub(crate) fn merge(&mut self, kept: &str, other: &str, meaning: TypedExpr) {
+        for (column, place) in self.columns.iter().zip(&mut self.places) {
+            if *column.field == *kept {
+                place.merged = Some(meaning.clone());
+            } else if *column.field == *other {
+                place.qualified_only = true;
+            }
+        }
     }
 
     /// The column or struct field that a path of names means: `column`, `table.column`,
@@ -45,12 +101,12 @@ impl Scope {
             return Ok(None);
         };
         if let Some(second) = rest.first()
-            && self.is_relation(first)
-            && let Some(column) = self.column(second, source)?
+            && let Some(relation) = self.relation(first, source)?
+            && let Some(column) = self.column(second, Some(relation), source)?
         {
             return fields_of(column, &rest[1..], source).map(Some);
         }
-        match self.column(first, source)? {
+        match self.column(first, None, source)? {
             Some(column) => fields_of(column, rest, source).map(Some),
             None => Ok(None),
         }
@@ -73,11 +129,59 @@ impl Scope {
         source.advise(error, missing.span, &suggestion(&missing.value, &names))
     }
 
-    fn column(&self, name: &Ident, source: SourceText<'_>) -> Result<Option<TypedExpr>> {
-        let names: Vec<&str> = self.columns.iter().map(|c| c.name.as_str()).collect();
-        let found = unique_match(name, &names, source)?.and_then(|i| self.columns.get(i));
-        Ok(found.map(|c| TypedExpr::field(Arc::clone(&c.field), c.ty.clone())))
+    /// The table that a name means.
+    fn relation(&self, name: &Ident, source: SourceText<'_>) -> Result<Option<usize>> {
+        let mut found = (0..self.relations.len()).filter(|i| matches(name, &self.relations[*i]));
+        let first = found.next();
+        if found.next().is_some() {
+            let error =
+                Error::invalid_input("a name means several tables").with("name", &name.value);
+            return Err(source.advise(error, name.span, "give the tables aliases"));
+        }
+        Ok(first)
     }
+
+    /// The one column called `name`, of one table or of all.
+    fn column(
+        &self,
+        name: &Ident,
+        relation: Option<usize>,
+        source: SourceText<'_>,
+    ) -> Result<Option<TypedExpr>> {
+        let asked = |place: &Place| match relation {
+            Some(relation) => place.relation == relation,
+            None => !place.qualified_only,
+        };
+        let columns = self.columns.iter().zip(&self.places).filter(|(_, place)| asked(place));
+        let columns: Vec<(&TableColumn, &Place)> = columns.collect();
+        let names: Vec<&str> = columns.iter().map(|(c, _)| c.name.as_str()).collect();
+        let found = match unique_match(name, &names) {
+            Match::None => return Ok(None),
+            Match::One(found) => columns.get(found),
+            Match::Several(several) => {
+                let shown = several.iter().filter_map(|i| columns.get(*i));
+                let tables: Vec<usize> = shown.clone().map(|(_, p)| p.relation).collect();
+                let in_one = tables.iter().all(|t| Some(t) == tables.first());
+                let shown = shown.map(|(column, place)| match self.relations.get(place.relation) {
+                    Some(table) if !in_one => format!("{table}.{}", column.name),
+                    _ => format!("\"{}\"", column.name),
+                });
+                let advice = match in_one {
+                    true => QUOTING,
+                    false => "write the table before the column",
+                };
+                return Err(ambiguous(name, shown.collect(), advice, source));
+            }
+        };
+        Ok(found.map(|(column, place)| match (&place.merged, relation) {
+            (Some(merged), None) => merged.clone(),
+            _ => field_of(column),
+        }))
+    }
+}
+
+fn field_of(column: &TableColumn) -> TypedExpr {
+    TypedExpr::field(Arc::clone(&column.field), column.ty.clone())
 }
 
 /// Follows names into structs.
@@ -102,15 +206,29 @@ pub(crate) fn fields_of(
 
 fn struct_field(row: &RowType, name: &Ident, source: SourceText<'_>) -> Result<(usize, Type)> {
     let names: Vec<&str> = row.names().iter().map(String::as_str).collect();
-    let found = unique_match(name, &names, source)?;
+    let found = match unique_match(name, &names) {
+        Match::None => None,
+        Match::One(found) => Some(found),
+        Match::Several(several) => {
+            let shown = several.iter().map(|i| format!("\"{}\"", names[*i])).collect();
+            return Err(ambiguous(name, shown, QUOTING, source));
+        }
+    };
     found.and_then(|i| Some((i, row.types().get(i)?.clone()))).ok_or_else(|| {
         let error = Error::not_found("no such field").with("name", &name.value);
         source.advise(error, name.span, &suggestion(&name.value, &names))
     })
 }
 
-/// The one position of `name` in `names`.
-fn unique_match(name: &Ident, names: &[&str], source: SourceText<'_>) -> Result<Option<usize>> {
+/// What of a list a name means.
+enum Match {
+    None,
+    One(usize),
+    Several(Vec<usize>),
+}
+
+/// The positions of `name` in `names`.
+fn unique_match(name: &Ident, names: &[&str]) -> Match {
     let mut found: Vec<usize> = Vec::new();
     if name.quote_style.is_some() {
         found.extend((0..names.len()).filter(|i| names[*i] == name.value));
@@ -118,16 +236,24 @@ fn unique_match(name: &Ident, names: &[&str], source: SourceText<'_>) -> Result<
     if found.is_empty() {
         found.extend((0..names.len()).filter(|i| same_name(&name.value, names[*i])));
     }
-    if found.len() > 1 {
-        let candidates: Vec<String> =
-            found.iter().take(MAX_LISTED).map(|i| format!("\"{}\"", names[*i])).collect();
-        let error = Error::invalid_input("a name means several columns")
-            .with("name", &name.value)
-            .with("candidates", candidates.join(", "));
-        let advice = "a name in double quotes is matched exactly";
-        return Err(source.advise(error, name.span, advice));
+    match *found {
+        [] => Match::None,
+        [one] => Match::One(one),
+        _ => Match::Several(found),
     }
-    Ok(found.first().copied())
+}
+
+fn ambiguous(
+    name: &Ident,
+    mut candidates: Vec<String>,
+    advice: &str,
+    source: SourceText<'_>,
+) -> Error {
+    candidates.truncate(MAX_LISTED);
+    let error = Error::invalid_input("a name means several columns")
+        .with("name", &name.value)
+        .with("candidates", candidates.join(", "));
+    source.advise(error, name.span, advice)
 }
 
 /// True when an identifier means `name`; for names that are alone in their kind.

@@ -95,6 +95,10 @@ impl CatalogTable for TestTable {
         })
     }
 
+    fn estimated_rows(&self) -> Result<u64> {
+        Ok(1)
+    }
+
     fn total_bytes(&self) -> u64 {
         0
     }

@@ -14,6 +14,18 @@ use crate::sql::functions::folded;
 use crate::sql::literal;
 
 impl Binder<'_> {
+    /// `a = b`, for columns that USING names.
+    pub(crate) fn equal(&self, a: TypedExpr, b: TypedExpr, span: Span) -> Result<TypedExpr> {
+        let args = self.unify(vec![a, b], span)?;
+        self.call("eq", args, span)
+    }
+
+    /// `a`, or `b` where it is null.
+    pub(crate) fn first_of(&self, a: TypedExpr, b: TypedExpr, span: Span) -> Result<TypedExpr> {
+        let args = self.unify(vec![a, b], span)?;
+        self.call("coalesce", args, span)
+    }
+
     /// A call with its arguments cast to what the function takes; folded when all are constant.
     pub(super) fn call(&self, name: &str, args: Vec<TypedExpr>, span: Span) -> Result<TypedExpr> {
         let types: Vec<Type> = args.iter().map(|a| a.ty().clone()).collect();

@@ -5,7 +5,7 @@ use crate::sql::testing::{error, plan};
 /// What a condition becomes in the scan.
 fn condition(text: &str) -> String {
     let plan = plan(&format!("SELECT id FROM t WHERE {text}")).map_err(|e| format!("{text}: {e}"));
-    plan.unwrap().scan.unwrap().filter.unwrap().to_string()
+    plan.unwrap().scans.remove(0).filter.unwrap().to_string()
 }
 
 /// What an expression of the SELECT list becomes, with its type.

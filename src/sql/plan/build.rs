@@ -13,10 +13,11 @@ use exec::plan::{
 use vector::sync::Arc;
 use vector::{Error, Result, RowType, RowVector, Type};
 
+use super::from::{From, Relation};
 use super::output::Sort;
 use super::{Item, PlannedQuery, PlannedScan};
 use crate::sql::bind::{Aggregates, GroupColumns, over_groups};
-use crate::sql::catalog::{CatalogTable, ScanColumn, ScanParts};
+use crate::sql::catalog::{ScanColumn, ScanParts, TableColumn};
 
 /// Up to this many rows are kept by a heap; more are sorted as a whole.
 const MAX_TOP_N: u64 = 100_000;
@@ -26,7 +27,8 @@ const MAX_TOP_N: u64 = 100_000;
 pub(super) struct Builder {
     node: Option<Arc<PlanNode>>,
     next_id: usize,
-    scan: Option<PlannedScan>,
+    scans: Vec<PlannedScan>,
+    num_keys: usize,
     /// A sort that waits to learn of LIMIT.
     sort: Vec<SortKey>,
     /// True when the topmost node has columns for sorting behind those of the result.
@@ -52,13 +54,13 @@ impl Builder {
         Self::default()
     }
 
-    fn id(&mut self) -> PlanNodeId {
+    pub(super) fn id(&mut self) -> PlanNodeId {
         let id = self.next_id.to_string();
         self.next_id += 1;
         id.into()
     }
 
-    fn take(&mut self) -> Result<Arc<PlanNode>> {
+    pub(super) fn take(&mut self) -> Result<Arc<PlanNode>> {
         self.node.take().ok_or_else(|| Error::internal("a plan without a source"))
     }
 
@@ -67,20 +69,20 @@ impl Builder {
         node.map(|n| n.output_type()).ok_or_else(|| Error::internal("a plan without a source"))
     }
 
-    fn push(&mut self, node: PlanNode) {
+    pub(super) fn push(&mut self, node: PlanNode) {
         self.node = Some(Arc::new(node));
     }
 
-    /// The source: a scan of the columns that `used` names, with the condition pushed into it, or
-    /// one row without columns.
-    pub(super) fn scan(
+    /// The rows of FROM for which `filter` is true, or one row without columns; `used` is what
+    /// the nodes above need.
+    pub(super) fn source(
         &mut self,
-        table: Option<&Arc<dyn CatalogTable>>,
+        from: Option<From>,
         filter: Option<TypedExpr>,
         used: &[&TypedExpr],
     ) -> Result<()> {
-        let id = self.id();
-        let Some(table) = table else {
+        let Some(From { relations, mut tree }) = from else {
+            let id = self.id();
             let row_type = Arc::new(RowType::empty());
             let batch = RowVector::batch(Arc::clone(&row_type), 1, Vec::new())?;
             self.push(PlanNode::Values(ValuesNode {
@@ -93,31 +95,94 @@ impl Builder {
             }
             return Ok(());
         };
+        match filter {
+            Some(filter) if relations.len() == 1 => tree.push_down(filter, &relations),
+            filter => {
+                for term in filter.iter().flat_map(TypedExpr::conjuncts) {
+                    tree.push_down(term.clone(), &relations);
+                }
+            }
+        }
+        self.tree(tree, &relations, used)
+    }
+
+    /// A scan of the columns that `used` names, with the condition pushed into it.
+    pub(super) fn scan(
+        &mut self,
+        relation: &Relation,
+        filter: Option<TypedExpr>,
+        used: &[&TypedExpr],
+    ) -> Result<()> {
+        let id = self.id();
+        let table = &relation.table;
+        let names = relation.fields.iter().zip(table.columns());
+        let own: HashMap<&str, &TableColumn> = names.map(|(f, c)| (&**f, c)).collect();
         // A condition inside the scan knows columns by the table's names only.
-        let (filter, above) = match filter {
-            Some(filter) if !names_columns(table.as_ref(), &filter) => (None, Some(filter)),
-            filter => (filter, None),
-        };
+        let pushed = filter.as_ref().and_then(|filter| table_names(filter, &own));
+        let above = if pushed.is_some() { None } else { filter };
         let used: Vec<&TypedExpr> = used.iter().copied().chain(&above).collect();
         let mut wanted = wanted_paths(&used);
-        let columns: Vec<ScanColumn> = table
-            .columns()
-            .iter()
-            .enumerate()
-            .filter_map(|(index, c)| {
-                let paths = wanted.remove(&*c.field)?;
+        let fields = relation.fields.iter().enumerate();
+        let columns: Vec<ScanColumn> = fields
+            .filter_map(|(index, field)| {
+                let paths = wanted.remove(&**field)?;
                 let whole = paths.contains(&Vec::new());
                 let fields = if whole { Vec::new() } else { paths.into_iter().collect() };
                 Some(ScanColumn { index, fields })
             })
             .collect();
-        let parts = ScanParts { id: Arc::clone(&id), columns: &columns, filter: filter.as_ref() };
-        self.push(PlanNode::TableScan(table.scan(parts)?));
-        self.scan = Some(PlannedScan { id, table: Arc::clone(table), filter });
+        let parts = ScanParts { id: Arc::clone(&id), columns: &columns, filter: pushed.as_ref() };
+        let mut scan = table.scan(parts)?;
+        // The columns come in the order wanted, called as the table calls them.
+        let names = columns.iter().filter_map(|c| relation.fields.get(c.index));
+        let fields = names.clone().map(|name| name.to_string()).zip(scan.output_type.types());
+        scan.output_type =
+            Arc::new(RowType::new(fields.map(|(n, t)| (n, t.clone())).collect::<Vec<_>>()));
+        for (assignment, name) in scan.assignments.iter_mut().zip(names) {
+            assignment.0 = name.to_string();
+        }
+        self.push(PlanNode::TableScan(scan));
+        self.scans.push(PlannedScan { id, table: Arc::clone(table), filter: pushed });
         if let Some(above) = above {
             self.filter(above);
         }
         Ok(())
+    }
+
+    /// The names of columns with these values, computed where they are none yet.
+    pub(super) fn key_columns(
+        &mut self,
+        keys: &[TypedExpr],
+        relations: &[Relation],
+    ) -> Result<Vec<String>> {
+        let input = self.input_type()?.fields();
+        let mut columns: Vec<(String, TypedExpr)> = input
+            .map(|(name, ty)| (name.to_string(), TypedExpr::field(name, ty.clone())))
+            .collect();
+        let mut names = Vec::with_capacity(keys.len());
+        for key in keys {
+            names.push(match key {
+                TypedExpr::Field { name, .. } => name.to_string(),
+                _ => {
+                    let name = self.key_name(relations);
+                    columns.push((name.clone(), key.clone()));
+                    name
+                }
+            });
+        }
+        self.project(columns)?;
+        Ok(names)
+    }
+
+    /// A name that no column of a table has.
+    fn key_name(&mut self, relations: &[Relation]) -> String {
+        loop {
+            self.num_keys += 1;
+            let name = format!("key{}", self.num_keys);
+            if !relations.iter().flat_map(|r| &r.fields).any(|field| **field == *name) {
+                return name;
+            }
+        }
     }
 
     /// Keeps the rows for which `predicate` is true.
@@ -289,14 +354,34 @@ impl Builder {
         let row_type = RowType::new(
             items.iter().zip(root.output_type().types()).map(|(i, t)| (i.name.clone(), t.clone())),
         );
-        Ok(PlannedQuery { root, row_type: Arc::new(row_type), scan: self.scan })
+        Ok(PlannedQuery { root, row_type: Arc::new(row_type), scans: self.scans })
     }
 }
 
-/// True when the columns that an expression uses are called by their names in the table.
-fn names_columns(table: &dyn CatalogTable, expr: &TypedExpr) -> bool {
-    let own = |field: &str| table.columns().iter().any(|c| *c.field == *field && c.name == field);
-    expr.field_names().into_iter().all(own)
+/// An expression with the table's names for its columns; `None` when the table has one of them
+/// under another name than the plan gives it.
+fn table_names(expr: &TypedExpr, own: &HashMap<&str, &TableColumn>) -> Option<TypedExpr> {
+    Some(match expr {
+        TypedExpr::Field { name, ty } => {
+            let column = own.get(&**name).filter(|c| *c.field == *c.name)?;
+            TypedExpr::field(column.name.as_str(), ty.clone())
+        }
+        TypedExpr::Constant { .. } => expr.clone(),
+        TypedExpr::Call { name, args, ty } => {
+            let args = args.iter().map(|arg| table_names(arg, own)).collect::<Option<_>>()?;
+            TypedExpr::call(Arc::clone(name), args, ty.clone())
+        }
+        TypedExpr::Cast { input, ty, try_cast } => TypedExpr::Cast {
+            input: Box::new(table_names(input, own)?),
+            ty: ty.clone(),
+            try_cast: *try_cast,
+        },
+        TypedExpr::Dereference { input, index, ty } => TypedExpr::Dereference {
+            input: Box::new(table_names(input, own)?),
+            index: *index,
+            ty: ty.clone(),
+        },
+    })
 }
 
 /// The struct fields that expressions want of each column that they use; an empty path is the

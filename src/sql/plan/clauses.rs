@@ -1,29 +1,21 @@
 //! The clauses of a statement: what is supported, and clear words for what is not.
 
 use sqlparser::ast::{
-    Distinct, Expr, GroupByExpr, Ident, LimitClause, ObjectNamePart, OrderBy, OrderByKind, Query,
-    Select, SetExpr, Spanned, TableFactor, Value as Literal, WildcardAdditionalOptions,
+    Distinct, Expr, GroupByExpr, Ident, LimitClause, OrderBy, OrderByKind, Query, Select, SetExpr,
+    Spanned, Value as Literal, WildcardAdditionalOptions,
 };
 use sqlparser::tokenizer::Span;
 use vector::{Error, Result};
 
+use super::from::FromClause;
 use super::select_of;
 use crate::sql::source::{SourceText, place_of};
-
-/// What FROM names.
-#[derive(Debug)]
-pub(super) struct From {
-    pub(super) name: String,
-    pub(super) quoted: bool,
-    pub(super) alias: Option<String>,
-    pub(super) span: Span,
-}
 
 /// A statement of which every clause is known to be supported.
 #[derive(Debug)]
 pub(super) struct Clauses<'a> {
     pub(super) select: &'a Select,
-    pub(super) from: Option<From>,
+    pub(super) from: Option<FromClause<'a>>,
     pub(super) filter: Option<&'a Expr>,
     pub(super) group_by: &'a GroupByExpr,
     pub(super) having: Option<&'a Expr>,
@@ -56,7 +48,7 @@ impl<'a> Clauses<'a> {
         }
         Ok(Clauses {
             select,
-            from: from_of(select, source)?,
+            from: FromClause::of(select, source)?,
             filter: select.selection.as_ref(),
             group_by: &select.group_by,
             having: select.having.as_ref(),
@@ -126,61 +118,6 @@ fn select_extras(select: &Select) -> Option<(&'static str, Span)> {
         || select.value_table_mode.is_some()
         || select.select_modifiers.is_some();
     extras.then(|| ("a clause of this SELECT is not supported", Span::empty()))
-}
-
-fn from_of(select: &Select, source: SourceText<'_>) -> Result<Option<From>> {
-    let unsupported =
-        |what: &'static str, span: Span| Err(source.point(Error::unsupported(what), span));
-    let table = match select.from.as_slice() {
-        [] => return Ok(None),
-        [table] => table,
-        [_, second, ..] => {
-            return unsupported("joins are not supported yet", second.relation.span());
-        }
-    };
-    if let Some(join) = table.joins.first() {
-        return unsupported("joins are not supported yet", join.relation.span());
-    }
-    let TableFactor::Table { name, alias, args, sample, version, .. } = &table.relation else {
-        let what = match &table.relation {
-            TableFactor::Derived { .. } => "subqueries are not supported yet",
-            _ => "FROM takes a table name or a quoted path",
-        };
-        return unsupported(what, table.relation.span());
-    };
-    if args.is_some() {
-        return unsupported("table functions are not supported yet", name.span());
-    }
-    if sample.is_some() || version.is_some() {
-        return unsupported("TABLESAMPLE and versions are not supported yet", name.span());
-    }
-    let mut parts = Vec::with_capacity(name.0.len());
-    for part in &name.0 {
-        match part {
-            ObjectNamePart::Identifier(ident) => parts.push(ident),
-            ObjectNamePart::Function(_) => {
-                return unsupported("table functions are not supported yet", name.span());
-            }
-        }
-    }
-    let (table_name, quoted) = match parts.as_slice() {
-        [one] => (one.value.clone(), one.quote_style.is_some()),
-        several => {
-            let joined: Vec<&str> = several.iter().map(|p| p.value.as_str()).collect();
-            (joined.join("."), false)
-        }
-    };
-    if let Some(alias) = alias
-        && !alias.columns.is_empty()
-    {
-        return unsupported("column aliases of a table are not supported yet", alias.name.span);
-    }
-    Ok(Some(From {
-        name: table_name,
-        quoted,
-        alias: alias.as_ref().map(|a| a.name.value.clone()),
-        span: name.span(),
-    }))
 }
 
 /// LIMIT, OFFSET and FETCH FIRST as counts.

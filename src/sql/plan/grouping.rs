@@ -4,10 +4,12 @@ use dwio::expr::TypedExpr;
 use sqlparser::ast::{
     Expr, GroupByExpr, SelectItemQualifiedWildcardKind, Spanned, Value as Literal,
 };
+use vector::sync::Arc;
 use vector::{Error, Result};
 
-use super::{Item, Statement, all_columns};
+use super::{Item, Statement};
 use crate::sql::bind::{Alias, has_aggregate};
+use crate::sql::catalog::TableColumn;
 use crate::sql::scope;
 use crate::sql::source::place_of;
 
@@ -79,9 +81,13 @@ impl Statement<'_> {
         if let SelectItemQualifiedWildcardKind::ObjectName(name) = kind
             && let [part] = name.0.as_slice()
             && let Some(ident) = part.as_ident()
-            && self.scope.is_relation(ident)
+            && let Some(columns) = self.scope.visible_of(ident)
         {
-            return Ok(all_columns(self.scope));
+            let item = |c: &TableColumn| Item {
+                name: c.name.clone(),
+                expr: TypedExpr::field(Arc::clone(&c.field), c.ty.clone()),
+            };
+            return Ok(columns.into_iter().map(item).collect());
         }
         let error = Error::not_found("no such table").with("name", kind);
         Err(self.source.point(error, kind.span()))

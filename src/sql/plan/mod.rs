@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! FROM, WHERE    TableScan, the condition pushed into it    (Values of one row without FROM)
+//! JOIN           HashJoin, the condition split among its sides    from.rs, joins.rs
 //! GROUP BY       Project keys and arguments, Aggregation    grouping.rs
 //! HAVING         Filter
 //! SELECT         Project
@@ -15,10 +16,16 @@
 
 mod build;
 mod clauses;
+mod from;
 mod grouping;
+#[cfg(test)]
+mod join_tests;
+mod joins;
 mod output;
 #[cfg(test)]
 mod tests;
+
+use std::collections::HashSet;
 
 use dwio::expr::TypedExpr;
 use exec::expr::FunctionRegistry;
@@ -35,17 +42,18 @@ use super::source::SourceText;
 
 use build::Builder;
 use clauses::Clauses;
+use from::{From, FromPlanner};
 use output::Sort;
 
-/// A query as plan nodes, and the table that its scan reads.
+/// A query as plan nodes, and the tables that its scans read.
 #[derive(Debug, Clone)]
 pub(crate) struct PlannedQuery {
     /// The topmost node.
     pub(crate) root: Arc<PlanNode>,
     /// The result's columns by the names that the query gives them.
     pub(crate) row_type: Arc<RowType>,
-    /// The scan, if there is one.
-    pub(crate) scan: Option<PlannedScan>,
+    /// The scans.
+    pub(crate) scans: Vec<PlannedScan>,
 }
 
 /// The scan of a query, for whoever makes its splits.
@@ -75,20 +83,22 @@ pub(crate) fn plan_query(
     let query = parse::parse_query(sql)?;
     let source = SourceText(sql);
     let clauses = Clauses::of(&query, source)?;
-    let (table, scope) = match &clauses.from {
+    let (from, scope) = match &clauses.from {
         Some(from) => {
-            let found =
-                catalog.find(&from.name, from.quoted).map_err(|e| source.locate(e, from.span))?;
-            let relation = from.alias.as_deref().unwrap_or(found.name()).to_string();
-            let keys = Scope::new(&relation, found.partition_columns());
-            let condition = known_terms(clauses.filter, &keys, functions);
-            let table = found.open(condition.as_ref())?;
-            let scope = Scope::new(&relation, table.columns());
-            (Some(table), scope)
+            let planner = FromPlanner {
+                catalog,
+                functions,
+                source,
+                filter: clauses.filter,
+                relations: Vec::new(),
+                taken: HashSet::new(),
+            };
+            let (from, scope) = planner.plan(from)?;
+            (Some(from), scope)
         }
         None => (None, Scope::default()),
     };
-    Statement { source, functions, scope: &scope, clauses: &clauses }.plan(table)
+    Statement { source, functions, scope: &scope, clauses: &clauses }.plan(from)
 }
 
 /// What a scan without SQL reads.
@@ -131,7 +141,7 @@ pub(crate) fn plan_scan(
     };
     let mut builder = Builder::new();
     let used: Vec<&TypedExpr> = items.iter().map(|i| &i.expr).collect();
-    builder.scan(Some(&table), filter, &used)?;
+    builder.source(Some(From::alone(table)), filter, &used)?;
     builder.output(&items, Sort::default(), false)?;
     builder.limit(0, clauses.limit)?;
     builder.finish(&items)
@@ -170,7 +180,7 @@ struct Statement<'a> {
 }
 
 impl<'a> Statement<'a> {
-    fn plan(&self, table: Option<Arc<dyn CatalogTable>>) -> Result<PlannedQuery> {
+    fn plan(&self, from: Option<From>) -> Result<PlannedQuery> {
         let filter = match self.clauses.filter {
             Some(expr) => Some(self.binder("WHERE", &[], None).bind_condition(expr)?),
             None => None,
@@ -195,7 +205,7 @@ impl<'a> Statement<'a> {
         if !grouped {
             let mut used: Vec<&TypedExpr> = items.iter().map(|i| &i.expr).collect();
             used.extend(sort.keys.iter().map(|k| &k.expr));
-            builder.scan(table.as_ref(), filter, &used)?;
+            builder.source(from, filter, &used)?;
             builder.output(&items, sort, self.clauses.distinct)?;
             builder.limit(self.clauses.offset, self.clauses.limit)?;
             return builder.finish(&items);
@@ -203,7 +213,7 @@ impl<'a> Statement<'a> {
         let keys = keys.unwrap_or_default();
         let mut used: Vec<&TypedExpr> = keys.iter().collect();
         used.extend(aggregates.calls().iter().flat_map(|c| &c.args));
-        builder.scan(table.as_ref(), filter, &used)?;
+        builder.source(from, filter, &used)?;
         let groups = builder.aggregate(&keys, &aggregates)?;
         let items = items
             .into_iter()
@@ -277,13 +287,7 @@ impl<'a> Statement<'a> {
 
 /// All columns that `*` gives.
 fn all_columns(scope: &Scope) -> Vec<Item> {
-    let columns = scope.columns().iter().filter(|c| !c.hidden);
-    columns
-        .map(|c| Item {
-            name: c.name.clone(),
-            expr: TypedExpr::field(Arc::clone(&c.field), c.ty.clone()),
-        })
-        .collect()
+    scope.visible().map(|(c, expr)| Item { name: c.name.clone(), expr }).collect()
 }
 
 /// The name that people use for a column or a struct field.
