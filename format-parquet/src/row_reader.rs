@@ -49,7 +49,8 @@ use crate::column::ColumnReader;
 use crate::condition::Condition;
 use crate::footer::Footer;
 use crate::page::PageCounters;
-use crate::read_plan::{ColumnFilter, Planner};
+use crate::prune::PrunedBy;
+use crate::read_plan::{ColumnFilter, GroupPlan, Planner};
 use crate::thrift::structs::{ColumnMetaData, RowGroup};
 use column::{ScanColumn, SharedColumn, no_rows};
 use counts::GroupCounts;
@@ -106,8 +107,6 @@ struct CurrentGroup {
     filters: Vec<FilterStep>,
     /// The adaptation's version that `filters` were made of.
     filters_version: u64,
-    /// Columns of the spec whose static filters all rows pass.
-    decided: Vec<usize>,
     /// The columns that do not filter were opened, as far as they are read with the windows.
     is_payload_open: bool,
     rows_scanned: u64,
@@ -123,6 +122,18 @@ struct Window {
     passed: Arc<SelectivityVector>,
     filtered: Vec<(usize, Filtered)>,
     expected: Expected,
+}
+
+impl CurrentGroup {
+    /// True when the dictionary of a column shows that none of its values passes (rule P5.40).
+    fn is_excluded(&self) -> Result<bool> {
+        for step in &self.filters {
+            if step.is_excluded_by_dictionary(&self.scan)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
 }
 
 impl ParquetRowReader {
@@ -241,38 +252,54 @@ impl ParquetRowReader {
             }
             let plan = self.planner.plan(&self.pass.footer, &self.input, number, &filters);
             let plan = plan.in_place("row group", number)?;
-            self.counts.planned(&plan, num_rows);
-            if plan.rows.is_empty() {
+            if let Some(by) = plan.pruned {
+                self.counts.skipped(by);
                 continue;
             }
-            // Nested filters are not asked of metadata.
-            let specs = self.params.spec.columns();
-            let has_only_own =
-                |index: &usize| specs.get(*index).is_some_and(|spec| !spec.nested.has_filter());
-            let decided: Vec<usize> = plan.decided.into_iter().filter(has_only_own).collect();
-            let current = CurrentGroup {
-                ranges: plan.rows.ranges().iter().cloned().collect(),
-                filters: self.filter_steps(adaptation, &decided)?,
-                filters_version: adaptation.filters_version(),
-                decided,
-                is_payload_open: false,
-                rows_scanned: 0,
-                runs_passed: 0,
-                scan: Arc::new(GroupScan {
-                    pass: Arc::clone(&self.pass),
-                    number,
-                    first_row,
-                    num_rows,
-                    wanted: plan.rows,
-                    offsets: plan.offsets,
-                }),
-            };
-            let columns = current.filters.iter().map(|step| &step.column);
-            open_together(columns, &current.scan, Expected::Most, &mut self.input)
-                .in_place("row group", number)?;
+            let current = self.open_row_group((number, first_row, num_rows), plan, adaptation);
+            let current = current.in_place("row group", number)?;
+            if current.is_excluded().in_place("row group", number)? {
+                self.counts.skipped(PrunedBy::Dictionary);
+                self.end_row_group();
+                continue;
+            }
+            self.counts.started(num_rows, &current.scan.wanted);
             self.current = Some(current);
             return Ok(true);
         }
+    }
+
+    /// Opens the columns that filter.
+    fn open_row_group(
+        &mut self,
+        (number, first_row, num_rows): (usize, u64, u64),
+        plan: GroupPlan,
+        adaptation: &ScanAdaptation,
+    ) -> Result<CurrentGroup> {
+        // Filters below a column are not asked of metadata.
+        let specs = self.params.spec.columns();
+        let has_only_own =
+            |index: &usize| specs.get(*index).is_some_and(|spec| !spec.nested.has_filter());
+        let decided: Vec<usize> = plan.decided.into_iter().filter(has_only_own).collect();
+        let current = CurrentGroup {
+            ranges: plan.rows.ranges().iter().cloned().collect(),
+            filters: self.filter_steps(adaptation, &decided)?,
+            filters_version: adaptation.filters_version(),
+            is_payload_open: false,
+            rows_scanned: 0,
+            runs_passed: 0,
+            scan: Arc::new(GroupScan {
+                pass: Arc::clone(&self.pass),
+                number,
+                first_row,
+                num_rows,
+                wanted: plan.rows,
+                offsets: plan.offsets,
+            }),
+        };
+        let columns = current.filters.iter().map(|step| &step.column);
+        open_together(columns, &current.scan, Expected::Most, &mut self.input)?;
+        Ok(current)
     }
 
     /// Takes the next rows of the row group and tests them.
@@ -289,7 +316,6 @@ impl ParquetRowReader {
             if let Some(current) = &mut self.current {
                 current.filters = filters;
                 current.filters_version = adaptation.filters_version();
-                current.decided.clear();
             }
         }
         let Some(current) = &mut self.current else {

@@ -66,10 +66,20 @@ fn merged_validity(rows: &SelectivityVector, parts: &[Decoded<'_>]) -> Option<Bi
 }
 
 fn fixed<T: FlatType + Default>(len: usize, parts: &[Decoded<'_>]) -> Result<Buffer<T>> {
+    let constants = parts.iter().enumerate();
+    let constants = constants.filter(|(_, (_, v))| matches!(v.mapping(), Mapping::Constant));
+    // The most frequent constant is written everywhere at once, the other parts over it.
+    let everywhere = constants.max_by_key(|(_, (rows, _))| rows.count()).map(|(part, _)| part);
     let mut out = BufferMut::new();
-    out.resize(len, T::default());
-    for (rows, values) in parts {
-        let base = values.base_slice::<T>().ok_or_else(|| wrong_storage(values.ty()))?;
+    match everywhere.map(|part| base_of::<T>(&parts[part].1)).transpose()? {
+        Some(base) => out.resize(len, base[0]),
+        None => out.resize(len, T::default()),
+    }
+    for (part, (rows, values)) in parts.iter().enumerate() {
+        if Some(part) == everywhere {
+            continue;
+        }
+        let base = base_of::<T>(values)?;
         let slots = out.as_mut_slice();
         match values.mapping() {
             Mapping::Identity => rows.iter().for_each(|row| slots[row] = base[row]),
@@ -83,6 +93,10 @@ fn fixed<T: FlatType + Default>(len: usize, parts: &[Decoded<'_>]) -> Result<Buf
         }
     }
     Ok(out.freeze())
+}
+
+fn base_of<T: FlatType>(values: &DecodedVector) -> Result<&[T]> {
+    values.base_slice::<T>().ok_or_else(|| wrong_storage(values.ty()))
 }
 
 fn booleans(len: usize, parts: &[Decoded<'_>]) -> Result<Bitmap> {

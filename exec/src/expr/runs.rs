@@ -57,7 +57,8 @@ pub(super) fn visit_runs(
     rows: &SelectivityVector,
     visitor: &mut impl RunVisitor,
 ) {
-    let mut open = Open::default();
+    let mut open =
+        Open { buffer: 0, start: 0, end: 0, num_bytes: 0, num_rows: 0, rows: [0; MAX_ROWS] };
     let views = strings.views().as_slice();
     for_each_row(rows, |row| {
         let view = views[row];
@@ -65,14 +66,15 @@ pub(super) fn visit_runs(
             return visitor.row(row);
         }
         let (buffer, start) = view.location();
-        let follows = buffer == open.buffer && start >= open.end && !open.rows.is_empty();
-        if !follows || open.rows.len() == MAX_ROWS {
+        let follows = buffer == open.buffer && start >= open.end && open.num_rows > 0;
+        if !follows || open.num_rows == MAX_ROWS {
             open.close(strings, visitor);
             (open.buffer, open.start) = (buffer, start);
         }
         open.end = start + view.len();
         open.num_bytes += view.len();
-        open.rows.push(row as u32);
+        open.rows[open.num_rows % MAX_ROWS] = row as u32;
+        open.num_rows += 1;
     });
     open.close(strings, visitor);
 }
@@ -94,27 +96,27 @@ fn for_each_row(rows: &SelectivityVector, mut f: impl FnMut(usize)) {
 }
 
 /// A run that may still grow.
-#[derive(Default)]
 struct Open {
     buffer: usize,
     start: usize,
     end: usize,
     /// Bytes of the strings alone.
     num_bytes: usize,
-    rows: Vec<u32>,
+    num_rows: usize,
+    rows: [u32; MAX_ROWS],
 }
 
 impl Open {
     fn close(&mut self, strings: &StringValues, visitor: &mut impl RunVisitor) {
+        let rows = &self.rows[..self.num_rows];
         let is_dense = self.end - self.start <= MAX_STRETCH * self.num_bytes;
-        if self.rows.len() >= MIN_ROWS && is_dense {
+        if rows.len() >= MIN_ROWS && is_dense {
             let text = &strings.buffers()[self.buffer][self.start..self.end];
-            visitor.run(&Run { strings, text, rows: &self.rows, offset: self.start });
+            visitor.run(&Run { strings, text, rows, offset: self.start });
         } else {
-            self.rows.iter().for_each(|row| visitor.row(*row as usize));
+            rows.iter().for_each(|row| visitor.row(*row as usize));
         }
-        self.rows.clear();
-        (self.end, self.num_bytes) = (0, 0);
+        (self.num_rows, self.num_bytes) = (0, 0);
     }
 }
 

@@ -9,12 +9,15 @@
     expect(clippy::indexing_slicing, reason = "kernels; places follow from counted bits")
 )]
 
-use vector::{BufferMut, Native, Result, bits};
+use vector::{BufferMut, Native, Result, bits, select};
 
 use super::plain::appended;
 
 /// Values that are looked at together where they do not stand on a word's boundary.
 pub(super) const BLOCK: usize = 256;
+
+/// From so many selected ones of 64 values on, all 64 are converted.
+const MIN_DENSE: usize = 10;
 
 /// The selection of a block.
 pub(super) type BlockWords = [u64; BLOCK / 64];
@@ -50,7 +53,26 @@ pub(crate) fn append_selected<S: Copy, T: Native>(
     convert: impl Fn(S) -> T,
 ) -> Result<()> {
     let slots = appended(out, bits::count_ones(words, stored.len()))?;
-    fill_selected(stored, words, slots, convert);
+    if !select::compresses_fast::<T>() {
+        fill_selected(stored, words, slots, convert);
+        return Ok(());
+    }
+    let mut filled = 0;
+    for (stored, word) in stored.chunks(64).zip(words) {
+        let selected = (word & bits::low_mask(stored.len())).count_ones() as usize;
+        let slots = &mut slots[filled..filled + selected];
+        if selected < MIN_DENSE || selected == stored.len() {
+            fill_selected(stored, &[*word], slots, &convert);
+        } else {
+            // All are converted, which the compiler makes wide, and picked after.
+            let mut converted = [T::default(); 64];
+            for (to, stored) in converted.iter_mut().zip(stored) {
+                *to = convert(*stored);
+            }
+            select::compress(&converted[..stored.len()], &[*word], slots);
+        }
+        filled += selected;
+    }
     Ok(())
 }
 
@@ -93,7 +115,8 @@ mod tests {
     #[test]
     fn selected_values_are_appended_in_order() {
         let stored: Vec<u32> = (0..300).collect();
-        for words in [[0; 5], [u64::MAX; 5], [1, 0, u64::MAX, 0xf0f0, 1 << 43]] {
+        let every_third = [0x9249_2492_4924_9249; 5];
+        for words in [[0; 5], [u64::MAX; 5], every_third, [1, 0, u64::MAX, 0xf0f0, 1 << 43]] {
             let mut out = BufferMut::new();
             out.push(7u64);
             append_selected(&stored, &words, &mut out, u64::from).unwrap();

@@ -243,6 +243,7 @@ impl PageReader {
     /// The chunk's dictionary, if a dictionary page was passed on the way to the current page.
     /// Gives it once.
     pub fn take_dictionary(&mut self) -> Result<Option<DictionaryPage>> {
+        self.find_dictionary().in_named("page", "dictionary")?;
         let Some((found, stored)) = self.dictionary.take() else { return Ok(None) };
         PageCounters::add(&self.chunk.counters.dictionaries, 1);
         let offset = self.file_offset(found.header_at);
@@ -264,13 +265,14 @@ impl PageReader {
         self.chunk.offset.saturating_add(at as u64)
     }
 
-    /// The header at `self.at`, which moves on behind its page; the header ends in front of `end`.
-    fn header(&mut self, end: usize) -> Result<StoredPage> {
+    /// The header at `self.at`, which moves on behind its page; the header ends in front of `end`,
+    /// and `ordinal` data pages stand in front of it.
+    fn header(&mut self, ordinal: usize, end: usize) -> Result<StoredPage> {
         let place = HeaderPlace {
             chunk_offset: self.chunk.offset,
             chunk_bytes: self.source.num_bytes(),
             at: self.at,
-            ordinal: self.next_ordinal,
+            ordinal,
             decryptor: self.chunk.decryptor.as_ref(),
         };
         let found = self.source.page_at(place, end)?;
@@ -283,7 +285,7 @@ impl PageReader {
         if self.at >= self.source.num_bytes() {
             return Err(self.too_few_values());
         }
-        let found = self.header(self.source.num_bytes())?;
+        let found = self.header(self.next_ordinal, self.source.num_bytes())?;
         match &found.header.kind {
             PageKind::Dictionary(_) if self.dictionary.is_some() || self.next_ordinal > 0 => {
                 return Err(Error::corrupt("a dictionary page that is not the first page")
@@ -313,26 +315,31 @@ impl PageReader {
         Ok(())
     }
 
-    /// The page that the offset index speaks of, if it is what is there.
-    fn placed_page(&mut self, info: PageInfo) -> Result<StoredPage> {
-        // The dictionary stands in front of all data pages.
-        if self.at == 0 {
-            let first = self.source.first_page_at().unwrap_or(0);
-            self.source.read(0..first)?;
-            while self.at < first {
-                let found = self.header(first)?;
-                match found.header.kind {
-                    PageKind::Dictionary(_) if self.dictionary.is_none() => {
-                        self.keep_dictionary(found)?;
-                    }
-                    PageKind::Index | PageKind::Unknown(_) => {}
-                    _ => return Err(self.other_than_indexed(found.header_at)),
+    /// Finds the dictionary, where it is known where data pages are: in front of all of them.
+    fn find_dictionary(&mut self) -> Result<()> {
+        let Some(first) = self.source.first_page_at().filter(|_| self.at == 0) else {
+            return Ok(());
+        };
+        self.source.read(0..first)?;
+        while self.at < first {
+            let found = self.header(0, first)?;
+            match found.header.kind {
+                PageKind::Dictionary(_) if self.dictionary.is_none() => {
+                    self.keep_dictionary(found)?;
                 }
+                PageKind::Index | PageKind::Unknown(_) => {}
+                _ => return Err(self.other_than_indexed(found.header_at)),
             }
         }
+        Ok(())
+    }
+
+    /// The page that the offset index speaks of, if it is what is there.
+    fn placed_page(&mut self, info: PageInfo) -> Result<StoredPage> {
+        self.find_dictionary()?;
         let bytes = self.source.fetch_page(info.ordinal)?;
         self.at = bytes.start;
-        let found = self.header(bytes.end)?;
+        let found = self.header(info.ordinal, bytes.end)?;
         let values = page_info(&found.header.kind, info.ordinal).map(|info| info.num_values);
         if values != Some(info.num_values) || found.body.end != bytes.end {
             return Err(self.other_than_indexed(bytes.start));

@@ -36,8 +36,8 @@ static TAGS: [u32; 256] = {
     while tag < 256 {
         let high = tag as u32 >> 2;
         entries[tag] = match tag & 3 {
-            1 => (high & 7) + 4 | high >> 3 << 8 | 0xff << 16,
-            2 => high + 1 | 0xffff << 16,
+            1 => ((high & 7) + 4) | (high >> 3 << 8) | (0xff << 16),
+            2 => (high + 1) | (0xffff << 16),
             _ => high + 1,
         };
         tag += 1;

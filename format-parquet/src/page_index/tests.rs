@@ -35,7 +35,7 @@ impl Indexes {
         }
     }
 
-    fn offset_bytes(&self) -> Vec<u8> {
+    pub(crate) fn offset_bytes(&self) -> Vec<u8> {
         let mut out = vec![0x19];
         list_header(&mut out, self.pages.len(), 0x0c);
         for (offset, size, row) in &self.pages {
@@ -51,7 +51,7 @@ impl Indexes {
         out
     }
 
-    fn column_bytes(&self) -> Vec<u8> {
+    pub(crate) fn column_bytes(&self) -> Vec<u8> {
         let mut out = vec![0x19];
         list_header(&mut out, self.null_pages.len(), 0x01);
         out.extend(self.null_pages.iter().map(|is_null| if *is_null { 1 } else { 2 }));

@@ -4,8 +4,8 @@ use vector::Metrics;
 use vector::sync::atomic::{AtomicU64, Ordering};
 
 use crate::page::PageCounters;
+use crate::page_index::RowRanges;
 use crate::prune::PrunedBy;
-use crate::read_plan::GroupPlan;
 
 /// Row groups that were read.
 pub(crate) const PROCESSED_STRIDES: &str = "processedStrides";
@@ -30,17 +30,18 @@ pub(super) struct GroupCounts {
 }
 
 impl GroupCounts {
-    /// Counts a row group.
-    pub(super) fn planned(&mut self, plan: &GroupPlan, num_rows: u64) {
-        if let Some(by) = plan.pruned {
-            let mut places = self.skipped.iter_mut();
-            if let Some(place) = places.find(|(of, _)| of.is_none_or(|of| of == by)) {
-                *place = (Some(by), place.1 + 1);
-            }
-            return;
+    /// Counts a row group that is left out.
+    pub(super) fn skipped(&mut self, by: PrunedBy) {
+        let mut places = self.skipped.iter_mut();
+        if let Some(place) = places.find(|(of, _)| of.is_none_or(|of| of == by)) {
+            *place = (Some(by), place.1 + 1);
         }
+    }
+
+    /// Counts a row group of which `wanted` are read.
+    pub(super) fn started(&mut self, num_rows: u64, wanted: &RowRanges) {
         self.processed += 1;
-        let left_out = num_rows.saturating_sub(plan.rows.num_rows());
+        let left_out = num_rows.saturating_sub(wanted.num_rows());
         self.rows_skipped = self.rows_skipped.saturating_add(left_out);
     }
 

@@ -67,6 +67,14 @@ pub(super) fn sort(steps: &mut [FilterStep], columns: &[ColumnSpec], learned: &S
 }
 
 impl FilterStep {
+    /// True when all values of the column stand in its dictionary and none of them passes.
+    pub(super) fn is_excluded_by_dictionary(&self, group: &GroupScan) -> Result<bool> {
+        let Some(filter) = &self.own else { return Ok(false) };
+        let mut column = self.column.lock();
+        let in_dictionary = group.is_in_dictionaries(column.reader.leaf_numbers());
+        Ok(in_dictionary && !column.reader.dictionary_may_match(filter)?)
+    }
+
     /// Drops the rows of the window at `row` that do not pass; gives the column's values if `spec`
     /// wants them.
     pub(super) fn apply(

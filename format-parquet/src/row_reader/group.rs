@@ -24,6 +24,7 @@ use crate::footer::Footer;
 use crate::page::source::{PagePlaces, PageSource};
 use crate::page::{ChunkParams, PageCounters};
 use crate::page_index::{OffsetIndex, RowRanges, read_page_index};
+use crate::prune::all_pages_dictionary_encoded;
 use crate::statistics::TrustOptions;
 
 /// What all columns of a pass together hold of the stored bytes of one row group, about.
@@ -123,6 +124,16 @@ impl GroupScan {
                 None => source,
             },
         ))
+    }
+
+    /// True when every value of the leaves is proved to stand in a dictionary.
+    pub(super) fn is_in_dictionaries(&self, leaves: &[usize]) -> bool {
+        let group = self.pass.footer.row_groups().get(self.number);
+        leaves.iter().all(|leaf| {
+            let chunk = group.and_then(|group| group.columns.get(*leaf));
+            let meta = chunk.and_then(|chunk| chunk.meta_data.as_ref());
+            meta.is_some_and(all_pages_dictionary_encoded)
+        })
     }
 
     /// True when it is worth knowing where the pages of a chunk are.

@@ -241,3 +241,5 @@ fn row_groups_that_statistics_exclude_are_not_read() {
     assert!(all(&mut reader(&file, scan(100, 200), 0..u64::MAX), 100).is_empty());
     assert_eq!(file.files.reads(), 2);
 }
+
+mod on_demand;

@@ -18,6 +18,13 @@ use crate::bits;
 use crate::cpu::{self, Level};
 use crate::memory::buffer::Native;
 
+/// True when [`compress`] takes several values of this type at once: it is then worth to prepare
+/// values that are not wanted along with those that are.
+pub fn compresses_fast<T: Native>() -> bool {
+    let level = cpu::level();
+    matches!(size_of::<T>(), 4 | 8) && (level.has_avx512() || level.has_fast_pext())
+}
+
 /// Writes the values at the ones of `words` to the front of `out`, in order; gives how many they
 /// are. Bit `i` stands for `values[i]`; bits behind the values are not looked at.
 ///

@@ -276,8 +276,12 @@ fn page_of(random: &mut Random, num_rows: usize) -> Vec<String> {
     let row = |_| {
         let mut text = String::new();
         for _ in 0..random.below(6) {
-            text.push_str(if random.chance(share_of_words) { *random.pick(&words) } else { "ab" });
-            text.push_str(*random.pick(&["", " ", ", "]));
+            text.push_str(if random.chance(share_of_words) {
+                random.pick::<&str>(&words)
+            } else {
+                "ab"
+            });
+            text.push_str(random.pick::<&str>(&["", " ", ", "]));
         }
         text
     };
@@ -327,7 +331,7 @@ fn like_and_length_of_pages_of_strings_equal_those_of_each_string() {
             })
             .collect();
         let text = || column("a", Type::Varchar);
-        let pattern = varchar(*random.pick::<&str>(&patterns));
+        let pattern = varchar(random.pick::<&str>(&patterns));
         check(&call("like", vec![text(), pattern]), &batch, std::slice::from_ref(&plain), &rows);
         check(&call("length", vec![text()]), &batch, std::slice::from_ref(&plain), &rows);
     }

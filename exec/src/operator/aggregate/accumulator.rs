@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use vector::{DecodedVector, Mapping, Result, VectorRef};
+use vector::{DecodedVector, Mapping, Result, Type, VectorRef};
 
 /// The state of one aggregate in every group.
 pub(super) trait Accumulator: Send {
@@ -18,8 +18,14 @@ pub(super) trait Accumulator: Send {
     /// Adds rows of another accumulator's intermediate output.
     fn merge(&mut self, groups: Groups<'_>, partial: &Column) -> Result<()>;
 
-    /// The values of some groups.
-    fn output(&self, part: Part, groups: Range<usize>) -> Result<VectorRef>;
+    /// Stands for a second function of the same arguments too, when the state has all that it
+    /// needs; gives the number of its output. The function itself is output 0.
+    fn adopt(&mut self, _function: &str, _raw_types: &[Type]) -> Option<usize> {
+        None
+    }
+
+    /// The values of some groups, of one of the outputs.
+    fn output(&self, output: usize, part: Part, groups: Range<usize>) -> Result<VectorRef>;
 
     /// Bytes of memory in use.
     fn bytes(&self) -> usize;
@@ -69,28 +75,36 @@ pub(super) struct GroupLists {
 impl GroupLists {
     /// Lists the rows of groups `0..num_groups`.
     pub(super) fn build(&mut self, ids: &[u32], num_groups: usize) {
-        // Two halves are counted apart, so that neighbouring rows rarely wait for each other.
-        let mut counts = vec![[0u32; 2]; num_groups];
-        let (pairs, rest) = ids.as_chunks::<2>();
-        for [a, b] in pairs {
-            counts[*a as usize][0] += 1;
-            counts[*b as usize][1] += 1;
+        // The two halves of the rows are taken side by side, because a row waits for the one
+        // before it when both are of one group.
+        let (first, second) = ids.split_at(ids.len() / 2);
+        let (second, rest) = second.split_at(first.len());
+        let mut places = vec![[0u32; 2]; num_groups];
+        for (a, b) in first.iter().zip(second) {
+            places[*a as usize][0] += 1;
+            places[*b as usize][1] += 1;
         }
-        for id in rest {
-            counts[*id as usize][0] += 1;
-        }
+        rest.iter().for_each(|id| places[*id as usize][1] += 1);
         let mut end = 0;
         self.ends.clear();
-        // Before the loop below an end is its list's start; the loop moves it.
-        for [a, b] in counts {
+        for place in &mut places {
+            let [in_first, in_second] = *place;
+            *place = [end, end + in_first];
+            end += in_first + in_second;
             self.ends.push(end);
-            end += a + b;
         }
         self.rows.resize(ids.len(), 0);
-        for (row, id) in ids.iter().enumerate() {
-            let at = &mut self.ends[*id as usize];
-            self.rows[*at as usize] = row as u32;
+        let half = first.len() as u32;
+        for (row, (a, b)) in (0..half).zip(first.iter().zip(second)) {
+            let at = &mut places[*a as usize][0];
+            self.rows[*at as usize] = row;
             *at += 1;
+            let at = &mut places[*b as usize][1];
+            self.rows[*at as usize] = half + row;
+            *at += 1;
+        }
+        for (row, id) in (2 * half..).zip(rest) {
+            self.rows[places[*id as usize][1] as usize] = row;
         }
     }
 

@@ -52,7 +52,7 @@ impl Accumulator for Count {
         Ok(())
     }
 
-    fn output(&self, _: Part, groups: Range<usize>) -> Result<VectorRef> {
+    fn output(&self, _: usize, _: Part, groups: Range<usize>) -> Result<VectorRef> {
         let counts = Buffer::from_slice(&self.counts[groups]);
         Ok(Arc::new(Vector::Flat(FlatVector::from_buffer(Type::BigInt, counts, None)?)))
     }

@@ -73,8 +73,8 @@ impl Accumulator for Distinct {
         Err(Error::internal("a DISTINCT aggregate cannot be merged"))
     }
 
-    fn output(&self, part: Part, groups: Range<usize>) -> Result<VectorRef> {
-        self.inner.output(part, groups)
+    fn output(&self, output: usize, part: Part, groups: Range<usize>) -> Result<VectorRef> {
+        self.inner.output(output, part, groups)
     }
 
     fn bytes(&self) -> usize {

@@ -158,16 +158,16 @@ impl GroupTable {
     ) -> Result<()> {
         let mut shortcut = std::mem::take(&mut self.shortcut);
         shortcut.prepare(decoded, num_codes);
-        // First rows of codes without a group; each gets one in the general way.
-        let mut first_rows: Vec<u32> = Vec::new();
-        for (row, code) in shortcut.codes.iter().enumerate() {
-            let slot = &mut shortcut.slots[*code as usize];
-            if *slot == UNKNOWN {
-                *slot = 0;
-                first_rows.push(row as u32);
+        if !shortcut.groups_of_rows(ids) {
+            // First rows of codes without a group; each gets one in the general way.
+            let mut first_rows: Vec<u32> = Vec::new();
+            for (row, code) in shortcut.codes.iter().enumerate() {
+                let slot = &mut shortcut.slots[*code as usize];
+                if *slot == UNKNOWN {
+                    *slot = 0;
+                    first_rows.push(row as u32);
+                }
             }
-        }
-        if !first_rows.is_empty() {
             let rows = Buffer::from_slice(&first_rows);
             let firsts = keys.iter().map(|key| DecodedVector::new(&Vector::wrap(key, &rows)));
             let firsts: Vec<DecodedVector> = firsts.collect::<Result<_>>()?;
@@ -175,9 +175,8 @@ impl GroupTable {
             for (row, group) in first_rows.iter().zip(&*ids) {
                 shortcut.slots[shortcut.codes[*row as usize] as usize] = *group;
             }
+            shortcut.groups_of_rows(ids);
         }
-        ids.clear();
-        ids.extend(shortcut.codes.iter().map(|code| shortcut.slots[*code as usize]));
         self.shortcut = shortcut;
         Ok(())
     }
@@ -219,6 +218,14 @@ impl Shortcut {
             add_codes(key, unit, &mut self.codes);
             unit *= radix(key).unwrap_or(1) as u32;
         }
+    }
+
+    /// The group of each row; false when the code of some row has none yet.
+    fn groups_of_rows(&self, ids: &mut Vec<u32>) -> bool {
+        ids.clear();
+        ids.extend(self.codes.iter().map(|code| self.slots[*code as usize]));
+        // Groups have smaller numbers.
+        ids.iter().fold(0, |max, id| max.max(*id)) != UNKNOWN
     }
 }
 

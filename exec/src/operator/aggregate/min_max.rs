@@ -139,7 +139,7 @@ where
         self.update(groups, std::slice::from_ref(partial))
     }
 
-    fn output(&self, _: Part, groups: Range<usize>) -> Result<VectorRef> {
+    fn output(&self, _: usize, _: Part, groups: Range<usize>) -> Result<VectorRef> {
         let states = &self.states[groups];
         let values: Buffer<T> = states.iter().map(|s| s.unwrap_or_default()).collect();
         let validity = validity(states);
@@ -213,7 +213,7 @@ impl Accumulator for Strings {
         self.update(groups, std::slice::from_ref(partial))
     }
 
-    fn output(&self, _: Part, groups: Range<usize>) -> Result<VectorRef> {
+    fn output(&self, _: usize, _: Part, groups: Range<usize>) -> Result<VectorRef> {
         let states = &self.states[groups];
         let mut strings = StringBuilder::new();
         for state in states {
@@ -259,7 +259,7 @@ impl Accumulator for Values {
         self.update(groups, std::slice::from_ref(partial))
     }
 
-    fn output(&self, _: Part, groups: Range<usize>) -> Result<VectorRef> {
+    fn output(&self, _: usize, _: Part, groups: Range<usize>) -> Result<VectorRef> {
         let null = Value::Null;
         vector_of(&self.ty, self.states[groups].iter().map(|s| s.as_ref().unwrap_or(&null)))
     }

@@ -27,6 +27,8 @@ mod signatures;
 mod sum;
 
 #[cfg(all(test, not(loom)))]
+mod properties;
+#[cfg(all(test, not(loom)))]
 mod tests;
 
 use vector::sync::Arc;
@@ -60,6 +62,8 @@ pub struct HashAggregation {
     key_channels: Vec<usize>,
     table: GroupTable,
     aggregates: Vec<Running>,
+    /// Where each aggregate comes from: the running one, and which of its outputs.
+    outputs: Vec<(usize, usize)>,
     /// The group of each row of the current batch.
     ids: Vec<u32>,
     lists: GroupLists,
@@ -75,6 +79,7 @@ struct Running {
     args: Vec<Argument>,
 }
 
+#[derive(PartialEq)]
 enum Argument {
     Channel(usize),
     Constant(Value, vector::Type),
@@ -87,14 +92,19 @@ impl HashAggregation {
         let key_channels: Vec<usize> =
             node.keys.iter().map(|key| channel_of(input, key)).collect::<Result<_>>()?;
         let key_types: Vec<_> = key_channels.iter().map(|c| input.types()[*c].clone()).collect();
-        let aggregates = node.aggregates.iter().map(|a| Running::new(a, node.step, input));
+        let mut aggregates: Vec<Running> = Vec::new();
+        let mut outputs = Vec::with_capacity(node.aggregates.len());
+        for aggregate in &node.aggregates {
+            outputs.push(add_aggregate(&mut aggregates, aggregate, node.step, input)?);
+        }
         let mut made = HashAggregation {
             ctx,
             step: node.step,
             output_type: Arc::clone(&node.output_type),
             table: GroupTable::new(&key_types),
             key_channels,
-            aggregates: aggregates.collect::<Result<_>>()?,
+            aggregates,
+            outputs,
             ids: Vec::new(),
             lists: GroupLists::default(),
             reserved: 0,
@@ -130,7 +140,7 @@ impl HashAggregation {
             self.table.assign(&keys, batch.len(), &mut self.ids)?;
             let few = self.table.len() <= MAX_LISTED_GROUPS
                 && batch.len() >= MIN_LISTED_ROWS
-                && self.aggregates.len() >= MIN_LISTED_AGGREGATES;
+                && self.outputs.len() >= MIN_LISTED_AGGREGATES;
             if few {
                 self.lists.build(&self.ids, self.table.len());
                 Groups::Listed { ids: &self.ids, lists: &self.lists }
@@ -175,6 +185,28 @@ impl HashAggregation {
         }
         Ok(())
     }
+}
+
+/// Makes an aggregate run: on its own, or as another output of one that has what it needs.
+fn add_aggregate(
+    running: &mut Vec<Running>,
+    aggregate: &Aggregate,
+    step: AggregationStep,
+    input: &RowType,
+) -> Result<(usize, usize)> {
+    let new = Running::new(aggregate, step, input)?;
+    // Values of one column only are sums for an average and sums for a sum, not partial results.
+    if !aggregate.distinct && step != AggregationStep::Final {
+        let mut alike = running.iter_mut().enumerate().filter(|(_, other)| other.args == new.args);
+        let adopted = alike.find_map(|(i, other)| {
+            Some((i, other.accumulator.adopt(&aggregate.function, &aggregate.raw_types)?))
+        });
+        if let Some(adopted) = adopted {
+            return Ok(adopted);
+        }
+    }
+    running.push(new);
+    Ok((running.len() - 1, 0))
 }
 
 impl Running {
@@ -231,8 +263,9 @@ impl Operator for HashAggregation {
             AggregationStep::Single | AggregationStep::Final => Part::Result,
         };
         let mut columns = self.table.keys(groups.clone())?;
-        for running in &self.aggregates {
-            columns.push(running.accumulator.output(part, groups.clone())?);
+        for (running, output) in &self.outputs {
+            let accumulator = &self.aggregates[*running].accumulator;
+            columns.push(accumulator.output(*output, part, groups.clone())?);
         }
         self.given = end;
         self.finished = end == self.num_groups();
@@ -250,6 +283,7 @@ impl Operator for HashAggregation {
     fn close(&mut self) {
         self.table = GroupTable::new(&[]);
         self.aggregates.clear();
+        self.outputs.clear();
         self.finished = true;
         self.ctx.pool.release(std::mem::take(&mut self.reserved));
     }

@@ -153,10 +153,25 @@ pub(super) fn accumulator(name: &str, raw_types: &[Type]) -> Result<Box<dyn Accu
         Function::Count => Ok(Box::new(Count::default())),
         Function::Min => min_max::accumulator(arg, true),
         Function::Max => min_max::accumulator(arg, false),
-        Function::Sum => Ok(sum::accumulator(arg, &signature.result, None)),
-        Function::Avg => {
-            Ok(sum::accumulator(arg, &signature.result, Some(&signature.intermediate)))
-        }
+        Function::Sum | Function::Avg => Ok(sum::accumulator(arg, form(function, &signature))),
+    }
+}
+
+/// What comes out of sums for function `name` over arguments of `raw_types`; `None` when it is
+/// made of something else.
+pub(super) fn form_of_sums(name: &str, raw_types: &[Type]) -> Option<sum::Form> {
+    let function = function(name).ok()?;
+    matches!(function, Function::Sum | Function::Avg)
+        .then(|| resolve_aggregate(name, raw_types).ok())
+        .flatten()
+        .map(|signature| form(function, &signature))
+}
+
+fn form(function: Function, signature: &AggregateSignature) -> sum::Form {
+    let is_average = function == Function::Avg;
+    sum::Form {
+        result: signature.result.clone(),
+        intermediate: is_average.then(|| signature.intermediate.clone()),
     }
 }
 

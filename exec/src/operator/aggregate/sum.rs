@@ -13,31 +13,42 @@ use vector::{
 };
 
 use super::accumulator::{Accumulator, Column, Groups, Part, fold};
+use super::signatures::form_of_sums;
 
-/// The accumulator of sums of `arg` as `result`; of averages when `intermediate`, the row of sum
-/// and count, is given.
-pub(super) fn accumulator(
-    arg: &Type,
-    result: &Type,
-    intermediate: Option<&Type>,
-) -> Box<dyn Accumulator> {
-    let form = Form { result: result.clone(), intermediate: intermediate.cloned() };
+/// The accumulator of sums or averages of `arg`.
+pub(super) fn accumulator(arg: &Type, form: Form) -> Box<dyn Accumulator> {
+    let forms = Forms(vec![form]);
     if arg.is_float() {
-        Box::new(FloatSum { form, states: Vec::new() })
+        Box::new(FloatSum { forms, states: Vec::new() })
     } else {
         let scale = match arg {
             Type::Decimal { scale, .. } => Some(*scale),
             _ => None,
         };
-        Box::new(ExactSum { form, scale, states: Vec::new(), overflow: false })
+        Box::new(ExactSum { forms, scale, states: Vec::new(), overflow: false })
     }
 }
 
 /// What comes out.
-struct Form {
-    result: Type,
+pub(super) struct Form {
+    /// The type of the sum or average.
+    pub(super) result: Type,
     /// The row of sum and count, when this is an average.
-    intermediate: Option<Type>,
+    pub(super) intermediate: Option<Type>,
+}
+
+/// The outputs of one state: sum and average of a column need the same.
+struct Forms(Vec<Form>);
+
+impl Forms {
+    fn get(&self, output: usize) -> Result<&Form> {
+        self.0.get(output).ok_or_else(|| Error::internal("a sum has no such output"))
+    }
+
+    fn adopt(&mut self, function: &str, raw_types: &[Type]) -> Option<usize> {
+        self.0.push(form_of_sums(function, raw_types)?);
+        Some(self.0.len() - 1)
+    }
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -48,7 +59,7 @@ struct Exact {
 
 /// Sums and averages of integers and decimals.
 struct ExactSum {
-    form: Form,
+    forms: Forms,
     /// Digits behind the point, of decimals.
     scale: Option<u8>,
     states: Vec<Exact>,
@@ -95,11 +106,7 @@ impl ExactSum {
             _ if input.all_null() => {}
             _ => return Err(wrong_type(input)),
         }
-        if self.overflow { Err(self.too_large()) } else { Ok(()) }
-    }
-
-    fn too_large(&self) -> Error {
-        Error::invalid_input("a sum does not fit its type").with("type", &self.form.result)
+        if self.overflow { Err(too_large(&self.forms.get(0)?.result)) } else { Ok(()) }
     }
 
     fn sums(&self, groups: Range<usize>) -> Result<VectorRef> {
@@ -110,27 +117,28 @@ impl ExactSum {
         flat(ty, &self.states[groups], |s| s.count > 0, |s| Ok(s.sum))
     }
 
-    fn result(&self, groups: Range<usize>) -> Result<VectorRef> {
+    fn result(&self, form: &Form, groups: Range<usize>) -> Result<VectorRef> {
         let states = &self.states[groups];
         let valid = |s: &Exact| s.count > 0;
-        let ty = self.form.result.clone();
-        let is_average = self.form.intermediate.is_some();
+        let ty = form.result.clone();
+        let too_large = || too_large(&form.result);
+        let is_average = form.intermediate.is_some();
         let average = |s: &Exact| decimal::divide_rounded(s.sum, i128::from(s.count.max(1)));
         match (&ty, is_average) {
             (Type::Double, _) => flat(ty, states, valid, |s| Ok(s.sum as f64 / s.count as f64)),
             (Type::BigInt, _) => {
-                let narrow = |s: &Exact| i64::try_from(s.sum).map_err(|_| self.too_large());
+                let narrow = |s: &Exact| i64::try_from(s.sum).map_err(|_| too_large());
                 flat(ty, states, valid, narrow)
             }
             (Type::Decimal { precision, .. }, true) if *precision <= MAX_SHORT_PRECISION => {
-                let narrow = |s: &Exact| i64::try_from(average(s)).map_err(|_| self.too_large());
+                let narrow = |s: &Exact| i64::try_from(average(s)).map_err(|_| too_large());
                 flat(ty, states, valid, narrow)
             }
             (Type::Decimal { .. }, true) => flat(ty, states, valid, |s| Ok(average(s))),
             (Type::Decimal { precision, .. }, false) => {
                 let precision = *precision;
                 let check = |s: &Exact| {
-                    decimal::fits(s.sum, precision).then_some(s.sum).ok_or_else(|| self.too_large())
+                    decimal::fits(s.sum, precision).then_some(s.sum).ok_or_else(too_large)
                 };
                 flat(ty, states, valid, check)
             }
@@ -184,16 +192,21 @@ impl Accumulator for ExactSum {
     }
 
     fn merge(&mut self, groups: Groups<'_>, partial: &Column) -> Result<()> {
-        let Some((sums, counts)) = sum_and_count(&self.form, &partial.decoded)? else {
+        let Some((sums, counts)) = sum_and_count(self.forms.get(0)?, &partial.decoded)? else {
             return self.add(groups, &partial.decoded);
         };
         self.add(groups, &sums)?;
         add_counts(groups, &counts, &mut self.states, |state| &mut state.count)
     }
 
-    fn output(&self, part: Part, groups: Range<usize>) -> Result<VectorRef> {
-        match (part, &self.form.intermediate) {
-            (Part::Result, _) => self.result(groups),
+    fn adopt(&mut self, function: &str, raw_types: &[Type]) -> Option<usize> {
+        self.forms.adopt(function, raw_types)
+    }
+
+    fn output(&self, output: usize, part: Part, groups: Range<usize>) -> Result<VectorRef> {
+        let form = self.forms.get(output)?;
+        match (part, &form.intermediate) {
+            (Part::Result, _) => self.result(form, groups),
             (Part::Intermediate, None) => self.sums(groups),
             (Part::Intermediate, Some(ty)) => {
                 let counts = self.states[groups.clone()].iter().map(|s| s.count as i64).collect();
@@ -215,7 +228,7 @@ struct Float {
 
 /// Sums and averages of floats, in double precision.
 struct FloatSum {
-    form: Form,
+    forms: Forms,
     states: Vec<Float>,
 }
 
@@ -285,18 +298,23 @@ impl Accumulator for FloatSum {
     }
 
     fn merge(&mut self, groups: Groups<'_>, partial: &Column) -> Result<()> {
-        let Some((sums, counts)) = sum_and_count(&self.form, &partial.decoded)? else {
+        let Some((sums, counts)) = sum_and_count(self.forms.get(0)?, &partial.decoded)? else {
             return self.add(groups, &partial.decoded);
         };
         self.add(groups, &sums)?;
         add_counts(groups, &counts, &mut self.states, |state| &mut state.count)
     }
 
-    fn output(&self, part: Part, groups: Range<usize>) -> Result<VectorRef> {
+    fn adopt(&mut self, function: &str, raw_types: &[Type]) -> Option<usize> {
+        self.forms.adopt(function, raw_types)
+    }
+
+    fn output(&self, output: usize, part: Part, groups: Range<usize>) -> Result<VectorRef> {
+        let form = self.forms.get(output)?;
         let states = &self.states[groups];
         let valid = |s: &Float| s.count > 0;
-        let ty = self.form.result.clone();
-        match (part, &self.form.intermediate) {
+        let ty = form.result.clone();
+        match (part, &form.intermediate) {
             (Part::Result, Some(_)) => flat(ty, states, valid, |s| Ok(s.sum / s.count as f64)),
             (Part::Result, None) if ty == Type::Double => flat(ty, states, valid, |s| Ok(s.sum)),
             (Part::Result, None) => flat(ty, states, valid, |s| Ok(s.sum as f32)),
@@ -311,6 +329,11 @@ impl Accumulator for FloatSum {
     fn bytes(&self) -> usize {
         self.states.capacity() * size_of::<Float>()
     }
+}
+
+#[cold]
+fn too_large(ty: &Type) -> Error {
+    Error::invalid_input("a sum does not fit its type").with("type", ty)
 }
 
 fn one(args: &[Column]) -> Result<&Column> {

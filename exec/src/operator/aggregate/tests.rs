@@ -35,14 +35,14 @@ fn try_aggregate(
         let mut partial = signatures::accumulator(function, types)?;
         partial.resize(num_groups);
         partial.update(groups, &column)?;
-        let partial = Column::new(partial.output(Part::Intermediate, 0..num_groups)?)?;
+        let partial = Column::new(partial.output(0, Part::Intermediate, 0..num_groups)?)?;
         let wanted = resolve_aggregate(function, types)?.intermediate;
         assert!(partial.vector.ty().is_equivalent(&wanted), "{}", partial.vector.ty());
         let all: Vec<u32> = (0..num_groups as u32).collect();
         last.merge(Groups::Each { ids: &all }, &partial)?;
     }
-    let single = values(&single.output(Part::Result, 0..num_groups)?);
-    let last = values(&last.output(Part::Result, 0..num_groups)?);
+    let single = values(&single.output(0, Part::Result, 0..num_groups)?);
+    let last = values(&last.output(0, Part::Result, 0..num_groups)?);
     assert_eq!(single, last, "{function} in parts");
     Ok(single)
 }
@@ -194,7 +194,7 @@ fn every_encoding_of_an_argument_gives_the_same() {
                         accumulator.resize(5);
                         let column = Column::new(Arc::clone(argument)).unwrap();
                         accumulator.update(groups, &[column]).unwrap();
-                        values(&accumulator.output(Part::Result, 0..5).unwrap())
+                        values(&accumulator.output(0, Part::Result, 0..5).unwrap())
                     },
                 );
             assert_eq!(by_id, by_list, "{function}");
@@ -323,7 +323,7 @@ fn many_groups_keep_their_own_sums() {
         sum.update(Groups::Each { ids: &ids }, &[column]).unwrap();
     }
     let keys = &table.keys(0..table.len()).unwrap()[0];
-    let sums = sum.output(Part::Result, 0..table.len()).unwrap();
+    let sums = sum.output(0, Part::Result, 0..table.len()).unwrap();
     assert_eq!(table.len(), expected.len());
     for row in
         sorted_rows(std::slice::from_ref(keys), &[SortOrder::default()], keys.len()).unwrap().iter()

@@ -130,11 +130,11 @@ impl<'a> Ends<'a> {
         if let Some(loaded) = self.bytes.get(at..).and_then(|rest| rest.first_chunk()) {
             return loaded;
         }
-        self.from_copy(at)
+        self.padded_at(at)
     }
 
     #[cold]
-    fn from_copy(&mut self, at: usize) -> &[u8; LOADED] {
+    fn padded_at(&mut self, at: usize) -> &[u8; LOADED] {
         const NOTHING: [u8; LOADED] = [0; LOADED];
         let start = *self.copied.get_or_insert_with(|| {
             for (to, from) in self.padded.iter_mut().zip(self.bytes.iter().skip(at)) {

@@ -1,0 +1,281 @@
+//! What is read, decompressed and decoded, by counters: only what can matter.
+
+use dwio::expr::TypedExpr;
+use dwio::metadata_filter::MetadataFilter;
+use vector::{ErrorKind, RowSet};
+
+use super::*;
+use crate::page_index::tests::Indexes;
+use crate::thrift::structs::IndexRegion;
+
+const ROWS_OF_PAGE: i32 = 4_000;
+const NUM_PAGES: i32 = 10;
+const ROWS: i32 = ROWS_OF_PAGE * NUM_PAGES;
+/// Header and body of a page.
+const PAGE_BYTES: u64 = 16_100;
+
+/// One row group of `num_columns` columns of ten pages. Column `i` counts the rows times `i + 1`;
+/// all have offset indexes, and the first `num_ordered` column indexes too. Columns behind the
+/// eighth have the chunks of the first ones once more.
+fn wide(num_columns: usize, num_ordered: usize, change: impl Fn(&mut Indexes)) -> File {
+    let element = |i: usize| crate::thrift::structs::SchemaElement {
+        name: format!("c{i}"),
+        repetition: Some(crate::thrift::structs::Repetition::Required),
+        ..leaf(PhysicalType::Int32)
+    };
+    let elements = (0..num_columns).map(element).collect();
+    let mut footer = footer(elements, vec![None; num_columns]);
+    let group = &mut footer.metadata.row_groups[0];
+    group.num_rows = ROWS as u64;
+    let mut bytes = b"PAR1".to_vec();
+    let mut indexes = Vec::new();
+    let own = num_columns.min(8);
+    for (factor, column) in (1..).zip(group.columns.iter_mut().take(own)) {
+        let mut chunk = ChunkWriter::new(Codec::Uncompressed, 0, 0);
+        let mut index = Indexes {
+            pages: Vec::new(),
+            null_pages: vec![false; NUM_PAGES as usize],
+            mins: Vec::new(),
+            maxs: Vec::new(),
+            order: 1,
+            null_counts: vec![0; NUM_PAGES as usize],
+        };
+        let start = bytes.len();
+        for first in (0..ROWS).step_by(ROWS_OF_PAGE as usize) {
+            let at = chunk.bytes.len();
+            let rows = first..first + ROWS_OF_PAGE;
+            index.mins.push((rows.start * factor).to_le_bytes().into());
+            index.maxs.push(((rows.end - 1) * factor).to_le_bytes().into());
+            chunk.v1(&required(ROWS_OF_PAGE as usize), PLAIN, &int32s(rows.map(|r| r * factor)));
+            let size = (chunk.bytes.len() - at) as i32;
+            assert!(u64::from(size.unsigned_abs()) < PAGE_BYTES);
+            index.pages.push(((start + at) as i64, size, first.into()));
+        }
+        change(&mut index);
+        indexes.push(index);
+        let meta = column.meta_data.as_mut().unwrap();
+        meta.num_values = ROWS as u64;
+        meta.data_page_offset = start as u64;
+        meta.total_compressed_bytes = chunk.bytes.len() as u64;
+        bytes.extend(chunk.bytes);
+    }
+    let mut put = |part: Vec<u8>| {
+        let region = IndexRegion { offset: bytes.len() as u64, bytes: part.len() as u32 };
+        bytes.extend(part);
+        Some(region)
+    };
+    for (i, (index, column)) in indexes.iter().zip(&mut group.columns).enumerate() {
+        column.offset_index = put(index.offset_bytes());
+        if i < num_ordered {
+            column.column_index = put(index.column_bytes());
+        }
+    }
+    for i in own..num_columns {
+        group.columns[i] = group.columns[i % own].clone();
+    }
+    footer.footer_offset = bytes.len() as u64;
+    footer.file_bytes = bytes.len() as u64;
+    let files = MemoryFiles::new();
+    files.put("f.parquet", bytes);
+    let files = ObservedFiles::new(Arc::new(files));
+    File { footer: Arc::new(footer), files, b_offsets: Vec::new() }
+}
+
+fn pass(file: &File, columns: Vec<ColumnSpec>, condition: Option<TypedExpr>) -> ParquetRowReader {
+    let ordinal = |spec: &ColumnSpec| spec.name[1..].parse().unwrap();
+    let bound = columns.iter().map(|spec| BoundColumn::File { ordinal: ordinal(spec) }).collect();
+    let (spec, binding) = (ScanSpec::new(columns), SplitBinding::new(bound));
+    let filter = condition.and_then(|expr| MetadataFilter::new(&expr, &|_| None, &|_| false));
+    let params = RowReaderParams {
+        metadata_filter: filter.map(Arc::new),
+        ..RowReaderParams::new(Arc::new(spec), Arc::new(binding), 0..u64::MAX)
+    };
+    let pool = MemoryPool::unlimited();
+    let input = BufferedInput::new(file.files.open("f.parquet").unwrap(), pool.clone());
+    let footer = Arc::clone(&file.footer);
+    ParquetRowReader::new(OpenFile { footer, input, verifies_checksums: false }, params, &pool)
+        .unwrap()
+}
+
+fn one_of(values: &[i64]) -> Option<Filter> {
+    Some(Filter::bigint_values(values.to_vec(), false))
+}
+
+fn lazy_window(reader: &mut ParquetRowReader, learned: &mut ScanAdaptation) -> ReadRows {
+    let request = ReadRequest { payload: Payload::Lazy, ..ReadRequest::new(10_000, learned) };
+    match reader.next(request).unwrap() {
+        ReadOutcome::Rows(rows) => rows,
+        ReadOutcome::End => panic!("no more rows"),
+    }
+}
+
+fn counts_of(reader: &ParquetRowReader, column: usize) -> ColumnCounts {
+    reader.column_counts().into_iter().find(|counts| counts.column == column).unwrap()
+}
+
+/// Rules P5.36, P6.43.
+#[test]
+fn a_point_query_reads_only_the_pages_that_can_hold_the_key() {
+    let file = wide(3, 1, |_| {});
+    let columns = vec![
+        column("c0", None, one_of(&[12_345])),
+        column("c1", Some(0), None),
+        column("c2", Some(1), None),
+    ];
+    let mut reader = pass(&file, columns, None);
+    let found = all(&mut reader, 10_000);
+    assert_eq!(values(&found, 0), ints([24_690]));
+    assert_eq!(values(&found, 1), ints([37_035]));
+    let metrics = reader.metrics();
+    assert_eq!(metrics.sum("parquet.pagesRead"), 3);
+    assert_eq!(metrics.sum("parquet.rowsSkippedByPageIndex"), i64::from(ROWS - ROWS_OF_PAGE));
+    assert!(file.files.read_bytes() < 3 * PAGE_BYTES + 2_000, "{}", file.files.read_bytes());
+}
+
+#[test]
+fn few_rows_that_only_the_values_tell_cost_few_pages_of_other_columns() {
+    let file = wide(2, 0, |_| {});
+    let filter = one_of(&[1, 17_000, 39_999]);
+    let columns = vec![column("c0", None, filter), column("c1", Some(0), None)];
+    let mut reader = pass(&file, columns, None);
+    assert_eq!(values(&all(&mut reader, 10_000), 0), ints([2, 34_000, 79_998]));
+    let chunk_bytes = file.footer.row_groups()[0].columns[0].meta_data.as_ref().unwrap();
+    let filter_bytes = chunk_bytes.total_compressed_bytes;
+    let others = file.files.read_bytes() - filter_bytes;
+    assert!(others < 3 * PAGE_BYTES + 1_000, "{others}");
+    assert_eq!(reader.metrics().sum("parquet.pagesRead"), i64::from(NUM_PAGES) + 3);
+}
+
+#[test]
+fn a_filter_that_drops_a_whole_row_group_costs_no_byte_of_other_columns() {
+    let file = wide(3, 0, |_| {});
+    let alone = |columns| {
+        let before = file.files.read_bytes();
+        assert!(all(&mut pass(&file, columns, None), 10_000).iter().all(|w| w.batch.is_empty()));
+        file.files.read_bytes() - before
+    };
+    let none = || column("c1", None, one_of(&[7, 80_001]));
+    let filter_only = alone(vec![none()]);
+    assert_eq!(
+        alone(vec![none(), column("c0", Some(0), None), column("c2", Some(1), None)]),
+        filter_only
+    );
+}
+
+/// Rule P5.31: what an offset index says is compared with the pages that are read.
+#[test]
+fn a_wrong_offset_index_is_an_error_or_ignored_but_never_wrong_rows() {
+    let columns = || vec![column("c0", None, one_of(&[12_345])), column("c1", Some(0), None)];
+    // Another number of rows than the pages have.
+    let shifted = wide(2, 0, |index| index.pages[3].2 += 100);
+    let mut reader = pass(&shifted, columns(), None);
+    let mut learned = ScanAdaptation::new(2);
+    assert_eq!(next(&mut reader, 10_000, &mut learned).unwrap().unwrap().batch.len(), 0);
+    let error = next(&mut reader, 10_000, &mut learned).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corrupt);
+    assert!(error.to_string().contains("another one than the offset index says"), "{error}");
+    // Pages that it leaves out.
+    let holed = wide(2, 0, |index| {
+        index.pages.remove(2);
+    });
+    let found = all(&mut pass(&holed, columns(), None), 10_000);
+    assert_eq!(values(&found, 0), ints([24_690]));
+}
+
+/// Rules S1.37, S10.41 to S10.45.
+#[test]
+fn lazy_columns_read_the_rows_that_are_asked_and_only_in_time() {
+    let file = wide(3, 0, |_| {});
+    let filter = one_of(&[5, 9, 4_001, 9_000, 30_000]);
+    let columns = vec![
+        column("c0", Some(0), filter),
+        column("c1", Some(1), None),
+        column("c2", Some(2), None),
+    ];
+    let mut reader = pass(&file, columns, None);
+    let mut learned = ScanAdaptation::new(3);
+    let first = lazy_window(&mut reader, &mut learned);
+    let [own, asked, unread] = first.batch.children() else { panic!("three columns") };
+    assert_eq!(values_of(own), ints([5, 9, 4_001, 9_000]));
+    let rows = RowSet::from_positions([1u32, 3].into_iter().collect());
+    let Vector::Lazy(lazy) = asked.as_ref() else { panic!("not lazy") };
+    let loaded = values_of(&lazy.load(&rows).unwrap());
+    assert_eq!((&loaded[1], &loaded[3]), (&ints([18])[0], &ints([18_000])[0]));
+    assert_eq!(counts_of(&reader, 1).values_decoded, 2);
+    assert_eq!(counts_of(&reader, 1).pages_read, 2);
+    // Windows without a passing row touch nothing; the next one that has some goes on from there.
+    let others: Vec<ReadRows> = (0..3).map(|_| lazy_window(&mut reader, &mut learned)).collect();
+    assert_eq!(others.iter().map(|w| w.batch.len()).sum::<usize>(), 1);
+    let Vector::Lazy(late) = unread.as_ref() else { panic!("not lazy") };
+    let error = late.loaded().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Internal);
+    assert!(error.to_string().contains("after its reader moved on"), "{error}");
+    assert_eq!(counts_of(&reader, 2), ColumnCounts { column: 2, ..ColumnCounts::default() });
+}
+
+#[test]
+fn the_last_window_of_a_row_group_can_still_be_loaded() {
+    let file = wide(2, 0, |_| {});
+    let columns = vec![column("c0", None, one_of(&[39_999])), column("c1", Some(0), None)];
+    let mut reader = pass(&file, columns, None);
+    let mut learned = ScanAdaptation::new(2);
+    let windows: Vec<ReadRows> = (0..4).map(|_| lazy_window(&mut reader, &mut learned)).collect();
+    let last = windows.last().unwrap().batch.child(0).unwrap();
+    assert_eq!(values_of(&Vector::loaded(last).unwrap()), ints([79_998]));
+}
+
+#[test]
+fn a_wide_file_costs_what_is_read_of_it() {
+    let file = wide(1_000, 0, |_| {});
+    let columns = vec![column("c500", Some(0), None), column("c7", Some(1), None)];
+    let found = all(&mut pass(&file, columns, None), 10_000);
+    assert_eq!(values(&found, 1)[3], Value::Integer(24));
+    let bytes = file.files.read_bytes();
+    assert!(bytes < 2 * (NUM_PAGES as u64) * PAGE_BYTES + 1_000, "{bytes}");
+    assert!(file.files.reads() <= 4);
+}
+
+/// Rules S4.32, S4.37: pages of several columns, whose ends need not agree.
+#[test]
+fn a_condition_on_several_columns_leaves_pages_out_and_decides_no_row() {
+    let file = wide(3, 2, |_| {});
+    let less = |name: &str, than: i32| {
+        let than = TypedExpr::constant(Value::Integer(than), Type::Integer);
+        TypedExpr::call("lt", vec![TypedExpr::field(name, Type::Integer), than], Type::Boolean)
+    };
+    let either = |args| TypedExpr::call("or", args, Type::Boolean);
+    let columns = || {
+        let names = ["c0", "c1", "c2"].into_iter().enumerate();
+        names.map(|(i, name)| column(name, Some(i), None)).collect::<Vec<_>>()
+    };
+    let rows = |condition| {
+        let found = all(&mut pass(&file, columns(), Some(condition)), 10_000);
+        found.iter().map(|w| w.batch.len()).sum::<usize>()
+    };
+    let page = ROWS_OF_PAGE as usize;
+    assert_eq!(rows(either(vec![less("c0", 100), less("c1", 8_100)])), 2 * page);
+    assert_eq!(rows(either(vec![less("c0", -1), less("c1", 0)])), 0);
+    // Nothing is known of the pages of `c2`.
+    assert_eq!(rows(either(vec![less("c0", 100), less("c2", 5)])), 10 * page);
+}
+
+/// Rules S5.31, P6.19.
+#[test]
+fn filters_are_tested_in_the_order_of_what_dropping_a_row_costs() {
+    let file = wide(2, 0, |_| {});
+    let columns = || {
+        vec![
+            column("c0", None, Some(Filter::bigint_range(0, 1 << 30, false))),
+            column("c1", None, one_of(&[7])),
+        ]
+    };
+    let mut learned = ScanAdaptation::new(2);
+    let mut first = pass(&file, columns(), None);
+    while next(&mut first, 10_000, &mut learned).unwrap().is_some() {}
+    // By kind the range comes first; it dropped nothing.
+    assert_eq!(counts_of(&first, 1).rows_in, ROWS as u64);
+    let mut second = pass(&file, columns(), None);
+    while next(&mut second, 10_000, &mut learned).unwrap().is_some() {}
+    assert_eq!(counts_of(&second, 1).rows_in, ROWS as u64);
+    assert_eq!((counts_of(&second, 0).rows_in, counts_of(&second, 0).pages_read), (0, 0));
+}
