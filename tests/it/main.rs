@@ -7,6 +7,7 @@ mod evolution;
 mod filtered;
 mod formats;
 mod inspect;
+mod joins;
 mod mutants;
 mod partitions;
 mod random_files;
