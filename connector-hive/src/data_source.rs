@@ -180,7 +180,7 @@ impl HiveDataSource {
     fn end_split(&mut self, next: State) -> State {
         let state = std::mem::replace(&mut self.state, next);
         if let State::Active { reader: Some(reader), .. } = &state {
-            self.stats.add_reader(&reader.metrics());
+            self.stats.add_reader(reader);
         }
         state
     }
@@ -192,7 +192,7 @@ impl HiveDataSource {
             && let Some(open) = reader
             && open.is_rejected(&self.adaptation)?
         {
-            self.stats.add_reader(&open.metrics());
+            self.stats.add_reader(open);
             *reader = None;
         }
         Ok(())
@@ -285,7 +285,11 @@ impl DataSource for HiveDataSource {
             let nanos = u64::try_from(remaining.time().as_nanos()).unwrap_or(u64::MAX);
             filters.push(FilterProgress { filter: filter.to_string(), rows_in, rows_out, nanos });
         }
-        ScanDetails { skipped: self.stats.skipped(), filters, columns: Vec::new() }
+        let mut details = ScanDetails { filters, ..self.stats.details().clone() };
+        if let State::Active { reader: Some(reader), .. } = &self.state {
+            details.merge(&reader.details());
+        }
+        details
     }
 
     /// Takes the split of a source of the same scan and what it cost to prepare (rules S6.45,
