@@ -1,12 +1,14 @@
 //! What a data source counts, by the names of Velox (rules S15.7 to S15.16).
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
+use dwio::connector::ScanDetails;
 use dwio::reader::FileFormat;
 use vector::{MetricUnit, Metrics, RuntimeMetric};
 
+use crate::clock::Times;
 use crate::file_handle::ReadCounter;
+use crate::split_reader::SplitReader;
 
 /// Splits whose rows were read: kept by rule S7.40.
 pub const PROCESSED_SPLITS: &str = "processedSplits";
@@ -18,6 +20,8 @@ pub const SKIPPED_SPLIT_BYTES: &str = "skippedSplitBytes";
 pub const NUM_BUCKET_CONVERSION: &str = "numBucketConversion";
 /// Time spent on the remaining filter.
 pub const REMAINING_FILTER_WALL_NANOS: &str = "totalRemainingFilterWallNanos";
+/// What of it the thread was at work.
+pub const REMAINING_FILTER_CPU_NANOS: &str = "totalRemainingFilterCpuNanos";
 /// Bytes read from storage; the count is the number of reads.
 pub const STORAGE_READ_BYTES: &str = "storageReadBytes";
 
@@ -26,8 +30,8 @@ pub const STORAGE_READ_BYTES: &str = "storageReadBytes";
 pub struct SourceStats {
     /// Splits whose rows were read.
     pub processed_splits: usize,
-    /// Splits that filters excluded, by the reason.
-    skipped: BTreeMap<&'static str, u64>,
+    /// Splits that filters excluded, and what the readers of finished splits took by column.
+    details: ScanDetails,
     /// Bytes of the excluded splits.
     skipped_split_bytes: u64,
     /// Splits with a bucket conversion.
@@ -55,26 +59,26 @@ impl SourceStats {
 
     /// Counts a split that filters excluded (rules S15.7, S15.9).
     pub fn count_skipped(&mut self, reason: &'static str, bytes: u64) {
-        *self.skipped.entry(reason).or_default() += 1;
+        let one = ScanDetails { skipped: vec![(reason, 1)], ..ScanDetails::default() };
+        self.details.merge(&one);
         self.skipped_split_bytes = self.skipped_split_bytes.saturating_add(bytes);
     }
 
-    /// The splits that filters excluded, by the reason.
-    pub fn skipped(&self) -> Vec<(&'static str, u64)> {
-        self.skipped.iter().map(|(reason, count)| (*reason, *count)).collect()
+    /// Excluded splits and columns, as far as splits are over.
+    pub fn details(&self) -> &ScanDetails {
+        &self.details
     }
 
     /// Adds what the reader of a split counted, once the split is over (rule S6.30).
-    pub fn add_reader(&mut self, metrics: &Metrics) {
-        self.readers.merge(metrics);
+    pub fn add_reader(&mut self, reader: &SplitReader) {
+        self.readers.merge(&reader.metrics());
+        self.details.merge(&reader.details());
     }
 
     /// Adds what another data source counted while it prepared a split (rule S6.45).
     pub fn merge(&mut self, other: &SourceStats) {
         self.processed_splits += other.processed_splits;
-        for (reason, count) in &other.skipped {
-            *self.skipped.entry(reason).or_default() += count;
-        }
+        self.details.merge(&other.details);
         self.skipped_split_bytes =
             self.skipped_split_bytes.saturating_add(other.skipped_split_bytes);
         self.bucket_conversions += other.bucket_conversions;
@@ -84,11 +88,12 @@ impl SourceStats {
         self.readers.merge(&other.readers);
     }
 
-    /// All counters that are not 0, as a snapshot; the time of the remaining filter always (rules
+    /// All counters that are not 0, as a snapshot; the times of the remaining filter always (rules
     /// S15.2 to S15.4).
-    pub fn metrics(&self, remaining: Duration, read: &ReadCounter) -> Metrics {
+    pub fn metrics(&self, remaining: Times, read: &ReadCounter) -> Metrics {
         let mut metrics = self.readers.clone();
-        let num_skipped = self.skipped.values().fold(0, |sum: u64, n| sum.saturating_add(*n));
+        let skipped = self.details.skipped.iter();
+        let num_skipped = skipped.fold(0, |sum: u64, (_, count)| sum.saturating_add(*count));
         let counts = [
             (PROCESSED_SPLITS, self.processed_splits),
             (SKIPPED_SPLITS, usize::try_from(num_skipped).unwrap_or(usize::MAX)),
@@ -102,7 +107,8 @@ impl SourceStats {
         if self.skipped_split_bytes > 0 {
             metrics.add_bytes(SKIPPED_SPLIT_BYTES, self.skipped_split_bytes);
         }
-        metrics.add_time(REMAINING_FILTER_WALL_NANOS, remaining);
+        metrics.add_time(REMAINING_FILTER_WALL_NANOS, remaining.wall);
+        metrics.add_time(REMAINING_FILTER_CPU_NANOS, remaining.cpu);
         if let Some(bytes) = read.metric() {
             metrics.add_metric(STORAGE_READ_BYTES, &bytes);
         }

@@ -13,6 +13,7 @@
 //! price is that a broken file of an excluded partition goes unnoticed.
 
 use dwio::adaptation::ScanAdaptation;
+use dwio::connector::{ColumnProgress, ScanDetails};
 use dwio::metadata_filter::MetadataFilter;
 use dwio::reader::{ReadOutcome, ReadRequest, ReadRows, Reader, RowReader, RowReaderParams};
 use dwio::scan_spec::{BoundColumn, ColumnSource, ColumnSpec, NestedSpec, SplitBinding};
@@ -260,6 +261,20 @@ impl SplitReader {
     /// What the format's reader counted.
     pub fn metrics(&self) -> Metrics {
         self.rows.metrics()
+    }
+
+    /// What reading the columns of the file took.
+    pub fn details(&self) -> ScanDetails {
+        let specs = self.columns.spec.columns();
+        let columns = self.rows.column_counts().into_iter().filter_map(|counts| {
+            Some(ColumnProgress {
+                name: specs.get(counts.column)?.name.clone(),
+                values_decoded: counts.values_decoded,
+                pages_read: counts.pages_read,
+                pages_skipped: counts.pages_skipped,
+            })
+        });
+        ScanDetails { columns: columns.collect(), ..ScanDetails::default() }
     }
 
     /// Puts constants and row numbers beside the columns of the file, each at its channel.

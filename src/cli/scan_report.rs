@@ -19,7 +19,7 @@ use crate::engine::ScanFiles;
 use crate::output::OutputFormat;
 
 /// Counters with a phrase, by the line they are told in.
-const LINES: [(&str, &[(&str, &str)]); 4] = [
+const LINES: [(&str, &[(&str, &str)]); 5] = [
     (
         "row groups",
         &[
@@ -59,6 +59,7 @@ const LINES: [(&str, &[(&str, &str)]); 4] = [
             (ROWS_GIVEN, "given"),
         ],
     ),
+    ("time", &[("dataSourceAddSplitWallNanos", "opening"), ("dataSourceReadWallNanos", "reading")]),
 ];
 
 /// Rows that were tested or given out: of the data source, whatever the format counts.

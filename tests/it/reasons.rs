@@ -12,7 +12,8 @@ fn rows_of(args: &[&str]) -> Vec<Json> {
     output_of(args).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// Three row groups of a thousand rows in pages of a hundred: `n` counts them, `s` is its text.
+/// Three row groups of a thousand rows in pages of 128, which is where the writer looks first after
+/// a hundred rows: `n` counts them, `s` is its text.
 fn numbers_and_texts(scratch: &Scratch) -> String {
     let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..3_000));
     let texts: ArrayRef =
@@ -107,6 +108,30 @@ fn statistics_tell_why_files_were_not_read() {
     let why = "a filter rejects all values that the file has";
     assert_eq!(scan["splits"]["skipped"], json!({ why: 1 }));
     assert_eq!(scan["rows"], json!({ "scanned": 0, "given": 0 }));
+}
+
+#[test]
+fn statistics_tell_what_left_out_row_groups_pages_and_values() {
+    let scratch = Scratch::new("stats-groups");
+    let path = numbers_and_texts(&scratch);
+    let sql = format!("SELECT s FROM '{path}' WHERE n BETWEEN 1234 AND 1240");
+    let ran = ocior(&["query", "--stats", "-f", "json", &sql]);
+    let told: Json = serde_json::from_str(&ran.err).unwrap();
+    let (scan, metrics) = (&told["scans"][0], &told["scans"][0]["metrics"]);
+    assert_eq!(metrics["processedStrides"]["sum"], 1);
+    assert_eq!(metrics["parquet.rowGroupsSkippedByMinMax"]["sum"], 2);
+    assert_eq!(metrics["parquet.rowsSkippedByPageIndex"]["sum"], 872);
+    assert_eq!(scan["rows"], json!({ "scanned": 128, "given": 7 }));
+    let columns = scan["columns"].as_array().unwrap();
+    let of_s = columns.iter().find(|column| column["column"] == "s").unwrap();
+    assert_eq!((&of_s["values_decoded"], &of_s["pages_read"]), (&json!(7), &json!(1)));
+    // A filter that drops everything: the other column is not touched.
+    let sql = format!("SELECT s FROM '{path}' WHERE n % 7 = 9");
+    let ran = ocior(&["query", "--stats", "-f", "json", &sql]);
+    let told: Json = serde_json::from_str(&ran.err).unwrap();
+    let columns = told["scans"][0]["columns"].as_array().unwrap();
+    let of_s = columns.iter().find(|column| column["column"] == "s").unwrap();
+    assert_eq!((&of_s["values_decoded"], &of_s["pages_read"]), (&json!(0), &json!(0)));
 }
 
 #[test]
