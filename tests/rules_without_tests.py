@@ -28,9 +28,6 @@ REASONS = {
     "S6.28": "no reader changes the type of a column, so there is one type",
     "S6.31": "a check on readers that no reader fails",
     "S6.60": "an interface",
-    "S7.5": "an interface: a split names its format once",
-    "S7.8": "no reader adjusts timestamps to the session zone",
-    "S7.10": "sizes of rows are always tracked",
     "S7.14": "file handles are not cached",
     "S7.15": "there is one kind of input",
     "S7.18": "true by construction: opening a split makes its one row reader",
@@ -39,6 +36,7 @@ REASONS = {
     "S8.19": "nothing writes tables",
     "S9.9": "there is no exchange by buckets",
     "S9.10": "there is no exchange by buckets",
+    "S12.8": "no lock is taken while another is held",
 }
 
 MAX_SHARE_WITHOUT_TEST = 0.1

@@ -256,7 +256,7 @@ impl DataSource for HiveDataSource {
     }
 
     fn metrics(&self) -> Metrics {
-        let time = self.remaining.as_ref().map_or(Duration::ZERO, RemainingFilter::time);
+        let time = self.remaining.as_ref().map(RemainingFilter::time).unwrap_or_default();
         let mut metrics = self.stats.metrics(time, &self.counter);
         if let State::Active { reader: Some(reader), .. } = &self.state {
             metrics.merge(&reader.metrics());
@@ -282,7 +282,7 @@ impl DataSource for HiveDataSource {
         filters.sort_by_key(|filter| std::cmp::Reverse(filter.rows_in));
         if let (Some(remaining), Some(filter)) = (&self.remaining, &self.pushdown.remaining) {
             let (rows_in, rows_out) = remaining.rows();
-            let nanos = u64::try_from(remaining.time().as_nanos()).unwrap_or(u64::MAX);
+            let nanos = u64::try_from(remaining.time().wall.as_nanos()).unwrap_or(u64::MAX);
             filters.push(FilterProgress { filter: filter.to_string(), rows_in, rows_out, nanos });
         }
         let mut details = ScanDetails { filters, ..self.stats.details().clone() };

@@ -29,6 +29,7 @@ pub mod base64;
 pub mod binding;
 pub mod bucket;
 pub mod bucket_hash;
+pub mod clock;
 pub mod columns;
 pub mod connector;
 pub mod data_source;

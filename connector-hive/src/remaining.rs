@@ -1,7 +1,5 @@
 //! The condition that is evaluated on finished batches (rules S6.33, S6.38).
 
-use std::time::{Duration, Instant};
-
 use dwio::connector::{CompiledExpr, ExpressionEvaluator};
 use dwio::expr::TypedExpr;
 use vector::sync::Arc;
@@ -10,6 +8,7 @@ use vector::{
     Vector, VectorRef,
 };
 
+use crate::clock::{Started, Times};
 use crate::prune::fields_of;
 
 /// A compiled condition over the reader's columns.
@@ -17,7 +16,7 @@ pub struct RemainingFilter {
     compiled: Box<dyn CompiledExpr>,
     /// The reader's columns that it uses.
     channels: Vec<usize>,
-    time: Duration,
+    time: Times,
     rows_in: u64,
     rows_out: u64,
 }
@@ -36,7 +35,7 @@ impl RemainingFilter {
         let channels = fields.names().iter().filter_map(|name| reader_type.index_of(name));
         let channels = channels.collect();
         let compiled = evaluator.compile(filter, reader_type)?;
-        Ok(RemainingFilter { compiled, channels, time: Duration::ZERO, rows_in: 0, rows_out: 0 })
+        Ok(RemainingFilter { compiled, channels, time: Times::default(), rows_in: 0, rows_out: 0 })
     }
 
     /// True when the filter drops enough rows for other columns to be read after it; also before
@@ -46,7 +45,7 @@ impl RemainingFilter {
     }
 
     /// The time that evaluations took, without the loads before them (rule S6.39).
-    pub fn time(&self) -> Duration {
+    pub fn time(&self) -> Times {
         self.time
     }
 
@@ -67,11 +66,11 @@ impl RemainingFilter {
             }
         }
         let batch = RowVector::batch(Arc::clone(batch.row_type()), batch.len(), children)?;
-        let start = Instant::now();
+        let start = Started::now();
         let outcome = self.compiled.evaluate(&batch, &SelectivityVector::all(batch.len()))?;
         let passed = rows_that_hold(&outcome, batch.len())?;
         let rows = (!passed.is_all()).then(|| passed.to_rows());
-        self.time += start.elapsed();
+        self.time.add_since(start);
         self.rows_in += batch.len() as u64;
         self.rows_out += passed.count() as u64;
         Ok((batch, rows))

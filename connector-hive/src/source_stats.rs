@@ -1,12 +1,12 @@
 //! What a data source counts, by the names of Velox (rules S15.7 to S15.16).
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use dwio::connector::ScanDetails;
 use dwio::reader::FileFormat;
 use vector::{MetricUnit, Metrics, RuntimeMetric};
 
+use crate::clock::Times;
 use crate::file_handle::ReadCounter;
 use crate::split_reader::SplitReader;
 
@@ -20,6 +20,8 @@ pub const SKIPPED_SPLIT_BYTES: &str = "skippedSplitBytes";
 pub const NUM_BUCKET_CONVERSION: &str = "numBucketConversion";
 /// Time spent on the remaining filter.
 pub const REMAINING_FILTER_WALL_NANOS: &str = "totalRemainingFilterWallNanos";
+/// What of it the thread was at work.
+pub const REMAINING_FILTER_CPU_NANOS: &str = "totalRemainingFilterCpuNanos";
 /// Bytes read from storage; the count is the number of reads.
 pub const STORAGE_READ_BYTES: &str = "storageReadBytes";
 
@@ -86,9 +88,9 @@ impl SourceStats {
         self.readers.merge(&other.readers);
     }
 
-    /// All counters that are not 0, as a snapshot; the time of the remaining filter always (rules
+    /// All counters that are not 0, as a snapshot; the times of the remaining filter always (rules
     /// S15.2 to S15.4).
-    pub fn metrics(&self, remaining: Duration, read: &ReadCounter) -> Metrics {
+    pub fn metrics(&self, remaining: Times, read: &ReadCounter) -> Metrics {
         let mut metrics = self.readers.clone();
         let skipped = self.details.skipped.iter();
         let num_skipped = skipped.fold(0, |sum: u64, (_, count)| sum.saturating_add(*count));
@@ -105,7 +107,8 @@ impl SourceStats {
         if self.skipped_split_bytes > 0 {
             metrics.add_bytes(SKIPPED_SPLIT_BYTES, self.skipped_split_bytes);
         }
-        metrics.add_time(REMAINING_FILTER_WALL_NANOS, remaining);
+        metrics.add_time(REMAINING_FILTER_WALL_NANOS, remaining.wall);
+        metrics.add_time(REMAINING_FILTER_CPU_NANOS, remaining.cpu);
         if let Some(bytes) = read.metric() {
             metrics.add_metric(STORAGE_READ_BYTES, &bytes);
         }

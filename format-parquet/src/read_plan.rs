@@ -15,6 +15,7 @@
 
 use dwio::filter::Filter;
 use dwio::input::BufferedInput;
+use dwio::scan_spec::{ColumnSpec, FieldSpec, NestedBinding, NestedSpec};
 use dwio::stats::Match;
 use vector::sync::Arc;
 use vector::{Result, Type};
@@ -45,16 +46,47 @@ pub(crate) struct ColumnFilter {
 }
 
 impl ColumnFilter {
-    /// The filter of `column`, which is read as `ty`; `None` for nested columns, whose leaves'
-    /// statistics do not describe rows (rule P5.19).
-    pub(crate) fn new(
+    /// The filters of a column that metadata can be asked about: `own`, and those of fields of
+    /// structs, whose leaves describe rows as well. Leaves below lists and maps do not (rule P5.19).
+    pub(crate) fn of_column(
         position: usize,
         column: &Column,
-        filter: &Arc<Filter>,
-        ty: &Type,
-    ) -> Option<Self> {
-        let ColumnKind::Leaf(leaf) = column.kind else { return None };
-        Some(ColumnFilter { column: position, leaf, filter: Arc::clone(filter), ty: ty.clone() })
+        (spec, binding): (&ColumnSpec, &NestedBinding),
+        own: Option<&Arc<Filter>>,
+    ) -> Vec<Self> {
+        let mut found = Vec::new();
+        if let (ColumnKind::Leaf(leaf), Some(filter)) = (&column.kind, own) {
+            let (filter, ty) = (Arc::clone(filter), spec.ty.clone());
+            found.push(ColumnFilter { column: position, leaf: *leaf, filter, ty });
+        }
+        let (ColumnKind::Struct(children), NestedSpec::Row(fields)) = (&column.kind, &spec.nested)
+        else {
+            return found;
+        };
+        for (i, field) in fields.iter().enumerate() {
+            let FieldSpec::Wanted(field) = field else { continue };
+            if !field.has_filter() {
+                continue;
+            }
+            let (child, below) = match binding {
+                NestedBinding::Row(bound) => match bound.get(i) {
+                    Some(Some(bound)) => (children.get(bound.ordinal), &bound.nested),
+                    _ => continue,
+                },
+                _ => {
+                    let mut same = children.iter().filter(|child| child.name == field.name);
+                    match (same.next(), same.next()) {
+                        (Some(only), None) => (Some(only), &NestedBinding::ByName),
+                        _ => continue,
+                    }
+                }
+            };
+            if let Some(child) = child {
+                let own = field.filter.as_ref();
+                found.extend(Self::of_column(position, child, (field, below), own));
+            }
+        }
+        found
     }
 
     fn as_leaf_filter(&self) -> LeafFilter<'_> {

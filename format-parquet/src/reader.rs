@@ -91,6 +91,19 @@ impl ParquetReader {
     }
 }
 
+/// True when no map in the column, at any depth, has keys that are nested.
+fn has_scalar_keys(column: &Column) -> bool {
+    match &column.kind {
+        ColumnKind::Leaf(_) => true,
+        ColumnKind::Struct(fields) => fields.iter().all(has_scalar_keys),
+        ColumnKind::List { element, .. } => has_scalar_keys(element),
+        ColumnKind::Map { key, value, .. } => {
+            matches!(key.kind, ColumnKind::Leaf(_))
+                && value.as_ref().is_none_or(|value| has_scalar_keys(value))
+        }
+    }
+}
+
 impl Reader for ParquetReader {
     fn row_type(&self) -> &Arc<RowType> {
         self.footer.schema.row_type()
@@ -112,6 +125,11 @@ impl Reader for ParquetReader {
         let column = self.footer.schema.columns().get(ordinal)?;
         let ColumnKind::Leaf(leaf) = column.kind else { return None };
         file_statistics(&self.footer, leaf, TrustOptions::default())
+    }
+
+    /// Unless the keys of some map are no scalars: a column reader filters those that are.
+    fn filters_map_keys(&self) -> bool {
+        self.footer.schema.columns().iter().all(has_scalar_keys)
     }
 
     fn row_reader(&self, params: RowReaderParams) -> Result<Box<dyn RowReader>> {

@@ -191,11 +191,12 @@ impl ParquetRowReader {
         let filters = self.columns.iter().filter_map(|column| {
             let spec = self.params.spec.columns().get(column.index)?;
             // The dynamic filter has the static one merged into it.
-            let filter = adaptation.dynamic_filter(column.index).or(spec.filter.as_ref())?;
+            let own = adaptation.dynamic_filter(column.index).or(spec.filter.as_ref());
             let file_column = self.pass.footer.schema.columns().get(column.ordinal)?;
-            ColumnFilter::new(column.index, file_column, filter, &spec.ty)
+            let wanted = (spec, self.params.binding.nested(column.index));
+            Some(ColumnFilter::of_column(column.index, file_column, wanted, own))
         });
-        filters.collect()
+        filters.flatten().collect()
     }
 
     /// What the rows of the row group have to be tested for, in order.

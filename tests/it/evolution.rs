@@ -9,22 +9,19 @@ use arrow_array::{
 };
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType, Field, Fields, Schema};
-use connector_hive::HiveTableHandle;
-use connector_hive::{ColumnKind, ColumnMapping, HiveColumnHandle, HiveConnector, HiveSplit};
-use dwio::config::Config;
-use dwio::connector::{ColumnHandle, Connector, ConnectorQueryCtx, DataSourceRequest, SourcePoll};
+use connector_hive::{ColumnMapping, HiveSplit, HiveTableHandle};
 use dwio::expr::TypedExpr;
 use dwio::filter::Filter;
 use dwio::fs::MemoryFiles;
-use dwio::reader::{FileFormat, FormatRegistry};
 use dwio::subfield::Subfield;
-use exec::expr::{ExecEvaluator, FunctionRegistry};
-use format_parquet::ParquetReaderFactory;
-use vector::sync::CancelFlag;
-use vector::{MemoryPool, RowType, Type, Value, ValueReader};
+use vector::{RowType, Type, Value};
 
 use crate::support::files::{Layout, parquet_file};
 use crate::support::random::Random;
+use crate::support::source::{drained, parquet_split, source_of};
+
+/// Random tables.
+const ROUNDS: usize = 240;
 
 /// A type that a file may have a column in.
 #[derive(Debug, Clone)]
@@ -263,34 +260,12 @@ fn scanned(
     if let Some(filter) = filter {
         handle = handle.with_filter(Subfield::column("a"), Arc::new(filter.clone()));
     }
-    let assignments = columns.fields().map(|(name, ty)| {
-        let column = HiveColumnHandle::new(name, ColumnKind::Regular, ty.clone());
-        (name.to_string(), Arc::new(column) as Arc<dyn ColumnHandle>)
-    });
-    let request = DataSourceRequest {
-        output_type: Arc::clone(&columns),
-        table: Arc::new(handle),
-        assignments: assignments.collect(),
-    };
-    let mut formats = FormatRegistry::new();
-    formats.register(Arc::new(ParquetReaderFactory::default()));
-    let connector = HiveConnector::new("hive", Arc::new(files.clone()), formats, Config::new());
-    let ctx = ConnectorQueryCtx {
-        pool: MemoryPool::unlimited(),
-        evaluator: Arc::new(ExecEvaluator::new(Arc::new(FunctionRegistry::builtin()))),
-        session: Config::new(),
-        cancel: CancelFlag::new(),
-    };
-    let mut source = connector.data_source(request, &Arc::new(ctx)).unwrap();
+    let mut source = source_of(Arc::new(files.clone()), handle, &table());
     let mut rows = Vec::new();
     for split in splits {
         source.add_split(Arc::new(split.clone())).unwrap();
-        while let SourcePoll::Batch(batch) = source.next(5).unwrap() {
-            let columns: Vec<ValueReader> =
-                batch.children().iter().map(|c| ValueReader::new(c).unwrap()).collect();
-            let row = |i| Value::Row(columns.iter().map(|c| c.value(i)).collect());
-            rows.extend((0..batch.len()).map(row));
-        }
+        let of_split = drained(source.as_mut(), 5);
+        rows.extend(of_split.into_iter().map(|row| Value::Row(row.into())));
     }
     rows
 }
@@ -299,7 +274,7 @@ fn scanned(
 fn any_mix_of_files_of_older_schemas_gives_what_each_gives_on_its_own() {
     let mut random = Random::new(2026);
     let wanted = Type::Row(Arc::new(RowType::new(table())));
-    for round in 0..40 {
+    for round in 0..ROUNDS {
         let by_position = round % 2 == 1;
         let mapping = if by_position { ColumnMapping::Position } else { ColumnMapping::Name };
         let old: Vec<OldFile> = (0..5).map(|_| OldFile::new(&mut random, by_position)).collect();
@@ -308,10 +283,7 @@ fn any_mix_of_files_of_older_schemas_gives_what_each_gives_on_its_own() {
             files.put(format!("f{i}"), file.bytes());
         }
         let order: Vec<usize> = (0..7).map(|_| below(&mut random, old.len())).collect();
-        let split = |i: &usize| {
-            HiveSplit::new("hive", format!("f{i}"), FileFormat::new("parquet"))
-                .with_column_mapping(mapping)
-        };
+        let split = |i: &usize| parquet_split(format!("f{i}")).with_column_mapping(mapping);
         let splits: Vec<HiveSplit> = order.iter().map(split).collect();
         let filter = [None, Some(Filter::bigint_range(0, 2, false)), Some(Filter::IsNull)]
             [below(&mut random, 3)]

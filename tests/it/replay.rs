@@ -174,3 +174,41 @@ fn what_is_not_built_is_refused_by_name_with_its_place() {
          in case \"/splits/scan/0/length\"\n"
     );
 }
+
+/// A split of another format, with its serde parameters, and a struct made of columns.
+#[test]
+fn a_text_split_is_read_as_its_serde_parameters_say() {
+    let scratch = Scratch::new("replay-text");
+    scratch.write("part", b"id|name\n1|one\n2|NULL\n3|three\n");
+    let pair = json!({"name": "ConcatTypedExpr", "type": row(&[("n", "BIGINT"), ("text", "VARCHAR")]),
+        "inputs": [column("id", "BIGINT"), column("name", "VARCHAR")]});
+    let plan = json!({
+        "name": "ProjectNode", "id": "1", "names": ["pair"], "projections": [pair],
+        "sources": [{
+            "name": "TableScanNode", "id": "0",
+            "outputType": row(&[("id", "BIGINT"), ("name", "VARCHAR")]),
+            "tableHandle": {
+                "name": "HiveTableHandle", "connectorId": "hive", "tableName": "t",
+                "subfieldFilters": [{"subfield": "id", "filter":
+                    {"name": "BigintRange", "nullAllowed": false, "lower": 2, "upper": 9}}],
+                "dataColumns": row(&[("id", "BIGINT"), ("name", "VARCHAR")]),
+                "tableParameters": {"skip.header.line.count": "1",
+                    "serialization.null.format": "NULL"},
+            },
+            "assignments": [
+                assign("id", "id", "Regular", "BIGINT"),
+                assign("name", "name", "Regular", "VARCHAR"),
+            ],
+        }],
+    });
+    let case = json!({"splits": {"0": [{
+        "name": "HiveConnectorSplit", "connectorId": "hive", "filePath": "${CASE}/part",
+        "fileFormat": "text", "start": 0, "length": -1, "partitionKeys": {},
+        "serdeParameters": {"field.delim": "|"},
+    }]}});
+    let plan = scratch.write("plan.json", plan.to_string().as_bytes());
+    let case = scratch.write("case.json", case.to_string().as_bytes());
+    let ran = ocior(&["replay", "--plan", &plan, "--case", &case, "-f", "jsonl"]);
+    let expected = "{\"pair\":{\"n\":2,\"text\":null}}\n{\"pair\":{\"n\":3,\"text\":\"three\"}}\n";
+    assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (0, expected, ""));
+}

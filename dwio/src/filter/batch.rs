@@ -289,8 +289,9 @@ pub fn retain<T: Copy>(values: &[T], words: &mut [u64], test: impl Fn(T) -> bool
 }
 
 fn retain_with<T: Copy>(level: Level, values: &[T], words: &mut [u64], test: impl Fn(T) -> bool) {
+    // Wider values are not compared faster, and each level is code of its own.
     #[cfg(target_arch = "x86_64")]
-    if level.has_avx2() {
+    if size_of::<T>() <= 8 && level.has_avx2() {
         return avx2::retain(level, values, words, test);
     }
     let _ = level;
@@ -320,9 +321,15 @@ pub(super) fn in_blocks<T: Copy>(
             }
             *word &= word_of_answers(&answers);
         } else {
-            *word = retain_in_word(*word, |bit| values.get(bit).is_some_and(|v| test(*v)));
+            *word = retain_few(values, *word, &test);
         }
     }
+}
+
+/// A word of few selected values, or of the last ones: the same code for all levels.
+#[inline(never)]
+fn retain_few<T: Copy>(values: &[T], word: u64, test: &impl Fn(T) -> bool) -> u64 {
+    retain_in_word(word, |bit| values.get(bit).is_some_and(|v| test(*v)))
 }
 
 /// Clears the bits whose base row fails.

@@ -17,16 +17,17 @@
 //! The window is cut at pages; for each piece the values that are there are decoded by one call
 //! of the [`ValueReader`], which knows nothing of levels. `flat` and `nested` are the two walks.
 
+mod filtering;
 mod flat;
 mod nested;
 
 use dwio::filter::Filter;
 use vector::sync::Arc;
 use vector::{
-    Bitmap, BitmapMut, Buffer, BufferMut, Error, MemoryPool, Result, ResultExt, SelectivityVector,
-    VectorRef,
+    Bitmap, BitmapMut, Buffer, Error, MemoryPool, Result, ResultExt, SelectivityVector, VectorRef,
 };
 
+use super::entries::{self, EntryFilter, Levels};
 use crate::levels::LevelDecoder;
 use crate::levels::nested::{ListLevels, ListSlots, list_slots, slot_validity};
 use crate::page::source::PageSource;
@@ -163,8 +164,11 @@ struct Window {
     bits: BitmapMut,
     /// and the same once the window is complete; `None` for all.
     validity: Option<Bitmap>,
-    rep: BufferMut<u8>,
-    def: BufferMut<u8>,
+    levels: Levels,
+    /// What is left of lists and maps.
+    entry_filters: Vec<EntryFilter>,
+    /// The vector, where it had to be made before it is asked for.
+    made: Option<VectorRef>,
 }
 
 /// The slots of a node, as its vector needs them.
@@ -197,8 +201,9 @@ impl LeafReader {
                 num_rows: 0,
                 bits: BitmapMut::new(),
                 validity: None,
-                rep: BufferMut::new_in(&pool),
-                def: BufferMut::new_in(&pool),
+                levels: Levels::new(&pool),
+                entry_filters: Vec::new(),
+                made: None,
             },
             block_rep: Vec::new(),
             block_def: Vec::new(),
@@ -247,8 +252,41 @@ impl LeafReader {
         self.window.num_rows = 0;
         self.window.bits.clear();
         self.window.validity = None;
-        self.window.rep.clear();
-        self.window.def.clear();
+        self.window.levels.clear();
+        self.window.entry_filters.clear();
+        self.window.made = None;
+    }
+
+    /// Entries of lists and maps that are dropped out of the window.
+    pub(super) fn set_entry_filters(&mut self, filters: Vec<EntryFilter>) {
+        self.window.entry_filters = filters;
+    }
+
+    /// Drops the entries of the window whose key in this leaf does not pass; `None` when all do. The
+    /// others' bits are for the leaves beside it.
+    pub(super) fn keep_entries(
+        &mut self,
+        slot_def: u8,
+        levels: ListLevels,
+        filter: &Filter,
+    ) -> Result<Option<Bitmap>> {
+        let keys = self.vector(slot_def)?;
+        let passing = entries::passing_keys(&keys, filter).map_err(|e| self.in_column(e))?;
+        let Some(passing) = passing else {
+            self.window.made = Some(keys);
+            return Ok(None);
+        };
+        let bits = entries::bits_of(&passing, keys.len())?;
+        let mut rewritten = Levels::new(&self.pool);
+        let mut filters = [EntryFilter::by_bits(levels, bits.clone())];
+        let before = &self.window.levels;
+        for (rep, def) in before.rep.iter().zip(before.def.iter()) {
+            entries::push(&mut filters, *rep, *def, &mut rewritten);
+        }
+        entries::finish(&mut filters, &mut rewritten);
+        self.window.levels = rewritten;
+        self.window.made = Some(vector::gather(&keys, &passing.to_positions())?);
+        Ok(Some(bits))
     }
 
     /// Reads the next `num_rows` rows into the window.
@@ -267,6 +305,8 @@ impl LeafReader {
 
     /// Ends the window: from now on it can be asked for slots and its vector.
     pub(crate) fn end(&mut self) {
+        let Window { levels, entry_filters, .. } = &mut self.window;
+        entries::finish(entry_filters, levels);
         if self.has_bits() {
             self.window.validity = std::mem::take(&mut self.window.bits).freeze_validity();
         }
@@ -291,60 +331,6 @@ impl LeafReader {
         result.map_err(|e| self.in_column(e))
     }
 
-    /// True when the functions below can be used.
-    pub(crate) fn filters(&self) -> bool {
-        self.max_rep == 0 && self.values.filters()
-    }
-
-    /// Of the next `num_rows` rows deselects those that do not pass; no row behind them is selected.
-    pub(crate) fn filter(
-        &mut self,
-        filter: &Arc<Filter>,
-        rows: &mut SelectivityVector,
-        num_rows: usize,
-    ) -> Result<()> {
-        self.narrow(rows, num_rows, Task::Filter(filter))
-    }
-
-    /// The same, and reads the rows that stay into the window.
-    pub(crate) fn filter_and_read(
-        &mut self,
-        filter: &Arc<Filter>,
-        rows: &mut SelectivityVector,
-        num_rows: usize,
-    ) -> Result<()> {
-        self.narrow(rows, num_rows, Task::FilterAndRead(filter))
-    }
-
-    fn narrow(
-        &mut self,
-        rows: &mut SelectivityVector,
-        num_rows: usize,
-        task: Task<'_>,
-    ) -> Result<()> {
-        let mut words = rows.words().to_vec();
-        self.walk_selected(&mut words, num_rows, task).map_err(|e| self.in_column(e))?;
-        rows.intersect_words(&words);
-        Ok(())
-    }
-
-    /// False when the chunk's dictionary is all that its values can be, and no entry passes. To be
-    /// asked at the start of a chunk whose pages are all dictionary-encoded.
-    pub(crate) fn dictionary_may_match(&mut self, filter: &Arc<Filter>) -> Result<bool> {
-        if !self.filters() || (self.max_def > 0 && filter.test_null()) || self.page.is_some() {
-            return Ok(true);
-        }
-        if let Some(answer) = filter.test_any_value() {
-            return Ok(answer);
-        }
-        let pages = self.pages.as_mut().ok_or_else(no_chunk)?;
-        let found = pages.peek().and_then(|_| pages.take_dictionary());
-        if let Some(dictionary) = found.map_err(|e| e.in_named("column", &self.name))? {
-            self.set_dictionary(dictionary).map_err(|e| self.in_column(e))?;
-        }
-        self.values.dictionary_may_match(filter).map_err(|e| self.in_column(e))
-    }
-
     fn set_dictionary(&mut self, dictionary: DictionaryPage) -> Result<()> {
         self.values.set_dictionary(dictionary).in_named("page", "dictionary")
     }
@@ -364,6 +350,9 @@ impl LeafReader {
 
     /// The vector of the window's values, for slots that exist from `slot_def` on.
     pub(crate) fn vector(&mut self, slot_def: u8) -> Result<VectorRef> {
+        if let Some(made) = self.window.made.take() {
+            return Ok(made);
+        }
         let slots = self.slots(self.max_rep, slot_def, self.max_def);
         self.values.finish(slots.num, slots.validity).map_err(|e| self.in_column(e))
     }
@@ -373,21 +362,26 @@ impl LeafReader {
     pub(crate) fn slots(&self, slot_rep: u8, slot_def: u8, valid_def: u8) -> Slots {
         let window = &self.window;
         if self.max_rep > 0 {
-            let (num, validity) =
-                slot_validity(Some(&window.rep), &window.def, slot_rep, slot_def, valid_def);
+            let (num, validity) = slot_validity(
+                Some(&window.levels.rep),
+                &window.levels.def,
+                slot_rep,
+                slot_def,
+                valid_def,
+            );
             return Slots { num, validity };
         }
         let validity = match valid_def {
             0 => None,
             _ if self.has_bits() => window.validity.clone(),
-            _ => slot_validity(None, &window.def, 0, 0, valid_def).1,
+            _ => slot_validity(None, &window.levels.def, 0, 0, valid_def).1,
         };
         Slots { num: window.num_rows, validity }
     }
 
     /// The slots of the window at a list above this leaf.
     pub(crate) fn list_slots(&self, levels: ListLevels) -> Result<ListSlots> {
-        list_slots(&self.window.rep, &self.window.def, levels, &self.pool)
+        list_slots(&self.window.levels.rep, &self.window.levels.def, levels, &self.pool)
             .map_err(|e| self.in_column(e))
     }
 

@@ -14,18 +14,25 @@
 //! |---|---|
 //! | `leaf` | one leaf's pages, levels and windows |
 //! | `current_page` | the values of the page a leaf is at |
+//! | `build` | the tree as a spec wants it |
+//! | `entries` | entries of lists and maps that are dropped |
 //! | `scalar` | the reader of a storage's values |
 //! | `fixed`, `boolean`, `string`, `converted` | those readers |
 //! | `spans`, `decimal_text` | where strings stand in a page; numbers as text |
+//! | `pinned` | which pages strings keep alive |
+//! | `positions` | from rows to values and back |
 //! | `row`, `repeated` | structs; lists and maps |
 //! | `spread` | values to their rows |
 
 mod boolean;
+mod build;
 mod converted;
 mod current_page;
 mod decimal_text;
+mod entries;
 mod fixed;
 mod leaf;
+mod pinned;
 mod positions;
 mod repeated;
 mod row;
@@ -35,26 +42,27 @@ mod spread;
 mod string;
 
 use dwio::filter::Filter;
-use dwio::scan_spec::{BoundField, ColumnSpec, FieldSpec, NestedBinding, NestedSpec};
+use dwio::scan_spec::{ColumnSpec, NestedBinding};
 use vector::sync::Arc;
-use vector::{
-    Error, MemoryPool, Result, ResultExt, RowType, SelectivityVector, Type, Vector, VectorRef,
-};
+use vector::{Error, MemoryPool, Result, ResultExt, SelectivityVector, Type, Vector, VectorRef};
 
-use crate::levels::nested::ListLevels;
 use crate::page::ChunkParams;
 use crate::page::source::PageSource;
-use crate::schema::{Column, ColumnKind, Schema};
+use crate::schema::Schema;
+use build::{Below, Builder};
+use entries::{EntryRule, read_window};
 pub(crate) use leaf::ColumnCounts;
 use leaf::LeafReader;
-use repeated::{Entries, RepeatedNode};
-use row::{StructLevels, StructNode, match_fields};
+use repeated::RepeatedNode;
+use row::StructNode;
 
 /// Reads one top-level column of a file, row group after row group.
 pub(crate) struct ColumnReader {
     root: Node,
     leaves: Vec<LeafReader>,
     leaf_numbers: Vec<usize>,
+    /// What is dropped out of lists and maps.
+    entry_rules: Vec<EntryRule>,
     /// Rows that will be passed over before the next read.
     pending_skip: usize,
 }
@@ -84,13 +92,14 @@ impl ColumnReader {
         let column = schema.columns().get(ordinal).ok_or_else(|| {
             Error::internal("no such column in the file").with("ordinal", ordinal)
         })?;
-        let mut builder = Builder { schema, pool, leaves: Vec::new(), leaf_numbers: Vec::new() };
+        let mut builder = Builder::new(schema, pool);
         let below = Below { nested: &spec.nested, binding };
         let root = builder.node(column, &spec.ty, below, 0).in_named("column", &column.name)?;
         Ok(ColumnReader {
             root,
             leaves: builder.leaves,
             leaf_numbers: builder.leaf_numbers,
+            entry_rules: builder.entry_rules,
             pending_skip: 0,
         })
     }
@@ -126,12 +135,10 @@ impl ColumnReader {
     /// Reads the next `num_rows` rows.
     pub(crate) fn read(&mut self, num_rows: usize) -> Result<VectorRef> {
         let skipped = std::mem::take(&mut self.pending_skip);
-        for leaf in &mut self.leaves {
+        read_window(&mut self.leaves, &mut self.entry_rules, |leaf| {
             leaf.skip(skipped)?;
-            leaf.begin();
-            leaf.read(num_rows)?;
-            leaf.end();
-        }
+            leaf.read(num_rows)
+        })?;
         self.vector(num_rows)
     }
 
@@ -142,11 +149,9 @@ impl ColumnReader {
             return self.read(rows.len());
         }
         let num_rows = self.walk_to_last(rows)?;
-        for leaf in &mut self.leaves {
-            leaf.begin();
-            leaf.read_selected(rows, num_rows)?;
-            leaf.end();
-        }
+        read_window(&mut self.leaves, &mut self.entry_rules, |leaf| {
+            leaf.read_selected(rows, num_rows)
+        })?;
         self.vector(rows.count())
     }
 
@@ -272,207 +277,8 @@ fn check_slots(expected: usize, found: usize) -> Result<()> {
         .with("found", found))
 }
 
-/// Builds the tree; as deep as the schema, whose depth is bounded.
-struct Builder<'a> {
-    schema: &'a Schema,
-    pool: &'a MemoryPool,
-    leaves: Vec<LeafReader>,
-    leaf_numbers: Vec<usize>,
-}
-
-/// What is wanted below a column, and where the file has it.
-#[derive(Clone, Copy)]
-struct Below<'a> {
-    nested: &'a NestedSpec,
-    binding: &'a NestedBinding,
-}
-
-impl Builder<'_> {
-    /// The node of `column` as type `ty`; its slots exist from definition level `slot_def` on.
-    fn node(
-        &mut self,
-        column: &Column,
-        ty: &Type,
-        Below { nested, binding }: Below<'_>,
-        slot_def: u8,
-    ) -> Result<Node> {
-        match (&column.kind, ty) {
-            (ColumnKind::Leaf(number), ty) => {
-                let leaf = self.schema.leaf(*number)?;
-                let values = scalar::value_reader(leaf, ty, self.pool)?;
-                Ok(Node::Leaf { leaf: self.add(*number, values), slot_def })
-            }
-            (ColumnKind::Struct(file), Type::Row(row_type)) => {
-                self.structure((column, file), row_type, Below { nested, binding }, slot_def)
-            }
-            (ColumnKind::List { element, repeated }, Type::Array(element_type)) => {
-                let whole = NestedSpec::Whole;
-                let (wanted, nested, max_elements) = match nested {
-                    NestedSpec::Array { element, max_elements } => {
-                        refuse_entry_filter(element)?;
-                        (&element.ty, &element.nested, *max_elements)
-                    }
-                    _ => (element_type.as_ref(), &whole, usize::MAX),
-                };
-                let node = match below_entries(binding) {
-                    Some(binding) => {
-                        let below = Below { nested, binding };
-                        self.node(element, wanted, below, repeated.def_level)?
-                    }
-                    None => Node::Nulls(wanted.clone()),
-                };
-                let levels = list_levels(column, repeated, slot_def);
-                let leaf = self.levels_leaf(column, [&node])?;
-                let entries = Entries::List { element: Box::new(node), max_elements };
-                Ok(Node::Repeated(RepeatedNode { leaf, levels, entries }))
-            }
-            (ColumnKind::Map { key, value, repeated }, Type::Map(key_type, value_type)) => {
-                let whole = NestedSpec::Whole;
-                let ((key_type, key_nested), (value_type, value_nested)) = match nested {
-                    NestedSpec::Map { key, value } => {
-                        refuse_entry_filter(key)?;
-                        refuse_entry_filter(value)?;
-                        ((&key.ty, &key.nested), (&value.ty, &value.nested))
-                    }
-                    _ => ((key_type.as_ref(), &whole), (value_type.as_ref(), &whole)),
-                };
-                let below = Below { nested: key_nested, binding: &NestedBinding::ByName };
-                let key = self.node(key, key_type, below, repeated.def_level)?;
-                let value = match (value, below_entries(binding)) {
-                    (Some(value), Some(binding)) => {
-                        let below = Below { nested: value_nested, binding };
-                        self.node(value, value_type, below, repeated.def_level)?
-                    }
-                    _ => Node::Nulls(value_type.clone()),
-                };
-                let levels = list_levels(column, repeated, slot_def);
-                let leaf = self.levels_leaf(column, [&key, &value])?;
-                let entries = Entries::Map { key: Box::new(key), value: Box::new(value) };
-                Ok(Node::Repeated(RepeatedNode { leaf, levels, entries }))
-            }
-            (_, wanted) => {
-                Err(Error::unsupported("the column cannot be read as the type that is asked for")
-                    .with("file_type", &column.ty)
-                    .with("wanted_type", wanted))
-            }
-        }
-    }
-
-    fn structure(
-        &mut self,
-        (column, file): (&Column, &[Column]),
-        row_type: &Arc<RowType>,
-        Below { nested, binding }: Below<'_>,
-        slot_def: u8,
-    ) -> Result<Node> {
-        let by_name: Vec<Option<BoundField>>;
-        let bound = match binding {
-            NestedBinding::Row(bound) if bound.len() == row_type.len() => bound,
-            _ => {
-                let names: Vec<&str> = file.iter().map(|field| field.name.as_str()).collect();
-                let found = match_fields(&names, row_type)?.into_iter();
-                let nested = NestedBinding::ByName;
-                let bound = |ordinal| BoundField { ordinal, nested: nested.clone() };
-                by_name = found.map(|ordinal| ordinal.map(bound)).collect();
-                &by_name
-            }
-        };
-        let mut fields = Vec::with_capacity(row_type.len());
-        for (i, found) in bound.iter().enumerate() {
-            let (whole, ty) = (NestedSpec::Whole, row_type.types().get(i));
-            let Some(ty) = ty else { return Err(Error::internal("a struct lost a field")) };
-            let wanted = match nested {
-                NestedSpec::Row(specs) => match specs.get(i) {
-                    Some(FieldSpec::Wanted(spec)) => Some(&spec.nested),
-                    Some(FieldSpec::Pruned) => None,
-                    None => return Err(Error::internal("a struct has fields without a spec")),
-                },
-                _ => Some(&whole),
-            };
-            let found = found.as_ref().and_then(|f| Some((file.get(f.ordinal)?, &f.nested)));
-            fields.push(match (found, wanted) {
-                (Some((field, binding)), Some(nested)) => {
-                    let below = Below { nested, binding };
-                    self.node(field, ty, below, slot_def).in_named("field", &field.name)?
-                }
-                _ => Node::Nulls(ty.clone()),
-            });
-        }
-        // A struct that is there wherever its slot is, or that no leaf tells of, is never null.
-        let validity = if column.def_level > slot_def && !column.leaves.is_empty() {
-            Some(StructLevels {
-                leaf: self.levels_leaf(column, &fields)?,
-                slot_rep: column.rep_level,
-                slot_def,
-                valid_def: column.def_level,
-            })
-        } else {
-            None
-        };
-        let row_type = Arc::clone(row_type);
-        Ok(Node::Struct(StructNode { row_type, fields, validity }))
-    }
-
-    fn add(&mut self, number: usize, values: Box<dyn leaf::ValueReader>) -> usize {
-        let (max_def, max_rep) =
-            self.schema.leaves().get(number).map_or((0, 0), |leaf| (leaf.max_def, leaf.max_rep));
-        let name = self.schema.leaf_name(number);
-        self.leaves.push(LeafReader::new(name, (max_def, max_rep), values, self.pool.clone()));
-        self.leaf_numbers.push(number);
-        self.leaves.len() - 1
-    }
-
-    /// The leaf that tells the levels of `column`: of those that are read the one with the fewest
-    /// levels, or one more that is read for its levels only.
-    fn levels_leaf<'n>(
-        &mut self,
-        column: &Column,
-        below: impl IntoIterator<Item = &'n Node>,
-    ) -> Result<usize> {
-        let mut found = Vec::new();
-        below.into_iter().for_each(|node| node.collect_leaves(&mut found));
-        let max_rep = |leaf: &usize| self.leaves.get(*leaf).map_or(u8::MAX, LeafReader::max_rep);
-        if let Some(leaf) = found.into_iter().min_by_key(max_rep) {
-            return Ok(leaf);
-        }
-        let leaves = self.schema.leaves();
-        let max_rep = |number: &usize| leaves.get(*number).map_or(u8::MAX, |leaf| leaf.max_rep);
-        let cheapest = column.leaves.clone().min_by_key(max_rep);
-        let number = cheapest.ok_or_else(|| Error::internal("a repeated column without leaves"))?;
-        Ok(self.add(number, boolean::no_values(Type::Unknown)))
-    }
-}
-
-/// The binding below the entries of a list or map; `None` when all entries are null.
-fn below_entries(binding: &NestedBinding) -> Option<&NestedBinding> {
-    match binding {
-        NestedBinding::Array(below) | NestedBinding::Map(below) => below.as_deref(),
-        other => Some(other),
-    }
-}
-
-fn list_levels(
-    column: &Column,
-    repeated: &crate::schema::RepeatedLevels,
-    slot_def: u8,
-) -> ListLevels {
-    ListLevels {
-        slot_def,
-        list_def: column.def_level,
-        element_def: repeated.def_level,
-        element_rep: repeated.rep_level,
-    }
-}
-
-/// Filters below lists and maps remove entries; that is not built yet.
-fn refuse_entry_filter(spec: &ColumnSpec) -> Result<()> {
-    if spec.has_filter() {
-        return Err(Error::unsupported("filters on entries of lists and maps are not built yet")
-            .with("entry", &spec.name));
-    }
-    Ok(())
-}
-
+#[cfg(test)]
+mod entry_tests;
 #[cfg(test)]
 mod selection_tests;
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! the slots have entries, or the leaves of the column contradict each other.
 
 use vector::sync::Arc;
-use vector::{ArrayVector, Buffer, MapVector, Result, Vector, VectorRef};
+use vector::{ArrayVector, MapVector, Result, Vector, VectorRef};
 
 use super::leaf::LeafReader;
 use super::{Node, check_slots, leaf_at};
@@ -20,15 +20,8 @@ pub(crate) struct RepeatedNode {
 
 /// What a list or map consists of.
 pub(crate) enum Entries {
-    List {
-        element: Box<Node>,
-        /// Elements of each row that are kept.
-        max_elements: usize,
-    },
-    Map {
-        key: Box<Node>,
-        value: Box<Node>,
-    },
+    List { element: Box<Node> },
+    Map { key: Box<Node>, value: Box<Node> },
 }
 
 impl RepeatedNode {
@@ -38,9 +31,8 @@ impl RepeatedNode {
         check_slots(num_slots, slots.offsets.len())?;
         let ListSlots { offsets, lengths, validity, num_elements } = slots;
         let vector = match &self.entries {
-            Entries::List { element, max_elements } => {
+            Entries::List { element } => {
                 let elements = element.vector(leaves, num_elements)?;
-                let lengths = prefix(lengths, *max_elements);
                 Vector::Array(ArrayVector::new(offsets, lengths, validity, elements)?)
             }
             Entries::Map { key, value } => {
@@ -50,26 +42,5 @@ impl RepeatedNode {
             }
         };
         Ok(Arc::new(vector))
-    }
-}
-
-fn prefix(lengths: Buffer<u32>, max: usize) -> Buffer<u32> {
-    match u32::try_from(max) {
-        Ok(max) if lengths.iter().any(|length| *length > max) => {
-            lengths.iter().map(|length| (*length).min(max)).collect()
-        }
-        _ => lengths,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_prefix_cuts_long_lists_only() {
-        let lengths = Buffer::from_slice(&[3, 0, 5]);
-        assert_eq!(prefix(lengths.clone(), 4).as_slice(), [3, 0, 4]);
-        assert_eq!(prefix(lengths, usize::MAX).as_slice(), [3, 0, 5]);
     }
 }

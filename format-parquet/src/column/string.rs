@@ -21,6 +21,7 @@ use vector::{
 use super::current_page::{CurrentPage, PageValues, no_dictionary, no_page};
 use super::decimal_text::decimal_text;
 use super::leaf::ValueReader;
+use super::pinned::{Walked, release};
 use super::scalar::storage_of;
 use super::spans::Spans;
 use super::spread::{LastWindow, clear_nulls, spread};
@@ -41,6 +42,7 @@ pub(crate) struct BytesValues {
     /// The place of the current page among the window's buffers, once a view points there.
     page_buffer: Option<u32>,
     window: Window,
+    walked: Walked,
     last_indices: LastWindow<u32>,
     last_views: LastWindow<StringView>,
     pool: MemoryPool,
@@ -93,6 +95,7 @@ impl BytesValues {
             page: CurrentPage::new(storage_of(leaf)),
             page_buffer: None,
             window: Window::Empty,
+            walked: Walked::default(),
             last_indices: LastWindow::new(),
             last_views: LastWindow::new(),
             pool: pool.clone(),
@@ -166,6 +169,7 @@ impl BytesValues {
         })?;
         let unused = slots.len();
         views.truncate(before + max - unused);
+        self.walked.add(n, max - unused);
         Ok(if is_in_page { max - unused } else { n })
     }
 
@@ -263,6 +267,7 @@ impl ValueReader for BytesValues {
         self.page.start_chunk(carries_prefixes);
         self.page_buffer = None;
         self.window = Window::Empty;
+        self.walked = Walked::default();
     }
 
     fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()> {
@@ -360,6 +365,7 @@ impl ValueReader for BytesValues {
     }
 
     fn skip(&mut self, n: usize) -> Result<()> {
+        self.walked.add(n, 0);
         match self.page.open()? {
             PageValues::Plain { bytes, at } => {
                 let rest = bytes.get(*at..).unwrap_or(&[]);
@@ -377,6 +383,7 @@ impl ValueReader for BytesValues {
 
     fn finish(&mut self, num_slots: usize, validity: Option<Bitmap>) -> Result<VectorRef> {
         self.page_buffer = None;
+        let walked = std::mem::take(&mut self.walked);
         match std::mem::replace(&mut self.window, Window::Empty) {
             Window::Empty => Ok(Vector::nulls(self.ty.clone(), num_slots).into()),
             Window::Indices(mut indices) => {
@@ -389,7 +396,8 @@ impl ValueReader for BytesValues {
                 let vector = DictionaryVector::over_with_validity(base, indices, validity);
                 Ok(Vector::Dictionary(vector).into())
             }
-            Window::Views { mut views, buffers } => {
+            Window::Views { mut views, mut buffers } => {
+                release(&mut views, &mut buffers, walked, &self.pool)?;
                 if let Some(validity) = &validity {
                     spread(&mut views, validity)?;
                     // Memory is used again: a stale view points nowhere.

@@ -1,5 +1,6 @@
 //! Columns of hand-written chunks: any cuts of windows and skips give the same rows.
 
+use dwio::scan_spec::{FieldSpec, NestedSpec};
 use vector::testing::values_of;
 use vector::{Buffer, ErrorKind, Value};
 
@@ -9,7 +10,7 @@ use crate::page::testing::{
 };
 use crate::thrift::structs::{Codec, ConvertedType, PhysicalType, Repetition, SchemaElement};
 
-fn element(name: &str, repetition: Repetition) -> SchemaElement {
+pub(super) fn element(name: &str, repetition: Repetition) -> SchemaElement {
     SchemaElement {
         name: name.into(),
         physical: None,
@@ -28,7 +29,7 @@ pub(super) fn leaf(name: &str, physical: PhysicalType, repetition: Repetition) -
     SchemaElement { physical: Some(physical), ..element(name, repetition) }
 }
 
-fn group(name: &str, repetition: Repetition, num_children: i32) -> SchemaElement {
+pub(super) fn group(name: &str, repetition: Repetition, num_children: i32) -> SchemaElement {
     SchemaElement { num_children: Some(num_children), ..element(name, repetition) }
 }
 
@@ -39,7 +40,11 @@ pub(super) fn schema(elements: &[SchemaElement]) -> Schema {
 }
 
 /// A column reader over one chunk for each leaf.
-fn reader_as(schema: &Schema, spec: &ColumnSpec, chunks: &[&ChunkWriter]) -> ColumnReader {
+pub(super) fn reader_as(
+    schema: &Schema,
+    spec: &ColumnSpec,
+    chunks: &[&ChunkWriter],
+) -> ColumnReader {
     let mut reader =
         ColumnReader::new(schema, 0, (spec, &NestedBinding::ByName), &MemoryPool::unlimited())
             .unwrap();

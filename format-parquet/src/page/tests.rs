@@ -182,3 +182,30 @@ fn checksums_are_compared_only_when_asked_and_every_page_is_shown_as_it_stands()
     assert!(pages.next_page().is_err());
     assert!(pages.next_page().unwrap().is_none());
 }
+
+#[test]
+fn pages_are_the_same_whatever_pieces_of_the_file_are_held() {
+    use dwio::fs::{FileSystem, MemoryFiles};
+    use dwio::input::BufferedInput;
+
+    let mut chunk = ChunkWriter::new(Codec::Snappy, 0, 0);
+    chunk.dictionary(5_000, &int32s(0..5_000));
+    for page in 0..12i32 {
+        // Of all sizes, so that pages and headers end anywhere in a piece.
+        let values = (0..1_000 * page + 7).map(|i| i.wrapping_mul(0x9e37_79b1u32.cast_signed()));
+        chunk.v1(&required(values.len()), PLAIN, &int32s(values));
+    }
+    let files = MemoryFiles::new();
+    files.put("f", [&b"PAR1"[..], &chunk.bytes, b"more"].concat());
+    let region = 4..4 + chunk.bytes.len() as u64;
+    let expected = rest(&mut reader(&chunk)).unwrap();
+    for max_piece in [1, 5_000, 20_000, 70_000, 1 << 20] {
+        let input = BufferedInput::new(files.open("f").unwrap(), MemoryPool::unlimited());
+        let source = source::PageSource::of_file(input, region.clone(), max_piece).unwrap();
+        let mut pages = PageReader::new(chunk.params(), source, MemoryPool::unlimited());
+        assert_eq!(rest(&mut pages).unwrap(), expected);
+        // Its bytes may not be in memory any more.
+        let dictionary = pages.take_dictionary().unwrap().unwrap();
+        assert_eq!(dictionary.values.to_vec(), int32s(0..5_000));
+    }
+}

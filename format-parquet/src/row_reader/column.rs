@@ -112,6 +112,15 @@ impl ScanColumn {
         self.next_row = self.next_row.saturating_add(num_rows as u64);
     }
 
+    /// What the reader gave. After a failure nobody knows where it stands, so that nothing more is
+    /// read of the row group.
+    fn placed<T>(&mut self, given: Result<T>) -> Result<T> {
+        if given.is_err() {
+            self.next_row = u64::MAX;
+        }
+        given
+    }
+
     /// Reads `num_rows` rows from `row` on.
     pub(super) fn read(
         &mut self,
@@ -121,7 +130,8 @@ impl ScanColumn {
     ) -> Result<VectorRef> {
         self.seek(group, row, Expected::Most)?;
         self.advance(num_rows);
-        self.reader.read(num_rows)
+        let read = self.reader.read(num_rows);
+        self.placed(read)
     }
 
     /// Reads the selected ones of the rows from `row` on; the vector has no others.
@@ -137,7 +147,8 @@ impl ScanColumn {
         if count >= span.div_ceil(DENSE) {
             self.seek(group, row.saturating_add(first as u64), expected)?;
             self.advance(span);
-            let vector = self.reader.read(span)?;
+            let read = self.reader.read(span);
+            let vector = self.placed(read)?;
             return match rows {
                 RowSet::Range(_) => Ok(vector),
                 RowSet::Positions(positions) => {
@@ -149,7 +160,8 @@ impl ScanColumn {
         }
         self.seek(group, row, expected)?;
         self.advance(selection.len());
-        self.reader.read_selected(selection)
+        let read = self.reader.read_selected(selection);
+        self.placed(read)
     }
 
     /// True when filters on the column can be tested without making a vector.
@@ -167,7 +179,8 @@ impl ScanColumn {
     ) -> Result<()> {
         self.seek(group, row, Expected::Most)?;
         self.advance(selection.len());
-        self.reader.filter(filter, selection)
+        let tested = self.reader.filter(filter, selection);
+        self.placed(tested)
     }
 
     /// As [`ScanColumn::filter`]; gives the rows that stay.
@@ -180,7 +193,8 @@ impl ScanColumn {
     ) -> Result<VectorRef> {
         self.seek(group, row, Expected::Most)?;
         self.advance(selection.len());
-        let vector = self.reader.filter_and_read(filter, selection)?;
+        let read = self.reader.filter_and_read(filter, selection);
+        let vector = self.placed(read)?;
         if vector.len() != selection.count() {
             return Err(Error::internal("a filter gave another number of rows than it kept"));
         }

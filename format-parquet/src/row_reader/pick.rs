@@ -60,14 +60,13 @@ mod tests {
             let mut within = SelectivityVector::none(len);
             let mut selected = SelectivityVector::none(len);
             let mut expected = Vec::new();
-            let mut kept = 0;
-            for row in (0..len).filter(|_| random.below(3) > 0).collect::<Vec<_>>() {
+            let kept: Vec<usize> = (0..len).filter(|_| random.below(3) > 0).collect();
+            for (rank, row) in kept.into_iter().enumerate() {
                 within.set(row, true);
                 if random.below(2) > 0 {
                     selected.set(row, true);
-                    expected.push(kept);
+                    expected.push(rank);
                 }
-                kept += 1;
             }
             assert!(ranks(&within, &selected).iter().eq(expected));
         }

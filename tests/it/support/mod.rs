@@ -5,3 +5,4 @@ pub(crate) mod files;
 pub(crate) mod oracle;
 pub(crate) mod pages;
 pub(crate) mod random;
+pub(crate) mod source;

@@ -276,8 +276,12 @@ fn page_of(random: &mut Random, num_rows: usize) -> Vec<String> {
     let row = |_| {
         let mut text = String::new();
         for _ in 0..random.below(6) {
-            text.push_str(if random.chance(share_of_words) { random.pick(&words) } else { "ab" });
-            text.push_str(random.pick(&["", " ", ", "]));
+            text.push_str(if random.chance(share_of_words) {
+                random.pick::<&str>(&words)
+            } else {
+                "ab"
+            });
+            text.push_str(random.pick::<&str>(&["", " ", ", "]));
         }
         text
     };

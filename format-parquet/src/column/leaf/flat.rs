@@ -47,7 +47,7 @@ impl LeafReader {
             let present = match self.max_def {
                 0 => Ok(n),
                 1 => page.definition.read_bits(n, bits),
-                max => read_levels(&mut page.definition, max, n, &mut self.window.def),
+                max => read_levels(&mut page.definition, max, n, &mut self.window.levels.def),
             };
             let done = present.and_then(|present| match present {
                 0 => Ok(()),
@@ -218,7 +218,7 @@ impl LeafReader {
                     self.window.bits.extend_from_words(&piece.mapped, 0, num_kept);
                 }
                 _ => {
-                    let def = &mut self.window.def;
+                    let def = &mut self.window.levels.def;
                     append_selected(&piece.levels, &piece.selected, def, |level| level)?;
                 }
             }

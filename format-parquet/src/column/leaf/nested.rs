@@ -14,13 +14,22 @@ use std::ops::Range;
 
 use vector::{Error, Result, bits};
 
-use super::{LeafReader, Rows, too_few_rows};
+use super::{LeafReader, Rows, Window, too_few_rows};
+use crate::column::entries::push;
 use crate::encoding::plain::appended;
 
 /// Pairs of levels that are decoded at a time.
 const BLOCK_LEVELS: usize = 4096;
 
 impl Rows<'_> {
+    fn has(self, row: usize) -> bool {
+        match self {
+            Rows::All => true,
+            Rows::None => false,
+            Rows::Selected(words) => bits::get(words, row),
+        }
+    }
+
     fn has_any(self, range: Range<usize>) -> bool {
         match self {
             Rows::All => true,
@@ -65,46 +74,45 @@ impl LeafReader {
             }
             let (rep, def) = (rep.get(..n).unwrap_or(&[]), def.get(..n).unwrap_or(&[]));
             let present = def.iter().filter(|def| **def == self.max_def).count();
-            let done = match rows {
-                Rows::All => {
-                    is_kept = true;
-                    appended(&mut self.window.rep, n)?.copy_from_slice(rep);
-                    appended(&mut self.window.def, n)?.copy_from_slice(def);
-                    self.counts.values_decoded += present as u64;
-                    if present > 0 { self.values.read(present) } else { Ok(()) }
-                }
-                Rows::None if present == 0 => Ok(()),
-                Rows::None => self.values.skip(present),
-                Rows::Selected(words) => {
-                    wanted.clear();
-                    wanted.resize(bits::words_for(present), 0);
-                    let (mut row, mut value, mut num_wanted) = (first_row, 0, 0);
-                    for (rep, def) in rep.iter().zip(def) {
-                        if *rep == 0 {
-                            is_kept = bits::get(words, row);
-                            row += 1;
-                        }
-                        if is_kept {
-                            self.window.rep.push(*rep);
-                            self.window.def.push(*def);
-                        }
-                        if *def == self.max_def {
-                            if is_kept {
-                                bits::set(&mut wanted, value);
-                                num_wanted += 1;
-                            }
-                            value += 1;
-                        }
-                    }
-                    match num_wanted {
-                        _ if present == 0 => Ok(()),
-                        0 => self.values.skip(present),
-                        _ => self.values.read_selected(present, &wanted).map(|decoded| {
-                            self.counts.values_decoded += decoded as u64;
-                        }),
-                    }
-                }
+            let whole = match rows {
+                Rows::All => self.window.entry_filters.is_empty(),
+                Rows::None => true,
+                Rows::Selected(_) => false,
             };
+            let done = if !whole {
+                wanted.clear();
+                wanted.resize(bits::words_for(present), 0);
+                let Window { levels, entry_filters, .. } = &mut self.window;
+                let (mut row, mut value, mut num_wanted) = (first_row, 0, 0);
+                for (rep, def) in rep.iter().zip(def) {
+                    if *rep == 0 {
+                        is_kept = rows.has(row);
+                        row += 1;
+                    }
+                    let is_wanted = is_kept && push(entry_filters, *rep, *def, levels);
+                    if *def == self.max_def {
+                        if is_wanted {
+                            bits::set(&mut wanted, value);
+                            num_wanted += 1;
+                        }
+                        value += 1;
+                    }
+                }
+                match num_wanted {
+                    _ if present == 0 => Ok(0),
+                    0 => self.values.skip(present).map(|()| 0),
+                    _ => self.values.read_selected(present, &wanted),
+                }
+            } else if let Rows::None = rows {
+                if present > 0 { self.values.skip(present).map(|()| 0) } else { Ok(0) }
+            } else {
+                is_kept = true;
+                let levels = &mut self.window.levels;
+                appended(&mut levels.rep, n)?.copy_from_slice(rep);
+                appended(&mut levels.def, n)?.copy_from_slice(def);
+                if present > 0 { self.values.read(present).map(|()| present) } else { Ok(0) }
+            };
+            let done = done.map(|decoded| self.counts.values_decoded += decoded as u64);
             done.map_err(|e| match &self.page {
                 Some(page) => page.place(e),
                 None => e,

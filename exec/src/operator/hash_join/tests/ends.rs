@@ -42,6 +42,7 @@ fn an_error_of_either_side_reaches_the_caller_once_with_its_place() {
     }
 }
 
+/// Rule S12.14.
 #[test]
 fn a_probe_waits_for_its_table_and_goes_on() {
     for drivers in [1, 3] {

@@ -30,6 +30,7 @@ fn right(keys: &[i64]) -> Vec<Vec<Act>> {
     vec![vec![Act::Batch(numbers(&bigints(&["j", "w"]), &[keys, keys]))]]
 }
 
+/// Rules S12.1, S12.5, S12.6, S12.7, S12.12.
 #[test]
 fn a_scan_gives_only_rows_with_partners_through_filters_and_renames() {
     let (l, r) = sides();
@@ -54,6 +55,7 @@ fn a_scan_gives_only_rows_with_partners_through_filters_and_renames() {
     }
 }
 
+/// Rule S12.15.
 #[test]
 fn a_join_whose_filter_does_its_work_passes_batches_through() {
     let (l, r) = sides();
@@ -75,6 +77,7 @@ fn a_join_whose_filter_does_its_work_passes_batches_through() {
     }
 }
 
+/// Rule S12.3.
 #[test]
 fn joins_that_give_rows_without_partners_tell_nothing() {
     let (l, r) = sides();
@@ -105,6 +108,7 @@ fn the_setting_and_the_source_can_say_no() {
     }
 }
 
+/// Rule S12.4, but that the range stands for what Velox has a Bloom filter for.
 #[test]
 fn more_keys_than_a_filter_holds_become_their_range() {
     let (l, r) = sides();

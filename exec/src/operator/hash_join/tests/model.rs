@@ -227,6 +227,7 @@ fn check(seed: u64, key_types: &[Type], spread: i64) {
     }
 }
 
+/// Rule S12.16: keys may be null on both sides, of which scans are told where that is right.
 #[test]
 fn joins_of_one_key_give_what_a_comparison_of_all_pairs_gives() {
     for seed in 0..6 {

@@ -1,0 +1,63 @@
+//! Filters on a leaf without repetition: rows are deselected, and no vector is made for it.
+
+use dwio::filter::Filter;
+use vector::sync::Arc;
+use vector::{Result, SelectivityVector};
+
+use super::{LeafReader, Task, no_chunk};
+
+impl LeafReader {
+    /// True when the functions below can be used.
+    pub(crate) fn filters(&self) -> bool {
+        self.max_rep == 0 && self.values.filters()
+    }
+
+    /// Of the next `num_rows` rows deselects those that do not pass; no row behind them is selected.
+    pub(crate) fn filter(
+        &mut self,
+        filter: &Arc<Filter>,
+        rows: &mut SelectivityVector,
+        num_rows: usize,
+    ) -> Result<()> {
+        self.narrow(rows, num_rows, Task::Filter(filter))
+    }
+
+    /// The same, and reads the rows that stay into the window.
+    pub(crate) fn filter_and_read(
+        &mut self,
+        filter: &Arc<Filter>,
+        rows: &mut SelectivityVector,
+        num_rows: usize,
+    ) -> Result<()> {
+        self.narrow(rows, num_rows, Task::FilterAndRead(filter))
+    }
+
+    fn narrow(
+        &mut self,
+        rows: &mut SelectivityVector,
+        num_rows: usize,
+        task: Task<'_>,
+    ) -> Result<()> {
+        let mut words = rows.words().to_vec();
+        self.walk_selected(&mut words, num_rows, task).map_err(|e| self.in_column(e))?;
+        rows.intersect_words(&words);
+        Ok(())
+    }
+
+    /// False when the chunk's dictionary is all that its values can be, and no entry passes. To be
+    /// asked at the start of a chunk whose pages are all dictionary-encoded.
+    pub(crate) fn dictionary_may_match(&mut self, filter: &Arc<Filter>) -> Result<bool> {
+        if !self.filters() || (self.max_def > 0 && filter.test_null()) || self.page.is_some() {
+            return Ok(true);
+        }
+        if let Some(answer) = filter.test_any_value() {
+            return Ok(answer);
+        }
+        let pages = self.pages.as_mut().ok_or_else(no_chunk)?;
+        let found = pages.peek().and_then(|_| pages.take_dictionary());
+        if let Some(dictionary) = found.map_err(|e| e.in_named("column", &self.name))? {
+            self.set_dictionary(dictionary).map_err(|e| self.in_column(e))?;
+        }
+        self.values.dictionary_may_match(filter).map_err(|e| self.in_column(e))
+    }
+}
