@@ -81,6 +81,7 @@ impl LineReader {
             }
         }
         lines.num_lines = 0;
+        lines.starts_at_file = false;
         Ok(lines)
     }
 
@@ -164,7 +165,9 @@ impl LineReader {
     }
 
     fn next_line(&mut self) -> Result<Option<Range<usize>>> {
-        if self.offset() >= self.end {
+        // The first line starts with the file, mark or not.
+        let is_first = self.starts_at_file && self.num_lines == 0;
+        if (if is_first { 0 } else { self.offset() }) >= self.end {
             return Ok(None);
         }
         let mut searched = self.at;

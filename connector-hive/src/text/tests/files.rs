@@ -56,7 +56,14 @@ fn lines_are_rows_and_what_a_line_lacks_is_null() {
 
 #[test]
 fn lf_cr_and_cr_lf_end_lines_and_a_byte_order_mark_is_dropped() {
-    let rows = ab(b"\xef\xbb\xbf1\x01a\r\n2\x01b\r3\x01c\n\r4\x01d\r").rows().unwrap();
+    let file = ab(b"\xef\xbb\xbf1\x01a\r\n2\x01b\r3\x01c\n\r4\x01d\r");
+    let rows = file.rows().unwrap();
+    let len = file.bytes.len() as u64;
+    for cut in 0..=len {
+        let mut split = file.rows_in(0..cut, 2).unwrap();
+        split.extend(file.rows_in(cut..len, 2).unwrap());
+        assert_eq!(split, rows, "cut at {cut}");
+    }
     let found: Vec<Value> = rows.into_iter().map(|row| row[1].clone()).collect();
     assert_eq!(found, [s("a"), s("b"), s("c"), Value::Null, s("d")]);
 }
