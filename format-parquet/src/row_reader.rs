@@ -52,8 +52,8 @@ use crate::page::PageCounters;
 use crate::prune::PrunedBy;
 use crate::read_plan::{ColumnFilter, GroupPlan, Planner};
 use crate::thrift::structs::{ColumnMetaData, RowGroup};
-use column::{ScanColumn, SharedColumn, no_rows};
-use counts::GroupCounts;
+use column::{ScanColumn, SharedColumn, no_rows, open_together};
+use counts::{GroupCounts, VALUES_DECODED};
 use filters::{FilterStep, Filtered};
 use group::{Expected, GroupScan, Pass, piece_bytes};
 use lazy::ColumnLoader;
@@ -449,7 +449,14 @@ impl RowReader for ParquetRowReader {
     }
 
     fn metrics(&self) -> Metrics {
-        self.counts.metrics(&self.pass.pages)
+        let mut metrics = self.counts.metrics(&self.pass.pages);
+        let decoded = self.column_counts().into_iter().map(|counts| counts.values_decoded);
+        let decoded = decoded.fold(0u64, u64::saturating_add);
+        if decoded > 0 {
+            let decoded = usize::try_from(decoded).unwrap_or(usize::MAX);
+            metrics.add_count(VALUES_DECODED, decoded);
+        }
+        metrics
     }
 
     fn column_counts(&self) -> Vec<ColumnCounts> {
@@ -459,29 +466,6 @@ impl RowReader for ParquetRowReader {
         });
         columns.collect()
     }
-}
-
-/// Opens columns in a row group, those with small chunks by few reads.
-fn open_together<'a>(
-    columns: impl Iterator<Item = &'a SharedColumn> + Clone,
-    group: &GroupScan,
-    expected: Expected,
-    input: &mut BufferedInput,
-) -> Result<()> {
-    for column in columns.clone() {
-        let column = column.lock();
-        if !column.is_open_in(group) {
-            column.announce(group, expected, input)?;
-        }
-    }
-    input.load()?;
-    for column in columns {
-        let mut column = column.lock();
-        if !column.is_open_in(group) {
-            column.open(group, expected, Some(input))?;
-        }
-    }
-    Ok(())
 }
 
 /// The runs of selected rows.

@@ -202,6 +202,29 @@ impl ScanColumn {
     }
 }
 
+/// Opens columns in a row group, those with small chunks by few reads.
+pub(super) fn open_together<'a>(
+    columns: impl Iterator<Item = &'a SharedColumn> + Clone,
+    group: &GroupScan,
+    expected: Expected,
+    input: &mut BufferedInput,
+) -> Result<()> {
+    for column in columns.clone() {
+        let column = column.lock();
+        if !column.is_open_in(group) {
+            column.announce(group, expected, input)?;
+        }
+    }
+    input.load()?;
+    for column in columns {
+        let mut column = column.lock();
+        if !column.is_open_in(group) {
+            column.open(group, expected, Some(input))?;
+        }
+    }
+    Ok(())
+}
+
 /// A vector of no rows.
 pub(super) fn no_rows(ty: &vector::Type) -> VectorRef {
     Arc::new(Vector::nulls(ty.clone(), 0))

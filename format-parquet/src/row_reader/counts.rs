@@ -8,15 +8,18 @@ use crate::page_index::RowRanges;
 use crate::prune::PrunedBy;
 
 /// Row groups that were read.
-pub(crate) const PROCESSED_STRIDES: &str = "processedStrides";
+pub(super) const PROCESSED_STRIDES: &str = "processedStrides";
 /// Row groups that metadata left out.
-pub(crate) const SKIPPED_STRIDES: &str = "skippedStrides";
+pub(super) const SKIPPED_STRIDES: &str = "skippedStrides";
 /// Rows that page indexes left out of row groups that were read.
-pub(crate) const PAGE_INDEX_ROWS: &str = "parquet.rowsSkippedByPageIndex";
+pub(super) const PAGE_INDEX_ROWS: &str = "parquet.rowsSkippedByPageIndex";
 /// Rows that were tested or given out,
-pub(crate) const ROWS_SCANNED: &str = "parquet.rowsScanned";
+pub(super) const ROWS_SCANNED: &str = "parquet.rowsScanned";
 /// and those that passed the filters.
-pub(crate) const ROWS_PASSED: &str = "parquet.rowsPassed";
+pub(super) const ROWS_PASSED: &str = "parquet.rowsPassed";
+
+/// Values that were decoded, of all columns.
+pub(super) const VALUES_DECODED: &str = "parquet.valuesDecoded";
 
 /// Row groups and rows of a pass.
 #[derive(Debug, Default)]

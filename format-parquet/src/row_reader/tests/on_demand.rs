@@ -202,6 +202,8 @@ fn lazy_columns_read_the_rows_that_are_asked_and_only_in_time() {
     let loaded = values_of(&lazy.load(&rows).unwrap());
     assert_eq!((&loaded[1], &loaded[3]), (&ints([18])[0], &ints([18_000])[0]));
     assert_eq!(counts_of(&reader, 1).values_decoded, 2);
+    let decoded = reader.column_counts().iter().map(|c| c.values_decoded).sum::<u64>();
+    assert_eq!(reader.metrics().sum("parquet.valuesDecoded"), decoded as i64);
     assert_eq!(counts_of(&reader, 1).pages_read, 2);
     // Windows without a passing row touch nothing; the next one that has some goes on from there.
     let others: Vec<ReadRows> = (0..3).map(|_| lazy_window(&mut reader, &mut learned)).collect();
