@@ -1,9 +1,22 @@
 //! Decimals with more digits than any decimal type: their text.
 
-/// A big-endian two's complement number of any length as decimal text, with all of the scale.
-pub(super) fn decimal_text(bytes: &[u8], scale: u32) -> String {
+/// The most bytes that matter in a number. The longest precision that is read has 1,000 digits,
+/// which are 416 bytes; the work grows with the square of the length, so longer values of a
+/// hostile file would take forever.
+const MAX_NUMBER_BYTES: usize = 512;
+
+/// A big-endian two's complement number as decimal text, with all of the scale; `None` for
+/// numbers that are longer than any precision.
+pub(super) fn decimal_text(bytes: &[u8], scale: u32) -> Option<String> {
     const BILLION: u64 = 1_000_000_000;
     let negative = bytes.first().is_some_and(|b| b & 0x80 != 0);
+    // Leading bytes that only repeat the sign say nothing, but for the one that holds its bit.
+    let sign = if negative { 0xff } else { 0 };
+    let repeated = bytes.iter().take_while(|b| **b == sign).count();
+    let bytes = bytes.get(repeated.saturating_sub(1)..).unwrap_or(bytes);
+    if bytes.len() > MAX_NUMBER_BYTES {
+        return None;
+    }
     // The magnitude in 32-bit words, most significant first.
     let mut words: Vec<u32> = Vec::with_capacity(bytes.len() / 4 + 1);
     for word in bytes.rchunks(4) {
@@ -51,28 +64,45 @@ pub(super) fn decimal_text(bytes: &[u8], scale: u32) -> String {
     if negative {
         digits.insert(0, '-');
     }
-    digits
+    Some(digits)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn text(bytes: &[u8], scale: u32) -> String {
+        decimal_text(bytes, scale).unwrap()
+    }
+
     #[test]
     fn numbers_of_any_length_become_their_digits() {
-        assert_eq!(decimal_text(&[], 0), "0");
-        assert_eq!(decimal_text(&[], 2), "0.00");
-        assert_eq!(decimal_text(&[0xfb], 2), "-0.05");
-        assert_eq!(decimal_text(&[0x80], 0), "-128");
-        assert_eq!(decimal_text(&[0x00, 0xff], 1), "25.5");
-        assert_eq!(decimal_text(&1_000_000_000i64.to_be_bytes(), 9), "1.000000000");
+        assert_eq!(text(&[], 0), "0");
+        assert_eq!(text(&[], 2), "0.00");
+        assert_eq!(text(&[0xfb], 2), "-0.05");
+        assert_eq!(text(&[0x80], 0), "-128");
+        assert_eq!(text(&[0x00, 0xff], 1), "25.5");
+        assert_eq!(text(&1_000_000_000i64.to_be_bytes(), 9), "1.000000000");
         for value in [i128::MAX, i128::MIN, -1, 1, 1 << 96, 10i128.pow(27)] {
-            assert_eq!(decimal_text(&value.to_be_bytes(), 0), value.to_string());
+            assert_eq!(text(&value.to_be_bytes(), 0), value.to_string());
         }
         let mut wide = vec![0u8; 17];
         wide[0] = 1;
-        assert_eq!(decimal_text(&wide, 0), "340282366920938463463374607431768211456");
+        assert_eq!(text(&wide, 0), "340282366920938463463374607431768211456");
         wide[0] = 0xff;
-        assert_eq!(decimal_text(&wide, 3), "-340282366920938463463374607431768211.456");
+        assert_eq!(text(&wide, 3), "-340282366920938463463374607431768211.456");
+    }
+
+    #[test]
+    fn only_the_bytes_that_matter_are_limited() {
+        let mut long = vec![0xff; 1 << 20];
+        assert_eq!(text(&long, 1), "-0.1");
+        long[(1 << 20) - MAX_NUMBER_BYTES] = 0x7f;
+        assert!(decimal_text(&long, 0).is_none());
+        long.fill(0);
+        long[(1 << 20) - MAX_NUMBER_BYTES + 1] = 0x7f;
+        assert_eq!(text(&long, 0).len(), 1231);
+        long[(1 << 20) - MAX_NUMBER_BYTES] = 0x80;
+        assert!(decimal_text(&long, 0).is_none());
     }
 }

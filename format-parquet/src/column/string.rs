@@ -230,17 +230,22 @@ struct Texts {
     buffer: u32,
     bytes: BufferMut<u8>,
     is_too_long: bool,
+    /// The bytes of a number that is longer than any precision.
+    long_number: Option<usize>,
 }
 
 impl Texts {
     /// Texts that will be the buffer of that number.
     fn new(scale: u32, buffer: usize) -> Result<Self> {
         let buffer = buffer_number(buffer)?;
-        Ok(Texts { scale, buffer, bytes: BufferMut::new(), is_too_long: false })
+        Ok(Texts { scale, buffer, bytes: BufferMut::new(), is_too_long: false, long_number: None })
     }
 
     fn push(&mut self, value: &[u8], views: &mut BufferMut<StringView>) {
-        let text = decimal_text(value, self.scale);
+        let text = decimal_text(value, self.scale).unwrap_or_else(|| {
+            self.long_number = Some(value.len());
+            String::new()
+        });
         match u32::try_from(self.bytes.len()) {
             Ok(offset) => views.push(StringView::new(text.as_bytes(), self.buffer, offset)),
             Err(_) => self.is_too_long = true,
@@ -249,6 +254,11 @@ impl Texts {
     }
 
     fn finish(self) -> Result<Buffer<u8>> {
+        if let Some(bytes) = self.long_number {
+            return Err(
+                Error::corrupt("a decimal is longer than any precision").with("bytes", bytes)
+            );
+        }
         if self.is_too_long {
             return Err(Error::limit("the values of a page add up to too many bytes"));
         }
