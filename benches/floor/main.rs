@@ -63,7 +63,7 @@ fn run(engine: &Engine, dir: &Path, query: &Query) {
     let mut touched: Vec<Touched> =
         query.tables.iter().map(|table| Touched::find(engine, dir, table)).collect();
     let options = QueryOptions { drivers: 1, ..QueryOptions::default() };
-    let mut ocior = || {
+    let ocior = || {
         let result = engine.query_with(&query.sql, &options)?;
         result.collect_batches().map(|batches| drop(black_box(batches)))
     };

@@ -5,7 +5,7 @@ use dwio::filter::{ClosedRange, Filter, ValueTest};
 use dwio::scan_spec::ScanSpec;
 use vector::sync::Arc;
 use vector::testing::Random;
-use vector::{Type, Value};
+use vector::{ErrorKind, Type, Value};
 
 use super::naive::Plain;
 use super::{Case, case};
@@ -114,4 +114,34 @@ fn rows_with_filter(case: &Case) -> Vec<Vec<Value>> {
         _ => Filter::IsNotNull,
     }));
     case.pass(ScanSpec::new(columns), binding, 0..u64::MAX, 7).unwrap().1
+}
+
+/// What is broken in a packed file is an error or other rows, never a panic and never a wait; a cut
+/// plain file gives the same rows in two splits as in one.
+#[test]
+fn broken_bytes_end_in_rows_or_an_error() {
+    for seed in 0..CASES {
+        let mut random = Random::new(seed ^ 0x7e87);
+        let (case, _, _) = case_of(&mut random);
+        let mut packed = case.packed(random.pick::<&str>(&["x.gz", "x.zst", "x.deflate"]));
+        for _ in 0..1 + random.below(4) {
+            let at = random.below(packed.bytes.len().max(1));
+            if let Some(byte) = packed.bytes.get_mut(at) {
+                *byte = random.bits() as u8;
+            }
+        }
+        if random.chance(0.3) {
+            packed.bytes.truncate(random.below(packed.bytes.len() + 1));
+        }
+        if let Err(error) = packed.rows() {
+            assert!(!error.message().is_empty() && error.kind() != ErrorKind::Internal, "{error}");
+        }
+        // The same bytes, not unpacked.
+        packed.path = "x";
+        let whole = packed.rows().unwrap();
+        let (len, cut) = (packed.bytes.len() as u64, random.below(packed.bytes.len() + 1) as u64);
+        let mut split = packed.rows_in(0..cut, 3).unwrap();
+        split.extend(packed.rows_in(cut..len, 2).unwrap());
+        assert_eq!(split, whole, "seed {seed} cut at {cut}");
+    }
 }
