@@ -85,6 +85,8 @@ pub(crate) struct ParquetRowReader {
     row_groups: std::vec::IntoIter<(usize, u64)>,
     planner: Planner,
     current: Option<CurrentGroup>,
+    /// All rows of the last window without filters: most windows have the same length.
+    all_rows: Arc<SelectivityVector>,
     /// Counts windows, so that a lazy column knows when it is too late.
     window: Arc<AtomicU64>,
     counts: GroupCounts,
@@ -181,6 +183,7 @@ impl ParquetRowReader {
             row_groups,
             planner: Planner::new(condition),
             current: None,
+            all_rows: Arc::new(SelectivityVector::none(0)),
             window: Arc::new(AtomicU64::new(0)),
             counts: GroupCounts::default(),
         })
@@ -303,12 +306,12 @@ impl ParquetRowReader {
         Ok(current)
     }
 
-    /// Takes the next rows of the row group and tests them.
+    /// Takes the next rows of the row group and tests them; gives those that passed also as a set.
     fn scan_window(
         &mut self,
         max_rows: usize,
         adaptation: &mut ScanAdaptation,
-    ) -> Result<(Window, usize)> {
+    ) -> Result<(Window, RowSet)> {
         if let Some(current) = &self.current
             && current.filters_version != adaptation.filters_version()
         {
@@ -332,6 +335,14 @@ impl ParquetRowReader {
         if range.is_empty() {
             current.ranges.pop_front();
         }
+        if current.filters.is_empty() {
+            if self.all_rows.len() != num_rows {
+                self.all_rows = Arc::new(SelectivityVector::all(num_rows));
+            }
+            let (scan, passed) = (Arc::clone(&current.scan), Arc::clone(&self.all_rows));
+            let (filtered, expected) = (Vec::new(), Expected::Most);
+            return Ok((Window { scan, row, passed, filtered, expected }, RowSet::all(num_rows)));
+        }
         let mut passed = SelectivityVector::all(num_rows);
         let mut filtered = Vec::new();
         for step in &current.filters {
@@ -347,12 +358,13 @@ impl ParquetRowReader {
         current.rows_scanned = current.rows_scanned.saturating_add(num_rows as u64);
         current.runs_passed = current.runs_passed.saturating_add(num_runs(&passed));
         let most_runs = current.rows_scanned / ROWS_OF_A_PAGE + 1;
-        let expected = match current.filters.is_empty() || current.runs_passed > most_runs {
+        let expected = match current.runs_passed > most_runs {
             true => Expected::Most,
             false => Expected::Few,
         };
-        let (scan, passed) = (Arc::clone(&current.scan), Arc::new(passed));
-        Ok((Window { scan, row, passed, filtered, expected }, num_rows))
+        let (scan, rows) = (Arc::clone(&current.scan), passed.to_rows());
+        let passed = Arc::new(passed);
+        Ok((Window { scan, row, passed, filtered, expected }, rows))
     }
 
     /// The columns of the rows that passed.
@@ -419,8 +431,8 @@ impl ParquetRowReader {
         {
             return Ok(ReadOutcome::End);
         }
-        let (window, scanned) = self.scan_window(max_rows, adaptation)?;
-        let selected = window.passed.to_rows();
+        let (window, selected) = self.scan_window(max_rows, adaptation)?;
+        let scanned = window.passed.len();
         self.counts.scanned(scanned, selected.len());
         let batch = self.output(&window, &selected, payload);
         let batch = batch.in_place("row group", window.scan.number)?;
