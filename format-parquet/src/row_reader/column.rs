@@ -4,19 +4,16 @@
 //! nobody wants of it cost nothing, and neither do row groups. A place is a row of the row group,
 //! so that a read can never give other rows than it is asked for.
 
+use std::ops::Range;
+
 use dwio::filter::Filter;
 use dwio::input::BufferedInput;
 use dwio::reader::ColumnCounts;
 use vector::sync::{Arc, Mutex};
-use vector::{Error, Result, RowSet, SelectivityVector, Vector, VectorRef};
+use vector::{Error, Result, SelectivityVector, Vector, VectorRef};
 
 use super::group::{Expected, GroupScan};
-use super::pick::pick;
 use crate::column::ColumnReader;
-
-/// Of the rows between the first and the last that are wanted, at least one in so many must be for
-/// all of them to be decoded and the wanted ones picked.
-const DENSE: usize = 2;
 
 /// A column that whoever holds a lazy vector of it may read.
 pub(super) type SharedColumn = Arc<Mutex<ScanColumn>>;
@@ -141,22 +138,11 @@ impl ScanColumn {
         row: u64,
         (selection, expected): (&SelectivityVector, Expected),
     ) -> Result<VectorRef> {
-        let rows = selection.to_rows();
-        let (first, end, count) = (rows.iter().next().unwrap_or(0), rows.end(), rows.len());
-        let span = end.saturating_sub(first);
-        if count >= span.div_ceil(DENSE) {
-            self.seek(group, row.saturating_add(first as u64), expected)?;
-            self.advance(span);
-            let read = self.reader.read(span);
-            let vector = self.placed(read)?;
-            return match rows {
-                RowSet::Range(_) => Ok(vector),
-                RowSet::Positions(positions) => {
-                    let first = u32::try_from(first).unwrap_or(u32::MAX);
-                    let within = positions.iter().map(|row| row.saturating_sub(first));
-                    pick(&vector, &RowSet::Positions(within.collect()))
-                }
-            };
+        if let Some(span) = contiguous(selection) {
+            self.seek(group, row.saturating_add(span.start as u64), expected)?;
+            self.advance(span.len());
+            let read = self.reader.read(span.len());
+            return self.placed(read);
         }
         self.seek(group, row, expected)?;
         self.advance(selection.len());
@@ -225,7 +211,37 @@ pub(super) fn open_together<'a>(
     Ok(())
 }
 
+/// The selected rows, if they follow each other.
+fn contiguous(rows: &SelectivityVector) -> Option<Range<usize>> {
+    let first = rows.iter().next()?;
+    let words = rows.words();
+    let last_word = words.iter().rposition(|word| *word != 0)?;
+    let bits = 64 - words.get(last_word)?.leading_zeros() as usize;
+    let end = last_word * 64 + bits;
+    (end - first == rows.count()).then_some(first..end)
+}
+
 /// A vector of no rows.
 pub(super) fn no_rows(ty: &vector::Type) -> VectorRef {
     Arc::new(Vector::nulls(ty.clone(), 0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_contiguous_when_none_is_left_out_between_the_first_and_the_last() {
+        let of = |rows: &[usize]| {
+            let mut selection = SelectivityVector::none(200);
+            rows.iter().for_each(|row| selection.set(*row, true));
+            contiguous(&selection)
+        };
+        assert_eq!(of(&[]), None);
+        assert_eq!(of(&[63]), Some(63..64));
+        assert_eq!(of(&[64, 65]), Some(64..66));
+        assert_eq!(of(&(60..140).collect::<Vec<_>>()), Some(60..140));
+        assert_eq!(of(&[60, 61, 63]), None);
+        assert_eq!(contiguous(&SelectivityVector::all(200)), Some(0..200));
+    }
 }
