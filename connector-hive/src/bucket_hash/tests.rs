@@ -38,6 +38,8 @@ fn s9_2_golden_values_of_scalars() {
         (bytes(""), (0, 0)),
         (bytes("test string"), (211, 894)),
         (bytes("强大的Presto引擎"), (454, 831)),
+        ((Type::Varbinary, Value::bytes("")), (0, 0)),
+        ((Type::Varbinary, Value::bytes("test string")), (211, 894)),
         ((Type::Boolean, Value::Boolean(true)), (1, 1)),
         ((Type::Boolean, Value::Boolean(false)), (0, 0)),
         (tiny(64), (64, 64)),

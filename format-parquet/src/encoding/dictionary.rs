@@ -10,7 +10,7 @@
 //! once for a block, of their maximum.
 //!
 //! With a selection, indices are unpacked where a selected one is: a block of them, or one by one
-//! when few of the block are wanted. What then happens to them is up to an [`IndexVisitor`]: they
+//! when few of the block are wanted. What then happens to them is up to an `IndexVisitor`: they
 //! are looked up, collected, or tested against a filter's [`Answers`].
 #![cfg_attr(
     not(test),
