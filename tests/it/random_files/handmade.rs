@@ -81,7 +81,7 @@ impl Node {
                 Node { name, is_optional, shape: Shape::Struct(fields.collect()) }
             }
             1 => {
-                let element = Node::element(name.clone(), depth - 1, random);
+                let element = Node::repeated(name.clone(), depth - 1, random);
                 let shape = Shape::List(ListForm::Bare, element.into());
                 Node { name, is_optional: false, shape }
             }
@@ -94,7 +94,7 @@ impl Node {
                 Node { name, is_optional, shape }
             }
             4..=5 => {
-                let element = Node::element(name.clone(), depth - 1, random);
+                let element = Node::element(&name, depth - 1, random);
                 Node { name, is_optional, shape: Shape::List(ListForm::TwoLevels, element.into()) }
             }
             _ => {
@@ -115,18 +115,24 @@ impl Node {
     }
 
     /// An element that is the repeated field itself, of a list with that name.
-    fn element(list: String, depth: usize, random: &mut Random) -> Node {
-        let mut element = Node::random("array".into(), depth, random).not_bare(random);
-        element.is_optional = false;
-        // A group of several fields is an element whatever its name is.
-        element.name = match &element.shape {
-            Shape::Struct(fields) if fields.len() == 1 => {
-                let names = ["array".to_string(), format!("{list}_tuple")];
-                one_of(random, &[&names[0], &names[1]]).clone()
-            }
-            _ => one_of(random, &["array", "element", "bag"]).to_string(),
-        };
+    fn element(list: &str, depth: usize, random: &mut Random) -> Node {
+        let name = one_of(random, &["array", "element", "bag"]);
+        let mut element = Node::repeated(name.into(), depth, random);
+        // A group of several fields is an element whatever its name is. A list or map below has
+        // been told its name, and by that knows what its own repeated field may be called.
+        if let Shape::Struct(fields) = &element.shape
+            && fields.len() == 1
+        {
+            let names = ["array".to_string(), format!("{list}_tuple")];
+            element.name = one_of(random, &[&names[0], &names[1]]).to_string();
+        }
         element
+    }
+
+    /// An element that is a repeated field of that name.
+    fn repeated(name: String, depth: usize, random: &mut Random) -> Node {
+        let element = Node::random(name, depth, random).not_bare(random);
+        Node { is_optional: false, ..element }
     }
 
     /// A repeated field cannot stand where the format would take it for the list around it.
