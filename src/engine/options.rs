@@ -53,11 +53,14 @@ impl QueryOptions {
             .chain(&[PARTITION_TYPES, INPUT_FORMAT, TABLE_SCHEMA])
             .map(|name| spelled(name))
             .collect();
-        for (name, _) in self.settings.iter() {
+        for (name, value) in self.settings.iter() {
+            if let Some(parameter) = name.strip_prefix(SERDE_PREFIX) {
+                connector_hive::text::dialect::check_parameter(parameter, value)?;
+                continue;
+            }
             let plain = spelled(name);
             let plain = plain.strip_prefix("hive_").unwrap_or(&plain);
-            let is_of_files = is_of_format(plain) || name.starts_with(SERDE_PREFIX);
-            if known.iter().any(|k| k == plain) || is_of_files {
+            if known.iter().any(|k| k == plain) || is_of_format(plain) {
                 continue;
             }
             let error = Error::invalid_input("no such setting").with("setting", name);
@@ -102,7 +105,15 @@ impl QueryOptions {
             })?;
             Ok((name.trim().to_string(), Type::parse(ty.trim())?))
         });
-        fields.collect()
+        let fields: Vec<(String, Type)> = fields.collect::<Result<_>>()?;
+        for (i, (name, _)) in fields.iter().enumerate() {
+            if fields[..i].iter().any(|(before, _)| before.eq_ignore_ascii_case(name)) {
+                return Err(Error::invalid_input("a column is named twice")
+                    .with("setting", setting)
+                    .in_named("column", name));
+            }
+        }
+        Ok(fields)
     }
 }
 
@@ -185,5 +196,23 @@ mod tests {
             "invalid input: no such setting (setting=max_output_batch_row)\n  \
              hint: did you mean max_output_batch_rows?"
         );
+    }
+
+    #[test]
+    fn serde_parameters_and_columns_are_refused_where_nobody_could_mean_them() {
+        let checked = |name: &str, value: &str| {
+            let mut options = QueryOptions::default();
+            options.settings.set(name, value);
+            options.check_settings().and_then(|()| options.file_options().map(drop))
+        };
+        checked("serde.field.delim", "|").unwrap();
+        checked("table_schema", "a=BIGINT,b=VARCHAR").unwrap();
+        for (name, value) in [
+            ("serde.field.delimiter", "|"),
+            ("serde.field.delim", ""),
+            ("table_schema", "a=BIGINT,A=VARCHAR"),
+        ] {
+            assert!(checked(name, value).unwrap_err().is_user(), "{name}={value}");
+        }
     }
 }

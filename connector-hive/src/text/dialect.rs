@@ -22,11 +22,45 @@ pub const SERDE_PREFIX: &str = "serde.";
 /// Before a parameter of the table, among the options of a format.
 pub const TABLE_PREFIX: &str = "table.";
 
+/// The serde parameters that are known, those of which only the usual value is built among them.
+pub const SERDE_PARAMETERS: [&str; 14] = [
+    "field.delim",
+    "serialization.format",
+    "collection.delim",
+    "colelction.delim",
+    "mapkey.delim",
+    "escape.delim",
+    "serialization.null.format",
+    "skip.header.line.count",
+    "skip.footer.line.count",
+    "serialization.last.column.takes.rest",
+    "serialization.escape.crlf",
+    "line.delim",
+    "serialization.encoding",
+    "timestamp.formats",
+];
+
+/// Refuses a parameter that nobody reads. For what people type: the parameters of tables have names
+/// that are not for us.
+pub fn check_parameter(name: &str, value: &str) -> Result<()> {
+    if !SERDE_PARAMETERS.contains(&name) {
+        return Err(Error::invalid_input("no such serde parameter")
+            .with("parameter", name)
+            .hint(format!("the parameters are {}", SERDE_PARAMETERS.join(", "))));
+    }
+    // Without its text an escape is a backslash, but nothing separates by nothing.
+    if value.is_empty() && name.ends_with(".delim") && name != "escape.delim" {
+        return Err(Error::invalid_input("a separator is empty").with("parameter", name));
+    }
+    Ok(())
+}
+
 /// Levels of nesting that have a separator.
 pub const NUM_SEPARATORS: usize = 8;
 
-/// Bytes of the longest line, unless a setting says otherwise.
-const DEFAULT_MAX_LINE_BYTES: usize = 64 << 20;
+/// Bytes of the longest line, unless a setting says otherwise: a packed file of a few kilobytes may
+/// hold a line of any length, and its values are held beside it.
+const DEFAULT_MAX_LINE_BYTES: usize = 16 << 20;
 
 /// Strings of vectors are shorter than this, so lines have to be.
 const MAX_MAX_LINE_BYTES: usize = 1 << 29;
@@ -180,5 +214,19 @@ impl<'a> Parameter<'a> {
         Error::invalid_input("a parameter of a text table has no such value")
             .with("parameter", self.name)
             .with("value", self.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_that_people_type_are_known_and_separate_by_something() {
+        assert!(SERDE_PARAMETERS.iter().all(|name| check_parameter(name, ",").is_ok()));
+        assert!(check_parameter("field.delimiter", ",").is_err());
+        assert!(check_parameter("field.delim", "").is_err());
+        assert!(check_parameter("escape.delim", "").is_ok());
+        assert!(check_parameter("serialization.null.format", "").is_ok());
     }
 }

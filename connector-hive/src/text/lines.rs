@@ -154,7 +154,7 @@ impl LineReader {
 
     fn skip_lines(&mut self, num_lines: u64) -> Result<()> {
         for _ in 0..num_lines {
-            if self.next_line()?.is_none() {
+            if !self.skip_line()? {
                 break;
             }
             if self.at >= WINDOW_BYTES {
@@ -164,10 +164,38 @@ impl LineReader {
         Ok(())
     }
 
-    fn next_line(&mut self) -> Result<Option<Range<usize>>> {
+    /// Passes over a line of any length; false at the end. Nothing of it is kept.
+    fn skip_line(&mut self) -> Result<bool> {
+        if self.is_at_end() {
+            return Ok(false);
+        }
+        let starts_at = self.offset();
+        loop {
+            let rest = self.buffer.get(self.at..).unwrap_or_default();
+            if let Some(found) = memchr2(b'\n', b'\r', rest) {
+                return self.give(self.at + found).map(|_| true);
+            }
+            self.at = self.buffer.len();
+            if self.source.is_none() {
+                // The last line may have no end.
+                let is_line = self.offset() > starts_at;
+                self.num_lines += u64::from(is_line);
+                return Ok(is_line);
+            }
+            self.move_up();
+            self.fill()?;
+        }
+    }
+
+    /// True when the next line, if there is one, is of another split.
+    fn is_at_end(&self) -> bool {
         // The first line starts with the file, mark or not.
         let is_first = self.starts_at_file && self.num_lines == 0;
-        if (if is_first { 0 } else { self.offset() }) >= self.end {
+        (if is_first { 0 } else { self.offset() }) >= self.end
+    }
+
+    fn next_line(&mut self) -> Result<Option<Range<usize>>> {
+        if self.is_at_end() {
             return Ok(None);
         }
         let mut searched = self.at;
@@ -218,7 +246,7 @@ impl LineReader {
     fn fill(&mut self) -> Result<()> {
         let Some(source) = &mut self.source else { return Ok(()) };
         let len = self.buffer.len();
-        self.buffer.try_reserve(FILL_BYTES)?;
+        self.buffer.try_grow(FILL_BYTES)?;
         self.buffer.resize_unspecified(len + FILL_BYTES);
         let read = source.read(self.buffer.get_mut(len..).unwrap_or_default());
         self.buffer.truncate(len + *read.as_ref().unwrap_or(&0));

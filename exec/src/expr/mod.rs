@@ -37,6 +37,7 @@ mod eval;
 mod extremes;
 mod functions;
 mod kernel;
+mod letter_case;
 mod like;
 mod logic;
 mod merge;

@@ -11,6 +11,7 @@ use vector::{
 };
 
 use super::kernel::{Argument, Call, Kernel, Operand, test_rows, wrong_storage};
+use super::letter_case;
 use super::runs::{Run, RunVisitor, visit_runs};
 
 fn is_character_start(byte: u8) -> bool {
@@ -107,22 +108,18 @@ fn texts(call: &Call<'_>, mut f: impl FnMut(usize, &mut Vec<u8>)) -> Result<Vect
 }
 
 pub(super) fn lower(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
-    Ok(Kernel::new(|call| {
-        change_case(call, <[u8]>::make_ascii_lowercase, |c, out| out.extend(c.to_lowercase()))
-    }))
+    Ok(Kernel::new(|call| change_case(call, <[u8]>::make_ascii_lowercase, letter_case::lower)))
 }
 
 pub(super) fn upper(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
-    Ok(Kernel::new(|call| {
-        change_case(call, <[u8]>::make_ascii_uppercase, |c, out| out.extend(c.to_uppercase()))
-    }))
+    Ok(Kernel::new(|call| change_case(call, <[u8]>::make_ascii_uppercase, letter_case::upper)))
 }
 
 /// Changes ASCII in place; other text character by character, unless it is not UTF-8.
 fn change_case(
     call: &Call<'_>,
     ascii: impl Fn(&mut [u8]),
-    unicode: impl Fn(char, &mut String),
+    unicode: impl Fn(char) -> char,
 ) -> Result<Vector> {
     let argument = &call.args[0];
     let mut changed = String::new();
@@ -132,7 +129,7 @@ fn change_case(
             && let Ok(text) = std::str::from_utf8(text)
         {
             changed.clear();
-            text.chars().for_each(|c| unicode(c, &mut changed));
+            changed.extend(text.chars().map(&unicode));
             out.extend_from_slice(changed.as_bytes());
             return;
         }

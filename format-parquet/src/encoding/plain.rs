@@ -357,8 +357,8 @@ impl<T: BigEndian> PlainValues for BigEndianVariable<T> {
 pub fn appended<T: Native>(out: &mut BufferMut<T>, n: usize) -> Result<&mut [T]> {
     let len = out.len();
     if out.capacity() - len < n {
-        // Windows over many small pages grow in steps: double, do not creep.
-        out.try_reserve(n.max(len))?;
+        // Windows over many small pages are filled piece by piece.
+        out.try_grow(n)?;
     }
     out.resize_unspecified(len + n);
     out.as_mut_slice()

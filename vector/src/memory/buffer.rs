@@ -94,14 +94,21 @@ impl Allocation {
         Layout::from_size_align(bytes, ALIGNMENT).expect("buffer size overflows")
     }
 
-    /// Grows heap memory to at least `wanted` bytes. The pool has been charged by the caller for
-    /// the difference to [`Allocation::rounded`]. New bytes are zero on the first allocation and
-    /// unspecified but initialised afterwards.
-    fn grow(&mut self, wanted: usize) {
+    /// Grows heap memory to at least `wanted` bytes. The pool pays, by `pay`, for the new memory
+    /// while it still holds the old one: both are there while values move. New bytes are zero on
+    /// the first allocation and unspecified but initialised afterwards.
+    fn grow(
+        &mut self,
+        wanted: usize,
+        pay: impl FnOnce(&MemoryPool, u64) -> Result<()>,
+    ) -> Result<()> {
         debug_assert!(matches!(self.owner, Owner::Heap));
         let new_capacity = Self::rounded(wanted);
         if new_capacity <= self.capacity {
-            return;
+            return Ok(());
+        }
+        if let Some(pool) = &self.pool {
+            pay(pool, new_capacity as u64)?;
         }
         let layout = Self::layout(new_capacity);
         let fresh = if self.capacity == 0 {
@@ -121,7 +128,11 @@ impl Allocation {
         };
         let Some(start) = NonNull::new(fresh) else { handle_alloc_error(layout) };
         self.start = start;
-        self.capacity = new_capacity;
+        let old_capacity = std::mem::replace(&mut self.capacity, new_capacity);
+        if let Some(pool) = &self.pool {
+            pool.release(old_capacity as u64);
+        }
+        Ok(())
     }
 
     fn rounded(bytes: usize) -> usize {
@@ -316,20 +327,26 @@ impl<T: Native> BufferMut<T> {
         len.checked_mul(size_of::<T>()).filter(|b| *b <= isize::MAX as usize - 2 * PADDING)
     }
 
-    /// Makes room for `additional` more values, asking the pool: the way for sizes that come from
-    /// data.
+    /// Makes room for `additional` more values and no more than these, asking the pool: the way for
+    /// sizes that come from data.
     pub fn try_reserve(&mut self, additional: usize) -> Result<()> {
+        self.try_reserve_bytes(additional, 0)
+    }
+
+    /// Like [`BufferMut::try_reserve`] for a buffer that is filled piece by piece: grows at least
+    /// by doubling, so that values are not moved once more for each piece.
+    pub fn try_grow(&mut self, additional: usize) -> Result<()> {
+        self.try_reserve_bytes(additional, self.allocation.capacity.saturating_mul(2))
+    }
+
+    fn try_reserve_bytes(&mut self, additional: usize, min_bytes: usize) -> Result<()> {
         let wanted =
             self.len.checked_add(additional).and_then(Self::bytes_for).ok_or_else(|| {
                 Error::limit("a buffer would pass the address space").with("values", additional)
             })?;
-        if wanted <= self.allocation.capacity {
-            return Ok(());
+        if wanted > self.allocation.capacity {
+            self.allocation.grow(wanted.max(min_bytes), MemoryPool::reserve)?;
         }
-        if let Some(pool) = &self.allocation.pool {
-            pool.reserve((Allocation::rounded(wanted) - self.allocation.capacity) as u64)?;
-        }
-        self.allocation.grow(wanted);
         Ok(())
     }
 
@@ -344,10 +361,11 @@ impl<T: Native> BufferMut<T> {
             return;
         }
         let wanted = wanted.max(self.allocation.capacity.saturating_mul(2));
-        if let Some(pool) = &self.allocation.pool {
-            pool.charge((Allocation::rounded(wanted) - self.allocation.capacity) as u64);
-        }
-        self.allocation.grow(wanted);
+        let charge = |pool: &MemoryPool, bytes| {
+            pool.charge(bytes);
+            Ok(())
+        };
+        self.allocation.grow(wanted, charge).expect("a pool that is charged does not refuse");
     }
 
     /// Appends one value.
