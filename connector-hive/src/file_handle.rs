@@ -115,14 +115,18 @@ impl FileAccess {
     }
 
     /// The settings of a format: `<connector>.<format>.<key>` of the connector, overridden by
-    /// `<format>_<key>` of the session; keys have dashes (rule S7.7). The factory reads the keys it
-    /// owns.
+    /// `<format>_<key>` of the session, which may also be spelled as the connector's; keys have
+    /// dashes (rule S7.7). The factory reads the keys it owns.
     fn format_options(&self, format: &FileFormat, session: &Config) -> Config {
-        let own = format!("{}.{format}.", self.connector_id);
-        let of_session = format!("{format}_");
-        let own = self.config.iter().filter_map(|(k, v)| Some((k.strip_prefix(&own)?, v)));
-        let of_session =
-            session.iter().filter_map(|(k, v)| Some((k.strip_prefix(&of_session)?, v)));
+        let connector = format!("{}.", self.connector_id);
+        let own = self.config.iter().filter_map(|(k, v)| {
+            let key = k.strip_prefix(&connector)?.strip_prefix(format.name())?;
+            Some((key.strip_prefix('.')?, v))
+        });
+        let of_session = session.iter().filter_map(|(k, v)| {
+            let key = k.strip_prefix(&connector).unwrap_or(k).strip_prefix(format.name())?;
+            Some((key.strip_prefix(['_', '.'])?, v))
+        });
         own.chain(of_session).map(|(k, v)| (k.replace('_', "-"), v)).collect()
     }
 }

@@ -97,6 +97,12 @@ fn errors_say_file_line_and_column() {
     let engine = Engine::builder().file_system(Arc::new(files)).build();
     let mut options = options(1);
     assert_eq!(lines(&engine, "SELECT count(n) AS c FROM 't'", &options), [r#"{"c":1}"#]);
+    // As messages spell the setting, and as sessions do.
+    for setting in ["text.bad-values", "text_bad_values"] {
+        let mut options = options.clone();
+        options.settings.set(setting, "error");
+        assert!(engine.query_with("SELECT n FROM 't'", &options).and_then(json_lines).is_err());
+    }
     options.settings.set("text_bad_values", "error");
     let result = engine.query_with("SELECT n FROM 't'", &options).and_then(json_lines);
     assert_eq!(

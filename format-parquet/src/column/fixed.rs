@@ -192,8 +192,8 @@ impl<P: PlainValues> ValueReader for FixedValues<P> {
     fn filter(&mut self, filter: &Arc<Filter>, n: usize, wanted: &mut [u64]) -> Result<usize> {
         if let PageValues::Indices(indices) = self.page.open()? {
             let dictionary = self.dictionary.as_ref().ok_or_else(no_dictionary)?;
-            let answers = self.answers.of(filter, || dictionary.passing(filter))?;
-            return indices.filter(answers, n, wanted).map(|()| 0);
+            let asked = (filter, || dictionary.passing(filter));
+            return self.answers.filter(indices, asked, n, wanted).map(|()| 0);
         }
         self.in_blocks(n, wanted, |block, words, _| filter.retain(block, words))
     }
@@ -206,8 +206,8 @@ impl<P: PlainValues> ValueReader for FixedValues<P> {
     ) -> Result<usize> {
         if let PageValues::Indices(indices) = self.page.open()? {
             let dictionary = self.dictionary.as_ref().ok_or_else(no_dictionary)?;
-            let answers = self.answers.of(filter, || dictionary.passing(filter))?;
-            indices.clone().filter(answers, n, wanted)?;
+            let asked = (filter, || dictionary.passing(filter));
+            self.answers.filter(&mut indices.clone(), asked, n, wanted)?;
             return self.read_selected(n, wanted);
         }
         let num_recoded = self.in_blocks(n, wanted, |block, words, window| {

@@ -345,8 +345,8 @@ impl ValueReader for BytesValues {
     fn filter(&mut self, filter: &Arc<Filter>, n: usize, wanted: &mut [u64]) -> Result<usize> {
         if let PageValues::Indices(indices) = self.page.open()? {
             let base = self.dictionary.as_ref().ok_or_else(no_dictionary)?;
-            let answers = self.answers.of(filter, || base.passing(filter))?;
-            return indices.filter(answers, n, wanted).map(|()| 0);
+            let asked = (filter, || base.passing(filter));
+            return self.answers.filter(indices, asked, n, wanted).map(|()| 0);
         }
         let spans = Spans::open(self.page.open()?, self.format.width, n, &self.pool)?;
         let decoded = if spans.is_in_page() { 0 } else { n };
@@ -362,8 +362,8 @@ impl ValueReader for BytesValues {
     ) -> Result<usize> {
         if let PageValues::Indices(indices) = self.page.open()? {
             let base = self.dictionary.as_ref().ok_or_else(no_dictionary)?;
-            let answers = self.answers.of(filter, || base.passing(filter))?;
-            indices.clone().filter(answers, n, wanted)?;
+            let asked = (filter, || base.passing(filter));
+            self.answers.filter(&mut indices.clone(), asked, n, wanted)?;
             return self.read_selected(n, wanted);
         }
         filter.visit_bytes(AppendPassing { reader: self, n, wanted })?

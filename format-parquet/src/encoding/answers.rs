@@ -2,21 +2,20 @@
 //!
 //! ```text
 //! entries that pass      what a row costs
-//!   none, all            nothing: indices are not even unpacked
-//!   one                  a comparison
-//!   first..first + n     a subtraction and a comparison
-//!   others               a look into a table
+//!   none, all            nothing: indices are not even looked at
+//!   others               packed indices are compared with a set (`bit_pack::match_packed`)
 //! ```
 //!
 //! Any filter becomes one of these (rules P6.10, P6.11). A repeat run is decided whole.
 
 use std::ops::Range;
 
-use dwio::filter::{self, Filter};
+use dwio::filter::Filter;
 use vector::sync::Arc;
 use vector::{Bitmap, Result, bits};
 
-use super::dictionary::IndexVisitor;
+use super::bit_pack::{PassTable, match_packed};
+use super::dictionary::{DictionaryIndices, IndexVisitor, PackedIndices};
 use super::selection::{BlockWords, clear_at};
 
 /// Which entries of a dictionary pass.
@@ -30,36 +29,16 @@ pub struct Answers {
 enum Passing {
     None,
     All,
-    One(u32),
-    Interval {
-        first: u32,
-        len: u32,
-    },
-    /// A byte for each entry, padded to a power of two.
-    Table(Box<[u8]>),
+    Some(PassTable),
 }
 
 impl Answers {
     /// The answers for entries whose bit is one when they pass.
     pub fn new(bitmap: &Bitmap) -> Self {
-        let count = bitmap.count_ones();
-        let mut ones = bitmap.ones();
-        let (first, last) = (ones.next().unwrap_or(0), ones.last());
-        let last = last.unwrap_or(first);
-        let passing = match (u32::try_from(first), u32::try_from(count)) {
-            _ if count == 0 => Passing::None,
-            _ if count == bitmap.len() => Passing::All,
-            (Ok(first), Ok(1)) => Passing::One(first),
-            (Ok(begin), Ok(len)) if last - first + 1 == count => {
-                Passing::Interval { first: begin, len }
-            }
-            _ => {
-                let mut table = vec![0; bitmap.len().next_power_of_two()];
-                for (i, answer) in table.iter_mut().enumerate().take(bitmap.len()) {
-                    *answer = u8::from(bitmap.get(i));
-                }
-                Passing::Table(table.into())
-            }
+        let passing = match bitmap.count_ones() {
+            0 => Passing::None,
+            count if count == bitmap.len() => Passing::All,
+            _ => Passing::Some(PassTable::new(bitmap.words(), bitmap.len())),
         };
         Answers { num_entries: bitmap.len(), passing }
     }
@@ -83,26 +62,7 @@ impl Answers {
         match &self.passing {
             Passing::None => false,
             Passing::All => true,
-            Passing::One(one) => index == *one,
-            Passing::Interval { first, len } => index.wrapping_sub(*first) < *len,
-            Passing::Table(table) => table.get(index as usize).is_some_and(|answer| *answer != 0),
-        }
-    }
-
-    fn retain(&self, indices: &[u32], words: &mut [u64]) {
-        match &self.passing {
-            Passing::None => words.fill(0),
-            Passing::All => {}
-            Passing::One(one) => filter::retain(indices, words, |index| index == *one),
-            Passing::Interval { first, len } => {
-                filter::retain(indices, words, |index| index.wrapping_sub(*first) < *len);
-            }
-            Passing::Table(table) => {
-                let mask = table.len() - 1;
-                filter::retain(indices, words, |index| {
-                    table.get(index as usize & mask).is_some_and(|answer| *answer != 0)
-                });
-            }
+            Passing::Some(table) => table.passes(index),
         }
     }
 }
@@ -124,11 +84,26 @@ impl IndexVisitor for Retain<'_> {
         }
     }
 
+    fn packed(&mut self, at: usize, indices: PackedIndices<'_>) -> Option<u32> {
+        let Passing::Some(table) = &self.answers.passing else { return None };
+        let mut failed = BlockWords::default();
+        let PackedIndices { bytes, first, width, n } = indices;
+        let passing = failed.get_mut(..bits::words_for(n))?;
+        let largest = match_packed(bytes, first, width, n, table, passing);
+        passing.iter_mut().for_each(|word| *word = !*word);
+        if let (Some(last), tail @ 1..) = (passing.last_mut(), n % 64) {
+            *last &= bits::low_mask(tail);
+        }
+        clear_at(self.words, at, &failed);
+        Some(largest)
+    }
+
     fn block(&mut self, at: usize, indices: &[u32], selected: &BlockWords) {
-        let mut failed = *selected;
-        self.answers.retain(indices, &mut failed);
-        for (failed, selected) in failed.iter_mut().zip(selected) {
-            *failed ^= selected;
+        let mut failed = BlockWords::default();
+        for i in bits::ones(selected, indices.len()) {
+            if indices.get(i).is_some_and(|index| !self.answers.passes(*index)) {
+                bits::set(&mut failed, i);
+            }
         }
         clear_at(self.words, at, &failed);
     }
@@ -156,28 +131,46 @@ impl CachedAnswers {
         };
         Ok(&self.0.insert(cached).1)
     }
+
+    /// Of the next `n` indices clears the bits of those whose entry does not pass; `ask` as above.
+    pub(crate) fn filter(
+        &mut self,
+        indices: &mut DictionaryIndices,
+        (filter, ask): (&Arc<Filter>, impl FnOnce() -> Result<Bitmap>),
+        n: usize,
+        wanted: &mut [u64],
+    ) -> Result<()> {
+        indices.filter(self.of(filter, ask)?, n, wanted)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::encoding::bit_pack;
+    use vector::Buffer;
 
     #[test]
     fn every_class_of_answers_keeps_the_indices_that_pass() {
         let sets: [&[u32]; 6] =
             [&[], &[0, 1, 2, 3, 4, 5, 6], &[3], &[2, 3, 4], &[0, 2, 6], &[5, 6]];
         let indices: Vec<u32> = (0..200).map(|i| i * 5 % 7).collect();
+        let mut page = vec![3, (25 << 1 | 1) as u8];
+        page.extend(bit_pack::pack(&indices, 3));
+        let page = Buffer::from_slice(&page);
         for set in sets {
             let bitmap: Bitmap = (0..7).map(|i| set.contains(&i)).collect();
             let answers = Answers::new(&bitmap);
             assert_eq!((answers.is_none(), answers.is_all()), (set.is_empty(), set.len() == 7));
-            let mut words = [u64::MAX, 0x1111, 0xff00, 0x3f];
-            let before = words;
-            answers.retain(&indices, &mut words);
-            for (i, index) in indices.iter().enumerate() {
-                assert_eq!(answers.passes(*index), set.contains(index));
-                let kept = bits::get(&before, i) && set.contains(index);
-                assert_eq!(bits::get(&words, i), kept, "{set:?} {i}");
+            // Most are selected, and few are.
+            for before in [[u64::MAX, 0x1111, 0xff00, 0x3f], [1 << 40, 0, 0, 0x20]] {
+                let mut words = before;
+                DictionaryIndices::new(&page).unwrap().filter(&answers, 200, &mut words).unwrap();
+                for (i, index) in indices.iter().enumerate() {
+                    assert_eq!(answers.passes(*index), set.contains(index));
+                    let kept = bits::get(&before, i) && set.contains(index);
+                    assert_eq!(bits::get(&words, i), kept, "{set:?} {i}");
+                }
             }
         }
     }

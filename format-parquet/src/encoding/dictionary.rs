@@ -71,12 +71,31 @@ impl<T: FilterValue> Dictionary<T> {
     }
 }
 
+/// Indices of a bit-packed run, not unpacked.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PackedIndices<'a> {
+    /// The run.
+    pub(super) bytes: &'a [u8],
+    /// Where in the run they start.
+    pub(super) first: usize,
+    /// The bits of each.
+    pub(super) width: u8,
+    /// How many there are, at most a block.
+    pub(super) n: usize,
+}
+
 /// What is done with selected indices, which are inside of the dictionary.
 pub(super) trait IndexVisitor {
     /// Which indices are selected.
     fn words(&self) -> &[u64];
     /// The same index at every place of a range, of which `num_selected` are selected.
     fn repeat(&mut self, range: Range<usize>, num_selected: usize, index: u32);
+    /// Packed indices from place `at` on, many of them selected; gives the largest one that is
+    /// there. `None` when they have to be unpacked.
+    fn packed(&mut self, at: usize, indices: PackedIndices<'_>) -> Option<u32> {
+        let _ = (at, indices);
+        None
+    }
     /// Indices from place `at` on. Those that are not selected may be any of the dictionary's.
     fn block(&mut self, at: usize, indices: &[u32], selected: &BlockWords);
 }
@@ -262,14 +281,19 @@ impl DictionaryIndices {
                     for done in (0..n).step_by(BLOCK) {
                         let indices = &mut unpacked[..BLOCK.min(n - done)];
                         let selected = block_at(visitor.words(), at + done, indices.len());
-                        let first = first + done;
+                        let (first, n) = (first + done, indices.len());
                         let num_selected = bits::count_ones(&selected, BLOCK);
                         let max = match num_selected {
                             0 => continue,
-                            few if few * MIN_ROWS_TO_PICK <= indices.len() => {
+                            few if few * MIN_ROWS_TO_PICK <= n => {
                                 pick((bytes, width), first, &selected, indices)
                             }
                             _ => {
+                                let packed = PackedIndices { bytes, first, width, n };
+                                if let Some(max) = visitor.packed(at + done, packed) {
+                                    check(max, dictionary_len, num_selected)?;
+                                    continue;
+                                }
                                 bit_pack::unpack(bytes, first, width, indices);
                                 largest(indices)
                             }
