@@ -23,6 +23,8 @@ pub mod query_ctx;
 pub mod stats;
 pub mod task;
 pub mod termination;
+#[cfg(all(test, not(loom)))]
+mod testing;
 
 pub use executor::Executor;
 pub use query_ctx::{QueryConfig, QueryCtx};

@@ -176,6 +176,17 @@ mod tests {
     }
 
     #[test]
+    fn an_index_outside_of_the_dictionary_is_corrupt_to_filters_too() {
+        let mut page = vec![3, (25 << 1 | 1) as u8];
+        page.extend(bit_pack::pack(&[7; 200], 3));
+        let answers = Answers::new(&(0..7).map(|i| i % 2 == 0).collect());
+        for selected in [u64::MAX, 1] {
+            let mut page = DictionaryIndices::new(&Buffer::from_slice(&page)).unwrap();
+            assert!(page.filter(&answers, 200, &mut [selected; 4]).is_err());
+        }
+    }
+
+    #[test]
     fn a_filter_is_asked_once_for_a_dictionary() {
         let mut cached = CachedAnswers::default();
         let filters = [Filter::IsNull, Filter::IsNotNull].map(Arc::new);

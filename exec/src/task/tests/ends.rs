@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn a_limit_ends_the_scan_early() {
-    let endless: Vec<Vec<Act>> = (0..1_000).map(|i| vec![Act::Rows(i * 10, i * 10 + 10)]).collect();
+    let endless: Vec<Vec<Act>> = (0..1_000).map(|i| vec![read_rows(i * 10, i * 10 + 10)]).collect();
     for drivers in [1, 2] {
         let run = Run::new(scan().limit(5, 20), drivers, endless.clone());
         assert_eq!(run.rows().unwrap().len(), 20);
@@ -17,8 +17,8 @@ fn a_limit_ends_the_scan_early() {
 fn a_blocked_source_goes_on_when_its_wait_ends() {
     for drivers in [1, 2] {
         let splits = vec![
-            vec![Act::Rows(0, 10), Act::Block, Act::Rows(10, 20)],
-            vec![Act::Block, Act::Rows(20, 30)],
+            vec![read_rows(0, 10), Act::Block, read_rows(10, 20)],
+            vec![Act::Block, read_rows(20, 30)],
         ];
         let run = Run::new(scan(), drivers, splits);
         let promises = Arc::clone(&run.connector.promises);
@@ -67,7 +67,7 @@ fn splits_may_come_while_the_rows_are_read() {
         let mut cursor = task.start().unwrap();
         let adder = thread::spawn(move || {
             for i in 0..20 {
-                let split = Script(vec![Act::Rows(i * 10, i * 10 + 10)]);
+                let split = Script(vec![read_rows(i * 10, i * 10 + 10)]);
                 task.add_split("0", Arc::new(split)).unwrap();
                 thread::yield_now();
             }
@@ -93,7 +93,7 @@ fn a_task_dropped_before_its_last_split_was_announced_is_an_error_not_an_end() {
     for drivers in [1, 2] {
         let connector = ScriptConnector::default();
         let task = Task::new(scan().build(), query(&connector), drivers).unwrap();
-        task.add_split("0", Arc::new(Script(vec![Act::Rows(0, 10)]))).unwrap();
+        task.add_split("0", Arc::new(Script(vec![read_rows(0, 10)]))).unwrap();
         let mut cursor = task.start().unwrap();
         drop(task);
         assert_eq!(collect(&mut cursor).unwrap_err().kind(), ErrorKind::Cancelled);
@@ -103,7 +103,7 @@ fn a_task_dropped_before_its_last_split_was_announced_is_an_error_not_an_end() {
 #[test]
 fn an_error_in_one_driver_ends_all_and_names_its_place() {
     let mut splits = thousand_rows();
-    splits[3] = vec![Act::Rows(0, 1), Act::Fail("bad page")];
+    splits[3] = vec![read_rows(0, 1), Act::Fail("bad page")];
     for (plan, drivers) in
         [(scan(), 1), (scan(), 3), (counts_and_sums(), 3), (scan().limit(0, 100_000), 2)]
     {
@@ -120,7 +120,7 @@ fn an_error_in_one_driver_ends_all_and_names_its_place() {
 
 #[test]
 fn a_cursor_that_is_dropped_stops_its_producers() {
-    let many: Vec<Vec<Act>> = (0..2_000).map(|i| vec![Act::Rows(i * 10, i * 10 + 10)]).collect();
+    let many: Vec<Vec<Act>> = (0..2_000).map(|i| vec![read_rows(i * 10, i * 10 + 10)]).collect();
     for (drivers, batches) in [(1, 1), (3, 0), (3, 2)] {
         let run = Run::new(scan(), drivers, many.clone());
         let mut cursor = run.task.start().unwrap();

@@ -1,15 +1,13 @@
-//! A connector whose splits are scripts, an evaluator of two functions, and plans over them.
+//! An evaluator of two functions, and plans over scans whose splits are scripts.
 //!
 //! `rows.rs` tests which rows come out, `ends.rs` how tasks wait, stop and fail.
 
 mod ends;
 mod rows;
 
-use std::any::Any;
-
 use vector::build::vector_of;
 use vector::sync::atomic::{AtomicUsize, Ordering};
-use vector::sync::{Arc, Mutex, Promise, promise, thread};
+use vector::sync::{Arc, thread};
 use vector::{
     DecodedVector, Error, ErrorKind, Result, RowSet, RowType, RowVector, SelectivityVector,
     SortOrder, Type, Value, Vector, VectorRef,
@@ -17,130 +15,14 @@ use vector::{
 
 use dwio::connector::{
     ColumnHandle, CompiledExpr, Connector, ConnectorQueryCtx, ConnectorRegistry, ConnectorSplit,
-    DataSource, DataSourceRequest, ExpressionEvaluator, SourcePoll, SourceProgress, TableHandle,
+    DataSource, DataSourceRequest, ExpressionEvaluator, SourcePoll, SourceProgress,
 };
 use dwio::expr::TypedExpr;
 
 use super::*;
 use crate::operator::aggregate::aggregate_call;
 use crate::plan::builder::PlanBuilder;
-
-/// What a split does at each read, in order.
-#[derive(Debug, Clone)]
-enum Act {
-    /// Rows `start..end` of the table (k, v): k = row % 5, v = row.
-    Rows(i64, i64),
-    /// A read that finds nothing.
-    NoRows,
-    /// Blocked until the test fulfils the connector's next promise.
-    Block,
-    Fail(&'static str),
-}
-
-#[derive(Debug)]
-struct Script(Vec<Act>);
-
-impl ConnectorSplit for Script {
-    fn connector_id(&self) -> &str {
-        "script"
-    }
-    fn describe(&self) -> String {
-        format!("script of {}", self.0.len())
-    }
-    fn size_bytes(&self) -> u64 {
-        0
-    }
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-}
-
-#[derive(Debug)]
-struct Table;
-
-impl TableHandle for Table {
-    fn connector_id(&self) -> &str {
-        "script"
-    }
-    fn table_name(&self) -> &str {
-        "t"
-    }
-    fn describe(&self) -> String {
-        "t".into()
-    }
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-}
-
-impl ColumnHandle for Table {
-    fn column_name(&self) -> &str {
-        "any"
-    }
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-}
-
-#[derive(Debug, Default, Clone)]
-struct ScriptConnector {
-    promises: Arc<Mutex<Vec<Promise>>>,
-    reads: Arc<AtomicUsize>,
-}
-
-impl Connector for ScriptConnector {
-    fn id(&self) -> &str {
-        "script"
-    }
-    fn data_source(
-        &self,
-        _: DataSourceRequest,
-        _: &Arc<ConnectorQueryCtx>,
-    ) -> Result<Box<dyn DataSource>> {
-        Ok(Box::new(ScriptSource { connector: self.clone(), acts: Vec::new(), raw_rows: 0 }))
-    }
-}
-
-struct ScriptSource {
-    connector: ScriptConnector,
-    acts: Vec<Act>,
-    raw_rows: u64,
-}
-
-impl DataSource for ScriptSource {
-    fn add_split(&mut self, split: Arc<dyn ConnectorSplit>) -> Result<()> {
-        let script = split.as_any().downcast_ref::<Script>();
-        let script = script.ok_or_else(|| Error::internal("another split"))?;
-        self.acts = script.0.iter().rev().cloned().collect();
-        Ok(())
-    }
-
-    fn next(&mut self, _: usize) -> Result<SourcePoll> {
-        self.connector.reads.fetch_add(1, Ordering::SeqCst);
-        match self.acts.pop() {
-            Some(Act::Rows(start, end)) => {
-                self.raw_rows += (end - start) as u64;
-                Ok(SourcePoll::Batch(table_rows(start, end)))
-            }
-            Some(Act::NoRows) => Ok(SourcePoll::Batch(RowVector::empty(table_type()))),
-            Some(Act::Block) => {
-                let (promise, continuation) = promise();
-                self.connector.promises.lock().push(promise);
-                Ok(SourcePoll::Blocked(continuation))
-            }
-            Some(Act::Fail(message)) => Err(Error::corrupt(message)),
-            None => Ok(SourcePoll::SplitDone),
-        }
-    }
-
-    fn abandon_split(&mut self) {
-        self.acts.clear();
-    }
-
-    fn progress(&self) -> SourceProgress {
-        SourceProgress { raw_rows: self.raw_rows, ..Default::default() }
-    }
-}
+use crate::testing::{Act, Script, ScriptConnector, Table};
 
 fn table_type() -> Arc<RowType> {
     Arc::new(RowType::new([("k", Type::BigInt), ("v", Type::BigInt)]))
@@ -153,6 +35,16 @@ fn table_rows(start: i64, end: i64) -> RowVector {
     };
     let columns = vec![column(|row| row % 5), column(|row| row)];
     RowVector::batch(table_type(), (end - start) as usize, columns).unwrap()
+}
+
+/// A read of rows `start..end` of the table (k, v): k = row % 5, v = row.
+fn read_rows(start: i64, end: i64) -> Act {
+    Act::Batch(table_rows(start, end))
+}
+
+/// A read that finds nothing.
+fn read_nothing() -> Act {
+    Act::Batch(RowVector::empty(table_type()))
 }
 
 /// Compiles `gt(column, constant)`, `plus(column, constant)` and columns, all BIGINT.
@@ -202,9 +94,9 @@ fn column_of(name: &str) -> TypedExpr {
 }
 
 fn scan() -> PlanBuilder {
-    let handle = Arc::new(Table) as Arc<dyn ColumnHandle>;
+    let handle = Arc::new(Table { takes_filters: false }) as Arc<dyn ColumnHandle>;
     let assignments = vec![("k".into(), Arc::clone(&handle)), ("v".into(), handle)];
-    PlanBuilder::table_scan(table_type(), Arc::new(Table), assignments)
+    PlanBuilder::table_scan(table_type(), Arc::new(Table { takes_filters: false }), assignments)
 }
 
 fn query(connector: &ScriptConnector) -> Arc<QueryCtx> {
@@ -260,7 +152,7 @@ fn thousand_rows() -> Vec<Vec<Act>> {
     (0..10)
         .map(|s| {
             let start = s * 100;
-            vec![Act::Rows(start, start + 30), Act::NoRows, Act::Rows(start + 30, start + 100)]
+            vec![read_rows(start, start + 30), read_nothing(), read_rows(start + 30, start + 100)]
         })
         .collect()
 }

@@ -70,7 +70,7 @@ fn distinct_values_are_counted_once_with_any_number_of_drivers() {
 #[test]
 fn without_rows_there_is_one_global_group_and_no_other() {
     for drivers in [1, 2] {
-        for splits in [vec![], vec![vec![Act::NoRows], vec![]]] {
+        for splits in [vec![], vec![vec![read_nothing()], vec![]]] {
             let global = scan().aggregate(
                 &[],
                 vec![

@@ -1,6 +1,7 @@
 //! How joins wait for their table, fail and stop.
 
 use vector::ErrorKind;
+use vector::sync::atomic::Ordering;
 use vector::sync::thread;
 
 use super::*;

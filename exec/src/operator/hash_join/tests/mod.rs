@@ -7,187 +7,18 @@ mod ends;
 mod filters;
 mod model;
 
-use std::any::Any;
+use vector::sync::Arc;
+use vector::{Result, RowType, RowVector, Type, Value, ValueReader};
 
-use vector::sync::atomic::{AtomicUsize, Ordering};
-use vector::sync::{Arc, Mutex, Promise, promise};
-use vector::{
-    Buffer, DecodedVector, Error, LazyVector, Result, RowSet, RowType, RowVector,
-    SelectivityVector, Type, Value, ValueReader, Vector, VectorLoader, VectorRef,
-};
-
-use dwio::connector::{
-    ColumnHandle, Connector, ConnectorQueryCtx, ConnectorRegistry, ConnectorSplit, DataSource,
-    DataSourceRequest, DynamicFilters, SourcePoll, SourceProgress, TableHandle,
-};
+use dwio::connector::{ColumnHandle, ConnectorRegistry};
 use dwio::expr::TypedExpr;
-use dwio::filter::Filter;
 
 use crate::Task;
 use crate::expr::{ExecEvaluator, FunctionRegistry};
 use crate::plan::{HashJoinNode, JoinType, PlanNode, TableScanNode};
 use crate::query_ctx::QueryCtx;
 use crate::stats::TaskStats;
-
-/// What a split does at each read.
-#[derive(Debug, Clone)]
-pub(super) enum Act {
-    Batch(RowVector),
-    /// Blocked until the test fulfils the connector's promise.
-    Block,
-    Fail(&'static str),
-}
-
-#[derive(Debug)]
-struct Script(Vec<Act>);
-
-impl ConnectorSplit for Script {
-    fn connector_id(&self) -> &str {
-        "batches"
-    }
-    fn describe(&self) -> String {
-        format!("split of {}", self.0.len())
-    }
-    fn size_bytes(&self) -> u64 {
-        0
-    }
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-}
-
-/// A table that takes dynamic filters or not.
-#[derive(Debug)]
-struct Table {
-    takes_filters: bool,
-}
-
-impl TableHandle for Table {
-    fn connector_id(&self) -> &str {
-        "batches"
-    }
-    fn table_name(&self) -> &str {
-        "t"
-    }
-    fn describe(&self) -> String {
-        "t".into()
-    }
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-}
-
-impl ColumnHandle for Table {
-    fn column_name(&self) -> &str {
-        "any"
-    }
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-}
-
-#[derive(Debug, Default, Clone)]
-struct Batches {
-    promises: Arc<Mutex<Vec<Promise>>>,
-    reads: Arc<AtomicUsize>,
-}
-
-impl Connector for Batches {
-    fn id(&self) -> &str {
-        "batches"
-    }
-    fn data_source(
-        &self,
-        request: DataSourceRequest,
-        _: &Arc<ConnectorQueryCtx>,
-    ) -> Result<Box<dyn DataSource>> {
-        let table = request.table.as_any().downcast_ref::<Table>();
-        Ok(Box::new(Source {
-            connector: self.clone(),
-            takes_filters: table.is_some_and(|t| t.takes_filters),
-            acts: Vec::new(),
-            filters: Vec::new(),
-        }))
-    }
-}
-
-struct Source {
-    connector: Batches,
-    takes_filters: bool,
-    acts: Vec<Act>,
-    filters: Vec<(usize, Arc<Filter>)>,
-}
-
-/// Gives a column when it is first touched, for the rows that were asked for and no others.
-struct Late(Type, VectorRef);
-
-impl VectorLoader for Late {
-    fn load(self: Box<Self>, rows: &RowSet) -> Result<VectorRef> {
-        let values = ValueReader::new(&self.1)?;
-        let mut shown = vec![Value::Null; values.len()];
-        rows.iter().for_each(|row| shown[row] = values.value(row));
-        vector::build::vector_of(&self.0, &shown)
-    }
-}
-
-impl Source {
-    fn filtered(&self, batch: &RowVector) -> Result<RowVector> {
-        let mut rows = SelectivityVector::all(batch.len());
-        for (channel, filter) in &self.filters {
-            filter.apply(&DecodedVector::new(batch.child(*channel)?)?, &mut rows)?;
-        }
-        let kept: Buffer<u32> = rows.iter().map(|row| row as u32).collect();
-        let batch = batch.wrap(&kept);
-        let late = batch.children().iter().map(|column| {
-            let late = Late(column.ty().clone(), Arc::clone(column));
-            Arc::new(Vector::Lazy(LazyVector::new(column.ty().clone(), batch.len(), late)))
-        });
-        RowVector::batch(Arc::clone(batch.row_type()), batch.len(), late.collect())
-    }
-}
-
-impl DataSource for Source {
-    fn add_split(&mut self, split: Arc<dyn ConnectorSplit>) -> Result<()> {
-        let script = split.as_any().downcast_ref::<Script>();
-        let script = script.ok_or_else(|| Error::internal("another split"))?;
-        self.acts = script.0.iter().rev().cloned().collect();
-        Ok(())
-    }
-
-    fn next(&mut self, _: usize) -> Result<SourcePoll> {
-        self.connector.reads.fetch_add(1, Ordering::SeqCst);
-        match self.acts.pop() {
-            Some(Act::Batch(batch)) => Ok(SourcePoll::Batch(self.filtered(&batch)?)),
-            Some(Act::Block) => {
-                let (promise, continuation) = promise();
-                self.connector.promises.lock().push(promise);
-                Ok(SourcePoll::Blocked(continuation))
-            }
-            Some(Act::Fail(message)) => Err(Error::corrupt(message)),
-            None => Ok(SourcePoll::SplitDone),
-        }
-    }
-
-    fn abandon_split(&mut self) {
-        self.acts.clear();
-    }
-
-    fn progress(&self) -> SourceProgress {
-        SourceProgress::default()
-    }
-
-    fn dynamic_filters(&mut self) -> Option<&mut dyn DynamicFilters> {
-        if self.takes_filters { Some(self) } else { None }
-    }
-}
-
-impl DynamicFilters for Source {
-    fn add_dynamic_filter(&mut self, channel: usize, filter: Arc<Filter>) -> Result<()> {
-        self.filters.retain(|(known, _)| *known != channel);
-        self.filters.push((channel, filter));
-        Ok(())
-    }
-}
+use crate::testing::{Act, Script, ScriptConnector, Table};
 
 /// A scan of columns `output_type`.
 pub(super) fn scan(id: &str, output_type: &Arc<RowType>, takes_filters: bool) -> Arc<PlanNode> {
@@ -229,7 +60,7 @@ pub(super) fn join(
 /// A running plan over scans "l" and "r".
 pub(super) struct Run {
     task: Task,
-    connector: Batches,
+    connector: ScriptConnector,
 }
 
 impl Run {
@@ -244,7 +75,7 @@ impl Run {
         right: Vec<Vec<Act>>,
         change: impl FnOnce(&mut QueryCtx),
     ) -> Self {
-        let connector = Batches::default();
+        let connector = ScriptConnector::default();
         let mut connectors = ConnectorRegistry::new();
         connectors.register(Arc::new(connector.clone()));
         let functions = Arc::new(FunctionRegistry::builtin());

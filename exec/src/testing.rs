@@ -1,0 +1,186 @@
+//! A connector for tests: its splits are scripts of what each read does.
+//!
+//! Columns come out lazy, as those of files do. Reads are counted, and a read that blocks leaves its
+//! promise for the test to fulfil.
+
+use std::any::Any;
+
+use vector::sync::atomic::{AtomicUsize, Ordering};
+use vector::sync::{Arc, Mutex, Promise, promise};
+use vector::{
+    Buffer, DecodedVector, Error, LazyVector, Result, RowSet, RowVector, SelectivityVector, Type,
+    Value, ValueReader, Vector, VectorLoader, VectorRef,
+};
+
+use dwio::connector::{
+    ColumnHandle, Connector, ConnectorQueryCtx, ConnectorSplit, DataSource, DataSourceRequest,
+    DynamicFilters, SourcePoll, SourceProgress, TableHandle,
+};
+use dwio::filter::Filter;
+
+/// What a split does at each read.
+#[derive(Debug, Clone)]
+pub(crate) enum Act {
+    Batch(RowVector),
+    /// Blocked until the test fulfils the connector's next promise.
+    Block,
+    Fail(&'static str),
+}
+
+/// The reads of a split, in order.
+#[derive(Debug)]
+pub(crate) struct Script(pub(crate) Vec<Act>);
+
+impl ConnectorSplit for Script {
+    fn connector_id(&self) -> &str {
+        "script"
+    }
+    fn describe(&self) -> String {
+        format!("script of {}", self.0.len())
+    }
+    fn size_bytes(&self) -> u64 {
+        0
+    }
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// A table that takes dynamic filters or not.
+#[derive(Debug)]
+pub(crate) struct Table {
+    pub(crate) takes_filters: bool,
+}
+
+impl TableHandle for Table {
+    fn connector_id(&self) -> &str {
+        "script"
+    }
+    fn table_name(&self) -> &str {
+        "t"
+    }
+    fn describe(&self) -> String {
+        "t".into()
+    }
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+impl ColumnHandle for Table {
+    fn column_name(&self) -> &str {
+        "any"
+    }
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// Gives a source for each scan.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct ScriptConnector {
+    pub(crate) promises: Arc<Mutex<Vec<Promise>>>,
+    pub(crate) reads: Arc<AtomicUsize>,
+}
+
+impl Connector for ScriptConnector {
+    fn id(&self) -> &str {
+        "script"
+    }
+    fn data_source(
+        &self,
+        request: DataSourceRequest,
+        _: &Arc<ConnectorQueryCtx>,
+    ) -> Result<Box<dyn DataSource>> {
+        let table = request.table.as_any().downcast_ref::<Table>();
+        Ok(Box::new(ScriptSource {
+            raw_rows: 0,
+            connector: self.clone(),
+            takes_filters: table.is_some_and(|t| t.takes_filters),
+            acts: Vec::new(),
+            filters: Vec::new(),
+        }))
+    }
+}
+
+struct ScriptSource {
+    raw_rows: u64,
+    connector: ScriptConnector,
+    takes_filters: bool,
+    acts: Vec<Act>,
+    filters: Vec<(usize, Arc<Filter>)>,
+}
+
+/// Gives a column when it is first touched, for the rows that were asked for and no others.
+struct Late(Type, VectorRef);
+
+impl VectorLoader for Late {
+    fn load(self: Box<Self>, rows: &RowSet) -> Result<VectorRef> {
+        let values = ValueReader::new(&self.1)?;
+        let mut shown = vec![Value::Null; values.len()];
+        rows.iter().for_each(|row| shown[row] = values.value(row));
+        vector::build::vector_of(&self.0, &shown)
+    }
+}
+
+impl ScriptSource {
+    fn filtered(&self, batch: &RowVector) -> Result<RowVector> {
+        let mut rows = SelectivityVector::all(batch.len());
+        for (channel, filter) in &self.filters {
+            filter.apply(&DecodedVector::new(batch.child(*channel)?)?, &mut rows)?;
+        }
+        let kept: Buffer<u32> = rows.iter().map(|row| row as u32).collect();
+        let batch = batch.wrap(&kept);
+        let late = batch.children().iter().map(|column| {
+            let late = Late(column.ty().clone(), Arc::clone(column));
+            Arc::new(Vector::Lazy(LazyVector::new(column.ty().clone(), batch.len(), late)))
+        });
+        RowVector::batch(Arc::clone(batch.row_type()), batch.len(), late.collect())
+    }
+}
+
+impl DataSource for ScriptSource {
+    fn add_split(&mut self, split: Arc<dyn ConnectorSplit>) -> Result<()> {
+        let script = split.as_any().downcast_ref::<Script>();
+        let script = script.ok_or_else(|| Error::internal("another split"))?;
+        self.acts = script.0.iter().rev().cloned().collect();
+        Ok(())
+    }
+
+    fn next(&mut self, _: usize) -> Result<SourcePoll> {
+        self.connector.reads.fetch_add(1, Ordering::SeqCst);
+        match self.acts.pop() {
+            Some(Act::Batch(batch)) => {
+                self.raw_rows += batch.len() as u64;
+                Ok(SourcePoll::Batch(self.filtered(&batch)?))
+            }
+            Some(Act::Block) => {
+                let (promise, continuation) = promise();
+                self.connector.promises.lock().push(promise);
+                Ok(SourcePoll::Blocked(continuation))
+            }
+            Some(Act::Fail(message)) => Err(Error::corrupt(message)),
+            None => Ok(SourcePoll::SplitDone),
+        }
+    }
+
+    fn abandon_split(&mut self) {
+        self.acts.clear();
+    }
+
+    fn progress(&self) -> SourceProgress {
+        SourceProgress { raw_rows: self.raw_rows, ..Default::default() }
+    }
+
+    fn dynamic_filters(&mut self) -> Option<&mut dyn DynamicFilters> {
+        if self.takes_filters { Some(self) } else { None }
+    }
+}
+
+impl DynamicFilters for ScriptSource {
+    fn add_dynamic_filter(&mut self, channel: usize, filter: Arc<Filter>) -> Result<()> {
+        self.filters.retain(|(known, _)| *known != channel);
+        self.filters.push((channel, filter));
+        Ok(())
+    }
+}
