@@ -35,7 +35,7 @@ fn an_error_of_either_side_reaches_the_caller_once_with_its_place() {
             assert_eq!(
                 error.to_string(),
                 format!(
-                    "corrupt: bad page\n  in split \"split of 3\", operator \"TableScan[{broken}]\""
+                    "corrupt: bad page\n  in split \"script of 3\", operator \"TableScan[{broken}]\""
                 )
             );
             assert_eq!(cursor.next().unwrap_err().kind(), ErrorKind::Corrupt, "it stays");
