@@ -6,7 +6,7 @@ use format_parquet::thrift::structs::{ColumnChunk, ColumnCrypto, ColumnOrder};
 use vector::{Result, RowVector, Type, Value};
 
 use super::chunks::ChunksOf;
-use super::facts::{Facts, number, number_or_null, text, text_or_null, texts};
+use super::facts::{Facts, hex, number, number_or_null, text, text_or_null, texts};
 
 /// One row for each row group and leaf, in file order. `NotFound` when the wanted column or row
 /// group does not exist.
@@ -28,6 +28,8 @@ pub fn columns(footer: &Footer, wanted: &ChunksOf) -> Result<RowVector> {
         ("order", Type::Varchar),
         ("key", Type::Varchar),
         ("file_path", Type::Varchar),
+        ("regions", Type::array(Type::Varchar)),
+        ("key_metadata", Type::Varchar),
     ]);
     for wanted in wanted.find(footer)? {
         let physical = footer.schema.leaves().get(wanted.leaf).map(|leaf| leaf.physical.as_str());
@@ -39,6 +41,8 @@ pub fn columns(footer: &Footer, wanted: &ChunksOf) -> Result<RowVector> {
             text_or_null(order(footer, wanted.leaf)),
             text_or_null(key(wanted.chunk)),
             text_or_null(wanted.chunk.file_path.as_deref()),
+            texts(regions(wanted.chunk)),
+            key_metadata(wanted.chunk),
         ]);
         facts.push(row);
     }
@@ -113,4 +117,24 @@ fn key(chunk: &ColumnChunk) -> Option<&'static str> {
         ColumnCrypto::FooterKey => "footer",
         ColumnCrypto::ColumnKey { .. } => "column",
     })
+}
+
+/// Where the parts beside the pages stand: name, offset and bytes.
+fn regions(chunk: &ColumnChunk) -> Vec<String> {
+    let bloom = chunk.meta_data.as_ref().and_then(|meta| meta.bloom_filter);
+    let there = [
+        ("column index", chunk.column_index),
+        ("offset index", chunk.offset_index),
+        ("bloom", bloom),
+    ];
+    let there = there.iter().filter_map(|(name, region)| Some((name, region.as_ref()?)));
+    there.map(|(name, region)| format!("{name} {} {}", region.offset, region.bytes)).collect()
+}
+
+/// What the file says of the chunk's own key.
+fn key_metadata(chunk: &ColumnChunk) -> Value {
+    match &chunk.crypto {
+        Some(ColumnCrypto::ColumnKey { key_metadata: Some(bytes), .. }) => hex(bytes),
+        _ => Value::Null,
+    }
 }

@@ -1,9 +1,10 @@
 //! The file as a whole: who wrote it, how large it is, what notes it carries.
 
 use format_parquet::footer::Footer;
+use format_parquet::thrift::structs::EncryptionAlgorithm;
 use vector::{Result, RowVector, Type, Value, value_text};
 
-use super::facts::{Facts, number, text, text_or_null};
+use super::facts::{Facts, hex, number, text, text_or_null};
 
 /// Notes of the writer longer than this are cut where people read them.
 const MAX_NOTE_CHARS: usize = 80;
@@ -15,6 +16,9 @@ fn properties(footer: &Footer, path: &str) -> Vec<Property> {
     let encryption = metadata.encryption.as_ref();
     let encryption =
         encryption.map(|algorithm| if algorithm.is_ctr { "AES_GCM_CTR_V1" } else { "AES_GCM_V1" });
+    let aad = |part: fn(&EncryptionAlgorithm) -> Option<&Vec<u8>>| {
+        metadata.encryption.as_ref().and_then(part).map_or(Value::Null, |bytes| hex(bytes))
+    };
     let size = |name, value| (name, Type::BigInt, number(value));
     vec![
         ("path", Type::Varchar, text(path)),
@@ -27,6 +31,8 @@ fn properties(footer: &Footer, path: &str) -> Vec<Property> {
         size("file_bytes", footer.file_bytes),
         size("footer_bytes", footer.footer_bytes),
         ("encryption", Type::Varchar, text_or_null(encryption)),
+        ("aad_prefix", Type::Varchar, aad(|a| a.aad_prefix.as_ref())),
+        ("aad_file_unique", Type::Varchar, aad(|a| a.aad_file_unique.as_ref())),
     ]
 }
 

@@ -10,10 +10,10 @@ use format_parquet::page_index::{PageIndex, read_page_index};
 use format_parquet::schema::Leaf;
 use format_parquet::statistics::{TrustOptions, stored_value};
 use format_parquet::thrift::structs::PageKind;
-use vector::{MemoryPool, Result, Type, Value};
+use vector::{MemoryPool, Result, Type, Value, value_text};
 
 use super::chunks::{Chosen, ChunksOf};
-use super::facts::{Facts, hex, number, number_or_null, text, text_or_null, value_or_null};
+use super::facts::{Facts, hex, number, number_or_null, text, text_or_null, texts, value_or_null};
 use super::fate::{Fate, GroupFate};
 use super::{InspectedFile, Shown};
 use crate::engine::FileCondition;
@@ -40,6 +40,7 @@ fn no_facts(with_fate: bool) -> Facts {
         ("crc", Type::Varchar),
         ("min", Type::Varchar),
         ("max", Type::Varchar),
+        ("details", Type::array(Type::Varchar)),
     ];
     Facts::new(columns.into_iter().chain(fate.into_iter().filter(|_| with_fate)))
 }
@@ -122,6 +123,7 @@ pub fn pages_without_footer(files: &dyn FileSystem, path: &str, pool: MemoryPool
                 let mut row = vec![Value::Null, Value::Null];
                 row.extend(header(&page, ordinal, pages.file_offset(page.header_at)));
                 row.extend(indexed(&page, None, None));
+                row.push(texts(details(&pages, &page, None)));
                 facts.push(row);
             }
             Err(error) => break vec![error.in_named("file", path)],
@@ -143,6 +145,7 @@ fn show_chunk(file: &InspectedFile, chosen: &Chosen<'_>, shown: &mut Vec<ShownPa
         row.extend(header(&page, ordinal, offset));
         let place = ordinal.and_then(|ordinal| place_in_index(&index, ordinal, offset));
         row.extend(indexed(&page, leaf, place.map(|place| (&index, place))));
+        row.push(texts(details(&pages, &page, leaf)));
         let has_rows = ordinal.is_some();
         let counted = counted_rows(&page, is_flat);
         let first = next_row;
@@ -217,10 +220,7 @@ fn indexed(
     // The bounds of a page of nulls mean nothing.
     let bounds = columns.filter(|(columns, at)| columns.null_pages.get(*at) == Some(&false));
     let shown = |bytes: Option<&[u8]>| match (leaf, bytes) {
-        (Some(leaf), Some(bytes)) => match stored_value(leaf, bytes) {
-            Some(value) => value_or_null(&leaf.ty, Some(&value)),
-            None => hex(bytes),
-        },
+        (Some(leaf), Some(bytes)) => bound(leaf, bytes),
         _ => Value::Null,
     };
     [
@@ -231,4 +231,56 @@ fn indexed(
         shown(bounds.and_then(|(columns, at)| columns.min(at))),
         shown(bounds.and_then(|(columns, at)| columns.max(at))),
     ]
+}
+
+/// A bound as value, or as bytes when it is none.
+fn bound(leaf: &Leaf, bytes: &[u8]) -> Value {
+    match stored_value(leaf, bytes) {
+        Some(value) => value_or_null(&leaf.ty, Some(&value)),
+        None => hex(bytes),
+    }
+}
+
+/// What else the header says: how levels are written, what is not as usual, its own statistics.
+fn details(pages: &StoredPages, page: &StoredPage, leaf: Option<&Leaf>) -> Vec<String> {
+    let mut details = match &page.header.kind {
+        PageKind::Data(v1) => vec![
+            format!("definition levels {}", v1.definition_encoding),
+            format!("repetition levels {}", v1.repetition_encoding),
+        ],
+        PageKind::DataV2(v2) => {
+            let mut details = vec![
+                format!("definition levels {} bytes", v2.definition_bytes),
+                format!("repetition levels {} bytes", v2.repetition_bytes),
+            ];
+            if !v2.is_compressed {
+                details.push("values not compressed".into());
+            }
+            details
+        }
+        PageKind::Dictionary(dictionary) if dictionary.is_sorted => vec!["sorted".into()],
+        PageKind::Dictionary(_) | PageKind::Index | PageKind::Unknown(_) => Vec::new(),
+    };
+    let found = match pages.header_statistics(page) {
+        Ok(Some(found)) => found,
+        Ok(None) => return details,
+        Err(error) => {
+            details.push(format!("header statistics: {error}"));
+            return details;
+        }
+    };
+    let bounds = [
+        ("min", found.min_value),
+        ("max", found.max_value),
+        ("deprecated min", found.deprecated_min),
+        ("deprecated max", found.deprecated_max),
+    ];
+    for (name, bytes) in bounds {
+        let (Some(bytes), Some(leaf)) = (bytes, leaf) else { continue };
+        details.push(format!("header {name} {}", value_text(&Type::Varchar, &bound(leaf, &bytes))));
+    }
+    for (name, count) in [("nulls", found.null_count), ("distinct values", found.distinct_count)] {
+        details.extend(count.map(|count| format!("header {name} {count}")));
+    }
+    details
 }

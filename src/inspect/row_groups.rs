@@ -4,7 +4,7 @@ use format_parquet::footer::Footer;
 use format_parquet::thrift::structs::RowGroup;
 use vector::{Result, RowVector, Type};
 
-use super::facts::{Facts, number, number_or_null, texts};
+use super::facts::{Facts, number, number_or_null, signed_or_null, texts};
 
 /// One row for each row group in file order. Sizes are the sums of the chunks', since a row
 /// group's own are often missing; those are there too, as stated.
@@ -19,6 +19,7 @@ pub fn row_groups(footer: &Footer) -> Result<RowVector> {
         ("stated_compressed_bytes", Type::BigInt),
         ("stated_uncompressed_bytes", Type::BigInt),
         ("stated_offset", Type::BigInt),
+        ("stated_ordinal", Type::BigInt),
     ]);
     for (ordinal, group) in footer.row_groups().iter().enumerate() {
         let (mut compressed, mut uncompressed) = (0u64, 0u64);
@@ -39,6 +40,7 @@ pub fn row_groups(footer: &Footer) -> Result<RowVector> {
             number_or_null(group.total_compressed_bytes),
             number(group.total_uncompressed_bytes),
             number_or_null(group.file_offset),
+            signed_or_null(group.ordinal.map(i64::from)),
         ]);
     }
     facts.finish()

@@ -14,7 +14,8 @@ use vector::{Buffer, Error, Result, ResultExt};
 
 use super::decompress::crc32;
 use crate::decrypt::{ChunkDecryptor, ModuleKind};
-use crate::thrift::page_header::parse_page_header;
+use crate::statistics::Statistics;
+use crate::thrift::page_header::{parse_page_header, parse_page_statistics};
 use crate::thrift::structs::{PageHeader, PageKind};
 
 /// The longest page header; headers may hold bounds of long strings.
@@ -142,6 +143,15 @@ impl StoredPages {
     /// Where a byte of [`StoredPages::bytes`] stands in the file.
     pub fn file_offset(&self, at: usize) -> u64 {
         self.offset.saturating_add(at as u64)
+    }
+
+    /// The statistics in a page's header; `None` when there are none, and for encrypted headers.
+    pub fn header_statistics(&self, page: &StoredPage) -> Result<Option<Statistics>> {
+        let header = self.bytes.get(page.header_at..page.body.start).unwrap_or(&[]);
+        match self.decryptor {
+            Some(_) => Ok(None),
+            None => parse_page_statistics(header, &page.header),
+        }
     }
 
     /// The next page, with its number if it is a data page.

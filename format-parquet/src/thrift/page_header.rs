@@ -1,6 +1,9 @@
 //! The bytes before a page as [`PageHeader`], and those before a bloom filter.
 //!
-//! Statistics in page headers are passed over: the page index has the same, in one place.
+//! Statistics in page headers are passed over by readers: the page index has the same, in one place.
+//! Where they stand is kept for whoever wants to see them.
+
+use std::ops::Range;
 
 use vector::{Error, Result};
 
@@ -9,6 +12,7 @@ use super::structs::{
     PageHeader, PageKind, PageType,
 };
 use super::{Field, ThriftReader, WireType, required};
+use crate::statistics::{self, Statistics};
 
 /// Parses the header at the front of `bytes`; also gives how many bytes it takes.
 ///
@@ -17,6 +21,7 @@ pub fn parse_page_header(bytes: &[u8]) -> Result<(PageHeader, usize)> {
     let r = &mut ThriftReader::new(bytes);
     let (mut page_type, mut uncompressed, mut compressed, mut crc) = (None, None, None, None);
     let (mut data, mut data_v2, mut dictionary) = (None, None, None);
+    let mut statistics = None;
     r.read_struct("PageHeader", |r, field| {
         match field.id {
             1 => page_type = Some(PageType::from(r.read_i32(field)?)),
@@ -24,9 +29,9 @@ pub fn parse_page_header(bytes: &[u8]) -> Result<(PageHeader, usize)> {
             3 => compressed = Some(size(r, field)?),
             // The checksum is 32 bits that happen to be declared signed.
             4 => crc = Some(r.read_i32(field)?.cast_unsigned()),
-            5 => data = Some(data_page_header(r, field)?),
+            5 => data = Some(data_page_header(r, field, &mut statistics)?),
             7 => dictionary = Some(dictionary_page_header(r, field)?),
-            8 => data_v2 = Some(data_page_header_v2(r, field)?),
+            8 => data_v2 = Some(data_page_header_v2(r, field, &mut statistics)?),
             _ => r.skip(field)?,
         }
         Ok(())
@@ -45,11 +50,29 @@ pub fn parse_page_header(bytes: &[u8]) -> Result<(PageHeader, usize)> {
         uncompressed_bytes: required(uncompressed, "uncompressed_page_size")?,
         compressed_bytes: required(compressed, "compressed_page_size")?,
         crc,
+        statistics,
     };
     Ok((header, r.offset()))
 }
 
-fn data_page_header(r: &mut ThriftReader<'_>, field: Field) -> Result<DataPageHeader> {
+/// Parses the statistics in a page header whose bytes are given; `None` when there are none.
+pub fn parse_page_statistics(bytes: &[u8], header: &PageHeader) -> Result<Option<Statistics>> {
+    let found = header.statistics.clone().and_then(|place| bytes.get(place));
+    found.map(|bytes| statistics::statistics(&mut ThriftReader::new(bytes))).transpose()
+}
+
+/// Passes over statistics; gives where they stand.
+fn place_of_statistics(r: &mut ThriftReader<'_>, field: Field) -> Result<Range<usize>> {
+    let start = r.offset();
+    r.skip(field)?;
+    Ok(start..r.offset())
+}
+
+fn data_page_header(
+    r: &mut ThriftReader<'_>,
+    field: Field,
+    statistics: &mut Option<Range<usize>>,
+) -> Result<DataPageHeader> {
     r.expect(field, WireType::Struct)?;
     let (mut num_values, mut encoding) = (None, None);
     let (mut definition_encoding, mut repetition_encoding) = (None, None);
@@ -59,6 +82,7 @@ fn data_page_header(r: &mut ThriftReader<'_>, field: Field) -> Result<DataPageHe
             2 => encoding = Some(Encoding::from(r.read_i32(field)?)),
             3 => definition_encoding = Some(Encoding::from(r.read_i32(field)?)),
             4 => repetition_encoding = Some(Encoding::from(r.read_i32(field)?)),
+            5 => *statistics = Some(place_of_statistics(r, field)?),
             _ => r.skip(field)?,
         }
         Ok(())
@@ -71,7 +95,11 @@ fn data_page_header(r: &mut ThriftReader<'_>, field: Field) -> Result<DataPageHe
     })
 }
 
-fn data_page_header_v2(r: &mut ThriftReader<'_>, field: Field) -> Result<DataPageHeaderV2> {
+fn data_page_header_v2(
+    r: &mut ThriftReader<'_>,
+    field: Field,
+    statistics: &mut Option<Range<usize>>,
+) -> Result<DataPageHeaderV2> {
     r.expect(field, WireType::Struct)?;
     let (mut num_values, mut num_nulls, mut num_rows, mut encoding) = (None, None, None, None);
     let (mut definition_bytes, mut repetition_bytes) = (None, None);
@@ -85,6 +113,7 @@ fn data_page_header_v2(r: &mut ThriftReader<'_>, field: Field) -> Result<DataPag
             5 => definition_bytes = Some(size(r, field)?),
             6 => repetition_bytes = Some(size(r, field)?),
             7 => is_compressed = r.read_bool(field)?,
+            8 => *statistics = Some(place_of_statistics(r, field)?),
             _ => r.skip(field)?,
         }
         Ok(())
@@ -178,8 +207,22 @@ mod tests {
                 uncompressed_bytes: 10,
                 compressed_bytes: 10,
                 crc: None,
+                statistics: None,
             }
         );
+    }
+
+    #[test]
+    fn statistics_in_a_header_are_found_again() {
+        // Field 5 of the data page's header: a null count of 3.
+        let mut bytes = DATA[..15].to_vec();
+        bytes.extend([0x1c, 0x36, 0x06, 0x00, 0x00, 0x00]);
+        let (header, len) = parse_page_header(&bytes).unwrap();
+        assert_eq!((header.statistics.clone(), len), (Some(16..19), bytes.len()));
+        let found = parse_page_statistics(&bytes, &header).unwrap().unwrap();
+        assert_eq!((found.null_count, found.max_value), (Some(3), None));
+        let (header, _) = parse_page_header(&DATA).unwrap();
+        assert_eq!(parse_page_statistics(&DATA, &header).unwrap(), None);
     }
 
     #[test]

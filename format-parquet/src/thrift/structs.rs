@@ -14,6 +14,7 @@
 //! ```
 
 use std::fmt;
+use std::ops::Range;
 
 use vector::{Error, Result, TimeUnit};
 
@@ -559,6 +560,8 @@ pub struct PageHeader {
     pub compressed_bytes: usize,
     /// CRC-32 over the page as it is in the file.
     pub crc: Option<u32>,
+    /// Where in the header its statistics stand.
+    pub statistics: Option<Range<usize>>,
 }
 
 /// A page's type with the header that belongs to it.
