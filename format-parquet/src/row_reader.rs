@@ -51,7 +51,7 @@ use crate::footer::Footer;
 use crate::page::PageCounters;
 use crate::prune::PrunedBy;
 use crate::read_plan::{ColumnFilter, GroupPlan, Planner};
-use crate::thrift::structs::{ColumnMetaData, RowGroup};
+use crate::thrift::structs::RowGroup;
 use column::{ScanColumn, SharedColumn, no_rows, open_together};
 use counts::{GroupCounts, VALUES_DECODED};
 use filters::{FilterStep, Filtered};
@@ -452,7 +452,8 @@ impl RowReader for ParquetRowReader {
         let mut bytes = 0u64;
         for column in columns {
             for leaf in column.lock().reader.leaf_numbers() {
-                let meta = group.columns.get(*leaf).and_then(|chunk| chunk.meta_data.as_ref());
+                let chunk = group.columns.chunk(*leaf).ok();
+                let meta = chunk.and_then(|chunk| chunk.meta_data.as_ref());
                 let of_leaf = meta.map_or(0, |meta| meta.total_uncompressed_bytes);
                 bytes = bytes.saturating_add(of_leaf);
             }
@@ -509,8 +510,8 @@ fn row_groups_of(footer: &Footer, range: &Range<u64>) -> Result<Vec<(usize, u64)
 /// Where a row group's first page is: the offsets that the row group states itself are often wrong.
 /// A row group without any chunk belongs to whoever owns the start of the file.
 fn start_of(group: &RowGroup) -> u64 {
-    let chunks = group.columns.iter().filter_map(|chunk| chunk.meta_data.as_ref());
-    chunks.map(ColumnMetaData::start_offset).min().unwrap_or(0)
+    let chunks = group.columns.briefs().iter().filter_map(|chunk| chunk.meta.as_ref());
+    chunks.map(|meta| meta.start_offset).min().unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -128,9 +128,8 @@ impl GroupScan {
 
     /// True when every value of the leaves is proved to stand in a dictionary.
     pub(super) fn is_in_dictionaries(&self, leaves: &[usize]) -> bool {
-        let group = self.pass.footer.row_groups().get(self.number);
         leaves.iter().all(|leaf| {
-            let chunk = group.and_then(|group| group.columns.get(*leaf));
+            let chunk = self.pass.footer.column_chunk(self.number, *leaf).ok();
             let meta = chunk.and_then(|chunk| chunk.meta_data.as_ref());
             meta.is_some_and(all_pages_dictionary_encoded)
         })
@@ -139,7 +138,7 @@ impl GroupScan {
     /// True when it is worth knowing where the pages of a chunk are.
     fn may_have_places(&self, leaf: usize, expected: Expected) -> bool {
         let Pass { footer, .. } = self.pass.as_ref();
-        let chunk = footer.row_groups().get(self.number).and_then(|group| group.columns.get(leaf));
+        let chunk = footer.column_chunk(self.number, leaf).ok();
         let (Some(chunk), Some(leaf)) = (chunk, footer.schema.leaves().get(leaf)) else {
             return false;
         };
