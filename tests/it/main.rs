@@ -8,6 +8,7 @@ mod filtered;
 mod formats;
 mod inspect;
 mod joins;
+mod late;
 mod mutants;
 mod partitions;
 mod random_files;
