@@ -17,11 +17,13 @@
 //! |---|---|
 //! | `group` | what columns need to know of a row group to open their chunks |
 //! | `column` | a column's reader and the row it stands at |
+//! | `ahead` | what the next row group will be read for, for files that are far away |
 //! | `filters` | the filters' order, and their tests |
 //! | `lazy` | columns that are read when they are touched |
 //! | `pick` | wanted rows of vectors that have more |
 //! | `counts` | what was done, for people |
 
+mod ahead;
 mod column;
 mod counts;
 mod filters;
@@ -268,6 +270,10 @@ impl ParquetRowReader {
                 continue;
             }
             self.counts.started(num_rows, &current.scan.wanted);
+            // Where metadata leaves rows out of this one it will of the next one too.
+            if current.scan.wanted.num_rows() == num_rows {
+                self.announce_next_row_group(&current, &filters);
+            }
             self.current = Some(current);
             return Ok(true);
         }

@@ -117,24 +117,43 @@ impl BufferedInput {
 
     /// Reads all announced regions, joining near ones.
     pub fn load(&mut self) -> Result<()> {
+        let joined = self.joined();
+        // While one is read the others may be on their way.
+        joined.iter().skip(1).for_each(|region| self.will_need(region.clone()));
+        joined.into_iter().try_for_each(|region| self.load_region(region))
+    }
+
+    /// Says that the announced regions will be loaded by another input of the same file.
+    pub fn load_later(&mut self) {
+        for region in self.joined() {
+            self.will_need(region);
+        }
+    }
+
+    /// Says that a region will be read.
+    pub fn will_need(&self, region: Range<u64>) {
+        self.file.will_need(region.start, region.end.saturating_sub(region.start));
+    }
+
+    /// The announced regions as they are to be read, which ends their announcement.
+    fn joined(&mut self) -> Vec<Range<u64>> {
         let mut regions = std::mem::take(&mut self.enqueued);
         let kept = self.end.as_ref().map_or(u64::MAX, |(start, _)| *start);
         regions.retain(|region| region.start < kept);
         regions.sort_by_key(|r| r.start);
-        let mut regions = regions.into_iter();
-        let Some(mut joined) = regions.next() else { return Ok(()) };
+        let mut joined: Vec<Range<u64>> = Vec::new();
         for region in regions {
-            let end = joined.end.max(region.end);
-            if region.start <= joined.end.saturating_add(MAX_COALESCE_GAP)
-                && end - joined.start <= MAX_COALESCED_BYTES
-            {
-                joined.end = end;
-            } else {
-                let done = std::mem::replace(&mut joined, region);
-                self.load_region(done)?;
+            match joined.last_mut() {
+                Some(last)
+                    if region.start <= last.end.saturating_add(MAX_COALESCE_GAP)
+                        && region.end.max(last.end) - last.start <= MAX_COALESCED_BYTES =>
+                {
+                    last.end = last.end.max(region.end);
+                }
+                _ => joined.push(region),
             }
         }
-        self.load_region(joined)
+        joined
     }
 
     fn load_region(&mut self, region: Range<u64>) -> Result<()> {

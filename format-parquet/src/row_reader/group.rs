@@ -115,15 +115,25 @@ impl GroupScan {
             true => self.places(leaf)?,
             false => None,
         };
-        let source = PageSource::of_file(file.reopened(), region, self.pass.max_piece)
+        let mut source = PageSource::of_file(file.reopened(), region, self.pass.max_piece)
             .in_named("column", footer.schema.leaf_name(leaf))?;
-        Ok((
-            params,
-            match places {
-                Some(places) => source.with_places(places),
-                None => source,
-            },
-        ))
+        match places {
+            Some(places) => source = source.with_places(places),
+            None => source.announce(),
+        }
+        Ok((params, source))
+    }
+
+    /// Says that a chunk will be read when the scan comes to this row group: whole, with those of
+    /// other columns, or its first piece.
+    pub(super) fn announce_later(&self, leaf: usize, input: &mut BufferedInput) -> Result<()> {
+        let (_, region) = chunk_region(&self.pass.footer, self.number, leaf)?;
+        let piece = region.start.saturating_add(self.pass.max_piece as u64);
+        if region.end <= piece {
+            return input.enqueue(region);
+        }
+        input.will_need(region.start..piece);
+        Ok(())
     }
 
     /// True when every value of the leaves is proved to stand in a dictionary.

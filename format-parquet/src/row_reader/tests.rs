@@ -64,6 +64,15 @@ fn file(change: impl FnOnce(&mut Vec<u8>, &[u64])) -> File {
 }
 
 fn reader(file: &File, columns: Vec<ColumnSpec>, range: Range<u64>) -> ParquetRowReader {
+    reader_of(file, &file.files, columns, range)
+}
+
+fn reader_of(
+    file: &File,
+    files: &dyn FileSystem,
+    columns: Vec<ColumnSpec>,
+    range: Range<u64>,
+) -> ParquetRowReader {
     let bound = columns.iter().map(|c| BoundColumn::File { ordinal: usize::from(c.name == "b") });
     let params = RowReaderParams {
         binding: Arc::new(SplitBinding::new(bound.collect())),
@@ -72,7 +81,7 @@ fn reader(file: &File, columns: Vec<ColumnSpec>, range: Range<u64>) -> ParquetRo
         metadata_filter: None,
     };
     let pool = MemoryPool::unlimited();
-    let input = BufferedInput::new(file.files.open("f.parquet").unwrap(), pool.clone());
+    let input = BufferedInput::new(files.open("f.parquet").unwrap(), pool.clone());
     let footer = Arc::clone(&file.footer);
     let file = OpenFile { footer, input, verifies_checksums: false };
     ParquetRowReader::new(file, params, &pool).unwrap()
@@ -248,4 +257,5 @@ fn row_groups_that_statistics_exclude_are_not_read() {
     assert_eq!(file.files.reads(), 2);
 }
 
+mod ahead;
 mod on_demand;
