@@ -19,6 +19,7 @@ pub mod executor;
 pub mod expr;
 pub mod operator;
 pub mod plan;
+pub mod preload;
 pub mod query_ctx;
 pub mod stats;
 pub mod task;

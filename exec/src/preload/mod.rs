@@ -1,0 +1,5 @@
+//! Reading ahead.
+pub mod async_source;
+
+#[cfg(test)]
+mod tests;
