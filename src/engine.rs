@@ -28,7 +28,7 @@ use dwio::config::Config;
 use dwio::connector::{Connector, ConnectorRegistry, ExpressionEvaluator};
 use dwio::fs::{FileSystem, LocalAccess, LocalFiles};
 use dwio::reader::{FormatRegistry, ReaderFactory};
-use exec::Executor;
+use exec::executor::{Executor, ExecutorUsage};
 use exec::expr::{ExecEvaluator, FunctionRegistry};
 use exec::plan::PlanNode;
 use format_parquet::ParquetReaderFactory;
@@ -50,6 +50,8 @@ pub struct EngineBuilder {
     files: Option<Arc<dyn FileSystem>>,
     local_access: LocalAccess,
     memory_limit: Option<u64>,
+    worker_threads: Option<usize>,
+    io_threads: Option<usize>,
     formats: Vec<Arc<dyn ReaderFactory>>,
     connectors: Vec<Arc<dyn Connector>>,
     functions: Option<FunctionRegistry>,
@@ -72,6 +74,19 @@ impl EngineBuilder {
     /// Bytes that all queries of the engine may hold at once; unlimited when never set.
     pub fn memory_limit(mut self, bytes: u64) -> Self {
         self.memory_limit = Some(bytes);
+        self
+    }
+
+    /// Threads that run drivers, at most; as many as the machine runs at once when never set.
+    pub fn worker_threads(mut self, threads: usize) -> Self {
+        self.worker_threads = Some(threads);
+        self
+    }
+
+    /// Threads that open files ahead, at most; some more than the machine runs when never set,
+    /// because they wait most of the time.
+    pub fn io_threads(mut self, threads: usize) -> Self {
+        self.io_threads = Some(threads);
         self
     }
 
@@ -126,7 +141,14 @@ impl EngineBuilder {
                 connectors,
                 evaluator,
                 pool: MemoryPool::root("engine", self.memory_limit.unwrap_or(u64::MAX)),
-                executor: Arc::new(Executor::for_this_machine()),
+                executor: Arc::new(match self.worker_threads {
+                    Some(threads) => Executor::new(threads),
+                    None => Executor::for_this_machine(),
+                }),
+                io: Arc::new(match self.io_threads {
+                    Some(threads) => Executor::new_io(threads),
+                    None => Executor::for_io(),
+                }),
             },
         }
     }
@@ -169,6 +191,11 @@ impl Engine {
     /// The pool above everything that the engine's queries allocate.
     pub fn memory_pool(&self) -> &MemoryPool {
         &self.surroundings.pool
+    }
+
+    /// What the threads that run drivers and those that open files ahead are doing.
+    pub fn thread_usage(&self) -> (ExecutorUsage, ExecutorUsage) {
+        (self.surroundings.executor.usage(), self.surroundings.io.usage())
     }
 
     /// Gives the file, directory or glob pattern at `path` a name for FROM; it replaces an earlier

@@ -13,10 +13,10 @@
 //! Threads start when there is work and no idle thread, up to the bound: an executor nobody uses
 //! costs nothing.
 //!
-//! | worker | finds a job | finds none | finds none, closed |
-//! |---|---|---|---|
-//! | looking | runs it, looks again | idle | ends |
-//! | idle, woken | looking | | looking |
+//! | worker | finds a job | finds none | woken | closed, all idle |
+//! |---|---|---|---|---|
+//! | looking | runs it, looks again | idle | | |
+//! | idle | | | looking | ends |
 //!
 //! Nobody is forgotten: who hands in a job puts it down first and then looks for idle workers, who
 //! goes idle says so first and then looks for jobs. One of both sees the other. Waking takes the
@@ -31,7 +31,7 @@ use vector::sync::{Arc, Condvar, Mutex, thread};
 /// Something to run once.
 pub type Job = Box<dyn FnOnce() + Send>;
 
-/// Threads for reading ahead: they wait for storage most of the time.
+/// Threads for storage: they wait most of the time.
 const NUM_IO_THREADS: usize = 8;
 
 /// A bounded set of worker threads.
@@ -68,7 +68,9 @@ struct State {
     idle: usize,
     /// Workers that were woken and still sleep.
     woken: usize,
-    closed: bool,
+    /// Set when nobody can hand in jobs any more: the workers end when so many of them are idle.
+    /// While one looks, it may find jobs that only another one can run.
+    closing: Option<usize>,
     threads: Vec<thread::JoinHandle<()>>,
 }
 
@@ -87,13 +89,17 @@ impl Executor {
         Self::new(parallelism)
     }
 
-    /// Workers that may wait for storage.
+    /// Workers that wait for storage most of the time.
     pub fn for_io() -> Self {
-        Self::named("ocior-io", NUM_IO_THREADS)
+        Self::new_io(NUM_IO_THREADS)
     }
 
-    /// At most `max_threads` workers, at least one; their threads are called `name`.
-    pub fn named(name: &'static str, max_threads: usize) -> Self {
+    /// At most `max_threads` workers that wait for storage, at least one.
+    pub fn new_io(max_threads: usize) -> Self {
+        Self::named("ocior-io", max_threads)
+    }
+
+    fn named(name: &'static str, max_threads: usize) -> Self {
         let max_threads = max_threads.max(1);
         Executor {
             shared: Arc::new(Shared {
@@ -118,7 +124,7 @@ impl Executor {
     pub fn usage(&self) -> ExecutorUsage {
         let state = self.shared.state.lock();
         let threads = state.threads.len();
-        ExecutorUsage { threads, busy: threads - state.idle }
+        ExecutorUsage { threads, busy: threads.saturating_sub(state.idle) }
     }
 }
 
@@ -137,7 +143,7 @@ impl Shared {
             self.spare.fetch_sub(1, Ordering::Relaxed);
             drop(state);
             self.wake.notify_one();
-        } else if state.threads.len() < self.max_threads && !state.closed {
+        } else if state.threads.len() < self.max_threads && state.closing.is_none() {
             self.start_thread(&mut state);
         }
     }
@@ -205,8 +211,9 @@ impl Shared {
                 state.woken -= 1;
                 return true;
             }
-            if state.closed {
-                state.idle -= 1;
+            if state.closing.is_some_and(|all| state.idle >= all) {
+                drop(state);
+                self.wake.notify_all();
                 return false;
             }
             state = self.wake.wait(state);
@@ -227,18 +234,19 @@ fn until_certain(mut look: impl FnMut() -> Steal<Job>) -> Option<Job> {
 impl Drop for Executor {
     /// Runs what was handed in to its end and joins the workers.
     fn drop(&mut self) {
-        let threads = {
+        let here = thread::current().id();
+        let others: Vec<_> = {
             let mut state = self.shared.state.lock();
-            state.closed = true;
-            std::mem::take(&mut state.threads)
+            let threads = std::mem::take(&mut state.threads).into_iter();
+            // The last owner may be a job: a worker cannot wait for itself.
+            let others: Vec<_> = threads.filter(|t| t.thread().id() != here).collect();
+            state.closing = Some(others.len());
+            others
         };
         self.shared.wake.notify_all();
-        let here = thread::current().id();
-        for worker in threads {
-            // The last owner may be a job: a worker cannot wait for itself.
-            if worker.thread().id() != here {
-                let _ = worker.join();
-            }
+        for worker in others {
+            // Jobs cannot make a worker panic.
+            let _ = worker.join();
         }
     }
 }

@@ -35,6 +35,7 @@ pub(super) struct Surroundings {
     pub(super) evaluator: Arc<dyn ExpressionEvaluator>,
     pub(super) pool: MemoryPool,
     pub(super) executor: Arc<Executor>,
+    pub(super) io: Arc<Executor>,
 }
 
 impl Surroundings {
@@ -72,6 +73,8 @@ impl Surroundings {
             evaluator: Arc::clone(&self.evaluator),
             pool: self.pool.aggregate("query", u64::MAX),
             executor: Arc::clone(&self.executor),
+            io: Arc::clone(&self.io),
+            batch_listener: None,
             cancel: CancelFlag::new(),
         };
         // A driver without a split of its own would only cost its start.

@@ -19,6 +19,7 @@
 mod cursor;
 mod operators;
 mod pipeline;
+mod scan;
 pub mod split_queue;
 
 #[cfg(all(test, not(loom)))]
@@ -35,11 +36,11 @@ use dwio::connector::ConnectorSplit;
 pub use self::cursor::{Canceller, Cursor};
 use self::operators::Operators;
 use self::pipeline::{Chain, ChainEnd};
+use self::scan::ScanState;
 use self::split_queue::{SplitCounts, SplitQueue};
 use crate::driver::{Driver, DriverParams, launch};
 use crate::operator::Operator;
 use crate::operator::local_exchange::LocalExchange;
-use crate::operator::scan_filters::ScanFilters;
 use crate::operator::sink::{BatchQueue, QueueSink};
 use crate::plan::{PlanNode, PlanNodeId};
 use crate::query_ctx::QueryCtx;
@@ -66,29 +67,22 @@ struct Shared {
     started: Mutex<bool>,
 }
 
-/// What the drivers of one scan share.
-#[derive(Debug)]
-struct ScanState {
-    id: PlanNodeId,
-    splits: Arc<SplitQueue>,
-    filters: Arc<ScanFilters>,
-}
-
 impl Task {
     /// Prepares a plan for `drivers` drivers of its scan, at least one.
     pub fn new(plan: Arc<PlanNode>, query: Arc<QueryCtx>, drivers: usize) -> Result<Self> {
         let num_drivers = drivers.max(1);
         let chains = pipeline::cut(&plan, num_drivers > 1)?;
-        let scans = plan.scans().into_iter().map(|scan| ScanState {
-            id: Arc::clone(&scan.id),
-            splits: Arc::new(SplitQueue::new()),
-            filters: Arc::default(),
+        let pool = query.pool.aggregate("task", u64::MAX);
+        let scans = plan.scans().into_iter().map(|scan| {
+            let is_parallel = chains.iter().any(|chain| chain.produces(&scan.id));
+            let num_drivers = if is_parallel { num_drivers } else { 1 };
+            ScanState::new(scan, num_drivers, &pool, &query.config)
         });
         Ok(Task {
             shared: Arc::new(Shared {
-                pool: query.pool.aggregate("task", u64::MAX),
                 output_type: Arc::clone(plan.output_type()),
                 scans: scans.collect(),
+                pool,
                 query,
                 chains,
                 num_drivers,

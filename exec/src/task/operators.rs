@@ -14,10 +14,9 @@ use crate::operator::filter_project::FilterProject;
 use crate::operator::hash_join::{FilterTarget, HashBuild, HashJoin, HashProbe, filter_keys};
 use crate::operator::limit::Limit;
 use crate::operator::order_by::OrderBy;
-use crate::operator::table_scan::TableScan;
 use crate::operator::top_n::TopN;
 use crate::operator::values::Values;
-use crate::operator::{Operator, OperatorCtx, SplitSource};
+use crate::operator::{Operator, OperatorCtx};
 use crate::plan::{PlanNode, PlanNodeId, ProjectNode};
 
 pub(super) type Operators = Vec<(Box<dyn Operator>, &'static str, Option<PlanNodeId>)>;
@@ -98,9 +97,7 @@ impl Shared {
                 let Some(state) = state else {
                     return Err(Error::internal("a scan without splits"));
                 };
-                let splits = Arc::clone(&state.splits) as Arc<dyn SplitSource>;
-                let operator = TableScan::new(scan, splits, ctx);
-                (Box::new(operator.with_filters(Arc::clone(&state.filters))), "TableScan")
+                (Box::new(state.operator(scan, ctx, &self.termination)), "TableScan")
             }
             PlanNode::Values(values) => (Box::new(Values::new(values)), "Values"),
             PlanNode::Filter(filter) => {
