@@ -25,9 +25,10 @@ use std::fmt;
 use connector_hive::handles::ROW_INDEX;
 use connector_hive::{HiveConnector, TextReaderFactory};
 use dwio::config::Config;
-use dwio::connector::{Connector, ConnectorRegistry, ExpressionEvaluator};
+use dwio::connector::{BatchListener, Connector, ConnectorRegistry, ExpressionEvaluator};
 use dwio::fs::{FileSystem, LocalAccess, LocalFiles};
 use dwio::reader::{FormatRegistry, ReaderFactory};
+use exec::ScanListener;
 use exec::executor::{Executor, ExecutorUsage};
 use exec::expr::{ExecEvaluator, FunctionRegistry};
 use exec::plan::PlanNode;
@@ -52,6 +53,7 @@ pub struct EngineBuilder {
     memory_limit: Option<u64>,
     worker_threads: Option<usize>,
     io_threads: Option<usize>,
+    batch_listener: Option<ScanListener>,
     formats: Vec<Arc<dyn ReaderFactory>>,
     connectors: Vec<Arc<dyn Connector>>,
     functions: Option<FunctionRegistry>,
@@ -87,6 +89,12 @@ impl EngineBuilder {
     /// because they wait most of the time.
     pub fn io_threads(mut self, threads: usize) -> Self {
         self.io_threads = Some(threads);
+        self
+    }
+
+    /// Tells `listener` of every batch that a scan of any query reads, on the thread that read it.
+    pub fn batch_listener(mut self, listener: BatchListener) -> Self {
+        self.batch_listener = Some(ScanListener(listener));
         self
     }
 
@@ -149,6 +157,7 @@ impl EngineBuilder {
                     Some(threads) => Executor::new_io(threads),
                     None => Executor::for_io(),
                 }),
+                batch_listener: self.batch_listener,
             },
         }
     }

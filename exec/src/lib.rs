@@ -8,6 +8,8 @@
 //! drivers       move batches through a chain                     driver.rs
 //!   | on
 //! threads       the caller's, and the executor's workers         executor.rs
+//!   | while others
+//! open ahead    the splits that scans read next                  preload/
 //! ```
 //!
 //! A [`Task`] holds one plan's drivers, takes splits for its scans and gives a [`Cursor`] over the
@@ -28,6 +30,6 @@ pub mod termination;
 mod testing;
 
 pub use executor::Executor;
-pub use query_ctx::{QueryConfig, QueryCtx};
+pub use query_ctx::{QueryConfig, QueryCtx, ScanListener};
 pub use stats::{OperatorStats, ScanStats, TaskStats};
 pub use task::{Canceller, Cursor, Task};

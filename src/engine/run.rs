@@ -2,7 +2,7 @@
 
 use dwio::connector::{ConnectorRegistry, ConnectorSplit, ExpressionEvaluator};
 use exec::plan::{PlanNode, PlanNodeId};
-use exec::{Executor, QueryConfig, QueryCtx, Task};
+use exec::{Executor, QueryConfig, QueryCtx, ScanListener, Task};
 use vector::sync::{Arc, CancelFlag};
 use vector::{MemoryPool, Result, RowType};
 
@@ -36,6 +36,7 @@ pub(super) struct Surroundings {
     pub(super) pool: MemoryPool,
     pub(super) executor: Arc<Executor>,
     pub(super) io: Arc<Executor>,
+    pub(super) batch_listener: Option<ScanListener>,
 }
 
 impl Surroundings {
@@ -74,7 +75,7 @@ impl Surroundings {
             pool: self.pool.aggregate("query", u64::MAX),
             executor: Arc::clone(&self.executor),
             io: Arc::clone(&self.io),
-            batch_listener: None,
+            batch_listener: self.batch_listener.clone(),
             cancel: CancelFlag::new(),
         };
         // A driver without a split of its own would only cost its start.
