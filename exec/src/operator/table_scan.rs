@@ -188,7 +188,7 @@ impl TableScan {
             self.ctx.stop.check()?;
             return Err(Error::internal("the prepared data source is gone"));
         };
-        self.metrics.add_time("preloadSplitPrepareTimeNanos", prepare_time);
+        self.metrics.add_time("preloadSplitPrepareTimeNanos", prepare_time.wall);
         self.source()?.take_over(prepared.into_source()).map(|()| true)
     }
 
@@ -317,6 +317,10 @@ impl Operator for TableScan {
 
     fn is_finished(&self) -> bool {
         self.no_more_splits
+    }
+
+    fn reading(&self) -> Option<String> {
+        self.split.as_ref().map(|split| split.describe())
     }
 
     fn add_stats(&self, stats: &mut OperatorStats) {

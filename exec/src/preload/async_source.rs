@@ -26,7 +26,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
-use vector::sync::{Continuation, Mutex, Promise, promise};
+use vector::sync::{Continuation, Mutex, Promise, promise, thread_cpu_time};
 use vector::{Error, Result};
 
 /// Makes the item; nothing when it is not wanted any more.
@@ -39,7 +39,16 @@ pub struct AsyncSource<T> {
 
 struct Cell<T> {
     state: State<T>,
-    prepare_time: Duration,
+    prepare_time: PrepareTime,
+}
+
+/// How long a maker ran, wherever it did; zero when it has not run to its end (rule S13.25).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PrepareTime {
+    /// Of the clock.
+    pub wall: Duration,
+    /// Of the CPU.
+    pub cpu: Duration,
 }
 
 enum State<T> {
@@ -81,7 +90,7 @@ enum Turn<T> {
 impl<T: Send> AsyncSource<T> {
     /// A source of what `maker` makes.
     pub fn new(maker: Maker<T>) -> Self {
-        let cell = Cell { state: State::Init(maker), prepare_time: Duration::ZERO };
+        let cell = Cell { state: State::Init(maker), prepare_time: PrepareTime::default() };
         AsyncSource { cell: Mutex::new(cell) }
     }
 
@@ -138,8 +147,8 @@ impl<T: Send> AsyncSource<T> {
         }
     }
 
-    /// How long the maker ran, wherever it did; zero when it has not run to its end.
-    pub fn prepare_time(&self) -> Duration {
+    /// How long the maker ran.
+    pub fn prepare_time(&self) -> PrepareTime {
         self.cell.lock().prepare_time
     }
 
@@ -156,10 +165,12 @@ impl<T: Send> AsyncSource<T> {
     }
 
     fn make(&self, maker: Maker<T>) {
-        let start = Instant::now();
+        let (start, cpu_start) = (Instant::now(), thread_cpu_time().unwrap_or_default());
         let made = catch_unwind(AssertUnwindSafe(maker))
             .unwrap_or_else(|_| Err(Error::internal("the preparation panicked")));
-        let prepare_time = start.elapsed();
+        let cpu_end = thread_cpu_time().unwrap_or_default();
+        let prepare_time =
+            PrepareTime { wall: start.elapsed(), cpu: cpu_end.saturating_sub(cpu_start) };
         let before = {
             let mut cell = self.cell.lock();
             cell.prepare_time = prepare_time;

@@ -19,8 +19,6 @@ pub(super) struct ScanState {
     pub(super) id: PlanNodeId,
     pub(super) splits: Arc<SplitQueue>,
     pub(super) filters: Arc<ScanFilters>,
-    /// The pool above the operators of the scan.
-    pool: MemoryPool,
     num_drivers: usize,
     /// Drivers whose operators were made.
     num_made: AtomicUsize,
@@ -28,24 +26,22 @@ pub(super) struct ScanState {
 }
 
 impl ScanState {
-    /// For a scan that `num_drivers` drivers run, with memory from `task_pool`.
+    /// For a scan that `num_drivers` drivers run, with memory from `pool`.
     pub(super) fn new(
         node: &TableScanNode,
         num_drivers: usize,
-        task_pool: &MemoryPool,
+        pool: MemoryPool,
         config: &QueryConfig,
     ) -> Self {
         let order = if num_drivers > 1 { SplitOrder::ReadyFirst } else { SplitOrder::Added };
-        let pool = task_pool.aggregate(&*node.id, u64::MAX);
         let scale_up = config.table_scan_scaled_processing_enabled.then(|| {
             let ratio = config.table_scan_scale_up_memory_usage_ratio;
-            Arc::new(ScanScaleUp::new(pool.clone(), num_drivers, ratio))
+            Arc::new(ScanScaleUp::new(pool, num_drivers, ratio))
         });
         ScanState {
             id: Arc::clone(&node.id),
             splits: Arc::new(SplitQueue::new(order)),
             filters: Arc::default(),
-            pool,
             num_drivers,
             num_made: AtomicUsize::new(0),
             scale_up,
@@ -60,7 +56,6 @@ impl ScanState {
         task: &Arc<Termination>,
     ) -> TableScan {
         let driver = self.num_made.fetch_add(1, Ordering::Relaxed);
-        let ctx = OperatorCtx { pool: self.pool.leaf("TableScan"), ..ctx };
         let per_driver = ctx.query.config.max_split_preload_per_driver;
         let quota = per_driver.saturating_mul(self.num_drivers);
         if quota > 0 && driver == 0 {

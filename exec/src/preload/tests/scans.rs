@@ -337,7 +337,7 @@ fn a_scan_that_is_closed_while_its_split_is_prepared_leaves_nothing_behind() {
     alone.termination.cancel();
     alone.scan.close();
     gate.open();
-    alone.termination.wait_all_out();
+    alone.termination.all_out().wait().unwrap();
     assert_eq!(ahead.num_sources(), 0);
     assert_eq!(query.pool.used(), 0);
 }
