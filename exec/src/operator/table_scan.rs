@@ -15,7 +15,7 @@
 //! | `WaitForScanScaleUp` | memory had no room for this driver yet |
 //! | `WaitForSplit` | there is no split now |
 //! | `WaitForConnector` | the split is being prepared, or the source says so |
-//! | `Yield` | no rows came for the time limit |
+//! | `Yield` | no rows came for the time limit or a driver's time slice, or the task wants its threads |
 //!
 //! How many rows are asked for is in `batch_size.rs`. A read that gives no rows is repeated inside
 //! of `get_output`; between reads the scan looks whether the task has stopped and whether others
@@ -39,6 +39,7 @@ use super::{
 use crate::plan::TableScanNode;
 use crate::preload::{Preloader, SplitPreloader, SplitPreparation};
 use crate::stats::{OperatorStats, ScanStats};
+use crate::task::threads::TaskThreads;
 use crate::termination::Termination;
 
 /// Reads the rows of a table, split by split.
@@ -58,6 +59,8 @@ pub struct TableScan {
     no_more_splits: bool,
     batch_size: BatchSize,
     time_limit: Option<Duration>,
+    /// Asks the driver to leave its thread.
+    threads: Option<Arc<TaskThreads>>,
     num_splits: u64,
     /// Rows that the source had scanned when the split began.
     rows_before_split: u64,
@@ -81,7 +84,9 @@ impl TableScan {
         ctx: OperatorCtx,
     ) -> Self {
         let config = &ctx.query.config;
-        let limit = config.table_scan_getoutput_time_limit_ms;
+        let limits =
+            [config.table_scan_getoutput_time_limit_ms, config.driver_cpu_time_slice_limit_ms];
+        let time_limit = limits.into_iter().filter(|limit| *limit > 0).min();
         let request = DataSourceRequest {
             output_type: Arc::clone(&node.output_type),
             table: Arc::clone(&node.table),
@@ -89,7 +94,8 @@ impl TableScan {
         };
         TableScan {
             batch_size: BatchSize::new(config),
-            time_limit: (limit > 0).then(|| Duration::from_millis(limit)),
+            time_limit: time_limit.map(Duration::from_millis),
+            threads: None,
             sources: Arc::new(ScanSources::new(request, ctx.clone(), filters)),
             splits,
             preloader: None,
@@ -114,6 +120,12 @@ impl TableScan {
             let sources = Arc::clone(&self.sources);
             self.preloader = Some(Preloader::new(sources, Arc::clone(task), quota));
         }
+        self
+    }
+
+    /// Lets its driver look around when `threads` ask for that, also while no rows come.
+    pub fn with_threads(mut self, threads: &Arc<TaskThreads>) -> Self {
+        self.threads = Some(Arc::clone(threads));
         self
     }
 
@@ -247,6 +259,13 @@ impl TableScan {
         }
     }
 
+    /// True when others should run, after having read without rows since `start`.
+    fn should_yield(&self, start: Option<Instant>) -> bool {
+        let is_asked = self.threads.as_ref().is_some_and(|threads| threads.is_asked());
+        let is_over = |limit: Duration| start.is_some_and(|start| start.elapsed() >= limit);
+        is_asked || self.time_limit.is_some_and(is_over)
+    }
+
     fn read(&mut self) -> Result<Option<RowVector>> {
         let start = self.time_limit.map(|_| Instant::now());
         if let Some(turn) = self.scale_up.as_ref().and_then(|(i, scale_up)| scale_up.turn(*i)) {
@@ -257,9 +276,7 @@ impl TableScan {
             if self.no_more_splits || self.ctx.stop.is_cancelled() {
                 return Ok(None);
             }
-            if let (Some(limit), Some(start)) = (self.time_limit, start)
-                && start.elapsed() >= limit
-            {
+            if self.should_yield(start) {
                 self.block(BlockingReason::Yield, Continuation::ready());
                 return Ok(None);
             }

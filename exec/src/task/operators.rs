@@ -113,7 +113,8 @@ impl Shared {
                 let Some(state) = state else {
                     return Err(Error::internal("a scan without splits"));
                 };
-                (Box::new(state.operator(scan, ctx, &self.termination)), "TableScan")
+                let operator = state.operator(scan, ctx, &self.termination, &self.threads);
+                (Box::new(operator), "TableScan")
             }
             PlanNode::Values(values) => (Box::new(Values::new(values)), "Values"),
             PlanNode::Filter(filter) => {

@@ -5,6 +5,7 @@ use vector::sync::atomic::{AtomicUsize, Ordering};
 use vector::sync::{Arc, Weak};
 
 use super::split_queue::{SplitOrder, SplitQueue};
+use super::threads::TaskThreads;
 use crate::operator::scan_filters::ScanFilters;
 use crate::operator::scan_scale::ScanScaleUp;
 use crate::operator::table_scan::TableScan;
@@ -54,6 +55,7 @@ impl ScanState {
         node: &TableScanNode,
         ctx: OperatorCtx,
         task: &Arc<Termination>,
+        threads: &Arc<TaskThreads>,
     ) -> TableScan {
         let driver = self.num_made.fetch_add(1, Ordering::Relaxed);
         let per_driver = ctx.query.config.max_split_preload_per_driver;
@@ -69,7 +71,7 @@ impl ScanState {
         }
         let splits = Arc::clone(&self.splits) as Arc<dyn SplitSource>;
         let scan = TableScan::new(node, splits, Arc::clone(&self.filters), ctx);
-        let scan = scan.with_preload(quota, task);
+        let scan = scan.with_preload(quota, task).with_threads(threads);
         match &self.scale_up {
             Some(scale_up) => scan.with_scale_up(driver, Arc::clone(scale_up)),
             None => scan,

@@ -19,6 +19,7 @@ use crate::plan::{PlanNode, TableScanNode};
 use crate::query_ctx::QueryCtx;
 use crate::stats::OperatorStats;
 use crate::task::split_queue::{SplitOrder, SplitQueue};
+use crate::task::threads::TaskThreads;
 use crate::task::{Cursor, Task};
 use crate::termination::Termination;
 use crate::testing::{Act, Ahead, Script, ScriptConnector, Table};
@@ -286,6 +287,21 @@ fn while_its_split_is_prepared_a_driver_leaves_its_thread_and_waits_for_the_conn
     let mut stats = OperatorStats::default();
     alone.scan.add_stats(&mut stats);
     assert_eq!(stats.num_splits, 3);
+}
+
+#[test]
+fn a_scan_that_finds_no_rows_lets_a_pause_in() {
+    let nothing: Vec<Act> =
+        (0..1_000_000).map(|_| Act::Batch(RowVector::empty(row_type()))).collect();
+    let query = Arc::new(query(&Ahead::new(|_| Ok(()))));
+    let mut alone = Alone::new(&query, vec![nothing]);
+    let threads = Arc::new(TaskThreads::default());
+    alone.scan = alone.scan.with_threads(&threads);
+    drop(threads.pause());
+    assert!(alone.scan.get_output().unwrap().is_none());
+    let blocked = alone.scan.is_blocked().unwrap();
+    assert_eq!(blocked.reason, BlockingReason::Yield);
+    assert!(blocked.until.is_ready());
 }
 
 /// Rules S12.21 to S12.23.
