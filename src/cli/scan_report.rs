@@ -105,49 +105,62 @@ impl ScanReport {
     }
 
     fn json(&self) -> Json {
-        let scans = self.scans.iter().map(|(files, operator, scan)| {
-            let details = &scan.details;
-            let skipped = details.skipped.iter().map(|(why, count)| (why.to_string(), *count));
-            let filters = details.filters.iter().map(|filter| {
-                json!({ "filter": filter.filter, "rows_in": filter.rows_in,
-                    "rows_out": filter.rows_out, "nanos": filter.nanos })
-            });
-            let columns = details.columns.iter().map(|column| {
-                json!({ "column": column.name, "values_decoded": column.values_decoded,
-                    "pages_read": column.pages_read, "pages_skipped": column.pages_skipped })
-            });
-            json!({
-                "node": operator.node.as_deref(),
-                "table": scan.table,
-                "drivers": operator.num_drivers,
-                "files": files.as_ref().map(|files| {
-                    json!({ "found": files.num_files, "left_out": files.num_left_out })
-                }),
-                "splits": {
-                    "taken": operator.num_splits,
-                    "skipped": skipped.collect::<std::collections::BTreeMap<_, _>>(),
-                },
-                "rows": { "scanned": operator.raw_rows, "given": operator.output_rows },
-                "filters": filters.collect::<Vec<_>>(),
-                "columns": columns.collect::<Vec<_>>(),
-                "metrics": metrics_json(&operator.metrics),
-            })
-        });
+        let scans = self
+            .scans
+            .iter()
+            .map(|(files, operator, scan)| scan_json(files.as_ref(), operator, scan));
         json!({ "scans": scans.collect::<Vec<_>>() })
     }
 
     fn lines(&self) -> String {
         let mut out = String::new();
         for (files, operator, scan) in &self.scans {
+            let node = operator.node.as_deref().unwrap_or_default();
+            let drivers = num_drivers(operator.num_drivers);
             // Writing to a string cannot fail.
-            let _ = write_scan(&mut out, files.as_ref(), operator, scan);
+            let _ = writeln!(out, "scan of {} (node {node}, {drivers})", scan.table);
+            let _ = write_scan(&mut out, files.as_ref(), operator, scan, &|_| false);
         }
         out.truncate(out.trim_end().len());
         out
     }
 }
 
-fn metrics_json(metrics: &Metrics) -> Json {
+/// What one scan did, for machines.
+pub(super) fn scan_json(
+    files: Option<&ScanFiles>,
+    operator: &OperatorStats,
+    scan: &ScanStats,
+) -> Json {
+    let details = &scan.details;
+    let skipped = details.skipped.iter().map(|(why, count)| (why.to_string(), *count));
+    let filters = details.filters.iter().map(|filter| {
+        json!({ "filter": filter.filter, "rows_in": filter.rows_in,
+                    "rows_out": filter.rows_out, "nanos": filter.nanos })
+    });
+    let columns = details.columns.iter().map(|column| {
+        json!({ "column": column.name, "values_decoded": column.values_decoded,
+                    "pages_read": column.pages_read, "pages_skipped": column.pages_skipped })
+    });
+    json!({
+        "node": operator.node.as_deref(),
+        "table": scan.table,
+        "drivers": operator.num_drivers,
+        "files": files.map(|files| {
+            json!({ "found": files.num_files, "left_out": files.num_left_out })
+        }),
+        "splits": {
+            "taken": operator.num_splits,
+            "skipped": skipped.collect::<std::collections::BTreeMap<_, _>>(),
+        },
+        "rows": { "scanned": operator.raw_rows, "given": operator.output_rows },
+        "filters": filters.collect::<Vec<_>>(),
+        "columns": columns.collect::<Vec<_>>(),
+        "metrics": metrics_json(&operator.metrics),
+    })
+}
+
+pub(super) fn metrics_json(metrics: &Metrics) -> Json {
     let told = metrics.iter().map(|(name, metric)| {
         let unit = match metric.unit {
             MetricUnit::Count => "count",
@@ -161,19 +174,23 @@ fn metrics_json(metrics: &Metrics) -> Json {
     Json::Object(told.collect())
 }
 
-fn write_scan(
+/// How many drivers, in words.
+pub(super) fn num_drivers(count: u64) -> String {
+    match count {
+        1 => "1 driver".to_string(),
+        many => format!("{many} drivers"),
+    }
+}
+
+/// Writes the lines about one scan, but no counter that `is_told` elsewhere.
+pub(super) fn write_scan(
     out: &mut String,
     files: Option<&ScanFiles>,
     operator: &OperatorStats,
     scan: &ScanStats,
+    is_told: &dyn Fn(&str) -> bool,
 ) -> std::fmt::Result {
     let details = &scan.details;
-    let node = operator.node.as_deref().unwrap_or_default();
-    let drivers = match operator.num_drivers {
-        1 => "1 driver".to_string(),
-        many => format!("{many} drivers"),
-    };
-    writeln!(out, "scan of {} (node {node}, {drivers})", scan.table)?;
     if let Some(ScanFiles { num_files, num_left_out, .. }) = files {
         let left_out = format!("{num_left_out} left out by conditions on partitions and paths");
         write_line(out, "files", &[format!("{num_files} found"), left_out])?;
@@ -200,7 +217,7 @@ fn write_scan(
     }
     write_filters(out, scan)?;
     write_columns(out, scan)?;
-    write_rest(out, &operator.metrics)
+    write_rest(out, &operator.metrics, is_told)
 }
 
 fn signed(count: u64) -> i64 {
@@ -256,10 +273,16 @@ fn write_columns(out: &mut String, scan: &ScanStats) -> std::fmt::Result {
 }
 
 /// The counters that no other line tells.
-fn write_rest(out: &mut String, metrics: &Metrics) -> std::fmt::Result {
+fn write_rest(
+    out: &mut String,
+    metrics: &Metrics,
+    is_told_before: &dyn Fn(&str) -> bool,
+) -> std::fmt::Result {
     let is_told = |name: &str| {
         let mut phrases = LINES.iter().flat_map(|(_, phrases)| phrases.iter());
-        TOLD_ELSEWHERE.contains(&name) || phrases.any(|(told, _)| *told == name)
+        is_told_before(name)
+            || TOLD_ELSEWHERE.contains(&name)
+            || phrases.any(|(told, _)| *told == name)
     };
     let rest = metrics.iter().filter(|(name, metric)| !is_told(name) && metric.sum != 0);
     for (at, (name, metric)) in rest.enumerate() {
