@@ -6,11 +6,11 @@
 use std::collections::VecDeque;
 
 use vector::sync::{Arc, Continuation, Mutex, Promise, promise};
-use vector::{Result, RowType, RowVector};
+use vector::{Error, Result, RowType, RowVector};
 
 use super::Shared;
-use crate::driver::{Driver, Step};
-use crate::operator::loading::load_batch;
+use crate::driver::{Driver, Step, StopReason};
+use crate::operator::Blocked;
 use crate::stats::TaskStats;
 use crate::termination::Termination;
 
@@ -36,36 +36,54 @@ impl Cursor {
     }
 
     /// The next batch, at least one row, all columns loaded; `None` at the end. After an error
-    /// every further call gives the same error.
+    /// every further call gives the same error. Waits while the task is blocked or paused.
     // Not an `Iterator`: the end of rows and the end by an error are told apart at every call.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<Option<RowVector>> {
         loop {
+            match self.poll()? {
+                Poll::Batch(batch) => return Ok(Some(batch)),
+                Poll::End => return Ok(None),
+                Poll::Wait(until) => {
+                    if let Err(error) = self.waiter.wait(until, &self.shared.termination) {
+                        self.fail(error);
+                    }
+                }
+            }
+        }
+    }
+
+    /// As [`Cursor::next`], but gives a wait instead of blocking the thread: for callers that
+    /// serve many tasks (rule S11.71). The wait may be over without there being a batch.
+    pub fn poll(&mut self) -> Result<Poll> {
+        loop {
             let fills_a_table = self.drivers.len() > 1;
             let Some(driver) = self.drivers.front_mut() else {
-                return self.shared.termination.outcome().map(|()| None);
+                return self.shared.termination.outcome().map(|()| Poll::End);
             };
-            let step = driver.advance().and_then(|step| match step {
-                Step::Output(batch) => load_batch(batch).map(Step::Output),
-                Step::Blocked(blocked) => {
-                    self.waiter.wait(blocked.until, &self.shared.termination)?;
-                    Ok(Step::Yield)
-                }
-                other => Ok(other),
-            });
-            match step {
-                Ok(Step::Output(batch)) => return Ok(Some(batch)),
-                Ok(Step::Yield | Step::Blocked(_)) => continue,
-                Ok(Step::Finished) if fills_a_table => {
+            match driver.run() {
+                Ok(Step::Output(batch)) => return Ok(Poll::Batch(batch)),
+                Ok(Step::Stop(StopReason::Block(Blocked { until, .. })))
+                | Ok(Step::Stop(StopReason::Pause(until))) => return Ok(Poll::Wait(until)),
+                Ok(Step::Stop(StopReason::Yield)) => continue,
+                Ok(Step::Stop(StopReason::AtEnd)) if fills_a_table => {
                     self.drivers.pop_front();
                     continue;
                 }
-                Ok(Step::Finished) => self.shared.termination.finish(),
-                Ok(Step::Stopped) => {}
+                Ok(Step::Stop(StopReason::AtEnd)) => self.shared.termination.finish(),
+                Ok(Step::Stop(StopReason::Terminate)) => {}
                 Err(error) => driver.fail(error),
             }
             self.end();
         }
+    }
+
+    fn fail(&mut self, error: Error) {
+        if let Some(driver) = self.drivers.front_mut() {
+            let error = driver.place_wait(error);
+            driver.fail(error);
+        }
+        self.end();
     }
 
     /// Stops the task from wherever the cursor is; see [`Cursor::canceller`] for other threads.
@@ -85,8 +103,20 @@ impl Cursor {
 
     fn end(&mut self) {
         self.drivers.clear();
-        self.shared.termination.wait_all_out();
+        // Fails only when the promise is dropped, which its owner never does.
+        let _ = self.shared.termination.all_out().wait();
     }
+}
+
+/// What one call of [`Cursor::poll`] gives.
+#[derive(Debug)]
+pub enum Poll {
+    /// The next batch, at least one row, all columns loaded.
+    Batch(RowVector),
+    /// Nothing now; ask again when the wait is over, or when the task has ended.
+    Wait(Continuation),
+    /// There are no more rows.
+    End,
 }
 
 impl Drop for Cursor {

@@ -13,6 +13,10 @@
 //! batches come in the order of the splits. With more, all other drivers run on the executor's
 //! workers; they meet in local exchanges and in the tables of joins.
 //!
+//! With `start_on_workers` the last pipeline too runs there, and ends in a queue that the cursor
+//! takes from. All drivers look whether the task is paused or has ended; see `threads` and
+//! `termination`.
+//!
 //! Nothing runs before `start`. A cursor that is dropped or cancelled stops everything and waits
 //! until the last driver is out; so does the end of the rows, wherever it comes from.
 
@@ -20,31 +24,32 @@ mod cursor;
 mod operators;
 mod pipeline;
 pub mod split_queue;
+pub mod threads;
 
 #[cfg(all(test, not(loom)))]
 mod tests;
 
 use std::collections::VecDeque;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use vector::sync::{Arc, Mutex};
+use vector::sync::{Arc, Continuation, Mutex};
 use vector::{Error, MemoryPool, Result, RowType};
 
 use dwio::connector::ConnectorSplit;
 
-pub use self::cursor::{Canceller, Cursor};
-use self::operators::Operators;
+pub use self::cursor::{Canceller, Cursor, Poll};
+use self::operators::{Operators, Place};
 use self::pipeline::{Chain, ChainEnd};
 use self::split_queue::{SplitCounts, SplitQueue};
-use crate::driver::{Driver, DriverParams, launch};
-use crate::operator::Operator;
+use self::threads::TaskThreads;
+use crate::driver::{Driver, DriverParams, StageParams, launch};
 use crate::operator::local_exchange::LocalExchange;
 use crate::operator::scan_filters::ScanFilters;
 use crate::operator::sink::{BatchQueue, QueueSink};
 use crate::plan::{PlanNode, PlanNodeId};
 use crate::query_ctx::QueryCtx;
 use crate::stats::{StatsCollector, TaskStats};
-use crate::termination::Termination;
+use crate::termination::{TaskState, Termination};
 
 /// A plan, its splits and its drivers.
 #[derive(Debug)]
@@ -60,8 +65,11 @@ struct Shared {
     output_type: Arc<RowType>,
     num_drivers: usize,
     pool: MemoryPool,
+    /// The pool above the operators of each node (rule S14.1).
+    node_pools: Vec<(PlanNodeId, MemoryPool)>,
     scans: Vec<ScanState>,
     termination: Arc<Termination>,
+    threads: Arc<TaskThreads>,
     stats: Arc<StatsCollector>,
     started: Mutex<bool>,
 }
@@ -84,15 +92,18 @@ impl Task {
             splits: Arc::new(SplitQueue::new()),
             filters: Arc::default(),
         });
+        let pool = query.pool.aggregate("task", u64::MAX);
         Ok(Task {
             shared: Arc::new(Shared {
-                pool: query.pool.aggregate("task", u64::MAX),
+                node_pools: node_pools(&plan, &pool),
+                pool,
                 output_type: Arc::clone(plan.output_type()),
                 scans: scans.collect(),
                 query,
                 chains,
                 num_drivers,
                 termination: Termination::new(),
+                threads: Arc::default(),
                 stats: Arc::default(),
                 started: Mutex::new(false),
             }),
@@ -135,15 +146,67 @@ impl Task {
     /// Starts the drivers; once. Splits may be added before and after, the latter from another
     /// thread than the one that reads the cursor.
     pub fn start(&self) -> Result<Cursor> {
+        self.begin(None)
+    }
+
+    /// As [`Task::start`], with all drivers on workers: the cursor only takes what they have put
+    /// into a queue of `max_batches`, and they wait while it is full.
+    pub fn start_on_workers(&self, max_batches: usize) -> Result<Cursor> {
+        self.begin(Some(max_batches))
+    }
+
+    fn begin(&self, output_queue: Option<usize>) -> Result<Cursor> {
         if std::mem::replace(&mut *self.shared.started.lock(), true) {
             return Err(Error::internal("a task was started twice"));
         }
-        self.shared.start()
+        self.shared.start(output_queue)
     }
 
-    /// Stops the task; its cursor reports `Cancelled`.
+    /// Where the task is in its life.
+    pub fn state(&self) -> TaskState {
+        self.shared.termination.state()
+    }
+
+    /// Stops the task for its user; its cursor reports `Cancelled`.
     pub fn cancel(&self) {
         self.shared.termination.cancel();
+    }
+
+    /// Stops the task for a reason outside of it; its cursor reports `Cancelled`.
+    pub fn abort(&self) {
+        self.shared.termination.abort();
+    }
+
+    /// Ends the task with an error from outside of it, unless it has ended (rule S11.64).
+    pub fn fail(&self, error: Error) {
+        self.shared.termination.fail(error);
+    }
+
+    /// A wait for the end of the task, with its outcome.
+    pub fn completed(&self) -> Continuation {
+        self.shared.termination.completed()
+    }
+
+    /// A wait until the last driver has closed; over at once before the start.
+    pub fn all_out(&self) -> Continuation {
+        self.shared.termination.all_out()
+    }
+
+    /// Takes all drivers off their threads and keeps them off until [`Task::resume`]. The wait is
+    /// over when the last one has left (rule S11.69).
+    pub fn pause(&self) -> Continuation {
+        self.shared.threads.pause()
+    }
+
+    /// Lets drivers go on after a [`Task::pause`].
+    pub fn resume(&self) {
+        self.shared.threads.resume();
+    }
+
+    /// Asks drivers to let others run, if some of them have been on threads at all times since
+    /// `since` (rule S11.68); says how many were asked.
+    pub fn yield_if_due(&self, since: Instant) -> usize {
+        self.shared.threads.yield_if_due(since)
     }
 
     /// Counters of the drivers that have ended.
@@ -161,12 +224,25 @@ impl Drop for Task {
     }
 }
 
+/// A pool for each node of the plan, below that of the task.
+fn node_pools(plan: &Arc<PlanNode>, task: &MemoryPool) -> Vec<(PlanNodeId, MemoryPool)> {
+    let mut pools = Vec::new();
+    let mut rest = vec![plan];
+    while let Some(node) = rest.pop() {
+        let pool = task.aggregate(format!("node.{}", node.id()), u64::MAX);
+        pools.push((Arc::clone(node.id()), pool));
+        rest.extend(node.sources());
+    }
+    pools
+}
+
 impl Shared {
-    fn start(self: &Arc<Self>) -> Result<Cursor> {
+    fn start(self: &Arc<Self>, output_queue: Option<usize>) -> Result<Cursor> {
         let joins = self.joins()?;
         // All drivers exist before one of them runs: what cannot be made fails the start.
         let mut on_workers = Vec::new();
         let mut on_caller = VecDeque::new();
+        let all_on_workers = self.num_drivers > 1 || output_queue.is_some();
         let mut pipeline = 0;
         for chain in &self.chains {
             let mut source = Vec::new();
@@ -176,34 +252,42 @@ impl Shared {
                     let capacity = per_driver.saturating_mul(self.num_drivers);
                     Arc::new(BatchQueue::new(capacity, self.num_drivers))
                 });
-                for _ in 0..self.num_drivers {
-                    let mut operators = self.operators(nodes, &joins, Vec::new())?;
+                for driver in 0..self.num_drivers {
+                    let place = Place { pipeline, driver };
+                    let mut operators = self.operators(nodes, &joins, Vec::new(), place)?;
                     match &exchange {
-                        Some(queue) => {
-                            let sink = QueueSink::new(Arc::clone(queue));
-                            operators.push((Box::new(sink), "LocalExchangeSink", None));
-                        }
-                        None => self.end(&chain.end, &joins, &mut operators)?,
+                        Some(queue) => operators.push(StageParams::of_task(
+                            QueueSink::new(Arc::clone(queue)),
+                            "LocalExchangeSink",
+                        )),
+                        None => self.end(&chain.end, &joins, &mut operators, place)?,
                     }
                     on_workers.push(self.driver(pipeline, operators, true)?);
                 }
                 pipeline += 1;
                 let Some(queue) = exchange else { continue };
-                source.push((
-                    Box::new(LocalExchange::new(queue)) as Box<dyn Operator>,
-                    "LocalExchange",
-                    None,
-                ));
+                source.push(StageParams::of_task(LocalExchange::new(queue), "LocalExchange"));
             }
-            let mut operators = self.operators(&chain.consumer, &joins, source)?;
-            self.end(&chain.end, &joins, &mut operators)?;
-            let on_worker = self.num_drivers > 1 && chain.end != ChainEnd::Output;
+            let place = Place { pipeline, driver: 0 };
+            let mut operators = self.operators(&chain.consumer, &joins, source, place)?;
+            self.end(&chain.end, &joins, &mut operators, place)?;
+            let mut output = None;
+            if let (Some(capacity), ChainEnd::Output) = (output_queue, &chain.end) {
+                let queue = Arc::new(BatchQueue::new(capacity, 1));
+                let sink = QueueSink::new(Arc::clone(&queue));
+                operators.push(StageParams::of_task(sink, "CursorSink"));
+                output = Some(StageParams::of_task(LocalExchange::new(queue), "Cursor"));
+            }
+            let on_worker = all_on_workers && (chain.end != ChainEnd::Output || output.is_some());
             let driver = self.driver(pipeline, operators, on_worker)?;
             match on_worker {
                 true => on_workers.push(driver),
                 false => on_caller.push_back(driver),
             }
             pipeline += 1;
+            if let Some(output) = output {
+                on_caller.push_back(self.driver(pipeline, vec![output], false)?);
+            }
         }
         for driver in on_workers {
             launch(&self.query.executor, driver);
@@ -221,9 +305,10 @@ impl Shared {
             DriverParams {
                 pipeline,
                 ticket: self.termination.enter(),
+                threads: Arc::clone(&self.threads),
                 query_cancel: self.query.cancel.clone(),
                 time_slice,
-                track_time: config.track_operator_cpu_usage,
+                track_cpu: config.track_operator_cpu_usage,
                 stats: Arc::clone(&self.stats),
             },
         )

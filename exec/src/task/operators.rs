@@ -9,6 +9,7 @@ use vector::{Error, Result};
 
 use super::Shared;
 use super::pipeline::{Chain, ChainEnd};
+use crate::driver::StageParams;
 use crate::operator::aggregate::HashAggregation;
 use crate::operator::filter_project::FilterProject;
 use crate::operator::hash_join::{FilterTarget, HashBuild, HashJoin, HashProbe, filter_keys};
@@ -20,7 +21,15 @@ use crate::operator::values::Values;
 use crate::operator::{Operator, OperatorCtx, SplitSource};
 use crate::plan::{PlanNode, PlanNodeId, ProjectNode};
 
-pub(super) type Operators = Vec<(Box<dyn Operator>, &'static str, Option<PlanNodeId>)>;
+pub(super) type Operators = Vec<StageParams>;
+
+/// A driver among those of its task, for the names of pools (rule S14.1).
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    pub(super) pipeline: usize,
+    /// Which of the pipeline's drivers.
+    pub(super) driver: usize,
+}
 
 /// The joins of a task that starts, by node.
 pub(super) type Joins = Vec<(PlanNodeId, Arc<HashJoin>)>;
@@ -52,10 +61,14 @@ impl Shared {
         end: &ChainEnd,
         joins: &Joins,
         operators: &mut Operators,
+        place: Place,
     ) -> Result<()> {
         if let ChainEnd::Table(id) = end {
-            let build = HashBuild::new(join_of(joins, id)?, self.operator_ctx(id));
-            operators.push((Box::new(build), "HashBuild", Some(Arc::clone(id))));
+            let ctx = self.operator_ctx(id, place, "HashBuild");
+            let pool = Some(ctx.pool.clone());
+            let operator = Box::new(HashBuild::new(join_of(joins, id)?, ctx));
+            let node = Some(Arc::clone(id));
+            operators.push(StageParams { operator, name: "HashBuild", node, pool });
         }
         Ok(())
     }
@@ -67,6 +80,7 @@ impl Shared {
         nodes: &[Arc<PlanNode>],
         joins: &Joins,
         mut made: Operators,
+        place: Place,
     ) -> Result<Operators> {
         let mut i = 0;
         while let Some(node) = nodes.get(i) {
@@ -77,8 +91,10 @@ impl Shared {
             };
             i += if fused.is_some() { 2 } else { 1 };
             let owner = fused.map_or(node.id(), |project| &project.id);
-            let (operator, name) = self.operator(node, fused, joins, self.operator_ctx(owner))?;
-            made.push((operator, name, Some(Arc::clone(owner))));
+            let ctx = self.operator_ctx(owner, place, node.name());
+            let pool = Some(ctx.pool.clone());
+            let (operator, name) = self.operator(node, fused, joins, ctx)?;
+            made.push(StageParams { operator, name, node: Some(Arc::clone(owner)), pool });
         }
         Ok(made)
     }
@@ -136,11 +152,15 @@ impl Shared {
         Ok(made)
     }
 
-    pub(super) fn operator_ctx(&self, node: &PlanNodeId) -> OperatorCtx {
+    /// What an operator of `node` is given; `kind` is a part of its pool's name.
+    fn operator_ctx(&self, node: &PlanNodeId, place: Place, kind: &str) -> OperatorCtx {
+        let Place { pipeline, driver } = place;
+        let above = self.node_pools.iter().find(|(id, _)| id == node).map(|(_, pool)| pool);
+        let name = format!("op.{node}.{pipeline}.{driver}.{kind}");
         OperatorCtx {
             node: Some(Arc::clone(node)),
             query: Arc::clone(&self.query),
-            pool: self.pool.leaf(&**node),
+            pool: above.unwrap_or(&self.pool).leaf(name),
             stop: self.termination.stop_flag().clone(),
         }
     }
