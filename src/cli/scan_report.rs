@@ -119,7 +119,7 @@ impl ScanReport {
             let drivers = num_drivers(operator.num_drivers);
             // Writing to a string cannot fail.
             let _ = writeln!(out, "scan of {} (node {node}, {drivers})", scan.table);
-            let _ = write_scan(&mut out, files.as_ref(), operator, scan, &|_| false);
+            let _ = write_scan(&mut out, files.as_ref(), operator, scan);
         }
         out.truncate(out.trim_end().len());
         out
@@ -182,13 +182,12 @@ pub(super) fn num_drivers(count: u64) -> String {
     }
 }
 
-/// Writes the lines about one scan, but no counter that `is_told` elsewhere.
+/// Writes the lines about one scan.
 pub(super) fn write_scan(
     out: &mut String,
     files: Option<&ScanFiles>,
     operator: &OperatorStats,
     scan: &ScanStats,
-    is_told: &dyn Fn(&str) -> bool,
 ) -> std::fmt::Result {
     let details = &scan.details;
     if let Some(ScanFiles { num_files, num_left_out, .. }) = files {
@@ -217,7 +216,7 @@ pub(super) fn write_scan(
     }
     write_filters(out, scan)?;
     write_columns(out, scan)?;
-    write_rest(out, &operator.metrics, is_told)
+    write_rest(out, &operator.metrics)
 }
 
 fn signed(count: u64) -> i64 {
@@ -273,16 +272,10 @@ fn write_columns(out: &mut String, scan: &ScanStats) -> std::fmt::Result {
 }
 
 /// The counters that no other line tells.
-fn write_rest(
-    out: &mut String,
-    metrics: &Metrics,
-    is_told_before: &dyn Fn(&str) -> bool,
-) -> std::fmt::Result {
+fn write_rest(out: &mut String, metrics: &Metrics) -> std::fmt::Result {
     let is_told = |name: &str| {
         let mut phrases = LINES.iter().flat_map(|(_, phrases)| phrases.iter());
-        is_told_before(name)
-            || TOLD_ELSEWHERE.contains(&name)
-            || phrases.any(|(told, _)| *told == name)
+        TOLD_ELSEWHERE.contains(&name) || phrases.any(|(told, _)| *told == name)
     };
     let rest = metrics.iter().filter(|(name, metric)| !is_told(name) && metric.sum != 0);
     for (at, (name, metric)) in rest.enumerate() {

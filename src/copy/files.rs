@@ -52,8 +52,7 @@ impl Staging {
                 .with("path", target.display()));
         };
         let number = STAGINGS.fetch_add(1, Ordering::Relaxed);
-        let staged =
-            format!(".{}.{}-{number}.tmp", name.to_string_lossy(), std::process::id());
+        let staged = format!(".{}.{}-{number}.tmp", name.to_string_lossy(), std::process::id());
         let staging = Staging {
             staged: target.with_file_name(staged),
             target,

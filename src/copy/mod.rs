@@ -78,7 +78,8 @@ impl CopyJob {
         let is_kept = |i: &usize| !target.partition_by.contains(i);
         let kept: Vec<usize> = (0..row_type.len()).filter(is_kept).collect();
         let fields = row_type.fields().enumerate().filter(|(i, _)| is_kept(i));
-        let file_type: Vec<_> = fields.map(|(_, (name, ty))| (name.to_string(), ty.clone())).collect();
+        let file_type: Vec<_> =
+            fields.map(|(_, (name, ty))| (name.to_string(), ty.clone())).collect();
         let shape = match partitioner.first_key() {
             Some(key) => Shape::Partitions(connector_hive::partition::escape(key)),
             None => Shape::File,

@@ -55,12 +55,11 @@ fn engine() -> Engine {
 /// Runs a COPY and gives its counts of rows, files and bytes.
 fn copy(sql: &str) -> vector::Result<Vec<i64>> {
     let batches = engine().query(sql)?.collect_batches()?;
-    let counts = batches[0].children().iter().map(|column| {
-        match DecodedVector::new(column)?.value(0)? {
+    let counts =
+        batches[0].children().iter().map(|column| match DecodedVector::new(column)?.value(0)? {
             Value::BigInt(count) => Ok(count),
             other => panic!("{other:?}"),
-        }
-    });
+        });
     counts.collect()
 }
 

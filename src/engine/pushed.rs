@@ -103,8 +103,7 @@ fn dynamic_targets(root: &PlanNode) -> Vec<(PlanNodeId, usize, DynamicTarget)> {
         if let PlanNode::HashJoin(join) = node {
             for (key, scan, channel) in filter_keys(join) {
                 let key = join.right_keys.get(key).cloned().unwrap_or_default();
-                let target =
-                    DynamicTarget { column: String::new(), join: join.id.clone(), key };
+                let target = DynamicTarget { column: String::new(), join: join.id.clone(), key };
                 found.push((scan.clone(), channel, target));
             }
         }

@@ -265,7 +265,8 @@ mod tests {
         for (sql, what) in [
             ("COPY", "a table or a query in parentheses"),
             ("COPY (SELECT 1 TO 'x'", ")"),
-            ("COPY t INTO 'x'", "TO"),
+            ("COPY t", "TO"),
+            ("COPY t INTO 'x'", "the end of the statement"),
             ("COPY t TO x", "a path in single quotes"),
             ("COPY t TO 'x' (", "an option of COPY"),
             ("COPY t TO 'x' (FORMAT csv HEADER)", ", or )"),

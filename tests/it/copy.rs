@@ -212,7 +212,8 @@ fn statistics_of_each_column_exclude_row_groups_and_are_counted() {
     engine.register_table("t1", to.to_str().unwrap()).unwrap();
     let skipped = |condition: &str| {
         let sql = format!("select id from t1 where {condition}");
-        let mut result = engine.query_with(&sql, &QueryOptions { drivers: 1, ..Default::default() });
+        let mut result =
+            engine.query_with(&sql, &QueryOptions { drivers: 1, ..Default::default() });
         let result = result.as_mut().unwrap();
         let mut rows = 0;
         while let Some(batch) = result.next_batch().unwrap() {

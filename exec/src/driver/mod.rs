@@ -261,6 +261,9 @@ impl Driver {
             }
             stage.stats.output_rows += batch.len() as u64;
             stage.stats.output_batches += 1;
+            if self.params.track_cpu {
+                stage.stats.output_bytes += batch.flat_bytes();
+            }
         }
         Ok(output)
     }
@@ -269,6 +272,9 @@ impl Driver {
         let stage = &mut self.stages[i];
         stage.stats.input_rows += batch.len() as u64;
         stage.stats.input_batches += 1;
+        if self.params.track_cpu {
+            stage.stats.input_bytes += batch.flat_bytes();
+        }
         let outcome = stage.operator.add_input(batch);
         self.count_call(i, Call::AddInput);
         outcome.map_err(|error| self.place(i, error))

@@ -45,7 +45,7 @@ impl Run {
     pub(super) fn summary(&self) -> String {
         let batches = plural(self.num_batches, "batch", "batches");
         let rows = plural(self.num_rows, "row", "rows");
-        format!("{rows} in {batches}, {}", nanos(duration_nanos(self.wall)))
+        format!("{rows} in {batches}, {}", amount(duration_nanos(self.wall), MetricUnit::Nanos))
     }
 
     /// The notes of a node.
@@ -63,12 +63,11 @@ impl Run {
                 let files = self.files.iter().find(|f| Some(&f.scan) == operator.node.as_ref());
                 let mut text = String::new();
                 // Writing to a string cannot fail.
-                let _ = write_scan(&mut text, files, operator, scan, &is_timing);
+                let _ = write_scan(&mut text, files, operator, scan);
                 // Labels of both kinds of lines stand below each other.
                 notes.extend(text.lines().map(|l| l.strip_prefix("  ").unwrap_or(l).to_string()));
             } else {
-                let counters = operator.metrics.iter();
-                let counters = counters.filter(|(name, m)| !is_timing(name) && m.sum != 0);
+                let counters = operator.metrics.iter().filter(|(_, metric)| metric.sum != 0);
                 notes.extend(counters.enumerate().map(|(at, (name, metric))| {
                     let label = if at == 0 { "counters" } else { "" };
                     format!("{indent}{}", tree::line(label, &format!("{name}: {metric}")))
@@ -106,6 +105,7 @@ impl Run {
             "batches": self.num_batches,
             "wall_nanos": duration_nanos(self.wall),
             "plan": plan,
+            "drivers": metrics_json(&self.stats.drivers),
             "between_pipelines": between.map(|o| self.operator_json(o)).collect::<Vec<_>>(),
         })
     }
@@ -123,87 +123,86 @@ impl Run {
             "operator": operator.operator,
             "drivers": operator.num_drivers,
             "splits": operator.num_splits,
-            "input": { "rows": operator.input_rows, "batches": operator.input_batches },
-            "output": { "rows": operator.output_rows, "batches": operator.output_batches },
+            "input": {
+                "rows": operator.input_rows,
+                "batches": operator.input_batches,
+                "bytes": operator.input_bytes,
+            },
+            "output": {
+                "rows": operator.output_rows,
+                "batches": operator.output_batches,
+                "bytes": operator.output_bytes,
+            },
             "raw_input": { "rows": operator.raw_rows, "bytes": operator.raw_bytes },
             "wall_nanos": operator.wall_nanos,
-            "cpu_nanos": cpu_nanos(operator),
+            "cpu_nanos": operator.cpu_nanos,
             "times_blocked": operator.num_blocked,
+            "blocked_nanos": operator.blocked_nanos,
             "blocked": blocked.collect::<Map<String, Json>>(),
+            "peak_bytes": operator.peak_bytes,
+            "runtime": metrics_json(&operator.runtime),
             "metrics": metrics_json(&operator.metrics),
             "scan": operator.scan.as_ref().map(|scan| scan_json(files, operator, scan)),
         })
     }
 }
 
-/// The lines about rows and times of one operator.
+/// The lines about rows, times and memory of one operator.
 fn of_operator(operator: &OperatorStats) -> Vec<String> {
     let mut notes = Vec::new();
-    let batches = |rows, batches| {
-        format!("{} in {}", plural(rows, "row", "rows"), plural(batches, "batch", "batches"))
+    let moved = |rows, batches, bytes| {
+        let (rows, batches) = (plural(rows, "row", "rows"), plural(batches, "batch", "batches"));
+        match bytes {
+            0 => format!("{rows} in {batches}"),
+            bytes => format!("{rows} in {batches} of {}", amount(bytes, MetricUnit::Bytes)),
+        }
     };
-    if operator.input_batches > 0 || operator.scan.is_none() && operator.num_splits == 0 {
-        notes.push(tree::line("in", &batches(operator.input_rows, operator.input_batches)));
+    if operator.scan.is_none() {
+        let (rows, batches) = (operator.input_rows, operator.input_batches);
+        notes.push(tree::line("in", &moved(rows, batches, operator.input_bytes)));
     }
-    if operator.raw_rows > 0 || operator.raw_bytes > 0 {
-        let mut text = format!("{}, ", plural(operator.raw_rows, "row", "rows"));
-        // Writing to a string cannot fail.
-        let _ = write_amount(&mut text, signed(operator.raw_bytes), MetricUnit::Bytes);
-        notes.push(tree::line("raw in", &text));
+    let (rows, batches) = (operator.output_rows, operator.output_batches);
+    notes.push(tree::line("out", &moved(rows, batches, operator.output_bytes)));
+    let mut work = vec![format!("wall {}", amount(operator.wall_nanos, MetricUnit::Nanos))];
+    if operator.cpu_nanos > 0 {
+        work.push(format!("cpu {}", amount(operator.cpu_nanos, MetricUnit::Nanos)));
     }
-    notes.push(tree::line("out", &batches(operator.output_rows, operator.output_batches)));
-    let cpu = cpu_nanos(operator).map(|cpu| format!(", cpu {}", nanos(cpu)));
-    let wall = nanos(operator.wall_nanos);
-    let drivers = num_drivers(operator.num_drivers);
-    notes.push(tree::line("work", &format!("wall {wall}{}, {drivers}", cpu.unwrap_or_default())));
+    if operator.peak_bytes > 0 {
+        work.push(format!("{} at most", amount(operator.peak_bytes, MetricUnit::Bytes)));
+    }
+    work.push(num_drivers(operator.num_drivers));
+    notes.push(tree::line("work", &work.join(", ")));
     let waits = blocked(operator).into_iter().map(|(reason, wall, times)| {
-        format!("{reason} {} ({})", nanos(wall), plural(times, "time", "times"))
+        let times = plural(times, "time", "times");
+        format!("{reason} {} ({times})", amount(wall, MetricUnit::Nanos))
     });
     let waits: Vec<String> = waits.collect();
     if !waits.is_empty() {
         notes.push(tree::line("blocked", &waits.join(", ")));
-    } else if operator.num_blocked > 0 {
-        notes.push(tree::line("blocked", &plural(operator.num_blocked, "time", "times")));
     }
     notes
 }
 
-/// What an operator waited for, how long and how often (rule S15.57).
+/// What an operator was waited for, how long and how often (rule S15.57).
 fn blocked(operator: &OperatorStats) -> Vec<(&'static str, u64, u64)> {
-    let waits = operator.metrics.iter().filter_map(|(name, metric)| {
+    let waits = operator.runtime.iter().filter_map(|(name, metric)| {
         let reason = name.strip_prefix("blocked")?.strip_suffix("WallNanos")?;
-        let counted = operator.metrics.get(&format!("blocked{reason}Times"));
-        let times = counted.map_or(metric.count, |times| times.sum.unsigned_abs());
-        Some((reason, metric.sum.unsigned_abs(), times))
+        Some((reason, metric.sum.unsigned_abs(), metric.count))
     });
     waits.collect()
-}
-
-/// The processor's time of an operator, if it was measured (rule S15.59).
-fn cpu_nanos(operator: &OperatorStats) -> Option<u64> {
-    operator.metrics.get("driverCpuTimeNanos").map(|metric| metric.sum.unsigned_abs())
-}
-
-/// True for counters that the lines of an operator tell.
-fn is_timing(name: &str) -> bool {
-    name.starts_with("blocked") || name == "driverCpuTimeNanos"
 }
 
 fn plural(count: u64, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
-fn nanos(value: u64) -> String {
+fn amount(value: u64, unit: MetricUnit) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
-    let _ = write_amount(&mut text, signed(value), MetricUnit::Nanos);
+    let _ = write_amount(&mut text, i64::try_from(value).unwrap_or(i64::MAX), unit);
     text
 }
 
 fn duration_nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
-}
-
-fn signed(value: u64) -> i64 {
-    i64::try_from(value).unwrap_or(i64::MAX)
 }

@@ -28,6 +28,9 @@ Examples:
   ocior explain --analyze --json -F report.sql
   ocior explain --why \"SELECT 1 FROM 'sales' WHERE lower(name) = 'x' AND id IN (1, 7)\"";
 
+/// The setting by which drivers read the clock of the CPU and the sizes of batches.
+const MEASURE: &str = "track_operator_cpu_usage";
+
 /// Print the plan of a statement and what it pushes into its scans; run it only with --analyze
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -50,7 +53,10 @@ pub(super) struct ExplainArgs {
 pub(super) fn run(args: &ExplainArgs, global: &GlobalArgs) -> Outcome {
     let mut engine = global.engine();
     args.sql.register_tables(&mut engine)?;
-    let options = global.query_options(None);
+    let mut options = global.query_options(None);
+    if args.analyze && options.settings.text(MEASURE).is_none() {
+        options.settings.set(MEASURE, "true");
+    }
     let start = Instant::now();
     let plan = engine.plan_with(&args.sql.text()?, &options)?;
     let format = if args.json { OutputFormat::Json } else { global.output_format() };

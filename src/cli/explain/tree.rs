@@ -156,9 +156,10 @@ fn pushed_json(scan: &PushedScan) -> Json {
     let columns = scan.columns.iter().map(|column| {
         json!({ "name": column.name, "source": column.source, "subfields": column.subfields })
     });
-    let dynamic = scan.dynamic.iter().map(|target| {
-        json!({ "column": target.column, "join": &*target.join, "key": target.key })
-    });
+    let dynamic = scan
+        .dynamic
+        .iter()
+        .map(|target| json!({ "column": target.column, "join": &*target.join, "key": target.key }));
     json!({
         "table": scan.table,
         "files": scan.files.map(|(found, left_out)| json!({ "found": found, "left_out": left_out })),

@@ -41,12 +41,7 @@ enum Values {
 
 impl Column {
     /// An empty column of values of type `ty`.
-    pub(super) fn new(
-        stored: &Stored,
-        ty: Type,
-        timestamps: TimeUnit,
-        is_repeated: bool,
-    ) -> Self {
+    pub(super) fn new(stored: &Stored, ty: Type, timestamps: TimeUnit, is_repeated: bool) -> Self {
         let values = match stored.physical {
             Physical::BOOLEAN => Values::Boolean(Vec::new()),
             Physical::INT32 => Values::Int32(Vec::new()),
@@ -131,8 +126,9 @@ impl Column {
                 }
             }
             _ => {
-                return Err(Error::internal("values of a type that the column has not")
-                    .with("type", ty));
+                return Err(
+                    Error::internal("values of a type that the column has not").with("type", ty)
+                );
             }
         }
         Ok(())

@@ -70,11 +70,7 @@ pub(super) struct ParquetSink {
 
 impl ParquetSink {
     /// Begins a file for batches of `row_type`.
-    pub(super) fn new(
-        row_type: &RowType,
-        layout: ParquetLayout,
-        file: StagedFile,
-    ) -> Result<Self> {
+    pub(super) fn new(row_type: &RowType, layout: ParquetLayout, file: StagedFile) -> Result<Self> {
         let Schema { root, fields, columns } = schema_of(row_type, layout.timestamps)?;
         let properties = WriterProperties::builder()
             .set_created_by(concat!("ocior version ", env!("CARGO_PKG_VERSION")).to_string())

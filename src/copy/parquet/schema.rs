@@ -47,7 +47,10 @@ pub(super) enum Shape {
     Leaf(usize),
     Row(Vec<Field>),
     /// Elements, or keys and values, and the repetition level of all but the first.
-    Repeated { repetition: i16, parts: Vec<Field> },
+    Repeated {
+        repetition: i16,
+        parts: Vec<Field>,
+    },
 }
 
 /// A schema, and what is needed to cut batches along it.
@@ -151,8 +154,7 @@ impl Maker {
         parts: &[(&str, &Type, Repetition)],
         around: Depth,
     ) -> Result<(TypePtr, Shape)> {
-        let inside =
-            Depth { definition: around.definition + 1, repetition: around.repetition + 1 };
+        let inside = Depth { definition: around.definition + 1, repetition: around.repetition + 1 };
         let (mut types, mut fields) = (Vec::new(), Vec::new());
         for (name, ty, repetition) in parts {
             let (file_type, field) = self.field(name, ty, inside, *repetition)?;
