@@ -1,11 +1,11 @@
 //! Cursors: the rows of a task, one batch for each call.
 //!
 //! The drivers that the task did not give to workers run inside of [`Cursor::next`], on the
-//! caller's thread, which sleeps while the first of them is blocked.
+//! caller's thread, in turns: always the last one that is not waiting, so that rows are only made
+//! when somebody downstream has nothing else to do. When all of them wait the thread sleeps until
+//! the first wait ends.
 
-use std::collections::VecDeque;
-
-use vector::sync::{Arc, Continuation, Mutex, Promise, promise};
+use vector::sync::{Arc, Mutex, Promise, promise};
 use vector::{Result, RowType, RowVector};
 
 use super::Shared;
@@ -17,17 +17,27 @@ use crate::termination::Termination;
 /// The rows of a running task; dropping it stops the task.
 pub struct Cursor {
     shared: Arc<Shared>,
-    /// The first one runs; those that fill tables come before the one that gives rows.
-    drivers: VecDeque<Driver>,
+    /// Those that feed others stand before them; the last one gives the task's rows.
+    drivers: Vec<Seat>,
     waiter: Arc<Waiter>,
 }
 
+/// A driver of the caller's thread.
+struct Seat {
+    /// Its number, which stays when others end.
+    number: usize,
+    driver: Driver,
+    waits: bool,
+}
+
 impl Cursor {
-    pub(super) fn new(shared: Arc<Shared>, drivers: VecDeque<Driver>) -> Self {
+    pub(super) fn new(shared: Arc<Shared>, drivers: Vec<Driver>) -> Self {
         let waiter = Arc::new(Waiter::default());
         let wake = Arc::clone(&waiter);
-        shared.termination.on_stop(Box::new(move || wake.end(Ok(()))));
-        Cursor { shared, drivers, waiter }
+        shared.termination.on_stop(Box::new(move || wake.stop()));
+        let drivers = drivers.into_iter().enumerate();
+        let drivers = drivers.map(|(number, driver)| Seat { number, driver, waits: false });
+        Cursor { shared, drivers: drivers.collect(), waiter }
     }
 
     /// The columns of the batches.
@@ -41,30 +51,62 @@ impl Cursor {
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<Option<RowVector>> {
         loop {
-            let fills_a_table = self.drivers.len() > 1;
-            let Some(driver) = self.drivers.front_mut() else {
+            if self.drivers.is_empty() {
                 return self.shared.termination.outcome().map(|()| None);
+            }
+            let Some(at) = self.drivers.iter().rposition(|seat| !seat.waits) else {
+                self.wait();
+                continue;
             };
-            let step = driver.advance().and_then(|step| match step {
+            let gives_rows = at + 1 == self.drivers.len();
+            let Some(seat) = self.drivers.get_mut(at) else { continue };
+            let step = seat.driver.advance().and_then(|step| match step {
                 Step::Output(batch) => load_batch(batch).map(Step::Output),
-                Step::Blocked(blocked) => {
-                    self.waiter.wait(blocked.until, &self.shared.termination)?;
-                    Ok(Step::Yield)
-                }
                 other => Ok(other),
             });
             match step {
                 Ok(Step::Output(batch)) => return Ok(Some(batch)),
-                Ok(Step::Yield | Step::Blocked(_)) => continue,
-                Ok(Step::Finished) if fills_a_table => {
-                    self.drivers.pop_front();
+                Ok(Step::Yield) => continue,
+                Ok(Step::Blocked(blocked)) => {
+                    seat.waits = true;
+                    let (waiter, number) = (Arc::clone(&self.waiter), seat.number);
+                    blocked.until.on_ready(move |outcome| waiter.end(number, outcome));
+                    self.go_on();
+                    continue;
+                }
+                Ok(Step::Finished) if !gives_rows => {
+                    self.drivers.remove(at);
+                    self.go_on();
                     continue;
                 }
                 Ok(Step::Finished) => self.shared.termination.finish(),
                 Ok(Step::Stopped) => {}
-                Err(error) => driver.fail(error),
+                Err(error) => seat.driver.fail(error),
             }
             self.end();
+        }
+    }
+
+    /// Sleeps until a wait ends or the task does.
+    fn wait(&mut self) {
+        self.waiter.sleep();
+        self.go_on();
+    }
+
+    /// Lets the drivers go on whose waits are over: all of them when the task ends.
+    fn go_on(&mut self) {
+        let (ended, stopped) = self.waiter.take_ended();
+        for (number, outcome) in ended {
+            let Some(seat) = self.drivers.iter_mut().find(|seat| seat.number == number) else {
+                continue;
+            };
+            seat.waits = false;
+            if let Err(error) = outcome {
+                seat.driver.fail(error);
+            }
+        }
+        if stopped {
+            self.drivers.iter_mut().for_each(|seat| seat.waits = false);
         }
     }
 
@@ -115,34 +157,58 @@ impl Canceller {
     }
 }
 
-/// The caller's thread while its driver is blocked: woken by the end of the wait or of the task.
+/// The caller's thread while all of its drivers are blocked, and the waits that have ended.
 #[derive(Debug, Default)]
 struct Waiter {
-    waiting: Mutex<Option<Promise>>,
+    state: Mutex<Waits>,
+}
+
+#[derive(Debug, Default)]
+struct Waits {
+    ended: Vec<(usize, Result<()>)>,
+    stopped: bool,
+    sleeping: Option<Promise>,
 }
 
 impl Waiter {
-    fn wait(self: &Arc<Self>, until: Continuation, termination: &Termination) -> Result<()> {
-        if until.is_ready() {
-            return until.wait();
-        }
-        let (promise, woken) = promise();
-        *self.waiting.lock() = Some(promise);
-        let waiter = Arc::clone(self);
-        until.on_ready(move |outcome| waiter.end(outcome));
-        // The stop hook may have looked before the promise was there.
-        if termination.should_stop() {
-            self.end(Ok(()));
-        }
-        woken.wait()
+    /// Sleeps until a wait ends or the task stops, if neither has happened yet.
+    fn sleep(&self) {
+        let woken = {
+            let mut state = self.state.lock();
+            if state.stopped || !state.ended.is_empty() {
+                return;
+            }
+            let (promise, woken) = promise();
+            state.sleeping = Some(promise);
+            woken
+        };
+        // Only `wake` ends this wait, and never with an error.
+        drop(woken.wait());
     }
 
-    fn end(&self, outcome: Result<()>) {
-        let waiting = self.waiting.lock().take();
-        match (waiting, outcome) {
-            (Some(promise), Ok(())) => promise.fulfil(),
-            (Some(promise), Err(error)) => promise.fail(error),
-            (None, _) => {}
+    fn take_ended(&self) -> (Vec<(usize, Result<()>)>, bool) {
+        let mut state = self.state.lock();
+        (std::mem::take(&mut state.ended), state.stopped)
+    }
+
+    /// The wait of a driver is over.
+    fn end(&self, number: usize, outcome: Result<()>) {
+        self.wake(|state| state.ended.push((number, outcome)));
+    }
+
+    /// The task is over.
+    fn stop(&self) {
+        self.wake(|state| state.stopped = true);
+    }
+
+    fn wake(&self, change: impl FnOnce(&mut Waits)) {
+        let sleeping = {
+            let mut state = self.state.lock();
+            change(&mut state);
+            state.sleeping.take()
+        };
+        if let Some(promise) = sleeping {
+            promise.fulfil();
         }
     }
 }

@@ -8,10 +8,10 @@
 //!                       executor's workers: [producing driver] x N
 //! ```
 //!
-//! The last pipeline always runs on the thread that asks for rows. With one driver for each
-//! pipeline no thread is started: those that fill the tables of joins run there before it, and
-//! batches come in the order of the splits. With more, all other drivers run on the executor's
-//! workers; they meet in local exchanges and in the tables of joins.
+//! The last pipeline always runs on the thread that asks for rows. With one driver for each scan no
+//! thread is started: all pipelines run there in turns, and batches come in the order of the
+//! splits. With more, all other drivers run on the executor's workers; they meet in local exchanges
+//! and in the tables of joins.
 //!
 //! Nothing runs before `start`. A cursor that is dropped or cancelled stops everything and waits
 //! until the last driver is out; so does the end of the rows, wherever it comes from.
@@ -24,7 +24,6 @@ pub mod split_queue;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
-use std::collections::VecDeque;
 use std::time::Duration;
 
 use vector::sync::{Arc, Mutex};
@@ -33,14 +32,11 @@ use vector::{Error, MemoryPool, Result, RowType};
 use dwio::connector::ConnectorSplit;
 
 pub use self::cursor::{Canceller, Cursor};
-use self::operators::Operators;
-use self::pipeline::{Chain, ChainEnd};
+use self::operators::{Meetings, Operators};
+use self::pipeline::{PipelineEnd, Pipelines};
 use self::split_queue::{SplitCounts, SplitQueue};
 use crate::driver::{Driver, DriverParams, launch};
-use crate::operator::Operator;
-use crate::operator::local_exchange::LocalExchange;
 use crate::operator::scan_filters::ScanFilters;
-use crate::operator::sink::{BatchQueue, QueueSink};
 use crate::plan::{PlanNode, PlanNodeId};
 use crate::query_ctx::QueryCtx;
 use crate::stats::{StatsCollector, TaskStats};
@@ -56,7 +52,7 @@ pub struct Task {
 #[derive(Debug)]
 struct Shared {
     query: Arc<QueryCtx>,
-    chains: Vec<Chain>,
+    plan: Pipelines,
     output_type: Arc<RowType>,
     num_drivers: usize,
     pool: MemoryPool,
@@ -78,7 +74,7 @@ impl Task {
     /// Prepares a plan for `drivers` drivers of its scan, at least one.
     pub fn new(plan: Arc<PlanNode>, query: Arc<QueryCtx>, drivers: usize) -> Result<Self> {
         let num_drivers = drivers.max(1);
-        let chains = pipeline::cut(&plan, num_drivers > 1)?;
+        let pipelines = pipeline::cut(&plan, num_drivers)?;
         let scans = plan.scans().into_iter().map(|scan| ScanState {
             id: Arc::clone(&scan.id),
             splits: Arc::new(SplitQueue::new()),
@@ -90,7 +86,7 @@ impl Task {
                 output_type: Arc::clone(plan.output_type()),
                 scans: scans.collect(),
                 query,
-                chains,
+                plan: pipelines,
                 num_drivers,
                 termination: Termination::new(),
                 stats: Arc::default(),
@@ -163,47 +159,20 @@ impl Drop for Task {
 
 impl Shared {
     fn start(self: &Arc<Self>) -> Result<Cursor> {
-        let joins = self.joins()?;
+        let mut meetings = Meetings { joins: self.joins()?, exchanges: self.exchanges() };
         // All drivers exist before one of them runs: what cannot be made fails the start.
         let mut on_workers = Vec::new();
-        let mut on_caller = VecDeque::new();
-        let mut pipeline = 0;
-        for chain in &self.chains {
-            let mut source = Vec::new();
-            if let Some(nodes) = &chain.producers {
-                let exchange = (!chain.fills_in_parallel()).then(|| {
-                    let per_driver = self.query.config.local_exchange_batches_per_driver;
-                    let capacity = per_driver.saturating_mul(self.num_drivers);
-                    Arc::new(BatchQueue::new(capacity, self.num_drivers))
-                });
-                for _ in 0..self.num_drivers {
-                    let mut operators = self.operators(nodes, &joins, Vec::new())?;
-                    match &exchange {
-                        Some(queue) => {
-                            let sink = QueueSink::new(Arc::clone(queue));
-                            operators.push((Box::new(sink), "LocalExchangeSink", None));
-                        }
-                        None => self.end(&chain.end, &joins, &mut operators)?,
-                    }
-                    on_workers.push(self.driver(pipeline, operators, true)?);
+        let mut on_caller = Vec::new();
+        for (number, pipeline) in self.plan.pipelines.iter().enumerate() {
+            let on_worker = self.num_drivers > 1 && pipeline.end != PipelineEnd::Output;
+            for driver in 0..pipeline.num_drivers {
+                let operators = self.operators(pipeline, driver, &mut meetings)?;
+                let driver = self.driver(number, operators, on_worker)?;
+                match on_worker {
+                    true => on_workers.push(driver),
+                    false => on_caller.push(driver),
                 }
-                pipeline += 1;
-                let Some(queue) = exchange else { continue };
-                source.push((
-                    Box::new(LocalExchange::new(queue)) as Box<dyn Operator>,
-                    "LocalExchange",
-                    None,
-                ));
             }
-            let mut operators = self.operators(&chain.consumer, &joins, source)?;
-            self.end(&chain.end, &joins, &mut operators)?;
-            let on_worker = self.num_drivers > 1 && chain.end != ChainEnd::Output;
-            let driver = self.driver(pipeline, operators, on_worker)?;
-            match on_worker {
-                true => on_workers.push(driver),
-                false => on_caller.push_back(driver),
-            }
-            pipeline += 1;
         }
         for driver in on_workers {
             launch(&self.query.executor, driver);
