@@ -5,12 +5,12 @@
 //! when somebody downstream has nothing else to do. When all of them wait the thread sleeps until
 //! the first wait ends.
 
-use vector::sync::{Arc, Mutex, Promise, promise};
+use vector::sync::{Arc, Continuation, Mutex, Promise, promise};
 use vector::{Result, RowType, RowVector};
 
 use super::Shared;
-use crate::driver::{Driver, Step};
-use crate::operator::loading::load_batch;
+use crate::driver::{Driver, Step, StopReason};
+use crate::operator::Blocked;
 use crate::stats::TaskStats;
 use crate::termination::Termination;
 
@@ -19,7 +19,7 @@ pub struct Cursor {
     shared: Arc<Shared>,
     /// Those that feed others stand before them; the last one gives the task's rows.
     drivers: Vec<Seat>,
-    waiter: Arc<Waiter>,
+    waits: Arc<Waits>,
 }
 
 /// A driver of the caller's thread.
@@ -32,12 +32,12 @@ struct Seat {
 
 impl Cursor {
     pub(super) fn new(shared: Arc<Shared>, drivers: Vec<Driver>) -> Self {
-        let waiter = Arc::new(Waiter::default());
-        let wake = Arc::clone(&waiter);
+        let waits = Arc::new(Waits::default());
+        let wake = Arc::clone(&waits);
         shared.termination.on_stop(Box::new(move || wake.stop()));
         let drivers = drivers.into_iter().enumerate();
         let drivers = drivers.map(|(number, driver)| Seat { number, driver, waits: false });
-        Cursor { shared, drivers: drivers.collect(), waiter }
+        Cursor { shared, drivers: drivers.collect(), waits }
     }
 
     /// The columns of the batches.
@@ -46,62 +46,67 @@ impl Cursor {
     }
 
     /// The next batch, at least one row, all columns loaded; `None` at the end. After an error
-    /// every further call gives the same error.
+    /// every further call gives the same error. Waits while the task is blocked or paused.
     // Not an `Iterator`: the end of rows and the end by an error are told apart at every call.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<Option<RowVector>> {
         loop {
-            if self.drivers.is_empty() {
-                return self.shared.termination.outcome().map(|()| None);
+            match self.poll()? {
+                Poll::Batch(batch) => return Ok(Some(batch)),
+                Poll::End => return Ok(None),
+                // What the drivers waited for tells how it went; this only wakes the thread.
+                Poll::Wait(until) => drop(until.wait()),
             }
+        }
+    }
+
+    /// As [`Cursor::next`], but gives a wait instead of blocking the thread: for callers that
+    /// serve many tasks (rule S11.71). The wait may be over without there being a batch.
+    pub fn poll(&mut self) -> Result<Poll> {
+        loop {
+            self.go_on();
+            if self.drivers.is_empty() {
+                return self.shared.termination.outcome().map(|()| Poll::End);
+            }
+            let last = self.drivers.len() - 1;
             let Some(at) = self.drivers.iter().rposition(|seat| !seat.waits) else {
-                self.wait();
-                continue;
+                match self.waits.first() {
+                    Some(until) => return Ok(Poll::Wait(until)),
+                    None => continue,
+                }
             };
-            let gives_rows = at + 1 == self.drivers.len();
             let Some(seat) = self.drivers.get_mut(at) else { continue };
-            let step = seat.driver.advance().and_then(|step| match step {
-                Step::Output(batch) => load_batch(batch).map(Step::Output),
-                other => Ok(other),
-            });
-            match step {
-                Ok(Step::Output(batch)) => return Ok(Some(batch)),
-                Ok(Step::Yield) => continue,
-                Ok(Step::Blocked(blocked)) => {
+            match seat.driver.run() {
+                Ok(Step::Output(batch)) => return Ok(Poll::Batch(batch)),
+                Ok(Step::Stop(StopReason::Block(Blocked { until, .. })))
+                | Ok(Step::Stop(StopReason::Pause(until))) => {
                     seat.waits = true;
-                    let (waiter, number) = (Arc::clone(&self.waiter), seat.number);
-                    blocked.until.on_ready(move |outcome| waiter.end(number, outcome));
-                    self.go_on();
+                    let (waits, number) = (Arc::clone(&self.waits), seat.number);
+                    until.on_ready(move |outcome| waits.end(number, outcome));
                     continue;
                 }
-                Ok(Step::Finished) if !gives_rows => {
+                Ok(Step::Stop(StopReason::Yield)) => continue,
+                Ok(Step::Stop(StopReason::AtEnd)) if at < last => {
                     self.drivers.remove(at);
-                    self.go_on();
                     continue;
                 }
-                Ok(Step::Finished) => self.shared.termination.finish(),
-                Ok(Step::Stopped) => {}
+                Ok(Step::Stop(StopReason::AtEnd)) => self.shared.termination.finish(),
+                Ok(Step::Stop(StopReason::Terminate)) => {}
                 Err(error) => seat.driver.fail(error),
             }
             self.end();
         }
     }
 
-    /// Sleeps until a wait ends or the task does.
-    fn wait(&mut self) {
-        self.waiter.sleep();
-        self.go_on();
-    }
-
     /// Lets the drivers go on whose waits are over: all of them when the task ends.
     fn go_on(&mut self) {
-        let (ended, stopped) = self.waiter.take_ended();
+        let (ended, stopped) = self.waits.take_ended();
         for (number, outcome) in ended {
-            let Some(seat) = self.drivers.iter_mut().find(|seat| seat.number == number) else {
-                continue;
-            };
+            let seat = self.drivers.iter_mut().find(|seat| seat.number == number);
+            let Some(seat) = seat else { continue };
             seat.waits = false;
             if let Err(error) = outcome {
+                let error = seat.driver.place_wait(error);
                 seat.driver.fail(error);
             }
         }
@@ -127,8 +132,20 @@ impl Cursor {
 
     fn end(&mut self) {
         self.drivers.clear();
-        self.shared.termination.wait_all_out();
+        // Fails only when the promise is dropped, which its owner never does.
+        let _ = self.shared.termination.all_out().wait();
     }
+}
+
+/// What one call of [`Cursor::poll`] gives.
+#[derive(Debug)]
+pub enum Poll {
+    /// The next batch, at least one row, all columns loaded.
+    Batch(RowVector),
+    /// Nothing now; ask again when the wait is over, or when the task has ended.
+    Wait(Continuation),
+    /// There are no more rows.
+    End,
 }
 
 impl Drop for Cursor {
@@ -157,33 +174,37 @@ impl Canceller {
     }
 }
 
-/// The caller's thread while all of its drivers are blocked, and the waits that have ended.
-#[derive(Debug, Default)]
-struct Waiter {
-    state: Mutex<Waits>,
-}
-
+/// The waits of the caller's drivers, as far as they are over.
 #[derive(Debug, Default)]
 struct Waits {
-    ended: Vec<(usize, Result<()>)>,
-    stopped: bool,
-    sleeping: Option<Promise>,
+    state: Mutex<WaitsState>,
 }
 
-impl Waiter {
-    /// Sleeps until a wait ends or the task stops, if neither has happened yet.
-    fn sleep(&self) {
-        let woken = {
-            let mut state = self.state.lock();
-            if state.stopped || !state.ended.is_empty() {
-                return;
-            }
-            let (promise, woken) = promise();
-            state.sleeping = Some(promise);
-            woken
-        };
-        // Only `wake` ends this wait, and never with an error.
-        drop(woken.wait());
+#[derive(Debug, Default)]
+struct WaitsState {
+    /// Waits that are over, by the number of the driver.
+    ended: Vec<(usize, Result<()>)>,
+    /// The task is over.
+    stopped: bool,
+    /// Who wants to know when something of this happens.
+    waiting: Option<Promise>,
+}
+
+impl Waits {
+    /// A wait for the first wait to be over, or the task; none when that is so already.
+    fn first(&self) -> Option<Continuation> {
+        let mut state = self.state.lock();
+        if state.stopped || !state.ended.is_empty() {
+            return None;
+        }
+        let (promise, until) = promise();
+        // Whoever asked before asks again now.
+        let before = state.waiting.replace(promise);
+        drop(state);
+        if let Some(before) = before {
+            before.fulfil();
+        }
+        Some(until)
     }
 
     fn take_ended(&self) -> (Vec<(usize, Result<()>)>, bool) {
@@ -191,24 +212,71 @@ impl Waiter {
         (std::mem::take(&mut state.ended), state.stopped)
     }
 
-    /// The wait of a driver is over.
     fn end(&self, number: usize, outcome: Result<()>) {
-        self.wake(|state| state.ended.push((number, outcome)));
+        self.change(|state| state.ended.push((number, outcome)));
     }
 
-    /// The task is over.
     fn stop(&self) {
-        self.wake(|state| state.stopped = true);
+        self.change(|state| state.stopped = true);
     }
 
-    fn wake(&self, change: impl FnOnce(&mut Waits)) {
-        let sleeping = {
+    fn change(&self, change: impl FnOnce(&mut WaitsState)) {
+        let waiting = {
             let mut state = self.state.lock();
             change(&mut state);
-            state.sleeping.take()
+            state.waiting.take()
         };
-        if let Some(promise) = sleeping {
+        if let Some(promise) = waiting {
             promise.fulfil();
         }
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use super::*;
+    use vector::sync::thread;
+
+    #[test]
+    fn loom_the_caller_sees_every_wait_that_ends() {
+        loom::model(|| {
+            let waits = Arc::new(Waits::default());
+            let enders = [0, 1].map(|number| {
+                let waits = Arc::clone(&waits);
+                thread::spawn(move || waits.end(number, Ok(())))
+            });
+            let mut seen = Vec::new();
+            while seen.len() < 2 {
+                let (ended, _) = waits.take_ended();
+                seen.extend(ended.into_iter().map(|(number, _)| number));
+                if seen.len() < 2
+                    && let Some(until) = waits.first()
+                {
+                    until.wait().unwrap();
+                }
+            }
+            seen.sort_unstable();
+            assert_eq!(seen, [0, 1]);
+            for ender in enders {
+                ender.join().unwrap();
+            }
+        });
+    }
+
+    #[test]
+    fn loom_the_end_of_the_task_wakes_the_caller() {
+        loom::model(|| {
+            let waits = Arc::new(Waits::default());
+            let stopper = {
+                let waits = Arc::clone(&waits);
+                thread::spawn(move || waits.stop())
+            };
+            while !waits.take_ended().1 {
+                if let Some(until) = waits.first() {
+                    until.wait().unwrap();
+                }
+            }
+            stopper.join().unwrap();
+        });
     }
 }

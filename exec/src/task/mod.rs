@@ -13,6 +13,10 @@
 //! splits. With more, all other drivers run on the executor's workers; they meet in local exchanges
 //! and in the tables of joins.
 //!
+//! With `start_on_workers` the last pipeline too runs there, and ends in a queue that the cursor
+//! takes from. All drivers look whether the task is paused or has ended; see `threads` and
+//! `termination`.
+//!
 //! Nothing runs before `start`. A cursor that is dropped or cancelled stops everything and waits
 //! until the last driver is out; so does the end of the rows, wherever it comes from.
 
@@ -20,27 +24,31 @@ mod cursor;
 mod operators;
 mod pipeline;
 pub mod split_queue;
+pub mod threads;
 
 #[cfg(all(test, not(loom)))]
 mod tests;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use vector::sync::{Arc, Mutex};
+use vector::sync::{Arc, Continuation, Mutex};
 use vector::{Error, MemoryPool, Result, RowType};
 
 use dwio::connector::ConnectorSplit;
 
-pub use self::cursor::{Canceller, Cursor};
-use self::operators::{Meetings, Operators};
+pub use self::cursor::{Canceller, Cursor, Poll};
+use self::operators::{Meetings, Operators, Place};
 use self::pipeline::{PipelineEnd, Pipelines};
 use self::split_queue::{SplitCounts, SplitQueue};
-use crate::driver::{Driver, DriverParams, launch};
+use self::threads::TaskThreads;
+use crate::driver::{Driver, DriverParams, StageParams, launch};
+use crate::operator::local_exchange::LocalExchange;
 use crate::operator::scan_filters::ScanFilters;
+use crate::operator::sink::{BatchQueue, QueueSink};
 use crate::plan::{PlanNode, PlanNodeId};
 use crate::query_ctx::QueryCtx;
 use crate::stats::{StatsCollector, TaskStats};
-use crate::termination::Termination;
+use crate::termination::{TaskState, Termination};
 
 /// A plan, its splits and its drivers.
 #[derive(Debug)]
@@ -56,8 +64,11 @@ struct Shared {
     output_type: Arc<RowType>,
     num_drivers: usize,
     pool: MemoryPool,
+    /// The pool above the operators of each node (rule S14.1).
+    node_pools: Vec<(PlanNodeId, MemoryPool)>,
     scans: Vec<ScanState>,
     termination: Arc<Termination>,
+    threads: Arc<TaskThreads>,
     stats: Arc<StatsCollector>,
     started: Mutex<bool>,
 }
@@ -80,15 +91,18 @@ impl Task {
             splits: Arc::new(SplitQueue::new()),
             filters: Arc::default(),
         });
+        let pool = query.pool.aggregate("task", u64::MAX);
         Ok(Task {
             shared: Arc::new(Shared {
-                pool: query.pool.aggregate("task", u64::MAX),
+                node_pools: node_pools(&plan, &pool),
+                pool,
                 output_type: Arc::clone(plan.output_type()),
                 scans: scans.collect(),
                 query,
                 plan: pipelines,
                 num_drivers,
                 termination: Termination::new(),
+                threads: Arc::default(),
                 stats: Arc::default(),
                 started: Mutex::new(false),
             }),
@@ -131,15 +145,67 @@ impl Task {
     /// Starts the drivers; once. Splits may be added before and after, the latter from another
     /// thread than the one that reads the cursor.
     pub fn start(&self) -> Result<Cursor> {
+        self.begin(None)
+    }
+
+    /// As [`Task::start`], with all drivers on workers: the cursor only takes what they have put
+    /// into a queue of `max_batches`, and they wait while it is full.
+    pub fn start_on_workers(&self, max_batches: usize) -> Result<Cursor> {
+        self.begin(Some(max_batches))
+    }
+
+    fn begin(&self, output_queue: Option<usize>) -> Result<Cursor> {
         if std::mem::replace(&mut *self.shared.started.lock(), true) {
             return Err(Error::internal("a task was started twice"));
         }
-        self.shared.start()
+        self.shared.start(output_queue)
     }
 
-    /// Stops the task; its cursor reports `Cancelled`.
+    /// Where the task is in its life.
+    pub fn state(&self) -> TaskState {
+        self.shared.termination.state()
+    }
+
+    /// Stops the task for its user; its cursor reports `Cancelled`.
     pub fn cancel(&self) {
         self.shared.termination.cancel();
+    }
+
+    /// Stops the task for a reason outside of it; its cursor reports `Cancelled`.
+    pub fn abort(&self) {
+        self.shared.termination.abort();
+    }
+
+    /// Ends the task with an error from outside of it, unless it has ended (rule S11.64).
+    pub fn fail(&self, error: Error) {
+        self.shared.termination.fail(error);
+    }
+
+    /// A wait for the end of the task, with its outcome.
+    pub fn completed(&self) -> Continuation {
+        self.shared.termination.completed()
+    }
+
+    /// A wait until the last driver has closed; over at once before the start.
+    pub fn all_out(&self) -> Continuation {
+        self.shared.termination.all_out()
+    }
+
+    /// Takes all drivers off their threads and keeps them off until [`Task::resume`]. The wait is
+    /// over when the last one has left (rule S11.69).
+    pub fn pause(&self) -> Continuation {
+        self.shared.threads.pause()
+    }
+
+    /// Lets drivers go on after a [`Task::pause`].
+    pub fn resume(&self) {
+        self.shared.threads.resume();
+    }
+
+    /// Asks drivers to let others run, if some of them have been on threads at all times since
+    /// `since` (rule S11.68); says how many were asked.
+    pub fn yield_if_due(&self, since: Instant) -> usize {
+        self.shared.threads.yield_if_due(since)
     }
 
     /// Counters of the drivers that have ended.
@@ -157,20 +223,46 @@ impl Drop for Task {
     }
 }
 
+/// A pool for each node of the plan, below that of the task.
+fn node_pools(plan: &Arc<PlanNode>, task: &MemoryPool) -> Vec<(PlanNodeId, MemoryPool)> {
+    let mut pools = Vec::new();
+    let mut rest = vec![plan];
+    while let Some(node) = rest.pop() {
+        let pool = task.aggregate(format!("node.{}", node.id()), u64::MAX);
+        pools.push((Arc::clone(node.id()), pool));
+        rest.extend(node.sources());
+    }
+    pools
+}
+
 impl Shared {
-    fn start(self: &Arc<Self>) -> Result<Cursor> {
+    fn start(self: &Arc<Self>, output_queue: Option<usize>) -> Result<Cursor> {
         let mut meetings = Meetings { joins: self.joins()?, exchanges: self.exchanges() };
         // All drivers exist before one of them runs: what cannot be made fails the start.
         let mut on_workers = Vec::new();
         let mut on_caller = Vec::new();
-        for (number, pipeline) in self.plan.pipelines.iter().enumerate() {
-            let on_worker = self.num_drivers > 1 && pipeline.end != PipelineEnd::Output;
+        let all_on_workers = self.num_drivers > 1 || output_queue.is_some();
+        let pipelines = &self.plan.pipelines;
+        for (number, pipeline) in pipelines.iter().enumerate() {
+            let is_output = pipeline.end == PipelineEnd::Output;
             for driver in 0..pipeline.num_drivers {
-                let operators = self.operators(pipeline, driver, &mut meetings)?;
+                let place = Place { pipeline: number, driver };
+                let mut operators = self.operators(pipeline, place, &mut meetings)?;
+                let mut output = None;
+                if let (Some(capacity), true) = (output_queue, is_output) {
+                    let queue = Arc::new(BatchQueue::new(capacity, 1));
+                    let sink = QueueSink::new(Arc::clone(&queue));
+                    operators.push(StageParams::of_task(sink, "CursorSink"));
+                    output = Some(StageParams::of_task(LocalExchange::new(queue), "Cursor"));
+                }
+                let on_worker = all_on_workers && (!is_output || output.is_some());
                 let driver = self.driver(number, operators, on_worker)?;
                 match on_worker {
                     true => on_workers.push(driver),
                     false => on_caller.push(driver),
+                }
+                if let Some(output) = output {
+                    on_caller.push(self.driver(pipelines.len(), vec![output], false)?);
                 }
             }
         }
@@ -190,9 +282,10 @@ impl Shared {
             DriverParams {
                 pipeline,
                 ticket: self.termination.enter(),
+                threads: Arc::clone(&self.threads),
                 query_cancel: self.query.cancel.clone(),
                 time_slice,
-                track_time: config.track_operator_cpu_usage,
+                track_cpu: config.track_operator_cpu_usage,
                 stats: Arc::clone(&self.stats),
             },
         )

@@ -9,6 +9,7 @@ use vector::{Error, Result};
 
 use super::Shared;
 use super::pipeline::{Exchange, ExchangeKind, Pipeline, PipelineEnd};
+use crate::driver::StageParams;
 use crate::operator::aggregate::HashAggregation;
 use crate::operator::distinct::Distinct;
 use crate::operator::filter_project::FilterProject;
@@ -27,10 +28,15 @@ use crate::operator::values::Values;
 use crate::operator::{Operator, OperatorCtx, SplitSource};
 use crate::plan::{PlanNode, PlanNodeId, ProjectNode};
 
-pub(super) type Operators = Vec<OperatorOfNode>;
+pub(super) type Operators = Vec<StageParams>;
 
-/// An operator, what it is called, and the plan node it works for.
-type OperatorOfNode = (Box<dyn Operator>, &'static str, Option<PlanNodeId>);
+/// A driver among those of its task, for the names of pools (rule S14.1).
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    pub(super) pipeline: usize,
+    /// Which of the pipeline's drivers.
+    pub(super) driver: usize,
+}
 
 /// Where the drivers of a task that starts meet.
 #[derive(Debug)]
@@ -83,17 +89,17 @@ impl Shared {
         exchanges.collect()
     }
 
-    /// Makes the operators of driver number `driver` of a pipeline; a projection over a filter
-    /// becomes one operator with it.
+    /// Makes the operators of a driver of a pipeline; a projection over a filter becomes one
+    /// operator with it.
     pub(super) fn operators(
         &self,
         pipeline: &Pipeline,
-        driver: usize,
+        place: Place,
         meetings: &mut Meetings,
     ) -> Result<Operators> {
         let mut made = Vec::new();
         if let Some(exchange) = pipeline.source {
-            made.push(self.taking_end(exchange, driver, meetings)?);
+            made.push(self.taking_end(exchange, place.driver, meetings)?);
         }
         let nodes = &pipeline.nodes;
         let mut i = 0;
@@ -105,16 +111,20 @@ impl Shared {
             };
             i += if fused.is_some() { 2 } else { 1 };
             let owner = fused.map_or(node.id(), |project| &project.id);
-            let ctx = self.operator_ctx(owner);
+            let ctx = self.operator_ctx(owner, place, node.name());
+            let pool = Some(ctx.pool.clone());
             let (operator, name) = self.operator(node, fused, meetings, ctx)?;
-            made.push((operator, name, Some(Arc::clone(owner))));
+            made.push(StageParams { operator, name, node: Some(Arc::clone(owner)), pool });
         }
         match &pipeline.end {
             PipelineEnd::Output => {}
             PipelineEnd::Exchange(exchange) => made.push(self.giving_end(*exchange, meetings)?),
             PipelineEnd::Table(id) => {
-                let build = HashBuild::new(join_of(meetings, id)?, self.operator_ctx(id));
-                made.push((Box::new(build), "HashBuild", Some(Arc::clone(id))));
+                let ctx = self.operator_ctx(id, place, "HashBuild");
+                let pool = Some(ctx.pool.clone());
+                let operator = Box::new(HashBuild::new(join_of(meetings, id)?, ctx));
+                let node = Some(Arc::clone(id));
+                made.push(StageParams { operator, name: "HashBuild", node, pool });
             }
         }
         Ok(made)
@@ -126,20 +136,24 @@ impl Shared {
         number: usize,
         consumer: usize,
         meetings: &Meetings,
-    ) -> Result<OperatorOfNode> {
+    ) -> Result<StageParams> {
         let (exchange, made) = self.exchange(number, meetings)?;
-        if let ExchangeKind::Merge(keys, row_type) = &exchange.kind {
-            let max_rows = self.query.config.max_output_batch_rows;
-            let merge = LocalMerge::new(made.queues.clone(), keys, row_type, max_rows)?;
-            return Ok((Box::new(merge), "LocalMerge", exchange.node.clone()));
-        }
-        let queue = made.queues.get(consumer).ok_or_else(no_exchange)?;
-        let taking = LocalExchange::new(Arc::clone(queue));
-        Ok((Box::new(taking), "LocalExchange", exchange.node.clone()))
+        let stage = match &exchange.kind {
+            ExchangeKind::Merge(keys, row_type) => {
+                let max_rows = self.query.config.max_output_batch_rows;
+                let merge = LocalMerge::new(made.queues.clone(), keys, row_type, max_rows)?;
+                StageParams::of_task(merge, "LocalMerge")
+            }
+            _ => {
+                let queue = made.queues.get(consumer).ok_or_else(no_exchange)?;
+                StageParams::of_task(LocalExchange::new(Arc::clone(queue)), "LocalExchange")
+            }
+        };
+        Ok(StageParams { node: exchange.node.clone(), ..stage })
     }
 
     /// The last operator of the next producer of an exchange.
-    fn giving_end(&self, number: usize, meetings: &mut Meetings) -> Result<OperatorOfNode> {
+    fn giving_end(&self, number: usize, meetings: &mut Meetings) -> Result<StageParams> {
         let producer = match meetings.exchanges.get_mut(number) {
             Some(made) => {
                 made.num_producers += 1;
@@ -148,18 +162,21 @@ impl Shared {
             None => return Err(no_exchange()),
         };
         let (exchange, made) = self.exchange(number, meetings)?;
-        let spread = match &exchange.kind {
-            ExchangeKind::RoundRobin => Spread::RoundRobin,
-            ExchangeKind::Hash(channels) => Spread::Hash(channels.clone()),
-            ExchangeKind::Gather | ExchangeKind::Merge(..) => {
-                let merges = matches!(exchange.kind, ExchangeKind::Merge(..));
-                let queue = made.queues.get(if merges { producer } else { 0 });
-                let sink = QueueSink::new(Arc::clone(queue.ok_or_else(no_exchange)?));
-                return Ok((Box::new(sink), "LocalExchangeSink", exchange.node.clone()));
-            }
+        let sink = |queue: usize| {
+            let queue = made.queues.get(queue).ok_or_else(no_exchange)?;
+            Ok(StageParams::of_task(QueueSink::new(Arc::clone(queue)), "LocalExchangeSink"))
         };
-        let sink = LocalPartition::new(made.queues.clone(), spread, producer);
-        Ok((Box::new(sink), "LocalPartition", exchange.node.clone()))
+        let partition = |spread| {
+            let partition = LocalPartition::new(made.queues.clone(), spread, producer);
+            StageParams::of_task(partition, "LocalPartition")
+        };
+        let stage = match &exchange.kind {
+            ExchangeKind::Gather => sink(0)?,
+            ExchangeKind::Merge(..) => sink(producer)?,
+            ExchangeKind::RoundRobin => partition(Spread::RoundRobin),
+            ExchangeKind::Hash(channels) => partition(Spread::Hash(channels.clone())),
+        };
+        Ok(StageParams { node: exchange.node.clone(), ..stage })
     }
 
     fn exchange<'a>(
@@ -238,11 +255,15 @@ impl Shared {
         Ok(made)
     }
 
-    pub(super) fn operator_ctx(&self, node: &PlanNodeId) -> OperatorCtx {
+    /// What an operator of `node` is given; `kind` is a part of its pool's name.
+    fn operator_ctx(&self, node: &PlanNodeId, place: Place, kind: &str) -> OperatorCtx {
+        let Place { pipeline, driver } = place;
+        let above = self.node_pools.iter().find(|(id, _)| id == node).map(|(_, pool)| pool);
+        let name = format!("op.{node}.{pipeline}.{driver}.{kind}");
         OperatorCtx {
             node: Some(Arc::clone(node)),
             query: Arc::clone(&self.query),
-            pool: self.pool.leaf(&**node),
+            pool: above.unwrap_or(&self.pool).leaf(name),
             stop: self.termination.stop_flag().clone(),
         }
     }
