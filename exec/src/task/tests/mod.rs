@@ -1,9 +1,11 @@
 //! An evaluator of two functions, and plans over scans whose splits are scripts.
 //!
-//! `rows.rs` tests which rows come out, `ends.rs` how tasks wait, stop and fail.
+//! `rows.rs` tests which rows come out, `spread.rs` that drivers do not change them, `ends.rs` how
+//! tasks wait, stop and fail.
 
 mod ends;
 mod rows;
+mod spread;
 
 use vector::build::vector_of;
 use vector::sync::atomic::{AtomicUsize, Ordering};
