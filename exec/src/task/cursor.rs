@@ -4,6 +4,7 @@
 //! caller's thread, which sleeps while the first of them is blocked.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use vector::sync::{Arc, Continuation, Mutex, Promise, promise};
 use vector::{Error, Result, RowType, RowVector};
@@ -13,6 +14,9 @@ use crate::driver::{Driver, Step, StopReason};
 use crate::operator::Blocked;
 use crate::stats::TaskStats;
 use crate::termination::Termination;
+
+/// How often a thread that waits looks whether the task waits for memory for too long.
+const LOOK_AROUND: Duration = Duration::from_millis(250);
 
 /// The rows of a running task; dropping it stops the task.
 pub struct Cursor {
@@ -45,7 +49,11 @@ impl Cursor {
                 Poll::Batch(batch) => return Ok(Some(batch)),
                 Poll::End => return Ok(None),
                 Poll::Wait(until) => {
-                    if let Err(error) = self.waiter.wait(until, &self.shared.termination) {
+                    let woken = self.waiter.wait(until, &self.shared.termination);
+                    while !woken.wait_at_most(LOOK_AROUND) {
+                        self.shared.expire_waits();
+                    }
+                    if let Err(error) = woken.wait() {
                         self.fail(error);
                     }
                 }
@@ -56,6 +64,7 @@ impl Cursor {
     /// As [`Cursor::next`], but gives a wait instead of blocking the thread: for callers that
     /// serve many tasks (rule S11.71). The wait may be over without there being a batch.
     pub fn poll(&mut self) -> Result<Poll> {
+        self.shared.expire_waits();
         loop {
             let fills_a_table = self.drivers.len() > 1;
             let Some(driver) = self.drivers.front_mut() else {
@@ -152,9 +161,10 @@ struct Waiter {
 }
 
 impl Waiter {
-    fn wait(self: &Arc<Self>, until: Continuation, termination: &Termination) -> Result<()> {
+    /// A wait for the end of `until` or of the task.
+    fn wait(self: &Arc<Self>, until: Continuation, termination: &Termination) -> Continuation {
         if until.is_ready() {
-            return until.wait();
+            return until;
         }
         let (promise, woken) = promise();
         *self.waiting.lock() = Some(promise);
@@ -164,7 +174,7 @@ impl Waiter {
         if termination.should_stop() {
             self.end(Ok(()));
         }
-        woken.wait()
+        woken
     }
 
     fn end(&self, outcome: Result<()>) {
