@@ -1,11 +1,13 @@
 //! An evaluator of two functions, and plans over scans whose splits are scripts.
 //!
-//! `rows.rs` tests which rows come out, `ends.rs` how tasks stop and fail, `waits.rs` what they wait
-//! for, `states.rs` how drivers leave their threads, `cancels.rs` stops at any point.
+//! `rows.rs` tests which rows come out, `spread.rs` that drivers do not change them, `ends.rs` how
+//! tasks stop and fail, `waits.rs` what they wait for, `states.rs` how drivers leave their threads,
+//! `cancels.rs` stops at any point.
 
 mod cancels;
 mod ends;
 mod rows;
+mod spread;
 mod states;
 mod waits;
 
