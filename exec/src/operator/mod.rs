@@ -57,6 +57,15 @@ pub trait Operator: Send {
     /// Takes a batch.
     fn add_input(&mut self, batch: RowVector) -> Result<()>;
 
+    /// How many bytes the operator will reserve for `batch` until the end of its input, about, as
+    /// far as the batch is loaded; more than 0 says that a batch is taken wholly or, with a `Limit`
+    /// error, not at all. The driver gives it the batch when there is room, or when waiting for
+    /// room does not help.
+    fn bytes_to_keep(&self, batch: &RowVector) -> u64 {
+        let _ = batch;
+        0
+    }
+
     /// Gives a batch of at least one row, or nothing now.
     fn get_output(&mut self) -> Result<Option<RowVector>>;
 

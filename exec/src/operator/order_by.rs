@@ -6,7 +6,7 @@
 use vector::sync::Arc;
 use vector::{Result, RowType, RowVector, concat_batches};
 
-use super::loading::load_batch;
+use super::loading::{bytes_when_loaded, load_batch};
 use super::sorted_rows::{SortChannels, SortedRows};
 use super::{Operator, OperatorCtx};
 use crate::plan::SortKey;
@@ -49,6 +49,11 @@ impl OrderBy {
     }
 }
 
+/// The joined copy and the row numbers, which are paid for in advance.
+fn held_bytes(batch: &RowVector) -> u64 {
+    bytes_when_loaded(batch) + (batch.len() * size_of::<u32>()) as u64
+}
+
 impl Operator for OrderBy {
     fn needs_input(&self) -> bool {
         !self.no_more_input
@@ -56,13 +61,15 @@ impl Operator for OrderBy {
 
     fn add_input(&mut self, batch: RowVector) -> Result<()> {
         let batch = load_batch(batch)?;
-        // The joined copy and the row numbers are paid for in advance.
-        let bytes: usize = batch.children().iter().map(|c| c.retained_bytes()).sum();
-        let bytes = (bytes + batch.len() * size_of::<u32>()) as u64;
+        let bytes = held_bytes(&batch);
         self.ctx.pool.reserve(bytes)?;
         self.reserved += bytes;
         self.input.push(batch);
         Ok(())
+    }
+
+    fn bytes_to_keep(&self, batch: &RowVector) -> u64 {
+        held_bytes(batch)
     }
 
     fn get_output(&mut self) -> Result<Option<RowVector>> {

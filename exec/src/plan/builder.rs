@@ -48,6 +48,11 @@ impl PlanBuilder {
         Self::leaf(|id| PlanNode::TableScan(TableScanNode { id, output_type, table, assignments }))
     }
 
+    /// Goes on from nodes that were made elsewhere; ids count up from `next_id`.
+    pub fn from_node(node: Arc<PlanNode>, next_id: u32) -> Self {
+        PlanBuilder { node, next_id }
+    }
+
     /// Rows that the plan holds.
     pub fn values(output_type: Arc<RowType>, batches: Vec<RowVector>) -> Self {
         Self::leaf(|id| PlanNode::Values(ValuesNode { id, output_type, batches }))

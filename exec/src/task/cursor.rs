@@ -5,6 +5,8 @@
 //! when somebody downstream has nothing else to do. When all of them wait the thread sleeps until
 //! the first wait ends.
 
+use std::time::Duration;
+
 use vector::sync::{Arc, Continuation, Mutex, Promise, promise};
 use vector::{Result, RowType, RowVector};
 
@@ -13,6 +15,9 @@ use crate::driver::{Driver, Step, StopReason};
 use crate::operator::Blocked;
 use crate::stats::TaskStats;
 use crate::termination::Termination;
+
+/// How often a thread that waits looks whether the task waits for memory for too long.
+const LOOK_AROUND: Duration = Duration::from_millis(250);
 
 /// The rows of a running task; dropping it stops the task.
 pub struct Cursor {
@@ -55,7 +60,11 @@ impl Cursor {
                 Poll::Batch(batch) => return Ok(Some(batch)),
                 Poll::End => return Ok(None),
                 // What the drivers waited for tells how it went; this only wakes the thread.
-                Poll::Wait(until) => drop(until.wait()),
+                Poll::Wait(until) => {
+                    while !until.wait_at_most(LOOK_AROUND) {
+                        self.shared.expire_waits();
+                    }
+                }
             }
         }
     }
@@ -63,6 +72,7 @@ impl Cursor {
     /// As [`Cursor::next`], but gives a wait instead of blocking the thread: for callers that
     /// serve many tasks (rule S11.71). The wait may be over without there being a batch.
     pub fn poll(&mut self) -> Result<Poll> {
+        self.shared.expire_waits();
         loop {
             self.go_on();
             if self.drivers.is_empty() {

@@ -92,6 +92,9 @@ impl Task {
             filters: Arc::default(),
         });
         let pool = query.pool.aggregate("task", u64::MAX);
+        let termination = Termination::new();
+        let waiting = pool.clone();
+        termination.on_stop(Box::new(move || waiting.forget_waits()));
         Ok(Task {
             shared: Arc::new(Shared {
                 node_pools: node_pools(&plan, &pool),
@@ -101,7 +104,7 @@ impl Task {
                 query,
                 plan: pipelines,
                 num_drivers,
-                termination: Termination::new(),
+                termination,
                 threads: Arc::default(),
                 stats: Arc::default(),
                 started: Mutex::new(false),
@@ -272,6 +275,14 @@ impl Shared {
         Ok(Cursor::new(Arc::clone(self), on_caller))
     }
 
+    /// Fails drivers that have waited for memory of others for too long.
+    fn expire_waits(&self) {
+        let limit = self.query.config.memory_wait_limit_ms;
+        if limit > 0 && self.pool.has_waits() {
+            self.pool.expire_waits(Duration::from_millis(limit));
+        }
+    }
+
     fn driver(&self, pipeline: usize, operators: Operators, on_worker: bool) -> Result<Driver> {
         let config = &self.query.config;
         // Only a worker has somebody else to run.
@@ -285,6 +296,7 @@ impl Shared {
                 threads: Arc::clone(&self.threads),
                 query_cancel: self.query.cancel.clone(),
                 time_slice,
+                memory: (config.memory_wait_limit_ms > 0).then(|| self.pool.clone()),
                 track_cpu: config.track_operator_cpu_usage,
                 stats: Arc::clone(&self.stats),
             },
