@@ -8,7 +8,7 @@ use std::any::Any;
 use vector::sync::atomic::{AtomicUsize, Ordering};
 use vector::sync::{Arc, Mutex, Promise, promise};
 use vector::{
-    Buffer, DecodedVector, Error, LazyVector, MemoryPool, Result, RowSet, RowVector,
+    Buffer, DecodedVector, Error, LazyVector, MemoryPool, Result, RowSet, RowType, RowVector,
     SelectivityVector, Type, Value, ValueReader, Vector, VectorLoader, VectorRef,
 };
 
@@ -24,6 +24,8 @@ pub(crate) enum Act {
     Batch(RowVector),
     /// Blocked until the test fulfils the connector's next promise.
     Block,
+    /// Finds nothing after so many milliseconds.
+    Sleep(u64),
     Fail(&'static str),
 }
 
@@ -122,6 +124,7 @@ impl Connector for ScriptConnector {
     ) -> Result<Box<dyn DataSource>> {
         let table = request.table.as_any().downcast_ref::<Table>();
         Ok(Box::new(ScriptSource {
+            output_type: request.output_type,
             raw_rows: 0,
             promises: Arc::clone(&self.promises),
             reads: Arc::clone(&self.reads),
@@ -158,6 +161,7 @@ impl Drop for Memory {
 }
 
 struct ScriptSource {
+    output_type: Arc<RowType>,
     raw_rows: u64,
     promises: Arc<Mutex<Vec<Promise>>>,
     reads: Arc<AtomicUsize>,
@@ -234,6 +238,10 @@ impl DataSource for ScriptSource {
                 let (promise, continuation) = promise();
                 self.promises.lock().push(promise);
                 Ok(SourcePoll::Blocked(continuation))
+            }
+            Some(Act::Sleep(millis)) => {
+                vector::sync::thread::sleep(std::time::Duration::from_millis(millis));
+                Ok(SourcePoll::Batch(RowVector::empty(Arc::clone(&self.output_type))))
             }
             Some(Act::Fail(message)) => Err(Error::corrupt(message)),
             None => Ok(SourcePoll::SplitDone),
