@@ -17,5 +17,6 @@ mod row_groups;
 mod support;
 mod text;
 mod tidy;
+mod traces;
 mod warehouse;
 mod worked_example;

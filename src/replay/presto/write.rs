@@ -218,10 +218,22 @@ fn spans(
 
 #[cfg(test)]
 mod tests {
-    use vector::testing::{batch_of, values_of};
+    use vector::RowType;
+    use vector::build::vector_of;
 
     use super::super::PageReader;
     use super::*;
+
+    fn batch_of(columns: &[(&str, Type, Vec<Value>)]) -> RowVector {
+        let row_type = RowType::new(columns.iter().map(|(name, ty, _)| (*name, ty.clone())));
+        let vectors = columns.iter().map(|(_, ty, values)| vector_of(ty, values).unwrap());
+        RowVector::batch(Arc::new(row_type), columns[0].2.len(), vectors.collect()).unwrap()
+    }
+
+    fn values_of(vector: &VectorRef) -> Vec<Value> {
+        let decoded = DecodedVector::new(vector).unwrap();
+        (0..vector.len()).map(|row| decoded.value(row).unwrap()).collect()
+    }
 
     #[test]
     fn what_is_written_is_read_again() {

@@ -35,6 +35,10 @@ pub(super) fn table_json(table: &dyn TableHandle) -> Result<Json> {
             row_json(columns)?
         };
     }
+    if !table.filter_columns().is_empty() {
+        let columns = table.filter_columns().iter().map(|column| column_json(column));
+        json["filterColumnHandles"] = json!(columns.collect::<Result<Vec<_>>>()?);
+    }
     if table.sample_rate() < 1.0 {
         json["sampleRate"] = json!(table.sample_rate());
     }

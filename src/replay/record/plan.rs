@@ -1,6 +1,9 @@
 //! Plan nodes as Velox writes them.
 
-use exec::plan::{Aggregate, AggregationNode, AggregationStep, PlanNode, SortKey};
+use exec::plan::{
+    Aggregate, AggregationNode, AggregationStep, LocalPartitionNode, Partitioning, PlanNode,
+    SortKey,
+};
 use serde_json::{Value as Json, json};
 use vector::{Error, Result, RowType, Type};
 
@@ -63,6 +66,7 @@ pub(super) fn plan_json(node: &PlanNode) -> Result<Json> {
             }
             json
         }
+        PlanNode::LocalPartition(partition) => partition_json(partition)?,
         other => {
             return Err(Error::unsupported("a plan node that traces have no form for")
                 .with("node", other.name())
@@ -75,6 +79,32 @@ pub(super) fn plan_json(node: &PlanNode) -> Result<Json> {
         json["sources"] = json!(sources);
     }
     Ok(json)
+}
+
+fn partition_json(node: &LocalPartitionNode) -> Result<Json> {
+    let (kind, spec) = match &node.partitioning {
+        Partitioning::Gather => ("GATHER", json!({"name": "GatherPartitionFunctionSpec"})),
+        Partitioning::RoundRobin => {
+            ("REPARTITION", json!({"name": "RoundRobinPartitionFunctionSpec"}))
+        }
+        Partitioning::Hash(keys) => {
+            let channels = keys.iter().map(|key| {
+                node.output_type.index_of(key).ok_or_else(|| {
+                    Error::internal("a plan names a column that its source has not")
+                        .with("column", key)
+                })
+            });
+            let spec = json!({
+                "name": "HashPartitionFunctionSpec",
+                "inputType": row_json(&node.output_type)?,
+                "keyChannels": channels.collect::<Result<Vec<_>>>()?,
+                "constants": [],
+            });
+            ("REPARTITION", spec)
+        }
+    };
+    Ok(json!({"name": "LocalPartitionNode", "type": kind, "scaleWriter": false,
+        "partitionFunctionSpec": spec}))
 }
 
 fn aggregation_json(node: &AggregationNode) -> Result<Json> {
