@@ -6,6 +6,7 @@ use vector::sync::{Arc, CancelFlag};
 use vector::{MemoryPool, Result};
 
 use crate::executor::Executor;
+use crate::trace::Tracer;
 
 /// Settings of operators and drivers (rule S11.1), each named as its field.
 #[derive(Debug, Clone, PartialEq)]
@@ -146,6 +147,8 @@ pub struct QueryCtx {
     /// Stops all tasks of the query when raised. Running drivers see it soon; to wake blocked
     /// ones too, cancel the task or its cursor.
     pub cancel: CancelFlag,
+    /// Is told what operators are given, if somebody wants to know.
+    pub tracer: Option<Arc<dyn Tracer>>,
 }
 
 impl QueryCtx {
@@ -161,6 +164,7 @@ impl QueryCtx {
             io: Arc::new(Executor::for_io()),
             batch_listener: None,
             cancel: CancelFlag::new(),
+            tracer: None,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use dwio::connector::{ConnectorRegistry, ConnectorSplit, ExpressionEvaluator};
 use exec::plan::{PlanNode, PlanNodeId};
+use exec::trace::Tracer;
 use exec::{Executor, QueryConfig, QueryCtx, ScanListener, Task};
 use vector::sync::{Arc, CancelFlag};
 use vector::{MemoryPool, Result, RowType};
@@ -77,10 +78,14 @@ impl Surroundings {
             io: Arc::clone(&self.io),
             batch_listener: self.batch_listener.clone(),
             cancel: CancelFlag::new(),
+            tracer: options.recording.clone().map(|recording| recording as Arc<dyn Tracer>),
         };
         // A driver without a split of its own would only cost its start.
         let num_splits: usize = splits.iter().map(|(_, of_scan)| of_scan.len()).sum();
         let drivers = options.drivers.clamp(1, num_splits.max(1));
+        if let Some(recording) = &options.recording {
+            recording.begin(root, &splits, drivers, &options.settings)?;
+        }
         let task = Task::new(Arc::clone(root), Arc::new(query), drivers)?;
         for (scan, splits) in splits {
             for split in splits {

@@ -13,6 +13,7 @@ use crate::operator::{OperatorCtx, SplitSource};
 use crate::plan::{PlanNodeId, TableScanNode};
 use crate::query_ctx::QueryConfig;
 use crate::termination::Termination;
+use crate::trace::{OperatorTrace, TracedSplits};
 
 /// What the drivers of one scan share.
 #[derive(Debug)]
@@ -24,6 +25,15 @@ pub(super) struct ScanState {
     /// Drivers whose operators were made.
     num_made: AtomicUsize,
     scale_up: Option<Arc<ScanScaleUp>>,
+}
+
+/// What a scan operator has of its task.
+#[derive(Clone, Copy)]
+pub(super) struct ScanSurroundings<'a> {
+    pub(super) termination: &'a Arc<Termination>,
+    pub(super) threads: &'a Arc<TaskThreads>,
+    /// Is told of the splits that are taken.
+    pub(super) trace: Option<&'a Arc<dyn OperatorTrace>>,
 }
 
 impl ScanState {
@@ -54,24 +64,27 @@ impl ScanState {
         &self,
         node: &TableScanNode,
         ctx: OperatorCtx,
-        task: &Arc<Termination>,
-        threads: &Arc<TaskThreads>,
+        surroundings: ScanSurroundings<'_>,
     ) -> TableScan {
+        let ScanSurroundings { termination, threads, trace } = surroundings;
         let driver = self.num_made.fetch_add(1, Ordering::Relaxed);
         let per_driver = ctx.query.config.max_split_preload_per_driver;
         let quota = per_driver.saturating_mul(self.num_drivers);
         if quota > 0 && driver == 0 {
             // Weak, because the task's end must not hold splits.
             let splits: Weak<SplitQueue> = Arc::downgrade(&self.splits);
-            task.on_stop(Box::new(move || {
+            termination.on_stop(Box::new(move || {
                 if let Some(splits) = splits.upgrade() {
                     splits.drop_preparations();
                 }
             }));
         }
-        let splits = Arc::clone(&self.splits) as Arc<dyn SplitSource>;
+        let mut splits = Arc::clone(&self.splits) as Arc<dyn SplitSource>;
+        if let Some(trace) = trace {
+            splits = Arc::new(TracedSplits::new(splits, Arc::clone(trace)));
+        }
         let scan = TableScan::new(node, splits, Arc::clone(&self.filters), ctx);
-        let scan = scan.with_preload(quota, task).with_threads(threads);
+        let scan = scan.with_preload(quota, termination).with_threads(threads);
         match &self.scale_up {
             Some(scale_up) => scan.with_scale_up(driver, Arc::clone(scale_up)),
             None => scan,
