@@ -28,7 +28,11 @@ pub struct QueryConfig {
     pub hash_probe_dynamic_filter_pushdown_enabled: bool,
     /// They do so for keys that are strings too (rule S12.4).
     pub hash_probe_string_dynamic_filter_pushdown_enabled: bool,
-    /// Measure the time spent in each operator.
+    /// An operator that keeps its input waits for memory that other queries hold, but no longer than
+    /// this; 0 is not at all. Then there is an error.
+    pub memory_wait_limit_ms: u64,
+    /// Measure the time of the CPU in each operator, beside that of the clock: the kernel is asked
+    /// twice for each call of an operator, which costs some microseconds on many machines.
     pub track_operator_cpu_usage: bool,
 }
 
@@ -40,11 +44,12 @@ impl Default for QueryConfig {
             preferred_output_batch_bytes: 10 << 20,
             table_scan_getoutput_time_limit_ms: 5_000,
             table_scan_output_batch_rows_override: 0,
-            driver_cpu_time_slice_limit_ms: 0,
+            driver_cpu_time_slice_limit_ms: 100,
             local_exchange_batches_per_driver: 4,
             hash_probe_dynamic_filter_pushdown_enabled: true,
             hash_probe_string_dynamic_filter_pushdown_enabled: true,
-            track_operator_cpu_usage: true,
+            memory_wait_limit_ms: 10_000,
+            track_operator_cpu_usage: false,
         }
     }
 }
@@ -72,6 +77,7 @@ settings!(
     local_exchange_batches_per_driver,
     hash_probe_dynamic_filter_pushdown_enabled,
     hash_probe_string_dynamic_filter_pushdown_enabled,
+    memory_wait_limit_ms,
     track_operator_cpu_usage,
 );
 

@@ -1,6 +1,7 @@
 //! Integration tests, one binary: each module is a behaviour of the whole.
 
 mod bad_input;
+mod copy;
 mod corpus;
 mod differential;
 mod evolution;

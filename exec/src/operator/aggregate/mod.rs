@@ -45,7 +45,7 @@ use vector::{Error, Result, RowType, RowVector, Value, Vector, VectorRef};
 use dwio::expr::TypedExpr;
 
 use self::accumulator::{Accumulator, Column, GroupLists, Groups, Part};
-use self::group_table::GroupTable;
+pub(super) use self::group_table::GroupTable;
 use self::masks::Masked;
 use super::loading::column_of;
 use super::{Operator, OperatorCtx, channel_of};
