@@ -64,29 +64,32 @@ fn some_row(random: &mut Random, number: usize) -> Vec<Value> {
     row
 }
 
+/// Functions with the columns that they are called with.
+const CALLS: [(&str, &[&str]); 20] = [
+    ("count", &[]),
+    ("count", &["s"]),
+    ("count_if", &["b"]),
+    ("sum", &["i"]),
+    ("avg", &["d"]),
+    ("min", &["s"]),
+    ("max", &["d"]),
+    ("min_by", &["s", "n"]),
+    ("max_by", &["d", "n"]),
+    ("bool_and", &["b"]),
+    ("every", &["b"]),
+    ("bool_or", &["b"]),
+    ("variance", &["i"]),
+    ("var_samp", &["d"]),
+    ("var_pop", &["d"]),
+    ("stddev", &["n"]),
+    ("stddev_samp", &["i"]),
+    ("stddev_pop", &["i"]),
+    ("array_agg", &["s"]),
+    ("array_agg", &["n"]),
+];
+
 fn some_aggregate(random: &mut Random, name: String) -> Aggregate {
-    let (function, args): (_, &[&str]) = *random.pick(&[
-        ("count", &[][..]),
-        ("count", &["s"]),
-        ("count_if", &["b"]),
-        ("sum", &["i"]),
-        ("avg", &["d"]),
-        ("min", &["s"]),
-        ("max", &["d"]),
-        ("min_by", &["s", "n"]),
-        ("max_by", &["d", "n"]),
-        ("bool_and", &["b"]),
-        ("every", &["b"]),
-        ("bool_or", &["b"]),
-        ("variance", &["i"]),
-        ("var_samp", &["d"]),
-        ("var_pop", &["d"]),
-        ("stddev", &["n"]),
-        ("stddev_samp", &["i"]),
-        ("stddev_pop", &["i"]),
-        ("array_agg", &["s"]),
-        ("array_agg", &["n"]),
-    ]);
+    let (function, args) = *random.pick(&CALLS);
     let args: Vec<TypedExpr> = args.iter().map(|name| field(name)).collect();
     let distinct = !args.is_empty() && random.chance(0.2);
     let mut made = aggregate_call(name, function, args, distinct).unwrap();
@@ -196,8 +199,8 @@ fn expected(rows: &[Vec<Value>], grouped: bool, aggregates: &[Aggregate]) -> Vec
 }
 
 fn batch(rows: &[Vec<Value>]) -> RowVector {
-    let children = columns().iter().enumerate().map(|(i, (_, ty))| -> VectorRef {
-        vector_of(ty, rows.iter().map(|row| &row[i])).unwrap()
+    let children = columns().into_iter().enumerate().map(|(i, (_, ty))| -> VectorRef {
+        vector_of(&ty, rows.iter().map(|row| &row[i])).unwrap()
     });
     let row_type = Arc::new(RowType::new(columns()));
     RowVector::batch(row_type, rows.len(), children.collect()).unwrap()
