@@ -4,6 +4,7 @@ mod bad_input;
 mod corpus;
 mod differential;
 mod evolution;
+mod failures;
 mod filtered;
 mod formats;
 mod inspect;
