@@ -1,6 +1,7 @@
 //! Integration tests, one binary: each module is a behaviour of the whole.
 
 mod bad_input;
+mod copy;
 mod corpus;
 mod differential;
 mod evolution;
@@ -18,5 +19,6 @@ mod row_groups;
 mod support;
 mod text;
 mod tidy;
+mod traces;
 mod warehouse;
 mod worked_example;

@@ -274,6 +274,9 @@ impl Driver {
             }
             stage.stats.output_rows += batch.len() as u64;
             stage.stats.output_batches += 1;
+            if self.params.track_cpu {
+                stage.stats.output_bytes += batch.flat_bytes();
+            }
         }
         Ok(output)
     }
@@ -281,6 +284,7 @@ impl Driver {
     /// Hands a batch to operator `i`, or keeps it while there is no memory for it.
     fn give(&mut self, i: usize, mut batch: RowVector) -> Result<Option<StopReason>> {
         let num_rows = batch.len() as u64;
+        let num_bytes = if self.params.track_cpu { batch.flat_bytes() } else { 0 };
         loop {
             let wanted = self.stages[i].operator.bytes_to_keep(&batch);
             if let Some(until) = self.wait_for_memory(i, wanted) {
@@ -311,6 +315,7 @@ impl Driver {
         let stats = &mut self.stages[i].stats;
         stats.input_rows += num_rows;
         stats.input_batches += 1;
+        stats.input_bytes += num_bytes;
         Ok(None)
     }
 
