@@ -352,6 +352,7 @@ fn split_aggregation(node: &AggregationNode) -> Result<(Arc<PlanNode>, Arc<PlanN
     last.step = AggregationStep::Final;
     for (aggregate, partial) in last.aggregates.iter_mut().zip(&partial.aggregates) {
         aggregate.args = vec![TypedExpr::field(partial.name.as_str(), partial.ty.clone())];
+        aggregate.mask = None;
     }
     let partial = Arc::new(PlanNode::Aggregation(partial));
     last.source = Arc::clone(&partial);
