@@ -21,6 +21,7 @@
 //! until the last driver is out; so does the end of the rows, wherever it comes from.
 
 mod cursor;
+pub mod groups;
 mod operators;
 mod pipeline;
 mod scan;
