@@ -5,7 +5,7 @@
 //!   | cut into
 //! pipelines     chains of operators                              task/pipeline.rs
 //!   | run by
-//! drivers       move batches through a chain                     driver.rs
+//! drivers       move batches through a chain                     driver/
 //!   | on
 //! threads       the caller's, and the executor's workers         executor.rs
 //! ```
@@ -29,4 +29,5 @@ mod testing;
 pub use executor::Executor;
 pub use query_ctx::{QueryConfig, QueryCtx};
 pub use stats::{OperatorStats, ScanStats, TaskStats};
-pub use task::{Canceller, Cursor, Task};
+pub use task::{Canceller, Cursor, Poll, Task};
+pub use termination::TaskState;

@@ -1,11 +1,15 @@
 //! What operators counted, summed over the drivers of a task.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fmt;
+use std::time::Duration;
 
 use dwio::connector::ScanDetails;
 use vector::Metrics;
 use vector::sync::Mutex;
 
+use crate::operator::BlockingReason;
 use crate::plan::PlanNodeId;
 
 /// Counters of one operator, in one driver or summed over all.
@@ -25,18 +29,28 @@ pub struct OperatorStats {
     pub output_rows: u64,
     /// Batches it gave.
     pub output_batches: u64,
-    /// Time inside of it, without that of other operators.
+    /// Time inside of it, without that of other operators. Reading columns that a scan has left to
+    /// others is time of the scan.
     pub wall_nanos: u64,
+    /// Time of the CPU inside of it; 0 unless the query measures it.
+    pub cpu_nanos: u64,
     /// Times it was waited for.
     pub num_blocked: u64,
+    /// How long it was waited for; [`OperatorStats::blocked`] tells it by reasons.
+    pub blocked_nanos: u64,
+    /// The most memory that the operators of its node ever held at once.
+    pub peak_bytes: u64,
     /// Rows it scanned, before filters; scans only.
     pub raw_rows: u64,
     /// Bytes it read; scans only.
     pub raw_bytes: u64,
     /// Splits it took; scans only.
     pub num_splits: u64,
-    /// What else it counted, by the names of rules S15.7 to S15.60.
+    /// What else it counted, by the names of rules S15.7 to S15.56.
     pub metrics: Metrics,
+    /// What its drivers counted about it: the time of its calls and of waits for it, by the names
+    /// of rules S15.20 and S15.57 to S15.60.
+    pub runtime: Metrics,
     /// What it scanned; scans only.
     pub scan: Option<ScanStats>,
 }
@@ -51,6 +65,13 @@ pub struct ScanStats {
 }
 
 impl OperatorStats {
+    /// How often the operator was waited for because of `reason`, and how long in all.
+    pub fn blocked(&self, reason: BlockingReason) -> (u64, Duration) {
+        let waits = self.runtime.get(reason.wall_metric());
+        let (times, nanos) = waits.map_or((0, 0), |waits| (waits.count, waits.sum));
+        (times, Duration::from_nanos(u64::try_from(nanos).unwrap_or(0)))
+    }
+
     fn add(&mut self, other: &OperatorStats) {
         self.num_drivers += other.num_drivers;
         self.input_rows += other.input_rows;
@@ -58,11 +79,15 @@ impl OperatorStats {
         self.output_rows += other.output_rows;
         self.output_batches += other.output_batches;
         self.wall_nanos += other.wall_nanos;
+        self.cpu_nanos += other.cpu_nanos;
         self.num_blocked += other.num_blocked;
+        self.blocked_nanos += other.blocked_nanos;
+        self.peak_bytes = self.peak_bytes.max(other.peak_bytes);
         self.raw_rows += other.raw_rows;
         self.raw_bytes += other.raw_bytes;
         self.num_splits += other.num_splits;
         self.metrics.merge(&other.metrics);
+        self.runtime.merge(&other.runtime);
         match (&mut self.scan, &other.scan) {
             (Some(scan), Some(other)) => scan.details.merge(&other.details),
             (scan @ None, Some(other)) => *scan = Some(other.clone()),
@@ -76,6 +101,8 @@ impl OperatorStats {
 pub struct TaskStats {
     /// The operators in the order of the rows' way.
     pub operators: Vec<OperatorStats>,
+    /// What drivers count as a whole, by the names of rule S15.61.
+    pub drivers: Metrics,
 }
 
 impl fmt::Display for TaskStats {
@@ -109,25 +136,43 @@ impl fmt::Display for TaskStats {
 /// Collects the counters of drivers as they close.
 #[derive(Debug, Default)]
 pub struct StatsCollector {
-    operators: Mutex<Vec<((usize, usize), OperatorStats)>>,
+    state: Mutex<Collected>,
+}
+
+#[derive(Debug, Default)]
+struct Collected {
+    /// By pipeline and place in it.
+    operators: BTreeMap<(usize, usize), OperatorStats>,
+    drivers: Metrics,
 }
 
 impl StatsCollector {
-    /// Adds the counters of a driver of pipeline `pipeline`, one for each of its operators.
-    pub fn add<'a>(&self, pipeline: usize, stats: impl Iterator<Item = &'a OperatorStats>) {
-        let mut operators = self.operators.lock();
+    /// Adds the counters of a driver of pipeline `pipeline`: those of each of its operators, and
+    /// those of the driver as a whole.
+    pub fn add<'a>(
+        &self,
+        pipeline: usize,
+        stats: impl Iterator<Item = &'a OperatorStats>,
+        driver: &Metrics,
+    ) {
+        let mut state = self.state.lock();
         for (index, stats) in stats.enumerate() {
-            let place = (pipeline, index);
-            match operators.binary_search_by_key(&place, |(p, _)| *p) {
-                Ok(at) => operators[at].1.add(stats),
-                Err(at) => operators.insert(at, (place, stats.clone())),
+            match state.operators.entry((pipeline, index)) {
+                Entry::Occupied(mut sum) => sum.get_mut().add(stats),
+                Entry::Vacant(place) => {
+                    place.insert(stats.clone());
+                }
             }
         }
+        state.drivers.merge(driver);
     }
 
     /// The sums so far; drivers that still run are not in them.
     pub fn snapshot(&self) -> TaskStats {
-        let operators = self.operators.lock();
-        TaskStats { operators: operators.iter().map(|(_, stats)| stats.clone()).collect() }
+        let state = self.state.lock();
+        TaskStats {
+            operators: state.operators.values().cloned().collect(),
+            drivers: state.drivers.clone(),
+        }
     }
 }

@@ -1,40 +1,78 @@
 //! How a task ends: once, for one reason, with everybody told.
 //!
-//! | state     | `finish`  | `cancel`  | `fail(e)` | outcome   |
-//! |-----------|-----------|-----------|-----------|-----------|
-//! | Running   | Finished  | Cancelled | Failed(e) |           |
-//! | Finished  | -         | -         | -         | Ok        |
-//! | Cancelled | -         | -         | -         | Cancelled |
-//! | Failed(e) | -         | -         | -         | e         |
+//! | state     | `finish`  | `cancel`  | `abort`   | `fail(e)` | outcome   |
+//! |-----------|-----------|-----------|-----------|-----------|-----------|
+//! | Running   | Finished  | Cancelled | Aborted   | Failed(e) |           |
+//! | Finished  | -         | -         | -         | -         | Ok        |
+//! | Cancelled | -         | -         | -         | -         | Cancelled |
+//! | Aborted   | -         | -         | -         | -         | Cancelled |
+//! | Failed(e) | -         | -         | -         | -         | e         |
 //!
 //! Leaving Running raises the stop flag and then runs the hooks, each once: they wake whoever is
 //! blocked. A hook that comes too late runs at once. Drivers hold a [`DriverTicket`]; the last one
-//! that goes wakes [`Termination::wait_all_out`]. Nothing here holds a driver.
+//! that goes ends the waits of [`Termination::all_out`]. Nothing here holds a driver.
 
-use vector::sync::{Arc, CancelFlag, Condvar, Mutex};
+use vector::sync::{Arc, CancelFlag, Continuation, Mutex, Promise, promise};
 use vector::{Error, Result};
 
 /// Wakes somebody when the task stops.
 pub type StopHook = Box<dyn FnOnce() + Send>;
 
+/// Where a task is in its life (rule S11.62).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TaskState {
+    /// Its drivers run, or will when it is started.
+    Running,
+    /// All rows were given.
+    Finished,
+    /// Its user wanted it to stop.
+    Cancelled,
+    /// Something outside of it wanted it to stop.
+    Aborted,
+    /// One of its drivers met an error.
+    Failed,
+}
+
 /// The end of one task, shared by all its drivers and its cursor.
 pub struct Termination {
     stop: CancelFlag,
     state: Mutex<State>,
-    all_out: Condvar,
 }
 
 struct State {
     phase: Phase,
     num_drivers: usize,
     hooks: Vec<StopHook>,
+    all_out: Vec<Promise>,
 }
 
 enum Phase {
     Running,
     Finished,
     Cancelled,
+    Aborted,
     Failed(Error),
+}
+
+impl Phase {
+    fn outcome(&self) -> Result<()> {
+        match self {
+            Phase::Running | Phase::Finished => Ok(()),
+            Phase::Cancelled => Err(Error::cancelled("the query was cancelled")),
+            Phase::Aborted => Err(Error::cancelled("the query was aborted from outside")),
+            Phase::Failed(error) => Err(error.duplicate()),
+        }
+    }
+
+    fn state(&self) -> TaskState {
+        match self {
+            Phase::Running => TaskState::Running,
+            Phase::Finished => TaskState::Finished,
+            Phase::Cancelled => TaskState::Cancelled,
+            Phase::Aborted => TaskState::Aborted,
+            Phase::Failed(_) => TaskState::Failed,
+        }
+    }
 }
 
 impl Termination {
@@ -42,8 +80,12 @@ impl Termination {
     pub fn new() -> Arc<Self> {
         Arc::new(Termination {
             stop: CancelFlag::new(),
-            state: Mutex::new(State { phase: Phase::Running, num_drivers: 0, hooks: Vec::new() }),
-            all_out: Condvar::new(),
+            state: Mutex::new(State {
+                phase: Phase::Running,
+                num_drivers: 0,
+                hooks: Vec::new(),
+                all_out: Vec::new(),
+            }),
         })
     }
 
@@ -57,14 +99,24 @@ impl Termination {
         self.stop.is_cancelled()
     }
 
+    /// Where the task is in its life.
+    pub fn state(&self) -> TaskState {
+        self.state.lock().phase.state()
+    }
+
     /// The work is done; drivers that still run are not needed.
     pub fn finish(&self) {
         self.end(Phase::Finished);
     }
 
-    /// Somebody wants the task to stop.
+    /// Its user wants the task to stop.
     pub fn cancel(&self) {
         self.end(Phase::Cancelled);
+    }
+
+    /// Somebody else wants the task to stop.
+    pub fn abort(&self) {
+        self.end(Phase::Aborted);
     }
 
     /// Something went wrong. Only the first error counts, and only while the task runs.
@@ -100,11 +152,21 @@ impl Termination {
 
     /// How the task ended: `Ok` when finished or still running, else the first error.
     pub fn outcome(&self) -> Result<()> {
-        match &self.state.lock().phase {
-            Phase::Running | Phase::Finished => Ok(()),
-            Phase::Cancelled => Err(Error::cancelled("the query was cancelled")),
-            Phase::Failed(error) => Err(error.duplicate()),
-        }
+        self.state.lock().phase.outcome()
+    }
+
+    /// A wait for the end of the task, with its outcome. Drivers may still be on their way out;
+    /// see [`Termination::all_out`].
+    pub fn completed(self: &Arc<Self>) -> Continuation {
+        let (promise, completed) = promise();
+        let task = Arc::downgrade(self);
+        self.on_stop(Box::new(move || match task.upgrade().map(|task| task.outcome()) {
+            Some(Ok(())) => promise.fulfil(),
+            Some(Err(error)) => promise.fail(error),
+            // Hooks run inside of `end`, so somebody holds the task.
+            None => drop(promise),
+        }));
+        completed
     }
 
     /// Counts a driver in until its ticket is dropped.
@@ -113,25 +175,22 @@ impl Termination {
         DriverTicket { termination: Arc::clone(self) }
     }
 
-    /// Blocks until no driver is counted in.
-    pub fn wait_all_out(&self) {
+    /// A wait until no driver is counted in.
+    pub fn all_out(&self) -> Continuation {
         let mut state = self.state.lock();
-        while state.num_drivers > 0 {
-            state = self.all_out.wait(state);
+        if state.num_drivers == 0 {
+            return Continuation::ready();
         }
+        let (promise, all_out) = promise();
+        state.all_out.push(promise);
+        all_out
     }
 }
 
 impl std::fmt::Debug for Termination {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let state = self.state.lock();
-        let phase = match &state.phase {
-            Phase::Running => "running",
-            Phase::Finished => "finished",
-            Phase::Cancelled => "cancelled",
-            Phase::Failed(_) => "failed",
-        };
-        write!(f, "Termination({phase}, {} drivers)", state.num_drivers)
+        write!(f, "Termination({:?}, {} drivers)", state.phase.state(), state.num_drivers)
     }
 }
 
@@ -150,14 +209,15 @@ impl DriverTicket {
 
 impl Drop for DriverTicket {
     fn drop(&mut self) {
-        let last = {
+        let all_out = {
             let mut state = self.termination.state.lock();
             state.num_drivers -= 1;
-            state.num_drivers == 0
+            if state.num_drivers > 0 {
+                return;
+            }
+            std::mem::take(&mut state.all_out)
         };
-        if last {
-            self.termination.all_out.notify_all();
-        }
+        all_out.into_iter().for_each(Promise::fulfil);
     }
 }
 
@@ -183,6 +243,29 @@ mod tests {
         let termination = Termination::new();
         termination.cancel();
         assert_eq!(termination.outcome().unwrap_err().kind(), ErrorKind::Cancelled);
+        termination.abort();
+        assert_eq!(termination.state(), TaskState::Cancelled);
+    }
+
+    #[test]
+    fn whoever_waits_for_the_end_gets_the_outcome_before_and_after() {
+        let ends: [(fn(&Termination), TaskState, &str); 4] = [
+            (|t| t.finish(), TaskState::Finished, ""),
+            (|t| t.cancel(), TaskState::Cancelled, "the query was cancelled"),
+            (|t| t.abort(), TaskState::Aborted, "the query was aborted from outside"),
+            (|t| t.fail(Error::io("broken")), TaskState::Failed, "broken"),
+        ];
+        for (end, state, message) in ends {
+            let termination = Termination::new();
+            assert_eq!(termination.state(), TaskState::Running);
+            let before = termination.completed();
+            assert!(!before.is_ready());
+            end(&termination);
+            assert_eq!(termination.state(), state);
+            for outcome in [before.wait(), termination.completed().wait()] {
+                assert_eq!(outcome.err().map_or("".into(), |e| e.message().to_string()), message);
+            }
+        }
     }
 }
 
@@ -219,7 +302,7 @@ mod loom_tests {
                     drop(ticket);
                 })
             });
-            termination.wait_all_out();
+            termination.all_out().wait().unwrap();
             let winner = termination.outcome().unwrap_err();
             assert!(matches!(winner.field("driver"), Some("1" | "2")));
             for driver in drivers {

@@ -61,13 +61,13 @@ pub(super) fn run(args: &QueryArgs, global: &GlobalArgs) -> Outcome {
     Ok(())
 }
 
-fn drain(mut result: QueryResult) -> Result<()> {
+pub(super) fn drain(mut result: QueryResult) -> Result<()> {
     result.try_for_each(|batch| batch.map(drop))
 }
 
 /// Prints the rows as they come; gives the seconds from `start` to the last batch, and what was
 /// counted.
-fn print_rows(
+pub(super) fn print_rows(
     mut result: QueryResult,
     global: &GlobalArgs,
     start: Instant,

@@ -1,62 +1,162 @@
-//! `ocior replay`: a plan of Velox on the splits of a case.
+//! `ocior replay`: a plan of Velox on the splits of a case, or a node of a trace on what was
+//! recorded for it.
 
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use clap::Args;
+use dwio::config::Config;
 use vector::{Error, Result, ResultExt};
 
-use super::options::GlobalArgs;
-use super::{Outcome, print};
-use crate::replay::Replay;
+use super::options::{GlobalArgs, at_least_one};
+use super::query::{drain, print_rows};
+use super::{Outcome, complain, print};
+use crate::output::OutputFormat;
+use crate::replay::trace::{Trace, TraceSettings, TraceSurroundings};
+use crate::replay::{PathMap, Replay};
 use crate::{Engine, QueryOptions};
 
 const EXAMPLES: &str = "\
 Examples:
   ocior replay --plan case/plan.json --case case/case.json
-  ocior replay --plan plan.json --case case.json --drivers 4 -f jsonl";
+  ocior replay --plan plan.json --case case.json --drivers 4 -f jsonl
+  ocior replay --trace traces/query_1/task_1
+  ocior replay --trace traces/query_1/task_1 --node 0 --map-path s3a://lake=/mnt/lake --timing";
 
-/// Run a plan of Velox, written as JSON, on the splits of a case file
+/// Run a plan of Velox, written as JSON, or a node of a trace that Velox recorded
 ///
 /// What cannot be run is refused by name with its place in the JSON.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ReplayArgs {
     /// The plan: one plan node with everything below it
+    #[arg(long, value_name = "FILE", required_unless_present = "trace", requires = "case")]
+    plan: Option<PathBuf>,
+    /// The trace: the folder of one task; what was recorded is listed unless --node is given
+    #[arg(long, value_name = "DIR", conflicts_with = "plan")]
+    trace: Option<PathBuf>,
+    /// The plan node of the trace to run
+    #[arg(long, value_name = "ID", requires = "trace")]
+    node: Option<String>,
+    /// The case: splits by the id of their scan, settings, drivers; ${CASE} is its folder
     #[arg(long, value_name = "FILE")]
-    plan: PathBuf,
-    /// The case: splits by the id of their scan, settings, drivers; ${CASE} in it is its folder
-    #[arg(long, value_name = "FILE")]
-    case: PathBuf,
+    case: Option<PathBuf>,
+    /// Files whose paths begin with FROM are below TO now
+    #[arg(long, value_name = "FROM=TO", value_parser = super::options::key_value)]
+    map_path: Vec<(String, String)>,
+    /// Run this many times and print the rows of the last run
+    #[arg(long, value_name = "N", default_value = "1", value_parser = at_least_one)]
+    repeat: usize,
+    /// Print the seconds of each run, from its start to the last batch, as JSON on standard error
+    #[arg(long)]
+    timing: bool,
+    /// Tell on standard error what the scans read and left out, and which recorded settings count
+    #[arg(long)]
+    stats: bool,
 }
 
 pub(super) fn run(args: &ReplayArgs, global: &GlobalArgs) -> Outcome {
-    let plan = read(&args.plan)?;
-    let case = read(&args.case)?;
-    let folder = args.case.parent().unwrap_or(Path::new(""));
-    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-    let replay = Replay::read(&plan, &case, folder, Engine::HIVE)?;
-
-    let mut builder = global.engine_builder();
-    for (key, value) in replay.connector_settings.iter() {
-        builder = builder.setting(key, value);
-    }
-    let mut options = QueryOptions {
-        settings: replay.session_settings,
-        ..global.query_options(Some(replay.drivers))
+    let case = args.case.as_deref().map(Case::read).transpose()?;
+    let paths = PathMap::new(args.map_path.iter().cloned());
+    let replay = match (&args.trace, &args.plan, &args.node) {
+        (Some(folder), _, None) => return list(&Trace::open(folder)?, global),
+        (Some(folder), _, Some(node)) => {
+            let trace = Trace::open(folder)?;
+            if args.stats {
+                tell_settings(&trace.settings()?);
+            }
+            let surroundings = TraceSurroundings {
+                case_folder: case.as_ref().map(|case| case.folder.to_string_lossy().into_owned()),
+                paths,
+                connector_id: Engine::HIVE.to_string(),
+            };
+            let mut replay = trace.replay(node, &surroundings)?;
+            if let Some(case) = &case {
+                replay.apply_case(&case.text)?;
+            }
+            replay
+        }
+        (None, Some(plan), _) => {
+            let case = case.ok_or_else(|| Error::internal("a plan came without a case"))?;
+            Replay::read(&read(plan)?, &case.text, &case.folder, Engine::HIVE, &paths)?
+        }
+        (None, None, _) => return Err(Error::internal("neither a plan nor a trace").into()),
     };
-    for (key, value) in &global.set {
-        options.settings.set(key, value);
+    run_replay(&replay, args, global)
+}
+
+/// A case file and the folder it is in.
+struct Case {
+    text: String,
+    folder: PathBuf,
+}
+
+impl Case {
+    fn read(path: &Path) -> Result<Self> {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        Ok(Case { text: read(path)?, folder: folder.unwrap_or(Path::new(".")).to_path_buf() })
     }
-    let result = builder.build().run_nodes(&replay.root, replay.splits, &options)?;
-    let mut writer = print::open(global, global.output_format(), result.row_type())?;
-    for batch in result {
-        writer.write(&batch?)?;
-    }
-    Ok(writer.finish()?)
 }
 
 fn read(path: &Path) -> Result<String> {
     std::fs::read_to_string(path)
         .map_err(|e| Error::from_io(e, "cannot read the file"))
         .in_named("file", path.to_string_lossy())
+}
+
+fn run_replay(replay: &Replay, args: &ReplayArgs, global: &GlobalArgs) -> Outcome {
+    let mut builder = global.engine_builder();
+    for (key, value) in replay.connector_settings.iter() {
+        builder = builder.setting(key, value);
+    }
+    for connector in &replay.connectors {
+        builder = builder.connector(connector.clone());
+    }
+    let mut options = QueryOptions {
+        settings: replay.session_settings.clone(),
+        ..global.query_options(Some(replay.drivers))
+    };
+    for (key, value) in &global.set {
+        options.settings.set(key, value);
+    }
+    let engine = builder.build();
+    let mut times = Vec::with_capacity(args.repeat);
+    for run in 1..=args.repeat {
+        let start = Instant::now();
+        let result = engine.run_nodes(&replay.root, replay.splits.clone(), &options)?;
+        if run < args.repeat {
+            drain(result)?;
+            times.push(start.elapsed().as_secs_f64());
+        } else {
+            let (seconds, told) = print_rows(result, global, start)?;
+            times.push(seconds);
+            if args.stats {
+                complain(&told.to_string(global.output_format()));
+            }
+        }
+    }
+    if args.timing {
+        complain(&serde_json::json!({ "times": times }).to_string());
+    }
+    Ok(())
+}
+
+/// Prints what is in a trace; its settings go to standard error.
+fn list(trace: &Trace, global: &GlobalArgs) -> Outcome {
+    let listing = trace.listing()?;
+    let settings = trace.settings()?;
+    let format = global.chosen_format().unwrap_or(OutputFormat::Table);
+    print::whole(global, format, &listing)?;
+    tell_settings(&settings);
+    Ok(())
+}
+
+fn tell_settings(settings: &TraceSettings) {
+    let pairs = |config: &Config| {
+        let pairs: Vec<String> =
+            config.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        if pairs.is_empty() { "none".to_string() } else { pairs.join(", ") }
+    };
+    complain(&format!("settings honoured: {}", pairs(&settings.honoured)));
+    complain(&format!("settings ignored: {}", pairs(&settings.ignored)));
 }

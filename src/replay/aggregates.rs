@@ -7,6 +7,8 @@
 //! ```
 //!
 //! Types of intermediate results are ours, not the plan's: sums of integers are kept wider here.
+//! Where rows were recorded they are converted, in front of a final step and behind a partial one
+//! that is the whole plan.
 
 use dwio::expr::TypedExpr;
 use exec::operator::aggregate::{is_aggregate, resolve_aggregate};
@@ -17,6 +19,7 @@ use vector::{Error, Result, RowType, Type, Value};
 use super::expressions::Expressions;
 use super::json::Json;
 use super::nodes::column_name;
+use super::output_type::output_type;
 use super::types::read_type;
 
 /// Reads an aggregation over `source`.
@@ -97,7 +100,7 @@ impl Reader<'_> {
         };
         let signature = call.check(resolve_aggregate(plain, &raw_types))?;
         let ty = if self.step == AggregationStep::Partial {
-            signature.intermediate
+            signature.intermediate.clone()
         } else {
             let declared = read_type(&call.member("type")?)?;
             if !declared.is_equivalent(&signature.result) {
@@ -105,7 +108,7 @@ impl Reader<'_> {
                     Error::unsupported("a function gives another type than the plan says")
                         .with("name", plain)
                         .with("plan", declared)
-                        .with("here", signature.result),
+                        .with("here", &signature.result),
                 ));
             }
             declared
@@ -116,8 +119,15 @@ impl Reader<'_> {
             let mask = self.expressions.read(&mask, self.input)?;
             args = masked(mask, args);
         }
+        let raw_types = match args.as_mut_slice() {
+            [recorded] if is_final => {
+                let ours = signature.intermediate;
+                call.check(from_recorded(plain, recorded, &ours, raw_types))?
+            }
+            _ if is_final => return Err(call.wrong("one intermediate result")),
+            args => types_of(args),
+        };
         let args: Vec<_> = args.into_iter().map(|arg| arguments.column(arg)).collect();
-        let raw_types = if is_final { raw_types } else { types_of(&args) };
         let distinct = json.flag("distinct")?;
         let function = Arc::from(plain);
         Ok(Aggregate { name: name.to_string(), function, args, raw_types, ty, distinct })
@@ -126,6 +136,76 @@ impl Reader<'_> {
 
 fn types_of(args: &[TypedExpr]) -> Vec<Type> {
     args.iter().map(|arg| arg.ty().clone()).collect()
+}
+
+/// Makes an intermediate result of Velox one of ours; gives the types that its raw arguments have
+/// then. Sums of integers are wider here, and those of averages are exact: a sum that is a double
+/// already is averaged like doubles.
+fn from_recorded(
+    function: &str,
+    recorded: &mut TypedExpr,
+    ours: &Type,
+    raw_types: Vec<Type>,
+) -> Result<Vec<Type>> {
+    if recorded.ty().is_equivalent(ours) {
+        return Ok(raw_types);
+    }
+    let of_doubles = Type::row([("", Type::Double), ("", Type::BigInt)]);
+    match (function, recorded.ty(), ours) {
+        ("sum", Type::BigInt, Type::HugeInt) => {
+            *recorded = TypedExpr::cast(recorded.clone(), Type::HugeInt);
+            Ok(raw_types)
+        }
+        ("avg", found, _) if found.is_equivalent(&of_doubles) => Ok(vec![Type::Double]),
+        (_, found, ours) => Err(Error::unsupported("an intermediate result of another type")
+            .with("name", function)
+            .with("plan", found)
+            .with("here", ours)),
+    }
+}
+
+/// A plan that ends in a partial step, giving the intermediate results that its JSON says; any
+/// other plan as it is.
+pub(super) fn as_recorded(json: &Json<'_>, root: Arc<PlanNode>) -> Result<Arc<PlanNode>> {
+    let PlanNode::Aggregation(node) = &*root else { return Ok(root) };
+    let declared = output_type(json)?;
+    let fields = node.output_type.fields().zip(declared.types());
+    let expressions = fields.map(|((name, ours), wanted)| {
+        let column = TypedExpr::field(name, ours.clone());
+        json.check(to_recorded(column, wanted))
+    });
+    let expressions = expressions.collect::<Result<Vec<_>>>()?;
+    if expressions.iter().all(|expr| matches!(expr, TypedExpr::Field { .. })) {
+        return Ok(root);
+    }
+    let id = format!("{}.recorded", node.id).into();
+    let project = ProjectNode { id, source: Arc::clone(&root), output_type: declared, expressions };
+    Ok(Arc::new(PlanNode::Project(project)))
+}
+
+/// An intermediate result of ours as Velox has it.
+fn to_recorded(ours: TypedExpr, wanted: &Type) -> Result<TypedExpr> {
+    match (ours.ty().clone(), wanted) {
+        (found, wanted) if found.is_equivalent(wanted) => Ok(ours),
+        (Type::HugeInt, Type::BigInt | Type::Double) | (Type::BigInt, Type::Double) => {
+            Ok(TypedExpr::cast(ours, wanted.clone()))
+        }
+        (Type::Row(found), Type::Row(fields)) if found.len() == fields.len() => {
+            let field = |(index, (ty, wanted)): (usize, (&Type, &Type))| {
+                let (input, ty) = (Box::new(ours.clone()), ty.clone());
+                to_recorded(TypedExpr::Dereference { input, index, ty }, wanted)
+            };
+            let pairs = found.types().iter().zip(fields.types()).enumerate();
+            let converted = pairs.map(field).collect::<Result<Vec<_>>>()?;
+            let is_null = TypedExpr::call("is_null", vec![ours], Type::Boolean);
+            let null = TypedExpr::constant(Value::Null, wanted.clone());
+            let row = TypedExpr::call("row_constructor", converted, wanted.clone());
+            Ok(TypedExpr::call("if", vec![is_null, null, row], wanted.clone()))
+        }
+        (found, wanted) => Err(Error::unsupported("an intermediate result of another type")
+            .with("plan", wanted)
+            .with("here", found)),
+    }
 }
 
 /// The arguments, null where the mask is not true; counting rows becomes counting the mask.

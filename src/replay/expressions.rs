@@ -11,12 +11,39 @@ use vector::{Error, Result, RowType, Type, Value};
 
 use super::json::Json;
 use super::serialized::read_vectors;
-use super::types::read_type;
+use super::types::{read_row_type, read_type};
 use super::values::read_value;
 use connector_hive::base64;
 
 /// The prefix that Presto's workers give to their functions.
 const PRESTO_PREFIX: &str = "presto.default.";
+
+/// What names stand for where an expression is.
+enum Scope<'a> {
+    /// Columns of an input.
+    Columns(&'a RowType),
+    /// Columns whose types the expression says itself.
+    Declared,
+    /// Parameters of a lambda, and what is outside of it under other names.
+    Lambda(&'a RowType, &'a Scope<'a>),
+}
+
+impl Scope<'_> {
+    /// The type of a name; `None` when nothing is called so.
+    fn type_of(&self, name: &str, declared: impl FnOnce() -> Result<Type>) -> Result<Option<Type>> {
+        let mut scope = self;
+        while let Scope::Lambda(parameters, outside) = scope {
+            if let Some(ty) = parameters.type_of(name) {
+                return Ok(Some(ty.clone()));
+            }
+            scope = outside;
+        }
+        match scope {
+            Scope::Columns(input) => Ok(input.type_of(name).cloned()),
+            Scope::Declared | Scope::Lambda(..) => declared().map(Some),
+        }
+    }
+}
 
 /// Reads expressions.
 #[derive(Debug)]
@@ -34,13 +61,13 @@ impl Expressions {
 
     /// Reads an expression over the columns `input`.
     pub(super) fn read(&self, json: &Json<'_>, input: &Arc<RowType>) -> Result<TypedExpr> {
-        let expr = self.expr(json, Some(input))?;
+        let expr = self.expr(json, &Scope::Columns(input))?;
         self.compiled(json, expr, input)
     }
 
     /// Reads a condition over columns that it gives types to itself.
     pub(super) fn read_condition(&self, json: &Json<'_>) -> Result<TypedExpr> {
-        let expr = self.expr(json, None)?;
+        let expr = self.expr(json, &Scope::Declared)?;
         let mut fields: Vec<(String, Type)> = Vec::new();
         expr.visit(&mut |part| {
             if let TypedExpr::Field { name, ty } = part
@@ -66,19 +93,19 @@ impl Expressions {
         Ok(expr)
     }
 
-    fn expr(&self, json: &Json<'_>, input: Option<&RowType>) -> Result<TypedExpr> {
+    fn expr(&self, json: &Json<'_>, scope: &Scope<'_>) -> Result<TypedExpr> {
         let (name, class) = json.class()?;
         match name {
-            "FieldAccessTypedExpr" => self.field(json, input),
+            "FieldAccessTypedExpr" => self.field(json, scope),
             "ConstantTypedExpr" => constant(json),
-            "CallTypedExpr" => self.call(json, input),
+            "CallTypedExpr" => self.call(json, scope),
             "CastTypedExpr" => {
                 let try_cast = json.flag("nullOnFailure")? || json.flag("isTryCast")?;
-                let cast = Box::new(self.only_input(json, input)?);
+                let cast = Box::new(self.only_input(json, scope)?);
                 Ok(TypedExpr::Cast { input: cast, ty: declared(json)?, try_cast })
             }
             "DereferenceTypedExpr" => {
-                let of = self.only_input(json, input)?;
+                let of = self.only_input(json, scope)?;
                 let index = json.member("fieldIndex")?;
                 let place = index.integer()?;
                 let field = of.ty().as_row().and_then(|row| row.types().get(place)).cloned();
@@ -87,11 +114,17 @@ impl Expressions {
             }
             // A struct of its inputs; the names of the fields stand in the type.
             "ConcatTypedExpr" => {
-                let fields = self.inputs(json, input)?;
+                let fields = self.inputs(json, scope)?;
                 self.resolved(json, "row_constructor", fields)
             }
+            "LambdaTypedExpr" => {
+                let parameters = read_row_type(&json.member("signature")?)?;
+                let inside = Scope::Lambda(&parameters, scope);
+                let body = self.expr(&json.member("body")?, &inside)?;
+                Ok(TypedExpr::lambda(&parameters, body))
+            }
             "NullIfTypedExpr" => {
-                let args = self.inputs(json, input)?;
+                let args = self.inputs(json, scope)?;
                 let common = read_type(&json.member("commonType")?)?;
                 if args.iter().any(|arg| !arg.ty().is_equivalent(&common)) {
                     return Err(class.refuse("a conversion inside of NULLIF"));
@@ -102,12 +135,12 @@ impl Expressions {
         }
     }
 
-    fn inputs(&self, json: &Json<'_>, input: Option<&RowType>) -> Result<Vec<TypedExpr>> {
-        json.optional_elements("inputs")?.iter().map(|arg| self.expr(arg, input)).collect()
+    fn inputs(&self, json: &Json<'_>, scope: &Scope<'_>) -> Result<Vec<TypedExpr>> {
+        json.optional_elements("inputs")?.iter().map(|arg| self.expr(arg, scope)).collect()
     }
 
-    fn only_input(&self, json: &Json<'_>, input: Option<&RowType>) -> Result<TypedExpr> {
-        let mut inputs = self.inputs(json, input)?;
+    fn only_input(&self, json: &Json<'_>, scope: &Scope<'_>) -> Result<TypedExpr> {
+        let mut inputs = self.inputs(json, scope)?;
         match (inputs.pop(), inputs.is_empty()) {
             (Some(only), true) => Ok(only),
             _ => Err(json.wrong("one input")),
@@ -115,7 +148,7 @@ impl Expressions {
     }
 
     /// A column, or a field of a struct by its name.
-    fn field(&self, json: &Json<'_>, input: Option<&RowType>) -> Result<TypedExpr> {
+    fn field(&self, json: &Json<'_>, scope: &Scope<'_>) -> Result<TypedExpr> {
         let name = json.member("fieldName")?;
         let inputs = json.optional_elements("inputs")?;
         let of_the_row = match inputs.as_slice() {
@@ -128,27 +161,23 @@ impl Expressions {
                 .with("column", name.text().unwrap_or_default())
         };
         if !of_the_row {
-            let of = self.only_input(json, input)?;
+            let of = self.only_input(json, scope)?;
             let wanted = name.text()?;
             let row = of.ty().as_row().cloned().ok_or_else(|| json.locate(unknown()))?;
             let index = row.index_of(wanted).ok_or_else(|| json.locate(unknown()))?;
             let ty = row.types()[index].clone();
             return Ok(TypedExpr::Dereference { input: Box::new(of), index, ty });
         }
-        let ty = match input {
-            Some(input) => {
-                input.type_of(name.text()?).cloned().ok_or_else(|| json.locate(unknown()))?
-            }
-            None => declared(json)?,
-        };
+        let ty = scope.type_of(name.text()?, || declared(json))?;
+        let ty = ty.ok_or_else(|| json.locate(unknown()))?;
         Ok(TypedExpr::field(name.text()?, ty))
     }
 
-    fn call(&self, json: &Json<'_>, input: Option<&RowType>) -> Result<TypedExpr> {
+    fn call(&self, json: &Json<'_>, scope: &Scope<'_>) -> Result<TypedExpr> {
         let function = json.member("functionName")?;
         let name = function.text()?;
         let name = name.strip_prefix(PRESTO_PREFIX).unwrap_or(name);
-        let args = self.inputs(json, input)?;
+        let args = self.inputs(json, scope)?;
         let is_map = matches!(args.first().map(TypedExpr::ty), Some(Type::Map(..)));
         match (name, args.as_slice()) {
             ("mod", _) => self.resolved(json, "modulus", args),

@@ -29,6 +29,11 @@ impl<'a> Json<'a> {
         Json { value, document: self.document, path: format!("{}/{step}", self.path) }
     }
 
+    /// The way from the document's root to here.
+    pub(super) fn path(&self) -> &str {
+        &self.path
+    }
+
     /// Adds this place to an error.
     pub(super) fn locate(&self, error: Error) -> Error {
         error.in_named(self.document, if self.path.is_empty() { "/" } else { &self.path })
@@ -46,6 +51,14 @@ impl<'a> Json<'a> {
             other => other.to_string(),
         };
         self.locate(Error::unsupported(what).with("name", name))
+    }
+
+    /// The error that this object's class asks for `what`, which is not built.
+    pub(super) fn refuse_class(&self, what: &'static str) -> Error {
+        match self.class() {
+            Ok((_, class)) => class.refuse(what),
+            Err(error) => error,
+        }
     }
 
     /// The error that this value is not what it should be.

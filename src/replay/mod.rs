@@ -1,4 +1,4 @@
-//! Plans of Velox, written as JSON, with the splits of a case: read into our plans.
+//! Plans of Velox, written as JSON, with the splits of a case or with a trace: read into our plans.
 //!
 //! ```text
 //! plan JSON --nodes, aggregates--> PlanNode
@@ -6,6 +6,8 @@
 //!              handles, filters       tables, columns, what is pushed into scans
 //!              types, values, serialized
 //! case JSON --splits--> HiveSplit for each scan, settings, number of drivers
+//!
+//! trace folder --trace, presto--> nodes of the plan with the splits or rows that were recorded
 //!
 //! json   values that know their place
 //! ```
@@ -19,16 +21,19 @@ mod filters;
 mod handles;
 mod json;
 mod nodes;
+mod output_type;
+mod paths;
+pub mod presto;
 mod serialized;
 mod splits;
-
+pub mod trace;
 mod types;
 mod values;
 
 use std::path::Path;
 
 use dwio::config::Config;
-use dwio::connector::ConnectorSplit;
+use dwio::connector::{Connector, ConnectorSplit};
 use exec::plan::{PlanNode, PlanNodeId};
 use vector::sync::Arc;
 use vector::{Error, Result};
@@ -37,6 +42,8 @@ use expressions::Expressions;
 use json::Json;
 use nodes::Nodes;
 
+pub use paths::PathMap;
+
 /// A plan and what it is run on.
 #[derive(Debug)]
 pub struct Replay {
@@ -44,6 +51,8 @@ pub struct Replay {
     pub root: Arc<PlanNode>,
     /// The splits of scans, by the scan's id.
     pub splits: Vec<(PlanNodeId, Vec<Arc<dyn ConnectorSplit>>)>,
+    /// Connectors that the plan needs beside the one for tables.
+    pub connectors: Vec<Arc<dyn Connector>>,
     /// The drivers that the case was run with.
     pub drivers: usize,
     /// Settings of the connector.
@@ -53,30 +62,36 @@ pub struct Replay {
 }
 
 impl Replay {
+    /// A plan without splits, run by one driver.
+    fn of(root: Arc<PlanNode>) -> Self {
+        Replay {
+            root,
+            splits: Vec::new(),
+            connectors: Vec::new(),
+            drivers: 1,
+            connector_settings: Config::new(),
+            session_settings: Config::new(),
+        }
+    }
+
     /// Reads the plan in `plan` and the case in `case`, both JSON text, for tables of connector
-    /// `connector_id`. `${CASE}` in the case stands for `folder`.
+    /// `connector_id`. `${CASE}` in the case stands for `folder`, and files are where `paths` says.
     ///
     /// `Unsupported` for what cannot be run, `InvalidInput` for what makes no sense; both say where
     /// in the JSON it stands.
-    pub fn read(plan: &str, case: &str, folder: &Path, connector_id: &str) -> Result<Self> {
+    pub fn read(
+        plan: &str,
+        case: &str,
+        folder: &Path,
+        connector_id: &str,
+        paths: &PathMap,
+    ) -> Result<Self> {
         let plan = parse("plan", plan)?;
+        let nodes = Nodes { connector_id, expressions: Expressions::new(), fed: Vec::new() };
+        let mut replay = Replay::of(nodes.read(&Json::root("plan", &plan))?);
+        replay.apply_case(case)?;
         let case = parse("case", case)?;
-        let nodes = Nodes { connector_id, expressions: Expressions::new() };
-        let root = nodes.read(&Json::root("plan", &plan))?;
         let case = Json::root("case", &case);
-        let mut replay = Replay {
-            root,
-            splits: Vec::new(),
-            drivers: 1,
-            connector_settings: settings(&case, "hive_config")?,
-            session_settings: settings(&case, "session_config")?,
-        };
-        if let Some(drivers) = case.optional("drivers")? {
-            replay.drivers = drivers.integer::<usize>()?.max(1);
-        }
-        if let Some(zone) = case.optional("process_time_zone")? {
-            replay.connector_settings.set("process-time-zone", zone.text()?);
-        }
         let folder = folder.to_string_lossy();
         for (scan, splits) in case.optional_members("splits")? {
             if !has_scan(&replay.root, scan) {
@@ -84,12 +99,32 @@ impl Replay {
             }
             let splits = splits.elements()?;
             let splits = splits.iter().map(|split| {
-                let split = splits::read_split(split, connector_id, &folder)?;
+                let mut split = splits::read_split(split, connector_id, Some(&folder))?;
+                paths.apply(&mut split);
                 Ok(Arc::new(split) as Arc<dyn ConnectorSplit>)
             });
             replay.splits.push((scan.into(), splits.collect::<Result<_>>()?));
         }
         Ok(replay)
+    }
+
+    /// Takes over the settings and the drivers of a case; what it does not say stays.
+    pub fn apply_case(&mut self, case: &str) -> Result<()> {
+        let case = parse("case", case)?;
+        let case = Json::root("case", &case);
+        for (key, value) in case.optional_members("hive_config")? {
+            self.connector_settings.set(key, value.setting()?);
+        }
+        for (key, value) in case.optional_members("session_config")? {
+            self.session_settings.set(key, value.setting()?);
+        }
+        if let Some(drivers) = case.optional("drivers")? {
+            self.drivers = drivers.integer::<usize>()?.max(1);
+        }
+        if let Some(zone) = case.optional("process_time_zone")? {
+            self.connector_settings.set("process-time-zone", zone.text()?);
+        }
+        Ok(())
     }
 }
 
@@ -97,11 +132,6 @@ fn parse(document: &'static str, text: &str) -> Result<serde_json::Value> {
     serde_json::from_str(text).map_err(|e| {
         Error::invalid_input("a text that is not JSON").with("document", document).caused_by(e)
     })
-}
-
-fn settings(case: &Json<'_>, name: &str) -> Result<Config> {
-    let members = case.optional_members(name)?;
-    members.iter().map(|(key, value)| Ok((key.to_string(), value.setting()?))).collect()
 }
 
 fn has_scan(root: &PlanNode, id: &str) -> bool {

@@ -32,11 +32,16 @@ const MAX_REPEATS: usize = 1 << 16;
 pub(super) struct Nodes<'a> {
     pub(super) connector_id: &'a str,
     pub(super) expressions: Expressions,
+    /// Nodes that stand in place of what the plan has at these places.
+    pub(super) fed: Vec<(String, Arc<PlanNode>)>,
 }
 
 impl Nodes<'_> {
     /// Reads a node and everything below it.
     pub(super) fn read(&self, json: &Json<'_>) -> Result<Arc<PlanNode>> {
+        if let Some((_, node)) = self.fed.iter().find(|(place, _)| place == json.path()) {
+            return Ok(Arc::clone(node));
+        }
         let (name, class) = json.class()?;
         let id = || Ok::<Arc<str>, vector::Error>(Arc::from(json.member("id")?.text()?));
         let node = match name {

@@ -11,8 +11,12 @@ use super::json::Json;
 /// What stands in a case for the folder that it is in.
 const CASE_FOLDER: &str = "${CASE}";
 
-/// Reads a split of connector `connector_id`; `folder` is the folder of the case.
-pub(super) fn read_split(json: &Json<'_>, connector_id: &str, folder: &str) -> Result<HiveSplit> {
+/// Reads a split of connector `connector_id`; `folder` is the folder of the case, if there is one.
+pub(super) fn read_split(
+    json: &Json<'_>,
+    connector_id: &str,
+    folder: Option<&str>,
+) -> Result<HiveSplit> {
     let (name, class) = json.class()?;
     if name != "HiveConnectorSplit" {
         return Err(class.refuse("a split that is not built"));
@@ -28,7 +32,10 @@ pub(super) fn read_split(json: &Json<'_>, connector_id: &str, folder: &str) -> R
             return Err(value.refuse("a table format that is not built"));
         }
     }
-    let text = |json: &Json<'_>| Ok(json.text()?.replace(CASE_FOLDER, folder));
+    let text = |json: &Json<'_>| {
+        let text = json.text()?;
+        Ok(folder.map_or_else(|| text.to_string(), |folder| text.replace(CASE_FOLDER, folder)))
+    };
     let path = text(&json.member("filePath")?)?;
     let mut split = HiveSplit::new(connector_id, local_path(&path), format);
     let serde = json.optional_members("serdeParameters")?;

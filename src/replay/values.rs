@@ -11,7 +11,9 @@ const MILLIS_PER_DAY: u64 = 86_400_000;
 pub(super) fn read_value(json: &Json<'_>, ty: &Type) -> Result<Value> {
     let Some(value) = json.optional("value")? else { return Ok(Value::Null) };
     if *ty == Type::Interval {
-        return interval(json, &value);
+        let are_months = json.member("type")?.text()? == "INTEGER";
+        let interval = value.check(interval(value.integer()?, are_months))?;
+        return Ok(Value::HugeInt(interval.to_stored()));
     }
     Ok(match ty.kind() {
         TypeKind::Boolean => Value::Boolean(value.boolean()?),
@@ -69,18 +71,18 @@ fn nested(json: &Json<'_>, ty: &Type) -> Result<Value> {
     }
 }
 
-/// Milliseconds when the literal is a BIGINT, months when it is an INTEGER.
-fn interval(json: &Json<'_>, value: &Json<'_>) -> Result<Value> {
-    let too_long = || value.locate(Error::unsupported("an interval that is negative or too long"));
-    let amount: u64 = value.integer::<i64>()?.try_into().map_err(|_| too_long())?;
+/// An interval of months, or of milliseconds.
+pub(super) fn interval(amount: i64, are_months: bool) -> Result<Interval> {
+    let too_long = || Error::unsupported("an interval that is negative or too long");
+    let amount: u64 = amount.try_into().map_err(|_| too_long())?;
     let part = |amount: u64| u32::try_from(amount).map_err(|_| too_long());
-    let interval = match json.member("type")?.text()? {
-        "INTEGER" => Interval { months: part(amount)?, days: 0, millis: 0 },
-        _ => Interval {
+    Ok(if are_months {
+        Interval { months: part(amount)?, days: 0, millis: 0 }
+    } else {
+        Interval {
             months: 0,
             days: part(amount / MILLIS_PER_DAY)?,
             millis: part(amount % MILLIS_PER_DAY)?,
-        },
-    };
-    Ok(Value::HugeInt(interval.to_stored()))
+        }
+    })
 }

@@ -41,6 +41,15 @@ mod imp {
         c.wait(&mut guard);
         guard
     }
+
+    pub(super) fn wait_at_most<'a, T>(
+        c: &CondvarImpl,
+        mut guard: MutexGuard<'a, T>,
+        time: std::time::Duration,
+    ) -> MutexGuard<'a, T> {
+        c.wait_for(&mut guard, time);
+        guard
+    }
 }
 
 #[cfg(loom)]
@@ -60,6 +69,15 @@ mod imp {
 
     pub(super) fn wait<'a, T>(c: &CondvarImpl, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
         c.wait(guard).unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Models have no clock: the time never passes.
+    pub(super) fn wait_at_most<'a, T>(
+        c: &CondvarImpl,
+        guard: MutexGuard<'a, T>,
+        _: std::time::Duration,
+    ) -> MutexGuard<'a, T> {
+        wait(c, guard)
     }
 }
 
@@ -110,6 +128,15 @@ impl Condvar {
         imp::wait(&self.0, guard)
     }
 
+    /// As [`Condvar::wait`], but wakes at the latest after `time`.
+    pub fn wait_at_most<'a, T>(
+        &self,
+        guard: MutexGuard<'a, T>,
+        time: std::time::Duration,
+    ) -> MutexGuard<'a, T> {
+        imp::wait_at_most(&self.0, guard, time)
+    }
+
     /// Wakes one waiter.
     pub fn notify_one(&self) {
         self.0.notify_one();
@@ -119,6 +146,17 @@ impl Condvar {
     pub fn notify_all(&self) {
         self.0.notify_all();
     }
+}
+
+/// The time of the CPU that the calling thread has used; none where that is not known.
+pub fn thread_cpu_time() -> Option<std::time::Duration> {
+    #[cfg(unix)]
+    {
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+        std::time::Duration::try_from(time).ok()
+    }
+    #[cfg(not(unix))]
+    None
 }
 
 type Resumer = Box<dyn FnOnce(Result<()>) + Send>;
@@ -217,6 +255,20 @@ impl Continuation {
             }
             Cell::Pending | Cell::Resumer(_) => *cell = Cell::Resumer(Box::new(resume)),
         }
+    }
+
+    /// Blocks the calling thread until the wait is over or `time` has passed; true when it is over.
+    pub fn wait_at_most(&self, time: std::time::Duration) -> bool {
+        let mut cell = self.shared.cell.lock();
+        let end = std::time::Instant::now() + time;
+        while !matches!(*cell, Cell::Done(_)) {
+            let left = end.saturating_duration_since(std::time::Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            cell = self.shared.done.wait_at_most(cell, left);
+        }
+        true
     }
 
     /// Blocks the calling thread until the wait is over.

@@ -57,6 +57,16 @@ pub enum TypedExpr {
         /// The field's type.
         ty: Type,
     },
+    /// An argument of a higher-order function: what it does to each element. Its type is that of
+    /// what it gives.
+    Lambda {
+        /// The columns of the body: the parameters, then what is captured.
+        columns: Arc<RowType>,
+        /// What is captured of the rows outside, for the last columns.
+        captures: Vec<TypedExpr>,
+        /// The expression over the columns.
+        body: Box<TypedExpr>,
+    },
 }
 
 impl TypedExpr {
@@ -80,6 +90,28 @@ impl TypedExpr {
         TypedExpr::Cast { input: Box::new(input), ty, try_cast: false }
     }
 
+    /// A lambda with these parameters. Columns of `body` that are none of them are captured from
+    /// the rows outside, under their names.
+    pub fn lambda(parameters: &RowType, body: TypedExpr) -> Self {
+        let mut captured: Vec<(Arc<str>, Type)> = Vec::new();
+        body.visit(&mut |expr| {
+            if let TypedExpr::Field { name, ty } = expr
+                && parameters.index_of(name).is_none()
+                && !captured.iter().any(|(known, _)| known == name)
+            {
+                captured.push((Arc::clone(name), ty.clone()));
+            }
+        });
+        let columns = parameters.fields().map(|(name, ty)| (name.to_string(), ty.clone()));
+        let columns =
+            columns.chain(captured.iter().map(|(name, ty)| (name.to_string(), ty.clone())));
+        TypedExpr::Lambda {
+            columns: Arc::new(RowType::new(columns.collect::<Vec<_>>())),
+            captures: captured.into_iter().map(|(name, ty)| TypedExpr::field(name, ty)).collect(),
+            body: Box::new(body),
+        }
+    }
+
     /// The conjunction of `terms`; `None` without terms.
     pub fn and(mut terms: Vec<TypedExpr>) -> Option<Self> {
         match terms.len() {
@@ -96,14 +128,17 @@ impl TypedExpr {
             | TypedExpr::Call { ty, .. }
             | TypedExpr::Cast { ty, .. }
             | TypedExpr::Dereference { ty, .. } => ty,
+            TypedExpr::Lambda { body, .. } => body.ty(),
         }
     }
 
-    /// The inputs of this node.
+    /// The inputs of this node. Those of a lambda are what it captures: its body is not over the
+    /// same rows.
     pub fn inputs(&self) -> &[TypedExpr] {
         match self {
             TypedExpr::Field { .. } | TypedExpr::Constant { .. } => &[],
             TypedExpr::Call { args, .. } => args,
+            TypedExpr::Lambda { captures, .. } => captures,
             TypedExpr::Cast { input, .. } | TypedExpr::Dereference { input, .. } => {
                 std::slice::from_ref(input)
             }
@@ -186,6 +221,12 @@ impl fmt::Display for TypedExpr {
                 }
                 _ => write!(f, "{input}.[{index}]"),
             },
+            TypedExpr::Lambda { columns, captures, body } => {
+                let num_parameters = columns.len().saturating_sub(captures.len());
+                let parameters: Vec<&str> =
+                    columns.names().iter().take(num_parameters).map(String::as_str).collect();
+                write!(f, "({}) -> {body}", parameters.join(", "))
+            }
         }
     }
 }
@@ -229,6 +270,15 @@ mod tests {
         let texts: Vec<String> = all.conjuncts().iter().map(|e| e.to_string()).collect();
         assert_eq!(texts, ["gt(a, 1)", "gt(b, 2)", "gt(a, 3)"]);
         assert_eq!(all.field_names(), ["a", "b"]);
+    }
+
+    #[test]
+    fn a_lambda_captures_the_columns_that_are_not_its_parameters() {
+        let body = TypedExpr::call("plus", vec![column("x"), column("a")], Type::BigInt);
+        let lambda = TypedExpr::lambda(&RowType::new([("x", Type::BigInt)]), body);
+        assert_eq!(lambda.field_names(), ["a"]);
+        assert_eq!(lambda.to_string(), "(x) -> plus(x, a)");
+        assert_eq!(lambda.ty(), &Type::BigInt);
     }
 
     #[test]

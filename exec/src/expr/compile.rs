@@ -23,10 +23,11 @@ use vector::{
 use super::cast;
 use super::comparison::{self, Comparison};
 use super::eval::{Evaluation, Memory};
+use super::higher_order::Lambda;
 use super::kernel::{Argument, Kernel};
 use super::logic;
 use super::peel::apply;
-use super::registry::{Body, Form, FunctionRegistry};
+use super::registry::{Body, Form, FunctionRegistry, HigherOrder};
 
 /// The position of a node in its program.
 pub(super) type NodeId = usize;
@@ -46,6 +47,12 @@ pub(super) enum Operation {
         args: Vec<NodeId>,
         memo: Option<usize>,
     },
+    /// A function of its arguments and of lambdas.
+    HigherOrder {
+        function: HigherOrder,
+        args: Vec<NodeId>,
+        lambdas: Vec<Lambda>,
+    },
     /// A field of a struct.
     Dereference(NodeId, usize),
     And(Vec<NodeId>),
@@ -56,6 +63,8 @@ pub(super) enum Operation {
         otherwise: Option<NodeId>,
     },
     Coalesce(Vec<NodeId>),
+    /// Null where its input fails.
+    Try(NodeId),
 }
 
 /// One step of a program.
@@ -151,6 +160,10 @@ impl Compiler<'_> {
                 self.node(format!("dereference {index}"), ty.clone(), vec![input], |_| {
                     Ok(Operation::Dereference(input, *index))
                 })?
+            }
+            TypedExpr::Lambda { .. } => {
+                return Err(Error::invalid_input("a lambda where no function takes one")
+                    .with("lambda", expr));
             }
         };
         self.depth -= 1;
@@ -251,6 +264,9 @@ impl Compiler<'_> {
 
     fn call(&mut self, name: &str, args: &[TypedExpr], declared: &Type) -> Result<NodeId> {
         let function = *self.registry.function(name)?;
+        if let Body::HigherOrder(function) = function.body {
+            return self.higher_order(name, function, args, declared);
+        }
         let args = match function.body {
             Body::Form(form @ (Form::And | Form::Or)) => self.flattened(name, form, args)?,
             _ => args.iter().map(|arg| self.expr(arg)).collect::<Result<Vec<_>>>()?,
@@ -267,7 +283,45 @@ impl Compiler<'_> {
         match function.body {
             Body::Scalar(bind) => self.scalar(name, inputs, ty, bind),
             Body::Form(form) => self.form(form, inputs, ty),
+            Body::HigherOrder(_) => Err(Error::internal("a higher-order function without lambdas")),
         }
+    }
+
+    /// A call whose last arguments are lambdas: programs of their own over elements.
+    fn higher_order(
+        &mut self,
+        name: &str,
+        function: HigherOrder,
+        args: &[TypedExpr],
+        declared: &Type,
+    ) -> Result<NodeId> {
+        let types: Vec<Type> = args.iter().map(|arg| arg.ty().clone()).collect();
+        let resolved = self.registry.resolve(name, &types)?;
+        let (mut inputs, mut captured, mut lambdas) = (Vec::new(), Vec::new(), Vec::new());
+        for (arg, ty) in args.iter().zip(&resolved.args) {
+            if let TypedExpr::Lambda { columns, captures, body } = arg {
+                let captures = captures.iter().map(|capture| self.expr(capture));
+                let captures = captures.collect::<Result<Vec<_>>>()?;
+                captured.extend(captures.iter().copied());
+                let body = match body.ty().is_equivalent(ty) {
+                    true => (**body).clone(),
+                    false => TypedExpr::cast((**body).clone(), ty.clone()),
+                };
+                let program = compile(&[body], columns, self.registry)?;
+                lambdas.push(Lambda::new(program, Arc::clone(columns), captures)?);
+            } else {
+                let arg = self.expr(arg)?;
+                inputs.push(self.cast(arg, ty, false)?);
+            }
+        }
+        let types: Vec<&Type> = inputs.iter().map(|input| self.ty(*input)).collect();
+        function.check(&types, &lambdas).map_err(|error| error.with("function", name))?;
+        let is_same = declared.is_equivalent(&resolved.result);
+        let ty = if is_same { declared.clone() } else { resolved.result };
+        // The text of a lambda leaves out types, its debug form does not.
+        let what = format!("call {name} {args:?}");
+        let all = inputs.iter().copied().chain(captured).collect();
+        self.node(what, ty, all, |_| Ok(Operation::HigherOrder { function, args: inputs, lambdas }))
     }
 
     /// The terms of a conjunction or disjunction, those of nested ones in their place.
@@ -355,6 +409,10 @@ impl Compiler<'_> {
                 self.node("or".into(), ty, inputs, |_| Ok(Operation::Or(terms)))
             }
             (Form::Coalesce, [only]) => Ok(*only),
+            (Form::Try, [only]) => {
+                let only = *only;
+                self.node("try".into(), ty, inputs, |_| Ok(Operation::Try(only)))
+            }
             (Form::Coalesce, _) => {
                 let terms = inputs.clone();
                 self.node("coalesce".into(), ty, inputs, |_| Ok(Operation::Coalesce(terms)))

@@ -15,6 +15,7 @@ use vector::{
 };
 
 use super::compile::{NodeId, Operation, Program};
+use super::higher_order::{BoundLambda, HigherOrderCall};
 use super::merge::{Part, merge};
 use super::peel::{Memo, apply};
 
@@ -81,6 +82,24 @@ impl<'a> Evaluation<'a> {
                 let memo = memo.map(|arg| (arg, &mut self.memory.memos[id]));
                 apply(kernel, &vectors, rows, &node.ty, memo)?
             }
+            Operation::HigherOrder { function, args, lambdas } => {
+                let mut vectors = Vec::with_capacity(args.len());
+                for arg in args {
+                    vectors.push(self.node(*arg, rows)?);
+                }
+                let mut bound = Vec::with_capacity(lambdas.len());
+                for lambda in lambdas {
+                    let captures = lambda.captures().iter();
+                    let captures = captures.map(|capture| self.node(*capture, rows));
+                    bound.push(BoundLambda::new(lambda, captures.collect::<Result<_>>()?));
+                }
+                Arc::new(function.apply(&HigherOrderCall {
+                    args: &vectors,
+                    lambdas: &bound,
+                    rows,
+                    ty: &node.ty,
+                })?)
+            }
             Operation::Dereference(input, index) => {
                 let input = self.node(*input, rows)?;
                 loaded(&dereference(&input, *index)?, rows)?
@@ -91,6 +110,7 @@ impl<'a> Evaluation<'a> {
                 self.switch(id, branches, *otherwise, rows)?
             }
             Operation::Coalesce(terms) => self.coalesce(id, terms, rows)?,
+            Operation::Try(input) => self.attempt(*input, rows)?,
         };
         if is_shared {
             self.memory.shared[id] = Some((rows.clone(), Arc::clone(&vector)));
@@ -157,6 +177,28 @@ impl<'a> Evaluation<'a> {
             parts.push(Part { rows: remaining, vector });
         }
         merge(&self.program.nodes[id].ty, rows, &parts)
+    }
+
+    /// The values of a node, null for rows that fail: where some do, each half is asked again.
+    fn attempt(&mut self, id: NodeId, rows: &SelectivityVector) -> Result<VectorRef> {
+        let ty = &self.program.nodes[id].ty;
+        match self.node(id, rows) {
+            Err(error) if error.kind() == ErrorKind::InvalidInput => {}
+            other => return other,
+        }
+        if rows.count() <= 1 {
+            return Ok(Arc::new(Vector::nulls(ty.clone(), rows.len())));
+        }
+        let (mut first, mut second) = (rows.clone(), rows.clone());
+        for (i, row) in rows.iter().enumerate() {
+            if i < rows.count() / 2 { &mut second } else { &mut first }.set(row, false);
+        }
+        let mut parts = Vec::with_capacity(2);
+        for half in [first, second] {
+            let vector = self.attempt(id, &half)?;
+            parts.push(Part { rows: half, vector });
+        }
+        merge(ty, rows, &parts)
     }
 
     fn coalesce(

@@ -2,7 +2,8 @@
 
 use vector::Type;
 
-use super::registry::{Bind, Body, Form, Function, Resolved};
+use super::higher_order::types as lambda_types;
+use super::registry::{Bind, Body, Form, Function, HigherOrder, Resolved};
 use super::signatures as types;
 use super::{
     arithmetic, comparison, containers, extremes, like, logic, nested, random, rounding, string,
@@ -39,6 +40,7 @@ pub(super) const ALL: &[Function] = &[
     form("if", &["(BOOLEAN, T [, T]) -> T"], types::if_else, Form::Switch),
     form("switch", &["(BOOLEAN, T, [BOOLEAN, T, ...] [, T]) -> T"], types::switch, Form::Switch),
     form("coalesce", &["(T, ...) -> T"], types::coalesce, Form::Coalesce),
+    form("try", &["(T) -> T"], types::attempt, Form::Try),
     form("nullif", &["(T, T) -> T for scalar T"], types::nullif, Form::NullIf),
     scalar("like", &["(VARCHAR, VARCHAR [, VARCHAR]) -> BOOLEAN"], types::like, like::like),
     scalar(
@@ -105,9 +107,55 @@ pub(super) const ALL: &[Function] = &[
         truncation::date_trunc,
     ),
     scalar("rand", &["() -> DOUBLE"], types::rand, random::rand),
+    higher_order(
+        "transform",
+        &["(ARRAY(T), T -> U) -> ARRAY(U)"],
+        lambda_types::transform,
+        HigherOrder::Transform,
+    ),
+    higher_order(
+        "filter",
+        &["(ARRAY(T), T -> BOOLEAN) -> ARRAY(T)"],
+        lambda_types::filter,
+        HigherOrder::Filter,
+    ),
+    higher_order("any_match", MATCH, lambda_types::matches, HigherOrder::AnyMatch),
+    higher_order("all_match", MATCH, lambda_types::matches, HigherOrder::AllMatch),
+    higher_order("none_match", MATCH, lambda_types::matches, HigherOrder::NoneMatch),
+    higher_order(
+        "map_filter",
+        &["(MAP(K,V), (K, V) -> BOOLEAN) -> MAP(K,V)"],
+        lambda_types::map_filter,
+        HigherOrder::MapFilter,
+    ),
+    higher_order(
+        "transform_keys",
+        &["(MAP(K,V), (K, V) -> L) -> MAP(L,V)"],
+        lambda_types::transform_keys,
+        HigherOrder::TransformKeys,
+    ),
+    higher_order(
+        "transform_values",
+        &["(MAP(K,V), (K, V) -> W) -> MAP(K,W)"],
+        lambda_types::transform_values,
+        HigherOrder::TransformValues,
+    ),
+    higher_order(
+        "zip_with",
+        &["(ARRAY(T), ARRAY(U), (T, U) -> R) -> ARRAY(R)"],
+        lambda_types::zip_with,
+        HigherOrder::ZipWith,
+    ),
+    higher_order(
+        "reduce",
+        &["(ARRAY(T), S, (S, T) -> S, S -> R) -> R"],
+        lambda_types::reduce,
+        HigherOrder::Reduce,
+    ),
 ];
 
 const WHOLE: &[&str] = &["(T) -> T for integers, REAL and DOUBLE"];
+const MATCH: &[&str] = &["(ARRAY(T), T -> BOOLEAN) -> BOOLEAN"];
 const POWER: &[&str] = &["(DOUBLE, DOUBLE) -> DOUBLE"];
 const ELEMENT: &[&str] = &["(ARRAY(T), BIGINT) -> T", "(MAP(K,V), K) -> V"];
 const COMPARABLE: &[&str] = &["(T, T) -> BOOLEAN for scalar T"];
@@ -133,4 +181,13 @@ const fn form(
     form: Form,
 ) -> Function {
     Function { name, signatures, resolve, body: Body::Form(form) }
+}
+
+const fn higher_order(
+    name: &'static str,
+    signatures: &'static [&'static str],
+    resolve: Rule,
+    function: HigherOrder,
+) -> Function {
+    Function { name, signatures, resolve, body: Body::HigherOrder(function) }
 }

@@ -23,6 +23,7 @@
 //! | `rounding.rs`, `extremes.rs`, `truncation.rs`, `containers.rs` | whole numbers, the greatest, units of time, what arrays and structs are made of |
 //! | `runs.rs` | strings that stand side by side, looked at as one text |
 //! | `random.rs` | dice |
+//! | `higher_order/` | functions that ask lambdas about elements, all elements of a batch at once |
 //! | `cast.rs`, `cast_text.rs`, `text.rs` | conversions, values as text |
 
 mod arithmetic;
@@ -36,6 +37,7 @@ mod decimal;
 mod eval;
 mod extremes;
 mod functions;
+mod higher_order;
 mod kernel;
 mod letter_case;
 mod like;
@@ -67,7 +69,7 @@ pub use cast::can_cast;
 pub use coercion::{can_coerce, common_type};
 pub use eval::select_true;
 pub use kernel::{Argument, Call, Kernel, Nulls};
-pub use registry::{Bind, Body, Form, Function, FunctionRegistry, Resolved, nearest};
+pub use registry::{Bind, Body, Form, Function, FunctionRegistry, HigherOrder, Resolved, nearest};
 
 use compile::Program;
 use eval::{Evaluation, Memory};

@@ -52,6 +52,25 @@ pub enum Body {
     Scalar(Bind),
     /// Decides itself which arguments are evaluated on which rows.
     Form(Form),
+    /// Asks lambdas about the elements of arrays and maps. Where a type is asked for, a lambda has
+    /// that of what it gives.
+    HigherOrder(HigherOrder),
+}
+
+/// The higher-order functions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum HigherOrder {
+    Transform,
+    Filter,
+    AnyMatch,
+    AllMatch,
+    NoneMatch,
+    MapFilter,
+    TransformKeys,
+    TransformValues,
+    ZipWith,
+    Reduce,
 }
 
 /// The special forms.
@@ -65,6 +84,7 @@ pub enum Form {
     NullIf,
     Between,
     In,
+    Try,
 }
 
 impl fmt::Debug for Function {

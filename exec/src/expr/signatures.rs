@@ -53,6 +53,11 @@ pub(super) fn rand(types: &[Type]) -> Option<Resolved> {
     exactly(types, &[], Type::Double)
 }
 
+pub(super) fn attempt(types: &[Type]) -> Option<Resolved> {
+    let [ty] = types else { return None };
+    Some(Resolved::new(vec![ty.clone()], ty.clone()))
+}
+
 pub(super) fn is_null(types: &[Type]) -> Option<Resolved> {
     let [ty] = types else { return None };
     Some(Resolved::new(vec![ty.clone()], Type::Boolean))

@@ -64,6 +64,11 @@ pub trait Operator: Send {
     /// True when no output will come any more, whatever input does.
     fn is_finished(&self) -> bool;
 
+    /// What a source reads now, for the errors of whoever uses its rows.
+    fn reading(&self) -> Option<String> {
+        None
+    }
+
     /// Adds what only this operator counts.
     fn add_stats(&self, stats: &mut OperatorStats) {
         let _ = stats;
@@ -73,10 +78,45 @@ pub trait Operator: Send {
     fn close(&mut self) {}
 }
 
-/// Why an operator cannot go on (rule S11.43).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[allow(missing_docs)]
-pub enum BlockingReason {
+macro_rules! blocking_reasons {
+    ($($reason:ident),* $(,)?) => {
+        /// Why an operator cannot go on (rule S11.43).
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[allow(missing_docs)]
+        pub enum BlockingReason {
+            $($reason),*
+        }
+
+        impl BlockingReason {
+            /// All reasons.
+            pub const ALL: &'static [BlockingReason] = &[$(BlockingReason::$reason),*];
+
+            /// The reason's name.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(BlockingReason::$reason => stringify!($reason)),*
+                }
+            }
+
+            /// The metric of the time of waits for this reason (rule S15.57).
+            pub fn wall_metric(self) -> &'static str {
+                match self {
+                    $(BlockingReason::$reason =>
+                        concat!("blocked", stringify!($reason), "WallNanos")),*
+                }
+            }
+
+            /// The metric of the number of waits for this reason (rule S15.57).
+            pub fn times_metric(self) -> &'static str {
+                match self {
+                    $(BlockingReason::$reason =>
+                        concat!("blocked", stringify!($reason), "Times")),*
+                }
+            }
+        }
+    };
+}
+blocking_reasons!(
     WaitForConsumer,
     WaitForSplit,
     WaitForProducer,
@@ -92,7 +132,7 @@ pub enum BlockingReason {
     WaitForIndexSplits,
     WaitForRpc,
     WaitForAggregationPeers,
-}
+);
 
 /// A wait: why, and what ends it.
 #[derive(Debug)]

@@ -260,6 +260,10 @@ impl Operator for TableScan {
         self.no_more_splits
     }
 
+    fn reading(&self) -> Option<String> {
+        self.split.as_ref().map(|split| split.describe())
+    }
+
     fn add_stats(&self, stats: &mut OperatorStats) {
         stats.num_splits += self.num_splits;
         if let Some(source) = &self.source {

@@ -13,43 +13,43 @@
 //! batches come in the order of the splits. With more, all other drivers run on the executor's
 //! workers; they meet in local exchanges and in the tables of joins.
 //!
+//! With `start_on_workers` the last pipeline too runs there, and ends in a queue that the cursor
+//! takes from. All drivers look whether the task is paused or has ended; see `threads` and
+//! `termination`.
+//!
 //! Nothing runs before `start`. A cursor that is dropped or cancelled stops everything and waits
 //! until the last driver is out; so does the end of the rows, wherever it comes from.
 
+mod cursor;
+mod operators;
 mod pipeline;
 pub mod split_queue;
+pub mod threads;
 
 #[cfg(all(test, not(loom)))]
 mod tests;
 
 use std::collections::VecDeque;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use vector::sync::{Arc, Continuation, Mutex, Promise, promise};
-use vector::{Error, MemoryPool, Result, RowType, RowVector};
+use vector::sync::{Arc, Continuation, Mutex};
+use vector::{Error, MemoryPool, Result, RowType};
 
 use dwio::connector::ConnectorSplit;
 
+pub use self::cursor::{Canceller, Cursor, Poll};
+use self::operators::{Operators, Place};
 use self::pipeline::{Chain, ChainEnd};
 use self::split_queue::{SplitCounts, SplitQueue};
-use crate::driver::{Driver, DriverParams, Step, launch};
-use crate::operator::aggregate::HashAggregation;
-use crate::operator::filter_project::FilterProject;
-use crate::operator::hash_join::{FilterTarget, HashBuild, HashJoin, HashProbe, filter_keys};
-use crate::operator::limit::Limit;
-use crate::operator::loading::load_batch;
+use self::threads::TaskThreads;
+use crate::driver::{Driver, DriverParams, StageParams, launch};
 use crate::operator::local_exchange::LocalExchange;
-use crate::operator::order_by::OrderBy;
 use crate::operator::scan_filters::ScanFilters;
 use crate::operator::sink::{BatchQueue, QueueSink};
-use crate::operator::table_scan::TableScan;
-use crate::operator::top_n::TopN;
-use crate::operator::values::Values;
-use crate::operator::{Operator, OperatorCtx, SplitSource};
 use crate::plan::{PlanNode, PlanNodeId};
 use crate::query_ctx::QueryCtx;
 use crate::stats::{StatsCollector, TaskStats};
-use crate::termination::Termination;
+use crate::termination::{TaskState, Termination};
 
 /// A plan, its splits and its drivers.
 #[derive(Debug)]
@@ -65,8 +65,11 @@ struct Shared {
     output_type: Arc<RowType>,
     num_drivers: usize,
     pool: MemoryPool,
+    /// The pool above the operators of each node (rule S14.1).
+    node_pools: Vec<(PlanNodeId, MemoryPool)>,
     scans: Vec<ScanState>,
     termination: Arc<Termination>,
+    threads: Arc<TaskThreads>,
     stats: Arc<StatsCollector>,
     started: Mutex<bool>,
 }
@@ -89,15 +92,18 @@ impl Task {
             splits: Arc::new(SplitQueue::new()),
             filters: Arc::default(),
         });
+        let pool = query.pool.aggregate("task", u64::MAX);
         Ok(Task {
             shared: Arc::new(Shared {
-                pool: query.pool.aggregate("task", u64::MAX),
+                node_pools: node_pools(&plan, &pool),
+                pool,
                 output_type: Arc::clone(plan.output_type()),
                 scans: scans.collect(),
                 query,
                 chains,
                 num_drivers,
                 termination: Termination::new(),
+                threads: Arc::default(),
                 stats: Arc::default(),
                 started: Mutex::new(false),
             }),
@@ -140,15 +146,67 @@ impl Task {
     /// Starts the drivers; once. Splits may be added before and after, the latter from another
     /// thread than the one that reads the cursor.
     pub fn start(&self) -> Result<Cursor> {
+        self.begin(None)
+    }
+
+    /// As [`Task::start`], with all drivers on workers: the cursor only takes what they have put
+    /// into a queue of `max_batches`, and they wait while it is full.
+    pub fn start_on_workers(&self, max_batches: usize) -> Result<Cursor> {
+        self.begin(Some(max_batches))
+    }
+
+    fn begin(&self, output_queue: Option<usize>) -> Result<Cursor> {
         if std::mem::replace(&mut *self.shared.started.lock(), true) {
             return Err(Error::internal("a task was started twice"));
         }
-        self.shared.start()
+        self.shared.start(output_queue)
     }
 
-    /// Stops the task; its cursor reports `Cancelled`.
+    /// Where the task is in its life.
+    pub fn state(&self) -> TaskState {
+        self.shared.termination.state()
+    }
+
+    /// Stops the task for its user; its cursor reports `Cancelled`.
     pub fn cancel(&self) {
         self.shared.termination.cancel();
+    }
+
+    /// Stops the task for a reason outside of it; its cursor reports `Cancelled`.
+    pub fn abort(&self) {
+        self.shared.termination.abort();
+    }
+
+    /// Ends the task with an error from outside of it, unless it has ended (rule S11.64).
+    pub fn fail(&self, error: Error) {
+        self.shared.termination.fail(error);
+    }
+
+    /// A wait for the end of the task, with its outcome.
+    pub fn completed(&self) -> Continuation {
+        self.shared.termination.completed()
+    }
+
+    /// A wait until the last driver has closed; over at once before the start.
+    pub fn all_out(&self) -> Continuation {
+        self.shared.termination.all_out()
+    }
+
+    /// Takes all drivers off their threads and keeps them off until [`Task::resume`]. The wait is
+    /// over when the last one has left (rule S11.69).
+    pub fn pause(&self) -> Continuation {
+        self.shared.threads.pause()
+    }
+
+    /// Lets drivers go on after a [`Task::pause`].
+    pub fn resume(&self) {
+        self.shared.threads.resume();
+    }
+
+    /// Asks drivers to let others run, if some of them have been on threads at all times since
+    /// `since` (rule S11.68); says how many were asked.
+    pub fn yield_if_due(&self, since: Instant) -> usize {
+        self.shared.threads.yield_if_due(since)
     }
 
     /// Counters of the drivers that have ended.
@@ -166,17 +224,25 @@ impl Drop for Task {
     }
 }
 
-type Operators = Vec<(Box<dyn Operator>, &'static str, Option<PlanNodeId>)>;
-
-/// The joins of a task that starts, by node.
-type Joins = Vec<(PlanNodeId, Arc<HashJoin>)>;
+/// A pool for each node of the plan, below that of the task.
+fn node_pools(plan: &Arc<PlanNode>, task: &MemoryPool) -> Vec<(PlanNodeId, MemoryPool)> {
+    let mut pools = Vec::new();
+    let mut rest = vec![plan];
+    while let Some(node) = rest.pop() {
+        let pool = task.aggregate(format!("node.{}", node.id()), u64::MAX);
+        pools.push((Arc::clone(node.id()), pool));
+        rest.extend(node.sources());
+    }
+    pools
+}
 
 impl Shared {
-    fn start(self: &Arc<Self>) -> Result<Cursor> {
+    fn start(self: &Arc<Self>, output_queue: Option<usize>) -> Result<Cursor> {
         let joins = self.joins()?;
         // All drivers exist before one of them runs: what cannot be made fails the start.
         let mut on_workers = Vec::new();
         let mut on_caller = VecDeque::new();
+        let all_on_workers = self.num_drivers > 1 || output_queue.is_some();
         let mut pipeline = 0;
         for chain in &self.chains {
             let mut source = Vec::new();
@@ -186,68 +252,47 @@ impl Shared {
                     let capacity = per_driver.saturating_mul(self.num_drivers);
                     Arc::new(BatchQueue::new(capacity, self.num_drivers))
                 });
-                for _ in 0..self.num_drivers {
-                    let mut operators = self.operators(nodes, &joins, Vec::new())?;
+                for driver in 0..self.num_drivers {
+                    let place = Place { pipeline, driver };
+                    let mut operators = self.operators(nodes, &joins, Vec::new(), place)?;
                     match &exchange {
-                        Some(queue) => {
-                            let sink = QueueSink::new(Arc::clone(queue));
-                            operators.push((Box::new(sink), "LocalExchangeSink", None));
-                        }
-                        None => self.end(&chain.end, &joins, &mut operators)?,
+                        Some(queue) => operators.push(StageParams::of_task(
+                            QueueSink::new(Arc::clone(queue)),
+                            "LocalExchangeSink",
+                        )),
+                        None => self.end(&chain.end, &joins, &mut operators, place)?,
                     }
                     on_workers.push(self.driver(pipeline, operators, true)?);
                 }
                 pipeline += 1;
                 let Some(queue) = exchange else { continue };
-                source.push((
-                    Box::new(LocalExchange::new(queue)) as Box<dyn Operator>,
-                    "LocalExchange",
-                    None,
-                ));
+                source.push(StageParams::of_task(LocalExchange::new(queue), "LocalExchange"));
             }
-            let mut operators = self.operators(&chain.consumer, &joins, source)?;
-            self.end(&chain.end, &joins, &mut operators)?;
-            let on_worker = self.num_drivers > 1 && chain.end != ChainEnd::Output;
+            let place = Place { pipeline, driver: 0 };
+            let mut operators = self.operators(&chain.consumer, &joins, source, place)?;
+            self.end(&chain.end, &joins, &mut operators, place)?;
+            let mut output = None;
+            if let (Some(capacity), ChainEnd::Output) = (output_queue, &chain.end) {
+                let queue = Arc::new(BatchQueue::new(capacity, 1));
+                let sink = QueueSink::new(Arc::clone(&queue));
+                operators.push(StageParams::of_task(sink, "CursorSink"));
+                output = Some(StageParams::of_task(LocalExchange::new(queue), "Cursor"));
+            }
+            let on_worker = all_on_workers && (chain.end != ChainEnd::Output || output.is_some());
             let driver = self.driver(pipeline, operators, on_worker)?;
             match on_worker {
                 true => on_workers.push(driver),
                 false => on_caller.push_back(driver),
             }
             pipeline += 1;
+            if let Some(output) = output {
+                on_caller.push_back(self.driver(pipeline, vec![output], false)?);
+            }
         }
         for driver in on_workers {
             launch(&self.query.executor, driver);
         }
         Ok(Cursor::new(Arc::clone(self), on_caller))
-    }
-
-    /// Makes the joins, each between the drivers that fill its table and those that use it.
-    fn joins(&self) -> Result<Joins> {
-        let drivers = |parallel: bool| if parallel { self.num_drivers } else { 1 };
-        let mut joins = Vec::new();
-        for node in self.chains.iter().flat_map(Chain::joins) {
-            let fills = |c: &Chain| matches!(&c.end, ChainEnd::Table(id) if *id == node.id);
-            let parallel_build = self.chains.iter().any(|c| fills(c) && c.fills_in_parallel());
-            let parallel_probe = self.chains.iter().any(|c| c.produces(&node.id));
-            let targets = filter_keys(node).into_iter().filter_map(|(key, scan, channel)| {
-                let scan = self.scans.iter().find(|s| s.id == *scan)?;
-                Some(FilterTarget { key, slot: Arc::clone(&scan.filters), channel })
-            });
-            let drivers = (drivers(parallel_build), drivers(parallel_probe));
-            let config = &self.query.config;
-            let join = HashJoin::new(node, drivers, targets.collect(), config)?;
-            joins.push((Arc::clone(&node.id), Arc::new(join)));
-        }
-        Ok(joins)
-    }
-
-    /// Adds the operator that a chain ends in, unless the rows are the task's.
-    fn end(&self, end: &ChainEnd, joins: &Joins, operators: &mut Operators) -> Result<()> {
-        if let ChainEnd::Table(id) = end {
-            let build = HashBuild::new(join_of(joins, id)?, self.operator_ctx(id));
-            operators.push((Box::new(build), "HashBuild", Some(Arc::clone(id))));
-        }
-        Ok(())
     }
 
     fn driver(&self, pipeline: usize, operators: Operators, on_worker: bool) -> Result<Driver> {
@@ -260,227 +305,12 @@ impl Shared {
             DriverParams {
                 pipeline,
                 ticket: self.termination.enter(),
+                threads: Arc::clone(&self.threads),
                 query_cancel: self.query.cancel.clone(),
                 time_slice,
-                track_time: config.track_operator_cpu_usage,
+                track_cpu: config.track_operator_cpu_usage,
                 stats: Arc::clone(&self.stats),
             },
         )
-    }
-
-    /// Makes the operators of one driver behind those that there are; a projection over a filter
-    /// becomes one operator with it.
-    fn operators(
-        &self,
-        nodes: &[Arc<PlanNode>],
-        joins: &Joins,
-        mut made: Operators,
-    ) -> Result<Operators> {
-        let mut i = 0;
-        while let Some(node) = nodes.get(i) {
-            let behind = nodes.get(i + 1).map(AsRef::as_ref);
-            let fused = match (&**node, behind) {
-                (PlanNode::Filter(_), Some(PlanNode::Project(project))) => Some(project),
-                _ => None,
-            };
-            i += if fused.is_some() { 2 } else { 1 };
-            let owner = fused.map_or(node.id(), |project| &project.id);
-            let ctx = self.operator_ctx(owner);
-            let evaluator = &*self.query.evaluator;
-            let (operator, name): (Box<dyn Operator>, _) = match &**node {
-                PlanNode::TableScan(scan) => {
-                    let state = self.scans.iter().find(|s| s.id == scan.id);
-                    let Some(state) = state else {
-                        return Err(Error::internal("a scan without splits"));
-                    };
-                    let splits = Arc::clone(&state.splits) as Arc<dyn SplitSource>;
-                    let operator = TableScan::new(scan, splits, ctx);
-                    (Box::new(operator.with_filters(Arc::clone(&state.filters))), "TableScan")
-                }
-                PlanNode::Values(values) => (Box::new(Values::new(values)), "Values"),
-                PlanNode::Filter(filter) => {
-                    let input = filter.source.output_type();
-                    let projections =
-                        fused.map(|project| (project.expressions.as_slice(), &project.output_type));
-                    let predicate = Some(&filter.predicate);
-                    let step = FilterProject::new(evaluator, input, predicate, projections)?;
-                    (Box::new(step), "FilterProject")
-                }
-                PlanNode::Project(project) => {
-                    let input = project.source.output_type();
-                    let projections = Some((project.expressions.as_slice(), &project.output_type));
-                    let step = FilterProject::new(evaluator, input, None, projections)?;
-                    (Box::new(step), "FilterProject")
-                }
-                PlanNode::Aggregation(aggregation) => {
-                    (Box::new(HashAggregation::new(aggregation, ctx)?), "Aggregation")
-                }
-                PlanNode::OrderBy(order_by) => {
-                    let input = order_by.source.output_type();
-                    (Box::new(OrderBy::new(&order_by.keys, input, ctx)?), "OrderBy")
-                }
-                PlanNode::TopN(top_n) => {
-                    let input = top_n.source.output_type();
-                    (Box::new(TopN::new(&top_n.keys, top_n.count, input, ctx)?), "TopN")
-                }
-                PlanNode::HashJoin(join) => {
-                    (Box::new(HashProbe::new(join_of(joins, &join.id)?, ctx)?), "HashProbe")
-                }
-                PlanNode::Limit(limit) => {
-                    (Box::new(Limit::new(limit.offset, limit.count)), "Limit")
-                }
-            };
-            made.push((operator, name, Some(Arc::clone(owner))));
-        }
-        Ok(made)
-    }
-
-    fn operator_ctx(&self, node: &PlanNodeId) -> OperatorCtx {
-        OperatorCtx {
-            node: Some(Arc::clone(node)),
-            query: Arc::clone(&self.query),
-            pool: self.pool.leaf(&**node),
-            stop: self.termination.stop_flag().clone(),
-        }
-    }
-}
-
-fn join_of(joins: &Joins, id: &PlanNodeId) -> Result<Arc<HashJoin>> {
-    let found = joins.iter().find(|(join, _)| join == id);
-    found
-        .map(|(_, join)| Arc::clone(join))
-        .ok_or_else(|| Error::internal("a join without its state").with("node", id))
-}
-
-/// The rows of a running task; dropping it stops the task.
-pub struct Cursor {
-    shared: Arc<Shared>,
-    /// The first one runs; those that fill tables come before the one that gives rows.
-    drivers: VecDeque<Driver>,
-    waiter: Arc<Waiter>,
-}
-
-impl Cursor {
-    fn new(shared: Arc<Shared>, drivers: VecDeque<Driver>) -> Self {
-        let waiter = Arc::new(Waiter::default());
-        let wake = Arc::clone(&waiter);
-        shared.termination.on_stop(Box::new(move || wake.end(Ok(()))));
-        Cursor { shared, drivers, waiter }
-    }
-
-    /// The columns of the batches.
-    pub fn output_type(&self) -> &Arc<RowType> {
-        &self.shared.output_type
-    }
-
-    /// The next batch, at least one row, all columns loaded; `None` at the end. After an error
-    /// every further call gives the same error.
-    // Not an `Iterator`: the end of rows and the end by an error are told apart at every call.
-    #[allow(clippy::should_implement_trait)]
-    pub fn next(&mut self) -> Result<Option<RowVector>> {
-        loop {
-            let fills_a_table = self.drivers.len() > 1;
-            let Some(driver) = self.drivers.front_mut() else {
-                return self.shared.termination.outcome().map(|()| None);
-            };
-            let step = driver.advance().and_then(|step| match step {
-                Step::Output(batch) => load_batch(batch).map(Step::Output),
-                Step::Blocked(blocked) => {
-                    self.waiter.wait(blocked.until, &self.shared.termination)?;
-                    Ok(Step::Yield)
-                }
-                other => Ok(other),
-            });
-            match step {
-                Ok(Step::Output(batch)) => return Ok(Some(batch)),
-                Ok(Step::Yield | Step::Blocked(_)) => continue,
-                Ok(Step::Finished) if fills_a_table => {
-                    self.drivers.pop_front();
-                    continue;
-                }
-                Ok(Step::Finished) => self.shared.termination.finish(),
-                Ok(Step::Stopped) => {}
-                Err(error) => driver.fail(error),
-            }
-            self.end();
-        }
-    }
-
-    /// Stops the task from wherever the cursor is; see [`Cursor::canceller`] for other threads.
-    pub fn cancel(&self) {
-        self.shared.termination.cancel();
-    }
-
-    /// Something that stops the task from another thread.
-    pub fn canceller(&self) -> Canceller {
-        Canceller { termination: Arc::clone(&self.shared.termination) }
-    }
-
-    /// Counters of the drivers that have ended: of all once `next` gave `None`.
-    pub fn stats(&self) -> TaskStats {
-        self.shared.stats.snapshot()
-    }
-
-    fn end(&mut self) {
-        self.drivers.clear();
-        self.shared.termination.wait_all_out();
-    }
-}
-
-impl Drop for Cursor {
-    fn drop(&mut self) {
-        self.shared.termination.cancel();
-        self.end();
-    }
-}
-
-impl std::fmt::Debug for Cursor {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Cursor({:?})", self.shared.termination)
-    }
-}
-
-/// Stops a task from another thread; see [`Cursor::canceller`].
-#[derive(Debug, Clone)]
-pub struct Canceller {
-    termination: Arc<Termination>,
-}
-
-impl Canceller {
-    /// Stops the task; its cursor reports `Cancelled`.
-    pub fn cancel(&self) {
-        self.termination.cancel();
-    }
-}
-
-/// The caller's thread while its driver is blocked: woken by the end of the wait or of the task.
-#[derive(Debug, Default)]
-struct Waiter {
-    waiting: Mutex<Option<Promise>>,
-}
-
-impl Waiter {
-    fn wait(self: &Arc<Self>, until: Continuation, termination: &Termination) -> Result<()> {
-        if until.is_ready() {
-            return until.wait();
-        }
-        let (promise, woken) = promise();
-        *self.waiting.lock() = Some(promise);
-        let waiter = Arc::clone(self);
-        until.on_ready(move |outcome| waiter.end(outcome));
-        // The stop hook may have looked before the promise was there.
-        if termination.should_stop() {
-            self.end(Ok(()));
-        }
-        woken.wait()
-    }
-
-    fn end(&self, outcome: Result<()>) {
-        let waiting = self.waiting.lock().take();
-        match (waiting, outcome) {
-            (Some(promise), Ok(())) => promise.fulfil(),
-            (Some(promise), Err(error)) => promise.fail(error),
-            (None, _) => {}
-        }
     }
 }

@@ -183,6 +183,11 @@ pub(crate) fn over_groups(expr: &TypedExpr, groups: &GroupColumns<'_>) -> Result
             index: *index,
             ty: ty.clone(),
         },
+        TypedExpr::Lambda { columns, captures, body } => TypedExpr::Lambda {
+            columns: Arc::clone(columns),
+            captures: captures.iter().map(|c| over_groups(c, groups)).collect::<Result<_>>()?,
+            body: body.clone(),
+        },
     })
 }
 

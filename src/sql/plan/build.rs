@@ -381,6 +381,11 @@ fn table_names(expr: &TypedExpr, own: &HashMap<&str, &TableColumn>) -> Option<Ty
             index: *index,
             ty: ty.clone(),
         },
+        TypedExpr::Lambda { columns, captures, body } => TypedExpr::Lambda {
+            columns: Arc::clone(columns),
+            captures: captures.iter().map(|c| table_names(c, own)).collect::<Option<_>>()?,
+            body: body.clone(),
+        },
     })
 }
 

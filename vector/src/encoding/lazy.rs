@@ -10,6 +10,9 @@
 //! its outcome. A loader whose reader has moved on answers with an `Internal` error, never with
 //! other rows (S1.37); which reader position it belongs to is the loader's own knowledge.
 
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
 use super::{Vector, VectorRef};
 use crate::error::{Error, Result};
 use crate::rows::RowSet;
@@ -24,7 +27,7 @@ pub trait VectorLoader: Send {
     fn load(self: Box<Self>, rows: &RowSet) -> Result<VectorRef>;
 }
 
-enum Cell {
+enum Load {
     Unloaded(Box<dyn VectorLoader>),
     /// The loaded vector and the rows that were asked for.
     Loaded {
@@ -39,13 +42,13 @@ enum Cell {
 pub struct LazyVector {
     ty: Type,
     len: usize,
-    cell: ModelArc<Mutex<Cell>>,
+    cell: ModelArc<Mutex<Load>>,
 }
 
 impl LazyVector {
     /// A vector of `len` rows that `loader` will read.
     pub fn new(ty: Type, len: usize, loader: impl VectorLoader + 'static) -> Self {
-        let cell = Cell::Unloaded(Box::new(loader));
+        let cell = Load::Unloaded(Box::new(loader));
         LazyVector { ty, len, cell: ModelArc::new(Mutex::new(cell)) }
     }
 
@@ -66,13 +69,13 @@ impl LazyVector {
 
     /// True once a load has ended well.
     pub fn is_loaded(&self) -> bool {
-        matches!(*self.cell.lock(), Cell::Loaded { .. })
+        matches!(*self.cell.lock(), Load::Loaded { .. })
     }
 
     /// The loaded vector, without loading; it may have been loaded for some rows only.
     pub fn loaded_if_ready(&self) -> Option<VectorRef> {
         match &*self.cell.lock() {
-            Cell::Loaded { vector, .. } => Some(vector.clone()),
+            Load::Loaded { vector, .. } => Some(vector.clone()),
             _ => None,
         }
     }
@@ -80,7 +83,7 @@ impl LazyVector {
     /// The loaded vector, without loading, if it has all rows.
     pub fn complete_if_ready(&self) -> Option<VectorRef> {
         match &*self.cell.lock() {
-            Cell::Loaded { vector, rows } if rows.is_all(self.len) => Some(vector.clone()),
+            Load::Loaded { vector, rows } if rows.is_all(self.len) => Some(vector.clone()),
             _ => None,
         }
     }
@@ -95,26 +98,26 @@ impl LazyVector {
     pub fn load(&self, rows: &RowSet) -> Result<VectorRef> {
         let mut cell = self.cell.lock();
         match &*cell {
-            Cell::Loaded { vector, rows: loaded } => {
+            Load::Loaded { vector, rows: loaded } => {
                 if loaded.covers(rows) {
                     return Ok(vector.clone());
                 }
                 return Err(Error::internal("a lazy column was loaded for some of its rows only"));
             }
-            Cell::Poisoned(error) => return Err(error.duplicate()),
-            Cell::Unloaded(_) => {}
+            Load::Poisoned(error) => return Err(error.duplicate()),
+            Load::Unloaded(_) => {}
         }
         let pending = Error::internal("a lazy column was touched by its own loader");
-        let Cell::Unloaded(loader) = std::mem::replace(&mut *cell, Cell::Poisoned(pending)) else {
+        let Load::Unloaded(loader) = std::mem::replace(&mut *cell, Load::Poisoned(pending)) else {
             return Err(Error::internal("unreachable state of a lazy column"));
         };
         match self.run(loader, rows) {
             Ok(vector) => {
-                *cell = Cell::Loaded { vector: vector.clone(), rows: rows.clone() };
+                *cell = Load::Loaded { vector: vector.clone(), rows: rows.clone() };
                 Ok(vector)
             }
             Err(error) => {
-                *cell = Cell::Poisoned(error.duplicate());
+                *cell = Load::Poisoned(error.duplicate());
                 Err(error)
             }
         }
@@ -125,7 +128,7 @@ impl LazyVector {
         if rows.is_empty() {
             return Ok(Vector::nulls(self.ty.clone(), self.len).into());
         }
-        let vector = Vector::loaded(&loader.load(rows)?)?;
+        let vector = Vector::loaded(&timed(|| loader.load(rows))?)?;
         if vector.len() < self.len || !vector.ty().is_equivalent(&self.ty) {
             return Err(Error::internal("a loader gave another vector than it promised")
                 .with("rows", vector.len())
@@ -135,6 +138,29 @@ impl LazyVector {
         }
         Ok(vector)
     }
+}
+
+thread_local! {
+    /// Time that this thread has spent in loaders, and how many of them it is in.
+    static LOADING: Cell<(Duration, u32)> = const { Cell::new((Duration::ZERO, 0)) };
+}
+
+/// The time that the calling thread has spent loading lazy columns until now: whoever calls others
+/// learns from two readings how much of a call was loading.
+pub fn lazy_load_time() -> Duration {
+    LOADING.get().0
+}
+
+/// Counts the time of `load`, but not twice inside of another load.
+fn timed<T>(load: impl FnOnce() -> T) -> T {
+    let (spent, depth) = LOADING.get();
+    LOADING.set((spent, depth.saturating_add(1)));
+    let start = (depth == 0).then(Instant::now);
+    let result = load();
+    let (spent, depth) = LOADING.get();
+    let own = start.map_or(Duration::ZERO, |start| start.elapsed());
+    LOADING.set((spent + own, depth.saturating_sub(1)));
+    result
 }
 
 impl std::fmt::Debug for LazyVector {

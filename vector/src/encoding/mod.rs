@@ -28,7 +28,7 @@ pub use bitmap::{Bitmap, BitmapMut};
 pub use constant::ConstantVector;
 pub use dictionary::DictionaryVector;
 pub use flat::{FlatType, FlatValues, FlatVector, StringValues};
-pub use lazy::{LazyVector, VectorLoader};
+pub use lazy::{LazyVector, VectorLoader, lazy_load_time};
 
 /// A shared vector.
 pub type VectorRef = Arc<Vector>;

@@ -164,3 +164,14 @@ fn an_expression_nested_too_deep_is_refused() {
     // Dropping what was nested so deep would overflow the stack of the test itself.
     std::mem::forget(expr);
 }
+
+#[test]
+fn try_gives_null_for_the_rows_that_fail_and_keeps_the_others() {
+    let values = (0..9).map(|i| Value::BigInt(i % 3)).collect();
+    let batch = batch_of(&[("x", Type::BigInt, values)]);
+    let divided = || call("divide", vec![bigint(6), column("x", Type::BigInt)]);
+    let expected = [Value::Null, Value::BigInt(6), Value::BigInt(3)];
+    let expected: Vec<Value> = (0..9).map(|i| expected[i % 3].clone()).collect();
+    assert_eq!(evaluate(&call("try", vec![divided()]), &batch).unwrap(), expected);
+    assert!(evaluate(&divided(), &batch).is_err());
+}

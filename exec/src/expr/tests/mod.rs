@@ -6,6 +6,7 @@
 //! | `properties.rs` | random columns under random encodings against the model |
 //! | `forms.rs` | AND, OR, CASE, COALESCE: truth tables, laziness, errors |
 //! | `functions.rs` | each function by examples |
+//! | `lambdas.rs` | higher-order functions |
 //! | `casts.rs` | tables of casts |
 //! | `sharing.rs` | what is evaluated once: equal subtrees, dictionaries, constants |
 
@@ -13,6 +14,7 @@ mod built;
 mod casts;
 mod forms;
 mod functions;
+mod lambdas;
 mod model;
 mod properties;
 mod sharing;

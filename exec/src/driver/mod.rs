@@ -1,0 +1,385 @@
+//! Drivers: they move batches through the operators of one pipeline.
+//!
+//! A driver is pulled from its end (rule S11.39): it looks for output of the last operator, then
+//! of the one before, and so on to the source; what it finds it hands to the next operator and
+//! looks there again.
+//!
+//! ```text
+//! [scan] -> [filter] -> [aggregation]        look: aggregation, filter, scan
+//!    3         2            1                give: scan -> filter, look at filter again, ...
+//! ```
+//!
+//! Nothing upstream moves while an operator does not want input (S11.41), so no operator holds a
+//! lazy batch while the scan goes on. Waits are looked for before and after output (S11.42).
+//!
+//! A driver has no thread of its own: [`Driver::run`] moves batches on the thread that calls it
+//! until there is a [`StopReason`] to leave it. The cursor calls it on the caller's thread, a seat
+//! on the executor's workers (see `seat`). That a driver is on one thread at a time, and queued at
+//! most once (S11.49), is a matter of who owns it.
+//!
+//! | state | `run` gives |
+//! |---|---|
+//! | its task has ended | Terminate |
+//! | its task is paused | Pause, at once or at the next look |
+//! | an operator waits | Block |
+//! | its time slice is over, or the task asks its drivers to yield | Yield |
+//! | the last operator has finished | AtEnd |
+
+mod seat;
+mod stage;
+
+use std::time::{Duration, Instant};
+
+use vector::sync::{Arc, CancelFlag, Continuation};
+use vector::{Error, Metrics, Result, RowVector};
+
+pub use self::seat::launch;
+pub use self::stage::StageParams;
+use self::stage::{Call, Meter, Spent, Stage};
+use crate::operator::loading::load_batch;
+use crate::operator::{Blocked, BlockingReason};
+use crate::stats::StatsCollector;
+use crate::task::threads::{Interruption, OnThread, TaskThreads};
+use crate::termination::{DriverTicket, Termination};
+
+/// What a driver is made of.
+pub struct DriverParams {
+    /// Which pipeline of its task, for the statistics.
+    pub pipeline: usize,
+    /// The driver's presence in its task.
+    pub ticket: DriverTicket,
+    /// The threads that are inside of the task.
+    pub threads: Arc<TaskThreads>,
+    /// Stops the whole query when raised.
+    pub query_cancel: CancelFlag,
+    /// Leave the worker after this long.
+    pub time_slice: Option<Duration>,
+    /// Measure the time of the CPU in each call of an operator.
+    pub track_cpu: bool,
+    /// Where counters go in the end.
+    pub stats: Arc<StatsCollector>,
+}
+
+/// Moves batches through a chain of operators.
+pub struct Driver {
+    stages: Vec<Stage>,
+    params: DriverParams,
+    meter: Meter,
+    /// What the driver counts as a whole (rule S15.61).
+    metrics: Metrics,
+    slice_start: Instant,
+    /// The operator that was looked at last: it is the one that runs next, about.
+    current: usize,
+    /// Since when and why it is off its thread.
+    off_thread: Option<OffThread>,
+    /// Passes over the operators in which nothing moved and nobody waited.
+    idle_passes: u32,
+    ended: bool,
+    closed: bool,
+}
+
+/// Why a driver leaves its thread (rule S11.45).
+#[derive(Debug)]
+pub enum StopReason {
+    /// An operator waits.
+    Block(Blocked),
+    /// Others should run.
+    Yield,
+    /// The task is paused until then.
+    Pause(Continuation),
+    /// The last operator has finished.
+    AtEnd,
+    /// The task has ended.
+    Terminate,
+}
+
+/// What one call of [`Driver::run`] gives.
+#[derive(Debug)]
+pub enum Step {
+    /// A batch of the last operator, all columns loaded.
+    Output(RowVector),
+    /// The driver leaves its thread.
+    Stop(StopReason),
+}
+
+/// Where the time goes that a driver is not on a thread.
+#[derive(Debug, Clone, Copy)]
+struct OffThread {
+    since: Instant,
+    why: Away,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Away {
+    Blocked { stage: usize, reason: BlockingReason },
+    Paused,
+    Queued,
+}
+
+impl Driver {
+    /// A driver of operators in the order of the rows' way; there is at least one.
+    pub fn new(operators: Vec<StageParams>, params: DriverParams) -> Result<Self> {
+        if operators.is_empty() {
+            return Err(Error::internal("a driver without operators"));
+        }
+        Ok(Driver {
+            stages: operators.into_iter().map(Stage::new).collect(),
+            meter: Meter::new(params.track_cpu),
+            metrics: Metrics::new(),
+            params,
+            slice_start: Instant::now(),
+            current: 0,
+            off_thread: None,
+            idle_passes: 0,
+            ended: false,
+            closed: false,
+        })
+    }
+
+    /// The task's end.
+    pub fn termination(&self) -> &Arc<Termination> {
+        self.params.ticket.termination()
+    }
+
+    /// Moves batches on this thread until there is output or a reason to leave it.
+    pub fn run(&mut self) -> Result<Step> {
+        self.count_off_thread();
+        if self.termination().should_stop() {
+            self.ended = true;
+            return Ok(Step::Stop(StopReason::Terminate));
+        }
+        let threads = Arc::clone(&self.params.threads);
+        let _on_thread = match OnThread::enter(&threads) {
+            Ok(on_thread) => on_thread,
+            Err(resumed) => return Ok(Step::Stop(self.leave(StopReason::Pause(resumed)))),
+        };
+        self.meter.begin();
+        self.slice_start = self.meter.last();
+        loop {
+            if let Some(step) = self.pass()? {
+                self.idle_passes = 0;
+                return Ok(match step {
+                    Step::Stop(reason) => Step::Stop(self.leave(reason)),
+                    output => output,
+                });
+            }
+            // An operator that neither gives, wants, waits nor ends would keep us here forever.
+            if self.idle_passes > 2 {
+                return Err(Error::internal("no operator of a driver can go on")
+                    .with("pipeline", self.params.pipeline));
+            }
+        }
+    }
+
+    /// Looks at the operators from the last to the first; `None` to begin again at the last.
+    fn pass(&mut self) -> Result<Option<Step>> {
+        self.idle_passes += 1;
+        let last = self.stages.len() - 1;
+        let mut i = last;
+        loop {
+            self.current = i;
+            if let Some(reason) = self.interruption().or_else(|| self.blocked(i)) {
+                return Ok(Some(Step::Stop(reason)));
+            }
+            if i < last {
+                if let Some(reason) = self.blocked(i + 1) {
+                    return Ok(Some(Step::Stop(reason)));
+                }
+                if !self.stages[i + 1].operator.needs_input() {
+                    return Ok(None);
+                }
+            }
+            match self.output_of(i)? {
+                Some(batch) => {
+                    self.idle_passes = 0;
+                    if i == last {
+                        return Ok(Some(Step::Output(batch)));
+                    }
+                    self.give(i + 1, batch)?;
+                    i += 1;
+                    continue;
+                }
+                None => {
+                    if let Some(reason) = self.interruption().or_else(|| self.blocked(i)) {
+                        return Ok(Some(Step::Stop(reason)));
+                    }
+                }
+            }
+            if self.stages[i].operator.is_finished() {
+                if i == last {
+                    return Ok(Some(Step::Stop(StopReason::AtEnd)));
+                }
+                self.end_input(i + 1);
+                return Ok(None);
+            }
+            if i == 0 {
+                return Ok(None);
+            }
+            i -= 1;
+        }
+    }
+
+    fn interruption(&mut self) -> Option<StopReason> {
+        if self.params.query_cancel.is_cancelled() {
+            self.termination().cancel();
+        }
+        if self.termination().should_stop() {
+            return Some(StopReason::Terminate);
+        }
+        match self.params.threads.interruption() {
+            Some(Interruption::Pause(resumed)) => return Some(StopReason::Pause(resumed)),
+            Some(Interruption::Yield) => return Some(StopReason::Yield),
+            None => {}
+        }
+        let on_thread = self.meter.last().saturating_duration_since(self.slice_start);
+        match self.params.time_slice {
+            Some(slice) if on_thread >= slice => Some(StopReason::Yield),
+            _ => None,
+        }
+    }
+
+    fn blocked(&mut self, i: usize) -> Option<StopReason> {
+        let blocked = self.stages[i].operator.is_blocked()?;
+        self.current = i;
+        Some(StopReason::Block(blocked))
+    }
+
+    fn output_of(&mut self, i: usize) -> Result<Option<RowVector>> {
+        let is_last = i + 1 == self.stages.len();
+        let operator = &mut self.stages[i].operator;
+        let mut output = operator.get_output();
+        if is_last {
+            // The caller may keep the batch while the scan moves on: nothing may stay lazy.
+            output = output.and_then(|batch| batch.map(load_batch).transpose());
+        }
+        self.count_call(i, Call::GetOutput);
+        let output = output.map_err(|error| self.place(i, error))?;
+        if let Some(batch) = &output {
+            let stage = &mut self.stages[i];
+            if batch.is_empty() {
+                return Err(stage.frame(Error::internal("an operator gave a batch without rows")));
+            }
+            stage.stats.output_rows += batch.len() as u64;
+            stage.stats.output_batches += 1;
+        }
+        Ok(output)
+    }
+
+    fn give(&mut self, i: usize, batch: RowVector) -> Result<()> {
+        let stage = &mut self.stages[i];
+        stage.stats.input_rows += batch.len() as u64;
+        stage.stats.input_batches += 1;
+        let outcome = stage.operator.add_input(batch);
+        self.count_call(i, Call::AddInput);
+        outcome.map_err(|error| self.place(i, error))
+    }
+
+    fn end_input(&mut self, i: usize) {
+        let stage = &mut self.stages[i];
+        if !stage.input_ended {
+            stage.input_ended = true;
+            stage.operator.no_more_input();
+            self.idle_passes = 0;
+            self.count_call(i, Call::Finish);
+        }
+    }
+
+    /// The time since the last call, for the operator that was called; the time of lazy columns is
+    /// the first one's (rule S15.20).
+    fn count_call(&mut self, i: usize, call: Call) {
+        let mut spent = self.meter.read();
+        if i > 0 && !spent.lazy.is_zero() {
+            let lazy = spent.lazy;
+            spent.wall -= lazy;
+            self.stages[i].add_lazy_time(lazy);
+            self.stages[0].add_time(Call::GetOutput, Spent { wall: lazy, cpu: None, lazy });
+        }
+        self.stages[i].add_time(call, spent);
+    }
+
+    /// The error with its operator, and with what the first one reads: a column that is loaded
+    /// late fails far from its scan.
+    fn place(&self, i: usize, error: Error) -> Error {
+        let error = match self.stages[0].operator.reading() {
+            Some(split) if !error.is_in("split") => error.in_named("split", split),
+            _ => error,
+        };
+        self.stages[i].frame(error)
+    }
+
+    /// The error that ended a wait, with the operator that waited.
+    pub(crate) fn place_wait(&self, error: Error) -> Error {
+        match self.off_thread {
+            Some(OffThread { why: Away::Blocked { stage, .. }, .. }) => self.place(stage, error),
+            _ => error,
+        }
+    }
+
+    fn leave(&mut self, reason: StopReason) -> StopReason {
+        let why = match &reason {
+            StopReason::AtEnd | StopReason::Terminate => {
+                self.ended = true;
+                return reason;
+            }
+            StopReason::Block(blocked) => {
+                Away::Blocked { stage: self.current, reason: blocked.reason }
+            }
+            StopReason::Pause(_) => Away::Paused,
+            StopReason::Yield => {
+                self.metrics.add_count("numYields", 1);
+                Away::Queued
+            }
+        };
+        self.off_thread = Some(OffThread { since: Instant::now(), why });
+        reason
+    }
+
+    /// The wait is over; from now on the driver waits for its turn.
+    pub(crate) fn queued(&mut self) {
+        self.count_off_thread();
+        self.off_thread = Some(OffThread { since: Instant::now(), why: Away::Queued });
+    }
+
+    /// Counts the time since the driver has left its thread (rules S15.57, S15.58, S15.61).
+    fn count_off_thread(&mut self) {
+        let Some(OffThread { since, why }) = self.off_thread.take() else { return };
+        let time = since.elapsed();
+        self.metrics.add_time("totalDriverOffThreadWallNanos", time);
+        match why {
+            Away::Blocked { stage, reason } => self.stages[stage].add_blocked_time(reason, time),
+            Away::Paused => self.metrics.add_time("totalDriverPauseWallNanos", time),
+            Away::Queued => {
+                self.stages[self.current].stats.runtime.add_time("queuedWallNanos", time);
+            }
+        }
+    }
+
+    /// Closes all operators and hands the counters in; later calls do nothing.
+    pub fn close(&mut self) {
+        if self.closed {
+            return;
+        }
+        self.closed = true;
+        if !self.ended {
+            // Before the operators close: whoever reads their end of a queue must see that this
+            // was not the end of the rows.
+            self.termination().fail(Error::internal("a driver was dropped before its end"));
+        }
+        self.count_off_thread();
+        self.stages.iter_mut().for_each(Stage::close);
+        let stages = self.stages.iter().map(|stage| &stage.stats);
+        self.params.stats.add(self.params.pipeline, stages, &self.metrics);
+    }
+
+    /// Ends the task with `error`, unless it has ended.
+    pub fn fail(&mut self, error: Error) {
+        self.ended = true;
+        self.termination().fail(error);
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        self.close();
+    }
+}

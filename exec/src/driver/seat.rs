@@ -1,0 +1,74 @@
+//! Seats: where a driver on the executor's workers stands while it is off its thread.
+//!
+//! | `run` ends with | then |
+//! |---|---|
+//! | Block, Pause | parked; the wait's end or the task's stop takes it out, once, and enqueues it |
+//! | Yield | enqueued behind the others |
+//! | AtEnd, Terminate, error | closed, its ticket given back |
+//!
+//! A driver is parked before its wait is armed, so the wait may be over already (rule S11.45).
+
+use vector::sync::{Arc, Continuation, Mutex};
+use vector::{Error, Result};
+
+use super::{Driver, Step, StopReason};
+use crate::executor::Executor;
+
+/// Puts a driver, whose last operator is a sink, on the executor's workers.
+pub fn launch(executor: &Arc<Executor>, driver: Driver) {
+    let seat = Arc::new(Seat { executor: Arc::clone(executor), parked: Mutex::new(None) });
+    // Weak, because the task's end must not hold drivers.
+    let waker = Arc::downgrade(&seat);
+    driver.termination().on_stop(Box::new(move || {
+        if let Some(seat) = waker.upgrade() {
+            seat.resume(Ok(()));
+        }
+    }));
+    seat.enqueue(driver);
+}
+
+struct Seat {
+    executor: Arc<Executor>,
+    parked: Mutex<Option<Driver>>,
+}
+
+impl Seat {
+    fn enqueue(self: &Arc<Self>, mut driver: Driver) {
+        let seat = Arc::clone(self);
+        driver.queued();
+        self.executor.run(Box::new(move || seat.work(driver)));
+    }
+
+    fn work(self: Arc<Self>, mut driver: Driver) {
+        match driver.run() {
+            Ok(Step::Stop(StopReason::Yield)) => self.enqueue(driver),
+            Ok(Step::Stop(StopReason::Block(blocked))) => self.park(driver, blocked.until),
+            Ok(Step::Stop(StopReason::Pause(resumed))) => self.park(driver, resumed),
+            Ok(Step::Stop(StopReason::AtEnd | StopReason::Terminate)) => driver.close(),
+            Ok(Step::Output(_)) => {
+                driver.fail(Error::internal("a driver on a worker has no sink"));
+            }
+            Err(error) => driver.fail(error),
+        }
+    }
+
+    fn park(self: &Arc<Self>, driver: Driver, until: Continuation) {
+        let termination = Arc::clone(driver.termination());
+        *self.parked.lock() = Some(driver);
+        let seat = Arc::clone(self);
+        until.on_ready(move |outcome| seat.resume(outcome));
+        // The stop hook may have looked before the driver sat down.
+        if termination.should_stop() {
+            self.resume(Ok(()));
+        }
+    }
+
+    fn resume(self: &Arc<Self>, outcome: Result<()>) {
+        let parked = self.parked.lock().take();
+        let Some(driver) = parked else { return };
+        if let Err(error) = outcome {
+            driver.termination().fail(driver.place_wait(error));
+        }
+        self.enqueue(driver);
+    }
+}

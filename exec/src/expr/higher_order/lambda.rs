@@ -1,0 +1,82 @@
+//! A lambda: a program over elements, and what it captured of the rows that they are in.
+
+use vector::sync::Arc;
+use vector::{
+    Buffer, Error, Result, RowType, RowVector, SelectivityVector, Type, Vector, VectorRef,
+};
+
+use super::super::compile::{NodeId, Program};
+use super::super::eval::{Evaluation, Memory};
+
+/// A compiled lambda.
+#[derive(Debug)]
+pub(in super::super) struct Lambda {
+    program: Program,
+    root: NodeId,
+    /// The parameters, then what is captured.
+    columns: Arc<RowType>,
+    /// Nodes of the program around it, for the last columns.
+    captures: Vec<NodeId>,
+}
+
+impl Lambda {
+    /// A program of one expression over `columns`, of which the last are `captures`.
+    pub(in super::super) fn new(
+        program: Program,
+        columns: Arc<RowType>,
+        captures: Vec<NodeId>,
+    ) -> Result<Self> {
+        match (program.roots.as_slice(), columns.len() >= captures.len()) {
+            ([root], true) => Ok(Lambda { root: *root, program, columns, captures }),
+            _ => Err(Error::internal("a lambda has other columns than it says")),
+        }
+    }
+
+    /// The nodes that it captures.
+    pub(in super::super) fn captures(&self) -> &[NodeId] {
+        &self.captures
+    }
+
+    /// Checks that its parameters have the types of what it will be given.
+    pub(super) fn check(&self, wanted: &[Type]) -> Result<()> {
+        let num_parameters = self.columns.len() - self.captures.len();
+        let given = &self.columns.types()[..num_parameters];
+        if given.len() == wanted.len() && given.iter().zip(wanted).all(|(g, w)| g.is_equivalent(w))
+        {
+            return Ok(());
+        }
+        let text =
+            |types: &[Type]| types.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        Err(Error::invalid_input("a lambda has other parameters than it is given")
+            .with("expected", format_args!("({})", text(wanted)))
+            .with("found", format_args!("({})", text(given))))
+    }
+}
+
+/// A lambda with the values that it captured of one batch.
+#[derive(Debug)]
+pub(in super::super) struct BoundLambda<'a> {
+    lambda: &'a Lambda,
+    captures: Vec<VectorRef>,
+}
+
+impl<'a> BoundLambda<'a> {
+    pub(in super::super) fn new(lambda: &'a Lambda, captures: Vec<VectorRef>) -> Self {
+        BoundLambda { lambda, captures }
+    }
+
+    /// The lambda's value for each element: of `parameters`, which are as long as `rows`, and of
+    /// what was captured of the element's row.
+    pub(super) fn evaluate(
+        &self,
+        parameters: Vec<VectorRef>,
+        rows: &Buffer<u32>,
+    ) -> Result<VectorRef> {
+        let mut columns = parameters;
+        columns.extend(self.captures.iter().map(|capture| Vector::wrap(capture, rows)));
+        let batch = RowVector::batch(Arc::clone(&self.lambda.columns), rows.len(), columns)?;
+        let mut memory = Memory::for_program(&self.lambda.program);
+        let all = SelectivityVector::all(rows.len());
+        Evaluation::new(&self.lambda.program, &mut memory, &batch).node(self.lambda.root, &all)
+    }
+}

@@ -1,0 +1,80 @@
+//! Higher-order functions of maps.
+
+use vector::print::value_text;
+use vector::{DecodedVector, Error, MapVector, Result, Vector, VectorRef, equal_rows, hash_into};
+
+use super::HigherOrderCall;
+use super::elements::{Elements, Lists, Shape};
+
+fn map(shape: Shape, keys: VectorRef, values: VectorRef) -> Result<Vector> {
+    MapVector::new(shape.offsets, shape.lengths, shape.validity, keys, values).map(Vector::Map)
+}
+
+/// The entries of the selected rows, and what the lambda gives for them; `None` when there is no
+/// map at all.
+fn asked(call: &HigherOrderCall<'_>, lists: &Lists) -> Result<Option<(Elements, VectorRef)>> {
+    let Some((keys, values)) = lists.map()? else { return Ok(None) };
+    let entries = lists.elements(call.rows)?;
+    let parameters = vec![entries.of(keys), entries.of(values)];
+    let answers = call.lambda(0)?.evaluate(parameters, &entries.rows)?;
+    Ok(Some((entries, answers)))
+}
+
+/// Both sides of an argument's entries.
+fn sides(lists: &Lists, entries: &Elements) -> Result<(VectorRef, VectorRef)> {
+    let (keys, values) = lists.map()?.ok_or_else(|| Error::internal("a map without entries"))?;
+    Ok((entries.of(keys), entries.of(values)))
+}
+
+fn null(call: &HigherOrderCall<'_>) -> Vector {
+    Vector::nulls(call.ty.clone(), call.rows.len())
+}
+
+/// The entries for which the lambda is true.
+pub(super) fn filter(call: &HigherOrderCall<'_>) -> Result<Vector> {
+    let lists = Lists::new(call.arg(0)?)?;
+    let Some((entries, test)) = asked(call, &lists)? else { return Ok(null(call)) };
+    let kept = entries.kept(&test)?;
+    let (keys, values) = sides(&lists, &kept)?;
+    map(kept.shape, keys, values)
+}
+
+/// What the lambda gives in place of each value.
+pub(super) fn transform_values(call: &HigherOrderCall<'_>) -> Result<Vector> {
+    let lists = Lists::new(call.arg(0)?)?;
+    let Some((entries, values)) = asked(call, &lists)? else { return Ok(null(call)) };
+    let (keys, _) = sides(&lists, &entries)?;
+    map(entries.shape, keys, values)
+}
+
+/// What the lambda gives in place of each key; `InvalidInput` where it is null or comes twice.
+pub(super) fn transform_keys(call: &HigherOrderCall<'_>) -> Result<Vector> {
+    let lists = Lists::new(call.arg(0)?)?;
+    let Some((entries, keys)) = asked(call, &lists)? else { return Ok(null(call)) };
+    check_keys(&DecodedVector::new(&keys)?, &entries.shape)?;
+    let (_, values) = sides(&lists, &entries)?;
+    map(entries.shape, keys, values)
+}
+
+fn check_keys(keys: &DecodedVector, shape: &Shape) -> Result<()> {
+    let mut hashes = vec![0; keys.len()];
+    hash_into(keys, &mut hashes)?;
+    for (start, len) in shape.offsets.iter().zip(shape.lengths.iter()) {
+        let mut of_row: Vec<usize> = (*start as usize..(*start + *len) as usize).collect();
+        if of_row.iter().any(|key| keys.is_null(*key)) {
+            return Err(Error::invalid_input("a key of a map is null"));
+        }
+        of_row.sort_by_key(|key| hashes[*key]);
+        for same in of_row.chunk_by(|a, b| hashes[*a] == hashes[*b]) {
+            for (i, key) in same.iter().enumerate() {
+                for other in &same[..i] {
+                    if equal_rows(keys, *key, keys, *other)? {
+                        let text = value_text(keys.ty(), &keys.value(*key)?);
+                        return Err(Error::invalid_input("a map has a key twice").with("key", text));
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}

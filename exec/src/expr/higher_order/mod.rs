@@ -1,0 +1,84 @@
+//! Functions that ask lambdas about the elements of arrays and maps.
+//!
+//! ```text
+//! rows   a [1, 2]  b []  c [3]        captured column k
+//! elements  1 2 3                     a lambda is evaluated over them once for the whole batch,
+//! row of    a a c                     k as a dictionary over the rows that they are in
+//! ```
+//!
+//! | file | what |
+//! |---|---|
+//! | `types.rs` | typing rules; a lambda has the type of what it gives |
+//! | `lambda.rs` | a compiled lambda, and what it captured of one batch |
+//! | `elements.rs` | the elements of the selected rows, and lists made of them |
+//! | `arrays.rs`, `maps.rs` | transform, filter, matches, zip_with; functions of maps |
+//! | `reduce.rs` | reduce: the n-th elements of all rows in one step |
+//!
+//! Only elements of selected rows are looked at: what fails elsewhere does not surface.
+
+mod arrays;
+mod elements;
+mod lambda;
+mod maps;
+mod reduce;
+pub(super) mod types;
+
+use vector::{Error, Result, SelectivityVector, Type, Vector, VectorRef};
+
+use super::registry::HigherOrder;
+
+pub(super) use lambda::{BoundLambda, Lambda};
+
+/// One call over a batch.
+pub(super) struct HigherOrderCall<'a> {
+    /// The arguments that are no lambdas, each as long as the batch.
+    pub(super) args: &'a [VectorRef],
+    pub(super) lambdas: &'a [BoundLambda<'a>],
+    /// The rows whose result counts.
+    pub(super) rows: &'a SelectivityVector,
+    /// The type of the result.
+    pub(super) ty: &'a Type,
+}
+
+impl HigherOrderCall<'_> {
+    fn arg(&self, index: usize) -> Result<&VectorRef> {
+        self.args.get(index).ok_or_else(missing)
+    }
+
+    fn lambda(&self, index: usize) -> Result<&BoundLambda<'_>> {
+        self.lambdas.get(index).ok_or_else(missing)
+    }
+}
+
+fn missing() -> Error {
+    Error::internal("a higher-order function has too few arguments")
+}
+
+impl HigherOrder {
+    /// Checks that lambdas take what the function will give them; `InvalidInput` when not.
+    pub(super) fn check(self, args: &[&Type], lambdas: &[Lambda]) -> Result<()> {
+        let wanted = types::parameters(self, args)?;
+        if wanted.len() != lambdas.len() {
+            return Err(Error::invalid_input("a function takes another number of lambdas")
+                .with("expected", wanted.len())
+                .with("found", lambdas.len()));
+        }
+        wanted.iter().zip(lambdas).try_for_each(|(wanted, lambda)| lambda.check(wanted))
+    }
+
+    /// Applies the function to one batch.
+    pub(super) fn apply(self, call: &HigherOrderCall<'_>) -> Result<Vector> {
+        match self {
+            HigherOrder::Transform => arrays::transform(call),
+            HigherOrder::Filter => arrays::filter(call),
+            HigherOrder::AnyMatch => arrays::matches(call, arrays::Match::Any),
+            HigherOrder::AllMatch => arrays::matches(call, arrays::Match::All),
+            HigherOrder::NoneMatch => arrays::matches(call, arrays::Match::None),
+            HigherOrder::ZipWith => arrays::zip_with(call),
+            HigherOrder::MapFilter => maps::filter(call),
+            HigherOrder::TransformKeys => maps::transform_keys(call),
+            HigherOrder::TransformValues => maps::transform_values(call),
+            HigherOrder::Reduce => reduce::reduce(call),
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! Threads inside of a task: who is in, and who is asked to leave for a while.
+//!
+//! | | `enter` | `interruption` | last `leave` |
+//! |---|---|---|---|
+//! | running | in | - | |
+//! | asked to yield n times | in | Yield, n times in all | |
+//! | paused | refused, with a wait for `resume` | Pause, with the same wait | ends the waits of `pause` |
+//!
+//! A thread is in while it moves batches; a driver that is blocked, queued or paused is in no
+//! thread. A running driver looks at one atomic flag and takes the lock only when that is up.
+
+use std::time::Instant;
+
+use vector::Error;
+use vector::sync::atomic::{AtomicBool, Ordering};
+use vector::sync::{Arc, Continuation, Mutex, Promise, promise};
+
+/// The threads of one task.
+#[derive(Debug, Default)]
+pub struct TaskThreads {
+    /// Up when a running driver has something to look at under the lock.
+    asked: AtomicBool,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    inside: usize,
+    /// Since when some thread has been inside all the time.
+    inside_since: Option<Instant>,
+    paused: bool,
+    to_yield: usize,
+    pausing: Vec<Promise>,
+    resuming: Vec<Promise>,
+}
+
+/// What a running driver is asked to do.
+#[derive(Debug)]
+pub enum Interruption {
+    /// Leave, until the wait is over.
+    Pause(Continuation),
+    /// Leave, and come back behind the others.
+    Yield,
+}
+
+impl TaskThreads {
+    /// What a running driver must do, if anything (rule S11.67).
+    pub fn interruption(&self) -> Option<Interruption> {
+        // What counts is decided under the lock; the flag may be seen late.
+        if !self.asked.load(Ordering::Relaxed) {
+            return None;
+        }
+        let mut state = self.state.lock();
+        if state.paused {
+            return Some(Interruption::Pause(state.resumed()));
+        }
+        if state.to_yield == 0 {
+            return None;
+        }
+        state.to_yield -= 1;
+        self.asked.store(state.to_yield > 0, Ordering::Relaxed);
+        Some(Interruption::Yield)
+    }
+
+    /// Asks everybody to leave and lets nobody in. The wait is over when no thread is inside; it
+    /// fails when the task is resumed before.
+    pub fn pause(&self) -> Continuation {
+        let mut state = self.state.lock();
+        state.paused = true;
+        self.asked.store(true, Ordering::Relaxed);
+        if state.inside == 0 {
+            return Continuation::ready();
+        }
+        let (promise, paused) = promise();
+        state.pausing.push(promise);
+        paused
+    }
+
+    /// Lets everybody in again; without effect when not paused.
+    pub fn resume(&self) {
+        let (pausing, resuming) = {
+            let mut state = self.state.lock();
+            state.paused = false;
+            self.asked.store(state.to_yield > 0, Ordering::Relaxed);
+            (std::mem::take(&mut state.pausing), std::mem::take(&mut state.resuming))
+        };
+        for promise in pausing {
+            promise.fail(Error::cancelled("the task was resumed before all threads had left it"));
+        }
+        resuming.into_iter().for_each(Promise::fulfil);
+    }
+
+    /// Asks every thread inside to leave once, if there was one at all times since `since` (rule
+    /// S11.68); says how many were asked.
+    pub fn yield_if_due(&self, since: Instant) -> usize {
+        let mut state = self.state.lock();
+        if state.to_yield == 0 && state.inside_since.is_some_and(|inside| inside < since) {
+            state.to_yield = state.inside;
+            self.asked.store(state.paused || state.to_yield > 0, Ordering::Relaxed);
+            return state.to_yield;
+        }
+        0
+    }
+}
+
+impl State {
+    fn resumed(&mut self) -> Continuation {
+        let (promise, resumed) = promise();
+        self.resuming.push(promise);
+        resumed
+    }
+}
+
+/// A thread inside of a task, until dropped.
+#[derive(Debug)]
+pub struct OnThread<'a>(&'a TaskThreads);
+
+impl<'a> OnThread<'a> {
+    /// Goes in; while the task is paused, gives a wait for its end instead.
+    pub fn enter(threads: &'a Arc<TaskThreads>) -> Result<Self, Continuation> {
+        let mut state = threads.state.lock();
+        if state.paused {
+            return Err(state.resumed());
+        }
+        state.inside += 1;
+        if state.inside == 1 {
+            state.inside_since = Some(Instant::now());
+        }
+        Ok(OnThread(threads))
+    }
+}
+
+impl Drop for OnThread<'_> {
+    fn drop(&mut self) {
+        let pausing = {
+            let mut state = self.0.state.lock();
+            state.inside -= 1;
+            if state.inside > 0 {
+                return;
+            }
+            state.inside_since = None;
+            std::mem::take(&mut state.pausing)
+        };
+        pausing.into_iter().for_each(Promise::fulfil);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use vector::ErrorKind;
+
+    #[test]
+    fn a_pause_is_complete_when_the_last_thread_has_left_and_lets_nobody_in() {
+        let threads = Arc::new(TaskThreads::default());
+        let (a, b) = (OnThread::enter(&threads).unwrap(), OnThread::enter(&threads).unwrap());
+        assert!(threads.interruption().is_none());
+        let paused = threads.pause();
+        assert!(matches!(threads.interruption(), Some(Interruption::Pause(_))));
+        drop(a);
+        assert!(!paused.is_ready());
+        drop(b);
+        paused.wait().unwrap();
+        let resumed = OnThread::enter(&threads).unwrap_err();
+        assert!(threads.pause().is_ready(), "pausing twice is pausing once");
+        threads.resume();
+        resumed.wait().unwrap();
+        assert!(OnThread::enter(&threads).is_ok() && threads.interruption().is_none());
+    }
+
+    #[test]
+    fn a_pause_that_is_taken_back_too_early_says_so() {
+        let threads = Arc::new(TaskThreads::default());
+        let inside = OnThread::enter(&threads).unwrap();
+        let paused = threads.pause();
+        threads.resume();
+        assert_eq!(paused.wait().unwrap_err().kind(), ErrorKind::Cancelled);
+        assert!(threads.interruption().is_none());
+        drop(inside);
+    }
+
+    #[test]
+    fn each_thread_that_was_inside_too_long_yields_once() {
+        let threads = Arc::new(TaskThreads::default());
+        assert_eq!(threads.yield_if_due(Instant::now()), 0, "nobody is inside");
+        let before = Instant::now();
+        let _inside = [OnThread::enter(&threads).unwrap(), OnThread::enter(&threads).unwrap()];
+        assert_eq!(threads.yield_if_due(before), 0, "they came later");
+        assert_eq!(threads.yield_if_due(Instant::now()), 2);
+        assert_eq!(threads.yield_if_due(Instant::now()), 0, "they were asked already");
+        for _ in 0..2 {
+            assert!(matches!(threads.interruption(), Some(Interruption::Yield)));
+        }
+        assert!(threads.interruption().is_none());
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use super::*;
+    use vector::sync::ModelArc;
+    use vector::sync::atomic::AtomicUsize;
+    use vector::sync::thread;
+
+    #[test]
+    fn loom_nobody_is_inside_when_a_pause_is_complete_and_all_come_back() {
+        loom::model(|| {
+            let threads = Arc::new(TaskThreads::default());
+            let inside = ModelArc::new(AtomicUsize::new(0));
+            let (other, count) = (Arc::clone(&threads), ModelArc::clone(&inside));
+            let driver = thread::spawn(move || {
+                loop {
+                    match OnThread::enter(&other) {
+                        Ok(on_thread) => {
+                            count.fetch_add(1, Ordering::SeqCst);
+                            count.fetch_sub(1, Ordering::SeqCst);
+                            return drop(on_thread);
+                        }
+                        Err(resumed) => resumed.wait().unwrap(),
+                    }
+                }
+            });
+            threads.pause().wait().unwrap();
+            assert_eq!(inside.load(Ordering::SeqCst), 0);
+            threads.resume();
+            driver.join().unwrap();
+        });
+    }
+}

@@ -1,0 +1,53 @@
+//! Where files are now that were elsewhere when a query was recorded.
+
+use connector_hive::HiveSplit;
+
+/// Beginnings of paths and what stands for them now.
+#[derive(Debug, Clone, Default)]
+pub struct PathMap {
+    pairs: Vec<(String, String)>,
+}
+
+impl PathMap {
+    /// Paths that begin with the first of a pair begin with the second now; of several pairs that
+    /// fit a path, the longest wins.
+    pub fn new(pairs: impl IntoIterator<Item = (String, String)>) -> Self {
+        let mut pairs: Vec<_> = pairs.into_iter().collect();
+        pairs.sort_by_key(|(from, _)| std::cmp::Reverse(from.len()));
+        PathMap { pairs }
+    }
+
+    /// Gives a split the path where its file is now.
+    pub(super) fn apply(&self, split: &mut HiveSplit) {
+        if let Some(path) = self.mapped(&split.path) {
+            split.path = path;
+            // What was known of the file is not known of another one.
+            split.file_bytes = None;
+        }
+    }
+
+    fn mapped(&self, path: &str) -> Option<String> {
+        self.pairs.iter().find_map(|(from, to)| {
+            let rest = path.strip_prefix(from.as_str())?;
+            // A name that only begins like another one is not the same.
+            let ends = rest.is_empty() || rest.starts_with('/') || from.ends_with('/');
+            ends.then(|| format!("{to}{rest}"))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_beginning_of_whole_names_is_replaced() {
+        let pairs = [("/a", "/x"), ("/a/b", "/y"), ("s3a://bucket/", "/local/")];
+        let map = PathMap::new(pairs.map(|(from, to)| (from.to_string(), to.to_string())));
+        assert_eq!(map.mapped("/a/c.parquet").as_deref(), Some("/x/c.parquet"));
+        assert_eq!(map.mapped("/a/b/c.parquet").as_deref(), Some("/y/c.parquet"));
+        assert_eq!(map.mapped("/a/bc.parquet").as_deref(), Some("/x/bc.parquet"));
+        assert_eq!(map.mapped("s3a://bucket/t/f").as_deref(), Some("/local/t/f"));
+        assert_eq!(map.mapped("/ab"), None);
+    }
+}

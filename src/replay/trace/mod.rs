@@ -1,0 +1,196 @@
+//! Traces that Velox recorded: what its operators were given while a query ran.
+//!
+//! ```text
+//! TASK / task_trace_meta.json                           metadata: plan, settings
+//! TASK / NODE / PIPELINE / DRIVER / op_split_trace.split     splits: records of a scan
+//!                                 / op_input_trace.data      inputs: pages of other operators
+//!                                 / op_trace_summary.json    summary: counts
+//! ```
+//!
+//! | file | does |
+//! |---|---|
+//! | `layout` | the folders of a task |
+//! | `metadata` | the plan, the query's settings, those of connectors |
+//! | `settings` | which of them mean something here |
+//! | `splits`, `summary`, `inputs` | the files of one driver |
+//! | `feed` | in whose place recorded rows stand |
+//! | `listing` | what is in a trace, as a table |
+//!
+//! What was recorded is run again in two ways. A scan gets all splits of its drivers. Any other
+//! node gets the rows that its drivers were given, in place of its sources: each driver's file is a
+//! split of a connector for recorded rows (`inputs`), so that it is read page by page and by as
+//! many drivers as there are files. A node of which nothing was recorded can still be run if
+//! everything was recorded that its scans need.
+
+mod feed;
+mod inputs;
+mod layout;
+mod listing;
+mod metadata;
+mod settings;
+mod splits;
+mod summary;
+
+use std::path::{Path, PathBuf};
+
+use dwio::config::Config;
+use dwio::connector::{Connector, ConnectorSplit};
+use vector::sync::Arc;
+use vector::{Error, Result, ResultExt};
+
+use super::aggregates::as_recorded;
+use super::json::Json;
+use super::nodes::Nodes;
+use super::paths::PathMap;
+use super::splits::read_split;
+use super::{Expressions, Replay};
+use feed::Feed;
+use inputs::RecordedRows;
+use layout::DriverFolder;
+use metadata::Metadata;
+pub use settings::TraceSettings;
+
+/// A trace that was opened: its metadata is read, its files are not.
+#[derive(Debug)]
+pub struct Trace {
+    folder: PathBuf,
+    metadata: Metadata,
+    drivers: Vec<DriverFolder>,
+}
+
+/// What a trace does not say itself.
+#[derive(Debug, Clone, Default)]
+pub struct TraceSurroundings {
+    /// What `${CASE}` stands for in paths, if it stands for anything.
+    pub case_folder: Option<String>,
+    /// Where files are now.
+    pub paths: PathMap,
+    /// The connector that tables are read with.
+    pub connector_id: String,
+}
+
+impl Trace {
+    /// Opens the trace of one task, which is the folder with `task_trace_meta.json`. `NotFound` when
+    /// there is none, `InvalidInput` when the metadata makes no sense.
+    pub fn open(folder: &Path) -> Result<Self> {
+        let metadata = Metadata::read(folder)?;
+        let drivers = layout::drivers(folder)?;
+        Ok(Trace { folder: folder.to_path_buf(), metadata, drivers })
+    }
+
+    /// What the settings of the recorded query mean here.
+    pub fn settings(&self) -> Result<TraceSettings> {
+        TraceSettings::new(&self.metadata)
+    }
+
+    /// Reads what is needed to run node `id` again.
+    ///
+    /// `NotFound` when the plan has no such node or nothing was recorded for it, `Unsupported` with
+    /// the place in the plan for what cannot be run, `Corrupt` for damaged files.
+    pub fn replay(&self, id: &str, surroundings: &TraceSurroundings) -> Result<Replay> {
+        self.replay_node(id, surroundings).in_named("trace", self.folder.to_string_lossy())
+    }
+
+    fn replay_node(&self, id: &str, surroundings: &TraceSurroundings) -> Result<Replay> {
+        let plan = self.metadata.plan();
+        let node = feed::find(&plan, id)?.ok_or_else(|| {
+            Error::not_found("the plan of a trace has no such node")
+                .with("node", id)
+                .hint(format!("recorded are {}", self.recorded_ids().join(", ")))
+        })?;
+        let recorded: Vec<&DriverFolder> = self.of_node(id).collect();
+        let is_scan = node.class()?.0 == "TableScanNode";
+        let feeds = if is_scan || recorded.is_empty() {
+            Vec::new()
+        } else {
+            feed::feeds(&node, &recorded)?
+        };
+        let nodes = Nodes {
+            connector_id: &surroundings.connector_id,
+            expressions: Expressions::new(),
+            fed: feeds.iter().map(Feed::stand_in).collect(),
+        };
+        let root = as_recorded(&node, nodes.read(&node)?)?;
+        let mut replay = Replay::of(root);
+        for feed in feeds {
+            replay.splits.push((feed.id.clone(), feed.splits()));
+        }
+        if replay.splits.is_empty() {
+            for scan in replay.root.scans() {
+                let splits = self.scan_splits(&scan.id, id, surroundings)?;
+                replay.splits.push((scan.id.clone(), splits));
+            }
+        } else {
+            replay.connectors.push(Arc::new(RecordedRows) as Arc<dyn Connector>);
+        }
+        let pipelines = recorded.iter().map(|driver| driver.pipeline);
+        let drivers_of = |pipeline| recorded.iter().filter(|d| d.pipeline == pipeline).count();
+        replay.drivers = pipelines.map(drivers_of).max().unwrap_or(1);
+        replay.session_settings = self.settings()?.honoured;
+        Ok(replay)
+    }
+
+    fn of_node(&self, id: &str) -> impl Iterator<Item = &DriverFolder> {
+        self.drivers.iter().filter(move |driver| driver.node == id)
+    }
+
+    fn recorded_ids(&self) -> Vec<&str> {
+        let mut ids: Vec<&str> = self.drivers.iter().map(|driver| driver.node.as_str()).collect();
+        ids.dedup();
+        ids
+    }
+
+    /// The splits of all drivers of a scan, which `wanted` needs.
+    fn scan_splits(
+        &self,
+        scan: &str,
+        wanted: &str,
+        surroundings: &TraceSurroundings,
+    ) -> Result<Vec<Arc<dyn ConnectorSplit>>> {
+        let mut files = Vec::new();
+        for driver in self.of_node(scan) {
+            files.extend(driver.file(layout::SPLITS).is_file().then_some(driver));
+        }
+        if files.is_empty() {
+            return Err(Error::not_found("nothing was recorded of a scan that a node needs")
+                .with("scan", scan)
+                .with("node", wanted)
+                .hint(format!("recorded are {}", self.recorded_ids().join(", "))));
+        }
+        let session = self.settings()?.honoured;
+        let mut splits: Vec<Arc<dyn ConnectorSplit>> = Vec::new();
+        for driver in files {
+            let path = driver.file(layout::SPLITS);
+            for (record, text) in splits::read_records(&path)?.iter().enumerate() {
+                let split = self.split(text, surroundings, &session);
+                let split = split.in_place("record", record);
+                splits.push(Arc::new(split.in_named("file", path.to_string_lossy())?));
+            }
+        }
+        Ok(splits)
+    }
+
+    fn split(
+        &self,
+        text: &serde_json::Value,
+        surroundings: &TraceSurroundings,
+        session: &Config,
+    ) -> Result<connector_hive::HiveSplit> {
+        let json = Json::root("split", text);
+        let folder = surroundings.case_folder.as_deref();
+        let mut split = read_split(&json, &surroundings.connector_id, folder)?;
+        surroundings.paths.apply(&mut split);
+        let may_be_missing = connector_hive::settings::ScanSettings::new(
+            &split.connector_id,
+            &Config::new(),
+            session,
+        )?
+        .ignore_missing_files;
+        if may_be_missing || Path::new(&split.path).exists() {
+            return Ok(split);
+        }
+        Err(Error::not_found("a file of a trace is not where it was")
+            .with("path", &split.path)
+            .hint("say where it is now with --map-path FROM=TO"))
+    }
+}

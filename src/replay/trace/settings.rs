@@ -1,0 +1,118 @@
+//! Which settings of a recorded query mean something here.
+//!
+//! | setting | here |
+//! |---|---|
+//! | of the query, known to operators and drivers | honoured by its name |
+//! | of a connector's session, known to the Hive connector | honoured, in any spelling it knows |
+//! | of tracing | done with |
+//! | a time zone that timestamps are moved to | refused: the rows would be others |
+//! | any other | ignored, and listed |
+
+use connector_hive::settings::SETTING_NAMES;
+use dwio::config::Config;
+use exec::QueryConfig;
+use vector::{Error, Result};
+
+use super::metadata::Metadata;
+
+/// What names of settings of tracing begin with.
+const OF_TRACING: [&str; 2] = ["query_trace_", "op_trace_"];
+const TIME_ZONE: &str = "session_timezone";
+const MOVES_TIMESTAMPS: &str = "adjust_timestamp_to_session_timezone";
+/// Zones in which timestamps stay what they are.
+const UTC: [&str; 4] = ["", "UTC", "Etc/UTC", "GMT"];
+
+/// The settings of a recorded query.
+#[derive(Debug, Default)]
+pub struct TraceSettings {
+    /// Those that the query is run with again.
+    pub honoured: Config,
+    /// Those that nothing here has a use for.
+    pub ignored: Config,
+}
+
+impl TraceSettings {
+    pub(super) fn new(metadata: &Metadata) -> Result<Self> {
+        let mut settings = TraceSettings::default();
+        let (mut zone, mut moves) = (String::new(), false);
+        for (name, value) in metadata.query_config()? {
+            let text = value.setting()?;
+            match name {
+                _ if OF_TRACING.iter().any(|prefix| name.starts_with(prefix)) => {}
+                TIME_ZONE => zone = text,
+                MOVES_TIMESTAMPS => moves = text.eq_ignore_ascii_case("true"),
+                _ if QueryConfig::NAMES.contains(&name) => settings.honoured.set(name, text),
+                _ => settings.ignored.set(name, text),
+            }
+        }
+        if moves && !UTC.contains(&zone.as_str()) {
+            return Err(Error::unsupported("timestamps in the time zone of a session")
+                .with(TIME_ZONE, zone)
+                .in_named("metadata", "/queryConfig"));
+        }
+        for (_, properties) in metadata.connector_properties()? {
+            for (name, value) in properties.members()? {
+                let target = match is_of_connector(name) {
+                    true => &mut settings.honoured,
+                    false => &mut settings.ignored,
+                };
+                target.set(name, value.setting()?);
+            }
+        }
+        Ok(settings)
+    }
+}
+
+/// True for a setting of the Hive connector in any spelling.
+fn is_of_connector(name: &str) -> bool {
+    let spelled = |name: &str| name.replace(['-', '.'], "_");
+    let name = spelled(name);
+    let name = name.strip_prefix("hive_").unwrap_or(&name);
+    let of_format =
+        name.strip_prefix(format_parquet::FORMAT_NAME).and_then(|n| n.strip_prefix('_'));
+    let known = |name: &str| SETTING_NAMES.iter().any(|known| spelled(known) == name);
+    known(name) || of_format.is_some_and(known)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn settings(config: serde_json::Value, properties: serde_json::Value) -> Result<TraceSettings> {
+        let metadata = json!({"planNode": {"name": "TableScanNode", "id": "0"},
+            "queryConfig": config, "connectorProperties": properties});
+        TraceSettings::new(&Metadata::parse(&metadata.to_string()).unwrap())
+    }
+
+    #[test]
+    fn settings_are_honoured_ignored_or_done_with() {
+        let config = json!({"max_output_batch_rows": "77", "spill_enabled": "true",
+            "query_trace_dir": "/t", "op_trace_directory_create_config": "x",
+            "session_timezone": "Asia/Tokyo"});
+        let properties = json!({"hive": {"hive.reader.timestamp_unit": "6",
+            "parquet_use_column_names": "true", "orc_max_merge": "1"}});
+        let settings = settings(config, properties).unwrap();
+        let names = |config: &Config| {
+            let mut names: Vec<String> = config.iter().map(|(name, _)| name.to_string()).collect();
+            names.sort();
+            names
+        };
+        let honoured =
+            ["hive.reader.timestamp_unit", "max_output_batch_rows", "parquet_use_column_names"];
+        assert_eq!(names(&settings.honoured), honoured);
+        assert_eq!(names(&settings.ignored), ["orc_max_merge", "spill_enabled"]);
+    }
+
+    #[test]
+    fn a_zone_that_moves_timestamps_is_refused() {
+        let zone = |zone: &str| {
+            let config = json!({"session_timezone": zone,
+                "adjust_timestamp_to_session_timezone": "true"});
+            settings(config, json!({}))
+        };
+        assert!(zone("UTC").is_ok());
+        assert!(zone("Asia/Tokyo").unwrap_err().to_string().contains("Asia/Tokyo"));
+    }
+}
