@@ -6,6 +6,7 @@ use vector::sync::{Arc, CancelFlag};
 use vector::{MemoryPool, Result};
 
 use crate::executor::Executor;
+use crate::trace::Tracer;
 
 /// Settings of operators and drivers (rule S11.1), each named as its field.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +29,9 @@ pub struct QueryConfig {
     pub hash_probe_dynamic_filter_pushdown_enabled: bool,
     /// They do so for keys that are strings too (rule S12.4).
     pub hash_probe_string_dynamic_filter_pushdown_enabled: bool,
+    /// An operator that keeps its input waits for memory that other queries hold, but no longer than
+    /// this; 0 is not at all. Then there is an error.
+    pub memory_wait_limit_ms: u64,
     /// Measure the time of the CPU in each operator, beside that of the clock: the kernel is asked
     /// twice for each call of an operator, which costs some microseconds on many machines.
     pub track_operator_cpu_usage: bool,
@@ -45,6 +49,7 @@ impl Default for QueryConfig {
             local_exchange_batches_per_driver: 4,
             hash_probe_dynamic_filter_pushdown_enabled: true,
             hash_probe_string_dynamic_filter_pushdown_enabled: true,
+            memory_wait_limit_ms: 10_000,
             track_operator_cpu_usage: false,
         }
     }
@@ -73,6 +78,7 @@ settings!(
     local_exchange_batches_per_driver,
     hash_probe_dynamic_filter_pushdown_enabled,
     hash_probe_string_dynamic_filter_pushdown_enabled,
+    memory_wait_limit_ms,
     track_operator_cpu_usage,
 );
 
@@ -109,6 +115,8 @@ pub struct QueryCtx {
     /// Stops all tasks of the query when raised. Running drivers see it soon; to wake blocked
     /// ones too, cancel the task or its cursor.
     pub cancel: CancelFlag,
+    /// Is told what operators are given, if somebody wants to know.
+    pub tracer: Option<Arc<dyn Tracer>>,
 }
 
 impl QueryCtx {
@@ -122,6 +130,7 @@ impl QueryCtx {
             pool: MemoryPool::root("query", u64::MAX),
             executor: Arc::new(Executor::for_this_machine()),
             cancel: CancelFlag::new(),
+            tracer: None,
         }
     }
 }

@@ -8,8 +8,8 @@ use std::any::Any;
 use vector::sync::atomic::{AtomicUsize, Ordering};
 use vector::sync::{Arc, Mutex, Promise, promise};
 use vector::{
-    Buffer, DecodedVector, Error, LazyVector, Result, RowSet, RowVector, SelectivityVector, Type,
-    Value, ValueReader, Vector, VectorLoader, VectorRef,
+    Buffer, DecodedVector, Error, LazyVector, Result, RowSet, RowType, RowVector,
+    SelectivityVector, Type, Value, ValueReader, Vector, VectorLoader, VectorRef,
 };
 
 use dwio::connector::{
@@ -24,6 +24,8 @@ pub(crate) enum Act {
     Batch(RowVector),
     /// Blocked until the test fulfils the connector's next promise.
     Block,
+    /// Finds nothing after so many milliseconds.
+    Sleep(u64),
     Fail(&'static str),
 }
 
@@ -94,6 +96,7 @@ impl Connector for ScriptConnector {
     ) -> Result<Box<dyn DataSource>> {
         let table = request.table.as_any().downcast_ref::<Table>();
         Ok(Box::new(ScriptSource {
+            output_type: request.output_type,
             raw_rows: 0,
             connector: self.clone(),
             takes_filters: table.is_some_and(|t| t.takes_filters),
@@ -104,6 +107,7 @@ impl Connector for ScriptConnector {
 }
 
 struct ScriptSource {
+    output_type: Arc<RowType>,
     raw_rows: u64,
     connector: ScriptConnector,
     takes_filters: bool,
@@ -158,6 +162,10 @@ impl DataSource for ScriptSource {
                 let (promise, continuation) = promise();
                 self.connector.promises.lock().push(promise);
                 Ok(SourcePoll::Blocked(continuation))
+            }
+            Some(Act::Sleep(millis)) => {
+                vector::sync::thread::sleep(std::time::Duration::from_millis(millis));
+                Ok(SourcePoll::Batch(RowVector::empty(Arc::clone(&self.output_type))))
             }
             Some(Act::Fail(message)) => Err(Error::corrupt(message)),
             None => Ok(SourcePoll::SplitDone),

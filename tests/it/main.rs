@@ -1,9 +1,11 @@
 //! Integration tests, one binary: each module is a behaviour of the whole.
 
 mod bad_input;
+mod copy;
 mod corpus;
 mod differential;
 mod evolution;
+mod failures;
 mod filtered;
 mod formats;
 mod inspect;
@@ -17,5 +19,6 @@ mod row_groups;
 mod support;
 mod text;
 mod tidy;
+mod traces;
 mod warehouse;
 mod worked_example;

@@ -192,6 +192,23 @@ fn codecs_and_ciphers_are_named_only_where_bytes_are_unpacked() {
 }
 
 #[test]
+fn the_parquet_crate_is_named_only_where_copy_writes() {
+    let mut found = Vec::new();
+    for source in library_sources() {
+        if source.path.starts_with("src/copy/parquet/") {
+            continue;
+        }
+        for (n, line) in source.code_lines() {
+            let of_crate = ["use parquet::", " parquet::", "(parquet::", "arrow_"];
+            if of_crate.iter().any(|name| line.contains(name)) && !line.contains("::parquet::") {
+                found.push(format!("{}:{n}: {}", source.path, line.trim()));
+            }
+        }
+    }
+    report("the parquet crate outside of src/copy/parquet/", found);
+}
+
+#[test]
 fn rooms_of_dwio_do_not_see_each_other() {
     let forbidden: [(&str, &[&str]); 3] = [
         ("dwio/src/reader.rs", &["crate::connector"]),

@@ -443,6 +443,29 @@ fn repeated_values_of_a_list_count_once() {
 }
 
 #[test]
+fn values_far_apart_are_found_among_sorted_and_random_numbers() {
+    let mut random = Random::new(5);
+    let mut wanted: Vec<i64> = (0..300).map(|_| random.below(1 << 24) as i64 - (1 << 22)).collect();
+    wanted.extend([i64::MIN, -1, i64::MAX]);
+    let filter = Filter::bigint_values(wanted.clone(), false);
+    assert_eq!(filter.kind(), FilterKind::BigintValuesUsingHashTable);
+    for sorted in [true, false] {
+        let mut values: Vec<i64> = (0..5_000).map(|_| random.below(1 << 24) as i64).collect();
+        values.extend_from_slice(&wanted);
+        if sorted {
+            values.sort_unstable();
+        }
+        for level in Level::available() {
+            let mut words = vec![u64::MAX; bits::words_for(values.len())];
+            filter.retain_with(level, &values, &mut words).unwrap();
+            for (i, value) in values.iter().enumerate() {
+                assert_eq!(bits::get(&words, i), wanted.contains(value), "{value} at {i}");
+            }
+        }
+    }
+}
+
+#[test]
 fn nan_passes_where_nothing_ends_the_range_above() {
     let above = Filter::double_range(Bound::Exclusive(5.0), Bound::Unbounded, false).unwrap();
     let below = Filter::double_range(Bound::Unbounded, Bound::Exclusive(5.0), false).unwrap();

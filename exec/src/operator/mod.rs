@@ -1,9 +1,10 @@
 //! Operators: the steps that a driver moves batches through.
 //!
 //! ```text
-//! source ops    table_scan, values, local_exchange (taking end)
-//! middle ops    filter_project, hash_join (probe), aggregate, limit, order_by, top_n
-//! sink ops      sink (giving end of a queue), hash_join (build)
+//! source ops    table_scan, values, local_exchange and local_merge (taking ends)
+//! middle ops    filter_project, hash_join (probe), aggregate, distinct, unnest, limit, order_by,
+//!               top_n, single_row
+//! sink ops      sink (giving end of a queue), local_partition (of several), hash_join (build)
 //! ```
 //!
 //! An operator has one driver and is called by one thread at a time. It takes input when it says
@@ -20,17 +21,23 @@
 //! | `close` | once, last | lets go of everything |
 
 pub mod aggregate;
+pub mod distinct;
 pub mod filter_project;
 pub mod hash_join;
 pub mod limit;
 pub mod loading;
 pub mod local_exchange;
+pub mod local_merge;
+pub mod local_partition;
 pub mod order_by;
 pub mod scan_filters;
+pub mod single_row;
 pub mod sink;
 mod sort_prefix;
+pub(crate) mod sorted_rows;
 pub mod table_scan;
 pub mod top_n;
+pub mod unnest;
 pub mod values;
 
 use vector::sync::{Arc, CancelFlag, Continuation};
@@ -49,6 +56,15 @@ pub trait Operator: Send {
 
     /// Takes a batch.
     fn add_input(&mut self, batch: RowVector) -> Result<()>;
+
+    /// How many bytes the operator will reserve for `batch` until the end of its input, about, as
+    /// far as the batch is loaded; more than 0 says that a batch is taken wholly or, with a `Limit`
+    /// error, not at all. The driver gives it the batch when there is room, or when waiting for
+    /// room does not help.
+    fn bytes_to_keep(&self, batch: &RowVector) -> u64 {
+        let _ = batch;
+        0
+    }
 
     /// Gives a batch of at least one row, or nothing now.
     fn get_output(&mut self) -> Result<Option<RowVector>>;
