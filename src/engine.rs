@@ -12,6 +12,7 @@
 
 mod glob;
 mod options;
+mod pushed;
 mod result;
 mod run;
 mod tables;
@@ -25,21 +26,24 @@ use std::fmt;
 use connector_hive::handles::ROW_INDEX;
 use connector_hive::{HiveConnector, TextReaderFactory};
 use dwio::config::Config;
-use dwio::connector::{Connector, ConnectorRegistry, ExpressionEvaluator};
+use dwio::connector::{BatchListener, Connector, ConnectorRegistry, ExpressionEvaluator};
 use dwio::fs::{FileSystem, LocalAccess, LocalFiles};
 use dwio::reader::{FormatRegistry, ReaderFactory};
-use exec::Executor;
+use exec::ScanListener;
+use exec::executor::{Executor, ExecutorUsage};
 use exec::expr::{ExecEvaluator, FunctionRegistry};
 use exec::plan::PlanNode;
 use format_parquet::ParquetReaderFactory;
 use vector::sync::Arc;
 use vector::{DecodedVector, Error, MemoryPool, Result, RowType, Value};
 
-use crate::sql::{PlannedQuery, ScanClauses, plan_query, plan_scan};
+use crate::copy::{self, CopyJob, CopyTarget};
+use crate::sql::{PlannedQuery, ScanClauses, plan_scan, plan_statement};
 use run::Surroundings;
 use tables::{HIVE, Tables};
 
 pub use options::{QueryOptions, ScanRequest};
+pub use pushed::{DynamicTarget, PushedColumn, PushedScan};
 pub use result::QueryResult;
 pub use run::{ScanFiles, ScanSplits};
 pub use why::{FileCondition, Station, Whereabouts};
@@ -50,6 +54,9 @@ pub struct EngineBuilder {
     files: Option<Arc<dyn FileSystem>>,
     local_access: LocalAccess,
     memory_limit: Option<u64>,
+    worker_threads: Option<usize>,
+    io_threads: Option<usize>,
+    batch_listener: Option<ScanListener>,
     formats: Vec<Arc<dyn ReaderFactory>>,
     connectors: Vec<Arc<dyn Connector>>,
     functions: Option<FunctionRegistry>,
@@ -72,6 +79,25 @@ impl EngineBuilder {
     /// Bytes that all queries of the engine may hold at once; unlimited when never set.
     pub fn memory_limit(mut self, bytes: u64) -> Self {
         self.memory_limit = Some(bytes);
+        self
+    }
+
+    /// Threads that run drivers, at most; as many as the machine runs at once when never set.
+    pub fn worker_threads(mut self, threads: usize) -> Self {
+        self.worker_threads = Some(threads);
+        self
+    }
+
+    /// Threads that open files ahead, at most; some more than the machine runs when never set,
+    /// because they wait most of the time.
+    pub fn io_threads(mut self, threads: usize) -> Self {
+        self.io_threads = Some(threads);
+        self
+    }
+
+    /// Tells `listener` of every batch that a scan of any query reads, on the thread that read it.
+    pub fn batch_listener(mut self, listener: BatchListener) -> Self {
+        self.batch_listener = Some(ScanListener(listener));
         self
     }
 
@@ -126,7 +152,15 @@ impl EngineBuilder {
                 connectors,
                 evaluator,
                 pool: MemoryPool::root("engine", self.memory_limit.unwrap_or(u64::MAX)),
-                executor: Arc::new(Executor::for_this_machine()),
+                executor: Arc::new(match self.worker_threads {
+                    Some(threads) => Executor::new(threads),
+                    None => Executor::for_this_machine(),
+                }),
+                io: Arc::new(match self.io_threads {
+                    Some(threads) => Executor::new_io(threads),
+                    None => Executor::for_io(),
+                }),
+                batch_listener: self.batch_listener,
             },
         }
     }
@@ -171,6 +205,11 @@ impl Engine {
         &self.surroundings.pool
     }
 
+    /// What the threads that run drivers and those that open files ahead are doing.
+    pub fn thread_usage(&self) -> (ExecutorUsage, ExecutorUsage) {
+        (self.surroundings.executor.usage(), self.surroundings.io.usage())
+    }
+
     /// Gives the file, directory or glob pattern at `path` a name for FROM; it replaces an earlier
     /// one of the same name. The path is looked at when a query uses it. `InvalidInput` when the
     /// name or the path is empty.
@@ -184,24 +223,29 @@ impl Engine {
         Ok(())
     }
 
-    /// Plans a SELECT statement with default options, without running it. Files are listed, and
-    /// one file of the table is opened for its columns.
+    /// Plans a SELECT or COPY statement with default options, without running it. Files are listed,
+    /// and one file of the table is opened for its columns.
     pub fn plan(&self, sql: &str) -> Result<Plan> {
         self.plan_with(sql, &QueryOptions::default())
     }
 
-    /// Plans a SELECT statement without running it.
+    /// Plans a SELECT or COPY statement without running it.
     pub fn plan_with(&self, sql: &str, options: &QueryOptions) -> Result<Plan> {
-        let planned = plan_query(sql, &self.catalog(options)?, &self.functions)?;
-        Ok(Plan { planned })
+        let (planned, copy) = plan_statement(sql, &self.catalog(options)?, &self.functions)?;
+        let Some(request) = copy else { return Ok(Plan::of_query(planned)) };
+        let target = CopyTarget::new(&request, &planned.row_type)?;
+        let row_type = Arc::new(copy::result_type());
+        Ok(Plan { planned, row_type, copy: Some(target) })
     }
 
-    /// Plans and runs a SELECT statement with default options.
+    /// Plans and runs a SELECT or COPY statement with default options. A COPY writes its files to
+    /// the local file system and gives one row, which counts `rows`, `files` and `bytes`; the files
+    /// appear with that row, and not at all when there is an error before it.
     pub fn query(&self, sql: &str) -> Result<QueryResult> {
         self.query_with(sql, &QueryOptions::default())
     }
 
-    /// Plans and runs a SELECT statement.
+    /// Plans and runs a SELECT or COPY statement; see [`Engine::query`].
     pub fn query_with(&self, sql: &str, options: &QueryOptions) -> Result<QueryResult> {
         self.run(&self.plan_with(sql, options)?, options)
     }
@@ -215,7 +259,7 @@ impl Engine {
             filter: request.filter.as_deref(),
             limit: request.limit,
         };
-        Ok(Plan { planned: plan_scan(found, clauses, &self.functions)? })
+        Ok(Plan::of_query(plan_scan(found, clauses, &self.functions)?))
     }
 
     /// Plans and runs a scan that is described without SQL.
@@ -225,12 +269,23 @@ impl Engine {
 
     /// Runs a plan; it can be run more than once. The files are those that planning found.
     pub fn run(&self, plan: &Plan, options: &QueryOptions) -> Result<QueryResult> {
-        self.surroundings.run(plan, options)
+        let result = self.surroundings.run(plan, options)?;
+        let Some(target) = &plan.copy else { return Ok(result) };
+        let zone = self.hive.partition_zone(&options.settings)?;
+        let rows = &plan.planned.row_type;
+        let job = CopyJob::start(target.clone(), rows, zone, &self.surroundings.pool)?;
+        Ok(result.into_copy(job, Arc::clone(&plan.row_type)))
     }
 
     /// Where each term of a plan's conditions is tested, and why not earlier.
     pub fn why(&self, plan: &Plan) -> Result<Vec<Whereabouts>> {
         why::whereabouts(&plan.planned.root, self.surroundings.evaluator.as_ref())
+    }
+
+    /// What a plan pushes into each of its scans. Files are listed, and a footer of each table is
+    /// opened.
+    pub fn pushed(&self, plan: &Plan) -> Result<Vec<PushedScan>> {
+        pushed::pushed(&plan.planned, self.surroundings.evaluator.as_ref())
     }
 
     /// What a condition in SQL asks of one file, and the rows that fulfil it.
@@ -284,17 +339,30 @@ impl Engine {
 #[derive(Debug, Clone)]
 pub struct Plan {
     planned: PlannedQuery,
+    row_type: Arc<RowType>,
+    copy: Option<CopyTarget>,
 }
 
 impl Plan {
+    fn of_query(planned: PlannedQuery) -> Self {
+        Plan { row_type: Arc::clone(&planned.row_type), planned, copy: None }
+    }
+
     /// The topmost node.
     pub fn root(&self) -> &Arc<PlanNode> {
         &self.planned.root
     }
 
-    /// The columns of the result as the query names them; names may repeat.
+    /// The columns of the result as the query names them; names may repeat. A COPY gives counts.
     pub fn row_type(&self) -> &Arc<RowType> {
-        &self.planned.row_type
+        &self.row_type
+    }
+}
+
+impl Plan {
+    /// Where a COPY writes, and how, in words; `None` for a query.
+    pub fn copies_to(&self) -> Option<String> {
+        self.copy.as_ref().map(|target| target.describe(&self.planned.row_type))
     }
 }
 

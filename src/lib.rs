@@ -18,13 +18,14 @@
 //! ```text
 //! cli      the command line      inspect  what files say         output  rows as text
 //!   \___________________________ engine ____________________________/
-//!                  sql: text to plan nodes (private)   replay: plans of Velox
+//!       sql: text to plan nodes, copy: rows to files (private)   replay: plans of Velox
 //! exec       plans, expressions, operators, tasks
 //! connector_hive, format_parquet       tables, files
 //! dwio, vector                         contracts, data
 //! ```
 
 pub mod cli;
+mod copy;
 pub mod engine;
 pub mod inspect;
 pub mod output;

@@ -11,6 +11,8 @@ use crate::data_source::HiveDataSource;
 use crate::discovery::{DataFile, HiveTable};
 use crate::file_handle::{FileAccess, FileToOpen, Opener, ReadCounter};
 use crate::schema::{TableSchema, merged_columns};
+use crate::settings::ScanSettings;
+use crate::zone::ProcessZone;
 
 /// Files of a table that are opened to learn its columns, at most.
 const MAX_SCHEMA_FILES: usize = 8;
@@ -36,6 +38,14 @@ impl HiveConnector {
     /// The file system.
     pub fn files(&self) -> &Arc<dyn FileSystem> {
         &self.access.files
+    }
+
+    /// The zone that timestamps in partition values are in, by the session's settings and the
+    /// connector's own; `None` when they are UTC (rule S8.9).
+    pub fn partition_zone(&self, session: &Config) -> Result<Option<ProcessZone>> {
+        let access = &self.access;
+        let settings = ScanSettings::new(&access.connector_id, &access.config, session)?;
+        Ok(settings.timestamp_zone)
     }
 
     /// The schema of a table: the columns of its files, and the partition keys. Opens the first

@@ -25,10 +25,14 @@ pub struct OperatorStats {
     pub input_rows: u64,
     /// Batches given to it.
     pub input_batches: u64,
+    /// Bytes of these rows, about; 0 unless the query measures its operators.
+    pub input_bytes: u64,
     /// Rows it gave.
     pub output_rows: u64,
     /// Batches it gave.
     pub output_batches: u64,
+    /// Bytes of these rows, about; 0 unless the query measures its operators.
+    pub output_bytes: u64,
     /// Time inside of it, without that of other operators. Reading columns that a scan has left to
     /// others is time of the scan.
     pub wall_nanos: u64,
@@ -76,8 +80,10 @@ impl OperatorStats {
         self.num_drivers += other.num_drivers;
         self.input_rows += other.input_rows;
         self.input_batches += other.input_batches;
+        self.input_bytes = self.input_bytes.saturating_add(other.input_bytes);
         self.output_rows += other.output_rows;
         self.output_batches += other.output_batches;
+        self.output_bytes = self.output_bytes.saturating_add(other.output_bytes);
         self.wall_nanos += other.wall_nanos;
         self.cpu_nanos += other.cpu_nanos;
         self.num_blocked += other.num_blocked;

@@ -105,41 +105,20 @@ impl ScanReport {
     }
 
     fn json(&self) -> Json {
-        let scans = self.scans.iter().map(|(files, operator, scan)| {
-            let details = &scan.details;
-            let skipped = details.skipped.iter().map(|(why, count)| (why.to_string(), *count));
-            let filters = details.filters.iter().map(|filter| {
-                json!({ "filter": filter.filter, "rows_in": filter.rows_in,
-                    "rows_out": filter.rows_out, "nanos": filter.nanos })
-            });
-            let columns = details.columns.iter().map(|column| {
-                json!({ "column": column.name, "values_decoded": column.values_decoded,
-                    "pages_read": column.pages_read, "pages_skipped": column.pages_skipped })
-            });
-            json!({
-                "node": operator.node.as_deref(),
-                "table": scan.table,
-                "drivers": operator.num_drivers,
-                "files": files.as_ref().map(|files| {
-                    json!({ "found": files.num_files, "left_out": files.num_left_out })
-                }),
-                "splits": {
-                    "taken": operator.num_splits,
-                    "skipped": skipped.collect::<std::collections::BTreeMap<_, _>>(),
-                },
-                "rows": { "scanned": operator.raw_rows, "given": operator.output_rows },
-                "filters": filters.collect::<Vec<_>>(),
-                "columns": columns.collect::<Vec<_>>(),
-                "metrics": metrics_json(&operator.metrics),
-            })
-        });
+        let scans = self
+            .scans
+            .iter()
+            .map(|(files, operator, scan)| scan_json(files.as_ref(), operator, scan));
         json!({ "scans": scans.collect::<Vec<_>>() })
     }
 
     fn lines(&self) -> String {
         let mut out = String::new();
         for (files, operator, scan) in &self.scans {
+            let node = operator.node.as_deref().unwrap_or_default();
+            let drivers = num_drivers(operator.num_drivers);
             // Writing to a string cannot fail.
+            let _ = writeln!(out, "scan of {} (node {node}, {drivers})", scan.table);
             let _ = write_scan(&mut out, files.as_ref(), operator, scan);
         }
         out.truncate(out.trim_end().len());
@@ -147,7 +126,41 @@ impl ScanReport {
     }
 }
 
-fn metrics_json(metrics: &Metrics) -> Json {
+/// What one scan did, for machines.
+pub(super) fn scan_json(
+    files: Option<&ScanFiles>,
+    operator: &OperatorStats,
+    scan: &ScanStats,
+) -> Json {
+    let details = &scan.details;
+    let skipped = details.skipped.iter().map(|(why, count)| (why.to_string(), *count));
+    let filters = details.filters.iter().map(|filter| {
+        json!({ "filter": filter.filter, "rows_in": filter.rows_in,
+                    "rows_out": filter.rows_out, "nanos": filter.nanos })
+    });
+    let columns = details.columns.iter().map(|column| {
+        json!({ "column": column.name, "values_decoded": column.values_decoded,
+                    "pages_read": column.pages_read, "pages_skipped": column.pages_skipped })
+    });
+    json!({
+        "node": operator.node.as_deref(),
+        "table": scan.table,
+        "drivers": operator.num_drivers,
+        "files": files.map(|files| {
+            json!({ "found": files.num_files, "left_out": files.num_left_out })
+        }),
+        "splits": {
+            "taken": operator.num_splits,
+            "skipped": skipped.collect::<std::collections::BTreeMap<_, _>>(),
+        },
+        "rows": { "scanned": operator.raw_rows, "given": operator.output_rows },
+        "filters": filters.collect::<Vec<_>>(),
+        "columns": columns.collect::<Vec<_>>(),
+        "metrics": metrics_json(&operator.metrics),
+    })
+}
+
+pub(super) fn metrics_json(metrics: &Metrics) -> Json {
     let told = metrics.iter().map(|(name, metric)| {
         let unit = match metric.unit {
             MetricUnit::Count => "count",
@@ -161,19 +174,22 @@ fn metrics_json(metrics: &Metrics) -> Json {
     Json::Object(told.collect())
 }
 
-fn write_scan(
+/// How many drivers, in words.
+pub(super) fn num_drivers(count: u64) -> String {
+    match count {
+        1 => "1 driver".to_string(),
+        many => format!("{many} drivers"),
+    }
+}
+
+/// Writes the lines about one scan.
+pub(super) fn write_scan(
     out: &mut String,
     files: Option<&ScanFiles>,
     operator: &OperatorStats,
     scan: &ScanStats,
 ) -> std::fmt::Result {
     let details = &scan.details;
-    let node = operator.node.as_deref().unwrap_or_default();
-    let drivers = match operator.num_drivers {
-        1 => "1 driver".to_string(),
-        many => format!("{many} drivers"),
-    };
-    writeln!(out, "scan of {} (node {node}, {drivers})", scan.table)?;
     if let Some(ScanFiles { num_files, num_left_out, .. }) = files {
         let left_out = format!("{num_left_out} left out by conditions on partitions and paths");
         write_line(out, "files", &[format!("{num_files} found"), left_out])?;

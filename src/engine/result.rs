@@ -7,6 +7,7 @@ use vector::sync::Arc;
 use vector::{Result, RowType, RowVector};
 
 use super::ScanFiles;
+use crate::copy::CopyJob;
 
 /// The batches of a running query, in the order in which they come; dropping it stops the query.
 ///
@@ -14,6 +15,8 @@ use super::ScanFiles;
 /// may repeat, since they are those that the query wrote.
 pub struct QueryResult {
     row_type: Arc<RowType>,
+    /// What the rows go to instead of the caller, and the columns of what it gives then.
+    copy: Option<(CopyJob, Arc<RowType>)>,
     cursor: Cursor,
     files: Vec<ScanFiles>,
     ended: bool,
@@ -21,20 +24,35 @@ pub struct QueryResult {
 
 impl QueryResult {
     pub(super) fn new(row_type: Arc<RowType>, cursor: Cursor) -> Self {
-        QueryResult { row_type, cursor, files: Vec::new(), ended: false }
+        QueryResult { row_type, copy: None, cursor, files: Vec::new(), ended: false }
     }
 
     pub(super) fn with_files(self, files: Vec<ScanFiles>) -> Self {
         QueryResult { files, ..self }
     }
 
-    /// The columns of every batch.
-    pub fn row_type(&self) -> &Arc<RowType> {
-        &self.row_type
+    /// The same rows, written into files; what comes out is what the job counts.
+    pub(super) fn into_copy(self, job: CopyJob, counts: Arc<RowType>) -> Self {
+        QueryResult { copy: Some((job, counts)), ..self }
     }
 
-    /// The next batch, all columns loaded; `None` at the end of the rows.
+    /// The columns of every batch.
+    pub fn row_type(&self) -> &Arc<RowType> {
+        self.copy.as_ref().map_or(&self.row_type, |(_, counts)| counts)
+    }
+
+    /// The next batch, all columns loaded; `None` at the end of the rows. All of a COPY happens in
+    /// the first call.
     pub fn next_batch(&mut self) -> Result<Option<RowVector>> {
+        let Some((mut job, counts)) = self.copy.take() else { return self.next_rows() };
+        while let Some(batch) = self.next_rows()? {
+            job.write(&batch)?;
+        }
+        self.row_type = counts;
+        job.finish().map(Some)
+    }
+
+    fn next_rows(&mut self) -> Result<Option<RowVector>> {
         let Some(batch) = self.cursor.next()? else { return Ok(None) };
         // The plan's names are unique; the query's need not be.
         let (len, children) = (batch.len(), batch.children().to_vec());

@@ -2,7 +2,8 @@
 
 use dwio::connector::{ConnectorRegistry, ConnectorSplit, ExpressionEvaluator};
 use exec::plan::{PlanNode, PlanNodeId};
-use exec::{Executor, QueryConfig, QueryCtx, Task};
+use exec::trace::Tracer;
+use exec::{Executor, QueryConfig, QueryCtx, ScanListener, Task};
 use vector::sync::{Arc, CancelFlag};
 use vector::{MemoryPool, Result, RowType};
 
@@ -35,6 +36,8 @@ pub(super) struct Surroundings {
     pub(super) evaluator: Arc<dyn ExpressionEvaluator>,
     pub(super) pool: MemoryPool,
     pub(super) executor: Arc<Executor>,
+    pub(super) io: Arc<Executor>,
+    pub(super) batch_listener: Option<ScanListener>,
 }
 
 impl Surroundings {
@@ -72,11 +75,17 @@ impl Surroundings {
             evaluator: Arc::clone(&self.evaluator),
             pool: self.pool.aggregate("query", u64::MAX),
             executor: Arc::clone(&self.executor),
+            io: Arc::clone(&self.io),
+            batch_listener: self.batch_listener.clone(),
             cancel: CancelFlag::new(),
+            tracer: options.recording.clone().map(|recording| recording as Arc<dyn Tracer>),
         };
         // A driver without a split of its own would only cost its start.
         let num_splits: usize = splits.iter().map(|(_, of_scan)| of_scan.len()).sum();
         let drivers = options.drivers.clamp(1, num_splits.max(1));
+        if let Some(recording) = &options.recording {
+            recording.begin(root, &splits, drivers, &options.settings)?;
+        }
         let task = Task::new(Arc::clone(root), Arc::new(query), drivers)?;
         for (scan, splits) in splits {
             for split in splits {

@@ -41,6 +41,12 @@ impl<'a> DelimitedWriter<'a> {
         Ok(writer)
     }
 
+    /// Leaves the line of names out.
+    pub(super) fn without_header(mut self) -> Self {
+        self.line.clear();
+        self
+    }
+
     /// Moves the field to the line, quoted or escaped as needed.
     fn push_field(&mut self) {
         let field = &self.field;

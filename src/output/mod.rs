@@ -58,6 +58,27 @@ pub fn batch_writer<'a>(
     })
 }
 
+/// Makes a writer of rows alone, without what stands before the first or behind the last one, for
+/// formats whose rows are lines. `Internal` for another one.
+pub(crate) fn row_appender<'a>(
+    format: OutputFormat,
+    row_type: &RowType,
+    out: Box<dyn Write + 'a>,
+) -> Result<Box<dyn BatchWriter + 'a>> {
+    Ok(match format {
+        OutputFormat::JsonLines => Box::new(json::JsonWriter::lines(row_type, out)?),
+        OutputFormat::Csv => {
+            Box::new(delimited::DelimitedWriter::csv(row_type, out)?.without_header())
+        }
+        OutputFormat::Tsv => {
+            Box::new(delimited::DelimitedWriter::tsv(row_type, out)?.without_header())
+        }
+        OutputFormat::Table | OutputFormat::Json | OutputFormat::Markdown => {
+            return Err(Error::internal("rows of this format do not stand alone"));
+        }
+    })
+}
+
 /// Turns a failed write into an error; a closed pipe keeps its cause, so that the command line can
 /// end quietly.
 fn write_error(error: std::io::Error) -> Error {

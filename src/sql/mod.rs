@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `source.rs` | places in the text, for errors |
 //! | `parse.rs` | text to the syntax tree of the `sqlparser` crate, within bounds |
+//! | `copy.rs` | the frame of COPY around a query |
 //! | `catalog.rs` | what the front end needs to know of tables |
 //! | `scope.rs` | names to columns |
 //! | `literal.rs` | constants, and the types that SQL text names |
@@ -19,6 +20,7 @@
 
 mod bind;
 mod catalog;
+mod copy;
 mod functions;
 mod literal;
 mod parse;
@@ -30,4 +32,5 @@ mod source;
 mod testing;
 
 pub(crate) use catalog::{Catalog, CatalogTable, FoundTable, ScanParts, TableColumn, TableSplits};
-pub(crate) use plan::{PlannedQuery, ScanClauses, plan_query, plan_scan};
+pub(crate) use copy::{CopyOption, CopyRequest, plan_statement};
+pub(crate) use plan::{PlannedQuery, ScanClauses, plan_scan};

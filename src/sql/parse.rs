@@ -55,13 +55,17 @@ impl Dialect for OciorDialect {
     }
 }
 
-/// Parses one SELECT statement; a semicolon may follow it.
+#[cfg(test)]
+fn parse_query(sql: &str) -> Result<Box<Query>> {
+    let source = SourceText(sql);
+    query_of(source, tokenize(source)?)
+}
+
+/// Parses the tokens of one SELECT statement; a semicolon may follow it.
 ///
 /// `InvalidInput` with the place for what is no SQL, `Unsupported` for other statements, `Limit`
 /// for what is too long or nested too deep.
-pub(crate) fn parse_query(sql: &str) -> Result<Box<Query>> {
-    let source = SourceText(sql);
-    let tokens = tokenize(source)?;
+pub(super) fn query_of(source: SourceText<'_>, tokens: Vec<TokenWithSpan>) -> Result<Box<Query>> {
     check_statement(source, &tokens)?;
     let dialect = OciorDialect;
     let mut parser = parser(&dialect, tokens);
@@ -98,7 +102,7 @@ fn expect_end(source: SourceText<'_>, parser: &Parser<'_>) -> Result<()> {
 }
 
 /// Cuts the text into tokens and checks the bounds.
-fn tokenize(source: SourceText<'_>) -> Result<Vec<TokenWithSpan>> {
+pub(super) fn tokenize(source: SourceText<'_>) -> Result<Vec<TokenWithSpan>> {
     if source.0.len() > MAX_SQL_BYTES {
         return Err(Error::limit("the SQL text is too long")
             .with("bytes", source.0.len())
@@ -159,7 +163,7 @@ fn check_statement(source: SourceText<'_>, tokens: &[TokenWithSpan]) -> Result<(
                     .with("found", &first.token);
                 Err(source.point(error, first.span))
             }
-            _ => Err(Error::unsupported("only SELECT statements are supported")
+            _ => Err(Error::unsupported("only SELECT and COPY statements are supported")
                 .with("statement", word.value.to_uppercase())
                 .hint("write SELECT .. FROM 'path' WHERE .. GROUP BY .. ORDER BY .. LIMIT ..")),
         },
@@ -258,7 +262,7 @@ mod tests {
     fn other_statements_are_refused_by_name() {
         assert_eq!(
             error("create table t (a int)"),
-            "unsupported: only SELECT statements are supported (statement=CREATE)\n  \
+            "unsupported: only SELECT and COPY statements are supported (statement=CREATE)\n  \
              hint: write SELECT .. FROM 'path' WHERE .. GROUP BY .. ORDER BY .. LIMIT .."
         );
     }

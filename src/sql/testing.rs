@@ -10,7 +10,8 @@ use vector::sync::Arc;
 use vector::{Error, Result, RowType, Type};
 
 use super::catalog::{Catalog, CatalogTable, FoundTable, ScanParts, TableColumn, TableSplits};
-use super::plan::{PlannedQuery, plan_query};
+use super::copy::plan_statement;
+use super::plan::PlannedQuery;
 
 /// Has one table, `t`, which quoted names of any kind mean too.
 #[derive(Debug)]
@@ -156,7 +157,7 @@ impl Catalog for TestCatalog {
 
 /// Plans over the test catalog.
 pub(super) fn plan(sql: &str) -> Result<PlannedQuery> {
-    plan_query(sql, &TestCatalog, &FunctionRegistry::builtin())
+    Ok(plan_statement(sql, &TestCatalog, &FunctionRegistry::builtin())?.0)
 }
 
 /// The plan as text, each line without its output type.

@@ -1,9 +1,11 @@
 //! Integration tests, one binary: each module is a behaviour of the whole.
 
 mod bad_input;
+mod copy;
 mod corpus;
 mod differential;
 mod evolution;
+mod failures;
 mod filtered;
 mod formats;
 mod inspect;
@@ -11,6 +13,7 @@ mod joins;
 mod late;
 mod mutants;
 mod partitions;
+mod preload;
 mod random_files;
 mod reasons;
 mod replay;
@@ -18,5 +21,6 @@ mod row_groups;
 mod support;
 mod text;
 mod tidy;
+mod traces;
 mod warehouse;
 mod worked_example;

@@ -21,6 +21,7 @@ pub mod cpu;
 pub mod decoded;
 pub mod encoding;
 pub mod error;
+mod flat_bytes;
 pub mod gather;
 pub mod hash;
 pub mod load;

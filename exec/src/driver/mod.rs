@@ -31,7 +31,7 @@ mod stage;
 use std::time::{Duration, Instant};
 
 use vector::sync::{Arc, CancelFlag, Continuation};
-use vector::{Error, Metrics, Result, RowVector};
+use vector::{Error, ErrorKind, MemoryPool, Metrics, Result, RowVector};
 
 pub use self::seat::launch;
 pub use self::stage::StageParams;
@@ -54,6 +54,8 @@ pub struct DriverParams {
     pub query_cancel: CancelFlag,
     /// Leave the worker after this long.
     pub time_slice: Option<Duration>,
+    /// Whose memory the driver's is, when it may wait for that of others.
+    pub memory: Option<MemoryPool>,
     /// Measure the time of the CPU in each call of an operator.
     pub track_cpu: bool,
     /// Where counters go in the end.
@@ -70,6 +72,8 @@ pub struct Driver {
     slice_start: Instant,
     /// The operator that was looked at last: it is the one that runs next, about.
     current: usize,
+    /// A batch for the operator at this place, which waits for memory to keep it.
+    waiting_input: Option<(usize, RowVector)>,
     /// Since when and why it is off its thread.
     off_thread: Option<OffThread>,
     /// Passes over the operators in which nothing moved and nobody waited.
@@ -129,6 +133,7 @@ impl Driver {
             params,
             slice_start: Instant::now(),
             current: 0,
+            waiting_input: None,
             off_thread: None,
             idle_passes: 0,
             ended: false,
@@ -176,6 +181,12 @@ impl Driver {
         self.idle_passes += 1;
         let last = self.stages.len() - 1;
         let mut i = last;
+        if let Some((waiting, batch)) = self.waiting_input.take() {
+            if let Some(reason) = self.give(waiting, batch)? {
+                return Ok(Some(Step::Stop(reason)));
+            }
+            i = waiting;
+        }
         loop {
             self.current = i;
             if let Some(reason) = self.interruption().or_else(|| self.blocked(i)) {
@@ -195,7 +206,9 @@ impl Driver {
                     if i == last {
                         return Ok(Some(Step::Output(batch)));
                     }
-                    self.give(i + 1, batch)?;
+                    if let Some(reason) = self.give(i + 1, batch)? {
+                        return Ok(Some(Step::Stop(reason)));
+                    }
                     i += 1;
                     continue;
                 }
@@ -261,17 +274,59 @@ impl Driver {
             }
             stage.stats.output_rows += batch.len() as u64;
             stage.stats.output_batches += 1;
+            if self.params.track_cpu {
+                stage.stats.output_bytes += batch.flat_bytes();
+            }
         }
         Ok(output)
     }
 
-    fn give(&mut self, i: usize, batch: RowVector) -> Result<()> {
-        let stage = &mut self.stages[i];
-        stage.stats.input_rows += batch.len() as u64;
-        stage.stats.input_batches += 1;
-        let outcome = stage.operator.add_input(batch);
-        self.count_call(i, Call::AddInput);
-        outcome.map_err(|error| self.place(i, error))
+    /// Hands a batch to operator `i`, or keeps it while there is no memory for it.
+    fn give(&mut self, i: usize, mut batch: RowVector) -> Result<Option<StopReason>> {
+        let num_rows = batch.len() as u64;
+        let num_bytes = if self.params.track_cpu { batch.flat_bytes() } else { 0 };
+        loop {
+            let wanted = self.stages[i].operator.bytes_to_keep(&batch);
+            if let Some(until) = self.wait_for_memory(i, wanted) {
+                self.current = i;
+                self.waiting_input = Some((i, batch));
+                let blocked = Blocked::new(BlockingReason::WaitForMemory, until);
+                return Ok(Some(StopReason::Block(blocked)));
+            }
+            let again = (wanted > 0).then(|| batch.clone());
+            let stage = &mut self.stages[i];
+            let outcome = stage.operator.add_input(batch);
+            if let Some(pool) = &stage.pool {
+                pool.release_ahead();
+            }
+            self.count_call(i, Call::AddInput);
+            match (outcome, again) {
+                (Ok(()), _) => break,
+                // The batch was not taken, and turned out to be larger when it was loaded.
+                (Err(error), Some(again))
+                    if error.kind() == ErrorKind::Limit
+                        && self.stages[i].operator.bytes_to_keep(&again) > wanted =>
+                {
+                    batch = again;
+                }
+                (Err(error), _) => return Err(self.place(i, error)),
+            }
+        }
+        let stats = &mut self.stages[i].stats;
+        stats.input_rows += num_rows;
+        stats.input_batches += 1;
+        stats.input_bytes += num_bytes;
+        Ok(None)
+    }
+
+    /// Reserves `wanted` bytes for operator `i`. Where others hold the memory, gives a wait for
+    /// them; where waiting does not help, the operator may try.
+    fn wait_for_memory(&self, i: usize, wanted: u64) -> Option<Continuation> {
+        let (pool, party) = self.stages[i].pool.as_ref().zip(self.params.memory.as_ref())?;
+        if wanted == 0 || pool.reserve_ahead(wanted) {
+            return None;
+        }
+        pool.wait_for_room(wanted, party)
     }
 
     fn end_input(&mut self, i: usize) {
@@ -366,6 +421,7 @@ impl Driver {
             self.termination().fail(Error::internal("a driver was dropped before its end"));
         }
         self.count_off_thread();
+        self.waiting_input = None;
         self.stages.iter_mut().for_each(Stage::close);
         let stages = self.stages.iter().map(|stage| &stage.stats);
         self.params.stats.add(self.params.pipeline, stages, &self.metrics);

@@ -11,6 +11,14 @@ use vector::{
     load_rows,
 };
 
+/// About how many bytes a batch will hold once it is loaded.
+pub fn bytes_when_loaded(batch: &RowVector) -> u64 {
+    let columns = batch.children().iter();
+    // Of a column that nobody has read yet only the number of rows is known.
+    let bytes = columns.map(|column| column.retained_bytes().max(batch.len() * size_of::<u64>()));
+    bytes.fold(0, |sum, bytes| sum.saturating_add(bytes as u64))
+}
+
 /// The batch with all of its columns loaded.
 pub fn load_batch(batch: RowVector) -> Result<RowVector> {
     if !batch.children().iter().any(has_lazy) {

@@ -1,9 +1,10 @@
 //! Operators: the steps that a driver moves batches through.
 //!
 //! ```text
-//! source ops    table_scan, values, local_exchange (taking end)
-//! middle ops    filter_project, hash_join (probe), aggregate, limit, order_by, top_n
-//! sink ops      sink (giving end of a queue), hash_join (build)
+//! source ops    table_scan, values, local_exchange and local_merge (taking ends)
+//! middle ops    filter_project, hash_join (probe), aggregate, distinct, unnest, limit, order_by,
+//!               top_n, single_row
+//! sink ops      sink (giving end of a queue), local_partition (of several), hash_join (build)
 //! ```
 //!
 //! An operator has one driver and is called by one thread at a time. It takes input when it says
@@ -20,17 +21,26 @@
 //! | `close` | once, last | lets go of everything |
 
 pub mod aggregate;
+mod batch_size;
+pub mod distinct;
 pub mod filter_project;
 pub mod hash_join;
 pub mod limit;
 pub mod loading;
 pub mod local_exchange;
+pub mod local_merge;
+pub mod local_partition;
 pub mod order_by;
 pub mod scan_filters;
+pub mod scan_scale;
+pub mod scan_source;
+pub mod single_row;
 pub mod sink;
 mod sort_prefix;
+pub(crate) mod sorted_rows;
 pub mod table_scan;
 pub mod top_n;
+pub mod unnest;
 pub mod values;
 
 use vector::sync::{Arc, CancelFlag, Continuation};
@@ -39,6 +49,7 @@ use vector::{Error, MemoryPool, Result, RowType, RowVector};
 use dwio::connector::ConnectorSplit;
 
 use crate::plan::PlanNodeId;
+use crate::preload::{SplitPreloader, SplitPreparation};
 use crate::query_ctx::QueryCtx;
 use crate::stats::OperatorStats;
 
@@ -49,6 +60,15 @@ pub trait Operator: Send {
 
     /// Takes a batch.
     fn add_input(&mut self, batch: RowVector) -> Result<()>;
+
+    /// How many bytes the operator will reserve for `batch` until the end of its input, about, as
+    /// far as the batch is loaded; more than 0 says that a batch is taken wholly or, with a `Limit`
+    /// error, not at all. The driver gives it the batch when there is room, or when waiting for
+    /// room does not help.
+    fn bytes_to_keep(&self, batch: &RowVector) -> u64 {
+        let _ = batch;
+        0
+    }
 
     /// Gives a batch of at least one row, or nothing now.
     fn get_output(&mut self) -> Result<Option<RowVector>>;
@@ -165,8 +185,9 @@ pub struct OperatorCtx {
 
 /// Where a scan gets its splits: its view of the task.
 pub trait SplitSource: Send + Sync {
-    /// The next split, the end of splits, or a wait for one of both.
-    fn next_split(&self) -> Result<SplitPoll>;
+    /// The next split, the end of splits, or a wait for one of both. With a preloader, splits
+    /// that come next are prepared, and the one given may be.
+    fn next_split(&self, preloader: Option<&dyn SplitPreloader>) -> Result<SplitPoll>;
 
     /// A split that was handed out has been read to its end.
     fn split_done(&self);
@@ -176,11 +197,20 @@ pub trait SplitSource: Send + Sync {
 #[derive(Debug)]
 pub enum SplitPoll {
     /// Read this.
-    Split(Arc<dyn ConnectorSplit>),
+    Split(TakenSplit),
     /// Nothing now; ask again when the continuation is ready.
     Wait(Continuation),
     /// There will be no more.
     NoMore,
+}
+
+/// A split that was handed out.
+#[derive(Debug)]
+pub struct TakenSplit {
+    /// The split.
+    pub split: Arc<dyn ConnectorSplit>,
+    /// Its data source, if somebody was asked to make it ahead.
+    pub preparation: Option<Arc<SplitPreparation>>,
 }
 
 /// The error of an operator that was given input it never asks for.

@@ -4,39 +4,12 @@
 //! that batch seen through the sorted row numbers, piece by piece.
 
 use vector::sync::Arc;
-use vector::{Buffer, Result, RowType, RowVector, SortOrder, VectorRef, concat_batches};
+use vector::{Result, RowType, RowVector, concat_batches};
 
-use super::loading::load_batch;
-use super::sort_prefix::sorted;
-use super::{Operator, OperatorCtx, channel_of};
+use super::loading::{bytes_when_loaded, load_batch};
+use super::sorted_rows::{SortChannels, SortedRows};
+use super::{Operator, OperatorCtx};
 use crate::plan::SortKey;
-
-/// The sort columns of an input, by channel.
-#[derive(Debug, Clone)]
-pub(crate) struct SortChannels {
-    pub(crate) channels: Vec<usize>,
-    pub(crate) orders: Vec<SortOrder>,
-}
-
-impl SortChannels {
-    pub(crate) fn new(keys: &[SortKey], input: &RowType) -> Result<Self> {
-        let channels = keys.iter().map(|key| channel_of(input, &key.column));
-        Ok(SortChannels {
-            channels: channels.collect::<Result<_>>()?,
-            orders: keys.iter().map(|key| key.order).collect(),
-        })
-    }
-
-    pub(crate) fn columns(&self, batch: &RowVector) -> Result<Vec<VectorRef>> {
-        self.channels.iter().map(|channel| batch.child(*channel).cloned()).collect()
-    }
-
-    /// The rows of a batch in order; its sort columns may be longer than it.
-    pub(crate) fn sorted(&self, batch: &RowVector) -> Result<Buffer<u32>> {
-        let columns = self.columns(batch)?;
-        sorted(&columns, &self.orders, batch.len())
-    }
-}
 
 /// Sorts all of its input.
 pub struct OrderBy {
@@ -46,8 +19,7 @@ pub struct OrderBy {
     input: Vec<RowVector>,
     reserved: u64,
     no_more_input: bool,
-    sorted: Option<(RowVector, Buffer<u32>)>,
-    given: usize,
+    sorted: Option<SortedRows>,
     finished: bool,
 }
 
@@ -62,21 +34,24 @@ impl OrderBy {
             reserved: 0,
             no_more_input: false,
             sorted: None,
-            given: 0,
             finished: false,
         })
     }
 
-    fn sort(&mut self) -> Result<()> {
+    fn sort(&mut self) -> Result<SortedRows> {
         let input = std::mem::take(&mut self.input);
         let all = match <[RowVector; 1]>::try_from(input) {
             Ok([only]) => only,
             Err(many) => concat_batches(&self.input_type, &many)?,
         };
         let order = self.keys.sorted(&all)?;
-        self.sorted = Some((all, order));
-        Ok(())
+        Ok(SortedRows::new(all, order))
     }
+}
+
+/// The joined copy and the row numbers, which are paid for in advance.
+fn held_bytes(batch: &RowVector) -> u64 {
+    bytes_when_loaded(batch) + (batch.len() * size_of::<u32>()) as u64
 }
 
 impl Operator for OrderBy {
@@ -86,32 +61,29 @@ impl Operator for OrderBy {
 
     fn add_input(&mut self, batch: RowVector) -> Result<()> {
         let batch = load_batch(batch)?;
-        // The joined copy and the row numbers are paid for in advance.
-        let bytes: usize = batch.children().iter().map(|c| c.retained_bytes()).sum();
-        let bytes = (bytes + batch.len() * size_of::<u32>()) as u64;
+        let bytes = held_bytes(&batch);
         self.ctx.pool.reserve(bytes)?;
         self.reserved += bytes;
         self.input.push(batch);
         Ok(())
     }
 
+    fn bytes_to_keep(&self, batch: &RowVector) -> u64 {
+        held_bytes(batch)
+    }
+
     fn get_output(&mut self) -> Result<Option<RowVector>> {
         if !self.no_more_input || self.finished {
             return Ok(None);
         }
-        if self.sorted.is_none() {
-            self.sort()?;
-        }
-        let Some((all, order)) = &self.sorted else { return Ok(None) };
-        let end = order.len().min(self.given + self.ctx.query.config.max_output_batch_rows);
-        if end == self.given {
-            self.finished = true;
-            return Ok(None);
-        }
-        let batch = all.wrap(&order.slice(self.given..end));
-        self.given = end;
-        self.finished = end == order.len();
-        Ok(Some(batch))
+        let mut sorted = match self.sorted.take() {
+            Some(sorted) => sorted,
+            None => self.sort()?,
+        };
+        let batch = sorted.next(self.ctx.query.config.max_output_batch_rows);
+        self.finished = sorted.is_done();
+        self.sorted = Some(sorted);
+        Ok(batch)
     }
 
     fn no_more_input(&mut self) {

@@ -18,8 +18,8 @@ use vector::{
 };
 
 use super::loading::{load_batch_rows, slice_batch};
-use super::order_by::SortChannels;
 use super::sort_prefix::prefixes;
+use super::sorted_rows::{SortChannels, SortedRows};
 use super::{Operator, OperatorCtx};
 use crate::plan::SortKey;
 
@@ -37,8 +37,7 @@ pub struct TopN {
     bound: Option<Bound>,
     reserved: u64,
     no_more_input: bool,
-    sorted: Option<RowVector>,
-    given: usize,
+    sorted: Option<SortedRows>,
     finished: bool,
 }
 
@@ -69,7 +68,6 @@ impl TopN {
             reserved: 0,
             no_more_input: false,
             sorted: None,
-            given: 0,
             finished: count == 0,
         })
     }
@@ -111,12 +109,12 @@ impl TopN {
         Ok(rows)
     }
 
-    /// Joins the candidates and keeps the first `count` of them in order.
-    fn cut(&mut self) -> Result<RowVector> {
+    /// Joins the candidates; the first `count` of them in order.
+    fn first(&mut self) -> Result<(RowVector, Buffer<u32>)> {
         let all = concat_batches(&self.input_type, &std::mem::take(&mut self.candidates))?;
         let order = self.keys.sorted(&all)?;
-        let kept = &order[..order.len().min(self.count)];
-        gather_batch(&all, kept)
+        let kept = order.slice(0..order.len().min(self.count));
+        Ok((all, kept))
     }
 
     fn account(&mut self) -> Result<()> {
@@ -144,7 +142,8 @@ impl Operator for TopN {
         self.candidates.push(gather_batch(&loaded, &rows)?);
         self.num_candidates += rows.len();
         if self.num_candidates >= self.count.saturating_add(self.count.max(MIN_SURPLUS)) {
-            let first = self.cut()?;
+            let (all, order) = self.first()?;
+            let first = gather_batch(&all, &order)?;
             if first.len() == self.count {
                 let last = slice_batch(&first, self.count - 1, 1)?;
                 let keys = self.keys.columns(&last)?;
@@ -164,19 +163,17 @@ impl Operator for TopN {
         if !self.no_more_input || self.finished {
             return Ok(None);
         }
-        if self.sorted.is_none() {
-            self.sorted = Some(self.cut()?);
-        }
-        let Some(sorted) = &self.sorted else { return Ok(None) };
-        let end = sorted.len().min(self.given + self.ctx.query.config.max_output_batch_rows);
-        if end == self.given {
-            self.finished = true;
-            return Ok(None);
-        }
-        let batch = slice_batch(sorted, self.given, end - self.given)?;
-        self.given = end;
-        self.finished = end == sorted.len();
-        Ok(Some(batch))
+        let mut sorted = match self.sorted.take() {
+            Some(sorted) => sorted,
+            None => {
+                let (all, order) = self.first()?;
+                SortedRows::new(all, order)
+            }
+        };
+        let batch = sorted.next(self.ctx.query.config.max_output_batch_rows);
+        self.finished = sorted.is_done();
+        self.sorted = Some(sorted);
+        Ok(batch)
     }
 
     fn no_more_input(&mut self) {

@@ -11,14 +11,15 @@
 //! ```
 
 use vector::sync::Arc;
-use vector::{RowType, RowVector, SortOrder};
+use vector::{Result, RowType, RowVector, SortOrder};
 
 use dwio::connector::{ColumnHandle, TableHandle};
 use dwio::expr::TypedExpr;
 
 use super::{
-    Aggregate, AggregationNode, AggregationStep, FilterNode, LimitNode, OrderByNode, PlanNode,
-    PlanNodeId, ProjectNode, SortKey, TableScanNode, TopNNode, ValuesNode,
+    Aggregate, AggregationNode, AggregationStep, EnforceSingleRowNode, FilterNode, LimitNode,
+    OrderByNode, PlanNode, PlanNodeId, ProjectNode, SortKey, TableScanNode, TopNNode, UnnestNode,
+    ValuesNode,
 };
 
 /// A plan under construction, from the leaf to the root.
@@ -47,9 +48,19 @@ impl PlanBuilder {
         Self::leaf(|id| PlanNode::TableScan(TableScanNode { id, output_type, table, assignments }))
     }
 
+    /// Goes on from nodes that were made elsewhere; ids count up from `next_id`.
+    pub fn from_node(node: Arc<PlanNode>, next_id: u32) -> Self {
+        PlanBuilder { node, next_id }
+    }
+
     /// Rows that the plan holds.
     pub fn values(output_type: Arc<RowType>, batches: Vec<RowVector>) -> Self {
         Self::leaf(|id| PlanNode::Values(ValuesNode { id, output_type, batches }))
+    }
+
+    /// Goes on above `node`; ids are counted up from `next_id`.
+    pub fn above(node: PlanNode, next_id: u32) -> Self {
+        PlanBuilder { node: Arc::new(node), next_id }
     }
 
     /// The rows for which `predicate` is true.
@@ -108,6 +119,20 @@ impl PlanBuilder {
     /// The rows `offset..offset + count`.
     pub fn limit(self, offset: u64, count: u64) -> Self {
         self.over(|id, source| PlanNode::Limit(LimitNode { id, source, offset, count }))
+    }
+
+    /// Takes the arrays and maps `unnested` apart into columns `names`, beside `replicated` ones.
+    pub fn unnest(self, replicated: &[&str], unnested: &[&str], names: &[&str]) -> Result<Self> {
+        let owned = |names: &[&str]| names.iter().map(ToString::to_string).collect();
+        let PlanBuilder { node, next_id } = self;
+        let id = next_id.to_string().into();
+        let node = UnnestNode::new(id, node, owned(replicated), owned(unnested), owned(names))?;
+        Ok(PlanBuilder { node: Arc::new(PlanNode::Unnest(node)), next_id: next_id + 1 })
+    }
+
+    /// The one row of the plan so far.
+    pub fn single_row(self) -> Self {
+        self.over(|id, source| PlanNode::EnforceSingleRow(EnforceSingleRowNode { id, source }))
     }
 
     /// The plan.

@@ -6,6 +6,7 @@
 
 pub mod builder;
 mod join;
+mod local;
 mod print;
 
 use vector::compare::SortOrder;
@@ -16,6 +17,9 @@ use dwio::connector::{ColumnHandle, TableHandle};
 use dwio::expr::TypedExpr;
 
 pub use join::{HashJoinNode, JoinType};
+pub use local::{
+    EnforceSingleRowNode, LocalMergeNode, LocalPartitionNode, Partitioning, UnnestNode,
+};
 
 /// The name of a node, unique in its plan.
 pub type PlanNodeId = Arc<str>;
@@ -41,6 +45,14 @@ pub enum PlanNode {
     Limit(LimitNode),
     /// Rows of two sources that belong together.
     HashJoin(HashJoinNode),
+    /// A row for each element of arrays and maps.
+    Unnest(UnnestNode),
+    /// All rows of several sources, spread over drivers.
+    LocalPartition(LocalPartitionNode),
+    /// All rows of several sorted sources, in order.
+    LocalMerge(LocalMergeNode),
+    /// The one row of a source; nulls when there is none.
+    EnforceSingleRow(EnforceSingleRowNode),
 }
 
 /// See [`PlanNode::TableScan`].
@@ -91,6 +103,8 @@ pub enum AggregationStep {
     Single,
     /// Input rows to intermediate results.
     Partial,
+    /// Intermediate results to fewer intermediate results.
+    Intermediate,
     /// Intermediate results to results.
     Final,
 }
@@ -100,10 +114,10 @@ pub enum AggregationStep {
 pub struct Aggregate {
     /// The output column's name.
     pub name: String,
-    /// The function: `count`, `sum`, `min`, `max`, `avg`.
+    /// The function, as [`aggregate_names`](crate::operator::aggregate::aggregate_names) has it.
     pub function: Arc<str>,
-    /// The arguments, columns of the source; none for `count(*)`. In a final step the one
-    /// argument is the intermediate column.
+    /// The arguments, columns of the source; none for `count(*)`. In an intermediate or final step
+    /// the one argument is the intermediate column.
     pub args: Vec<TypedExpr>,
     /// The types of the arguments of the single or partial step.
     pub raw_types: Vec<Type>,
@@ -111,6 +125,9 @@ pub struct Aggregate {
     pub ty: Type,
     /// True when equal argument values of a group count once.
     pub distinct: bool,
+    /// A BOOLEAN column of the source: only rows for which it is true count (FILTER). None in an
+    /// intermediate or final step, whose input has it applied.
+    pub mask: Option<TypedExpr>,
 }
 
 /// See [`PlanNode::Aggregation`].
@@ -129,7 +146,7 @@ pub struct AggregationNode {
 }
 
 /// A column to sort by.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct SortKey {
     pub column: String,
@@ -178,6 +195,10 @@ impl PlanNode {
             PlanNode::TopN(n) => &n.id,
             PlanNode::Limit(n) => &n.id,
             PlanNode::HashJoin(n) => &n.id,
+            PlanNode::Unnest(n) => &n.id,
+            PlanNode::LocalPartition(n) => &n.id,
+            PlanNode::LocalMerge(n) => &n.id,
+            PlanNode::EnforceSingleRow(n) => &n.id,
         }
     }
 
@@ -189,6 +210,10 @@ impl PlanNode {
             PlanNode::Project(n) => &n.output_type,
             PlanNode::Aggregation(n) => &n.output_type,
             PlanNode::HashJoin(n) => &n.output_type,
+            PlanNode::Unnest(n) => &n.output_type,
+            PlanNode::LocalPartition(n) => &n.output_type,
+            PlanNode::LocalMerge(n) => &n.output_type,
+            PlanNode::EnforceSingleRow(n) => n.source.output_type(),
             PlanNode::Filter(n) => n.source.output_type(),
             PlanNode::OrderBy(n) => n.source.output_type(),
             PlanNode::TopN(n) => n.source.output_type(),
@@ -196,11 +221,15 @@ impl PlanNode {
         }
     }
 
-    /// The node whose rows pass through this one, which is the left source of a join; `None` for
-    /// leaves.
+    /// The node whose rows pass through this one, which is the left source of a join and the first
+    /// one where there are any number; `None` for leaves.
     pub fn source(&self) -> Option<&Arc<PlanNode>> {
         match self {
             PlanNode::TableScan(_) | PlanNode::Values(_) => None,
+            PlanNode::Unnest(n) => Some(&n.source),
+            PlanNode::LocalPartition(n) => n.sources.first(),
+            PlanNode::LocalMerge(n) => n.sources.first(),
+            PlanNode::EnforceSingleRow(n) => Some(&n.source),
             PlanNode::Filter(n) => Some(&n.source),
             PlanNode::Project(n) => Some(&n.source),
             PlanNode::Aggregation(n) => Some(&n.source),
@@ -213,11 +242,13 @@ impl PlanNode {
 
     /// All nodes that feed this one, that of [`PlanNode::source`] first.
     pub fn sources(&self) -> impl Iterator<Item = &Arc<PlanNode>> {
-        let second = match self {
-            PlanNode::HashJoin(n) => Some(&n.right),
-            _ => None,
+        let others = match self {
+            PlanNode::HashJoin(n) => std::slice::from_ref(&n.right),
+            PlanNode::LocalPartition(n) => n.sources.get(1..).unwrap_or_default(),
+            PlanNode::LocalMerge(n) => n.sources.get(1..).unwrap_or_default(),
+            _ => &[],
         };
-        self.source().into_iter().chain(second)
+        self.source().into_iter().chain(others)
     }
 
     /// All scans of the plan, those of left sources first.
@@ -247,6 +278,10 @@ impl PlanNode {
             PlanNode::TopN(_) => "TopN",
             PlanNode::Limit(_) => "Limit",
             PlanNode::HashJoin(_) => "HashJoin",
+            PlanNode::Unnest(_) => "Unnest",
+            PlanNode::LocalPartition(_) => "LocalPartition",
+            PlanNode::LocalMerge(_) => "LocalMerge",
+            PlanNode::EnforceSingleRow(_) => "EnforceSingleRow",
         }
     }
 }

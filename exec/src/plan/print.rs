@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{PlanNode, SortKey};
+use super::{Partitioning, PlanNode, SortKey};
 
 impl fmt::Display for PlanNode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -57,6 +57,9 @@ fn write_details(f: &mut fmt::Formatter<'_>, node: &PlanNode) -> fmt::Result {
                 let args: Vec<String> = a.args.iter().map(ToString::to_string).collect();
                 let distinct = if a.distinct { "distinct " } else { "" };
                 write!(f, ", {} := {}({distinct}{})", a.name, a.function, args.join(", "))?;
+                if let Some(mask) = &a.mask {
+                    write!(f, " filter {mask}")?;
+                }
             }
             f.write_str("]")
         }
@@ -79,6 +82,17 @@ fn write_details(f: &mut fmt::Formatter<'_>, node: &PlanNode) -> fmt::Result {
                 None => f.write_str("]"),
             }
         }
+        PlanNode::Unnest(n) => {
+            write!(f, "[{}", n.unnested.join(", "))?;
+            f.write_str(if n.with_ordinality { " with ordinality]" } else { "]" })
+        }
+        PlanNode::LocalPartition(n) => match &n.partitioning {
+            Partitioning::Gather => f.write_str("[gather]"),
+            Partitioning::RoundRobin => f.write_str("[round robin]"),
+            Partitioning::Hash(keys) => write!(f, "[hash of {}]", keys.join(", ")),
+        },
+        PlanNode::LocalMerge(n) => write_keys(f, &n.keys),
+        PlanNode::EnforceSingleRow(_) => f.write_str("[]"),
     }
 }
 

@@ -1,12 +1,14 @@
 //! Cursors: the rows of a task, one batch for each call.
 //!
 //! The drivers that the task did not give to workers run inside of [`Cursor::next`], on the
-//! caller's thread, which sleeps while the first of them is blocked.
+//! caller's thread, in turns: always the last one that is not waiting, so that rows are only made
+//! when somebody downstream has nothing else to do. When all of them wait the thread sleeps until
+//! the first wait ends.
 
-use std::collections::VecDeque;
+use std::time::Duration;
 
 use vector::sync::{Arc, Continuation, Mutex, Promise, promise};
-use vector::{Error, Result, RowType, RowVector};
+use vector::{Result, RowType, RowVector};
 
 use super::Shared;
 use crate::driver::{Driver, Step, StopReason};
@@ -14,20 +16,33 @@ use crate::operator::Blocked;
 use crate::stats::TaskStats;
 use crate::termination::Termination;
 
+/// How often a thread that waits looks whether the task waits for memory for too long.
+const LOOK_AROUND: Duration = Duration::from_millis(250);
+
 /// The rows of a running task; dropping it stops the task.
 pub struct Cursor {
     shared: Arc<Shared>,
-    /// The first one runs; those that fill tables come before the one that gives rows.
-    drivers: VecDeque<Driver>,
-    waiter: Arc<Waiter>,
+    /// Those that feed others stand before them; the last one gives the task's rows.
+    drivers: Vec<Seat>,
+    waits: Arc<Waits>,
+}
+
+/// A driver of the caller's thread.
+struct Seat {
+    /// Its number, which stays when others end.
+    number: usize,
+    driver: Driver,
+    waits: bool,
 }
 
 impl Cursor {
-    pub(super) fn new(shared: Arc<Shared>, drivers: VecDeque<Driver>) -> Self {
-        let waiter = Arc::new(Waiter::default());
-        let wake = Arc::clone(&waiter);
-        shared.termination.on_stop(Box::new(move || wake.end(Ok(()))));
-        Cursor { shared, drivers, waiter }
+    pub(super) fn new(shared: Arc<Shared>, drivers: Vec<Driver>) -> Self {
+        let waits = Arc::new(Waits::default());
+        let wake = Arc::clone(&waits);
+        shared.termination.on_stop(Box::new(move || wake.stop()));
+        let drivers = drivers.into_iter().enumerate();
+        let drivers = drivers.map(|(number, driver)| Seat { number, driver, waits: false });
+        Cursor { shared, drivers: drivers.collect(), waits }
     }
 
     /// The columns of the batches.
@@ -44,9 +59,10 @@ impl Cursor {
             match self.poll()? {
                 Poll::Batch(batch) => return Ok(Some(batch)),
                 Poll::End => return Ok(None),
+                // What the drivers waited for tells how it went; this only wakes the thread.
                 Poll::Wait(until) => {
-                    if let Err(error) = self.waiter.wait(until, &self.shared.termination) {
-                        self.fail(error);
+                    while !until.wait_at_most(LOOK_AROUND) {
+                        self.shared.expire_waits();
                     }
                 }
             }
@@ -56,34 +72,57 @@ impl Cursor {
     /// As [`Cursor::next`], but gives a wait instead of blocking the thread: for callers that
     /// serve many tasks (rule S11.71). The wait may be over without there being a batch.
     pub fn poll(&mut self) -> Result<Poll> {
+        self.shared.expire_waits();
         loop {
-            let fills_a_table = self.drivers.len() > 1;
-            let Some(driver) = self.drivers.front_mut() else {
+            self.go_on();
+            if self.drivers.is_empty() {
                 return self.shared.termination.outcome().map(|()| Poll::End);
+            }
+            let last = self.drivers.len() - 1;
+            let Some(at) = self.drivers.iter().rposition(|seat| !seat.waits) else {
+                match self.waits.first() {
+                    Some(until) => return Ok(Poll::Wait(until)),
+                    None => continue,
+                }
             };
-            match driver.run() {
+            let Some(seat) = self.drivers.get_mut(at) else { continue };
+            match seat.driver.run() {
                 Ok(Step::Output(batch)) => return Ok(Poll::Batch(batch)),
                 Ok(Step::Stop(StopReason::Block(Blocked { until, .. })))
-                | Ok(Step::Stop(StopReason::Pause(until))) => return Ok(Poll::Wait(until)),
+                | Ok(Step::Stop(StopReason::Pause(until))) => {
+                    seat.waits = true;
+                    let (waits, number) = (Arc::clone(&self.waits), seat.number);
+                    until.on_ready(move |outcome| waits.end(number, outcome));
+                    continue;
+                }
                 Ok(Step::Stop(StopReason::Yield)) => continue,
-                Ok(Step::Stop(StopReason::AtEnd)) if fills_a_table => {
-                    self.drivers.pop_front();
+                Ok(Step::Stop(StopReason::AtEnd)) if at < last => {
+                    self.drivers.remove(at);
                     continue;
                 }
                 Ok(Step::Stop(StopReason::AtEnd)) => self.shared.termination.finish(),
                 Ok(Step::Stop(StopReason::Terminate)) => {}
-                Err(error) => driver.fail(error),
+                Err(error) => seat.driver.fail(error),
             }
             self.end();
         }
     }
 
-    fn fail(&mut self, error: Error) {
-        if let Some(driver) = self.drivers.front_mut() {
-            let error = driver.place_wait(error);
-            driver.fail(error);
+    /// Lets the drivers go on whose waits are over: all of them when the task ends.
+    fn go_on(&mut self) {
+        let (ended, stopped) = self.waits.take_ended();
+        for (number, outcome) in ended {
+            let seat = self.drivers.iter_mut().find(|seat| seat.number == number);
+            let Some(seat) = seat else { continue };
+            seat.waits = false;
+            if let Err(error) = outcome {
+                let error = seat.driver.place_wait(error);
+                seat.driver.fail(error);
+            }
         }
-        self.end();
+        if stopped {
+            self.drivers.iter_mut().for_each(|seat| seat.waits = false);
+        }
     }
 
     /// Stops the task from wherever the cursor is; see [`Cursor::canceller`] for other threads.
@@ -145,34 +184,109 @@ impl Canceller {
     }
 }
 
-/// The caller's thread while its driver is blocked: woken by the end of the wait or of the task.
+/// The waits of the caller's drivers, as far as they are over.
 #[derive(Debug, Default)]
-struct Waiter {
-    waiting: Mutex<Option<Promise>>,
+struct Waits {
+    state: Mutex<WaitsState>,
 }
 
-impl Waiter {
-    fn wait(self: &Arc<Self>, until: Continuation, termination: &Termination) -> Result<()> {
-        if until.is_ready() {
-            return until.wait();
+#[derive(Debug, Default)]
+struct WaitsState {
+    /// Waits that are over, by the number of the driver.
+    ended: Vec<(usize, Result<()>)>,
+    /// The task is over.
+    stopped: bool,
+    /// Who wants to know when something of this happens.
+    waiting: Option<Promise>,
+}
+
+impl Waits {
+    /// A wait for the first wait to be over, or the task; none when that is so already.
+    fn first(&self) -> Option<Continuation> {
+        let mut state = self.state.lock();
+        if state.stopped || !state.ended.is_empty() {
+            return None;
         }
-        let (promise, woken) = promise();
-        *self.waiting.lock() = Some(promise);
-        let waiter = Arc::clone(self);
-        until.on_ready(move |outcome| waiter.end(outcome));
-        // The stop hook may have looked before the promise was there.
-        if termination.should_stop() {
-            self.end(Ok(()));
+        let (promise, until) = promise();
+        // Whoever asked before asks again now.
+        let before = state.waiting.replace(promise);
+        drop(state);
+        if let Some(before) = before {
+            before.fulfil();
         }
-        woken.wait()
+        Some(until)
     }
 
-    fn end(&self, outcome: Result<()>) {
-        let waiting = self.waiting.lock().take();
-        match (waiting, outcome) {
-            (Some(promise), Ok(())) => promise.fulfil(),
-            (Some(promise), Err(error)) => promise.fail(error),
-            (None, _) => {}
+    fn take_ended(&self) -> (Vec<(usize, Result<()>)>, bool) {
+        let mut state = self.state.lock();
+        (std::mem::take(&mut state.ended), state.stopped)
+    }
+
+    fn end(&self, number: usize, outcome: Result<()>) {
+        self.change(|state| state.ended.push((number, outcome)));
+    }
+
+    fn stop(&self) {
+        self.change(|state| state.stopped = true);
+    }
+
+    fn change(&self, change: impl FnOnce(&mut WaitsState)) {
+        let waiting = {
+            let mut state = self.state.lock();
+            change(&mut state);
+            state.waiting.take()
+        };
+        if let Some(promise) = waiting {
+            promise.fulfil();
         }
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use super::*;
+    use vector::sync::thread;
+
+    #[test]
+    fn loom_the_caller_sees_every_wait_that_ends() {
+        loom::model(|| {
+            let waits = Arc::new(Waits::default());
+            let enders = [0, 1].map(|number| {
+                let waits = Arc::clone(&waits);
+                thread::spawn(move || waits.end(number, Ok(())))
+            });
+            let mut seen = Vec::new();
+            while seen.len() < 2 {
+                let (ended, _) = waits.take_ended();
+                seen.extend(ended.into_iter().map(|(number, _)| number));
+                if seen.len() < 2
+                    && let Some(until) = waits.first()
+                {
+                    until.wait().unwrap();
+                }
+            }
+            seen.sort_unstable();
+            assert_eq!(seen, [0, 1]);
+            for ender in enders {
+                ender.join().unwrap();
+            }
+        });
+    }
+
+    #[test]
+    fn loom_the_end_of_the_task_wakes_the_caller() {
+        loom::model(|| {
+            let waits = Arc::new(Waits::default());
+            let stopper = {
+                let waits = Arc::clone(&waits);
+                thread::spawn(move || waits.stop())
+            };
+            while !waits.take_ended().1 {
+                if let Some(until) = waits.first() {
+                    until.wait().unwrap();
+                }
+            }
+            stopper.join().unwrap();
+        });
     }
 }

@@ -8,10 +8,10 @@
 //!                       executor's workers: [producing driver] x N
 //! ```
 //!
-//! The last pipeline always runs on the thread that asks for rows. With one driver for each
-//! pipeline no thread is started: those that fill the tables of joins run there before it, and
-//! batches come in the order of the splits. With more, all other drivers run on the executor's
-//! workers; they meet in local exchanges and in the tables of joins.
+//! The last pipeline always runs on the thread that asks for rows. With one driver for each scan no
+//! thread is started: all pipelines run there in turns, and batches come in the order of the
+//! splits. With more, all other drivers run on the executor's workers; they meet in local exchanges
+//! and in the tables of joins.
 //!
 //! With `start_on_workers` the last pipeline too runs there, and ends in a queue that the cursor
 //! takes from. All drivers look whether the task is paused or has ended; see `threads` and
@@ -21,15 +21,16 @@
 //! until the last driver is out; so does the end of the rows, wherever it comes from.
 
 mod cursor;
+pub mod groups;
 mod operators;
 mod pipeline;
+mod scan;
 pub mod split_queue;
 pub mod threads;
 
 #[cfg(all(test, not(loom)))]
 mod tests;
 
-use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use vector::sync::{Arc, Continuation, Mutex};
@@ -38,13 +39,13 @@ use vector::{Error, MemoryPool, Result, RowType};
 use dwio::connector::ConnectorSplit;
 
 pub use self::cursor::{Canceller, Cursor, Poll};
-use self::operators::{Operators, Place};
-use self::pipeline::{Chain, ChainEnd};
+use self::operators::{Meetings, Operators, Place};
+use self::pipeline::{PipelineEnd, Pipelines};
+use self::scan::ScanState;
 use self::split_queue::{SplitCounts, SplitQueue};
 use self::threads::TaskThreads;
 use crate::driver::{Driver, DriverParams, StageParams, launch};
 use crate::operator::local_exchange::LocalExchange;
-use crate::operator::scan_filters::ScanFilters;
 use crate::operator::sink::{BatchQueue, QueueSink};
 use crate::plan::{PlanNode, PlanNodeId};
 use crate::query_ctx::QueryCtx;
@@ -61,7 +62,7 @@ pub struct Task {
 #[derive(Debug)]
 struct Shared {
     query: Arc<QueryCtx>,
-    chains: Vec<Chain>,
+    plan: Pipelines,
     output_type: Arc<RowType>,
     num_drivers: usize,
     pool: MemoryPool,
@@ -74,35 +75,31 @@ struct Shared {
     started: Mutex<bool>,
 }
 
-/// What the drivers of one scan share.
-#[derive(Debug)]
-struct ScanState {
-    id: PlanNodeId,
-    splits: Arc<SplitQueue>,
-    filters: Arc<ScanFilters>,
-}
-
 impl Task {
     /// Prepares a plan for `drivers` drivers of its scan, at least one.
     pub fn new(plan: Arc<PlanNode>, query: Arc<QueryCtx>, drivers: usize) -> Result<Self> {
         let num_drivers = drivers.max(1);
-        let chains = pipeline::cut(&plan, num_drivers > 1)?;
-        let scans = plan.scans().into_iter().map(|scan| ScanState {
-            id: Arc::clone(&scan.id),
-            splits: Arc::new(SplitQueue::new()),
-            filters: Arc::default(),
-        });
+        let pipelines = pipeline::cut(&plan, num_drivers)?;
         let pool = query.pool.aggregate("task", u64::MAX);
+        let node_pools = node_pools(&plan, &pool);
+        let scans = plan.scans().into_iter().map(|scan| {
+            let of_scan = node_pools.iter().find(|(id, _)| *id == scan.id);
+            let pool = of_scan.map_or(&pool, |(_, pool)| pool).clone();
+            ScanState::new(scan, pipelines.num_drivers_of(&scan.id), pool, &query.config)
+        });
+        let termination = Termination::new();
+        let waiting = pool.clone();
+        termination.on_stop(Box::new(move || waiting.forget_waits()));
         Ok(Task {
             shared: Arc::new(Shared {
-                node_pools: node_pools(&plan, &pool),
-                pool,
                 output_type: Arc::clone(plan.output_type()),
                 scans: scans.collect(),
+                node_pools,
+                pool,
                 query,
-                chains,
+                plan: pipelines,
                 num_drivers,
-                termination: Termination::new(),
+                termination,
                 threads: Arc::default(),
                 stats: Arc::default(),
                 started: Mutex::new(false),
@@ -238,61 +235,47 @@ fn node_pools(plan: &Arc<PlanNode>, task: &MemoryPool) -> Vec<(PlanNodeId, Memor
 
 impl Shared {
     fn start(self: &Arc<Self>, output_queue: Option<usize>) -> Result<Cursor> {
-        let joins = self.joins()?;
+        let mut meetings = Meetings { joins: self.joins()?, exchanges: self.exchanges() };
         // All drivers exist before one of them runs: what cannot be made fails the start.
         let mut on_workers = Vec::new();
-        let mut on_caller = VecDeque::new();
+        let mut on_caller = Vec::new();
         let all_on_workers = self.num_drivers > 1 || output_queue.is_some();
-        let mut pipeline = 0;
-        for chain in &self.chains {
-            let mut source = Vec::new();
-            if let Some(nodes) = &chain.producers {
-                let exchange = (!chain.fills_in_parallel()).then(|| {
-                    let per_driver = self.query.config.local_exchange_batches_per_driver;
-                    let capacity = per_driver.saturating_mul(self.num_drivers);
-                    Arc::new(BatchQueue::new(capacity, self.num_drivers))
-                });
-                for driver in 0..self.num_drivers {
-                    let place = Place { pipeline, driver };
-                    let mut operators = self.operators(nodes, &joins, Vec::new(), place)?;
-                    match &exchange {
-                        Some(queue) => operators.push(StageParams::of_task(
-                            QueueSink::new(Arc::clone(queue)),
-                            "LocalExchangeSink",
-                        )),
-                        None => self.end(&chain.end, &joins, &mut operators, place)?,
-                    }
-                    on_workers.push(self.driver(pipeline, operators, true)?);
+        let pipelines = &self.plan.pipelines;
+        for (number, pipeline) in pipelines.iter().enumerate() {
+            let is_output = pipeline.end == PipelineEnd::Output;
+            for driver in 0..pipeline.num_drivers {
+                let place = Place { pipeline: number, driver };
+                let mut operators = self.operators(pipeline, place, &mut meetings)?;
+                let mut output = None;
+                if let (Some(capacity), true) = (output_queue, is_output) {
+                    let queue = Arc::new(BatchQueue::new(capacity, 1));
+                    let sink = QueueSink::new(Arc::clone(&queue));
+                    operators.push(StageParams::of_task(sink, "CursorSink"));
+                    output = Some(StageParams::of_task(LocalExchange::new(queue), "Cursor"));
                 }
-                pipeline += 1;
-                let Some(queue) = exchange else { continue };
-                source.push(StageParams::of_task(LocalExchange::new(queue), "LocalExchange"));
-            }
-            let place = Place { pipeline, driver: 0 };
-            let mut operators = self.operators(&chain.consumer, &joins, source, place)?;
-            self.end(&chain.end, &joins, &mut operators, place)?;
-            let mut output = None;
-            if let (Some(capacity), ChainEnd::Output) = (output_queue, &chain.end) {
-                let queue = Arc::new(BatchQueue::new(capacity, 1));
-                let sink = QueueSink::new(Arc::clone(&queue));
-                operators.push(StageParams::of_task(sink, "CursorSink"));
-                output = Some(StageParams::of_task(LocalExchange::new(queue), "Cursor"));
-            }
-            let on_worker = all_on_workers && (chain.end != ChainEnd::Output || output.is_some());
-            let driver = self.driver(pipeline, operators, on_worker)?;
-            match on_worker {
-                true => on_workers.push(driver),
-                false => on_caller.push_back(driver),
-            }
-            pipeline += 1;
-            if let Some(output) = output {
-                on_caller.push_back(self.driver(pipeline, vec![output], false)?);
+                let on_worker = all_on_workers && (!is_output || output.is_some());
+                let driver = self.driver(number, operators, on_worker)?;
+                match on_worker {
+                    true => on_workers.push(driver),
+                    false => on_caller.push(driver),
+                }
+                if let Some(output) = output {
+                    on_caller.push(self.driver(pipelines.len(), vec![output], false)?);
+                }
             }
         }
         for driver in on_workers {
             launch(&self.query.executor, driver);
         }
         Ok(Cursor::new(Arc::clone(self), on_caller))
+    }
+
+    /// Fails drivers that have waited for memory of others for too long.
+    fn expire_waits(&self) {
+        let limit = self.query.config.memory_wait_limit_ms;
+        if limit > 0 && self.pool.has_waits() {
+            self.pool.expire_waits(Duration::from_millis(limit));
+        }
     }
 
     fn driver(&self, pipeline: usize, operators: Operators, on_worker: bool) -> Result<Driver> {
@@ -308,6 +291,7 @@ impl Shared {
                 threads: Arc::clone(&self.threads),
                 query_cancel: self.query.cancel.clone(),
                 time_slice,
+                memory: (config.memory_wait_limit_ms > 0).then(|| self.pool.clone()),
                 track_cpu: config.track_operator_cpu_usage,
                 stats: Arc::clone(&self.stats),
             },

@@ -2,24 +2,32 @@
 //! together.
 //!
 //! Operators of one node that meet across drivers do so in what the task made for the node before:
-//! the splits and filters of a scan, the table of a join.
+//! the splits and filters of a scan, the table of a join, the queues of an exchange.
 
 use vector::sync::Arc;
 use vector::{Error, Result};
 
 use super::Shared;
-use super::pipeline::{Chain, ChainEnd};
+use super::pipeline::{Exchange, ExchangeKind, Pipeline, PipelineEnd};
+use super::scan::ScanSurroundings;
 use crate::driver::StageParams;
 use crate::operator::aggregate::HashAggregation;
+use crate::operator::distinct::Distinct;
 use crate::operator::filter_project::FilterProject;
 use crate::operator::hash_join::{FilterTarget, HashBuild, HashJoin, HashProbe, filter_keys};
 use crate::operator::limit::Limit;
+use crate::operator::local_exchange::LocalExchange;
+use crate::operator::local_merge::LocalMerge;
+use crate::operator::local_partition::{LocalPartition, Spread};
 use crate::operator::order_by::OrderBy;
-use crate::operator::table_scan::TableScan;
+use crate::operator::single_row::EnforceSingleRow;
+use crate::operator::sink::{BatchQueue, QueueSink};
 use crate::operator::top_n::TopN;
+use crate::operator::unnest::Unnest;
 use crate::operator::values::Values;
-use crate::operator::{Operator, OperatorCtx, SplitSource};
-use crate::plan::{PlanNode, PlanNodeId, ProjectNode};
+use crate::operator::{Operator, OperatorCtx};
+use crate::plan::{AggregationStep, PlanNode, PlanNodeId, ProjectNode};
+use crate::trace::{OperatorTrace, Traced, TracedOperator};
 
 pub(super) type Operators = Vec<StageParams>;
 
@@ -31,23 +39,33 @@ pub(super) struct Place {
     pub(super) driver: usize,
 }
 
-/// The joins of a task that starts, by node.
-pub(super) type Joins = Vec<(PlanNodeId, Arc<HashJoin>)>;
+/// Where the drivers of a task that starts meet.
+#[derive(Debug)]
+pub(super) struct Meetings {
+    /// The joins, by node.
+    pub(super) joins: Vec<(PlanNodeId, Arc<HashJoin>)>,
+    /// The exchanges, as the plan numbers them.
+    pub(super) exchanges: Vec<ExchangeQueues>,
+}
+
+/// The queues of an exchange: one for each consumer, of a merge one for each producer.
+#[derive(Debug)]
+pub(super) struct ExchangeQueues {
+    queues: Vec<Arc<BatchQueue>>,
+    /// Producers made so far.
+    num_producers: usize,
+}
 
 impl Shared {
     /// Makes the joins, each between the drivers that fill its table and those that use it.
-    pub(super) fn joins(&self) -> Result<Joins> {
-        let drivers = |parallel: bool| if parallel { self.num_drivers } else { 1 };
+    pub(super) fn joins(&self) -> Result<Vec<(PlanNodeId, Arc<HashJoin>)>> {
         let mut joins = Vec::new();
-        for node in self.chains.iter().flat_map(Chain::joins) {
-            let fills = |c: &Chain| matches!(&c.end, ChainEnd::Table(id) if *id == node.id);
-            let parallel_build = self.chains.iter().any(|c| fills(c) && c.fills_in_parallel());
-            let parallel_probe = self.chains.iter().any(|c| c.produces(&node.id));
+        for (node, num_probers) in self.plan.joins() {
             let targets = filter_keys(node).into_iter().filter_map(|(key, scan, channel)| {
                 let scan = self.scans.iter().find(|s| s.id == *scan)?;
                 Some(FilterTarget { key, slot: Arc::clone(&scan.filters), channel })
             });
-            let drivers = (drivers(parallel_build), drivers(parallel_probe));
+            let drivers = (self.plan.num_builders(&node.id), num_probers);
             let config = &self.query.config;
             let join = HashJoin::new(node, drivers, targets.collect(), config)?;
             joins.push((Arc::clone(&node.id), Arc::new(join)));
@@ -55,33 +73,36 @@ impl Shared {
         Ok(joins)
     }
 
-    /// Adds the operator that a chain ends in, unless the rows are the task's.
-    pub(super) fn end(
-        &self,
-        end: &ChainEnd,
-        joins: &Joins,
-        operators: &mut Operators,
-        place: Place,
-    ) -> Result<()> {
-        if let ChainEnd::Table(id) = end {
-            let ctx = self.operator_ctx(id, place, "HashBuild");
-            let pool = Some(ctx.pool.clone());
-            let operator = Box::new(HashBuild::new(join_of(joins, id)?, ctx));
-            let node = Some(Arc::clone(id));
-            operators.push(StageParams { operator, name: "HashBuild", node, pool });
-        }
-        Ok(())
+    /// Makes the queues of all exchanges.
+    pub(super) fn exchanges(&self) -> Vec<ExchangeQueues> {
+        let per_driver = self.query.config.local_exchange_batches_per_driver;
+        let exchanges = self.plan.exchanges.iter().map(|exchange| {
+            let (num_queues, producers_of_each) = match exchange.kind {
+                ExchangeKind::Merge(..) => (exchange.num_producers, 1),
+                _ => (exchange.num_consumers, exchange.num_producers),
+            };
+            let capacity = per_driver.saturating_mul(producers_of_each);
+            let queues = (0..num_queues)
+                .map(|_| Arc::new(BatchQueue::new(capacity, producers_of_each)))
+                .collect();
+            ExchangeQueues { queues, num_producers: 0 }
+        });
+        exchanges.collect()
     }
 
-    /// Makes the operators of one driver behind those that there are; a projection over a filter
-    /// becomes one operator with it.
+    /// Makes the operators of a driver of a pipeline; a projection over a filter becomes one
+    /// operator with it.
     pub(super) fn operators(
         &self,
-        nodes: &[Arc<PlanNode>],
-        joins: &Joins,
-        mut made: Operators,
+        pipeline: &Pipeline,
         place: Place,
+        meetings: &mut Meetings,
     ) -> Result<Operators> {
+        let mut made = Vec::new();
+        if let Some(exchange) = pipeline.source {
+            made.push(self.taking_end(exchange, place.driver, meetings)?);
+        }
+        let nodes = &pipeline.nodes;
         let mut i = 0;
         while let Some(node) = nodes.get(i) {
             let behind = nodes.get(i + 1).map(AsRef::as_ref);
@@ -93,10 +114,82 @@ impl Shared {
             let owner = fused.map_or(node.id(), |project| &project.id);
             let ctx = self.operator_ctx(owner, place, node.name());
             let pool = Some(ctx.pool.clone());
-            let (operator, name) = self.operator(node, fused, joins, ctx)?;
+            let trace = self.trace(owner, operator_name(node), step_of(node), place)?;
+            let (operator, name) = self.operator(node, fused, meetings, ctx, trace.as_ref())?;
+            let operator = traced(operator, trace);
             made.push(StageParams { operator, name, node: Some(Arc::clone(owner)), pool });
         }
+        match &pipeline.end {
+            PipelineEnd::Output => {}
+            PipelineEnd::Exchange(exchange) => made.push(self.giving_end(*exchange, meetings)?),
+            PipelineEnd::Table(id) => {
+                let ctx = self.operator_ctx(id, place, "HashBuild");
+                let pool = Some(ctx.pool.clone());
+                let operator = Box::new(HashBuild::new(join_of(meetings, id)?, ctx));
+                let operator = traced(operator, self.trace(id, "HashBuild", None, place)?);
+                let node = Some(Arc::clone(id));
+                made.push(StageParams { operator, name: "HashBuild", node, pool });
+            }
+        }
         Ok(made)
+    }
+
+    /// The first operator of consumer number `consumer` of an exchange.
+    fn taking_end(
+        &self,
+        number: usize,
+        consumer: usize,
+        meetings: &Meetings,
+    ) -> Result<StageParams> {
+        let (exchange, made) = self.exchange(number, meetings)?;
+        let stage = match &exchange.kind {
+            ExchangeKind::Merge(keys, row_type) => {
+                let max_rows = self.query.config.max_output_batch_rows;
+                let merge = LocalMerge::new(made.queues.clone(), keys, row_type, max_rows)?;
+                StageParams::of_task(merge, "LocalMerge")
+            }
+            _ => {
+                let queue = made.queues.get(consumer).ok_or_else(no_exchange)?;
+                StageParams::of_task(LocalExchange::new(Arc::clone(queue)), "LocalExchange")
+            }
+        };
+        Ok(StageParams { node: exchange.node.clone(), ..stage })
+    }
+
+    /// The last operator of the next producer of an exchange.
+    fn giving_end(&self, number: usize, meetings: &mut Meetings) -> Result<StageParams> {
+        let producer = match meetings.exchanges.get_mut(number) {
+            Some(made) => {
+                made.num_producers += 1;
+                made.num_producers - 1
+            }
+            None => return Err(no_exchange()),
+        };
+        let (exchange, made) = self.exchange(number, meetings)?;
+        let sink = |queue: usize| {
+            let queue = made.queues.get(queue).ok_or_else(no_exchange)?;
+            Ok(StageParams::of_task(QueueSink::new(Arc::clone(queue)), "LocalExchangeSink"))
+        };
+        let partition = |spread| {
+            let partition = LocalPartition::new(made.queues.clone(), spread, producer);
+            StageParams::of_task(partition, "LocalPartition")
+        };
+        let stage = match &exchange.kind {
+            ExchangeKind::Gather => sink(0)?,
+            ExchangeKind::Merge(..) => sink(producer)?,
+            ExchangeKind::RoundRobin => partition(Spread::RoundRobin),
+            ExchangeKind::Hash(channels) => partition(Spread::Hash(channels.clone())),
+        };
+        Ok(StageParams { node: exchange.node.clone(), ..stage })
+    }
+
+    fn exchange<'a>(
+        &'a self,
+        number: usize,
+        meetings: &'a Meetings,
+    ) -> Result<(&'a Exchange, &'a ExchangeQueues)> {
+        let found = self.plan.exchanges.get(number).zip(meetings.exchanges.get(number));
+        found.ok_or_else(no_exchange)
     }
 
     /// Makes the operator of a node and says what it is called.
@@ -104,8 +197,9 @@ impl Shared {
         &self,
         node: &PlanNode,
         fused: Option<&ProjectNode>,
-        joins: &Joins,
+        meetings: &Meetings,
         ctx: OperatorCtx,
+        trace: Option<&Arc<dyn OperatorTrace>>,
     ) -> Result<(Box<dyn Operator>, &'static str)> {
         let evaluator = &*self.query.evaluator;
         let made: (Box<dyn Operator>, _) = match node {
@@ -114,9 +208,12 @@ impl Shared {
                 let Some(state) = state else {
                     return Err(Error::internal("a scan without splits"));
                 };
-                let splits = Arc::clone(&state.splits) as Arc<dyn SplitSource>;
-                let operator = TableScan::new(scan, splits, ctx);
-                (Box::new(operator.with_filters(Arc::clone(&state.filters))), "TableScan")
+                let surroundings = ScanSurroundings {
+                    termination: &self.termination,
+                    threads: &self.threads,
+                    trace,
+                };
+                (Box::new(state.operator(scan, ctx, surroundings)), "TableScan")
             }
             PlanNode::Values(values) => (Box::new(Values::new(values)), "Values"),
             PlanNode::Filter(filter) => {
@@ -133,6 +230,9 @@ impl Shared {
                 let step = FilterProject::new(evaluator, input, None, projections)?;
                 (Box::new(step), "FilterProject")
             }
+            PlanNode::Aggregation(n) if n.aggregates.is_empty() && !n.keys.is_empty() => {
+                (Box::new(Distinct::new(n, ctx)?), "Distinct")
+            }
             PlanNode::Aggregation(aggregation) => {
                 (Box::new(HashAggregation::new(aggregation, ctx)?), "Aggregation")
             }
@@ -145,11 +245,35 @@ impl Shared {
                 (Box::new(TopN::new(&top_n.keys, top_n.count, input, ctx)?), "TopN")
             }
             PlanNode::HashJoin(join) => {
-                (Box::new(HashProbe::new(join_of(joins, &join.id)?, ctx)?), "HashProbe")
+                (Box::new(HashProbe::new(join_of(meetings, &join.id)?, ctx)?), "HashProbe")
             }
             PlanNode::Limit(limit) => (Box::new(Limit::new(limit.offset, limit.count)), "Limit"),
+            PlanNode::Unnest(unnest) => {
+                let max_rows = ctx.query.config.max_output_batch_rows;
+                (Box::new(Unnest::new(unnest, max_rows)?), "Unnest")
+            }
+            PlanNode::EnforceSingleRow(single) => {
+                let input = single.source.output_type();
+                (Box::new(EnforceSingleRow::new(input)), "EnforceSingleRow")
+            }
+            PlanNode::LocalPartition(_) | PlanNode::LocalMerge(_) => {
+                return Err(Error::internal("an exchange inside of a pipeline"));
+            }
         };
         Ok(made)
+    }
+
+    /// Who is told of what an operator is given, if the query is traced.
+    fn trace(
+        &self,
+        node: &PlanNodeId,
+        name: &'static str,
+        step: Option<AggregationStep>,
+        place: Place,
+    ) -> Result<Option<Arc<dyn OperatorTrace>>> {
+        let Some(tracer) = &self.query.tracer else { return Ok(None) };
+        let Place { pipeline, driver } = place;
+        tracer.operator(&TracedOperator { node, name, step, pipeline, driver })
     }
 
     /// What an operator of `node` is given; `kind` is a part of its pool's name.
@@ -166,9 +290,37 @@ impl Shared {
     }
 }
 
-fn join_of(joins: &Joins, id: &PlanNodeId) -> Result<Arc<HashJoin>> {
-    let found = joins.iter().find(|(join, _)| join == id);
+/// The operator, within its trace if it has one.
+fn traced(operator: Box<dyn Operator>, trace: Option<Arc<dyn OperatorTrace>>) -> Box<dyn Operator> {
+    match trace {
+        Some(trace) => Box::new(Traced::new(operator, trace)),
+        None => operator,
+    }
+}
+
+/// What the operator of a node is called.
+fn operator_name(node: &PlanNode) -> &'static str {
+    match node {
+        PlanNode::Filter(_) | PlanNode::Project(_) => "FilterProject",
+        PlanNode::HashJoin(_) => "HashProbe",
+        node => node.name(),
+    }
+}
+
+fn step_of(node: &PlanNode) -> Option<AggregationStep> {
+    match node {
+        PlanNode::Aggregation(aggregation) => Some(aggregation.step),
+        _ => None,
+    }
+}
+
+fn join_of(meetings: &Meetings, id: &PlanNodeId) -> Result<Arc<HashJoin>> {
+    let found = meetings.joins.iter().find(|(join, _)| join == id);
     found
         .map(|(_, join)| Arc::clone(join))
         .ok_or_else(|| Error::internal("a join without its state").with("node", id))
+}
+
+fn no_exchange() -> Error {
+    Error::internal("an exchange without its queues")
 }

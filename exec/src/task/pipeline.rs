@@ -3,149 +3,346 @@
 //! ```text
 //! one driver       [scan, filter, aggregation, order by]                      one pipeline
 //!
-//! N drivers        [scan, filter, partial aggregation] x N --exchange-->
-//!                                     [final aggregation, order by]           two pipelines
+//! N drivers        [scan, filter, partial aggregation] x N --hash of keys-->
+//!                                     [final aggregation, order by] x N --merge--> [] x 1
 //!
 //! a join           [right scan, filter] x N --table-->
-//!                                     [left scan, join, ..] x N --exchange--> three pipelines
+//!                                     [left scan, join, ..] x N --gather--> [] x 1
+//!
+//! UNION ALL        [scan, ..] x N --\
+//!                  [scan, ..] x N ---+--round robin--> [aggregation, ..] x N .. --> [] x 1
 //! ```
 //!
-//! A join's right source is a chain of its own that ends in the join's table; its left source
-//! goes on through the join. Chains stand in an order in which each needs only earlier ones.
+//! A [`Pipeline`] is a run of nodes that a number of drivers do side by side. Nodes that look at
+//! one row at a time stay in the pipeline of their source. The others must see rows together, and
+//! rows of several drivers meet in an [`Exchange`] before them:
 //!
-//! Rows meet at the first node that must see all of them. What such a node can do early, each
-//! producing driver does for its own rows:
+//! | node | each driver before | rows meet | behind |
+//! |---|---|---|---|
+//! | aggregation with keys | partial | by hash of the keys | final, N drivers |
+//! | with DISTINCT | - | by hash of the keys | the whole, N drivers |
+//! | without keys | partial, unless DISTINCT | in one driver | final |
+//! | order by | order by | merged in order | - |
+//! | top N | top N | in one driver | top N |
+//! | limit | limit of offset + count, from 0 | in one driver | limit |
+//! | single row | - | in one driver | single row |
+//! | the task's output | - | in one driver | - |
 //!
-//! | node | in each producer | behind the exchange |
-//! |---|---|---|
-//! | aggregation | partial | final |
-//! | aggregation with DISTINCT | - | the whole |
-//! | top N | top N | top N |
-//! | limit | limit of offset + count, from 0 | limit |
-//! | order by | - | order by |
-//! | none of them | everything | nothing |
+//! Where there is one driver anyway nothing needs an exchange, except sources that are several.
+//!
+//! Pipelines stand in an order in which rows come from earlier ones. Of several sources the first
+//! stands last: when one thread runs all of them, always the latest one that can go on, rows come
+//! in the order of the sources, and tables are made when a probe first asks for them.
 
-use vector::Result;
 use vector::sync::Arc;
+use vector::{Error, Result, RowType};
 
 use dwio::expr::TypedExpr;
 
 use crate::operator::aggregate::intermediate_type;
+use crate::operator::channel_of;
 use crate::plan::{
-    AggregationNode, AggregationStep, HashJoinNode, LimitNode, PlanNode, PlanNodeId,
+    AggregationNode, AggregationStep, HashJoinNode, LimitNode, LocalMergeNode, LocalPartitionNode,
+    Partitioning, PlanNode, PlanNodeId, SortKey,
 };
-use vector::RowType;
 
-/// Nodes that pass rows on to each other, leaves first.
-#[derive(Debug)]
-pub(crate) struct Chain {
-    /// What each of many drivers runs, ending in the exchange; none with one driver.
-    pub(crate) producers: Option<Vec<Arc<PlanNode>>>,
-    /// What the one driver behind runs. With producers and a table as the end, nothing when the
-    /// producers can fill the table themselves.
-    pub(crate) consumer: Vec<Arc<PlanNode>>,
-    /// Where the rows go.
-    pub(crate) end: ChainEnd,
+/// A plan, cut.
+#[derive(Debug, Default)]
+pub(crate) struct Pipelines {
+    /// The last one gives the task's rows, in one driver.
+    pub(crate) pipelines: Vec<Pipeline>,
+    /// Where the rows of pipelines meet.
+    pub(crate) exchanges: Vec<Exchange>,
 }
 
-/// Where the rows of a chain go.
+/// Nodes that pass rows on to each other, in each of some drivers.
+#[derive(Debug)]
+pub(crate) struct Pipeline {
+    /// The exchange that rows come from; none when the first node is a leaf.
+    pub(crate) source: Option<usize>,
+    /// The nodes in the order of the rows' way.
+    pub(crate) nodes: Vec<Arc<PlanNode>>,
+    /// Drivers that run them.
+    pub(crate) num_drivers: usize,
+    /// Where the rows go.
+    pub(crate) end: PipelineEnd,
+}
+
+/// Where the rows of a pipeline go.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum ChainEnd {
+pub(crate) enum PipelineEnd {
     /// To the task's consumer.
     Output,
+    /// Into this exchange.
+    Exchange(usize),
     /// Into the table of the join with this id.
     Table(PlanNodeId),
 }
 
-impl Chain {
-    /// True when the producers fill the table: nothing stands between.
-    pub(crate) fn fills_in_parallel(&self) -> bool {
-        self.producers.is_some() && self.consumer.is_empty() && self.end != ChainEnd::Output
+/// A place where rows go from the drivers of some pipelines to those of another.
+#[derive(Debug)]
+pub(crate) struct Exchange {
+    /// The plan node that asks for it; none when only the number of drivers does.
+    pub(crate) node: Option<PlanNodeId>,
+    /// Which consumer gets a row.
+    pub(crate) kind: ExchangeKind,
+    /// Drivers that give.
+    pub(crate) num_producers: usize,
+    /// Drivers that take.
+    pub(crate) num_consumers: usize,
+}
+
+/// Which consumer of an exchange gets a row.
+#[derive(Debug, Clone)]
+pub(crate) enum ExchangeKind {
+    /// The only one.
+    Gather,
+    /// The next in turn gets a batch.
+    RoundRobin,
+    /// The one that the hash of these channels says.
+    Hash(Vec<usize>),
+    /// The only one; it merges what comes in order from each producer.
+    Merge(Vec<SortKey>, Arc<RowType>),
+}
+
+impl Pipelines {
+    /// Drivers of the pipeline that fills the table of a join.
+    pub(crate) fn num_builders(&self, join: &PlanNodeId) -> usize {
+        let fills = |p: &&Pipeline| matches!(&p.end, PipelineEnd::Table(id) if id == join);
+        self.pipelines.iter().filter(fills).map(|p| p.num_drivers).sum()
     }
 
-    /// True when the producers run `node`; else the one driver does, if the node is here at all.
-    pub(crate) fn produces(&self, node: &PlanNodeId) -> bool {
-        self.producers.iter().flatten().any(|n| n.id() == node)
+    /// Drivers that run a node.
+    pub(crate) fn num_drivers_of(&self, node: &PlanNodeId) -> usize {
+        let runs = |p: &&Pipeline| p.nodes.iter().any(|n| n.id() == node);
+        self.pipelines.iter().filter(runs).map(|p| p.num_drivers).sum()
     }
 
-    /// The joins that the chain's rows go through.
-    pub(crate) fn joins(&self) -> impl Iterator<Item = &HashJoinNode> {
-        let nodes = self.producers.iter().flatten().chain(&self.consumer);
-        nodes.filter_map(|node| match &**node {
-            PlanNode::HashJoin(join) => Some(join),
+    /// All joins, each with the number of drivers that look its table up.
+    pub(crate) fn joins(&self) -> impl Iterator<Item = (&HashJoinNode, usize)> {
+        let nodes = self.pipelines.iter().flat_map(|p| p.nodes.iter().map(|n| (n, p.num_drivers)));
+        nodes.filter_map(|(node, num_drivers)| match &**node {
+            PlanNode::HashJoin(join) => Some((join, num_drivers)),
             _ => None,
         })
     }
 }
 
-/// Cuts a plan for one or for many drivers; the last chain gives the task's output.
-pub(crate) fn cut(plan: &Arc<PlanNode>, many_drivers: bool) -> Result<Vec<Chain>> {
-    let mut chains = Vec::new();
-    // Found from the output backwards: whatever fills a table comes after its user here.
-    let mut rest = vec![(plan, ChainEnd::Output)];
-    while let Some((root, end)) = rest.pop() {
-        let mut nodes = Vec::new();
-        let mut next = Some(root);
-        while let Some(node) = next {
-            if let PlanNode::HashJoin(join) = &**node {
-                rest.push((&join.right, ChainEnd::Table(Arc::clone(&join.id))));
-            }
-            nodes.push(Arc::clone(node));
-            next = node.source();
-        }
-        nodes.reverse();
-        let (producers, consumer) = cut_chain(nodes, many_drivers)?;
-        chains.push(Chain { producers, consumer, end });
-    }
-    chains.reverse();
-    Ok(chains)
+/// Cuts a plan for `num_drivers` drivers of each scan.
+pub(crate) fn cut(plan: &Arc<PlanNode>, num_drivers: usize) -> Result<Pipelines> {
+    let mut cutter = Cutter { num_drivers, made: Pipelines::default() };
+    let open = cutter.open(plan)?;
+    let open = cutter.gather(open);
+    cutter.close(open, PipelineEnd::Output);
+    Ok(cutter.made)
 }
 
-type Parts = (Option<Vec<Arc<PlanNode>>>, Vec<Arc<PlanNode>>);
+/// The pipelines made so far.
+struct Cutter {
+    num_drivers: usize,
+    made: Pipelines,
+}
 
-/// The producers and the consumer of nodes in the order of the rows' way.
-fn cut_chain(mut nodes: Vec<Arc<PlanNode>>, many_drivers: bool) -> Result<Parts> {
-    // Rows that the plan holds exist once; several drivers would give them several times.
-    let splittable = matches!(nodes.first().map(AsRef::as_ref), Some(PlanNode::TableScan(_)));
-    if !many_drivers || !splittable {
-        return Ok((None, nodes));
+/// A pipeline whose end is not known yet.
+struct Open {
+    source: Option<usize>,
+    nodes: Vec<Arc<PlanNode>>,
+    num_drivers: usize,
+}
+
+impl Open {
+    fn leaf(node: &Arc<PlanNode>, num_drivers: usize) -> Self {
+        Open { source: None, nodes: vec![Arc::clone(node)], num_drivers }
     }
-    let meeting = nodes.iter().position(|node| {
-        !matches!(
-            **node,
-            PlanNode::TableScan(_)
-                | PlanNode::Values(_)
-                | PlanNode::Filter(_)
-                | PlanNode::Project(_)
-                | PlanNode::HashJoin(_)
-        )
-    });
-    let mut consumer = nodes.split_off(meeting.unwrap_or(nodes.len()));
-    let mut producers = nodes;
-    if let Some(node) = consumer.first_mut() {
-        match &**node {
-            PlanNode::Aggregation(aggregation)
-                if aggregation.step == AggregationStep::Single
-                    && !aggregation.aggregates.iter().any(|a| a.distinct) =>
-            {
-                let (partial, last) = split_aggregation(aggregation)?;
-                producers.push(partial);
-                *node = last;
+
+    fn then(mut self, node: &Arc<PlanNode>) -> Self {
+        self.nodes.push(Arc::clone(node));
+        self
+    }
+}
+
+impl Cutter {
+    /// The pipeline that gives the rows of `node`.
+    fn open(&mut self, node: &Arc<PlanNode>) -> Result<Open> {
+        Ok(match &**node {
+            PlanNode::TableScan(_) => Open::leaf(node, self.num_drivers),
+            // Rows that the plan holds exist once; several drivers would give them several times.
+            PlanNode::Values(_) => Open::leaf(node, 1),
+            PlanNode::Filter(n) => self.open(&n.source)?.then(node),
+            PlanNode::Project(n) => self.open(&n.source)?.then(node),
+            PlanNode::Unnest(n) => self.open(&n.source)?.then(node),
+            PlanNode::HashJoin(join) => {
+                let right = self.open(&join.right)?;
+                self.close(right, PipelineEnd::Table(Arc::clone(&join.id)));
+                self.open(&join.left)?.then(node)
             }
-            PlanNode::TopN(_) => producers.push(Arc::clone(node)),
-            PlanNode::Limit(limit) => producers.push(Arc::new(PlanNode::Limit(LimitNode {
-                offset: 0,
-                count: limit.offset.saturating_add(limit.count),
-                ..limit.clone()
-            }))),
-            _ => {}
-        }
+            PlanNode::Aggregation(n) => self.aggregation(n, node)?,
+            PlanNode::OrderBy(n) => {
+                let sorted = self.open(&n.source)?.then(node);
+                let row_type = Arc::clone(n.source.output_type());
+                self.exchange(sorted, ExchangeKind::Merge(n.keys.clone(), row_type), 1)
+            }
+            PlanNode::TopN(n) => match self.open(&n.source)? {
+                open if open.num_drivers == 1 => open.then(node),
+                open => self.gather(open.then(node)).then(node),
+            },
+            PlanNode::Limit(n) => match self.open(&n.source)? {
+                open if open.num_drivers == 1 => open.then(node),
+                open => {
+                    let first = Arc::new(PlanNode::Limit(LimitNode {
+                        offset: 0,
+                        count: n.offset.saturating_add(n.count),
+                        ..n.clone()
+                    }));
+                    self.gather(open.then(&first)).then(node)
+                }
+            },
+            PlanNode::EnforceSingleRow(n) => {
+                let open = self.open(&n.source)?;
+                self.gather(open).then(node)
+            }
+            PlanNode::LocalPartition(n) => self.partition(n)?,
+            PlanNode::LocalMerge(n) => self.merge(n)?,
+        })
     }
-    Ok((Some(producers), consumer))
+
+    /// Groups; see the table above. Partial results may repeat groups only where a final step of
+    /// the same plan puts them together.
+    fn aggregation(&mut self, n: &AggregationNode, node: &Arc<PlanNode>) -> Result<Open> {
+        if let (AggregationStep::Final, PlanNode::Aggregation(partial)) = (n.step, &*n.source)
+            && partial.step == AggregationStep::Partial
+        {
+            let open = self.open(&partial.source)?.then(&n.source);
+            return Ok(self.by_keys(open, &n.keys, n.source.output_type())?.then(node));
+        }
+        let open = self.open(&n.source)?;
+        let in_parts =
+            n.step == AggregationStep::Single && !n.aggregates.iter().any(|a| a.distinct);
+        if open.num_drivers > 1 && in_parts {
+            let (partial, last) = split_aggregation(n)?;
+            let open = self.by_keys(open.then(&partial), &n.keys, partial.output_type())?;
+            return Ok(open.then(&last));
+        }
+        Ok(self.by_keys(open, &n.keys, n.source.output_type())?.then(node))
+    }
+
+    /// The rows of all sources.
+    fn partition(&mut self, n: &LocalPartitionNode) -> Result<Open> {
+        let kind = match &n.partitioning {
+            _ if self.num_drivers == 1 => ExchangeKind::Gather,
+            Partitioning::Gather => ExchangeKind::Gather,
+            Partitioning::RoundRobin => ExchangeKind::RoundRobin,
+            Partitioning::Hash(keys) => ExchangeKind::Hash(channels(keys, &n.output_type)?),
+        };
+        let num_consumers = match kind {
+            ExchangeKind::Gather => 1,
+            _ => self.num_drivers,
+        };
+        if let [only] = n.sources.as_slice() {
+            let open = self.open(only)?;
+            return Ok(self.exchange(open, kind, num_consumers));
+        }
+        let exchange = self.add_exchange(Some(&n.id), kind, num_consumers);
+        for source in n.sources.iter().rev() {
+            let open = self.open(source)?;
+            self.close(open, PipelineEnd::Exchange(exchange));
+        }
+        Ok(Open { source: Some(exchange), nodes: Vec::new(), num_drivers: num_consumers })
+    }
+
+    /// The rows of all sources in order; those that are sorted by the same keys right here need not
+    /// be merged before.
+    fn merge(&mut self, n: &LocalMergeNode) -> Result<Open> {
+        let mut sorted = Vec::new();
+        for source in n.sources.iter().rev() {
+            sorted.push(match &**source {
+                PlanNode::OrderBy(order_by) if order_by.keys == n.keys => {
+                    self.open(&order_by.source)?.then(source)
+                }
+                _ => {
+                    let open = self.open(source)?;
+                    self.gather(open)
+                }
+            });
+        }
+        let kind = ExchangeKind::Merge(n.keys.clone(), Arc::clone(&n.output_type));
+        if sorted.len() == 1
+            && let Some(only) = sorted.pop()
+        {
+            return Ok(self.exchange(only, kind, 1));
+        }
+        let exchange = self.add_exchange(Some(&n.id), kind, 1);
+        for open in sorted {
+            self.close(open, PipelineEnd::Exchange(exchange));
+        }
+        Ok(Open { source: Some(exchange), nodes: Vec::new(), num_drivers: 1 })
+    }
+
+    /// All rows in one driver.
+    fn gather(&mut self, open: Open) -> Open {
+        self.exchange(open, ExchangeKind::Gather, 1)
+    }
+
+    /// Rows with equal keys in one driver; all rows without keys.
+    fn by_keys(&mut self, open: Open, keys: &[String], input: &RowType) -> Result<Open> {
+        if open.num_drivers == 1 || keys.is_empty() {
+            return Ok(self.gather(open));
+        }
+        let kind = ExchangeKind::Hash(channels(keys, input)?);
+        Ok(self.exchange(open, kind, self.num_drivers))
+    }
+
+    /// Lets the rows go through an exchange, unless they stay in one driver anyway.
+    fn exchange(&mut self, open: Open, kind: ExchangeKind, num_consumers: usize) -> Open {
+        if open.num_drivers == 1 && num_consumers == 1 {
+            return open;
+        }
+        // Rows that come from one and have no reason to be where they are go the new way at once.
+        if let (Some(exchange), []) = (open.source, open.nodes.as_slice())
+            && let Some(before) = self.made.exchanges.get_mut(exchange)
+            && matches!(before.kind, ExchangeKind::RoundRobin)
+            && !matches!(kind, ExchangeKind::Merge(..))
+        {
+            before.kind = kind;
+            before.num_consumers = num_consumers;
+            return Open { num_drivers: num_consumers, ..open };
+        }
+        let exchange = self.add_exchange(None, kind, num_consumers);
+        self.close(open, PipelineEnd::Exchange(exchange));
+        Open { source: Some(exchange), nodes: Vec::new(), num_drivers: num_consumers }
+    }
+
+    fn add_exchange(
+        &mut self,
+        node: Option<&PlanNodeId>,
+        kind: ExchangeKind,
+        num_consumers: usize,
+    ) -> usize {
+        let node = node.cloned();
+        self.made.exchanges.push(Exchange { node, kind, num_producers: 0, num_consumers });
+        self.made.exchanges.len() - 1
+    }
+
+    fn close(&mut self, open: Open, end: PipelineEnd) {
+        let Open { source, nodes, num_drivers } = open;
+        if let PipelineEnd::Exchange(exchange) = end
+            && let Some(exchange) = self.made.exchanges.get_mut(exchange)
+        {
+            exchange.num_producers += num_drivers;
+        }
+        self.made.pipelines.push(Pipeline { source, nodes, num_drivers, end });
+    }
+}
+
+fn channels(keys: &[String], input: &RowType) -> Result<Vec<usize>> {
+    keys.iter().map(|key| channel_of(input, key)).collect()
 }
 
 /// A single-step aggregation as a partial one and a final one over its output.
 fn split_aggregation(node: &AggregationNode) -> Result<(Arc<PlanNode>, Arc<PlanNode>)> {
+    if node.step != AggregationStep::Single {
+        return Err(Error::internal("an aggregation of one step only cannot be split"));
+    }
     let mut partial = node.clone();
     partial.step = AggregationStep::Partial;
     let types = node.output_type.types().iter();
@@ -161,6 +358,7 @@ fn split_aggregation(node: &AggregationNode) -> Result<(Arc<PlanNode>, Arc<PlanN
     last.step = AggregationStep::Final;
     for (aggregate, partial) in last.aggregates.iter_mut().zip(&partial.aggregates) {
         aggregate.args = vec![TypedExpr::field(partial.name.as_str(), partial.ty.clone())];
+        aggregate.mask = None;
     }
     let partial = Arc::new(PlanNode::Aggregation(partial));
     last.source = Arc::clone(&partial);

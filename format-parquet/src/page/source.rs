@@ -148,6 +148,17 @@ impl PageSource {
         }
     }
 
+    /// What is in memory of the chunk from `at` on.
+    pub(super) fn in_memory(&self, at: usize) -> Option<Buffer<u8>> {
+        match &self.bytes {
+            Bytes::Loaded(bytes) => Some(bytes.slice(at.min(bytes.len())..bytes.len())),
+            Bytes::File(pieces) => {
+                let len = pieces.loaded.end.checked_sub(at)?;
+                pieces.input.loaded(pieces.start.saturating_add(at as u64), len as u64)
+            }
+        }
+    }
+
     /// The page whose header stands at `place` and ends somewhere in front of `end`.
     pub(super) fn page_at(&mut self, place: HeaderPlace<'_>, end: usize) -> Result<StoredPage> {
         let rest = end.min(self.len).saturating_sub(place.at).min(MAX_HEADER_BYTES);

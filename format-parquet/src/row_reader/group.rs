@@ -31,8 +31,9 @@ use crate::statistics::TrustOptions;
 const MAX_HELD_BYTES: usize = 32 << 20;
 
 /// The pieces that large chunks are read in. Larger ones gain nothing: a read of this size takes
-/// many times what the call costs.
-const PIECE_BYTES: std::ops::RangeInclusive<usize> = (64 << 10)..=(1 << 20);
+/// many times what the call costs, and its bytes are still in a near cache when they are
+/// decompressed.
+const PIECE_BYTES: std::ops::RangeInclusive<usize> = (64 << 10)..=(512 << 10);
 
 /// Chunks smaller than this are read whole even when few of their pages are wanted: reading the
 /// offset index would cost as much.

@@ -30,7 +30,7 @@ use std::collections::HashSet;
 use dwio::expr::TypedExpr;
 use exec::expr::FunctionRegistry;
 use exec::plan::{PlanNode, PlanNodeId};
-use sqlparser::ast::{BinaryOperator, Expr, SelectFlavor, SelectItem, SetExpr, Spanned};
+use sqlparser::ast::{BinaryOperator, Expr, Query, SelectFlavor, SelectItem, SetExpr, Spanned};
 use vector::sync::Arc;
 use vector::{Error, Result, RowType};
 
@@ -74,15 +74,14 @@ struct Item {
     expr: TypedExpr,
 }
 
-/// Plans one SELECT statement.
-pub(crate) fn plan_query(
-    sql: &str,
+/// Plans one SELECT statement whose text is `source`.
+pub(crate) fn plan_parsed(
+    query: &Query,
+    source: SourceText<'_>,
     catalog: &dyn Catalog,
     functions: &FunctionRegistry,
 ) -> Result<PlannedQuery> {
-    let query = parse::parse_query(sql)?;
-    let source = SourceText(sql);
-    let clauses = Clauses::of(&query, source)?;
+    let clauses = Clauses::of(query, source)?;
     let (from, scope) = match &clauses.from {
         Some(from) => {
             let planner = FromPlanner {
@@ -212,7 +211,7 @@ impl<'a> Statement<'a> {
         }
         let keys = keys.unwrap_or_default();
         let mut used: Vec<&TypedExpr> = keys.iter().collect();
-        used.extend(aggregates.calls().iter().flat_map(|c| &c.args));
+        used.extend(aggregates.calls().iter().flat_map(|c| c.args.iter().chain(&c.filter)));
         builder.source(from, filter, &used)?;
         let groups = builder.aggregate(&keys, &aggregates)?;
         let items = items

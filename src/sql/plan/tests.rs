@@ -264,7 +264,7 @@ fn what_is_not_built_yet_is_said_by_name() {
         ("SELECT list[1] FROM t", "subscripts are supported for fields of structs only"),
         ("SELECT range FROM range(10)", "table functions are not supported yet"),
         ("SELECT ? FROM t", "query parameters are not supported yet"),
-        ("DELETE FROM t", "only SELECT statements are supported"),
+        ("DELETE FROM t", "only SELECT and COPY statements are supported"),
     ] {
         let text = error(sql);
         assert!(text.contains(what), "{sql}: {text}");

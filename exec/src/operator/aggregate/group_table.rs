@@ -36,7 +36,7 @@ const UNKNOWN: u32 = u32::MAX;
 
 /// The groups so far and their keys.
 #[derive(Debug)]
-pub(super) struct GroupTable {
+pub(in crate::operator) struct GroupTable {
     columns: Vec<KeyColumn>,
     table: HashTable<Entry>,
     /// The hash of each group's keys.
@@ -62,7 +62,7 @@ struct Shortcut {
 
 impl GroupTable {
     /// Without groups, for keys of these types.
-    pub(super) fn new(key_types: &[Type]) -> Self {
+    pub(in crate::operator) fn new(key_types: &[Type]) -> Self {
         GroupTable {
             columns: key_types.iter().map(KeyColumn::new).collect(),
             table: HashTable::new(),
@@ -73,12 +73,12 @@ impl GroupTable {
     }
 
     /// The number of groups.
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::operator) fn len(&self) -> usize {
         self.hashes.len()
     }
 
     /// Numbers the rows of a batch by their keys; new combinations become new groups.
-    pub(super) fn assign(
+    pub(in crate::operator) fn assign(
         &mut self,
         keys: &[VectorRef],
         num_rows: usize,
@@ -187,7 +187,7 @@ impl GroupTable {
     }
 
     /// Bytes of memory in use.
-    pub(super) fn bytes(&self) -> usize {
+    pub(in crate::operator) fn bytes(&self) -> usize {
         self.columns.iter().map(KeyColumn::bytes).sum::<usize>()
             + self.table.capacity() * (size_of::<Entry>() + 1)
             + (self.hashes.capacity() + self.row_hashes.capacity()) * 8

@@ -9,7 +9,7 @@ use vector::{Result, RowVector};
 use super::HashJoin;
 use super::filters;
 use super::table::{BuildPart, JoinTable};
-use crate::operator::loading::{column_of, load_batch};
+use crate::operator::loading::{bytes_when_loaded, column_of, load_batch};
 use crate::operator::{Operator, OperatorCtx};
 use crate::stats::OperatorStats;
 
@@ -60,6 +60,10 @@ impl Operator for HashBuild {
         let kept = RowVector::batch(Arc::clone(&layout.kept_type), batch.len(), columns)?;
         part.push(load_batch(kept)?);
         Ok(())
+    }
+
+    fn bytes_to_keep(&self, batch: &RowVector) -> u64 {
+        bytes_when_loaded(batch)
     }
 
     fn get_output(&mut self) -> Result<Option<RowVector>> {

@@ -1,9 +1,16 @@
 //! An evaluator of two functions, and plans over scans whose splits are scripts.
 //!
-//! `rows.rs` tests which rows come out, `ends.rs` how tasks wait, stop and fail.
+//! `rows.rs` tests which rows come out, `spread.rs` that drivers do not change them, `ends.rs` how
+//! tasks stop and fail, `waits.rs` what they wait for, `states.rs` how drivers leave their threads,
+//! `cancels.rs` stops at any point, `groups.rs` groups of splits.
 
+mod cancels;
 mod ends;
+mod groups;
 mod rows;
+mod spread;
+mod states;
+mod waits;
 
 use vector::build::vector_of;
 use vector::sync::atomic::{AtomicUsize, Ordering};
@@ -22,6 +29,7 @@ use dwio::expr::TypedExpr;
 use super::*;
 use crate::operator::aggregate::aggregate_call;
 use crate::plan::builder::PlanBuilder;
+use crate::plan::{HashJoinNode, JoinType, TableScanNode};
 use crate::testing::{Act, Script, ScriptConnector, Table};
 
 fn table_type() -> Arc<RowType> {
@@ -99,6 +107,31 @@ fn scan() -> PlanBuilder {
     PlanBuilder::table_scan(table_type(), Arc::new(Table { takes_filters: false }), assignments)
 }
 
+/// The scan "0" joined with the rows of a scan "r" that have the same `v`.
+fn joined() -> PlanBuilder {
+    let handle = Arc::new(Table { takes_filters: true }) as Arc<dyn ColumnHandle>;
+    let right_type = Arc::new(RowType::new([("rk", Type::BigInt), ("rv", Type::BigInt)]));
+    let names = right_type.names().iter();
+    let right = PlanNode::TableScan(TableScanNode {
+        id: "r".into(),
+        table: Arc::new(Table { takes_filters: true }),
+        assignments: names.map(|name| (name.clone(), Arc::clone(&handle))).collect(),
+        output_type: right_type,
+    });
+    let join = PlanNode::HashJoin(HashJoinNode {
+        id: "j".into(),
+        join_type: JoinType::Inner,
+        null_aware: false,
+        left: scan().build(),
+        right: Arc::new(right),
+        left_keys: vec!["v".into()],
+        right_keys: vec!["rv".into()],
+        filter: None,
+        output_type: table_type(),
+    });
+    PlanBuilder::from_node(Arc::new(join), 1)
+}
+
 fn query(connector: &ScriptConnector) -> Arc<QueryCtx> {
     let mut connectors = ConnectorRegistry::new();
     connectors.register(Arc::new(connector.clone()));
@@ -110,17 +143,30 @@ fn query(connector: &ScriptConnector) -> Arc<QueryCtx> {
 struct Run {
     task: Task,
     connector: ScriptConnector,
+    pool: vector::MemoryPool,
 }
 
 impl Run {
     fn new(plan: PlanBuilder, drivers: usize, splits: Vec<Vec<Act>>) -> Self {
+        Self::with(plan, drivers, splits, |_| {})
+    }
+
+    fn with(
+        plan: PlanBuilder,
+        drivers: usize,
+        splits: Vec<Vec<Act>>,
+        change: impl FnOnce(&mut QueryCtx),
+    ) -> Self {
         let connector = ScriptConnector::default();
-        let task = Task::new(plan.build(), query(&connector), drivers).unwrap();
+        let mut query = QueryCtx::clone(&query(&connector));
+        change(&mut query);
+        let pool = query.pool.clone();
+        let task = Task::new(plan.build(), Arc::new(query), drivers).unwrap();
         for split in splits {
             task.add_split("0", Arc::new(Script(split))).unwrap();
         }
         task.no_more_splits("0").unwrap();
-        Run { task, connector }
+        Run { task, connector, pool }
     }
 
     fn rows(&self) -> Result<Vec<Vec<Option<i64>>>> {

@@ -70,7 +70,7 @@ fn a_probe_waits_for_its_table_and_goes_on() {
         assert_eq!(rows.len(), 3 * 2 * 3 * 2);
         let probes = stats.operators.iter().filter(|o| o.operator == "HashProbe");
         let waits: u64 = probes.map(|o| o.num_blocked).sum();
-        assert_eq!(waits > 0, drivers > 1, "one driver builds before it probes");
+        assert!(waits > 0, "the probe asks for the table before it is there");
     }
 }
 

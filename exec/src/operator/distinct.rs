@@ -1,0 +1,111 @@
+//! Distinct: the first row of each combination of keys, as soon as it comes.
+//!
+//! An aggregation without aggregates. Nothing waits for the end of input, so that a limit above
+//! ends the scan early, and rows are passed on without a copy. Rows that were distinct in one
+//! driver are made so over all of them by the same operator behind an exchange.
+
+use vector::sync::Arc;
+use vector::{BufferMut, Result, RowSet, RowType, RowVector, VectorRef};
+
+use super::aggregate::GroupTable;
+use super::loading::{column_of, wrap_column};
+use super::{Operator, OperatorCtx, channel_of};
+use crate::plan::AggregationNode;
+
+/// Gives each combination of key columns once.
+pub struct Distinct {
+    ctx: OperatorCtx,
+    channels: Vec<usize>,
+    output_type: Arc<RowType>,
+    table: GroupTable,
+    /// The group of each row of the current batch.
+    ids: Vec<u32>,
+    output: Option<RowVector>,
+    reserved: u64,
+    no_more_input: bool,
+}
+
+impl Distinct {
+    /// The keys of `node`, which has some and no aggregates.
+    pub fn new(node: &AggregationNode, ctx: OperatorCtx) -> Result<Self> {
+        let input = node.source.output_type();
+        let channels: Vec<usize> =
+            node.keys.iter().map(|key| channel_of(input, key)).collect::<Result<_>>()?;
+        let types: Vec<_> = node.output_type.types().to_vec();
+        Ok(Distinct {
+            ctx,
+            channels,
+            output_type: Arc::clone(&node.output_type),
+            table: GroupTable::new(&types),
+            ids: Vec::new(),
+            output: None,
+            reserved: 0,
+            no_more_input: false,
+        })
+    }
+
+    /// Keeps the reservation in step with what the keys take, in large steps.
+    fn account(&mut self) -> Result<()> {
+        let bytes = self.table.bytes() as u64;
+        if bytes > self.reserved {
+            let wanted = bytes.next_multiple_of(64 << 10);
+            self.ctx.pool.reserve(wanted - self.reserved)?;
+            self.reserved = wanted;
+        }
+        Ok(())
+    }
+}
+
+impl Operator for Distinct {
+    fn needs_input(&self) -> bool {
+        !self.no_more_input && self.output.is_none()
+    }
+
+    fn add_input(&mut self, batch: RowVector) -> Result<()> {
+        let keys = self.channels.iter().map(|channel| column_of(&batch, *channel));
+        let keys: Vec<VectorRef> = keys.collect::<Result<_>>()?;
+        let mut seen = self.table.len();
+        self.table.assign(&keys, batch.len(), &mut self.ids)?;
+        self.account()?;
+        if self.table.len() == seen {
+            return Ok(());
+        }
+        // New groups get the next numbers, not always in the order of their rows.
+        let known = seen;
+        let mut is_new = vec![true; self.table.len() - known];
+        let mut rows = BufferMut::new();
+        for (row, group) in self.ids.iter().enumerate() {
+            let Some(place) = (*group as usize).checked_sub(known) else { continue };
+            if let Some(first) = is_new.get_mut(place).filter(|first| **first) {
+                *first = false;
+                rows.push(row as u32);
+                seen += 1;
+            }
+        }
+        let rows = rows.freeze();
+        let set = RowSet::from_positions(rows.clone());
+        let columns = keys.iter().map(|key| wrap_column(key, &rows, &set));
+        let columns = columns.collect::<Result<_>>()?;
+        debug_assert_eq!(seen, self.table.len());
+        self.output = Some(RowVector::batch(Arc::clone(&self.output_type), rows.len(), columns)?);
+        Ok(())
+    }
+
+    fn get_output(&mut self) -> Result<Option<RowVector>> {
+        Ok(self.output.take())
+    }
+
+    fn no_more_input(&mut self) {
+        self.no_more_input = true;
+    }
+
+    fn is_finished(&self) -> bool {
+        self.no_more_input && self.output.is_none()
+    }
+
+    fn close(&mut self) {
+        self.table = GroupTable::new(&[]);
+        self.output = None;
+        self.ctx.pool.release(std::mem::take(&mut self.reserved));
+    }
+}

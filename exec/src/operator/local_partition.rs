@@ -1,0 +1,202 @@
+//! The spreading end of a local exchange: batches of one driver go to many.
+//!
+//! ```text
+//! driver 0  .. LocalPartition --+--> BatchQueue 0 --> LocalExchange .. driver 0 behind
+//!                            \ /
+//!                            / \
+//! driver 1  .. LocalPartition --+--> BatchQueue 1 --> LocalExchange .. driver 1 behind
+//! ```
+//!
+//! Whole batches go to the queues in turn, or each row to the queue that the hash of its keys
+//! says, so that equal keys meet in one driver. Rows that go elsewhere are not copied: each queue
+//! gets the batch seen through the numbers of its rows. A queue that its driver has closed drops
+//! what it gets; the others go on.
+
+use vector::sync::Arc;
+use vector::{BufferMut, Result, RowVector, hash_into};
+
+use super::loading::{decoded_column, load_batch};
+use super::sink::{BatchQueue, Space};
+use super::{Blocked, BlockingReason, Operator};
+
+/// Sets the bits that choose a queue apart from those that hash tables behind it look at.
+const SEED: u64 = 0x51ed_270b_9f6c_1a7d;
+
+/// Which queue a row goes to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Spread {
+    /// Batches in turn.
+    RoundRobin,
+    /// By the hash of the columns at these channels.
+    Hash(Vec<usize>),
+}
+
+/// The last operator of a producing driver before several consuming ones.
+#[derive(Debug)]
+pub struct LocalPartition {
+    queues: Vec<Arc<BatchQueue>>,
+    spread: Spread,
+    /// The queue that is next in turn.
+    next: usize,
+    hashes: Vec<u64>,
+    no_more_input: bool,
+    closed: bool,
+}
+
+impl LocalPartition {
+    /// Producer number `producer` of all `queues`, of which there is at least one.
+    pub fn new(queues: Vec<Arc<BatchQueue>>, spread: Spread, producer: usize) -> Self {
+        let next = producer % queues.len().max(1);
+        let hashes = Vec::new();
+        LocalPartition { queues, spread, next, hashes, no_more_input: false, closed: false }
+    }
+
+    fn put(&self, queue: usize, batch: RowVector) {
+        if let Some(queue) = self.queues.get(queue) {
+            queue.put(batch);
+        }
+    }
+
+    fn put_by_hash(&mut self, batch: RowVector, channels: &[usize]) -> Result<()> {
+        self.hashes.clear();
+        self.hashes.resize(batch.len(), SEED);
+        for channel in channels {
+            hash_into(&decoded_column(&batch, *channel)?, &mut self.hashes)?;
+        }
+        let mut rows: Vec<BufferMut<u32>> = self.queues.iter().map(|_| BufferMut::new()).collect();
+        for (row, hash) in self.hashes.iter().enumerate() {
+            // The upper bits choose: a product scales them to the number of queues.
+            let queue = (u128::from(*hash) * self.queues.len() as u128) >> 64;
+            rows[queue as usize].push(row as u32);
+        }
+        for (queue, rows) in rows.into_iter().enumerate() {
+            match rows.len() {
+                0 => {}
+                all if all == batch.len() => self.put(queue, batch.clone()),
+                _ => self.put(queue, batch.wrap(&rows.freeze())),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Operator for LocalPartition {
+    fn needs_input(&self) -> bool {
+        !self.no_more_input && !self.queues.iter().any(|queue| queue.is_full())
+    }
+
+    fn add_input(&mut self, batch: RowVector) -> Result<()> {
+        // The scan moves on and other threads read the batch: nothing may stay lazy.
+        let batch = load_batch(batch)?;
+        match self.spread.clone() {
+            Spread::RoundRobin => {
+                self.put(self.next, batch);
+                self.next = (self.next + 1) % self.queues.len().max(1);
+                Ok(())
+            }
+            Spread::Hash(channels) => self.put_by_hash(batch, &channels),
+        }
+    }
+
+    fn get_output(&mut self) -> Result<Option<RowVector>> {
+        Ok(None)
+    }
+
+    fn is_blocked(&mut self) -> Option<Blocked> {
+        if self.no_more_input {
+            return None;
+        }
+        self.queues.iter().find_map(|queue| match queue.space() {
+            Space::Wait(until) => Some(Blocked::new(BlockingReason::WaitForConsumer, until)),
+            Space::Ready | Space::Closed => None,
+        })
+    }
+
+    fn no_more_input(&mut self) {
+        self.no_more_input = true;
+    }
+
+    fn is_finished(&self) -> bool {
+        self.no_more_input || self.queues.iter().all(|queue| queue.is_closed())
+    }
+
+    fn close(&mut self) {
+        if !self.closed {
+            self.closed = true;
+            self.queues.iter().for_each(|queue| queue.producer_done());
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::super::sink::Taken;
+    use super::*;
+    use vector::build::vector_of;
+    use vector::{RowType, Type, Value, ValueReader, Vector};
+
+    fn batch(values: impl Iterator<Item = i64>) -> RowVector {
+        let values: Vec<Value> = values.map(Value::BigInt).collect();
+        let column = vector_of(&Type::BigInt, &values).unwrap();
+        let row_type = Arc::new(RowType::new([("k", Type::BigInt)]));
+        RowVector::batch(row_type, values.len(), vec![column]).unwrap()
+    }
+
+    fn queues(num: usize) -> Vec<Arc<BatchQueue>> {
+        (0..num).map(|_| Arc::new(BatchQueue::new(100, 1))).collect()
+    }
+
+    fn taken(queue: &BatchQueue) -> Vec<i64> {
+        let mut all = Vec::new();
+        while let Taken::Item(batch) = queue.take() {
+            let column = ValueReader::new(batch.child(0).unwrap()).unwrap();
+            all.extend((0..batch.len()).map(|row| column.value(row).as_i64().unwrap()));
+        }
+        all
+    }
+
+    #[test]
+    fn equal_keys_meet_whatever_the_encoding_of_their_batches() {
+        for num in [2, 3, 7] {
+            let queues = queues(num);
+            let spread = Spread::Hash(vec![0]);
+            let mut sink = LocalPartition::new(queues.clone(), spread, 0);
+            sink.add_input(batch(0..1_000)).unwrap();
+            let wrapped = batch(0..1_000).wrap(&(0..500).rev().collect());
+            sink.add_input(wrapped).unwrap();
+            let constant = Vector::constant(Type::BigInt, Value::BigInt(17), 3).unwrap();
+            let row_type = Arc::clone(batch(0..1).row_type());
+            sink.add_input(RowVector::batch(row_type, 3, vec![Arc::new(constant)]).unwrap())
+                .unwrap();
+            let mut homes = std::collections::HashMap::new();
+            let mut num_rows = 0;
+            for (home, queue) in queues.iter().enumerate() {
+                let rows = taken(queue);
+                assert!(rows.len() > 1_500 / num / 2, "{num}: {} rows", rows.len());
+                num_rows += rows.len();
+                for row in rows {
+                    assert_eq!(*homes.entry(row).or_insert(home), home);
+                }
+            }
+            assert_eq!(num_rows, 1_503);
+        }
+    }
+
+    #[test]
+    fn batches_go_round_and_a_full_queue_makes_the_producer_wait() {
+        let queues: Vec<_> = (0..2).map(|_| Arc::new(BatchQueue::new(1, 1))).collect();
+        let mut sink = LocalPartition::new(queues.clone(), Spread::RoundRobin, 1);
+        sink.add_input(batch(0..1)).unwrap();
+        assert!(!sink.needs_input());
+        let blocked = sink.is_blocked().unwrap();
+        assert_eq!(blocked.reason, BlockingReason::WaitForConsumer);
+        assert_eq!(taken(&queues[1]), [0]);
+        assert!(blocked.until.is_ready() && sink.needs_input());
+        sink.add_input(batch(1..2)).unwrap();
+        assert_eq!(taken(&queues[0]), [1]);
+        queues[0].close();
+        assert!(!sink.is_finished(), "the other one still takes");
+        queues[1].close();
+        assert!(sink.is_finished());
+    }
+}

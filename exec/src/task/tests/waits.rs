@@ -1,0 +1,196 @@
+//! What drivers wait for, each reason made to happen and found in the counters.
+
+use super::*;
+use crate::operator::BlockingReason;
+use crate::stats::TaskStats;
+
+/// How often the operators called `name` were waited for because of `reason`; a wait has a time.
+fn waits(stats: &TaskStats, name: &str, reason: BlockingReason) -> u64 {
+    let operators = stats.operators.iter().filter(|stats| stats.operator == name);
+    let mut times = 0;
+    for stats in operators {
+        let (count, time) = stats.blocked(reason);
+        assert_eq!(stats.runtime.sum(reason.times_metric()), count as i64);
+        assert!(count == 0 || !time.is_zero());
+        times += count;
+    }
+    times
+}
+
+/// Fulfils the promises of blocked reads as they come, until the task ends.
+fn unblock(run: &Run) -> thread::JoinHandle<()> {
+    let (promises, ended) = (Arc::clone(&run.connector.promises), run.task.completed());
+    thread::spawn(move || {
+        while !ended.is_ready() {
+            let promise = promises.lock().pop();
+            match promise {
+                Some(promise) => promise.fulfil(),
+                None => thread::yield_now(),
+            }
+        }
+    })
+}
+
+fn by_value() -> PlanBuilder {
+    scan().order_by(&[("v", SortOrder::default())])
+}
+
+#[test]
+fn a_scan_waits_for_its_connector() {
+    for drivers in [1, 2] {
+        let run = Run::new(scan(), drivers, vec![vec![read_rows(0, 10), Act::Block]; 3]);
+        let helper = unblock(&run);
+        assert_eq!(run.rows().unwrap().len(), 30);
+        helper.join().unwrap();
+        let stats = run.task.stats();
+        assert_eq!(waits(&stats, "TableScan", BlockingReason::WaitForConnector), 3);
+        assert!(stats.drivers.sum("totalDriverOffThreadWallNanos") > 0);
+    }
+}
+
+#[test]
+fn a_scan_waits_for_splits() {
+    for drivers in [1, 2] {
+        let connector = ScriptConnector::default();
+        let task = Task::new(scan().build(), query(&connector), drivers).unwrap();
+        let mut cursor = task.start().unwrap();
+        let adder = thread::spawn(move || {
+            thread::sleep(Duration::from_millis(20));
+            task.add_split("0", Arc::new(Script(vec![read_rows(0, 10)]))).unwrap();
+            task.no_more_splits("0").unwrap();
+        });
+        assert_eq!(collect(&mut cursor).unwrap().len(), 10);
+        adder.join().unwrap();
+        assert!(waits(&cursor.stats(), "TableScan", BlockingReason::WaitForSplit) > 0);
+    }
+}
+
+#[test]
+fn an_exchange_waits_for_producers_and_they_for_their_consumer() {
+    let mut splits = thousand_rows();
+    splits.push(vec![Act::Block]);
+    let run = Run::with(scan(), 2, splits, |query| {
+        query.config.local_exchange_batches_per_driver = 1;
+    });
+    let mut cursor = run.task.start().unwrap();
+    // Nobody takes anything until the producers have filled the exchange.
+    thread::sleep(Duration::from_millis(20));
+    let helper = unblock(&run);
+    assert_eq!(collect(&mut cursor).unwrap().len(), 1_000);
+    helper.join().unwrap();
+    let stats = cursor.stats();
+    assert!(waits(&stats, "LocalExchangeSink", BlockingReason::WaitForConsumer) > 0);
+    assert!(waits(&stats, "LocalExchange", BlockingReason::WaitForProducer) > 0);
+}
+
+#[test]
+fn on_workers_a_task_waits_for_who_takes_its_rows() {
+    for drivers in [1, 3] {
+        let run = Run::new(scan(), drivers, thousand_rows());
+        let mut cursor = run.task.start_on_workers(2).unwrap();
+        thread::sleep(Duration::from_millis(20));
+        let reads = run.connector.reads.load(Ordering::SeqCst);
+        assert!(reads < 30, "{reads} reads before the first batch was taken");
+        assert_eq!(collect(&mut cursor).unwrap().len(), 1_000);
+        let stats = cursor.stats();
+        assert!(waits(&stats, "CursorSink", BlockingReason::WaitForConsumer) > 0);
+    }
+}
+
+#[test]
+fn a_probe_waits_for_the_table_of_its_join() {
+    let run = Run::new(joined(), 2, vec![vec![read_rows(0, 100)]]);
+    run.task.add_split("r", Arc::new(Script(vec![Act::Block, read_rows(0, 10)]))).unwrap();
+    run.task.no_more_splits("r").unwrap();
+    let helper = unblock(&run);
+    assert_eq!(run.rows().unwrap().len(), 10);
+    helper.join().unwrap();
+    assert!(waits(&run.task.stats(), "HashProbe", BlockingReason::WaitForJoinBuild) > 0);
+}
+
+#[test]
+fn a_scan_that_finds_nothing_for_long_lets_others_run() {
+    let run =
+        Run::with(scan(), 2, vec![vec![read_nothing(), Act::Sleep(5), read_nothing()]; 4], |q| {
+            q.config.table_scan_getoutput_time_limit_ms = 1;
+        });
+    assert!(run.rows().unwrap().is_empty());
+    let stats = run.task.stats();
+    assert!(waits(&stats, "TableScan", BlockingReason::Yield) > 0);
+    assert_eq!(stats.operators[0].num_blocked, 0, "who yields is not waited for");
+}
+
+#[test]
+fn an_operator_waits_for_memory_of_another_query() {
+    for drivers in [1, 2] {
+        let engine = vector::MemoryPool::root("engine", 100_000);
+        let other = engine.leaf("another query");
+        other.reserve(95_000).unwrap();
+        let run = Run::with(by_value(), drivers, thousand_rows(), |query| {
+            query.pool = engine.aggregate("query", u64::MAX);
+        });
+        let reads = Arc::clone(&run.connector.reads);
+        let releaser = thread::spawn(move || {
+            while reads.load(Ordering::SeqCst) == 0 {
+                thread::yield_now();
+            }
+            thread::sleep(Duration::from_millis(20));
+            other.release(95_000);
+        });
+        let rows = run.rows().unwrap();
+        assert!(rows.iter().enumerate().all(|(i, row)| row[1] == Some(i as i64)));
+        assert_eq!(rows.len(), 1_000);
+        releaser.join().unwrap();
+        let stats = run.task.stats();
+        assert!(waits(&stats, "OrderBy", BlockingReason::WaitForMemory) > 0);
+        let sort = stats.operators.iter().find(|stats| stats.operator == "OrderBy").unwrap();
+        assert!(sort.peak_bytes >= 16_000, "{} bytes", sort.peak_bytes);
+        assert_eq!(engine.used(), 0);
+    }
+}
+
+#[test]
+fn memory_is_not_waited_for_without_end() {
+    for drivers in [1, 2] {
+        let engine = vector::MemoryPool::root("engine", 100_000);
+        let other = engine.leaf("another query");
+        other.reserve(95_000).unwrap();
+        let run = Run::with(by_value(), drivers, thousand_rows(), |query| {
+            query.pool = engine.aggregate("query", u64::MAX);
+            query.config.memory_wait_limit_ms = 10;
+        });
+        let error = run.rows().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Limit);
+        let text = error.to_string();
+        assert!(text.contains("others gave nothing back in time"), "{text}");
+        assert!(text.contains("another query: 92.77 KiB"), "{text}");
+        assert!(text.contains("operator \"OrderBy[1]\""), "{text}");
+        assert_eq!(engine.used(), 95_000);
+    }
+}
+
+#[test]
+fn of_queries_that_wait_for_each_other_one_fails_and_the_others_end_well() {
+    let engine = vector::MemoryPool::root("engine", 60_000);
+    let start = Arc::new(AtomicUsize::new(0));
+    let queries = [1, 2, 3].map(|id| {
+        let run = Run::with(by_value(), 1, thousand_rows(), |query| {
+            query.pool = engine.aggregate(format!("query {id}"), u64::MAX);
+            query.config.memory_wait_limit_ms = 60_000;
+        });
+        let start = Arc::clone(&start);
+        thread::spawn(move || {
+            start.fetch_add(1, Ordering::SeqCst);
+            while start.load(Ordering::SeqCst) < 3 {
+                thread::yield_now();
+            }
+            run.rows().map(|rows| rows.len())
+        })
+    });
+    let outcomes = queries.map(|query| query.join().unwrap());
+    let well = outcomes.iter().filter(|outcome| outcome.as_ref().is_ok_and(|n| *n == 1_000));
+    assert!(well.count() >= 1, "{outcomes:?}");
+    let failed = outcomes.iter().filter_map(|outcome| outcome.as_ref().err());
+    assert!(failed.clone().all(|error| error.kind() == ErrorKind::Limit), "{outcomes:?}");
+    assert_eq!(engine.used(), 0);
+}

@@ -1,0 +1,124 @@
+//! `ocior explain`: how a statement would be run, what is pushed into its scans, where its conditions
+//! are tested; with `--analyze` also what a run of it did.
+
+mod analyze;
+mod tree;
+
+use std::io::Write as _;
+use std::time::Instant;
+
+use clap::Args;
+use exec::plan::PlanNode;
+use serde_json::{Map, Value as Json};
+use vector::build::vector_of;
+use vector::sync::Arc;
+use vector::{Error, Result, RowType, RowVector, Type, Value};
+
+use self::analyze::Run;
+use super::options::{GlobalArgs, SqlArgs};
+use super::{Outcome, print};
+use crate::Plan;
+use crate::engine::{PushedScan, Whereabouts};
+use crate::output::OutputFormat;
+
+const EXAMPLES: &str = "\
+Examples:
+  ocior explain \"SELECT count(*) FROM 'sales' WHERE ds = '2026-09-01' AND price > 100\"
+  ocior explain --analyze \"SELECT ds, sum(price) FROM 'sales' GROUP BY ds\"
+  ocior explain --analyze --json -F report.sql
+  ocior explain --why \"SELECT 1 FROM 'sales' WHERE lower(name) = 'x' AND id IN (1, 7)\"";
+
+/// The setting by which drivers read the clock of the CPU and the sizes of batches.
+const MEASURE: &str = "track_operator_cpu_usage";
+
+/// Print the plan of a statement and what it pushes into its scans; run it only with --analyze
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct ExplainArgs {
+    #[command(flatten)]
+    sql: SqlArgs,
+    /// Run the statement and print of each node rows, batches, times, waits, and what was read and
+    /// left out; a COPY writes its files
+    #[arg(long)]
+    analyze: bool,
+    /// Print JSON, as -f json does
+    #[arg(long)]
+    json: bool,
+    /// Instead of the plan, print of each term of WHERE and HAVING where it is tested and why not
+    /// earlier
+    #[arg(long, conflicts_with = "analyze")]
+    why: bool,
+}
+
+pub(super) fn run(args: &ExplainArgs, global: &GlobalArgs) -> Outcome {
+    let mut engine = global.engine();
+    args.sql.register_tables(&mut engine)?;
+    let mut options = global.query_options(None);
+    if args.analyze && options.settings.text(MEASURE).is_none() {
+        options.settings.set(MEASURE, "true");
+    }
+    let start = Instant::now();
+    let plan = engine.plan_with(&args.sql.text()?, &options)?;
+    let format = if args.json { OutputFormat::Json } else { global.output_format() };
+    if args.why {
+        let terms = table_of(&engine.why(&plan)?)?;
+        return Ok(print::whole(global, format, &terms)?);
+    }
+    let run = match args.analyze {
+        true => Some(Run::drain(engine.run(&plan, &options)?, start)?),
+        false => None,
+    };
+    let pushed = engine.pushed(&plan)?;
+    let text = match format {
+        OutputFormat::Json | OutputFormat::JsonLines => in_json(&plan, &pushed, run.as_ref()),
+        _ => in_words(&plan, &pushed, run.as_ref()),
+    };
+    let mut out = print::destination(global)?;
+    writeln!(out, "{}", text.trim_end())
+        .and_then(|()| out.flush())
+        .map_err(|e| Error::from_io(e, "cannot write the output"))?;
+    Ok(())
+}
+
+fn in_words(plan: &Plan, pushed: &[PushedScan], run: Option<&Run>) -> String {
+    let copy = plan.copies_to().map(|target| format!("-- Copy[{target}]"));
+    let notes = |node: &PlanNode| run.map(|run| run.notes(node)).unwrap_or_default();
+    let tree = tree::text(plan.root(), pushed, &notes);
+    let mut parts: Vec<String> = run.map(Run::summary).into_iter().chain(copy).collect();
+    parts.push(tree);
+    parts.extend(run.map(Run::between).unwrap_or_default());
+    parts.join("\n")
+}
+
+fn in_json(plan: &Plan, pushed: &[PushedScan], run: Option<&Run>) -> String {
+    let notes = |node: &PlanNode, members: &mut Map<String, Json>| {
+        if let Some(run) = run {
+            run.add_to(node, members);
+        }
+    };
+    let mut tree = tree::json(plan.root(), pushed, &notes);
+    if let (Some(target), Some(members)) = (plan.copies_to(), tree.as_object_mut()) {
+        members.insert("copy".into(), target.into());
+    }
+    run.map_or_else(|| tree.to_string(), |run| run.json(tree.clone()).to_string())
+}
+
+fn table_of(terms: &[Whereabouts]) -> Result<RowVector> {
+    let names = ["condition", "tested_by", "tested_as", "pruned_by", "why_not_earlier"];
+    let text = |text: &str| Value::bytes(text);
+    let or_null = |given: &Option<String>| given.as_deref().map_or(Value::Null, text);
+    let rows = terms.iter().map(|term| {
+        [
+            text(&term.term),
+            text(&term.station.to_string()),
+            text(&term.tested_as),
+            or_null(&term.pruned_by),
+            or_null(&term.why_not_earlier),
+        ]
+    });
+    let rows: Vec<[Value; 5]> = rows.collect();
+    let column = |i: usize| vector_of(&Type::Varchar, rows.iter().filter_map(|row| row.get(i)));
+    let columns = (0..names.len()).map(column).collect::<Result<_>>()?;
+    let row_type = RowType::new(names.map(|name| (name, Type::Varchar)));
+    RowVector::batch(Arc::new(row_type), rows.len(), columns)
+}

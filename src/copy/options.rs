@@ -1,0 +1,227 @@
+//! What stands in the parentheses of COPY, by name.
+//!
+//! | option | of | meaning |
+//! |---|---|---|
+//! | `FORMAT parquet`, `csv`, `jsonl` | all | by the ending of the path when absent |
+//! | `PARTITION_BY (a, b)` | all | a folder of Hive partitions instead of a file |
+//! | `OVERWRITE [true]` | all | replaces what is there |
+//! | `HEADER [true]` | csv | a line of names first, as by default |
+//! | `COMPRESSION snappy`, `none` | parquet | how pages are packed |
+//! | `ROW_GROUP_SIZE n` | parquet | rows of a row group at most |
+//! | `TIMESTAMP_UNIT millis`, `micros`, `nanos` | parquet | what timestamps are stored in |
+
+use vector::{Error, Result, RowType};
+
+#[cfg(feature = "copy-parquet")]
+use super::parquet::{Codec, ParquetLayout};
+use crate::sql::{CopyOption, CopyRequest};
+
+/// Where and how the rows of a query are written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CopyTarget {
+    pub(super) path: String,
+    pub(super) format: CopyFormat,
+    /// Positions of the partition keys among the query's columns, the outermost first.
+    pub(super) partition_by: Vec<usize>,
+    pub(super) overwrite: bool,
+}
+
+/// How a file is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum CopyFormat {
+    Csv {
+        has_header: bool,
+    },
+    JsonLines,
+    #[cfg(feature = "copy-parquet")]
+    Parquet(ParquetLayout),
+}
+
+impl CopyTarget {
+    /// Reads the options of a statement whose query gives `row_type`. `InvalidInput` for options
+    /// that do not exist, have other values, or do not belong to the format; `Unsupported` for a
+    /// format that this build does not write.
+    pub(crate) fn new(request: &CopyRequest, row_type: &RowType) -> Result<Self> {
+        for (i, option) in request.options.iter().enumerate() {
+            if request.options.iter().take(i).any(|before| before.name == option.name) {
+                return Err(wrong(option, "an option of COPY is given twice"));
+            }
+        }
+        let mut target = CopyTarget {
+            path: request.path.clone(),
+            format: chosen_format(request)?,
+            partition_by: Vec::new(),
+            overwrite: false,
+        };
+        for option in &request.options {
+            match option.name.as_str() {
+                "FORMAT" => {}
+                "PARTITION_BY" => target.partition_by = keys(option, row_type)?,
+                "OVERWRITE" => target.overwrite = switch(option)?,
+                _ => target.format.set(option)?,
+            }
+        }
+        target.check(row_type)?;
+        Ok(target)
+    }
+
+    fn check(&self, row_type: &RowType) -> Result<()> {
+        let names = row_type.names();
+        for (i, name) in names.iter().enumerate() {
+            if names.iter().take(i).any(|before| before == name) {
+                return Err(Error::invalid_input("COPY would write two columns of one name")
+                    .in_named("column", name)
+                    .hint("AS gives one of them another name"));
+            }
+        }
+        if !names.is_empty() && self.partition_by.len() == names.len() {
+            return Err(Error::invalid_input("PARTITION_BY leaves no column for the files"));
+        }
+        Ok(())
+    }
+
+    /// The path, the format and the partition keys in words.
+    pub(crate) fn describe(&self, row_type: &RowType) -> String {
+        let names = row_type.names();
+        let keys: Vec<&str> = self
+            .partition_by
+            .iter()
+            .filter_map(|key| names.get(*key).map(String::as_str))
+            .collect();
+        let by = if keys.is_empty() { String::new() } else { format!(" by {}", keys.join(", ")) };
+        format!("{} as {}{by}", self.path, self.ending())
+    }
+
+    /// The ending of file names.
+    pub(super) fn ending(&self) -> &'static str {
+        match self.format {
+            CopyFormat::Csv { .. } => "csv",
+            CopyFormat::JsonLines => "jsonl",
+            #[cfg(feature = "copy-parquet")]
+            CopyFormat::Parquet(_) => "parquet",
+        }
+    }
+}
+
+impl CopyFormat {
+    fn set(&mut self, option: &CopyOption) -> Result<()> {
+        match (option.name.as_str(), self) {
+            ("HEADER", CopyFormat::Csv { has_header }) => *has_header = switch(option)?,
+            #[cfg(feature = "copy-parquet")]
+            ("COMPRESSION", CopyFormat::Parquet(layout)) => {
+                layout.codec = match word(option)?.as_str() {
+                    "snappy" => Codec::Snappy,
+                    "none" | "uncompressed" => Codec::Uncompressed,
+                    _ => return Err(wrong(option, NO_SUCH_VALUE).hint("snappy or none")),
+                }
+            }
+            #[cfg(feature = "copy-parquet")]
+            ("ROW_GROUP_SIZE", CopyFormat::Parquet(layout)) => {
+                let rows = word(option)?.parse().ok().filter(|rows| *rows > 0);
+                layout.row_group_rows = rows.ok_or_else(|| wrong(option, NO_SUCH_VALUE))?;
+            }
+            #[cfg(feature = "copy-parquet")]
+            ("TIMESTAMP_UNIT", CopyFormat::Parquet(layout)) => {
+                layout.timestamps = match word(option)?.as_str() {
+                    "millis" => vector::TimeUnit::Millis,
+                    "micros" => vector::TimeUnit::Micros,
+                    "nanos" => vector::TimeUnit::Nanos,
+                    _ => return Err(wrong(option, NO_SUCH_VALUE).hint("millis, micros or nanos")),
+                }
+            }
+            ("HEADER" | "COMPRESSION" | "ROW_GROUP_SIZE" | "TIMESTAMP_UNIT", _) => {
+                return Err(wrong(option, "an option of COPY that this format has not"));
+            }
+            _ => {
+                return Err(wrong(option, "no such option of COPY").hint(
+                    "FORMAT, PARTITION_BY, OVERWRITE; HEADER of csv; COMPRESSION, ROW_GROUP_SIZE, \
+                     TIMESTAMP_UNIT of parquet",
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+const NO_SUCH_VALUE: &str = "an option of COPY has no such value";
+
+/// The format that the statement names, or the path's ending does.
+fn chosen_format(request: &CopyRequest) -> Result<CopyFormat> {
+    let named = request.options.iter().find(|option| option.name == "FORMAT");
+    let name = match named {
+        Some(option) => word(option)?,
+        None => {
+            let file = request.path.rsplit('/').next().unwrap_or_default();
+            file.rsplit_once('.').map_or(String::new(), |(_, ending)| ending.to_ascii_lowercase())
+        }
+    };
+    match name.as_str() {
+        "csv" => Ok(CopyFormat::Csv { has_header: true }),
+        "jsonl" | "ndjson" => Ok(CopyFormat::JsonLines),
+        #[cfg(feature = "copy-parquet")]
+        "parquet" => Ok(CopyFormat::Parquet(ParquetLayout::default())),
+        #[cfg(not(feature = "copy-parquet"))]
+        "parquet" => Err(Error::unsupported("this build does not write Parquet")
+            .hint("build it with --features copy-parquet, or write csv or jsonl")),
+        _ => Err(match named {
+            Some(option) => wrong(option, "COPY does not write this format"),
+            None => Error::invalid_input("COPY does not know the format of its file")
+                .with("path", &request.path),
+        }
+        .hint("FORMAT parquet, csv or jsonl")),
+    }
+}
+
+fn wrong(option: &CopyOption, sentence: &'static str) -> Error {
+    let error = Error::invalid_input(sentence).with("option", &option.name);
+    match option.values.as_slice() {
+        [] => error,
+        values => error.with("value", values.join(", ")),
+    }
+}
+
+/// The one value of an option, in lower case.
+fn word(option: &CopyOption) -> Result<String> {
+    match option.values.as_slice() {
+        [value] => Ok(value.to_ascii_lowercase()),
+        _ => Err(wrong(option, "an option of COPY needs one value")),
+    }
+}
+
+/// True when the option stands alone.
+fn switch(option: &CopyOption) -> Result<bool> {
+    if option.values.is_empty() {
+        return Ok(true);
+    }
+    match word(option)?.as_str() {
+        "true" | "on" | "1" => Ok(true),
+        "false" | "off" | "0" => Ok(false),
+        _ => Err(wrong(option, NO_SUCH_VALUE).hint("true or false")),
+    }
+}
+
+/// Positions of the named columns.
+fn keys(option: &CopyOption, row_type: &RowType) -> Result<Vec<usize>> {
+    let mut found = Vec::with_capacity(option.values.len());
+    for name in &option.values {
+        let same = |known: &String| known.eq_ignore_ascii_case(name);
+        let position = row_type.index_of(name);
+        let position = position.or_else(|| row_type.names().iter().position(same));
+        match position {
+            Some(position) if found.contains(&position) => {
+                return Err(Error::invalid_input("PARTITION_BY names a column twice")
+                    .in_named("column", name));
+            }
+            Some(position) => found.push(position),
+            None => {
+                return Err(Error::invalid_input("PARTITION_BY names no column of the query")
+                    .with("columns", row_type.names().join(", "))
+                    .in_named("column", name));
+            }
+        }
+    }
+    if found.is_empty() {
+        return Err(wrong(option, "an option of COPY needs a value"));
+    }
+    Ok(found)
+}

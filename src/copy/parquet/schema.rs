@@ -1,0 +1,278 @@
+//! From a batch's columns to a Parquet schema, and to the tree that values are cut along.
+//!
+//! | type | stored as | annotation |
+//! |---|---|---|
+//! | BOOLEAN, INTEGER, BIGINT, REAL, DOUBLE, VARBINARY | the same | none |
+//! | TINYINT, SMALLINT | INT32 | INTEGER(8), INTEGER(16) |
+//! | VARCHAR; DATE | BYTE_ARRAY; INT32 | STRING; DATE |
+//! | TIME(ms); TIME(us), TIME(ns) | INT32; INT64 | TIME |
+//! | TIMESTAMP | INT64 | TIMESTAMP of the unit that COPY was told, local |
+//! | DECIMAL up to 9, 18, 38 digits | INT32, INT64, FIXED_LEN_BYTE_ARRAY | DECIMAL |
+//! | HUGEINT | FIXED_LEN_BYTE_ARRAY(16) | DECIMAL(38, 0): the format has no such integer |
+//! | FLOAT16, UUID, INTERVAL | FIXED_LEN_BYTE_ARRAY(2, 16, 12) | the same |
+//! | UNKNOWN | INT32 | UNKNOWN |
+//! | ARRAY, MAP | three-level LIST, MAP | |
+//!
+//! Everything may be null but keys of maps.
+
+use parquet::basic::{
+    ConvertedType, LogicalType, Repetition, TimeUnit as FileUnit, Type as Physical,
+};
+use parquet::schema::types::{Type as FileType, TypePtr};
+use vector::sync::Arc;
+use vector::types::MAX_PRECISION;
+use vector::{Error, Result, ResultExt, RowType, TimeUnit, Type};
+
+use super::column::Column;
+use super::wrong;
+
+/// The most digits that 4 and 8 bytes hold whatever they are.
+const DIGITS_OF_INT32: u8 = 9;
+const DIGITS_OF_INT64: u8 = 18;
+
+/// A field of the schema: how deep a value in it stands, and what is below.
+#[derive(Debug)]
+pub(super) struct Field {
+    /// The definition level of a value that is not null.
+    pub(super) definition: i16,
+    /// Nulls are an error: a key of a map.
+    pub(super) is_required: bool,
+    pub(super) shape: Shape,
+}
+
+/// What is below a field.
+#[derive(Debug)]
+pub(super) enum Shape {
+    /// A column, by its number.
+    Leaf(usize),
+    Row(Vec<Field>),
+    /// Elements, or keys and values, and the repetition level of all but the first.
+    Repeated {
+        repetition: i16,
+        parts: Vec<Field>,
+    },
+}
+
+/// A schema, and what is needed to cut batches along it.
+pub(super) struct Schema {
+    pub(super) root: TypePtr,
+    pub(super) fields: Vec<Field>,
+    pub(super) columns: Vec<Column>,
+}
+
+/// The schema of batches of `row_type`; `Unsupported` for a ROW without fields.
+pub(super) fn schema_of(row_type: &RowType, timestamps: TimeUnit) -> Result<Schema> {
+    let mut maker = Maker { timestamps, columns: Vec::new() };
+    let top = Depth { definition: 0, repetition: 0 };
+    let (mut types, mut fields) = (Vec::new(), Vec::new());
+    for (name, ty) in row_type.fields() {
+        let (file_type, field) =
+            maker.field(name, ty, top, Repetition::OPTIONAL).in_named("column", name)?;
+        types.push(Arc::new(file_type));
+        fields.push(field);
+    }
+    let root = FileType::group_type_builder("schema").with_fields(types).build().map_err(wrong)?;
+    Ok(Schema { root: Arc::new(root), fields, columns: maker.columns })
+}
+
+/// The levels of what stands around a field.
+#[derive(Debug, Clone, Copy)]
+struct Depth {
+    definition: i16,
+    repetition: i16,
+}
+
+struct Maker {
+    timestamps: TimeUnit,
+    columns: Vec<Column>,
+}
+
+impl Maker {
+    fn field(
+        &mut self,
+        name: &str,
+        ty: &Type,
+        around: Depth,
+        repetition: Repetition,
+    ) -> Result<(FileType, Field)> {
+        let is_required = repetition == Repetition::REQUIRED;
+        let definition = around.definition + i16::from(!is_required);
+        let here = Depth { definition, ..around };
+        let group = |annotation, fields| {
+            FileType::group_type_builder(name)
+                .with_repetition(repetition)
+                .with_logical_type(annotation)
+                .with_fields(fields)
+                .build()
+                .map_err(wrong)
+        };
+        let (file_type, shape) = match ty {
+            Type::Row(row) if row.is_empty() => {
+                return Err(Error::unsupported("Parquet has no struct without fields"));
+            }
+            Type::Row(row) => {
+                let (mut types, mut fields) = (Vec::new(), Vec::new());
+                for (name, ty) in row.fields() {
+                    let made = self.field(name, ty, here, Repetition::OPTIONAL);
+                    let (file_type, field) = made.in_named("field", name)?;
+                    types.push(Arc::new(file_type));
+                    fields.push(field);
+                }
+                (group(None, types)?, Shape::Row(fields))
+            }
+            Type::Array(element) => {
+                let parts = [("element", element.as_ref(), Repetition::OPTIONAL)];
+                let (repeated, shape) = self.repeated("list", &parts, here)?;
+                (group(Some(LogicalType::List), vec![repeated])?, shape)
+            }
+            Type::Map(key, value) => {
+                let parts = [
+                    ("key", key.as_ref(), Repetition::REQUIRED),
+                    ("value", value.as_ref(), Repetition::OPTIONAL),
+                ];
+                let (repeated, shape) = self.repeated("key_value", &parts, here)?;
+                (group(Some(LogicalType::Map), vec![repeated])?, shape)
+            }
+            scalar => {
+                let stored = Stored::of(scalar, self.timestamps)?;
+                self.columns.push(Column::new(
+                    &stored,
+                    scalar.clone(),
+                    self.timestamps,
+                    here.repetition > 0,
+                ));
+                (stored.file_type(name, repetition)?, Shape::Leaf(self.columns.len() - 1))
+            }
+        };
+        Ok((file_type, Field { definition, is_required, shape }))
+    }
+
+    /// The repeated group inside of a list or map.
+    fn repeated(
+        &mut self,
+        name: &str,
+        parts: &[(&str, &Type, Repetition)],
+        around: Depth,
+    ) -> Result<(TypePtr, Shape)> {
+        let inside = Depth { definition: around.definition + 1, repetition: around.repetition + 1 };
+        let (mut types, mut fields) = (Vec::new(), Vec::new());
+        for (name, ty, repetition) in parts {
+            let (file_type, field) = self.field(name, ty, inside, *repetition)?;
+            types.push(Arc::new(file_type));
+            fields.push(field);
+        }
+        let group = FileType::group_type_builder(name)
+            .with_repetition(Repetition::REPEATED)
+            .with_fields(types)
+            .build()
+            .map_err(wrong)?;
+        Ok((Arc::new(group), Shape::Repeated { repetition: inside.repetition, parts: fields }))
+    }
+}
+
+/// How the values of a type are stored.
+#[derive(Debug)]
+pub(super) struct Stored {
+    pub(super) physical: Physical,
+    /// Bytes of a value, for those of fixed length.
+    pub(super) width: usize,
+    annotation: Option<LogicalType>,
+}
+
+impl Stored {
+    fn of(ty: &Type, timestamps: TimeUnit) -> Result<Self> {
+        use Physical::{BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64};
+        let decimal =
+            |precision: u8, scale: u8| LogicalType::decimal(scale.into(), precision.into());
+        let (physical, width, annotation) = match ty {
+            Type::Boolean => (BOOLEAN, 0, None),
+            Type::TinyInt => (INT32, 0, Some(LogicalType::integer(8, true))),
+            Type::SmallInt => (INT32, 0, Some(LogicalType::integer(16, true))),
+            Type::Integer => (INT32, 0, None),
+            Type::BigInt => (INT64, 0, None),
+            Type::HugeInt => (FIXED_LEN_BYTE_ARRAY, 16, Some(decimal(MAX_PRECISION, 0))),
+            Type::Float16 => (FIXED_LEN_BYTE_ARRAY, 2, Some(LogicalType::Float16)),
+            Type::Real => (FLOAT, 0, None),
+            Type::Double => (DOUBLE, 0, None),
+            Type::Varchar => (BYTE_ARRAY, 0, Some(LogicalType::String)),
+            Type::Varbinary => (BYTE_ARRAY, 0, None),
+            Type::Date => (INT32, 0, Some(LogicalType::Date)),
+            Type::Time(unit) => {
+                let physical = if *unit == TimeUnit::Millis { INT32 } else { INT64 };
+                (physical, 0, Some(LogicalType::time(false, file_unit(*unit))))
+            }
+            Type::Timestamp => {
+                (INT64, 0, Some(LogicalType::timestamp(false, file_unit(timestamps))))
+            }
+            Type::Decimal { precision, scale } => {
+                let annotation = Some(decimal(*precision, *scale));
+                match *precision {
+                    ..=DIGITS_OF_INT32 => (INT32, 0, annotation),
+                    ..=DIGITS_OF_INT64 => (INT64, 0, annotation),
+                    digits => (FIXED_LEN_BYTE_ARRAY, bytes_of_digits(digits), annotation),
+                }
+            }
+            Type::Uuid => (FIXED_LEN_BYTE_ARRAY, 16, Some(LogicalType::Uuid)),
+            Type::Interval => (FIXED_LEN_BYTE_ARRAY, 12, None),
+            Type::Unknown => (INT32, 0, Some(LogicalType::Unknown)),
+            Type::Array(_) | Type::Map(..) | Type::Row(_) => {
+                return Err(Error::internal("a nested type as a column").with("type", ty));
+            }
+        };
+        Ok(Stored { physical, width, annotation })
+    }
+
+    fn file_type(&self, name: &str, repetition: Repetition) -> Result<FileType> {
+        let mut builder = FileType::primitive_type_builder(name, self.physical)
+            .with_repetition(repetition)
+            .with_length(self.width as i32);
+        if let Some(LogicalType::Decimal(digits)) = &self.annotation {
+            builder = builder.with_precision(digits.precision).with_scale(digits.scale);
+        }
+        // An interval is known by the older annotation alone.
+        let is_interval = self.width == 12;
+        builder = match is_interval {
+            true => builder.with_converted_type(ConvertedType::INTERVAL),
+            false => builder.with_logical_type(self.annotation.clone()),
+        };
+        builder.build().map_err(wrong)
+    }
+}
+
+fn file_unit(unit: TimeUnit) -> FileUnit {
+    match unit {
+        TimeUnit::Millis => FileUnit::MILLIS,
+        TimeUnit::Micros => FileUnit::MICROS,
+        TimeUnit::Nanos => FileUnit::NANOS,
+    }
+}
+
+/// Bytes of the two's complement of any number of so many digits.
+fn bytes_of_digits(digits: u8) -> usize {
+    let greatest = 10i128.checked_pow(digits.into()).map_or(i128::MAX, |power| power - 1);
+    let bits = i128::BITS - greatest.leading_zeros() + 1;
+    bits.div_ceil(8) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decimals_take_as_many_bytes_as_their_digits_need() {
+        let bytes = [19, 20, 21, 23, 24, 28, 30, 38].map(bytes_of_digits);
+        assert_eq!(bytes, [9, 9, 9, 10, 11, 12, 13, 16]);
+    }
+
+    #[test]
+    fn a_struct_without_fields_is_refused_by_name() {
+        let none: [(&str, Type); 0] = [];
+        let nested = Type::row([("inner", Type::row(none))]);
+        let error = schema_of(&RowType::new([("a", nested)]), TimeUnit::Micros).err().unwrap();
+        assert_eq!(
+            error.to_string(),
+            "unsupported: Parquet has no struct without fields\n  \
+             in field \"inner\", column \"a\""
+        );
+    }
+}

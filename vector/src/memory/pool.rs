@@ -1,0 +1,267 @@
+//! One pool of the tree: its counters, and the climb of a reservation.
+
+use super::waits::{WAITING, Waits};
+use crate::error::{Error, Result};
+use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::{Arc, ModelArc, Mutex, Weak};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PoolKind {
+    Aggregate,
+    Leaf,
+}
+
+/// What is known of a pool: all that the pools above it see.
+#[derive(Debug)]
+pub(super) struct Counters {
+    pub(super) name: String,
+    pub(super) limit: u64,
+    /// With the flag [`WAITING`], at the root.
+    pub(super) used: AtomicU64,
+    pub(super) peak: AtomicU64,
+    pub(super) below: Mutex<Vec<Weak<Counters>>>,
+}
+
+impl Counters {
+    pub(super) fn used(&self) -> u64 {
+        self.used.load(Ordering::Relaxed) & !WAITING
+    }
+}
+
+#[derive(Debug)]
+struct Node {
+    counters: Arc<Counters>,
+    kind: PoolKind,
+    /// Bytes of a leaf that are reserved and not asked for yet.
+    ahead: AtomicU64,
+    parent: Option<MemoryPool>,
+    /// Who waits for memory below this root.
+    waits: Waits,
+}
+
+/// A handle to one pool of the tree; cloning it shares the pool.
+#[derive(Debug, Clone)]
+pub struct MemoryPool(ModelArc<Node>);
+
+impl MemoryPool {
+    /// Makes the root of a tree; `limit` in bytes, `u64::MAX` for none.
+    pub fn root(name: impl Into<String>, limit: u64) -> Self {
+        Self::make(name.into(), PoolKind::Aggregate, limit, None)
+    }
+
+    /// Makes an aggregate pool below this one.
+    ///
+    /// # Panics
+    /// When this is a leaf: leaves have no children.
+    pub fn aggregate(&self, name: impl Into<String>, limit: u64) -> Self {
+        assert!(self.0.kind == PoolKind::Aggregate, "a leaf pool has no children");
+        Self::make(name.into(), PoolKind::Aggregate, limit, Some(self.clone()))
+    }
+
+    /// Makes a leaf below this pool.
+    ///
+    /// # Panics
+    /// When this is a leaf.
+    pub fn leaf(&self, name: impl Into<String>) -> Self {
+        assert!(self.0.kind == PoolKind::Aggregate, "a leaf pool has no children");
+        Self::make(name.into(), PoolKind::Leaf, u64::MAX, Some(self.clone()))
+    }
+
+    /// A leaf of a tree of its own without a limit, for tests and tools.
+    pub fn unlimited() -> Self {
+        Self::root("unlimited", u64::MAX).leaf("leaf")
+    }
+
+    fn make(name: String, kind: PoolKind, limit: u64, parent: Option<MemoryPool>) -> Self {
+        let counters = Arc::new(Counters {
+            name,
+            limit,
+            used: AtomicU64::new(0),
+            peak: AtomicU64::new(0),
+            below: Mutex::default(),
+        });
+        if let Some(parent) = &parent {
+            let mut below = parent.0.counters.below.lock();
+            // Those that have gone are forgotten when the list would grow.
+            if below.len() == below.capacity() {
+                below.retain(|pool| pool.strong_count() > 0);
+            }
+            below.push(Arc::downgrade(&counters));
+        }
+        let (ahead, waits) = (AtomicU64::new(0), Waits::default());
+        MemoryPool(ModelArc::new(Node { counters, kind, ahead, parent, waits }))
+    }
+
+    /// Takes `bytes` from this leaf and everything above it, or nothing and a `Limit` error.
+    pub fn reserve(&self, bytes: u64) -> Result<()> {
+        debug_assert!(self.0.kind == PoolKind::Leaf, "only leaves allocate");
+        let paid = self.take_ahead(bytes);
+        self.climb(bytes - paid).map_err(|refusal| {
+            self.0.ahead.fetch_add(paid, Ordering::Relaxed);
+            let at = &refusal.pool.0.counters;
+            Error::limit("memory limit reached")
+                .with("pool", &at.name)
+                .with("used", refusal.used)
+                .with("wanted", bytes)
+                .with("limit", at.limit)
+                .in_named("memory pool", self.path())
+                .hint(format!("memory is held by\n  {}", self.tree()))
+        })
+    }
+
+    /// Takes `bytes` for reservations of this leaf that follow; false when a limit is in the way.
+    pub fn reserve_ahead(&self, bytes: u64) -> bool {
+        let granted = self.climb(bytes).is_ok();
+        if granted {
+            self.0.ahead.fetch_add(bytes, Ordering::Relaxed);
+        }
+        granted
+    }
+
+    /// Gives back what is left of [`MemoryPool::reserve_ahead`].
+    pub fn release_ahead(&self) {
+        let left = self.0.ahead.swap(0, Ordering::Relaxed);
+        if left > 0 {
+            self.release(left);
+        }
+    }
+
+    /// The part of `bytes` that was reserved ahead.
+    fn take_ahead(&self, bytes: u64) -> u64 {
+        let mut ahead = self.0.ahead.load(Ordering::Relaxed);
+        while ahead > 0 {
+            let part = ahead.min(bytes);
+            match self.0.ahead.compare_exchange_weak(
+                ahead,
+                ahead - part,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return part,
+                Err(now) => ahead = now,
+            }
+        }
+        0
+    }
+
+    /// Adds `bytes` to this pool and all above it, or to none.
+    fn climb(&self, bytes: u64) -> std::result::Result<(), Refusal> {
+        let counters = &self.0.counters;
+        let used = self.add(bytes).map_err(|used| Refusal { pool: self.clone(), used })?;
+        if let Some(Err(refusal)) = self.parent().map(|above| above.climb(bytes)) {
+            counters.used.fetch_sub(bytes, Ordering::Relaxed);
+            return Err(refusal);
+        }
+        counters.peak.fetch_max(used, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Takes `bytes` without asking the limits: for growth that cannot fail. The excess is seen
+    /// by the next [`MemoryPool::reserve`].
+    pub fn charge(&self, bytes: u64) {
+        for pool in self.upwards() {
+            let counters = &pool.0.counters;
+            let used = counters.used.fetch_add(bytes, Ordering::Relaxed) + bytes;
+            counters.peak.fetch_max(used & !WAITING, Ordering::Relaxed);
+        }
+    }
+
+    /// Gives `bytes` back.
+    pub fn release(&self, bytes: u64) {
+        for pool in self.upwards() {
+            // Release pairs with the Acquire of who begins to wait: what was given back below the
+            // root is seen there, or the flag is seen here.
+            let before = pool.0.counters.used.fetch_sub(bytes, Ordering::AcqRel);
+            debug_assert!(before & !WAITING >= bytes, "more released than reserved");
+            if before & WAITING != 0 {
+                pool.0.waits.settle();
+            }
+        }
+    }
+
+    /// The bytes in use with `bytes`; those without them when together they pass the limit.
+    fn add(&self, bytes: u64) -> std::result::Result<u64, u64> {
+        let counters = &self.0.counters;
+        let mut used = counters.used.load(Ordering::Relaxed);
+        loop {
+            let wanted = (used & !WAITING).saturating_add(bytes);
+            if wanted > counters.limit || wanted & WAITING != 0 {
+                return Err(used & !WAITING);
+            }
+            match counters.used.compare_exchange_weak(
+                used,
+                wanted | (used & WAITING),
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return Ok(wanted),
+                Err(now) => used = now,
+            }
+        }
+    }
+
+    /// The pool's own name.
+    pub fn name(&self) -> &str {
+        &self.0.counters.name
+    }
+
+    /// The names from the root to this pool, joined by `/`.
+    pub fn path(&self) -> String {
+        match &self.0.parent {
+            Some(parent) => format!("{}/{}", parent.path(), self.name()),
+            None => self.name().to_string(),
+        }
+    }
+
+    /// Bytes in use now, in this pool and below it.
+    pub fn used(&self) -> u64 {
+        self.0.counters.used()
+    }
+
+    /// The most bytes that were ever in use at once.
+    pub fn peak(&self) -> u64 {
+        self.0.counters.peak.load(Ordering::Relaxed)
+    }
+
+    /// The limit in bytes, `u64::MAX` for none.
+    pub fn limit(&self) -> u64 {
+        self.0.counters.limit
+    }
+
+    /// The pool above, if this is not the root.
+    pub fn parent(&self) -> Option<&MemoryPool> {
+        self.0.parent.as_ref()
+    }
+
+    /// The whole tree that this pool is in, as text: a line for each pool that holds something.
+    pub fn tree(&self) -> String {
+        self.root_pool().0.counters.tree()
+    }
+
+    /// This pool and those above it.
+    pub(super) fn upwards(&self) -> impl Iterator<Item = &MemoryPool> {
+        std::iter::successors(Some(self), |pool| pool.parent())
+    }
+
+    pub(super) fn root_pool(&self) -> &MemoryPool {
+        self.upwards().last().unwrap_or(self)
+    }
+
+    pub(super) fn is(&self, other: &MemoryPool) -> bool {
+        ModelArc::ptr_eq(&self.0, &other.0)
+    }
+
+    pub(super) fn counters(&self) -> &Counters {
+        &self.0.counters
+    }
+
+    pub(super) fn waits(&self) -> &Waits {
+        &self.0.waits
+    }
+}
+
+/// The pool that had no room, and what it held.
+struct Refusal {
+    pool: MemoryPool,
+    used: u64,
+}

@@ -1,0 +1,310 @@
+//! Waiting for memory that others hold.
+//!
+//! Whoever could do without a reservation for a while waits here instead of failing. A *party* is a
+//! pool whose memory comes back as a whole when its work ends: a task.
+//!
+//! ```text
+//! root "engine" 100 of 100      party A holds 60, wants 20: B runs, so A waits
+//!   party A  60                 party B wants 10 too: nobody is left who runs, so B is refused,
+//!   party B  40                 fails, and gives 40 back; A goes on
+//! ```
+//!
+//! | when | then |
+//! |---|---|
+//! | memory is given back | whoever fits goes on, the longest waiting first |
+//! | nobody fits, and all memory below the limit is held by parties that wait | the last to come fails |
+//! | a wait has lasted too long, see [`MemoryPool::expire_waits`] | it fails |
+//! | a party ends, see [`MemoryPool::forget_waits`] | its waits end |
+//!
+//! A wait grants nothing: who goes on asks again, and may have to wait again. So nobody can hang:
+//! of parties that wait for each other one fails, and a wait for a party that never ends has a
+//! limit in time.
+//!
+//! Who gives memory back looks at one flag in the root's counter; it is up while somebody waits.
+
+use std::time::{Duration, Instant};
+
+use super::pool::MemoryPool;
+use crate::error::Error;
+use crate::sync::atomic::Ordering;
+use crate::sync::{Continuation, Mutex, Promise, promise};
+
+/// The flag in the counter of a root below which somebody waits.
+pub(super) const WAITING: u64 = 1 << 63;
+
+/// Those who wait below one root, in the order of their coming.
+#[derive(Debug, Default)]
+pub(super) struct Waits(Mutex<Vec<Wait>>);
+
+#[derive(Debug)]
+struct Wait {
+    leaf: MemoryPool,
+    party: MemoryPool,
+    bytes: u64,
+    since: Instant,
+    promise: Promise,
+}
+
+impl Wait {
+    /// The lowest pool that has no room.
+    fn obstacle(&self) -> Option<&MemoryPool> {
+        obstacle(&self.leaf, self.bytes)
+    }
+
+    fn refuse(self, message: &'static str) {
+        let error = Error::limit(message)
+            .with("wanted", self.bytes)
+            .in_named("memory pool", self.leaf.path())
+            .hint(format!("memory is held by\n  {}", self.leaf.tree()));
+        self.promise.fail(error);
+    }
+}
+
+fn obstacle(leaf: &MemoryPool, bytes: u64) -> Option<&MemoryPool> {
+    leaf.upwards().find(|pool| pool.used().saturating_add(bytes) > pool.limit())
+}
+
+/// The memory below `limit` that is held by parties that do not wait, `own` being one that does.
+fn held_by_others(waits: &[Wait], limit: &MemoryPool, own: Option<&MemoryPool>) -> u64 {
+    let mut parties: Vec<&MemoryPool> = Vec::new();
+    for party in waits.iter().map(|wait| &wait.party).chain(own) {
+        let counts = party.upwards().any(|pool| pool.is(limit));
+        if counts && !parties.iter().any(|known| known.is(party)) {
+            parties.push(party);
+        }
+    }
+    parties.iter().fold(limit.used(), |left, party| left.saturating_sub(party.used()))
+}
+
+impl Waits {
+    /// Lets go on whoever has room now; fails the last one where nobody would ever have.
+    pub(super) fn settle(&self) {
+        let (ready, refused) = {
+            let mut waits = self.0.lock();
+            let ready: Vec<Wait> = waits.extract_if(.., |wait| wait.obstacle().is_none()).collect();
+            let refused = ready.is_empty().then(|| stuck(&waits)).flatten();
+            let refused = refused.map(|at| waits.remove(at));
+            lower_flag(&waits, ready.first().or(refused.as_ref()));
+            (ready, refused)
+        };
+        ready.into_iter().for_each(|wait| wait.promise.fulfil());
+        if let Some(wait) = refused {
+            wait.refuse("memory limit reached, and all others wait for memory too");
+        }
+    }
+
+    fn end(&self, mut which: impl FnMut(&Wait) -> bool) -> Vec<Wait> {
+        let mut waits = self.0.lock();
+        let ended: Vec<Wait> = waits.extract_if(.., |wait| which(wait)).collect();
+        lower_flag(&waits, ended.first());
+        ended
+    }
+}
+
+/// The last wait below a limit whose memory is all held by those who wait.
+fn stuck(waits: &[Wait]) -> Option<usize> {
+    waits.iter().rposition(|wait| {
+        wait.obstacle().is_some_and(|limit| held_by_others(waits, limit, None) == 0)
+    })
+}
+
+/// Lowers the flag of the root below which `any` waited, once nobody does.
+fn lower_flag(waits: &[Wait], any: Option<&Wait>) {
+    if let (true, Some(wait)) = (waits.is_empty(), any) {
+        let root = wait.leaf.root_pool().counters();
+        root.used.fetch_and(!WAITING, Ordering::Relaxed);
+    }
+}
+
+impl MemoryPool {
+    /// A wait until it is worth asking this leaf for `bytes` again; none when waiting would not
+    /// help: the memory is held by `party` itself, a pool above this leaf, or by parties that wait.
+    pub fn wait_for_room(&self, bytes: u64, party: &MemoryPool) -> Option<Continuation> {
+        let root = self.root_pool();
+        let mut waits = root.waits().0.lock();
+        // From here on whoever gives memory back comes to see who waits; what was given back
+        // before is seen below.
+        root.counters().used.fetch_or(WAITING, Ordering::AcqRel);
+        let wait = match obstacle(self, bytes) {
+            None => Some(Continuation::ready()),
+            Some(limit) => {
+                let is_own = party.upwards().skip(1).all(|above| !above.is(limit));
+                let hopeless = is_own
+                    || bytes > limit.limit()
+                    || held_by_others(&waits, limit, Some(party)) == 0;
+                (!hopeless).then(|| {
+                    let (promise, continuation) = promise();
+                    waits.push(Wait {
+                        leaf: self.clone(),
+                        party: party.clone(),
+                        bytes,
+                        since: Instant::now(),
+                        promise,
+                    });
+                    continuation
+                })
+            }
+        };
+        if waits.is_empty() {
+            root.counters().used.fetch_and(!WAITING, Ordering::Relaxed);
+        }
+        wait
+    }
+
+    /// True when somebody, of whatever party, waits below the root that this pool is in.
+    pub fn has_waits(&self) -> bool {
+        self.root_pool().counters().used.load(Ordering::Relaxed) & WAITING != 0
+    }
+
+    /// Fails the waits of party `self` that have lasted for `time`.
+    pub fn expire_waits(&self, time: Duration) {
+        let waits = self.root_pool().waits();
+        for wait in waits.end(|wait| wait.party.is(self) && wait.since.elapsed() >= time) {
+            wait.refuse("memory limit reached, and others gave nothing back in time");
+        }
+    }
+
+    /// Ends the waits of party `self`, with `Cancelled`: its work has ended.
+    pub fn forget_waits(&self) {
+        drop(self.root_pool().waits().end(|wait| wait.party.is(self)));
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+
+    fn parties(limit: u64) -> (MemoryPool, [(MemoryPool, MemoryPool); 3]) {
+        let root = MemoryPool::root("engine", limit);
+        let parties = [1, 2, 3].map(|id| {
+            let party = root.aggregate(format!("task {id}"), u64::MAX);
+            let leaf = party.leaf("sort");
+            (party, leaf)
+        });
+        (root, parties)
+    }
+
+    #[test]
+    fn whoever_waits_goes_on_when_there_is_room_for_it() {
+        let (root, [(a, a_leaf), (_, b_leaf), (c, c_leaf)]) = parties(100);
+        a_leaf.reserve(10).unwrap();
+        b_leaf.reserve(80).unwrap();
+        let large = a_leaf.wait_for_room(50, &a).unwrap();
+        let small = c_leaf.wait_for_room(20, &c).unwrap();
+        b_leaf.release(15);
+        assert!(small.is_ready() && !large.is_ready());
+        b_leaf.release(25);
+        assert!(large.is_ready());
+        large.wait().unwrap();
+        assert_eq!(root.used(), 50, "a wait takes nothing");
+        assert!(a_leaf.wait_for_room(50, &a).unwrap().is_ready(), "there is room now");
+        a_leaf.release(10);
+        b_leaf.release(40);
+        assert_eq!(root.used(), 0);
+    }
+
+    #[test]
+    fn who_would_wait_for_itself_or_for_more_than_there_is_does_not_wait() {
+        let (_root, [(a, a_leaf), (b, b_leaf), _]) = parties(100);
+        a_leaf.reserve(90).unwrap();
+        assert!(a_leaf.wait_for_room(20, &a).is_none(), "all is its own");
+        b_leaf.reserve(10).unwrap();
+        assert!(a_leaf.wait_for_room(101, &a).is_none(), "never fits");
+        let own_limit = b.aggregate("node", 20).leaf("sort");
+        assert!(own_limit.wait_for_room(30, &b).is_none(), "its own limit");
+    }
+
+    #[test]
+    fn the_last_of_all_to_wait_is_refused() {
+        let (_root, [(a, a_leaf), (b, b_leaf), _]) = parties(100);
+        a_leaf.reserve(50).unwrap();
+        b_leaf.reserve(50).unwrap();
+        let waiting = a_leaf.wait_for_room(10, &a).unwrap();
+        assert!(b_leaf.wait_for_room(10, &b).is_none());
+        b_leaf.release(50);
+        waiting.wait().unwrap();
+    }
+
+    #[test]
+    fn when_the_last_that_runs_ends_one_of_those_who_still_do_not_fit_fails() {
+        let (_root, [(a, a_leaf), (b, b_leaf), (_, c_leaf)]) = parties(100);
+        a_leaf.reserve(50).unwrap();
+        b_leaf.reserve(40).unwrap();
+        c_leaf.reserve(10).unwrap();
+        let first = a_leaf.wait_for_room(30, &a).unwrap();
+        let last = b_leaf.wait_for_room(30, &b).unwrap();
+        c_leaf.release(10);
+        assert!(!first.is_ready() && last.is_ready());
+        let error = last.wait().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Limit);
+        assert!(error.to_string().contains("task 1: 50 B, at most 50 B"), "{error}");
+        b_leaf.release(40);
+        first.wait().unwrap();
+    }
+
+    #[test]
+    fn waits_end_in_time_and_with_their_party() {
+        let (_root, [(a, a_leaf), (b, b_leaf), (_, c_leaf)]) = parties(100);
+        c_leaf.reserve(100).unwrap();
+        let late = a_leaf.wait_for_room(10, &a).unwrap();
+        let other = b_leaf.wait_for_room(10, &b).unwrap();
+        a.expire_waits(Duration::from_secs(3_600));
+        assert!(!late.is_ready());
+        a.expire_waits(Duration::ZERO);
+        assert_eq!(late.wait().unwrap_err().kind(), ErrorKind::Limit);
+        assert!(!other.is_ready());
+        b.forget_waits();
+        assert_eq!(other.wait().unwrap_err().kind(), ErrorKind::Cancelled);
+        c_leaf.release(100);
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use super::*;
+    use crate::sync::thread;
+
+    #[test]
+    fn loom_memory_given_back_while_somebody_begins_to_wait_is_not_missed() {
+        loom::model(|| {
+            let root = MemoryPool::root("root", 100);
+            let (a, b) = (root.aggregate("a", u64::MAX), root.aggregate("b", u64::MAX));
+            let (a_leaf, b_leaf) = (a.leaf("leaf"), b.leaf("leaf"));
+            b_leaf.reserve(100).unwrap();
+            let other = thread::spawn(move || b_leaf.release(100));
+            if let Some(wait) = a_leaf.wait_for_room(10, &a) {
+                wait.wait().unwrap();
+            }
+            a_leaf.reserve(10).unwrap();
+            other.join().unwrap();
+            assert_eq!(root.used(), 10);
+        });
+    }
+
+    #[test]
+    fn loom_of_two_that_would_wait_for_each_other_one_is_told() {
+        loom::model(|| {
+            let root = MemoryPool::root("root", 100);
+            let ask = |party: MemoryPool, leaf: MemoryPool| {
+                let granted = match leaf.wait_for_room(20, &party) {
+                    Some(wait) => wait.wait().is_ok(),
+                    None => false,
+                };
+                leaf.release(50);
+                granted
+            };
+            let [a, b] = ["a", "b"].map(|name| {
+                let party = root.aggregate(name, u64::MAX);
+                let leaf = party.leaf("leaf");
+                leaf.reserve(50).unwrap();
+                (party, leaf)
+            });
+            let other = thread::spawn(move || ask(b.0, b.1));
+            let here = ask(a.0, a.1);
+            let there = other.join().unwrap();
+            assert!(here || there, "the memory of the one that failed is for the other");
+            assert_eq!(root.used(), 0);
+        });
+    }
+}
