@@ -5,6 +5,7 @@ mod copy;
 mod corpus;
 mod differential;
 mod evolution;
+mod explain;
 mod filtered;
 mod formats;
 mod inspect;

@@ -273,7 +273,8 @@ impl Operator for TableScan {
             stats.metrics.merge(&self.metrics);
             stats.metrics.merge(&source.metrics());
             let table = self.request.table.table_name().to_string();
-            stats.scan = Some(ScanStats { table, details: source.details() });
+            let filter_producers = self.filters.producers();
+            stats.scan = Some(ScanStats { table, details: source.details(), filter_producers });
         }
     }
 
