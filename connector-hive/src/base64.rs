@@ -5,6 +5,22 @@ pub fn decode(text: &str) -> Option<Vec<u8>> {
     decode_bytes(text.as_bytes())
 }
 
+const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/// Bytes as text, padded.
+pub fn encode(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for three in bytes.chunks(3) {
+        let byte = |i: usize| u32::from(three.get(i).copied().unwrap_or(0));
+        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for i in 0..4 {
+            let letter = LETTERS[(bits >> (18 - 6 * i) & 63) as usize];
+            text.push(if i <= three.len() { char::from(letter) } else { '=' });
+        }
+    }
+    text
+}
+
 /// The bytes of a text that need not be UTF-8, `None` when it is not base64.
 pub fn decode_bytes(text: &[u8]) -> Option<Vec<u8>> {
     let (quads, []) = text.as_chunks::<4>() else { return None };
@@ -37,12 +53,13 @@ fn digit(c: u8) -> Option<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::decode;
+    use super::{decode, encode};
 
     #[test]
     fn texts_of_all_lengths_are_read_and_others_refused() {
         for (text, bytes) in [("", ""), ("Zg==", "f"), ("Zm8=", "fo"), ("Zm9v", "foo")] {
             assert_eq!(decode(text).unwrap(), bytes.as_bytes());
+            assert_eq!(encode(bytes.as_bytes()), text);
         }
         assert_eq!(decode("+/8=").unwrap(), [0xfb, 0xff]);
         for wrong in ["Z", "Zg", "Zg=", "Z===", "====", "Zg==Zg==", "Zm9*", "Z=9v"] {

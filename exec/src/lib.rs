@@ -25,6 +25,7 @@ pub mod task;
 pub mod termination;
 #[cfg(all(test, not(loom)))]
 mod testing;
+pub mod trace;
 
 pub use executor::Executor;
 pub use query_ctx::{QueryConfig, QueryCtx};

@@ -6,6 +6,7 @@ use vector::sync::{Arc, CancelFlag};
 use vector::{MemoryPool, Result};
 
 use crate::executor::Executor;
+use crate::trace::Tracer;
 
 /// Settings of operators and drivers (rule S11.1), each named as its field.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -114,6 +115,8 @@ pub struct QueryCtx {
     /// Stops all tasks of the query when raised. Running drivers see it soon; to wake blocked
     /// ones too, cancel the task or its cursor.
     pub cancel: CancelFlag,
+    /// Is told what operators are given, if somebody wants to know.
+    pub tracer: Option<Arc<dyn Tracer>>,
 }
 
 impl QueryCtx {
@@ -127,6 +130,7 @@ impl QueryCtx {
             pool: MemoryPool::root("query", u64::MAX),
             executor: Arc::new(Executor::for_this_machine()),
             cancel: CancelFlag::new(),
+            tracer: None,
         }
     }
 }

@@ -3,7 +3,7 @@
 //! ```text
 //! arguments --clap--> Command --> Engine --batches--> output format --> stdout or a file
 //!                        \-- one file a command: query, scan, inspect, explain,
-//!                            replay
+//!                            replay, trace
 //! ```
 //!
 //! | exit code | meaning |
@@ -25,6 +25,7 @@ mod query;
 mod replay;
 mod scan;
 mod scan_report;
+mod trace;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -67,6 +68,7 @@ enum Command {
     Explain(explain::ExplainArgs),
     Inspect(inspect::InspectArgs),
     Replay(replay::ReplayArgs),
+    Trace(trace::TraceArgs),
 }
 
 /// Why a command did not end well.
@@ -98,6 +100,7 @@ pub fn main() -> ExitCode {
         Command::Explain(args) => explain::run(args, &cli.global),
         Command::Inspect(args) => inspect::run(args, &cli.global),
         Command::Replay(args) => replay::run(args, &cli.global),
+        Command::Trace(args) => trace::run(args, &cli.global),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -7,7 +7,8 @@ use vector::Result;
 
 use super::options::{GlobalArgs, SqlArgs, at_least_one};
 use super::scan_report::ScanReport;
-use super::{Outcome, complain, print};
+use super::trace::RecordingArgs;
+use super::{Outcome, complain, print, trace};
 use crate::QueryResult;
 
 const EXAMPLES: &str = "\
@@ -33,6 +34,8 @@ pub(super) struct QueryArgs {
     /// Tell on standard error what the scans read, what they left out and why; as JSON with -f json
     #[arg(long)]
     stats: bool,
+    #[command(flatten)]
+    recording: RecordingArgs,
 }
 
 pub(super) fn run(args: &QueryArgs, global: &GlobalArgs) -> Outcome {
@@ -47,9 +50,11 @@ pub(super) fn run(args: &QueryArgs, global: &GlobalArgs) -> Outcome {
             drain(engine.query_with(&sql, &options)?)?;
             times.push(start.elapsed().as_secs_f64());
         } else {
+            let options = args.recording.options(&options, Some(&sql));
             let result = engine.query_with(&sql, &options)?;
             let (seconds, told) = print_rows(result, global, start)?;
             times.push(seconds);
+            trace::finish(&options)?;
             if args.stats {
                 complain(&told.to_string(global.output_format()));
             }

@@ -10,7 +10,8 @@ use vector::{Error, Result, ResultExt};
 
 use super::options::{GlobalArgs, at_least_one};
 use super::query::{drain, print_rows};
-use super::{Outcome, complain, print};
+use super::trace::RecordingArgs;
+use super::{Outcome, complain, print, trace};
 use crate::output::OutputFormat;
 use crate::replay::trace::{Trace, TraceSettings, TraceSurroundings};
 use crate::replay::{PathMap, Replay};
@@ -53,6 +54,8 @@ pub(super) struct ReplayArgs {
     /// Tell on standard error what the scans read and left out, and which recorded settings count
     #[arg(long)]
     stats: bool,
+    #[command(flatten)]
+    recording: RecordingArgs,
 }
 
 pub(super) fn run(args: &ReplayArgs, global: &GlobalArgs) -> Outcome {
@@ -123,13 +126,15 @@ fn run_replay(replay: &Replay, args: &ReplayArgs, global: &GlobalArgs) -> Outcom
     let mut times = Vec::with_capacity(args.repeat);
     for run in 1..=args.repeat {
         let start = Instant::now();
-        let result = engine.run_nodes(&replay.root, replay.splits.clone(), &options)?;
         if run < args.repeat {
-            drain(result)?;
+            drain(engine.run_nodes(&replay.root, replay.splits.clone(), &options)?)?;
             times.push(start.elapsed().as_secs_f64());
         } else {
+            let options = args.recording.options(&options, None);
+            let result = engine.run_nodes(&replay.root, replay.splits.clone(), &options)?;
             let (seconds, told) = print_rows(result, global, start)?;
             times.push(seconds);
+            trace::finish(&options)?;
             if args.stats {
                 complain(&told.to_string(global.output_format()));
             }

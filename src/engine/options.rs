@@ -7,6 +7,8 @@ use exec::QueryConfig;
 use vector::sync::{Arc, thread};
 use vector::{Error, Result, RowType, Type};
 
+use crate::replay::record::Recording;
+
 /// The setting that names types of partition keys: `ds=DATE,hour=BIGINT`.
 const PARTITION_TYPES: &str = "partition_types";
 
@@ -31,13 +33,15 @@ pub struct QueryOptions {
     /// same form for the columns of files, `input_format`, and what begins with `serde.`, such as
     /// `serde.field.delim`, for text files.
     pub settings: Config,
+    /// Where the query's trace is written, if one is wanted; of one run.
+    pub recording: Option<Arc<Recording>>,
 }
 
 impl Default for QueryOptions {
     /// One driver for each processor.
     fn default() -> Self {
         let drivers = thread::available_parallelism().map_or(1, usize::from);
-        QueryOptions { drivers, settings: Config::new() }
+        QueryOptions { drivers, settings: Config::new(), recording: None }
     }
 }
 

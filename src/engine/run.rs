@@ -2,6 +2,7 @@
 
 use dwio::connector::{ConnectorRegistry, ConnectorSplit, ExpressionEvaluator};
 use exec::plan::{PlanNode, PlanNodeId};
+use exec::trace::Tracer;
 use exec::{Executor, QueryConfig, QueryCtx, Task};
 use vector::sync::{Arc, CancelFlag};
 use vector::{MemoryPool, Result, RowType};
@@ -73,10 +74,14 @@ impl Surroundings {
             pool: self.pool.aggregate("query", u64::MAX),
             executor: Arc::clone(&self.executor),
             cancel: CancelFlag::new(),
+            tracer: options.recording.clone().map(|recording| recording as Arc<dyn Tracer>),
         };
         // A driver without a split of its own would only cost its start.
         let num_splits: usize = splits.iter().map(|(_, of_scan)| of_scan.len()).sum();
         let drivers = options.drivers.clamp(1, num_splits.max(1));
+        if let Some(recording) = &options.recording {
+            recording.begin(root, &splits, drivers, &options.settings)?;
+        }
         let task = Task::new(Arc::clone(root), Arc::new(query), drivers)?;
         for (scan, splits) in splits {
             for split in splits {

@@ -7,6 +7,7 @@
 //!              types, values, serialized
 //! case JSON --splits--> HiveSplit for each scan, settings, number of drivers
 //!
+//! plan, drivers --record, presto--> a trace that is read the same way
 //! trace folder --trace, presto--> nodes of the plan with the splits or rows that were recorded
 //!
 //! json   values that know their place
@@ -24,6 +25,7 @@ mod nodes;
 mod output_type;
 mod paths;
 pub mod presto;
+pub mod record;
 mod serialized;
 mod splits;
 pub mod trace;

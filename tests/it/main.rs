@@ -19,5 +19,6 @@ mod row_groups;
 mod support;
 mod text;
 mod tidy;
+mod traces;
 mod warehouse;
 mod worked_example;

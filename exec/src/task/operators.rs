@@ -26,7 +26,8 @@ use crate::operator::top_n::TopN;
 use crate::operator::unnest::Unnest;
 use crate::operator::values::Values;
 use crate::operator::{Operator, OperatorCtx, SplitSource};
-use crate::plan::{PlanNode, PlanNodeId, ProjectNode};
+use crate::plan::{AggregationStep, PlanNode, PlanNodeId, ProjectNode};
+use crate::trace::{OperatorTrace, Traced, TracedOperator, TracedSplits};
 
 pub(super) type Operators = Vec<StageParams>;
 
@@ -113,7 +114,9 @@ impl Shared {
             let owner = fused.map_or(node.id(), |project| &project.id);
             let ctx = self.operator_ctx(owner, place, node.name());
             let pool = Some(ctx.pool.clone());
-            let (operator, name) = self.operator(node, fused, meetings, ctx)?;
+            let trace = self.trace(owner, operator_name(node), step_of(node), place)?;
+            let (operator, name) = self.operator(node, fused, meetings, ctx, trace.as_ref())?;
+            let operator = traced(operator, trace);
             made.push(StageParams { operator, name, node: Some(Arc::clone(owner)), pool });
         }
         match &pipeline.end {
@@ -123,6 +126,7 @@ impl Shared {
                 let ctx = self.operator_ctx(id, place, "HashBuild");
                 let pool = Some(ctx.pool.clone());
                 let operator = Box::new(HashBuild::new(join_of(meetings, id)?, ctx));
+                let operator = traced(operator, self.trace(id, "HashBuild", None, place)?);
                 let node = Some(Arc::clone(id));
                 made.push(StageParams { operator, name: "HashBuild", node, pool });
             }
@@ -195,6 +199,7 @@ impl Shared {
         fused: Option<&ProjectNode>,
         meetings: &Meetings,
         ctx: OperatorCtx,
+        trace: Option<&Arc<dyn OperatorTrace>>,
     ) -> Result<(Box<dyn Operator>, &'static str)> {
         let evaluator = &*self.query.evaluator;
         let made: (Box<dyn Operator>, _) = match node {
@@ -203,7 +208,10 @@ impl Shared {
                 let Some(state) = state else {
                     return Err(Error::internal("a scan without splits"));
                 };
-                let splits = Arc::clone(&state.splits) as Arc<dyn SplitSource>;
+                let mut splits = Arc::clone(&state.splits) as Arc<dyn SplitSource>;
+                if let Some(trace) = trace {
+                    splits = Arc::new(TracedSplits::new(splits, Arc::clone(trace)));
+                }
                 let operator = TableScan::new(scan, splits, ctx);
                 (Box::new(operator.with_filters(Arc::clone(&state.filters))), "TableScan")
             }
@@ -255,6 +263,19 @@ impl Shared {
         Ok(made)
     }
 
+    /// Who is told of what an operator is given, if the query is traced.
+    fn trace(
+        &self,
+        node: &PlanNodeId,
+        name: &'static str,
+        step: Option<AggregationStep>,
+        place: Place,
+    ) -> Result<Option<Arc<dyn OperatorTrace>>> {
+        let Some(tracer) = &self.query.tracer else { return Ok(None) };
+        let Place { pipeline, driver } = place;
+        tracer.operator(&TracedOperator { node, name, step, pipeline, driver })
+    }
+
     /// What an operator of `node` is given; `kind` is a part of its pool's name.
     fn operator_ctx(&self, node: &PlanNodeId, place: Place, kind: &str) -> OperatorCtx {
         let Place { pipeline, driver } = place;
@@ -266,6 +287,30 @@ impl Shared {
             pool: above.unwrap_or(&self.pool).leaf(name),
             stop: self.termination.stop_flag().clone(),
         }
+    }
+}
+
+/// The operator, within its trace if it has one.
+fn traced(operator: Box<dyn Operator>, trace: Option<Arc<dyn OperatorTrace>>) -> Box<dyn Operator> {
+    match trace {
+        Some(trace) => Box::new(Traced::new(operator, trace)),
+        None => operator,
+    }
+}
+
+/// What the operator of a node is called.
+fn operator_name(node: &PlanNode) -> &'static str {
+    match node {
+        PlanNode::Filter(_) | PlanNode::Project(_) => "FilterProject",
+        PlanNode::HashJoin(_) => "HashProbe",
+        node => node.name(),
+    }
+}
+
+fn step_of(node: &PlanNode) -> Option<AggregationStep> {
+    match node {
+        PlanNode::Aggregation(aggregation) => Some(aggregation.step),
+        _ => None,
     }
 }
 

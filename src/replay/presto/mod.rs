@@ -10,10 +10,13 @@
 //! |---|---|
 //! | `page` | headers, checksums, compression: a stream of pages to batches |
 //! | `columns` | blocks to vectors |
+//! | `write` | batches to pages |
 //!
 //! All numbers are little-endian. No length is believed before as many bytes are there.
 
 mod columns;
 mod page;
+mod write;
 
 pub use page::PageReader;
+pub use write::write_page;

@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 use vector::{Error, Result, ResultExt};
 
 /// The metadata of a task.
-pub(super) const METADATA: &str = "task_trace_meta.json";
+pub(in crate::replay) const METADATA: &str = "task_trace_meta.json";
 /// The splits that a driver's scan was given.
-pub(super) const SPLITS: &str = "op_split_trace.split";
+pub(in crate::replay) const SPLITS: &str = "op_split_trace.split";
 /// The pages that a driver's operator was given.
-pub(super) const INPUT: &str = "op_input_trace.data";
+pub(in crate::replay) const INPUT: &str = "op_input_trace.data";
 /// What a driver's operator has counted.
-pub(super) const SUMMARY: &str = "op_trace_summary.json";
+pub(in crate::replay) const SUMMARY: &str = "op_trace_summary.json";
 
 /// What one driver recorded for one node.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -24,11 +24,11 @@
 
 mod feed;
 mod inputs;
-mod layout;
+pub(super) mod layout;
 mod listing;
 mod metadata;
 mod settings;
-mod splits;
+pub(super) mod splits;
 mod summary;
 
 use std::path::{Path, PathBuf};

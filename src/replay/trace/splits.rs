@@ -27,19 +27,26 @@ pub(super) fn checksum(text: &[u8]) -> u32 {
     !crc32(text)
 }
 
+/// The record of a split's text.
+pub(in crate::replay) fn record(text: &[u8]) -> Result<Vec<u8>> {
+    let len = u32::try_from(text.len())
+        .map_err(|_| Error::limit("a split is too large to be recorded"))?;
+    Ok([&len.to_le_bytes(), text, &checksum(text).to_le_bytes()].concat())
+}
+
 /// Reads all records in `bytes`.
 pub(super) fn records(bytes: &[u8]) -> Result<Vec<Value>> {
     let mut cursor = Cursor::new(bytes);
     let mut records = Vec::new();
     while !cursor.is_at_end() {
         let start = cursor.position();
-        let record = record(&mut cursor).map_err(|error| error.with("record_offset", start));
+        let record = read_record(&mut cursor).map_err(|error| error.with("record_offset", start));
         records.push(record.in_place("record", records.len())?);
     }
     Ok(records)
 }
 
-fn record(cursor: &mut Cursor<'_>) -> Result<Value> {
+fn read_record(cursor: &mut Cursor<'_>) -> Result<Value> {
     let len = cursor.u32_le()?;
     let text = cursor.take(usize::try_from(len).unwrap_or(usize::MAX))?;
     let (expected, found) = (cursor.u32_le()?, checksum(text));
@@ -59,10 +66,7 @@ mod tests {
     use super::*;
 
     fn record(text: &str) -> Vec<u8> {
-        let mut bytes = (text.len() as u32).to_le_bytes().to_vec();
-        bytes.extend(text.as_bytes());
-        bytes.extend(checksum(text.as_bytes()).to_le_bytes());
-        bytes
+        super::record(text.as_bytes()).unwrap()
     }
 
     #[test]

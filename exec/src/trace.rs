@@ -1,0 +1,139 @@
+//! Traces: somebody is told what operators are given while a query runs.
+//!
+//! ```text
+//! Tracer --operator--> OperatorTrace of one operator in one driver
+//!                        ^ splits, input, output, end
+//!              Traced: the operator with its trace around it
+//! ```
+//!
+//! The operators themselves know nothing of it: a traced one stands inside of another that looks at
+//! what passes. Without a tracer there is none.
+
+use std::fmt;
+
+use dwio::connector::ConnectorSplit;
+use vector::sync::Arc;
+use vector::{Result, RowVector};
+
+use crate::operator::{Blocked, Operator, SplitPoll, SplitSource};
+use crate::plan::{AggregationStep, PlanNodeId};
+use crate::stats::OperatorStats;
+
+/// An operator that may be traced.
+#[derive(Debug, Clone, Copy)]
+pub struct TracedOperator<'a> {
+    /// The plan node that it works for.
+    pub node: &'a PlanNodeId,
+    /// What it is called.
+    pub name: &'static str,
+    /// Which part of an aggregation it does, if it does one.
+    pub step: Option<AggregationStep>,
+    /// The pipeline of its driver.
+    pub pipeline: usize,
+    /// Which of the pipeline's drivers.
+    pub driver: usize,
+}
+
+/// Decides what is traced.
+pub trait Tracer: fmt::Debug + Send + Sync {
+    /// Who is told of what an operator is given; `None` for an operator that is not traced.
+    fn operator(&self, operator: &TracedOperator<'_>) -> Result<Option<Arc<dyn OperatorTrace>>>;
+}
+
+/// Is told what one operator in one driver is given.
+pub trait OperatorTrace: Send + Sync {
+    /// The operator takes a split.
+    fn split(&self, split: &dyn ConnectorSplit) -> Result<()>;
+    /// The operator is given a batch; columns that were not read yet may be read.
+    fn input(&self, batch: &RowVector) -> Result<()>;
+    /// The operator has given a batch.
+    fn output(&self, batch: &RowVector);
+    /// The operator is done, well or not.
+    fn finish(&self, stats: &OperatorStats);
+}
+
+/// An operator whose trace is kept.
+pub(crate) struct Traced {
+    inner: Box<dyn Operator>,
+    trace: Arc<dyn OperatorTrace>,
+}
+
+impl Traced {
+    /// `inner`, told of to `trace`.
+    pub(crate) fn new(inner: Box<dyn Operator>, trace: Arc<dyn OperatorTrace>) -> Self {
+        Traced { inner, trace }
+    }
+}
+
+impl Operator for Traced {
+    fn needs_input(&self) -> bool {
+        self.inner.needs_input()
+    }
+
+    fn add_input(&mut self, batch: RowVector) -> Result<()> {
+        self.trace.input(&batch)?;
+        self.inner.add_input(batch)
+    }
+
+    fn get_output(&mut self) -> Result<Option<RowVector>> {
+        let output = self.inner.get_output()?;
+        if let Some(batch) = &output {
+            self.trace.output(batch);
+        }
+        Ok(output)
+    }
+
+    fn is_blocked(&mut self) -> Option<Blocked> {
+        self.inner.is_blocked()
+    }
+
+    fn no_more_input(&mut self) {
+        self.inner.no_more_input();
+    }
+
+    fn is_finished(&self) -> bool {
+        self.inner.is_finished()
+    }
+
+    fn reading(&self) -> Option<String> {
+        self.inner.reading()
+    }
+
+    fn add_stats(&self, stats: &mut OperatorStats) {
+        self.inner.add_stats(stats);
+    }
+
+    fn close(&mut self) {
+        let mut stats = OperatorStats::default();
+        self.inner.add_stats(&mut stats);
+        self.trace.finish(&stats);
+        self.inner.close();
+    }
+}
+
+/// Splits that a traced scan takes.
+pub(crate) struct TracedSplits {
+    inner: Arc<dyn SplitSource>,
+    trace: Arc<dyn OperatorTrace>,
+}
+
+impl TracedSplits {
+    /// The splits of `inner`, told of to `trace`.
+    pub(crate) fn new(inner: Arc<dyn SplitSource>, trace: Arc<dyn OperatorTrace>) -> Self {
+        TracedSplits { inner, trace }
+    }
+}
+
+impl SplitSource for TracedSplits {
+    fn next_split(&self) -> Result<SplitPoll> {
+        let poll = self.inner.next_split()?;
+        if let SplitPoll::Split(split) = &poll {
+            self.trace.split(&**split)?;
+        }
+        Ok(poll)
+    }
+
+    fn split_done(&self) {
+        self.inner.split_done();
+    }
+}

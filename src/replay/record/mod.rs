@@ -1,0 +1,226 @@
+//! Traces of our own runs, in the form that Velox writes (its older one: the whole plan).
+//!
+//! ```text
+//! plan, splits --plan, expressions, filters, types--> JSON
+//! drivers      --Tracer--> DriverTrace: splits, batches --presto--> files of one driver
+//! ```
+//!
+//! ```text
+//! ROOT / query_N / task_1 / ...        the trace
+//!                / plan.json, case.json     the same query as a case, for whoever runs cases
+//! ```
+//!
+//! | file | does |
+//! |---|---|
+//! | `plan`, `handles` | plan nodes, tables and columns |
+//! | `expressions`, `values` | what is computed, and literals in it |
+//! | `filters`, `types`, `splits` | what they say |
+//! | `driver` | the files of one driver of one node |
+//! | `case` | the case beside the trace |
+//!
+//! What Velox has no form for is refused before the query runs.
+
+mod case;
+mod driver;
+mod expressions;
+mod filters;
+mod handles;
+mod plan;
+mod splits;
+mod types;
+mod values;
+
+use std::path::{Path, PathBuf};
+
+use dwio::config::Config;
+use dwio::connector::ConnectorSplit;
+use exec::plan::{AggregationStep, PlanNode, PlanNodeId};
+use exec::trace::{OperatorTrace, TracedOperator, Tracer};
+use serde_json::json;
+use vector::sync::{Arc, Mutex};
+use vector::{Error, Result, ResultExt};
+
+use super::trace::layout::METADATA;
+use case::CaseFile;
+use driver::DriverTrace;
+use handles::ReadsTables;
+
+/// The folder of the only task of a query.
+const TASK: &str = "task_1";
+
+/// Where a trace goes and what is recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordingOptions {
+    /// The folder above all queries.
+    pub root: PathBuf,
+    /// The plan nodes that are recorded; all when empty.
+    pub nodes: Vec<String>,
+    /// The statement, for people.
+    pub sql: Option<String>,
+}
+
+/// One run being recorded.
+#[derive(Debug)]
+pub struct Recording {
+    options: RecordingOptions,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    folder: Option<PathBuf>,
+    case: Option<CaseFile>,
+    /// The steps of the plan's aggregations: a task may cut one in two.
+    steps: Vec<(PlanNodeId, AggregationStep)>,
+    traces: Vec<Arc<DriverTrace>>,
+}
+
+impl Recording {
+    /// A recording that begins when a query runs with it.
+    pub fn new(options: RecordingOptions) -> Self {
+        Recording { options, state: Mutex::default() }
+    }
+
+    /// Makes the folder of the query and writes down what is known before it runs: once for each
+    /// recording. `Unsupported` with its name for what a trace cannot hold.
+    pub(crate) fn begin(
+        &self,
+        root: &Arc<PlanNode>,
+        splits: &[(PlanNodeId, Vec<Arc<dyn ConnectorSplit>>)],
+        drivers: usize,
+        settings: &Config,
+    ) -> Result<()> {
+        let plan = plan::plan_json(root)?;
+        let case = CaseFile::new(root, splits, drivers, self.options.sql.clone())?;
+        let mut state = self.state.lock();
+        if state.folder.is_some() {
+            return Err(Error::internal("a recording was begun twice"));
+        }
+        let session = ReadsTables::of(root)?.map_or_else(|| json!({}), ReadsTables::session);
+        let query = self.query_folder()?;
+        let folder = query.join(TASK);
+        write(
+            &folder.join(METADATA),
+            &json!({
+                "planNode": plan,
+                "queryConfig": self.query_config(settings),
+                "connectorProperties": { case::CONNECTOR: session },
+            }),
+        )?;
+        write(&query.join("plan.json"), &plan)?;
+        state.folder = Some(folder);
+        state.case = Some(case);
+        state.steps = steps(root);
+        Ok(())
+    }
+
+    /// The folder of the query's case; `InvalidInput` before it runs.
+    pub fn folder(&self) -> Result<PathBuf> {
+        let state = self.state.lock();
+        let query = state.folder.as_ref().and_then(|folder| folder.parent());
+        query.map(Path::to_path_buf).ok_or_else(not_begun)
+    }
+
+    /// Writes what is known when the query has run, and gives the folder of its case. The first
+    /// error of a driver's files is an error of the recording.
+    pub fn finish(&self) -> Result<PathBuf> {
+        let mut state = self.state.lock();
+        let traces = std::mem::take(&mut state.traces);
+        traces.iter().try_for_each(|trace| trace.check())?;
+        let (Some(folder), Some(case)) = (&state.folder, &state.case) else {
+            return Err(not_begun());
+        };
+        let query = folder.parent().unwrap_or(folder);
+        let mut nodes: Vec<&str> = traces.iter().map(|trace| trace.node()).collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        write(&query.join("case.json"), &case.json(TASK, &nodes))?;
+        Ok(query.to_path_buf())
+    }
+
+    /// A folder for a query that there is not yet.
+    fn query_folder(&self) -> Result<PathBuf> {
+        let failed = |e, path: &Path| {
+            Error::from_io(e, "cannot make the folder of a trace")
+                .in_named("folder", path.to_string_lossy())
+        };
+        let root = &self.options.root;
+        std::fs::create_dir_all(root).map_err(|e| failed(e, root))?;
+        let mut number = 1u32;
+        loop {
+            let path = root.join(format!("query_{number}"));
+            match std::fs::create_dir(&path) {
+                Ok(()) => {
+                    let task = path.join(TASK);
+                    std::fs::create_dir(&task).map_err(|e| failed(e, &task))?;
+                    return Ok(path);
+                }
+                Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => number += 1,
+                Err(e) => return Err(failed(e, &path)),
+            }
+        }
+    }
+
+    fn query_config(&self, settings: &Config) -> serde_json::Value {
+        let of_tracing = [
+            ("query_trace_enabled", "true".to_string()),
+            ("query_trace_dir", self.options.root.to_string_lossy().into_owned()),
+            ("query_trace_node_ids", self.options.nodes.join(",")),
+            ("query_trace_task_reg_exp", ".*".to_string()),
+        ];
+        let of_query = settings.iter().map(|(name, value)| (name, value.to_string()));
+        let all = of_tracing.into_iter().chain(of_query);
+        all.map(|(name, value)| (name.to_string(), json!(value)))
+            .collect::<serde_json::Map<_, _>>()
+            .into()
+    }
+}
+
+impl Tracer for Recording {
+    fn operator(&self, operator: &TracedOperator<'_>) -> Result<Option<Arc<dyn OperatorTrace>>> {
+        let wanted = self.options.nodes.is_empty()
+            || self.options.nodes.iter().any(|id| **id == **operator.node);
+        let Some(kind) = driver::kind_of(operator).filter(|_| wanted) else { return Ok(None) };
+        let mut state = self.state.lock();
+        // The second half of what the plan has as one step takes what the first half made.
+        let is_whole = |(id, step): &(PlanNodeId, AggregationStep)| {
+            id == operator.node && *step == AggregationStep::Single
+        };
+        if operator.step == Some(AggregationStep::Final) && state.steps.iter().any(is_whole) {
+            return Ok(None);
+        }
+        let Some(folder) = &state.folder else {
+            return Err(Error::internal("a query is traced before its recording has begun"));
+        };
+        let path = folder
+            .join(&**operator.node)
+            .join(operator.pipeline.to_string())
+            .join(operator.driver.to_string());
+        let trace = Arc::new(DriverTrace::new(operator.node, kind, path)?);
+        state.traces.push(Arc::clone(&trace));
+        Ok(Some(trace))
+    }
+}
+
+fn not_begun() -> Error {
+    Error::invalid_input("nothing was recorded: no query has run")
+}
+
+fn steps(root: &PlanNode) -> Vec<(PlanNodeId, AggregationStep)> {
+    let mut steps = Vec::new();
+    let mut rest = vec![root];
+    while let Some(node) = rest.pop() {
+        if let PlanNode::Aggregation(aggregation) = node {
+            steps.push((Arc::clone(&aggregation.id), aggregation.step));
+        }
+        rest.extend(node.sources().map(AsRef::as_ref));
+    }
+    steps
+}
+
+/// Writes a JSON file.
+fn write(path: &Path, json: &serde_json::Value) -> Result<()> {
+    std::fs::write(path, json.to_string())
+        .map_err(|e| Error::from_io(e, "cannot write a file of a trace"))
+        .in_named("file", path.to_string_lossy())
+}
