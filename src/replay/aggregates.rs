@@ -3,7 +3,7 @@
 //! What our node has no member for is done by nodes below it:
 //!
 //! ```text
-//! rows --filter: keys not null--> --project: arguments, null where the mask is not true--> groups
+//! rows --filter: keys not null--> --project: arguments and masks that are no columns--> groups
 //! ```
 //!
 //! Types of intermediate results are ours, not the plan's: sums of integers are kept wider here.
@@ -33,6 +33,7 @@ pub(super) fn read_aggregation(
     let step = match step.text()? {
         "SINGLE" => AggregationStep::Single,
         "PARTIAL" => AggregationStep::Partial,
+        "INTERMEDIATE" => AggregationStep::Intermediate,
         "FINAL" => AggregationStep::Final,
         _ => return Err(step.refuse("a step of an aggregation that is not built")),
     };
@@ -60,7 +61,7 @@ pub(super) fn read_aggregation(
     }
 
     let mut source = source;
-    if json.flag("ignoreNullKeys")? && step != AggregationStep::Final {
+    if json.flag("ignoreNullKeys")? && !takes_partials(step) {
         source = without_null_keys(&id, source, &keys);
     }
     let source = arguments.below(&id, source);
@@ -92,14 +93,16 @@ impl Reader<'_> {
         let inputs = call.optional_elements("inputs")?;
         let read = |arg| self.expressions.read(arg, self.input);
         let mut args = inputs.iter().map(read).collect::<Result<Vec<_>>>()?;
-        let is_final = self.step == AggregationStep::Final;
+        let takes_partials = takes_partials(self.step);
         let raw_types = match json.optional("rawInputTypes")? {
             Some(types) => types.elements()?.iter().map(read_type).collect::<Result<Vec<_>>>()?,
-            None if is_final => return Err(json.wrong("types of the raw input")),
+            None if takes_partials => return Err(json.wrong("types of the raw input")),
             None => args.iter().map(|arg| arg.ty().clone()).collect(),
         };
         let signature = call.check(resolve_aggregate(plain, &raw_types))?;
-        let ty = if self.step == AggregationStep::Partial {
+        let gives_partials =
+            matches!(self.step, AggregationStep::Partial | AggregationStep::Intermediate);
+        let ty = if gives_partials {
             signature.intermediate.clone()
         } else {
             let declared = read_type(&call.member("type")?)?;
@@ -113,25 +116,38 @@ impl Reader<'_> {
             }
             declared
         };
-        if let Some(mask) = json.optional("mask")?
-            && !is_final
-        {
-            let mask = self.expressions.read(&mask, self.input)?;
-            args = masked(mask, args);
+        if !takes_partials {
+            // Ours may take wider types than the plan's function does.
+            let cast = |(arg, ty): (TypedExpr, &Type)| match arg.ty().is_equivalent(ty) {
+                true => arg,
+                false => TypedExpr::Cast { input: Box::new(arg), ty: ty.clone(), try_cast: false },
+            };
+            args = args.into_iter().zip(&signature.args).map(cast).collect();
         }
+        let mask = match json.optional("mask")? {
+            Some(mask) if !takes_partials => Some(self.expressions.read(&mask, self.input)?),
+            // It was applied where rows were seen.
+            _ => None,
+        };
+        let mask = mask.map(|mask| arguments.column(mask));
         let raw_types = match args.as_mut_slice() {
-            [recorded] if is_final => {
+            [recorded] if takes_partials => {
                 let ours = signature.intermediate;
                 call.check(from_recorded(plain, recorded, &ours, raw_types))?
             }
-            _ if is_final => return Err(call.wrong("one intermediate result")),
+            _ if takes_partials => return Err(call.wrong("one intermediate result")),
             args => types_of(args),
         };
         let args: Vec<_> = args.into_iter().map(|arg| arguments.column(arg)).collect();
         let distinct = json.flag("distinct")?;
         let function = Arc::from(plain);
-        Ok(Aggregate { name: name.to_string(), function, args, raw_types, ty, distinct })
+        Ok(Aggregate { name: name.to_string(), function, args, raw_types, ty, distinct, mask })
     }
+}
+
+/// True when the input of a step is what another step made of rows.
+fn takes_partials(step: AggregationStep) -> bool {
+    matches!(step, AggregationStep::Intermediate | AggregationStep::Final)
 }
 
 fn types_of(args: &[TypedExpr]) -> Vec<Type> {
@@ -206,21 +222,6 @@ fn to_recorded(ours: TypedExpr, wanted: &Type) -> Result<TypedExpr> {
             .with("plan", wanted)
             .with("here", found)),
     }
-}
-
-/// The arguments, null where the mask is not true; counting rows becomes counting the mask.
-fn masked(mask: TypedExpr, args: Vec<TypedExpr>) -> Vec<TypedExpr> {
-    let all = if args.is_empty() {
-        vec![TypedExpr::constant(Value::Boolean(true), Type::Boolean)]
-    } else {
-        args
-    };
-    let null_unless = |arg: TypedExpr| {
-        let ty = arg.ty().clone();
-        let null = TypedExpr::constant(Value::Null, ty.clone());
-        TypedExpr::call("if", vec![mask.clone(), arg, null], ty)
-    };
-    all.into_iter().map(null_unless).collect()
 }
 
 /// Arguments that are more than columns, to be computed below the aggregation.

@@ -18,16 +18,20 @@ pub(super) fn retain<T: Copy>(
     level: Level,
     values: &[T],
     words: &mut [u64],
-    test: impl Fn(T) -> bool,
+    tests: (impl Fn(T) -> bool, impl Fn(&[T; 64]) -> bool),
 ) {
     assert!(level.has_avx2(), "a level without AVX2");
     // SAFETY: the level proves the features.
-    unsafe { retain_256(values, words, test) }
+    unsafe { retain_256(values, words, tests) }
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn retain_256<T: Copy>(values: &[T], words: &mut [u64], test: impl Fn(T) -> bool) {
-    batch::in_blocks(values, words, test, |answers| {
+fn retain_256<T: Copy>(
+    values: &[T],
+    words: &mut [u64],
+    tests: (impl Fn(T) -> bool, impl Fn(&[T; 64]) -> bool),
+) {
+    batch::in_blocks(values, words, tests, |answers| {
         let half = |bytes: &[u8; 32]| {
             // SAFETY: 32 bytes; the load needs no alignment.
             let bytes = unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) };

@@ -242,7 +242,23 @@ impl<T: Copy> TestVisitor<T> for Retain<'_, T> {
     type Output = ();
 
     fn visit(self, test: impl Fn(T) -> bool) {
-        retain_with(self.level, self.values, self.words, test);
+        retain_with(self.level, self.values, self.words, test, |_| true);
+    }
+
+    fn visit_sparse(self, test: impl Fn(T) -> bool, may_pass_between: impl Fn(T, T) -> bool)
+    where
+        T: Ord,
+    {
+        // In columns that are nearly sorted 64 values lie so close that most of them fail at once.
+        let may_pass = |values: &[T; 64]| {
+            let [first, rest @ ..] = values;
+            let (mut min, mut max) = (*first, *first);
+            for value in rest {
+                (min, max) = (min.min(*value), max.max(*value));
+            }
+            may_pass_between(min, max)
+        };
+        retain_with(self.level, self.values, self.words, test, may_pass);
     }
 }
 
@@ -285,17 +301,24 @@ impl<I: Fn(usize) -> usize> BytesVisitor for RetainBytes<'_, I> {
 /// selected. For tests that are no [`Filter`]; those have [`Filter::retain`].
 #[inline]
 pub fn retain<T: Copy>(values: &[T], words: &mut [u64], test: impl Fn(T) -> bool) {
-    retain_with(cpu::level(), values, words, test);
+    retain_with(cpu::level(), values, words, test, |_| true);
 }
 
-fn retain_with<T: Copy>(level: Level, values: &[T], words: &mut [u64], test: impl Fn(T) -> bool) {
+/// Values of which `may_pass` is false are not tested.
+fn retain_with<T: Copy>(
+    level: Level,
+    values: &[T],
+    words: &mut [u64],
+    test: impl Fn(T) -> bool,
+    may_pass: impl Fn(&[T; 64]) -> bool,
+) {
     // Wider values are not compared faster, and each level is code of its own.
     #[cfg(target_arch = "x86_64")]
     if size_of::<T>() <= 8 && level.has_avx2() {
-        return avx2::retain(level, values, words, test);
+        return avx2::retain(level, values, words, (test, may_pass));
     }
     let _ = level;
-    in_blocks(values, words, test, bits::word_of_bytes);
+    in_blocks(values, words, (test, may_pass), bits::word_of_bytes);
 }
 
 /// The loop of [`retain`]: compiled for each level, with that level's way to make bits of 64
@@ -304,7 +327,7 @@ fn retain_with<T: Copy>(level: Level, values: &[T], words: &mut [u64], test: imp
 pub(super) fn in_blocks<T: Copy>(
     values: &[T],
     words: &mut [u64],
-    test: impl Fn(T) -> bool,
+    (test, may_pass): (impl Fn(T) -> bool, impl Fn(&[T; 64]) -> bool),
     word_of_answers: impl Fn(&[u8; 64]) -> u64,
 ) {
     for (values, word) in values.chunks(64).zip(words) {
@@ -315,6 +338,10 @@ pub(super) fn in_blocks<T: Copy>(
         if let Ok(values) = <&[T; 64]>::try_from(values)
             && selected > FEW_ROWS
         {
+            if !may_pass(values) {
+                *word = 0;
+                continue;
+            }
             let mut answers = [0u8; 64];
             for (answer, value) in answers.iter_mut().zip(values) {
                 *answer = test(*value).into();

@@ -18,8 +18,20 @@ pub struct IntegerSet {
 enum Lookup {
     /// Bit `v - min` for each value.
     Bitmask(Box<[u64]>),
-    /// Linear probing in a power of two of slots, at most half of them taken.
-    Hash { slots: Box<[i64]>, shift: u32, has_vacant: bool },
+    /// A table for values that lie far apart.
+    Hash(HashedSet),
+}
+
+/// Linear probing in a power of two of slots, at most half of them taken. Few of the numbers that
+/// are asked come as far: most lie in a stretch of numbers that has no value at all.
+#[derive(Debug, Clone)]
+struct HashedSet {
+    slots: Box<[i64]>,
+    shift: u32,
+    has_vacant: bool,
+    /// Bit `(v - min) >> stretch_shift` for each value.
+    stretches: Box<[u64]>,
+    stretch_shift: u32,
 }
 
 /// Marks a free slot; the number itself is remembered beside the table.
@@ -31,6 +43,12 @@ const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 const SMALL_MASK_BITS: u64 = 32 * 64;
 /// A larger mask may have this many bits for each value.
 const MASK_BITS_PER_VALUE: u64 = 4 * 64;
+/// Stretches for each value of a table, about; more would leave the nearest cache.
+const STRETCHES_PER_VALUE: usize = 16;
+/// Stretches at most.
+const MAX_STRETCHES: usize = 1 << 20;
+/// Words of stretches that are looked at for a range; wider ones are taken to have a value.
+const MAX_RANGE_WORDS: usize = 4;
 
 impl IntegerSet {
     /// The set of values that ascend without repeats.
@@ -48,7 +66,7 @@ impl IntegerSet {
             }
             Lookup::Bitmask(words.into())
         } else {
-            hash_lookup(&sorted)
+            Lookup::Hash(HashedSet::new(&sorted, min, span))
         };
         IntegerSet { values: sorted.into(), lookup }
     }
@@ -74,20 +92,22 @@ impl IntegerSet {
                 let word = words.get((bit / 64) as usize).copied().unwrap_or(0);
                 word >> (bit % 64) & 1 != 0
             }
-            Lookup::Hash { slots, shift, has_vacant } => {
-                if value == VACANT {
-                    return *has_vacant;
-                }
-                let mut slot = slot_of(value, *shift);
-                loop {
-                    match slots.get(slot & (slots.len() - 1)) {
-                        Some(found) if *found == value => return true,
-                        Some(&VACANT) | None => return false,
-                        Some(_) => slot += 1,
-                    }
-                }
-            }
+            Lookup::Hash(table) => table.contains(min, value),
         }
+    }
+
+    /// False when none of the values lies from `lower` to `upper`, as far as that is seen at once.
+    #[inline]
+    pub fn may_have_between(&self, lower: i64, upper: i64) -> bool {
+        let (Some(min), Some(max)) = (self.values.first(), self.values.last()) else {
+            return false;
+        };
+        let (lower, upper) = (lower.max(*min), upper.min(*max));
+        lower <= upper
+            && match &self.lookup {
+                Lookup::Bitmask(_) => true,
+                Lookup::Hash(table) => table.may_have_between(*min, lower, upper),
+            }
     }
 
     /// How many values lie from `min` to `max`.
@@ -103,23 +123,73 @@ fn slot_of(value: i64, shift: u32) -> usize {
     ((value as u64).wrapping_mul(SPREAD) >> shift) as usize
 }
 
-fn hash_lookup(values: &[i64]) -> Lookup {
-    let num_slots = (values.len() * 2).next_power_of_two().max(2);
-    let shift = 64 - num_slots.trailing_zeros();
-    let mut slots = vec![VACANT; num_slots];
-    let mut has_vacant = false;
-    for &value in values {
-        if value == VACANT {
-            has_vacant = true;
-            continue;
+impl HashedSet {
+    /// The table of ascending values that start at `min` and end `span` above it.
+    fn new(values: &[i64], min: i64, span: u64) -> Self {
+        let num_slots = (values.len() * 2).next_power_of_two().max(2);
+        let shift = 64 - num_slots.trailing_zeros();
+        let mut slots = vec![VACANT; num_slots];
+        let mut has_vacant = false;
+        let num_stretches = (values.len() * STRETCHES_PER_VALUE).next_power_of_two();
+        let num_stretches = num_stretches.min(MAX_STRETCHES);
+        let span_bits = u64::BITS - span.leading_zeros();
+        let stretch_shift = span_bits.saturating_sub(num_stretches.trailing_zeros());
+        let mut stretches = vec![0; bits::words_for(num_stretches)];
+        for &value in values {
+            bits::set(&mut stretches, (value.abs_diff(min) >> stretch_shift) as usize);
+            if value == VACANT {
+                has_vacant = true;
+                continue;
+            }
+            let mut slot = slot_of(value, shift) & (num_slots - 1);
+            while slots[slot] != VACANT {
+                slot = (slot + 1) & (num_slots - 1);
+            }
+            slots[slot] = value;
         }
-        let mut slot = slot_of(value, shift) & (num_slots - 1);
-        while slots[slot] != VACANT {
-            slot = (slot + 1) & (num_slots - 1);
-        }
-        slots[slot] = value;
+        let (slots, stretches) = (slots.into(), stretches.into());
+        HashedSet { slots, shift, has_vacant, stretches, stretch_shift }
     }
-    Lookup::Hash { slots: slots.into(), shift, has_vacant }
+
+    #[inline]
+    fn contains(&self, min: i64, value: i64) -> bool {
+        // Below the minimum this wraps around: the stretch is behind all or has other values.
+        let stretch = value.wrapping_sub(min) as u64 >> self.stretch_shift;
+        let word = self.stretches.get((stretch / 64) as usize).copied().unwrap_or(0);
+        word >> (stretch % 64) & 1 != 0 && self.is_in_slots(value)
+    }
+
+    fn is_in_slots(&self, value: i64) -> bool {
+        if value == VACANT {
+            return self.has_vacant;
+        }
+        let mut slot = slot_of(value, self.shift);
+        loop {
+            match self.slots.get(slot & (self.slots.len() - 1)) {
+                Some(found) if *found == value => return true,
+                Some(&VACANT) | None => return false,
+                Some(_) => slot += 1,
+            }
+        }
+    }
+
+    /// False when no stretch from that of `lower` to that of `upper` has a value. Both lie between
+    /// the lowest value, `min`, and the highest.
+    #[inline]
+    fn may_have_between(&self, min: i64, lower: i64, upper: i64) -> bool {
+        let stretch_of = |value: i64| (value.abs_diff(min) >> self.stretch_shift) as usize;
+        let (first, last) = (stretch_of(lower), stretch_of(upper));
+        if last / 64 - first / 64 >= MAX_RANGE_WORDS {
+            return true;
+        }
+        let words = self.stretches.get(first / 64..=last / 64).unwrap_or(&[]);
+        let mut seen = words.iter().enumerate().map(|(i, word)| {
+            let from = if i == 0 { u64::MAX << (first % 64) } else { u64::MAX };
+            let to = if i + 1 == words.len() { u64::MAX >> (63 - last % 64) } else { u64::MAX };
+            word & from & to
+        });
+        seen.any(|bits| bits != 0)
+    }
 }
 
 impl PartialEq for IntegerSet {
@@ -212,6 +282,24 @@ mod tests {
             }
         }
         assert!(!IntegerSet::new(vec![0, 1 << 40]).contains(VACANT));
+    }
+
+    #[test]
+    fn a_range_is_left_out_only_without_values() {
+        let far: Vec<i64> = (0..500).map(|i| i * i * 1_000_003 - 77).collect();
+        let ends: Vec<i64> = vec![i64::MIN, -3, 1 << 50, i64::MAX];
+        for values in [far, ends] {
+            let set = IntegerSet::new(values.clone());
+            assert!(!set.is_bitmask());
+            for pair in values.windows(2) {
+                assert!(set.may_have_between(pair[0], pair[0]));
+                assert!(set.may_have_between(pair[0] + 1, pair[1]));
+                assert!(set.may_have_between(i64::MIN, pair[0]));
+            }
+        }
+        let set = IntegerSet::new(vec![0, 1 << 40]);
+        assert!(!set.may_have_between(1 << 36, 1 << 39));
+        assert!(!set.may_have_between(-9, -1) && !set.may_have_between(i64::MAX - 1, i64::MAX));
     }
 
     #[test]

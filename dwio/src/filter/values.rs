@@ -16,6 +16,19 @@ pub trait TestVisitor<T> {
 
     /// Runs with the test as a function.
     fn visit(self, test: impl Fn(T) -> bool) -> Self::Output;
+
+    /// The same, where it is also known whether any value between two others may pass.
+    fn visit_sparse(
+        self,
+        test: impl Fn(T) -> bool,
+        _may_pass_between: impl Fn(T, T) -> bool,
+    ) -> Self::Output
+    where
+        Self: Sized,
+        T: Copy + Ord,
+    {
+        self.visit(test)
+    }
 }
 
 /// Fixed-width values that filters test.
@@ -62,7 +75,13 @@ macro_rules! integer_tests {
                         let range = narrow(range);
                         visitor.visit(move |v| !range.contains(v))
                     }
-                    ValueTest::BigintValues(set) => visitor.visit(|v| set.contains(i64::from(v))),
+                    ValueTest::BigintValues(set) if set.is_bitmask() => {
+                        visitor.visit(|v| set.contains(i64::from(v)))
+                    }
+                    ValueTest::BigintValues(set) => visitor.visit_sparse(
+                        |v| set.contains(i64::from(v)),
+                        |min, max| set.may_have_between(i64::from(min), i64::from(max)),
+                    ),
                     ValueTest::NegatedBigintValues(set) => {
                         visitor.visit(|v| !set.contains(i64::from(v)))
                     }
@@ -205,6 +224,8 @@ pub(super) fn visit_bytes_test<V: BytesVisitor>(test: &ValueTest, visitor: V) ->
         ValueTest::NegatedBytesRange(range) => visitor.visit(|v| !range.contains(v)),
         ValueTest::BytesValues(set) => visitor.visit(|v| set.contains(v)),
         ValueTest::NegatedBytesValues(set) => visitor.visit(|v| !set.contains(v)),
+        ValueTest::Like(pattern) => visitor.visit(|v| pattern.matches(v)),
+        ValueTest::NegatedLike(pattern) => visitor.visit(|v| !pattern.matches(v)),
         ValueTest::MultiRange(tests) => {
             for test in tests {
                 visit_bytes_test(test, One(b"".as_slice()))?;

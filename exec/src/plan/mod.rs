@@ -103,6 +103,8 @@ pub enum AggregationStep {
     Single,
     /// Input rows to intermediate results.
     Partial,
+    /// Intermediate results to fewer intermediate results.
+    Intermediate,
     /// Intermediate results to results.
     Final,
 }
@@ -112,10 +114,10 @@ pub enum AggregationStep {
 pub struct Aggregate {
     /// The output column's name.
     pub name: String,
-    /// The function: `count`, `sum`, `min`, `max`, `avg`.
+    /// The function, as [`aggregate_names`](crate::operator::aggregate::aggregate_names) has it.
     pub function: Arc<str>,
-    /// The arguments, columns of the source; none for `count(*)`. In a final step the one
-    /// argument is the intermediate column.
+    /// The arguments, columns of the source; none for `count(*)`. In an intermediate or final step
+    /// the one argument is the intermediate column.
     pub args: Vec<TypedExpr>,
     /// The types of the arguments of the single or partial step.
     pub raw_types: Vec<Type>,
@@ -123,6 +125,9 @@ pub struct Aggregate {
     pub ty: Type,
     /// True when equal argument values of a group count once.
     pub distinct: bool,
+    /// A BOOLEAN column of the source: only rows for which it is true count (FILTER). None in an
+    /// intermediate or final step, whose input has it applied.
+    pub mask: Option<TypedExpr>,
 }
 
 /// See [`PlanNode::Aggregation`].

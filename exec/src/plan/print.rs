@@ -57,6 +57,9 @@ fn write_details(f: &mut fmt::Formatter<'_>, node: &PlanNode) -> fmt::Result {
                 let args: Vec<String> = a.args.iter().map(ToString::to_string).collect();
                 let distinct = if a.distinct { "distinct " } else { "" };
                 write!(f, ", {} := {}({distinct}{})", a.name, a.function, args.join(", "))?;
+                if let Some(mask) = &a.mask {
+                    write!(f, " filter {mask}")?;
+                }
             }
             f.write_str("]")
         }

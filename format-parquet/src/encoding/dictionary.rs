@@ -34,7 +34,7 @@ const MIN_ROWS_TO_PICK: usize = 12;
 /// The values of a dictionary page, as vectors store them.
 #[derive(Debug)]
 pub struct Dictionary<T: FilterValue> {
-    /// Padded with defaults to a power of two, at least one value.
+    /// Padded with anything to a power of two, at least one value.
     values: Buffer<T>,
     len: usize,
 }
@@ -47,11 +47,13 @@ impl<T: FilterValue> Dictionary<T> {
         len: usize,
         pool: &MemoryPool,
     ) -> Result<Self> {
-        let mut values = BufferMut::new_in(pool);
-        plain.read(bytes, len, &mut values)?;
+        // Refuses a number of values that the bytes do not have, before memory is taken for them.
+        plain.skip(bytes, len)?;
         let padded = len.next_power_of_two();
-        values.try_reserve(padded - len)?;
-        values.resize(padded, T::default());
+        let mut values = BufferMut::with_capacity_in(padded, pool)?;
+        plain.read(bytes, len, &mut values)?;
+        // What is behind them is never a result, and not worth being written.
+        values.resize_unspecified(padded);
         Ok(Dictionary { values: values.freeze(), len })
     }
 

@@ -93,6 +93,29 @@ impl Decompressor {
         Decompressor { level, zstd: None }
     }
 
+    /// True when two blocks of this codec are faster decompressed at once.
+    pub fn takes_two(&self, codec: Codec) -> bool {
+        codec == Codec::Snappy && !self.uses_snap()
+    }
+
+    /// [`Decompressor::decompress`] of two inputs into their outputs.
+    pub fn decompress_two(
+        &mut self,
+        codec: Codec,
+        a: (&[u8], &mut [u8]),
+        b: (&[u8], &mut [u8]),
+    ) -> (Result<()>, Result<()>) {
+        if self.takes_two(codec) {
+            let (a, b) = snappy::decompress_two(a, b);
+            return (a.map_err(|e| broken(codec, e)), b.map_err(|e| broken(codec, e)));
+        }
+        (self.decompress(codec, a.0, a.1), self.decompress(codec, b.0, b.1))
+    }
+
+    fn uses_snap(&self) -> bool {
+        self.level == Level::PORTABLE && cfg!(target_arch = "x86_64")
+    }
+
     /// Fills `output` with what `input` decompresses to; `Corrupt` when that is not exactly as
     /// many bytes.
     pub fn decompress(&mut self, codec: Codec, input: &[u8], output: &mut [u8]) -> Result<()> {
@@ -110,7 +133,7 @@ impl Decompressor {
                 if declared != wanted {
                     return Err(wrong_size(codec, wanted, declared));
                 }
-                if self.level == Level::PORTABLE && cfg!(target_arch = "x86_64") {
+                if self.uses_snap() {
                     let mut decoder = snap::raw::Decoder::new();
                     decoder.decompress(input, output).map_err(|e| broken(codec, e))?
                 } else {

@@ -10,8 +10,9 @@
 //! [`PageReader::peek`] parses the next data page's header; then either [`PageReader::skip`]
 //! passes over it without touching its bytes, or [`PageReader::read`] decompresses it and cuts it
 //! into levels and values. The dictionary page is only decompressed when somebody asks for it.
-//! Decompressed bytes go into one buffer that is used again once nobody looks at it
-//! ([`PageReader::recycle`]); pages that are not compressed stay where they are.
+//! Decompressed bytes go into buffers that are used again once nobody looks at them
+//! ([`PageReader::recycle`]); pages that are not compressed stay where they are. Where pages are
+//! read one after the other, two may be decompressed at once (`ahead`).
 //!
 //! Where the bytes come from is the [`PageSource`]'s matter. If it knows from an offset index where
 //! the pages are, `peek` and `skip` touch no byte at all.
@@ -19,6 +20,7 @@
 //! Never more values than the chunk's metadata promises are handed out; bytes behind them are
 //! ignored.
 
+mod ahead;
 mod brotli;
 pub mod decompress;
 mod hadoop;
@@ -37,7 +39,8 @@ use vector::{Buffer, BufferMut, Error, MemoryPool, Result, ResultExt};
 use crate::decrypt::{ChunkDecryptor, ModuleKind};
 use crate::levels::{LevelDecoder, bit_packed_bytes};
 use crate::thrift::structs::{Codec, DataPageHeader, DataPageHeaderV2, Encoding, PageKind};
-use decompress::{Decompressor, check_plausible};
+use ahead::{Ahead, Packed};
+use decompress::Decompressor;
 use source::PageSource;
 use stored::{HeaderPlace, StoredPage};
 
@@ -144,7 +147,9 @@ pub struct PageReader {
     dictionary: Option<(StoredPage, Buffer<u8>)>,
     next: Option<NextPage>,
     decompressor: Decompressor,
-    spare: Option<BufferMut<u8>>,
+    ahead: Ahead,
+    /// Memory of pages that nobody looks at any more, at most two.
+    spare: Vec<BufferMut<u8>>,
     pool: MemoryPool,
 }
 
@@ -177,7 +182,8 @@ impl PageReader {
             dictionary: None,
             next: None,
             decompressor: Decompressor::default(),
-            spare: None,
+            ahead: Ahead::default(),
+            spare: Vec::new(),
             pool,
         }
     }
@@ -196,6 +202,7 @@ impl PageReader {
         self.source.close();
         self.values_left = 0;
         self.next = None;
+        self.ahead = Ahead::default();
         self.dictionary = None;
     }
 
@@ -217,6 +224,7 @@ impl PageReader {
     /// Passes over the page that [`PageReader::peek`] gave.
     pub fn skip(&mut self) -> Result<()> {
         self.take_next()?;
+        self.ahead.reads_on = false;
         PageCounters::add(&self.chunk.counters.skipped, 1);
         Ok(())
     }
@@ -236,6 +244,7 @@ impl PageReader {
             PageKind::DataV2(v2) => self.read_v2(&found, v2, info),
             _ => Err(Error::internal("not a data page")),
         };
+        self.ahead.reads_on = true;
         PageCounters::add(&self.chunk.counters.read, 1);
         page.map_err(|e| e.in_place("page", info.ordinal).in_place("offset", offset))
     }
@@ -254,10 +263,10 @@ impl PageReader {
 
     /// Takes a page's memory back, to be used for the next one, if nobody else holds it.
     pub fn recycle(&mut self, body: Buffer<u8>) {
-        if self.spare.is_none()
+        if self.spare.len() < 2
             && let Ok(memory) = body.into_mut()
         {
-            self.spare = Some(memory);
+            self.spare.push(memory);
         }
     }
 
@@ -411,7 +420,8 @@ impl PageReader {
         info: PageInfo,
     ) -> Result<DataPage> {
         let stored = self.stored(found, info)?;
-        let body = self.body(stored, found.header.uncompressed_bytes, true)?;
+        let packed = Packed { stored, uncompressed: found.header.uncompressed_bytes };
+        let body = self.body(packed, true, Some((found, info)))?;
         let mut at = 0;
         let mut levels = |encoding, max| levels_v1(&body, &mut at, encoding, max, info.num_values);
         let repetition = levels(header.repetition_encoding, self.chunk.max_rep)
@@ -456,7 +466,8 @@ impl PageReader {
             .in_named("section", "definition levels")?;
         let is_compressed = header.is_compressed || ignore_is_compressed;
         let values = stored.slice(level_bytes..stored.len());
-        let values = self.body(values, uncompressed, is_compressed)?;
+        let packed = Packed { stored: values, uncompressed };
+        let values = self.body(packed, is_compressed, Some((found, info)))?;
         Ok(DataPage {
             info,
             offset: self.file_offset(found.header_at),
@@ -482,8 +493,10 @@ impl PageReader {
             );
         }
         let stored = self.opened(found, stored, ModuleKind::DictionaryPage)?;
-        let spare = self.spare.take();
-        let values = self.body(stored, found.header.uncompressed_bytes, true);
+        // It stays for the whole chunk: not in the memory of a page.
+        let spare = std::mem::take(&mut self.spare);
+        let packed = Packed { stored, uncompressed: found.header.uncompressed_bytes };
+        let values = self.body(packed, true, None);
         self.spare = spare;
         Ok(DictionaryPage {
             num_values: header.num_values,
@@ -492,33 +505,30 @@ impl PageReader {
         })
     }
 
-    /// The bytes of a page, decompressed if need be.
+    /// The bytes of a page, decompressed if need be; those of data page `data`, if it is one.
     fn body(
         &mut self,
-        stored: Buffer<u8>,
-        uncompressed: usize,
+        packed: Packed,
         is_compressed: bool,
+        data: Option<(&StoredPage, PageInfo)>,
     ) -> Result<Buffer<u8>> {
+        let Packed { stored, uncompressed } = &packed;
         if self.chunk.codec == Codec::Uncompressed || !is_compressed {
-            if stored.len() != uncompressed {
+            if stored.len() != *uncompressed {
                 return Err(Error::corrupt("a page that is not compressed has two sizes")
                     .with("compressed_bytes", stored.len())
-                    .with("uncompressed_bytes", uncompressed));
+                    .with("uncompressed_bytes", *uncompressed));
             }
-            return Ok(stored);
+            return Ok(packed.stored);
         }
         // A page of nulls only may have no values at all, not even compressed ones.
-        if stored.is_empty() && uncompressed == 0 {
-            return Ok(stored);
+        if stored.is_empty() && *uncompressed == 0 {
+            return Ok(packed.stored);
         }
-        check_plausible(self.chunk.codec, stored.len(), uncompressed)?;
-        let mut memory = self.spare.take().unwrap_or_else(|| BufferMut::new_in(&self.pool));
-        memory.clear();
-        memory.try_reserve(uncompressed)?;
-        memory.resize_unspecified(uncompressed);
-        self.decompressor.decompress(self.chunk.codec, &stored, memory.as_mut_slice())?;
-        PageCounters::add(&self.chunk.counters.decompressed_bytes, uncompressed);
-        Ok(memory.freeze())
+        match data {
+            Some(data) => self.data_body(packed, data),
+            None => self.decompressed(packed),
+        }
     }
 }
 

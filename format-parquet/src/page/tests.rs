@@ -72,7 +72,7 @@ fn version_two_tells_its_rows() {
 }
 
 #[test]
-fn memory_of_a_page_serves_the_next_one() {
+fn memory_of_two_pages_serves_the_next_ones() {
     let mut chunk = ChunkWriter::new(Codec::Snappy, 0, 0);
     for _ in 0..10 {
         chunk.v1(&required(1000), PLAIN, &int32s(0..1000));
@@ -82,7 +82,35 @@ fn memory_of_a_page_serves_the_next_one() {
     let bytes = Buffer::from_slice(&chunk.bytes);
     let mut pages = PageReader::new(chunk.params(), bytes, leaf.clone());
     assert_eq!(rest(&mut pages).unwrap().len(), 10);
-    assert!((4000..5000).contains(&leaf.peak()), "{}", leaf.peak());
+    assert!((8000..10_000).contains(&leaf.peak()), "{}", leaf.peak());
+}
+
+#[test]
+fn what_is_wrong_with_a_page_is_told_when_it_is_read() {
+    let mut chunk = ChunkWriter::new(Codec::Snappy, 0, 0);
+    let mut ends = Vec::new();
+    for page in 0..6 {
+        chunk.v1(&required(1000), PLAIN, &int32s([page; 1000]));
+        ends.push(chunk.bytes.len());
+    }
+    // Instead of its last copy page 4 has literals: what it decompresses to is too short.
+    chunk.bytes[ends[4] - 3..ends[4]].fill(0);
+    for skipped in 0..4 {
+        let mut pages = reader(&chunk);
+        for page in 0..6i32 {
+            assert_eq!(pages.peek().unwrap().unwrap().ordinal, page as usize);
+            if page == skipped {
+                pages.skip().unwrap();
+            } else if page == 4 {
+                let error = pages.read().unwrap_err().to_string();
+                assert!(error.contains("page 4"), "{error}");
+            } else {
+                let read = pages.read().unwrap();
+                assert!(read.values.as_slice() == int32s([page; 1000]), "{page}");
+                pages.recycle(read.body);
+            }
+        }
+    }
 }
 
 #[test]

@@ -31,11 +31,12 @@ pub(super) struct ColumnLoader {
 
 impl VectorLoader for ColumnLoader {
     fn load(self: Box<Self>, rows: &RowSet) -> Result<VectorRef> {
+        let mut column = self.column.lock();
+        // Under the lock: the reader counts its window before it moves a column.
         if self.current_window.load(Ordering::Acquire) != self.window {
             return Err(Error::internal("a lazy column was touched after its reader moved on")
                 .with("window", self.window));
         }
-        let mut column = self.column.lock();
         let mut read = |selection: &SelectivityVector| {
             column
                 .read_selected(&self.group, self.row, (selection, self.expected))

@@ -8,15 +8,14 @@
 //! output: what equals a key becomes the key's column, and any other column is an error.
 
 use dwio::expr::TypedExpr;
-use exec::operator::aggregate::resolve_aggregate;
+use exec::operator::aggregate::{ignores_repeats, resolve_aggregate};
 use sqlparser::ast::Expr;
 use sqlparser::tokenizer::Span;
 use vector::sync::Arc;
-use vector::{Error, Result, Type, Value};
+use vector::{Error, Result, Type};
 
 use super::Binder;
 use super::calls::Arguments;
-use crate::sql::source::place_of;
 
 /// Opens the names of columns that stand for aggregates; no column of a table can be confused
 /// with them, because tables' columns get other names when they begin like that.
@@ -36,6 +35,8 @@ pub(crate) struct AggregateCall {
     pub(crate) args: Vec<TypedExpr>,
     /// True when equal values count once.
     pub(crate) distinct: bool,
+    /// Only rows for which this is true count.
+    pub(crate) filter: Option<TypedExpr>,
     /// The type of the result.
     pub(crate) ty: Type,
 }
@@ -114,21 +115,13 @@ impl Binder<'_> {
         if name == "count" && !distinct && bound.len() == 1 && never_null(&bound[0]) {
             bound.clear();
         }
-        if let Some(filter) = filter {
-            let condition = self.bind_condition(filter)?;
-            let value = bound
-                .pop()
-                .unwrap_or_else(|| TypedExpr::constant(Value::Boolean(true), Type::Boolean));
-            // All our aggregates pass over nulls.
-            bound.push(self.call("if", vec![condition, value], place_of(filter))?);
-        }
+        let filter = filter.map(|filter| self.bind_condition(filter)).transpose()?;
         let types: Vec<Type> = bound.iter().map(|a| a.ty().clone()).collect();
         let resolved = resolve_aggregate(name, &types).map_err(|e| self.source.locate(e, span))?;
         let args = bound.into_iter().zip(&resolved.args);
         let args = args.map(|(arg, ty)| self.cast_to(arg, ty)).collect();
-        // The smallest of different values is the smallest of all.
-        let distinct = distinct && !matches!(name, "min" | "max");
-        Ok(AggregateCall { function: name.into(), args, distinct, ty: resolved.result })
+        let distinct = distinct && !ignores_repeats(name);
+        Ok(AggregateCall { function: name.into(), args, distinct, filter, ty: resolved.result })
     }
 
     pub(super) fn misplaced_aggregate(&self, name: &str, span: Span) -> Error {

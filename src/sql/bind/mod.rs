@@ -30,7 +30,7 @@ use super::literal;
 use super::scope::{self, Scope};
 use super::source::{SourceText, place_of};
 
-pub(crate) use aggregates::{Aggregates, GroupColumns, has_aggregate, over_groups};
+pub(crate) use aggregates::{AggregateCall, Aggregates, GroupColumns, has_aggregate, over_groups};
 
 /// Expressions inside each other at most, chains of AND and OR not counted.
 const MAX_DEPTH: usize = 100;

@@ -16,7 +16,7 @@ use vector::{Error, Result, RowType, RowVector, Type};
 use super::from::{From, Relation};
 use super::output::Sort;
 use super::{Item, PlannedQuery, PlannedScan};
-use crate::sql::bind::{Aggregates, GroupColumns, over_groups};
+use crate::sql::bind::{AggregateCall, Aggregates, GroupColumns, over_groups};
 use crate::sql::catalog::{ScanColumn, ScanParts, TableColumn};
 
 /// Up to this many rows are kept by a heap; more are sorted as a whole.
@@ -220,17 +220,14 @@ impl Builder {
         // Keys and arguments are columns of the source: those that are none yet are computed.
         let mut columns = Columns::default();
         let key_columns: Vec<String> = keys.iter().map(|key| columns.column(key, "key")).collect();
-        let arguments: Vec<Vec<TypedExpr>> = aggregates
-            .calls()
-            .iter()
-            .map(|call| {
-                let column = |arg: &TypedExpr, columns: &mut Columns| {
-                    let name = columns.column(arg, "arg");
-                    TypedExpr::field(name, arg.ty().clone())
-                };
-                call.args.iter().map(|arg| column(arg, &mut columns)).collect()
-            })
-            .collect();
+        let mut field = |expr: &TypedExpr, base: &str| {
+            TypedExpr::field(columns.column(expr, base), expr.ty().clone())
+        };
+        let of_call = |call: &AggregateCall| {
+            let args: Vec<TypedExpr> = call.args.iter().map(|arg| field(arg, "arg")).collect();
+            (args, call.filter.as_ref().map(|filter| field(filter, "filter")))
+        };
+        let inputs: Vec<_> = aggregates.calls().iter().map(of_call).collect();
         if columns.computed {
             self.project(columns.list.clone())?;
         }
@@ -241,7 +238,7 @@ impl Builder {
             fields.push((column.clone(), key.ty().clone()));
         }
         let mut calls = Vec::new();
-        for (call, args) in aggregates.calls().iter().zip(arguments) {
+        for (call, (args, mask)) in aggregates.calls().iter().zip(inputs) {
             let name = names.fresh(&call.function);
             fields.push((name.clone(), call.ty.clone()));
             calls.push(Aggregate {
@@ -251,6 +248,7 @@ impl Builder {
                 args,
                 ty: call.ty.clone(),
                 distinct: call.distinct,
+                mask,
             });
         }
         let groups = Groups {

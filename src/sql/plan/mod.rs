@@ -211,7 +211,7 @@ impl<'a> Statement<'a> {
         }
         let keys = keys.unwrap_or_default();
         let mut used: Vec<&TypedExpr> = keys.iter().collect();
-        used.extend(aggregates.calls().iter().flat_map(|c| &c.args));
+        used.extend(aggregates.calls().iter().flat_map(|c| c.args.iter().chain(&c.filter)));
         builder.source(from, filter, &used)?;
         let groups = builder.aggregate(&keys, &aggregates)?;
         let items = items

@@ -1,6 +1,7 @@
 //! What the tests share: the binary run, files written by the Arrow crates, and an oracle.
 
 pub(crate) mod command;
+pub(crate) mod faults;
 pub(crate) mod files;
 pub(crate) mod oracle;
 pub(crate) mod pages;

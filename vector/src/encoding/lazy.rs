@@ -224,7 +224,7 @@ mod tests {
 mod loom_tests {
     use super::*;
     use crate::sync::thread;
-    use loom::sync::atomic::{AtomicUsize, Ordering};
+    use loom::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
     /// Counts its runs; loads nulls, or fails.
     struct Counting {
@@ -290,6 +290,45 @@ mod loom_tests {
             lazy.loaded().unwrap();
             watcher.join().unwrap();
             assert_eq!(runs.load(Ordering::SeqCst), 1);
+        });
+    }
+
+    /// A column of a reader: where it stands, and the window that the reader is at.
+    struct Column {
+        row: Mutex<u64>,
+        window: AtomicU64,
+    }
+
+    /// Reads its window's row, unless the reader has moved on, as loaders of formats do.
+    struct WindowLoader(ModelArc<Column>, u64);
+
+    impl VectorLoader for WindowLoader {
+        fn load(self: Box<Self>, _: &RowSet) -> Result<VectorRef> {
+            let mut row = self.0.row.lock();
+            if self.0.window.load(Ordering::Acquire) != self.1 {
+                return Err(Error::internal("moved on"));
+            }
+            assert!(*row <= self.1, "the column went past the window that is read");
+            *row = self.1 + 1;
+            Ok(Vector::nulls(Type::BigInt, 1).into())
+        }
+    }
+
+    #[test]
+    fn loom_a_load_gives_the_rows_of_its_window_or_an_error_while_the_reader_moves_on() {
+        loom::model(|| {
+            let column = ModelArc::new(Column { row: Mutex::new(0), window: AtomicU64::new(0) });
+            let lazy = LazyVector::new(Type::BigInt, 1, WindowLoader(ModelArc::clone(&column), 0));
+            let reader = thread::spawn(move || {
+                column.window.fetch_add(1, Ordering::AcqRel);
+                let mut row = column.row.lock();
+                *row = (*row).max(1) + 1;
+            });
+            match lazy.loaded() {
+                Ok(vector) => assert_eq!(vector.len(), 1),
+                Err(error) => assert_eq!(error.message(), "moved on"),
+            }
+            reader.join().unwrap();
         });
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use vector::sync::Arc;
-use vector::{Buffer, Error, FlatVector, Result, Type, Vector, VectorRef};
+use vector::{Buffer, DecodedVector, Error, FlatVector, Result, Type, Vector, VectorRef};
 
 use super::accumulator::{Accumulator, Column, Groups, Part, fold, fold_rows};
 
@@ -11,6 +11,18 @@ use super::accumulator::{Accumulator, Column, Groups, Part, fold, fold_rows};
 #[derive(Debug, Default)]
 pub(super) struct Count {
     counts: Vec<i64>,
+}
+
+impl Count {
+    /// Counts the rows that are not null and pass.
+    pub(super) fn count_rows(
+        &mut self,
+        groups: Groups<'_>,
+        arg: &DecodedVector,
+        passes: impl Fn(usize) -> bool,
+    ) {
+        fold_rows(groups, arg, &mut self.counts, |count, row| *count += i64::from(passes(row)));
+    }
 }
 
 impl Accumulator for Count {
@@ -21,7 +33,7 @@ impl Accumulator for Count {
     fn update(&mut self, groups: Groups<'_>, args: &[Column]) -> Result<()> {
         match args.first().map(|arg| &arg.decoded) {
             Some(arg) if arg.validity().is_some() => {
-                fold_rows(groups, arg, &mut self.counts, |count, _| *count += 1);
+                self.count_rows(groups, arg, |_| true);
             }
             _ => match groups {
                 Groups::One { num_rows } => {

@@ -11,21 +11,29 @@
 //! | `signatures.rs` | functions by name, types of arguments, intermediate and result |
 //! | `accumulator.rs` | what an accumulator promises; the loops over rows and groups |
 //! | `count.rs`, `sum.rs`, `min_max.rs` | the functions; sums also are averages |
-//! | `distinct.rs` | DISTINCT around any of them |
+//! | `moments.rs`, `booleans.rs`, `extreme_by.rs`, `array_agg.rs` | more of them |
+//! | `distinct.rs`, `masks.rs` | DISTINCT around any of them, FILTER in front |
 //! | `group_table.rs`, `key_column.rs` | from keys to group numbers, and back |
 //!
-//! A partial step gives intermediate values, a final step takes them, a single step does both at
-//! once. Without keys there is one group, which exists also when there are no rows.
+//! A partial step gives intermediate values, a final step takes them, an intermediate step does
+//! both, and a single step has none. Without keys there is one group, which exists also when there are no rows.
 
 mod accumulator;
+mod array_agg;
+mod booleans;
 mod count;
 mod distinct;
+mod extreme_by;
 mod group_table;
 mod key_column;
+mod masks;
 mod min_max;
+mod moments;
 mod signatures;
 mod sum;
 
+#[cfg(all(test, not(loom)))]
+mod plan_tests;
 #[cfg(all(test, not(loom)))]
 mod properties;
 #[cfg(all(test, not(loom)))]
@@ -38,13 +46,14 @@ use dwio::expr::TypedExpr;
 
 use self::accumulator::{Accumulator, Column, GroupLists, Groups, Part};
 pub(super) use self::group_table::GroupTable;
+use self::masks::Masked;
 use super::loading::column_of;
 use super::{Operator, OperatorCtx, channel_of};
 use crate::plan::{Aggregate, AggregationNode, AggregationStep};
 
 pub use self::signatures::{
-    AggregateSignature, aggregate_call, aggregate_names, intermediate_type, is_aggregate,
-    resolve_aggregate,
+    AggregateSignature, aggregate_call, aggregate_names, ignores_repeats, intermediate_type,
+    is_aggregate, resolve_aggregate,
 };
 
 /// Rows are listed by group for at most this many groups,
@@ -77,6 +86,8 @@ pub struct HashAggregation {
 struct Running {
     accumulator: Box<dyn Accumulator>,
     args: Vec<Argument>,
+    /// The channel of a BOOLEAN column: only rows for which it is true count.
+    mask: Option<usize>,
 }
 
 #[derive(PartialEq)]
@@ -149,7 +160,16 @@ impl HashAggregation {
             }
         };
         let num_groups = if self.key_channels.is_empty() { 1 } else { self.table.len() };
+        let mut masks: Vec<(usize, Masked)> = Vec::new();
+        for channel in self.aggregates.iter().filter_map(|running| running.mask) {
+            if !masks.iter().any(|(known, _)| *known == channel) {
+                let mask = Column::new(column_of(batch, channel)?)?;
+                masks.push((channel, Masked::new(&mask.decoded, groups)?));
+            }
+        }
         for running in &mut self.aggregates {
+            let mask = running.mask;
+            let mask = masks.iter().find(|(channel, _)| Some(*channel) == mask).map(|(_, m)| m);
             let mut args = Vec::with_capacity(running.args.len());
             for arg in &running.args {
                 args.push(match arg {
@@ -163,12 +183,17 @@ impl HashAggregation {
                     }
                 });
             }
+            let mut groups = groups;
+            if let Some(mask) = mask {
+                groups = mask.groups(groups);
+                args = args.into_iter().map(|arg| mask.of(arg)).collect::<Result<_>>()?;
+            }
             running.accumulator.resize(num_groups);
-            match (self.step, args.as_slice()) {
-                (AggregationStep::Final, [partial]) => {
+            match args.as_slice() {
+                [partial] if takes_partials(self.step) => {
                     running.accumulator.merge(groups, partial)?
                 }
-                _ => running.accumulator.update(groups, &args)?,
+                args => running.accumulator.update(groups, args)?,
             }
         }
         Ok(())
@@ -187,6 +212,11 @@ impl HashAggregation {
     }
 }
 
+/// True when the input of a step is what another step made of rows.
+fn takes_partials(step: AggregationStep) -> bool {
+    matches!(step, AggregationStep::Intermediate | AggregationStep::Final)
+}
+
 /// Makes an aggregate run: on its own, or as another output of one that has what it needs.
 fn add_aggregate(
     running: &mut Vec<Running>,
@@ -196,8 +226,9 @@ fn add_aggregate(
 ) -> Result<(usize, usize)> {
     let new = Running::new(aggregate, step, input)?;
     // Values of one column only are sums for an average and sums for a sum, not partial results.
-    if !aggregate.distinct && step != AggregationStep::Final {
-        let mut alike = running.iter_mut().enumerate().filter(|(_, other)| other.args == new.args);
+    if !aggregate.distinct && !takes_partials(step) {
+        let is_alike = |other: &Running| other.args == new.args && other.mask == new.mask;
+        let mut alike = running.iter_mut().enumerate().filter(|(_, other)| is_alike(other));
         let adopted = alike.find_map(|(i, other)| {
             Some((i, other.accumulator.adopt(&aggregate.function, &aggregate.raw_types)?))
         });
@@ -219,10 +250,19 @@ impl Running {
                 .with("argument", other)),
         });
         let args: Vec<Argument> = args.collect::<Result<_>>()?;
-        if step == AggregationStep::Final && args.len() != 1 {
+        if takes_partials(step) && (args.len() != 1 || aggregate.mask.is_some()) {
             return Err(Error::internal("a final aggregate takes one intermediate column")
                 .with("aggregate", &aggregate.name));
         }
+        let mask = match &aggregate.mask {
+            None => None,
+            Some(TypedExpr::Field { name, .. }) => Some(channel_of(input, name)?),
+            Some(other) => {
+                return Err(Error::internal("an aggregate's mask is not a column")
+                    .with("aggregate", &aggregate.name)
+                    .with("mask", other));
+            }
+        };
         let plain = signatures::accumulator(&aggregate.function, &aggregate.raw_types)?;
         let accumulator = match (aggregate.distinct, step) {
             (false, _) => plain,
@@ -234,7 +274,7 @@ impl Running {
                     .with("aggregate", &aggregate.name));
             }
         };
-        Ok(Running { accumulator, args })
+        Ok(Running { accumulator, args, mask })
     }
 }
 
@@ -259,7 +299,7 @@ impl Operator for HashAggregation {
         }
         let groups = self.given..end;
         let part = match self.step {
-            AggregationStep::Partial => Part::Intermediate,
+            AggregationStep::Partial | AggregationStep::Intermediate => Part::Intermediate,
             AggregationStep::Single | AggregationStep::Final => Part::Result,
         };
         let mut columns = self.table.keys(groups.clone())?;

@@ -11,6 +11,11 @@
 //! | | DECIMAL(p,s) | ROW(DECIMAL(38,s), BIGINT) | DECIMAL(p,s), rounded half away from zero |
 //! | | REAL, DOUBLE | ROW(DOUBLE, BIGINT) | DOUBLE |
 //! | `min`, `max` | anything with an order | the argument's type | the argument's type |
+//! | `min_by`, `max_by` | anything, then something with an order | ROW of both | the first's type |
+//! | `stddev`, `variance`, each also `_samp` and `_pop` | numbers | ROW(BIGINT, DOUBLE, DOUBLE) | DOUBLE |
+//! | `bool_and`, `every`, `bool_or` | BOOLEAN | BOOLEAN | BOOLEAN |
+//! | `count_if` | BOOLEAN | BIGINT | BIGINT |
+//! | `array_agg` | anything | ARRAY of it | ARRAY of it |
 //!
 //! Integers and decimals are summed exactly, so that neither the order of rows nor the number of
 //! drivers changes a result, and an intermediate excess that is cancelled later is no error.
@@ -21,8 +26,12 @@ use vector::{Error, Result, Type};
 use dwio::expr::TypedExpr;
 
 use super::accumulator::Accumulator;
+use super::array_agg::Collected;
+use super::booleans::{CountIf, Decided};
 use super::count::Count;
+use super::extreme_by::{self, ExtremeBy};
 use super::min_max;
+use super::moments::{self, Dispersion, Statistic};
 use super::sum;
 use crate::expr::nearest;
 use crate::plan::Aggregate;
@@ -41,23 +50,54 @@ pub struct AggregateSignature {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Function {
     Count,
+    CountIf,
     Sum,
+    Avg,
     Min,
     Max,
-    Avg,
+    MinBy,
+    MaxBy,
+    And,
+    Or,
+    Dispersion(Statistic),
+    Collect,
 }
 
-const FUNCTIONS: [(&str, Function); 5] = [
+const FUNCTIONS: [(&str, Function); 18] = [
     ("count", Function::Count),
+    ("count_if", Function::CountIf),
     ("sum", Function::Sum),
+    ("avg", Function::Avg),
     ("min", Function::Min),
     ("max", Function::Max),
-    ("avg", Function::Avg),
+    ("min_by", Function::MinBy),
+    ("max_by", Function::MaxBy),
+    ("bool_and", Function::And),
+    ("every", Function::And),
+    ("bool_or", Function::Or),
+    ("variance", Function::Dispersion(Statistic::VarianceOfSample)),
+    ("var_samp", Function::Dispersion(Statistic::VarianceOfSample)),
+    ("var_pop", Function::Dispersion(Statistic::VarianceOfPopulation)),
+    ("stddev", Function::Dispersion(Statistic::DeviationOfSample)),
+    ("stddev_samp", Function::Dispersion(Statistic::DeviationOfSample)),
+    ("stddev_pop", Function::Dispersion(Statistic::DeviationOfPopulation)),
+    ("array_agg", Function::Collect),
 ];
 
 /// The names of all aggregate functions.
 pub fn aggregate_names() -> impl Iterator<Item = &'static str> {
     FUNCTIONS.iter().map(|(name, _)| *name)
+}
+
+/// True when repeated values do not change what `name` gives, so that DISTINCT says nothing.
+pub fn ignores_repeats(name: &str) -> bool {
+    let function = FUNCTIONS.iter().find(|(known, _)| *known == name);
+    function.is_some_and(|(_, function)| match function {
+        Function::Min | Function::Max | Function::MinBy | Function::MaxBy => true,
+        Function::And | Function::Or => true,
+        Function::Count | Function::CountIf | Function::Sum | Function::Avg => false,
+        Function::Dispersion(_) | Function::Collect => false,
+    })
 }
 
 /// True when `name`, in lower case, is an aggregate function.
@@ -87,17 +127,30 @@ pub fn resolve_aggregate(name: &str, args: &[Type]) -> Result<AggregateSignature
             .with("name", name)
             .with("arguments", format!("({})", given.join(", ")))
     };
-    if function == Function::Count && args.len() <= 1 {
-        let (intermediate, result) = (Type::BigInt, Type::BigInt);
-        return Ok(AggregateSignature { args: args.to_vec(), intermediate, result });
-    }
-    let [arg] = args else { return Err(refuse()) };
     // A null literal has no type of its own; any will do for a result that is always null.
-    let arg = if *arg == Type::Unknown { &Type::BigInt } else { arg };
-    let (intermediate, result) = match function {
-        Function::Min | Function::Max if is_orderable(arg) => (arg.clone(), arg.clone()),
-        Function::Sum => {
-            let sum = exact_or_float(arg).ok_or_else(refuse)?;
+    let known = |arg: &Type| if *arg == Type::Unknown { Type::BigInt } else { arg.clone() };
+    let (arg, by) = match args {
+        [] if function == Function::Count => {
+            let (intermediate, result) = (Type::BigInt, Type::BigInt);
+            return Ok(AggregateSignature { args: Vec::new(), intermediate, result });
+        }
+        [arg] => (known(arg), None),
+        [arg, by] => (known(arg), Some(known(by))),
+        _ => return Err(refuse()),
+    };
+    let (intermediate, result) = match (function, &by) {
+        (Function::Count, None) => {
+            let (intermediate, result) = (Type::BigInt, Type::BigInt);
+            return Ok(AggregateSignature { args: args.to_vec(), intermediate, result });
+        }
+        (Function::Min | Function::Max, None) if is_orderable(&arg) => (arg.clone(), arg.clone()),
+        (Function::MinBy | Function::MaxBy, Some(by)) if is_orderable(by) => {
+            let args = vec![arg.clone(), by.clone()];
+            let intermediate = extreme_by::intermediate(&arg, by);
+            return Ok(AggregateSignature { args, intermediate, result: arg });
+        }
+        (Function::Sum, None) => {
+            let sum = exact_or_float(&arg).ok_or_else(refuse)?;
             let result = if arg.is_integer() {
                 Type::BigInt
             } else if arg.is_float() {
@@ -107,17 +160,36 @@ pub fn resolve_aggregate(name: &str, args: &[Type]) -> Result<AggregateSignature
             };
             (sum, result)
         }
-        Function::Avg => {
-            let sum = exact_or_float(arg).ok_or_else(refuse)?;
+        (Function::Avg, None) => {
+            let sum = exact_or_float(&arg).ok_or_else(refuse)?;
             let result = match arg {
                 Type::Decimal { .. } => arg.clone(),
                 _ => Type::Double,
             };
             (Type::row([("sum", sum), ("count", Type::BigInt)]), result)
         }
-        Function::Count | Function::Min | Function::Max => return Err(refuse()),
+        (Function::Dispersion(_), None) => {
+            exact_or_float(&arg).ok_or_else(refuse)?;
+            let args = vec![if let Type::Decimal { .. } = arg { Type::Double } else { arg }];
+            let intermediate = moments::intermediate();
+            return Ok(AggregateSignature { args, intermediate, result: Type::Double });
+        }
+        (Function::And | Function::Or | Function::CountIf, None) => {
+            // For these a null literal is a truth value.
+            if !matches!(args, [Type::Boolean | Type::Unknown]) {
+                return Err(refuse());
+            }
+            let ty = if function == Function::CountIf { Type::BigInt } else { Type::Boolean };
+            let args = vec![Type::Boolean];
+            return Ok(AggregateSignature { args, intermediate: ty.clone(), result: ty });
+        }
+        (Function::Collect, None) => {
+            let list = Type::array(arg.clone());
+            (list.clone(), list)
+        }
+        _ => return Err(refuse()),
     };
-    Ok(AggregateSignature { args: vec![arg.clone()], intermediate, result })
+    Ok(AggregateSignature { args: vec![arg], intermediate, result })
 }
 
 /// The type of a partial step's output; errors as [`resolve_aggregate`].
@@ -141,19 +213,40 @@ pub fn aggregate_call(
             .with("argument", args.first().map(ToString::to_string).unwrap_or_default()));
     }
     let function = Arc::from(function);
-    Ok(Aggregate { name: name.into(), function, args, raw_types, ty: signature.result, distinct })
+    let (name, ty) = (name.into(), signature.result);
+    Ok(Aggregate { name, function, args, raw_types, ty, distinct, mask: None })
 }
 
 /// The accumulator of function `name` over arguments of `raw_types`.
 pub(super) fn accumulator(name: &str, raw_types: &[Type]) -> Result<Box<dyn Accumulator>> {
     let signature = resolve_aggregate(name, raw_types)?;
     let function = function(name)?;
-    let Some(arg) = signature.args.first() else { return Ok(Box::new(Count::default())) };
-    match function {
-        Function::Count => Ok(Box::new(Count::default())),
-        Function::Min => min_max::accumulator(arg, true),
-        Function::Max => min_max::accumulator(arg, false),
-        Function::Sum | Function::Avg => Ok(sum::accumulator(arg, form(function, &signature))),
+    let (arg, by) = match signature.args.as_slice() {
+        [] => return Ok(Box::new(Count::default())),
+        [arg] => (arg, arg),
+        [arg, by, ..] => (arg, by),
+    };
+    let of_both = |make: fn(Type, Type) -> ExtremeBy| Box::new(make(arg.clone(), by.clone()));
+    Ok(match function {
+        Function::Count => Box::new(Count::default()),
+        Function::CountIf => Box::new(CountIf::default()),
+        Function::Min => min_max::accumulator(arg, true)?,
+        Function::Max => min_max::accumulator(arg, false)?,
+        Function::Sum | Function::Avg => sum::accumulator(arg, form(function, &signature)),
+        Function::MinBy => of_both(ExtremeBy::min),
+        Function::MaxBy => of_both(ExtremeBy::max),
+        Function::And => Box::new(Decided::and()),
+        Function::Or => Box::new(Decided::or()),
+        Function::Dispersion(statistic) => Box::new(Dispersion::new(statistic)),
+        Function::Collect => Box::new(Collected::new(arg.clone())),
+    })
+}
+
+/// The statistic that function `name` gives; `None` when it gives something else.
+pub(super) fn statistic_of(name: &str) -> Option<Statistic> {
+    match function(name).ok()? {
+        Function::Dispersion(statistic) => Some(statistic),
+        _ => None,
     }
 }
 

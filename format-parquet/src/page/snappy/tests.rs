@@ -86,6 +86,8 @@ fn columns(rng: &mut Random) -> Vec<Vec<u8>> {
     vec![
         (0..n).flat_map(|_| (rng.below(200_000) as u64).to_le_bytes()).collect(),
         (0..n).flat_map(|i| ((i / 3) as u32).to_le_bytes()).collect(),
+        (0..n).flat_map(|i| (i as u64 * 3).to_le_bytes()).collect(),
+        (0..n).flat_map(|i| (i as u64 * i as u64 / 5_000).to_le_bytes()).collect(),
         (0..n).flat_map(|_| (rng.below(1_000_000) as f64 / 100.0).to_le_bytes()).collect(),
         (0..n).flat_map(|_| format!("{} ", words[rng.below(8)]).into_bytes()).collect(),
         vec![0; 10_000],
@@ -148,6 +150,49 @@ fn random_elements_good_or_bad_are_judged_alike() {
     assert!(good > 500 && bad > 50, "{good} {bad}");
 }
 
+/// Numbers of 8 bytes as sorted columns have them, good but for `errors` in a thousand.
+fn block_of_numbers(rng: &mut Random, num_elements: usize, errors: usize) -> (Vec<u8>, usize) {
+    let mut elements = literal(&[1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    let mut made = 9;
+    for _ in 0..num_elements {
+        let random = rng.below(1000) < errors;
+        let offset = match rng.below(20) {
+            _ if random => rng.below(300),
+            0..10 => 8,
+            _ => 8 * (1 + rng.below(made.min(80) / 8)),
+        };
+        if rng.below(3) == 0 {
+            let len = if random { 1 + rng.below(64) } else { 8 * (1 + rng.below(8)) };
+            elements.extend(copy(2, 8, len));
+            made += len;
+        } else {
+            let new = 1 + rng.below(4);
+            let bytes: Vec<u8> = (0..new).map(|_| rng.below(256) as u8).collect();
+            let len = if random { 4 + rng.below(8) } else { 8 - new };
+            elements.extend([literal(&bytes), copy(1, offset, len)].concat());
+            made += new + len;
+        }
+    }
+    elements.extend(literal(&[0; 200]));
+    ([preamble_of(made + 200), elements].concat(), made + 200)
+}
+
+#[test]
+fn numbers_that_ascend_or_repeat_are_judged_alike() {
+    let mut rng = Random::new(13);
+    let (mut good, mut bad) = (0, 0);
+    for round in 0..1500 {
+        let num_elements = 1 + rng.below(200);
+        let (block, len) = block_of_numbers(&mut rng, num_elements, [0, 5, 100][round % 3]);
+        if same(&block, len) {
+            good += 1;
+        } else {
+            bad += 1;
+        }
+    }
+    assert!(good > 500 && bad > 50, "{good} {bad}");
+}
+
 #[test]
 fn cut_and_changed_blocks_are_judged_alike() {
     let mut rng = Random::new(9);
@@ -181,4 +226,42 @@ fn lengths_that_are_none_are_refused() {
     }
     let error = decompress(&[4, 0x01, 0x01], &mut [0; 4]).unwrap_err().to_string();
     assert_eq!(error, "corrupt: a copy from in front of the block (at=0 offset=1)");
+}
+
+#[test]
+fn two_blocks_at_once_are_the_same_as_one_after_the_other() {
+    let mut rng = Random::new(11);
+    for _ in 0..3_000 {
+        let errors = [0, 0, 3][rng.below(3)];
+        let blocks: [_; 2] = std::array::from_fn(|_| {
+            let num_elements = 1 + rng.below(120);
+            let make = [random_block, block_of_numbers][rng.below(2)];
+            make(&mut rng, num_elements, errors)
+        });
+        let [(a, a_len), (b, b_len)] = &blocks;
+        let (mut out_a, mut out_b) = (vec![0xee; *a_len], vec![0xee; *b_len]);
+        let (of_a, of_b) = decompress_two((a, &mut out_a), (b, &mut out_b));
+        assert!(of_a.is_ok().then_some(out_a) == oracle(a, *a_len));
+        assert!(of_b.is_ok().then_some(out_b) == oracle(b, *b_len));
+    }
+}
+
+#[test]
+fn one_of_two_blocks_may_be_broken_or_empty() {
+    let good = [preamble_of(70), literal(&[7; 60]), copy(1, 8, 10)].concat();
+    for (other, len) in [(vec![0], 0), (vec![], 3), (vec![9, 0], 9), (vec![5, 0, 1], 4)] {
+        for good_first in [true, false] {
+            let (mut out, mut rest) = ([0; 70], vec![0; len]);
+            let (of_good, of_other) = match good_first {
+                true => decompress_two((&good, &mut out), (&other, &mut rest)),
+                false => {
+                    let (of_other, of_good) =
+                        decompress_two((&other, &mut rest), (&good, &mut out));
+                    (of_good, of_other)
+                }
+            };
+            assert!(of_good.is_ok() && out == [7; 70]);
+            assert_eq!(of_other.is_ok(), oracle(&other, len).is_some());
+        }
+    }
 }

@@ -1,0 +1,143 @@
+//! ARRAY_AGG: the values of a group as a list, nulls included, in the order they came.
+//!
+//! ```text
+//! batches    | v0 v1 v2 | v3 v4 |         copied as they come
+//! groups       0: 0 2 3    1: 1 4         positions among all of them
+//! ```
+
+use std::cell::OnceCell;
+use std::ops::Range;
+
+use vector::sync::Arc;
+use vector::{
+    ArrayVector, Bitmap, Buffer, Error, Result, Type, Vector, VectorRef, concat, flatten, gather,
+};
+
+use super::accumulator::{Accumulator, Column, Groups, Part, fold_rows};
+
+/// Collects values.
+pub(super) struct Collected {
+    element: Type,
+    batches: Vec<VectorRef>,
+    /// Values in all batches, and the bytes that they take.
+    num_values: usize,
+    value_bytes: usize,
+    /// The batches as one, once there are no more.
+    joined: OnceCell<VectorRef>,
+    /// The positions of each group's values.
+    positions: Vec<Vec<u32>>,
+    position_bytes: usize,
+}
+
+impl Collected {
+    /// Lists of values of type `element`.
+    pub(super) fn new(element: Type) -> Self {
+        Collected {
+            element,
+            batches: Vec::new(),
+            num_values: 0,
+            value_bytes: 0,
+            joined: OnceCell::new(),
+            positions: Vec::new(),
+            position_bytes: 0,
+        }
+    }
+
+    /// Keeps values; gives the position of the first of them.
+    fn keep(&mut self, values: &VectorRef) -> Result<u32> {
+        let first = self.num_values;
+        self.num_values = first.saturating_add(values.len());
+        if u32::try_from(self.num_values).is_err() {
+            return Err(Error::limit("too many values in the lists of an aggregation"));
+        }
+        // A copy without dictionaries: what stood beside the values is let go of.
+        let values = flatten(values)?;
+        self.value_bytes += values.retained_bytes();
+        self.batches.push(values);
+        Ok(first as u32)
+    }
+
+    fn push(&mut self, group: usize, positions: Range<u32>) {
+        let list = &mut self.positions[group];
+        let before = list.capacity();
+        list.extend(positions);
+        self.position_bytes += (list.capacity() - before) * size_of::<u32>();
+    }
+
+    fn joined(&self) -> Result<&VectorRef> {
+        if let Some(joined) = self.joined.get() {
+            return Ok(joined);
+        }
+        let joined = match self.batches.as_slice() {
+            [] => Arc::new(Vector::nulls(self.element.clone(), 0)),
+            [only] => Arc::clone(only),
+            many => concat(many)?,
+        };
+        Ok(self.joined.get_or_init(|| joined))
+    }
+}
+
+impl Accumulator for Collected {
+    fn resize(&mut self, num_groups: usize) {
+        self.positions.resize_with(num_groups, Vec::new);
+    }
+
+    fn update(&mut self, groups: Groups<'_>, args: &[Column]) -> Result<()> {
+        let arg = args.first().ok_or_else(|| Error::internal("a list without its argument"))?;
+        let first = self.keep(&arg.vector)?;
+        match groups {
+            Groups::One { num_rows } => self.push(0, first..first + num_rows as u32),
+            Groups::Each { ids } | Groups::Listed { ids, .. } => {
+                for (position, id) in (first..).zip(ids) {
+                    self.push(*id as usize, position..position + 1);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn merge(&mut self, groups: Groups<'_>, partial: &Column) -> Result<()> {
+        let partial = &partial.decoded;
+        let Vector::Array(lists) = partial.base().as_ref() else {
+            return if partial.all_null() { Ok(()) } else { Err(not_lists(partial.ty())) };
+        };
+        let first = self.keep(lists.elements())?;
+        let mut rows: Vec<(usize, usize)> = Vec::new();
+        let mut numbers: Vec<usize> = (0..self.positions.len()).collect();
+        fold_rows(groups, partial, &mut numbers, |group, row| rows.push((*group, row)));
+        for (group, row) in rows {
+            let span = lists.span(partial.index(row));
+            self.push(group, first + span.start as u32..first + span.end as u32);
+        }
+        Ok(())
+    }
+
+    fn output(&self, _: usize, _: Part, groups: Range<usize>) -> Result<VectorRef> {
+        let lists = &self.positions[groups];
+        let mut lengths: Vec<u32> = Vec::with_capacity(lists.len());
+        let mut offsets: Vec<u32> = Vec::with_capacity(lists.len());
+        let mut positions: Vec<u32> = Vec::new();
+        for list in lists {
+            // There are fewer values than a u32 counts.
+            offsets.push(positions.len() as u32);
+            lengths.push(list.len() as u32);
+            positions.extend_from_slice(list);
+        }
+        let elements = gather(self.joined()?, &positions)?;
+        let validity: Bitmap = lists.iter().map(|list| !list.is_empty()).collect();
+        let validity = (!validity.all_ones()).then_some(validity);
+        let (offsets, lengths) = (Buffer::from_slice(&offsets), Buffer::from_slice(&lengths));
+        Ok(Arc::new(ArrayVector::new(offsets, lengths, validity, elements)?.into()))
+    }
+
+    fn bytes(&self) -> usize {
+        // The values are copied once more at the end, when the batches become one.
+        2 * self.value_bytes
+            + self.position_bytes
+            + self.positions.capacity() * size_of::<Vec<u32>>()
+    }
+}
+
+fn not_lists(ty: &Type) -> Error {
+    Error::internal("partial lists are not lists").with("type", ty)
+}

@@ -1,0 +1,235 @@
+//! VARIANCE and STDDEV, of samples and of populations: one state for all of them.
+//!
+//! The state is the count, the mean and the sum of squared distances from the mean, as Welford
+//! keeps them value by value; two states are put together by Chan's formula. So nothing large is
+//! ever subtracted from something almost equal, and a partial result says all there is to know.
+
+use std::ops::Range;
+
+use vector::sync::Arc;
+use vector::{
+    Bitmap, Buffer, DecodedVector, Error, FlatValues, FlatVector, Result, RowVector, Type, Vector,
+    VectorRef,
+};
+
+use super::accumulator::{Accumulator, Column, Groups, Part, fold, fold_rows};
+use super::signatures::statistic_of;
+
+/// What is made of count, mean and squared distances.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Statistic {
+    /// Of a sample: null for fewer than two values.
+    VarianceOfSample,
+    /// Of all there are.
+    VarianceOfPopulation,
+    /// The root of a sample's variance.
+    DeviationOfSample,
+    /// The root of a population's variance.
+    DeviationOfPopulation,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Moments {
+    count: u64,
+    mean: f64,
+    /// The sum of squared distances from the mean.
+    squares: f64,
+}
+
+impl Moments {
+    #[inline]
+    fn add(&mut self, value: f64) {
+        self.count += 1;
+        let distance = value - self.mean;
+        self.mean += distance / self.count as f64;
+        self.squares += distance * (value - self.mean);
+    }
+
+    fn merge(&mut self, other: Moments) {
+        if other.count == 0 {
+            return;
+        }
+        if self.count == 0 {
+            *self = other;
+            return;
+        }
+        let (here, there) = (self.count as f64, other.count as f64);
+        self.count = self.count.saturating_add(other.count);
+        let all = self.count as f64;
+        let distance = other.mean - self.mean;
+        self.mean += distance * (there / all);
+        self.squares += other.squares + distance * distance * (here * there / all);
+    }
+
+    fn value(&self, statistic: Statistic) -> Option<f64> {
+        let count = match statistic {
+            Statistic::VarianceOfSample | Statistic::DeviationOfSample => self.count.checked_sub(1),
+            _ => Some(self.count),
+        };
+        let variance = self.squares / count.filter(|count| *count > 0)? as f64;
+        Some(match statistic {
+            Statistic::VarianceOfSample | Statistic::VarianceOfPopulation => variance,
+            Statistic::DeviationOfSample | Statistic::DeviationOfPopulation => variance.sqrt(),
+        })
+    }
+}
+
+/// The type of a partial result: as Velox has it.
+pub(super) fn intermediate() -> Type {
+    Type::row([("count", Type::BigInt), ("mean", Type::Double), ("m2", Type::Double)])
+}
+
+/// Variances and deviations of one column.
+pub(super) struct Dispersion {
+    /// What comes out; a column's variance and its deviation share the state.
+    outputs: Vec<Statistic>,
+    states: Vec<Moments>,
+}
+
+impl Dispersion {
+    pub(super) fn new(statistic: Statistic) -> Self {
+        Dispersion { outputs: vec![statistic], states: Vec::new() }
+    }
+
+    fn intermediate(&self, groups: Range<usize>) -> Result<VectorRef> {
+        let ty = intermediate();
+        let row_type = ty.as_row().ok_or_else(|| Error::internal("moments are rows"))?;
+        let states = &self.states[groups];
+        let doubles = |values: Buffer<f64>| -> Result<VectorRef> {
+            Ok(Arc::new(Vector::Flat(FlatVector::from_buffer(Type::Double, values, None)?)))
+        };
+        let counts: Buffer<i64> = states.iter().map(|s| s.count as i64).collect();
+        let counts = Vector::Flat(FlatVector::from_buffer(Type::BigInt, counts, None)?);
+        let children = vec![
+            Arc::new(counts),
+            doubles(states.iter().map(|s| s.mean).collect())?,
+            doubles(states.iter().map(|s| s.squares).collect())?,
+        ];
+        let row = RowVector::new(Arc::clone(row_type), states.len(), None, children)?;
+        Ok(Arc::new(Vector::Row(row)))
+    }
+}
+
+impl Accumulator for Dispersion {
+    fn resize(&mut self, num_groups: usize) {
+        self.states.resize(num_groups, Moments::default());
+    }
+
+    fn update(&mut self, groups: Groups<'_>, args: &[Column]) -> Result<()> {
+        let arg = args.first().ok_or_else(|| Error::internal("a variance without an argument"))?;
+        let (arg, states) = (&arg.decoded, self.states.as_mut_slice());
+        macro_rules! add {
+            ($values:expr, $value:pat => $float:expr) => {
+                fold(groups, arg, $values, states, |state: &mut Moments, $value| state.add($float))
+            };
+        }
+        match arg.flat_values() {
+            Some(FlatValues::TinyInt(values)) => add!(values, v => f64::from(v)),
+            Some(FlatValues::SmallInt(values)) => add!(values, v => f64::from(v)),
+            Some(FlatValues::Integer(values)) => add!(values, v => f64::from(v)),
+            Some(FlatValues::BigInt(values)) => add!(values, v => v as f64),
+            Some(FlatValues::HugeInt(values)) => add!(values, v => v as f64),
+            Some(FlatValues::Real(values)) => add!(values, v => f64::from(v)),
+            Some(FlatValues::Double(values)) => add!(values, v => v),
+            _ if arg.all_null() => {}
+            _ => {
+                return Err(Error::internal("values without a variance").with("type", arg.ty()));
+            }
+        }
+        Ok(())
+    }
+
+    fn merge(&mut self, groups: Groups<'_>, partial: &Column) -> Result<()> {
+        let partial = &partial.decoded;
+        let Vector::Row(row) = partial.base().as_ref() else {
+            return if partial.all_null() { Ok(()) } else { Err(not_moments(partial)) };
+        };
+        let [counts, means, squares] = [0, 1, 2].map(|i| row.child(i).map(DecodedVector::new));
+        let (counts, means, squares) = (counts??, means??, squares??);
+        let (Some(count), Some(mean), Some(square)) =
+            (counts.base_slice::<i64>(), means.base_slice::<f64>(), squares.base_slice::<f64>())
+        else {
+            return Err(not_moments(partial));
+        };
+        fold_rows(groups, partial, &mut self.states, |state, row| {
+            let row = partial.index(row);
+            // Who has no values may leave the rest null.
+            if !counts.is_null(row) && !means.is_null(row) && !squares.is_null(row) {
+                state.merge(Moments {
+                    count: count[counts.index(row)].max(0).cast_unsigned(),
+                    mean: mean[means.index(row)],
+                    squares: square[squares.index(row)],
+                });
+            }
+        });
+        Ok(())
+    }
+
+    fn adopt(&mut self, function: &str, _: &[Type]) -> Option<usize> {
+        self.outputs.push(statistic_of(function)?);
+        Some(self.outputs.len() - 1)
+    }
+
+    fn output(&self, output: usize, part: Part, groups: Range<usize>) -> Result<VectorRef> {
+        if part == Part::Intermediate {
+            return self.intermediate(groups);
+        }
+        let statistic = *self
+            .outputs
+            .get(output)
+            .ok_or_else(|| Error::internal("a variance has no such output"))?;
+        let values = self.states[groups].iter().map(|state| state.value(statistic));
+        let values: Vec<Option<f64>> = values.collect();
+        let validity: Bitmap = values.iter().map(Option::is_some).collect();
+        let validity = (!validity.all_ones()).then_some(validity);
+        let values: Buffer<f64> = values.iter().map(|value| value.unwrap_or_default()).collect();
+        let vector = FlatVector::from_buffer(Type::Double, values, validity)?;
+        Ok(Arc::new(Vector::Flat(vector)))
+    }
+
+    fn bytes(&self) -> usize {
+        self.states.capacity() * size_of::<Moments>()
+    }
+}
+
+fn not_moments(partial: &DecodedVector) -> Error {
+    Error::internal("a partial variance is not a row of count, mean and squares")
+        .with("type", partial.ty())
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn moments(values: &[f64]) -> Moments {
+        let mut made = Moments::default();
+        values.iter().for_each(|value| made.add(*value));
+        made
+    }
+
+    #[test]
+    fn parts_put_together_say_what_the_whole_says() {
+        let values: Vec<f64> = (0..100).map(|i| 1e9 + f64::from(i * i % 37)).collect();
+        let whole = moments(&values);
+        let mean = values.iter().map(|v| v - 1e9).sum::<f64>() / 100.0;
+        let exact = values.iter().map(|v| (v - 1e9 - mean).powi(2)).sum::<f64>();
+        assert!((whole.squares - exact).abs() < exact * 1e-6);
+        for cut in [0, 1, 50, 99, 100] {
+            let mut merged = moments(&values[..cut]);
+            merged.merge(moments(&values[cut..]));
+            assert_eq!(merged.count, 100);
+            assert!((merged.squares - exact).abs() < exact * 1e-6, "{cut}");
+        }
+    }
+
+    #[test]
+    fn one_value_has_a_population_but_is_no_sample() {
+        let one = moments(&[5.0]);
+        assert_eq!(one.value(Statistic::VarianceOfPopulation), Some(0.0));
+        assert_eq!(one.value(Statistic::DeviationOfSample), None);
+        assert_eq!(moments(&[]).value(Statistic::DeviationOfPopulation), None);
+        assert_eq!(moments(&[1.0, 3.0]).value(Statistic::VarianceOfSample), Some(2.0));
+        let odd = moments(&[1.0, f64::NAN]).value(Statistic::VarianceOfSample);
+        assert!(odd.is_some_and(f64::is_nan));
+    }
+}
