@@ -10,6 +10,7 @@ mod filtered;
 mod formats;
 mod inspect;
 mod joins;
+mod many_queries;
 mod mutants;
 mod partitions;
 mod preload;
