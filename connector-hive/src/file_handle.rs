@@ -191,6 +191,10 @@ impl ReadFile for CountedFile {
         Ok(())
     }
 
+    fn will_need(&self, offset: u64, len: u64) {
+        self.file.will_need(offset, len);
+    }
+
     fn mapped(&self, offset: u64, len: usize) -> Option<Buffer<u8>> {
         let bytes = self.file.mapped(offset, len)?;
         self.counter.add(len);

@@ -10,6 +10,7 @@ mod filtered;
 mod formats;
 mod inspect;
 mod joins;
+mod late;
 mod many_queries;
 mod mutants;
 mod partitions;
