@@ -13,6 +13,7 @@ use vector::{Error, Result};
 
 use super::{Driver, Step, StopReason};
 use crate::executor::Executor;
+use crate::task::threads::Active;
 
 /// Puts a driver, whose last operator is a sink, on the executor's workers.
 pub fn launch(executor: &Arc<Executor>, driver: Driver) {
@@ -36,7 +37,12 @@ impl Seat {
     fn enqueue(self: &Arc<Self>, mut driver: Driver) {
         let seat = Arc::clone(self);
         driver.queued();
-        self.executor.run(Box::new(move || seat.work(driver)));
+        // Until the driver has left its thread again, and is parked or queued if it comes back.
+        let active = Active::new(driver.threads());
+        self.executor.run(Box::new(move || {
+            seat.work(driver);
+            drop(active);
+        }));
     }
 
     fn work(self: Arc<Self>, mut driver: Driver) {
