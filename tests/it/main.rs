@@ -12,6 +12,7 @@ mod formats;
 mod inspect;
 mod joins;
 mod late;
+mod many_queries;
 mod mutants;
 mod partitions;
 mod preload;

@@ -8,16 +8,16 @@ use super::*;
 use crate::page_index::tests::Indexes;
 use crate::thrift::structs::IndexRegion;
 
-const ROWS_OF_PAGE: i32 = 4_000;
-const NUM_PAGES: i32 = 10;
-const ROWS: i32 = ROWS_OF_PAGE * NUM_PAGES;
+pub(super) const ROWS_OF_PAGE: i32 = 4_000;
+pub(super) const NUM_PAGES: i32 = 10;
+pub(super) const ROWS: i32 = ROWS_OF_PAGE * NUM_PAGES;
 /// Header and body of a page.
-const PAGE_BYTES: u64 = 16_100;
+pub(super) const PAGE_BYTES: u64 = 16_100;
 
 /// One row group of `num_columns` columns of ten pages. Column `i` counts the rows times `i + 1`;
 /// all have offset indexes, and the first `num_ordered` column indexes too. Columns behind the
 /// eighth have the chunks of the first ones once more.
-fn wide(num_columns: usize, num_ordered: usize, change: impl Fn(&mut Indexes)) -> File {
+pub(super) fn wide(num_columns: usize, num_ordered: usize, change: impl Fn(&mut Indexes)) -> File {
     let element = |i: usize| crate::thrift::structs::SchemaElement {
         name: format!("c{i}"),
         repetition: Some(crate::thrift::structs::Repetition::Required),
@@ -88,7 +88,11 @@ fn wide(num_columns: usize, num_ordered: usize, change: impl Fn(&mut Indexes)) -
     File { footer: Arc::new(footer), files, b_offsets: Vec::new() }
 }
 
-fn pass(file: &File, columns: Vec<ColumnSpec>, condition: Option<TypedExpr>) -> ParquetRowReader {
+pub(super) fn pass(
+    file: &File,
+    columns: Vec<ColumnSpec>,
+    condition: Option<TypedExpr>,
+) -> ParquetRowReader {
     let ordinal = |spec: &ColumnSpec| spec.name[1..].parse().unwrap();
     let bound = columns.iter().map(|spec| BoundColumn::File { ordinal: ordinal(spec) }).collect();
     let (spec, binding) = (ScanSpec::new(columns), SplitBinding::new(bound));
@@ -104,7 +108,7 @@ fn pass(file: &File, columns: Vec<ColumnSpec>, condition: Option<TypedExpr>) -> 
         .unwrap()
 }
 
-fn one_of(values: &[i64]) -> Option<Filter> {
+pub(super) fn one_of(values: &[i64]) -> Option<Filter> {
     Some(Filter::bigint_values(values.to_vec(), false))
 }
 
