@@ -26,10 +26,11 @@ use std::fmt;
 use connector_hive::handles::ROW_INDEX;
 use connector_hive::{HiveConnector, TextReaderFactory};
 use dwio::config::Config;
-use dwio::connector::{Connector, ConnectorRegistry, ExpressionEvaluator};
+use dwio::connector::{BatchListener, Connector, ConnectorRegistry, ExpressionEvaluator};
 use dwio::fs::{FileSystem, LocalAccess, LocalFiles};
 use dwio::reader::{FormatRegistry, ReaderFactory};
-use exec::Executor;
+use exec::ScanListener;
+use exec::executor::{Executor, ExecutorUsage};
 use exec::expr::{ExecEvaluator, FunctionRegistry};
 use exec::plan::PlanNode;
 use format_parquet::ParquetReaderFactory;
@@ -53,6 +54,9 @@ pub struct EngineBuilder {
     files: Option<Arc<dyn FileSystem>>,
     local_access: LocalAccess,
     memory_limit: Option<u64>,
+    worker_threads: Option<usize>,
+    io_threads: Option<usize>,
+    batch_listener: Option<ScanListener>,
     formats: Vec<Arc<dyn ReaderFactory>>,
     connectors: Vec<Arc<dyn Connector>>,
     functions: Option<FunctionRegistry>,
@@ -75,6 +79,25 @@ impl EngineBuilder {
     /// Bytes that all queries of the engine may hold at once; unlimited when never set.
     pub fn memory_limit(mut self, bytes: u64) -> Self {
         self.memory_limit = Some(bytes);
+        self
+    }
+
+    /// Threads that run drivers, at most; as many as the machine runs at once when never set.
+    pub fn worker_threads(mut self, threads: usize) -> Self {
+        self.worker_threads = Some(threads);
+        self
+    }
+
+    /// Threads that open files ahead, at most; some more than the machine runs when never set,
+    /// because they wait most of the time.
+    pub fn io_threads(mut self, threads: usize) -> Self {
+        self.io_threads = Some(threads);
+        self
+    }
+
+    /// Tells `listener` of every batch that a scan of any query reads, on the thread that read it.
+    pub fn batch_listener(mut self, listener: BatchListener) -> Self {
+        self.batch_listener = Some(ScanListener(listener));
         self
     }
 
@@ -129,7 +152,15 @@ impl EngineBuilder {
                 connectors,
                 evaluator,
                 pool: MemoryPool::root("engine", self.memory_limit.unwrap_or(u64::MAX)),
-                executor: Arc::new(Executor::for_this_machine()),
+                executor: Arc::new(match self.worker_threads {
+                    Some(threads) => Executor::new(threads),
+                    None => Executor::for_this_machine(),
+                }),
+                io: Arc::new(match self.io_threads {
+                    Some(threads) => Executor::new_io(threads),
+                    None => Executor::for_io(),
+                }),
+                batch_listener: self.batch_listener,
             },
         }
     }
@@ -172,6 +203,11 @@ impl Engine {
     /// The pool above everything that the engine's queries allocate.
     pub fn memory_pool(&self) -> &MemoryPool {
         &self.surroundings.pool
+    }
+
+    /// What the threads that run drivers and those that open files ahead are doing.
+    pub fn thread_usage(&self) -> (ExecutorUsage, ExecutorUsage) {
+        (self.surroundings.executor.usage(), self.surroundings.io.usage())
     }
 
     /// Gives the file, directory or glob pattern at `path` a name for FROM; it replaces an earlier

@@ -8,6 +8,8 @@
 //! drivers       move batches through a chain                     driver/
 //!   | on
 //! threads       the caller's, and the executor's workers         executor.rs
+//!   | while others
+//! open ahead    the splits that scans read next                  preload/
 //! ```
 //!
 //! A [`Task`] holds one plan's drivers, takes splits for its scans and gives a [`Cursor`] over the
@@ -19,6 +21,7 @@ pub mod executor;
 pub mod expr;
 pub mod operator;
 pub mod plan;
+pub mod preload;
 pub mod query_ctx;
 pub mod stats;
 pub mod task;
@@ -28,7 +31,7 @@ mod testing;
 pub mod trace;
 
 pub use executor::Executor;
-pub use query_ctx::{QueryConfig, QueryCtx};
+pub use query_ctx::{QueryConfig, QueryCtx, ScanListener};
 pub use stats::{OperatorStats, ScanStats, TaskStats};
 pub use task::{Canceller, Cursor, Poll, Task};
 pub use termination::TaskState;

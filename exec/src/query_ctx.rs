@@ -1,7 +1,7 @@
 //! What every part of one query shares: settings, registries, memory, the flag to stop.
 
 use dwio::config::Config;
-use dwio::connector::{ConnectorRegistry, ExpressionEvaluator};
+use dwio::connector::{BatchListener, ConnectorRegistry, ExpressionEvaluator};
 use vector::sync::{Arc, CancelFlag};
 use vector::{MemoryPool, Result};
 
@@ -9,7 +9,7 @@ use crate::executor::Executor;
 use crate::trace::Tracer;
 
 /// Settings of operators and drivers (rule S11.1), each named as its field.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct QueryConfig {
     /// The most rows of any batch.
     pub max_output_batch_rows: usize,
@@ -21,6 +21,12 @@ pub struct QueryConfig {
     pub table_scan_getoutput_time_limit_ms: u64,
     /// Rows of every read of a scan, whatever else is known; 0 leaves it to the scan.
     pub table_scan_output_batch_rows_override: usize,
+    /// Splits that are prepared ahead for each driver of a scan; 0 prepares none.
+    pub max_split_preload_per_driver: usize,
+    /// Drivers of a scan begin one by one, while memory has room.
+    pub table_scan_scaled_processing_enabled: bool,
+    /// The share of the memory limit up to which they do.
+    pub table_scan_scale_up_memory_usage_ratio: f64,
     /// A driver on a worker lets others run after this long; 0 is never.
     pub driver_cpu_time_slice_limit_ms: u64,
     /// Batches that wait between producing drivers and their consumer, for each producer.
@@ -45,6 +51,9 @@ impl Default for QueryConfig {
             preferred_output_batch_bytes: 10 << 20,
             table_scan_getoutput_time_limit_ms: 5_000,
             table_scan_output_batch_rows_override: 0,
+            max_split_preload_per_driver: 2,
+            table_scan_scaled_processing_enabled: false,
+            table_scan_scale_up_memory_usage_ratio: 0.7,
             driver_cpu_time_slice_limit_ms: 100,
             local_exchange_batches_per_driver: 4,
             hash_probe_dynamic_filter_pushdown_enabled: true,
@@ -74,6 +83,9 @@ settings!(
     preferred_output_batch_bytes,
     table_scan_getoutput_time_limit_ms,
     table_scan_output_batch_rows_override,
+    max_split_preload_per_driver,
+    table_scan_scaled_processing_enabled,
+    table_scan_scale_up_memory_usage_ratio,
     driver_cpu_time_slice_limit_ms,
     local_exchange_batches_per_driver,
     hash_probe_dynamic_filter_pushdown_enabled,
@@ -84,7 +96,7 @@ settings!(
 
 impl QueryConfig {
     /// Reads the settings that `config` has; the others keep their defaults. `InvalidInput` when
-    /// a value has another type or a batch could have no rows.
+    /// a value has another type, a batch could have no rows, or a share is none.
     pub fn from_config(config: &Config) -> Result<Self> {
         let mut read = QueryConfig::default();
         read.read_settings(config)?;
@@ -93,7 +105,23 @@ impl QueryConfig {
                 .with("max_output_batch_rows", read.max_output_batch_rows)
                 .with("preferred_output_batch_rows", read.preferred_output_batch_rows));
         }
+        if !(0.0..=1.0).contains(&read.table_scan_scale_up_memory_usage_ratio) {
+            return Err(vector::Error::invalid_input("a share is between 0 and 1").with(
+                "table_scan_scale_up_memory_usage_ratio",
+                read.table_scan_scale_up_memory_usage_ratio,
+            ));
+        }
         Ok(read)
+    }
+}
+
+/// Somebody who is told of the batches of scans (rules S6.49, S6.50), on the thread that read them.
+#[derive(Clone)]
+pub struct ScanListener(pub BatchListener);
+
+impl std::fmt::Debug for ScanListener {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ScanListener")
     }
 }
 
@@ -112,6 +140,10 @@ pub struct QueryCtx {
     pub pool: MemoryPool,
     /// Runs drivers when a task has more than one.
     pub executor: Arc<Executor>,
+    /// Prepares splits ahead.
+    pub io: Arc<Executor>,
+    /// Is told of the batches of scans.
+    pub batch_listener: Option<ScanListener>,
     /// Stops all tasks of the query when raised. Running drivers see it soon; to wake blocked
     /// ones too, cancel the task or its cursor.
     pub cancel: CancelFlag,
@@ -129,6 +161,8 @@ impl QueryCtx {
             evaluator,
             pool: MemoryPool::root("query", u64::MAX),
             executor: Arc::new(Executor::for_this_machine()),
+            io: Arc::new(Executor::for_io()),
+            batch_listener: None,
             cancel: CancelFlag::new(),
             tracer: None,
         }
@@ -148,5 +182,10 @@ mod tests {
         assert_eq!(read.preferred_output_batch_rows, 1_024);
         let config: Config = [("preferred_output_batch_rows", "0")].into_iter().collect();
         assert!(QueryConfig::from_config(&config).unwrap_err().is_user());
+        let name = "table_scan_scale_up_memory_usage_ratio";
+        for (value, is_share) in [("0.5", true), ("1.5", false), ("nan", false)] {
+            let config: Config = [(name, value)].into_iter().collect();
+            assert_eq!(QueryConfig::from_config(&config).is_ok(), is_share, "{value}");
+        }
     }
 }

@@ -8,7 +8,7 @@ use std::any::Any;
 use vector::sync::atomic::{AtomicUsize, Ordering};
 use vector::sync::{Arc, Mutex, Promise, promise};
 use vector::{
-    Buffer, DecodedVector, Error, LazyVector, Result, RowSet, RowType, RowVector,
+    Buffer, DecodedVector, Error, LazyVector, MemoryPool, Result, RowSet, RowType, RowVector,
     SelectivityVector, Type, Value, ValueReader, Vector, VectorLoader, VectorRef,
 };
 
@@ -83,6 +83,34 @@ impl ColumnHandle for Table {
 pub(crate) struct ScriptConnector {
     pub(crate) promises: Arc<Mutex<Vec<Promise>>>,
     pub(crate) reads: Arc<AtomicUsize>,
+    pub(crate) ahead: Option<Ahead>,
+}
+
+/// What a connector does whose splits can be prepared ahead.
+#[derive(Clone)]
+pub(crate) struct Ahead {
+    /// Runs when a split is opened, wherever that is.
+    pub(crate) open: Arc<dyn Fn(&Script) -> Result<()> + Send + Sync>,
+    /// One of it is in every data source.
+    pub(crate) sources: Arc<()>,
+}
+
+impl Ahead {
+    pub(crate) fn new(open: impl Fn(&Script) -> Result<()> + Send + Sync + 'static) -> Self {
+        Ahead { open: Arc::new(open), sources: Arc::new(()) }
+    }
+
+    /// Data sources that are not dropped.
+    pub(crate) fn num_sources(&self) -> usize {
+        // One is here, one in the connector of the query.
+        Arc::strong_count(&self.sources) - 2
+    }
+}
+
+impl std::fmt::Debug for Ahead {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Ahead")
+    }
 }
 
 impl Connector for ScriptConnector {
@@ -92,24 +120,54 @@ impl Connector for ScriptConnector {
     fn data_source(
         &self,
         request: DataSourceRequest,
-        _: &Arc<ConnectorQueryCtx>,
+        ctx: &Arc<ConnectorQueryCtx>,
     ) -> Result<Box<dyn DataSource>> {
         let table = request.table.as_any().downcast_ref::<Table>();
         Ok(Box::new(ScriptSource {
             output_type: request.output_type,
             raw_rows: 0,
-            connector: self.clone(),
+            promises: Arc::clone(&self.promises),
+            reads: Arc::clone(&self.reads),
+            open: self.ahead.as_ref().map(|ahead| Arc::clone(&ahead.open)),
+            _source: self.ahead.as_ref().map(|ahead| Arc::clone(&ahead.sources)),
+            memory: Memory::of(&ctx.pool)?,
             takes_filters: table.is_some_and(|t| t.takes_filters),
             acts: Vec::new(),
             filters: Vec::new(),
         }))
+    }
+
+    fn supports_preload(&self) -> bool {
+        self.ahead.is_some()
+    }
+}
+
+/// A little memory of a source, so that pools see which are left.
+struct Memory(MemoryPool);
+
+impl Memory {
+    const BYTES: u64 = 100;
+
+    fn of(pool: &MemoryPool) -> Result<Self> {
+        pool.reserve(Self::BYTES)?;
+        Ok(Memory(pool.clone()))
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        self.0.release(Self::BYTES);
     }
 }
 
 struct ScriptSource {
     output_type: Arc<RowType>,
     raw_rows: u64,
-    connector: ScriptConnector,
+    promises: Arc<Mutex<Vec<Promise>>>,
+    reads: Arc<AtomicUsize>,
+    open: Option<Arc<dyn Fn(&Script) -> Result<()> + Send + Sync>>,
+    _source: Option<Arc<()>>,
+    memory: Memory,
     takes_filters: bool,
     acts: Vec<Act>,
     filters: Vec<(usize, Arc<Filter>)>,
@@ -147,12 +205,30 @@ impl DataSource for ScriptSource {
     fn add_split(&mut self, split: Arc<dyn ConnectorSplit>) -> Result<()> {
         let script = split.as_any().downcast_ref::<Script>();
         let script = script.ok_or_else(|| Error::internal("another split"))?;
+        if let Some(open) = &self.open {
+            open(script)?;
+        }
         self.acts = script.0.iter().rev().cloned().collect();
         Ok(())
     }
 
+    fn take_over(&mut self, prepared: Box<dyn DataSource>) -> Result<()> {
+        let prepared: Box<dyn Any> = prepared;
+        let prepared = prepared.downcast::<ScriptSource>();
+        let prepared = prepared.map_err(|_| Error::internal("a source of another kind"))?;
+        let prepared = *prepared;
+        self.acts = prepared.acts;
+        self.memory = prepared.memory;
+        for (channel, filter) in prepared.filters {
+            if !self.filters.iter().any(|(known, _)| *known == channel) {
+                self.filters.push((channel, filter));
+            }
+        }
+        Ok(())
+    }
+
     fn next(&mut self, _: usize) -> Result<SourcePoll> {
-        self.connector.reads.fetch_add(1, Ordering::SeqCst);
+        self.reads.fetch_add(1, Ordering::SeqCst);
         match self.acts.pop() {
             Some(Act::Batch(batch)) => {
                 self.raw_rows += batch.len() as u64;
@@ -160,7 +236,7 @@ impl DataSource for ScriptSource {
             }
             Some(Act::Block) => {
                 let (promise, continuation) = promise();
-                self.connector.promises.lock().push(promise);
+                self.promises.lock().push(promise);
                 Ok(SourcePoll::Blocked(continuation))
             }
             Some(Act::Sleep(millis)) => {

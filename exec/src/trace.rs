@@ -17,6 +17,7 @@ use vector::{Result, RowVector};
 
 use crate::operator::{Blocked, Operator, SplitPoll, SplitSource};
 use crate::plan::{AggregationStep, PlanNodeId};
+use crate::preload::SplitPreloader;
 use crate::stats::OperatorStats;
 
 /// An operator that may be traced.
@@ -125,10 +126,10 @@ impl TracedSplits {
 }
 
 impl SplitSource for TracedSplits {
-    fn next_split(&self) -> Result<SplitPoll> {
-        let poll = self.inner.next_split()?;
-        if let SplitPoll::Split(split) = &poll {
-            self.trace.split(&**split)?;
+    fn next_split(&self, preloader: Option<&dyn SplitPreloader>) -> Result<SplitPoll> {
+        let poll = self.inner.next_split(preloader)?;
+        if let SplitPoll::Split(taken) = &poll {
+            self.trace.split(&*taken.split)?;
         }
         Ok(poll)
     }

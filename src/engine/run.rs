@@ -3,7 +3,7 @@
 use dwio::connector::{ConnectorRegistry, ConnectorSplit, ExpressionEvaluator};
 use exec::plan::{PlanNode, PlanNodeId};
 use exec::trace::Tracer;
-use exec::{Executor, QueryConfig, QueryCtx, Task};
+use exec::{Executor, QueryConfig, QueryCtx, ScanListener, Task};
 use vector::sync::{Arc, CancelFlag};
 use vector::{MemoryPool, Result, RowType};
 
@@ -36,6 +36,8 @@ pub(super) struct Surroundings {
     pub(super) evaluator: Arc<dyn ExpressionEvaluator>,
     pub(super) pool: MemoryPool,
     pub(super) executor: Arc<Executor>,
+    pub(super) io: Arc<Executor>,
+    pub(super) batch_listener: Option<ScanListener>,
 }
 
 impl Surroundings {
@@ -73,6 +75,8 @@ impl Surroundings {
             evaluator: Arc::clone(&self.evaluator),
             pool: self.pool.aggregate("query", u64::MAX),
             executor: Arc::clone(&self.executor),
+            io: Arc::clone(&self.io),
+            batch_listener: self.batch_listener.clone(),
             cancel: CancelFlag::new(),
             tracer: options.recording.clone().map(|recording| recording as Arc<dyn Tracer>),
         };

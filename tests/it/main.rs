@@ -12,6 +12,7 @@ mod inspect;
 mod joins;
 mod mutants;
 mod partitions;
+mod preload;
 mod random_files;
 mod reasons;
 mod replay;

@@ -239,7 +239,7 @@ fn rooms_of_dwio_do_not_see_each_other() {
 }
 
 #[test]
-fn table_scan_knows_no_table_kind() {
+fn scans_know_no_kind_of_table_or_of_file() {
     let source = fs::read_to_string(root().join("exec/src/operator/table_scan.rs")).unwrap();
     let source = Source { path: String::new(), text: source };
     let found = source
@@ -251,6 +251,16 @@ fn table_scan_knows_no_table_kind() {
         .map(|(n, line)| format!("{n}: {line}"))
         .collect();
     report("table_scan.rs names more of dwio than connector and filter", found);
+    let named = library_sources().into_iter().filter(|s| s.path.starts_with("exec/src/"));
+    let found = named.flat_map(|source| {
+        let of_a_kind = |line: &str| {
+            let line = line.to_ascii_lowercase();
+            line.contains("hive") || line.contains("parquet")
+        };
+        let lines = source.code_lines().filter(|(_, line)| of_a_kind(line));
+        lines.map(|(n, line)| format!("{}:{n}: {line}", source.path)).collect::<Vec<_>>()
+    });
+    report("exec names a kind of table or of file", found.collect());
 }
 
 #[test]

@@ -20,6 +20,8 @@
 //!
 //! A promise dropped unfulfilled ends the wait with `Cancelled`, so a waiter cannot be lost.
 
+pub mod deque;
+
 use crate::error::{Error, Result};
 
 #[cfg(not(loom))]

@@ -51,6 +51,10 @@ pub trait ConnectorSplit: Any + fmt::Debug + Send + Sync {
     fn describe(&self) -> String;
     /// Bytes to scan, as far as known.
     fn size_bytes(&self) -> u64;
+    /// Rows that one read of it should ask for, if it matters (rule S11.21).
+    fn batch_rows_hint(&self) -> Option<usize> {
+        None
+    }
     /// Itself, for the connector to recognise its own kind.
     fn as_any(&self) -> &dyn Any;
 }

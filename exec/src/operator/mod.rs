@@ -21,6 +21,7 @@
 //! | `close` | once, last | lets go of everything |
 
 pub mod aggregate;
+mod batch_size;
 pub mod distinct;
 pub mod filter_project;
 pub mod hash_join;
@@ -31,6 +32,8 @@ pub mod local_merge;
 pub mod local_partition;
 pub mod order_by;
 pub mod scan_filters;
+pub mod scan_scale;
+pub mod scan_source;
 pub mod single_row;
 pub mod sink;
 mod sort_prefix;
@@ -46,6 +49,7 @@ use vector::{Error, MemoryPool, Result, RowType, RowVector};
 use dwio::connector::ConnectorSplit;
 
 use crate::plan::PlanNodeId;
+use crate::preload::{SplitPreloader, SplitPreparation};
 use crate::query_ctx::QueryCtx;
 use crate::stats::OperatorStats;
 
@@ -181,8 +185,9 @@ pub struct OperatorCtx {
 
 /// Where a scan gets its splits: its view of the task.
 pub trait SplitSource: Send + Sync {
-    /// The next split, the end of splits, or a wait for one of both.
-    fn next_split(&self) -> Result<SplitPoll>;
+    /// The next split, the end of splits, or a wait for one of both. With a preloader, splits
+    /// that come next are prepared, and the one given may be.
+    fn next_split(&self, preloader: Option<&dyn SplitPreloader>) -> Result<SplitPoll>;
 
     /// A split that was handed out has been read to its end.
     fn split_done(&self);
@@ -192,11 +197,20 @@ pub trait SplitSource: Send + Sync {
 #[derive(Debug)]
 pub enum SplitPoll {
     /// Read this.
-    Split(Arc<dyn ConnectorSplit>),
+    Split(TakenSplit),
     /// Nothing now; ask again when the continuation is ready.
     Wait(Continuation),
     /// There will be no more.
     NoMore,
+}
+
+/// A split that was handed out.
+#[derive(Debug)]
+pub struct TakenSplit {
+    /// The split.
+    pub split: Arc<dyn ConnectorSplit>,
+    /// Its data source, if somebody was asked to make it ahead.
+    pub preparation: Option<Arc<SplitPreparation>>,
 }
 
 /// The error of an operator that was given input it never asks for.

@@ -34,6 +34,12 @@ struct State {
     filters: Vec<ChannelFilter>,
 }
 
+impl State {
+    fn all(&self) -> Vec<(usize, Arc<Filter>)> {
+        self.filters.iter().map(|f| (f.channel, Arc::clone(&f.filter))).collect()
+    }
+}
+
 /// What one output column of the scan must pass.
 #[derive(Debug)]
 struct ChannelFilter {
@@ -91,8 +97,12 @@ impl ScanFilters {
         let mut state = self.state.lock();
         state.started = true;
         seen.0 = Some(self.version.load(Ordering::Acquire));
-        let filters = state.filters.iter().map(|f| (f.channel, Arc::clone(&f.filter)));
-        Some(filters.collect()).filter(|filters: &Vec<_>| !filters.is_empty())
+        Some(state.all()).filter(|filters| !filters.is_empty())
+    }
+
+    /// All filters as they are now, for a source that nobody reads yet.
+    pub fn known(&self) -> Vec<(usize, Arc<Filter>)> {
+        self.state.lock().all()
     }
 
     /// The scan's sources test the filter of `channel`.

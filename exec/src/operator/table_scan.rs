@@ -2,169 +2,222 @@
 //!
 //! ```text
 //! SplitSource --split--> DataSource --next(rows)--> batch
-//!      ^                                |
-//!      +------- split_done <---- SplitDone
+//!      ^  \--split and its preparation--^  |
+//!      +--------- split_done <----- SplitDone
 //! ```
 //!
-//! How many rows are asked for (rules S11.21 to S11.25): as many as fill a batch by the source's
-//! estimate of a row, more when filters drop most of what is read:
+//! A split comes alone, and is opened here, or with a data source that was prepared ahead on the
+//! I/O pool, whose split the scan's own source takes over: what that has learned stays from split to
+//! split. While the preparation is under way the scan waits for its connector.
 //!
-//! | known | rows |
+//! | waits for | when |
 //! |---|---|
-//! | override set | the override, as it is |
-//! | row size, of this source or an earlier file | preferred bytes / row size, up to the maximum |
-//! | nothing | what was asked last, at first the preferred rows |
+//! | `WaitForScanScaleUp` | memory had no room for this driver yet |
+//! | `WaitForSplit` | there is no split now |
+//! | `WaitForConnector` | the split is being prepared, or the source says so |
+//! | `Yield` | no rows came for the time limit or a driver's time slice, or the task wants its threads |
 //!
-//! divided by the greatest share of asked rows that ever came back, at least a quarter.
-//!
-//! A read that gives no rows is repeated inside of `get_output`; between reads the scan looks
-//! whether the task has stopped and whether others should run.
+//! How many rows are asked for is in `batch_size.rs`. A read that gives no rows is repeated inside
+//! of `get_output`; between reads the scan looks whether the task has stopped and whether others
+//! should run.
 
 use std::time::{Duration, Instant};
 
 use vector::sync::{Arc, Continuation};
 use vector::{Error, Metrics, Result, ResultExt, RowType, RowVector};
 
-use dwio::connector::{
-    ConnectorQueryCtx, ConnectorSplit, DataSource, DataSourceRequest, SourcePoll,
-};
+use dwio::connector::{ConnectorSplit, DataSource, DataSourceRequest, SourcePoll};
 
+use super::batch_size::BatchSize;
 use super::scan_filters::{ScanFilters, SeenFilters};
-use super::{Blocked, BlockingReason, Operator, OperatorCtx, SplitPoll, SplitSource, refuse_input};
+use super::scan_scale::ScanScaleUp;
+use super::scan_source::ScanSources;
+use super::{
+    Blocked, BlockingReason, Operator, OperatorCtx, SplitPoll, SplitSource, TakenSplit,
+    refuse_input,
+};
 use crate::plan::TableScanNode;
-use crate::query_ctx::QueryConfig;
+use crate::preload::{Preloader, SplitPreloader, SplitPreparation};
 use crate::stats::{OperatorStats, ScanStats};
-
-/// The greatest factor by which filters enlarge a read, as a share of rows (rule S11.22).
-const MIN_FILTERING_RATIO: f64 = 0.25;
+use crate::task::threads::TaskThreads;
+use crate::termination::Termination;
 
 /// Reads the rows of a table, split by split.
 pub struct TableScan {
     ctx: OperatorCtx,
-    request: DataSourceRequest,
+    sources: Arc<ScanSources>,
     splits: Arc<dyn SplitSource>,
-    /// Filters that others learn while the scan runs.
-    filters: Arc<ScanFilters>,
+    preloader: Option<Preloader>,
+    /// This driver's number among those of the scan, and who lets it run.
+    scale_up: Option<(usize, Arc<ScanScaleUp>)>,
     seen_filters: SeenFilters,
     source: Option<Box<dyn DataSource>>,
     split: Option<Arc<dyn ConnectorSplit>>,
+    /// The data source of the split while it is not taken over.
+    preparing: Option<Preparing>,
     blocked: Option<Blocked>,
     no_more_splits: bool,
     batch_size: BatchSize,
     time_limit: Option<Duration>,
+    /// Asks the driver to leave its thread.
+    threads: Option<Arc<TaskThreads>>,
     num_splits: u64,
-    /// What this operator counts beside its source (rules S15.46 to S15.48).
+    /// Rows that the source had scanned when the split began.
+    rows_before_split: u64,
+    /// What this operator counts beside its source (rules S15.46 to S15.52).
     metrics: Metrics,
 }
 
+/// A data source that was made ahead, or still is.
+struct Preparing {
+    preparation: Arc<SplitPreparation>,
+    since: Instant,
+}
+
 impl TableScan {
-    /// A scan of `node` that takes its splits from `splits`.
-    pub fn new(node: &TableScanNode, splits: Arc<dyn SplitSource>, ctx: OperatorCtx) -> Self {
+    /// A scan of `node` that takes its splits from `splits`, and filters from `filters` while it
+    /// runs.
+    pub fn new(
+        node: &TableScanNode,
+        splits: Arc<dyn SplitSource>,
+        filters: Arc<ScanFilters>,
+        ctx: OperatorCtx,
+    ) -> Self {
         let config = &ctx.query.config;
-        let limit = config.table_scan_getoutput_time_limit_ms;
+        let limits =
+            [config.table_scan_getoutput_time_limit_ms, config.driver_cpu_time_slice_limit_ms];
+        let time_limit = limits.into_iter().filter(|limit| *limit > 0).min();
+        let request = DataSourceRequest {
+            output_type: Arc::clone(&node.output_type),
+            table: Arc::clone(&node.table),
+            assignments: node.assignments.clone(),
+        };
         TableScan {
             batch_size: BatchSize::new(config),
-            time_limit: (limit > 0).then(|| Duration::from_millis(limit)),
-            request: DataSourceRequest {
-                output_type: Arc::clone(&node.output_type),
-                table: Arc::clone(&node.table),
-                assignments: node.assignments.clone(),
-            },
+            time_limit: time_limit.map(Duration::from_millis),
+            threads: None,
+            sources: Arc::new(ScanSources::new(request, ctx.clone(), filters)),
             splits,
-            filters: Arc::default(),
+            preloader: None,
+            scale_up: None,
             seen_filters: SeenFilters::default(),
             source: None,
             split: None,
+            preparing: None,
             blocked: None,
             no_more_splits: false,
             num_splits: 0,
+            rows_before_split: 0,
             metrics: Metrics::new(),
             ctx,
         }
     }
 
-    /// Takes filters from `filters` while running.
-    pub fn with_filters(mut self, filters: Arc<ScanFilters>) -> Self {
-        self.filters = filters;
+    /// Has up to `quota` splits prepared ahead on the query's I/O pool, if the connector can do
+    /// that (rule S13.1).
+    pub fn with_preload(mut self, quota: usize, task: &Arc<Termination>) -> Self {
+        if quota > 0 && self.sources.can_prepare_ahead() {
+            let sources = Arc::clone(&self.sources);
+            self.preloader = Some(Preloader::new(sources, Arc::clone(task), quota));
+        }
+        self
+    }
+
+    /// Lets its driver look around when `threads` ask for that, also while no rows come.
+    pub fn with_threads(mut self, threads: &Arc<TaskThreads>) -> Self {
+        self.threads = Some(Arc::clone(threads));
+        self
+    }
+
+    /// Begins when `scale_up` lets driver number `driver` run.
+    pub fn with_scale_up(mut self, driver: usize, scale_up: Arc<ScanScaleUp>) -> Self {
+        self.scale_up = Some((driver, scale_up));
         self
     }
 
     /// The columns that the scan gives.
     pub fn output_type(&self) -> &Arc<RowType> {
-        &self.request.output_type
+        &self.sources.request().output_type
     }
 
     fn block(&mut self, reason: BlockingReason, until: Continuation) {
         self.blocked = Some(Blocked::new(reason, until));
     }
 
-    /// Takes the next split and starts it; false when there is none now.
+    /// Takes the next split and starts it, or what was prepared for it; false when there is none
+    /// now.
     fn take_split(&mut self) -> Result<bool> {
-        let split = match self.splits.next_split()? {
-            SplitPoll::Split(split) => split,
+        let preloader = self.preloader.as_ref().map(|p| p as &dyn SplitPreloader);
+        let TakenSplit { split, preparation } = match self.splits.next_split(preloader)? {
+            SplitPoll::Split(taken) => taken,
             SplitPoll::Wait(until) => {
                 self.block(BlockingReason::WaitForSplit, until);
                 return Ok(false);
             }
             SplitPoll::NoMore => {
-                self.no_more_splits = true;
+                self.end_splits();
                 return Ok(false);
             }
         };
         self.split = Some(Arc::clone(&split));
         self.num_splits += 1;
-        let table = self.request.table.connector_id();
+        let table = self.sources.request().table.connector_id();
         if split.connector_id() != table {
             return Err(Error::internal("a split of another connector than its table")
                 .with("split", split.connector_id())
                 .with("table", table));
         }
         self.metrics.add_bytes("connectorSplitSize", split.size_bytes());
+        self.rows_before_split = self.source()?.progress().raw_rows;
+        if let Some(preparation) = preparation {
+            self.metrics.add_count("preloadedSplits", 1);
+            if preparation.has_value() {
+                self.metrics.add_count("readyPreloadedSplits", 1);
+            }
+            self.preparing = Some(Preparing { preparation, since: Instant::now() });
+            return Ok(true);
+        }
         let start = Instant::now();
         let added = self.source()?.add_split(split);
         self.metrics.add_time("dataSourceAddSplitWallNanos", start.elapsed());
         added.map(|()| true)
     }
 
+    /// Takes over what was prepared for the split, preparing it here if nobody has begun; false
+    /// when somebody is at it, and when the task has ended.
+    fn take_over(&mut self) -> Result<bool> {
+        let Some(Preparing { preparation, since }) = &self.preparing else { return Ok(true) };
+        if let Some(until) = preparation.until_made() {
+            self.block(BlockingReason::WaitForConnector, until);
+            return Ok(false);
+        }
+        let prepared = preparation.take();
+        let (waited, prepare_time) = (since.elapsed(), preparation.prepare_time());
+        self.preparing = None;
+        self.metrics.add_time("waitForPreloadSplitNanos", waited);
+        let Some(prepared) = prepared? else {
+            // Nothing is made for a task that has ended.
+            self.ctx.stop.check()?;
+            return Err(Error::internal("the prepared data source is gone"));
+        };
+        self.metrics.add_time("preloadSplitPrepareTimeNanos", prepare_time.wall);
+        self.source()?.take_over(prepared.into_source()).map(|()| true)
+    }
+
     fn source(&mut self) -> Result<&mut Box<dyn DataSource>> {
         if self.source.is_none() {
-            let query = &self.ctx.query;
-            let connector = query.connectors.get(self.request.table.connector_id())?;
-            let connector_ctx = Arc::new(ConnectorQueryCtx {
-                pool: self.ctx.pool.clone(),
-                evaluator: Arc::clone(&query.evaluator),
-                session: query.session.clone(),
-                cancel: self.ctx.stop.clone(),
-            });
-            self.source = Some(connector.data_source(self.request.clone(), &connector_ctx)?);
+            self.source = Some(self.sources.make()?);
         }
         self.source.as_mut().ok_or_else(|| Error::internal("a scan without its data source"))
     }
 
-    /// Hands filters that are new to the source, together with those that the plan has put on the
-    /// same columns, which they replace (rules S12.9, S12.10).
+    /// Hands filters that are new to the source.
     fn install_filters(&mut self) -> Result<()> {
-        let Some(filters) = self.filters.next_change(&mut self.seen_filters) else {
+        let Some(filters) = self.sources.new_filters(&mut self.seen_filters) else {
             return Ok(());
         };
-        let slot = Arc::clone(&self.filters);
-        let mut num_filters = 0;
-        if let Some(target) = self.source()?.dynamic_filters() {
-            for (channel, filter) in filters {
-                if !target.accepts(channel) {
-                    continue;
-                }
-                let merged = match target.static_filter(channel) {
-                    Some(own) => own.merge(&filter).map(Arc::new),
-                    None => Ok(filter),
-                };
-                // Filters of different kinds have no common form: the join tests again anyway.
-                let Ok(merged) = merged else { continue };
-                target.add_dynamic_filter(channel, merged)?;
-                slot.accepted(channel);
-                num_filters += 1;
-            }
-        }
+        let sources = Arc::clone(&self.sources);
+        let num_filters = sources.install(filters, self.source()?.as_mut())?;
         if num_filters > 0 {
             self.metrics.add_count("dynamicFiltersAccepted", num_filters);
         }
@@ -188,29 +241,52 @@ impl TableScan {
         poll
     }
 
-    fn end_split(&mut self) {
+    fn end_split(&mut self) -> Result<()> {
         self.split = None;
         self.splits.split_done();
+        let had_rows = self.source()?.progress().raw_rows > self.rows_before_split;
+        if let (Some((driver, scale_up)), true) = (&self.scale_up, had_rows) {
+            scale_up.split_done(*driver, self.ctx.pool.peak());
+        }
+        Ok(())
+    }
+
+    /// All splits are handed out: drivers that were not let run yet have nothing to wait for.
+    fn end_splits(&mut self) {
+        self.no_more_splits = true;
+        if let Some(running) = self.scale_up.as_ref().and_then(|(_, scale_up)| scale_up.close()) {
+            self.metrics.add_count("numRunningScaleThreads", running);
+        }
+    }
+
+    /// True when others should run, after having read without rows since `start`.
+    fn should_yield(&self, start: Option<Instant>) -> bool {
+        let is_asked = self.threads.as_ref().is_some_and(|threads| threads.is_asked());
+        let is_over = |limit: Duration| start.is_some_and(|start| start.elapsed() >= limit);
+        is_asked || self.time_limit.is_some_and(is_over)
     }
 
     fn read(&mut self) -> Result<Option<RowVector>> {
         let start = self.time_limit.map(|_| Instant::now());
+        if let Some(turn) = self.scale_up.as_ref().and_then(|(i, scale_up)| scale_up.turn(*i)) {
+            self.block(BlockingReason::WaitForScanScaleUp, turn);
+            return Ok(None);
+        }
         loop {
             if self.no_more_splits || self.ctx.stop.is_cancelled() {
                 return Ok(None);
             }
-            if let (Some(limit), Some(start)) = (self.time_limit, start)
-                && start.elapsed() >= limit
-            {
+            if self.should_yield(start) {
                 self.block(BlockingReason::Yield, Continuation::ready());
                 return Ok(None);
             }
             self.install_filters()?;
-            if self.split.is_none() && !self.take_split()? {
+            if (self.split.is_none() && !self.take_split()?) || !self.take_over()? {
                 return Ok(None);
             }
             let before = self.source()?.progress();
-            let num_rows = self.batch_size.rows(before.row_size);
+            let hint = self.split.as_ref().and_then(|split| split.batch_rows_hint());
+            let num_rows = self.batch_size.rows(hint, before.row_size);
             match self.read_batch(num_rows, before.raw_rows)? {
                 SourcePoll::Batch(batch) => {
                     self.batch_size.record(num_rows, batch.len());
@@ -222,7 +298,7 @@ impl TableScan {
                     self.block(BlockingReason::WaitForConnector, until);
                     return Ok(None);
                 }
-                SourcePoll::SplitDone => self.end_split(),
+                SourcePoll::SplitDone => self.end_split()?,
             }
         }
     }
@@ -266,109 +342,28 @@ impl Operator for TableScan {
 
     fn add_stats(&self, stats: &mut OperatorStats) {
         stats.num_splits += self.num_splits;
+        stats.metrics.merge(&self.metrics);
         if let Some(source) = &self.source {
             let progress = source.progress();
             stats.raw_rows += progress.raw_rows;
             stats.raw_bytes += progress.raw_bytes;
-            stats.metrics.merge(&self.metrics);
             stats.metrics.merge(&source.metrics());
-            let table = self.request.table.table_name().to_string();
+            let table = self.sources.request().table.table_name().to_string();
             stats.scan = Some(ScanStats { table, details: source.details() });
         }
     }
 
     fn close(&mut self) {
+        if let Some(Preparing { preparation, .. }) = self.preparing.take() {
+            // What somebody is at just now is dropped when that one lets go of it.
+            preparation.cancel();
+        }
         if let Some(source) = &mut self.source
             && self.split.take().is_some()
         {
             source.abandon_split();
         }
         self.source = None;
-        self.no_more_splits = true;
-    }
-}
-
-/// How many rows the next read asks for.
-#[derive(Debug)]
-struct BatchSize {
-    max_rows: usize,
-    preferred_bytes: u64,
-    override_rows: usize,
-    /// The size without regard to filters; lasts across splits (rule S11.23).
-    rows: usize,
-    row_size: Option<u64>,
-    /// The greatest share of asked rows that came back; 0 before the first read.
-    ratio: f64,
-}
-
-impl BatchSize {
-    fn new(config: &QueryConfig) -> Self {
-        BatchSize {
-            max_rows: config.max_output_batch_rows,
-            preferred_bytes: config.preferred_output_batch_bytes,
-            override_rows: config.table_scan_output_batch_rows_override,
-            rows: config.preferred_output_batch_rows,
-            row_size: None,
-            ratio: 0.0,
-        }
-    }
-
-    fn rows(&mut self, estimate: Option<u64>) -> usize {
-        if self.override_rows > 0 {
-            return self.override_rows;
-        }
-        self.row_size = estimate.or(self.row_size);
-        if let Some(row_size) = self.row_size {
-            self.rows = match self.preferred_bytes.checked_div(row_size) {
-                Some(rows) => usize::try_from(rows).unwrap_or(usize::MAX).clamp(1, self.max_rows),
-                None => self.max_rows,
-            };
-        }
-        if self.ratio > 0.0 {
-            self.max_rows.min((self.rows as f64 / self.ratio) as usize)
-        } else {
-            self.rows
-        }
-    }
-
-    fn record(&mut self, asked: usize, given: usize) {
-        let share = given as f64 / asked.max(1) as f64;
-        self.ratio = self.ratio.max(share).max(MIN_FILTERING_RATIO);
-    }
-}
-
-#[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn reads_grow_fourfold_while_filters_drop_rows_and_shrink_when_they_do_not() {
-        let mut size = BatchSize::new(&QueryConfig::default());
-        assert_eq!(size.rows(None), 1_024);
-        size.record(1_024, 0);
-        assert_eq!(size.rows(None), 4_096);
-        size.record(4_096, 2_048);
-        assert_eq!(size.rows(None), 2_048);
-        size.record(2_048, 2_048);
-        assert_eq!(size.rows(None), 1_024);
-    }
-
-    #[test]
-    fn a_row_size_fills_the_preferred_bytes_within_the_maximum_and_is_remembered() {
-        let mut size = BatchSize::new(&QueryConfig::default());
-        assert_eq!(size.rows(Some(10 << 10)), 1_024);
-        assert_eq!(size.rows(None), 1_024);
-        assert_eq!(size.rows(Some(1)), 10_000);
-        assert_eq!(size.rows(Some(0)), 10_000);
-        assert_eq!(size.rows(Some(u64::MAX)), 1);
-    }
-
-    #[test]
-    fn an_override_is_taken_as_it_is() {
-        let config =
-            QueryConfig { table_scan_output_batch_rows_override: 50_000, ..Default::default() };
-        let mut size = BatchSize::new(&config);
-        size.record(100, 1);
-        assert_eq!(size.rows(Some(8)), 50_000);
+        self.end_splits();
     }
 }

@@ -21,8 +21,10 @@
 //! until the last driver is out; so does the end of the rows, wherever it comes from.
 
 mod cursor;
+pub mod groups;
 mod operators;
 mod pipeline;
+mod scan;
 pub mod split_queue;
 pub mod threads;
 
@@ -39,11 +41,11 @@ use dwio::connector::ConnectorSplit;
 pub use self::cursor::{Canceller, Cursor, Poll};
 use self::operators::{Meetings, Operators, Place};
 use self::pipeline::{PipelineEnd, Pipelines};
+use self::scan::ScanState;
 use self::split_queue::{SplitCounts, SplitQueue};
 use self::threads::TaskThreads;
 use crate::driver::{Driver, DriverParams, StageParams, launch};
 use crate::operator::local_exchange::LocalExchange;
-use crate::operator::scan_filters::ScanFilters;
 use crate::operator::sink::{BatchQueue, QueueSink};
 use crate::plan::{PlanNode, PlanNodeId};
 use crate::query_ctx::QueryCtx;
@@ -73,34 +75,27 @@ struct Shared {
     started: Mutex<bool>,
 }
 
-/// What the drivers of one scan share.
-#[derive(Debug)]
-struct ScanState {
-    id: PlanNodeId,
-    splits: Arc<SplitQueue>,
-    filters: Arc<ScanFilters>,
-}
-
 impl Task {
     /// Prepares a plan for `drivers` drivers of its scan, at least one.
     pub fn new(plan: Arc<PlanNode>, query: Arc<QueryCtx>, drivers: usize) -> Result<Self> {
         let num_drivers = drivers.max(1);
         let pipelines = pipeline::cut(&plan, num_drivers)?;
-        let scans = plan.scans().into_iter().map(|scan| ScanState {
-            id: Arc::clone(&scan.id),
-            splits: Arc::new(SplitQueue::new()),
-            filters: Arc::default(),
-        });
         let pool = query.pool.aggregate("task", u64::MAX);
+        let node_pools = node_pools(&plan, &pool);
+        let scans = plan.scans().into_iter().map(|scan| {
+            let of_scan = node_pools.iter().find(|(id, _)| *id == scan.id);
+            let pool = of_scan.map_or(&pool, |(_, pool)| pool).clone();
+            ScanState::new(scan, pipelines.num_drivers_of(&scan.id), pool, &query.config)
+        });
         let termination = Termination::new();
         let waiting = pool.clone();
         termination.on_stop(Box::new(move || waiting.forget_waits()));
         Ok(Task {
             shared: Arc::new(Shared {
-                node_pools: node_pools(&plan, &pool),
-                pool,
                 output_type: Arc::clone(plan.output_type()),
                 scans: scans.collect(),
+                node_pools,
+                pool,
                 query,
                 plan: pipelines,
                 num_drivers,

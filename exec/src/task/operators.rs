@@ -9,6 +9,7 @@ use vector::{Error, Result};
 
 use super::Shared;
 use super::pipeline::{Exchange, ExchangeKind, Pipeline, PipelineEnd};
+use super::scan::ScanSurroundings;
 use crate::driver::StageParams;
 use crate::operator::aggregate::HashAggregation;
 use crate::operator::distinct::Distinct;
@@ -21,13 +22,12 @@ use crate::operator::local_partition::{LocalPartition, Spread};
 use crate::operator::order_by::OrderBy;
 use crate::operator::single_row::EnforceSingleRow;
 use crate::operator::sink::{BatchQueue, QueueSink};
-use crate::operator::table_scan::TableScan;
 use crate::operator::top_n::TopN;
 use crate::operator::unnest::Unnest;
 use crate::operator::values::Values;
-use crate::operator::{Operator, OperatorCtx, SplitSource};
+use crate::operator::{Operator, OperatorCtx};
 use crate::plan::{AggregationStep, PlanNode, PlanNodeId, ProjectNode};
-use crate::trace::{OperatorTrace, Traced, TracedOperator, TracedSplits};
+use crate::trace::{OperatorTrace, Traced, TracedOperator};
 
 pub(super) type Operators = Vec<StageParams>;
 
@@ -208,12 +208,12 @@ impl Shared {
                 let Some(state) = state else {
                     return Err(Error::internal("a scan without splits"));
                 };
-                let mut splits = Arc::clone(&state.splits) as Arc<dyn SplitSource>;
-                if let Some(trace) = trace {
-                    splits = Arc::new(TracedSplits::new(splits, Arc::clone(trace)));
-                }
-                let operator = TableScan::new(scan, splits, ctx);
-                (Box::new(operator.with_filters(Arc::clone(&state.filters))), "TableScan")
+                let surroundings = ScanSurroundings {
+                    termination: &self.termination,
+                    threads: &self.threads,
+                    trace,
+                };
+                (Box::new(state.operator(scan, ctx, surroundings)), "TableScan")
             }
             PlanNode::Values(values) => (Box::new(Values::new(values)), "Values"),
             PlanNode::Filter(filter) => {

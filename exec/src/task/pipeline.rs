@@ -112,6 +112,12 @@ impl Pipelines {
         self.pipelines.iter().filter(fills).map(|p| p.num_drivers).sum()
     }
 
+    /// Drivers that run a node.
+    pub(crate) fn num_drivers_of(&self, node: &PlanNodeId) -> usize {
+        let runs = |p: &&Pipeline| p.nodes.iter().any(|n| n.id() == node);
+        self.pipelines.iter().filter(runs).map(|p| p.num_drivers).sum()
+    }
+
     /// All joins, each with the number of drivers that look its table up.
     pub(crate) fn joins(&self) -> impl Iterator<Item = (&HashJoinNode, usize)> {
         let nodes = self.pipelines.iter().flat_map(|p| p.nodes.iter().map(|n| (n, p.num_drivers)));

@@ -2,13 +2,15 @@
 //!
 //! | state | `add` | `next_split` | `no_more` | `abandon` |
 //! |---|---|---|---|---|
-//! | Open, splits waiting | kept, wakes one | split | NoMore | Abandoned |
+//! | Open, splits waiting | kept, wakes one | split, next ones prepared | NoMore | Abandoned |
 //! | Open, empty | kept, wakes one | Wait | NoMore, wakes all | Abandoned, wakes all |
 //! | NoMore | refused | split, then NoMore | - | - |
 //! | Abandoned | dropped | `Cancelled` error | Abandoned | - |
 //!
-//! Splits are taken in the order they were added. Whoever has waited least is woken first
-//! (rule S11.55).
+//! Whoever has waited least is woken first (rule S11.55). When a driver takes a split, the ones
+//! that come next are prepared, as many as its quota says. Several drivers then take what is ready
+//! before what is not, as far as the quota reaches (rule S11.57); a single driver takes the splits in
+//! the order they were added, so that its rows come in that order.
 
 use std::collections::VecDeque;
 
@@ -17,17 +19,29 @@ use vector::{Error, Result};
 
 use dwio::connector::ConnectorSplit;
 
-use crate::operator::{SplitPoll, SplitSource};
+use crate::operator::{SplitPoll, SplitSource, TakenSplit};
+use crate::preload::{SplitPreloader, SplitPreparation};
+
+/// In which order splits are taken.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub enum SplitOrder {
+    /// As they were added.
+    #[default]
+    Added,
+    /// Prepared ones first.
+    ReadyFirst,
+}
 
 /// The splits of one scan node.
 #[derive(Debug, Default)]
 pub struct SplitQueue {
+    order: SplitOrder,
     state: Mutex<State>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    splits: VecDeque<Arc<dyn ConnectorSplit>>,
+    splits: VecDeque<TakenSplit>,
     phase: Phase,
     waiting: Vec<Promise>,
     counts: SplitCounts,
@@ -54,8 +68,8 @@ pub struct SplitCounts {
 
 impl SplitQueue {
     /// An open queue without splits.
-    pub fn new() -> Self {
-        Self::default()
+    pub fn new(order: SplitOrder) -> Self {
+        SplitQueue { order, ..Self::default() }
     }
 
     /// Adds a split and wakes one driver. `Internal` after `no_more`.
@@ -70,7 +84,7 @@ impl SplitQueue {
                 Phase::Abandoned => return Ok(()),
                 Phase::Open => {}
             }
-            state.splits.push_back(split);
+            state.splits.push_back(TakenSplit { split, preparation: None });
             state.counts.queued += 1;
             state.waiting.pop()
         };
@@ -102,22 +116,66 @@ impl SplitQueue {
         waiting.into_iter().for_each(Promise::fulfil);
     }
 
+    /// Drops what is prepared for splits that were not taken: the task has ended.
+    pub fn drop_preparations(&self) {
+        let preparations: Vec<_> = {
+            let mut state = self.state.lock();
+            state.splits.iter_mut().filter_map(|waiting| waiting.preparation.take()).collect()
+        };
+        preparations.iter().for_each(|preparation| preparation.cancel());
+    }
+
     /// How far the splits are.
     pub fn counts(&self) -> SplitCounts {
         self.state.lock().counts
     }
 }
 
+impl State {
+    /// Takes a split, and has the next ones prepared: gives those preparations, to be started.
+    fn take(
+        &mut self,
+        order: SplitOrder,
+        preloader: Option<&dyn SplitPreloader>,
+    ) -> Option<(TakenSplit, Vec<Arc<SplitPreparation>>)> {
+        let quota = preloader.map_or(0, |preloader| preloader.quota());
+        let is_ready = |waiting: &TakenSplit| {
+            waiting.preparation.as_ref().is_some_and(|preparation| preparation.has_value())
+        };
+        let at = match order {
+            SplitOrder::Added => 0,
+            SplitOrder::ReadyFirst => {
+                self.splits.iter().take(quota).position(is_ready).unwrap_or(0)
+            }
+        };
+        let taken = self.splits.remove(at)?;
+        self.counts.queued -= 1;
+        self.counts.running += 1;
+        let mut begun = Vec::new();
+        if let Some(preloader) = preloader {
+            let next = self.splits.iter_mut().take(quota);
+            for waiting in next.filter(|waiting| waiting.preparation.is_none()) {
+                let preparation = preloader.preparation(&waiting.split);
+                waiting.preparation = Some(Arc::clone(&preparation));
+                begun.push(preparation);
+            }
+        }
+        Some((taken, begun))
+    }
+}
+
 impl SplitSource for SplitQueue {
-    fn next_split(&self) -> Result<SplitPoll> {
+    fn next_split(&self, preloader: Option<&dyn SplitPreloader>) -> Result<SplitPoll> {
         let mut state = self.state.lock();
         if state.phase == Phase::Abandoned {
             return Err(Error::cancelled("the task was dropped before all splits were added"));
         }
-        if let Some(split) = state.splits.pop_front() {
-            state.counts.queued -= 1;
-            state.counts.running += 1;
-            return Ok(SplitPoll::Split(split));
+        if let Some((taken, begun)) = state.take(self.order, preloader) {
+            drop(state);
+            if let Some(preloader) = preloader {
+                begun.into_iter().for_each(|preparation| preloader.start(preparation));
+            }
+            return Ok(SplitPoll::Split(taken));
         }
         if state.phase == Phase::NoMore {
             return Ok(SplitPoll::NoMore);
@@ -161,7 +219,7 @@ mod loom_tests {
     fn take_all(queue: &SplitQueue) -> usize {
         let mut taken = 0;
         loop {
-            match queue.next_split().unwrap() {
+            match queue.next_split(None).unwrap() {
                 SplitPoll::Split(_) => {
                     taken += 1;
                     queue.split_done();
@@ -175,7 +233,7 @@ mod loom_tests {
     #[test]
     fn loom_every_split_is_taken_once_by_two_drivers() {
         loom::model(|| {
-            let queue = Arc::new(SplitQueue::new());
+            let queue = Arc::new(SplitQueue::new(SplitOrder::ReadyFirst));
             let other = Arc::clone(&queue);
             let driver = thread::spawn(move || take_all(&other));
             queue.add(Arc::new(Numbered)).unwrap();
@@ -189,11 +247,11 @@ mod loom_tests {
     #[test]
     fn loom_a_driver_that_waits_for_abandoned_splits_gets_an_error() {
         loom::model(|| {
-            let queue = Arc::new(SplitQueue::new());
+            let queue = Arc::new(SplitQueue::new(SplitOrder::ReadyFirst));
             let other = Arc::clone(&queue);
             let driver = thread::spawn(move || {
                 loop {
-                    match other.next_split() {
+                    match other.next_split(None) {
                         Ok(SplitPoll::Wait(until)) => until.wait().unwrap(),
                         other => return other.is_err(),
                     }

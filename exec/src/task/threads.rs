@@ -44,6 +44,12 @@ pub enum Interruption {
 }
 
 impl TaskThreads {
+    /// True when a running driver should look at [`TaskThreads::interruption`] soon: for operators
+    /// that work for long without output.
+    pub fn is_asked(&self) -> bool {
+        self.asked.load(Ordering::Relaxed)
+    }
+
     /// What a running driver must do, if anything (rule S11.67).
     pub fn interruption(&self) -> Option<Interruption> {
         // What counts is decided under the lock; the flag may be seen late.
@@ -163,7 +169,9 @@ mod tests {
         paused.wait().unwrap();
         let resumed = OnThread::enter(&threads).unwrap_err();
         assert!(threads.pause().is_ready(), "pausing twice is pausing once");
+        assert!(threads.is_asked());
         threads.resume();
+        assert!(!threads.is_asked());
         resumed.wait().unwrap();
         assert!(OnThread::enter(&threads).is_ok() && threads.interruption().is_none());
     }

@@ -1,0 +1,107 @@
+//! What it takes to make a data source for a scan, and to tell it of late filters.
+//!
+//! Shared by the scan operator and by whatever is prepared ahead for it, which may outlive the
+//! operator.
+
+use vector::Result;
+use vector::sync::Arc;
+
+use dwio::connector::{Connector, ConnectorQueryCtx, DataSource, DataSourceRequest};
+use dwio::filter::Filter;
+
+use super::OperatorCtx;
+use super::scan_filters::{ScanFilters, SeenFilters};
+
+/// Makes the data sources of one scan operator.
+#[derive(Debug)]
+pub struct ScanSources {
+    request: DataSourceRequest,
+    ctx: OperatorCtx,
+    /// Filters that others learn while the scan runs.
+    filters: Arc<ScanFilters>,
+}
+
+impl ScanSources {
+    /// Data sources for `request`, which take filters from `filters`.
+    pub fn new(request: DataSourceRequest, ctx: OperatorCtx, filters: Arc<ScanFilters>) -> Self {
+        ScanSources { request, ctx, filters }
+    }
+
+    /// What is asked of the sources.
+    pub fn request(&self) -> &DataSourceRequest {
+        &self.request
+    }
+
+    /// The surroundings of the operator.
+    pub fn ctx(&self) -> &OperatorCtx {
+        &self.ctx
+    }
+
+    fn connector(&self) -> Result<&Arc<dyn Connector>> {
+        self.ctx.query.connectors.get(self.request.table.connector_id())
+    }
+
+    /// True when sources can be made on another thread than the one that reads them.
+    pub fn can_prepare_ahead(&self) -> bool {
+        self.connector().is_ok_and(|connector| connector.supports_preload())
+    }
+
+    /// A data source without a split.
+    pub fn make(&self) -> Result<Box<dyn DataSource>> {
+        let query = &self.ctx.query;
+        let connector_ctx = Arc::new(ConnectorQueryCtx {
+            pool: self.ctx.pool.clone(),
+            evaluator: Arc::clone(&query.evaluator),
+            session: query.session.clone(),
+            cancel: self.ctx.stop.clone(),
+        });
+        let mut source = self.connector()?.data_source(self.request.clone(), &connector_ctx)?;
+        if let Some(listener) = &query.batch_listener {
+            source.set_batch_listener(listener.0.clone());
+        }
+        Ok(source)
+    }
+
+    /// The filters that are new since `seen`.
+    pub fn new_filters(&self, seen: &mut SeenFilters) -> Option<Vec<(usize, Arc<Filter>)>> {
+        self.filters.next_change(seen)
+    }
+
+    /// Hands filters to the source of the operator; gives how many it accepted.
+    pub fn install(
+        &self,
+        filters: Vec<(usize, Arc<Filter>)>,
+        source: &mut dyn DataSource,
+    ) -> Result<usize> {
+        let accepted = install(filters, source)?;
+        accepted.iter().for_each(|channel| self.filters.accepted(*channel));
+        Ok(accepted.len())
+    }
+
+    /// Hands the filters that are known by now to a source that is prepared ahead: its split may
+    /// be left out by them. The operator's source hears of them itself.
+    pub fn install_known_filters(&self, source: &mut dyn DataSource) -> Result<()> {
+        install(self.filters.known(), source).map(drop)
+    }
+}
+
+/// Hands filters to a source, together with those that the plan has put on the same columns, which
+/// they replace (rules S12.9, S12.10); gives the channels that have one now.
+fn install(filters: Vec<(usize, Arc<Filter>)>, source: &mut dyn DataSource) -> Result<Vec<usize>> {
+    let mut accepted = Vec::new();
+    let Some(target) = source.dynamic_filters() else { return Ok(accepted) };
+    for (channel, filter) in filters {
+        if !target.accepts(channel) {
+            continue;
+        }
+        let merged = match target.static_filter(channel) {
+            Some(own) => own.merge(&filter).map(Arc::new),
+            None => Ok(filter),
+        };
+        // Filters of different kinds have no common form: the join tests again anyway.
+        let Ok(merged) = merged else { continue };
+        target.add_dynamic_filter(channel, merged)?;
+        accepted.push(channel);
+    }
+    Ok(accepted)
+}

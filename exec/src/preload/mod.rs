@@ -1,0 +1,119 @@
+//! Reading ahead: data sources for the next splits are made while the current one is read.
+//!
+//! ```text
+//! TableScan --next_split(preloader)--> SplitQueue: one split is taken,
+//!     ^                                 the next ones get an AsyncSource each
+//!     |                                        |
+//!     |                                  I/O pool: prepare (open the file, read its footer)
+//!     +---- take, DataSource::take_over -------+
+//! ```
+//!
+//! Rules S13.1 to S13.14, and what is different from them here:
+//!
+//! | Velox | here |
+//! |---|---|
+//! | the split that is taken at once is handed to the I/O pool, too | its taker prepares it: a scan of one split starts no thread |
+//! | whoever takes a split that is being prepared holds its thread | the driver is blocked, on `WaitForConnector` |
+//! | the end of a task waits for running preparations | they are counted in like drivers, and whoever waits for the drivers waits for them |
+//!
+//! What is prepared owns all it needs, its presence in the task included. When the task ends, what
+//! has not begun and what is prepared is dropped at once; what is being prepared is dropped by
+//! whoever prepares it.
+
+pub mod async_source;
+
+#[cfg(test)]
+mod tests;
+
+use vector::Result;
+use vector::sync::Arc;
+
+use dwio::connector::{ConnectorSplit, DataSource};
+
+use self::async_source::AsyncSource;
+use crate::operator::scan_source::ScanSources;
+use crate::termination::{DriverTicket, Termination};
+
+/// A data source that has its split, and is present in its task as long as it is here.
+pub struct PreparedSource {
+    source: Box<dyn DataSource>,
+    /// Behind the source, so that the task is left when the source is gone.
+    _presence: DriverTicket,
+}
+
+impl PreparedSource {
+    /// The data source, for a driver that is in the task itself.
+    pub fn into_source(self) -> Box<dyn DataSource> {
+        self.source
+    }
+}
+
+/// A split's data source that is made ahead.
+pub type SplitPreparation = AsyncSource<PreparedSource>;
+
+/// Prepares splits for whoever asks a queue for the next one.
+pub trait SplitPreloader {
+    /// Splits that are prepared at once, at most; 0 while none should be.
+    fn quota(&self) -> usize;
+
+    /// The preparation of a split, not begun. Called under the lock of the queue.
+    fn preparation(&self, split: &Arc<dyn ConnectorSplit>) -> Arc<SplitPreparation>;
+
+    /// Has a preparation begun soon, by somebody else.
+    fn start(&self, preparation: Arc<SplitPreparation>);
+}
+
+/// Prepares splits for one scan operator on the query's I/O pool.
+pub struct Preloader {
+    sources: Arc<ScanSources>,
+    termination: Arc<Termination>,
+    quota: usize,
+}
+
+impl Preloader {
+    /// Prepares `quota` splits at once, at most, with data sources of `sources`.
+    pub fn new(sources: Arc<ScanSources>, termination: Arc<Termination>, quota: usize) -> Self {
+        Preloader { sources, termination, quota }
+    }
+}
+
+impl SplitPreloader for Preloader {
+    fn quota(&self) -> usize {
+        if self.termination.should_stop() { 0 } else { self.quota }
+    }
+
+    fn preparation(&self, split: &Arc<dyn ConnectorSplit>) -> Arc<SplitPreparation> {
+        let (sources, split) = (Arc::clone(&self.sources), Arc::clone(split));
+        let presence = self.termination.enter();
+        Arc::new(AsyncSource::new(Box::new(move || prepare(&sources, split, presence))))
+    }
+
+    fn start(&self, preparation: Arc<SplitPreparation>) {
+        let termination = Arc::clone(&self.termination);
+        self.sources.ctx().query.io.run(Box::new(move || {
+            preparation.prepare();
+            // The task's end dropped what it saw, which was not this.
+            if termination.should_stop() {
+                preparation.cancel();
+            }
+        }));
+    }
+}
+
+fn prepare(
+    sources: &ScanSources,
+    split: Arc<dyn ConnectorSplit>,
+    presence: DriverTicket,
+) -> Result<Option<PreparedSource>> {
+    let stop = &sources.ctx().stop;
+    if stop.is_cancelled() {
+        return Ok(None);
+    }
+    let mut source = sources.make()?;
+    sources.install_known_filters(source.as_mut())?;
+    if stop.is_cancelled() {
+        return Ok(None);
+    }
+    source.add_split(split)?;
+    Ok(Some(PreparedSource { source, _presence: presence }))
+}

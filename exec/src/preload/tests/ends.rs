@@ -1,0 +1,134 @@
+//! How tasks end whose splits are prepared ahead: errors, limits, cancels at any point.
+
+use std::time::{Duration, Instant};
+
+use vector::sync::{Arc, thread};
+use vector::{Error, ErrorKind};
+
+use super::scans::{collect, query, rows, scan_node, task, tens};
+use crate::plan::{LimitNode, PlanNode};
+use crate::query_ctx::QueryCtx;
+use crate::task::Task;
+use crate::testing::{Act, Ahead, Script};
+
+/// Fails for splits of more than one read.
+fn refuses_long() -> Ahead {
+    Ahead::new(|script| match script.0.len() {
+        1 => Ok(()),
+        _ => Err(Error::io("the disk is gone")),
+    })
+}
+
+fn long() -> Vec<Act> {
+    vec![rows(0, 1), rows(1, 2)]
+}
+
+/// Nothing is left of a task that has ended, and no thread is busy a second later.
+fn check_nothing_left(query: &QueryCtx, ahead: &Ahead) {
+    assert_eq!(ahead.num_sources(), 0, "sources");
+    assert_eq!(query.pool.used(), 0, "bytes");
+    let start = Instant::now();
+    while query.io.usage().busy + query.executor.usage().busy > 0 {
+        assert!(start.elapsed() < Duration::from_secs(1), "a thread is busy");
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn an_error_in_a_preparation_comes_once_and_names_its_split() {
+    for drivers in [1, 3] {
+        let ahead = refuses_long();
+        let query = Arc::new(query(&ahead));
+        let mut splits = tens(6);
+        splits.insert(4, long());
+        let task = task(&query, drivers, splits);
+        let mut cursor = task.start().unwrap();
+        let error = collect(&mut cursor).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "i/o: the disk is gone\n  in split \"script of 2\", operator \"TableScan[0]\""
+        );
+        drop(cursor);
+        check_nothing_left(&query, &ahead);
+    }
+}
+
+#[test]
+fn an_error_of_a_split_that_nobody_needs_is_nobodys() {
+    let ahead = refuses_long();
+    let query = Arc::new(query(&ahead));
+    let scan = Arc::new(PlanNode::TableScan(scan_node()));
+    let plan = PlanNode::Limit(LimitNode { id: "1".into(), source: scan, offset: 0, count: 10 });
+    let task = Task::new(Arc::new(plan), Arc::clone(&query), 1).unwrap();
+    for split in [vec![rows(0, 10)], long(), long()] {
+        task.add_split("0", Arc::new(Script(split))).unwrap();
+    }
+    task.no_more_splits("0").unwrap();
+    let mut cursor = task.start().unwrap();
+    assert_eq!(collect(&mut cursor).unwrap().len(), 10);
+    drop(cursor);
+    check_nothing_left(&query, &ahead);
+}
+
+#[test]
+fn a_preparation_that_panics_is_an_error_of_its_query() {
+    let ahead = Ahead::new(|script| match script.0.len() {
+        1 => Ok(()),
+        _ => std::panic::panic_any("quiet"),
+    });
+    let query = Arc::new(query(&ahead));
+    let task = task(&query, 1, vec![vec![rows(0, 10)], vec![rows(10, 20)], long()]);
+    let previous = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
+    let outcome = collect(&mut task.start().unwrap());
+    std::panic::set_hook(previous);
+    assert_eq!(outcome.unwrap_err().kind(), ErrorKind::Internal);
+    check_nothing_left(&query, &ahead);
+}
+
+#[test]
+fn a_cancel_at_any_point_leaves_no_preparation_no_bytes_and_no_busy_thread() {
+    let ahead = Ahead::new(|script| {
+        // Some take long enough to be under way when the end comes.
+        if script.0.len() == 1 {
+            thread::sleep(Duration::from_micros(100));
+        }
+        Ok(())
+    });
+    let query = Arc::new(query(&ahead));
+    for round in 0..300_u64 {
+        let drivers = 1 + (round % 3) as usize;
+        let task = task(&query, drivers, tens(40));
+        let mut cursor = task.start().unwrap();
+        let canceller = cursor.canceller();
+        let delay = Duration::from_micros(round * 7919 % 3_000);
+        let stopping = thread::spawn(move || {
+            thread::sleep(delay);
+            canceller.cancel();
+        });
+        match collect(&mut cursor) {
+            Ok(all) => assert_eq!(all.len(), 400),
+            Err(error) => assert_eq!(error.kind(), ErrorKind::Cancelled),
+        }
+        // Whoever has read to the end finds everything gone, before the task is dropped.
+        assert_eq!(ahead.num_sources(), 0, "round {round}");
+        stopping.join().unwrap();
+    }
+    check_nothing_left(&query, &ahead);
+}
+
+#[test]
+fn a_cursor_dropped_at_any_point_leaves_nothing_either() {
+    let ahead = Ahead::new(|_| Ok(()));
+    let query = Arc::new(query(&ahead));
+    for round in 0..120 {
+        let task = task(&query, 1 + round % 3, tens(40));
+        let mut cursor = task.start().unwrap();
+        for _ in 0..round % 11 {
+            cursor.next().unwrap();
+        }
+        drop(cursor);
+        assert_eq!((ahead.num_sources(), query.pool.used()), (0, 0), "round {round}");
+    }
+    check_nothing_left(&query, &ahead);
+}

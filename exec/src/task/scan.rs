@@ -1,0 +1,93 @@
+//! What the drivers of one scan share: its splits, its late filters, and how many of them may run.
+
+use vector::MemoryPool;
+use vector::sync::atomic::{AtomicUsize, Ordering};
+use vector::sync::{Arc, Weak};
+
+use super::split_queue::{SplitOrder, SplitQueue};
+use super::threads::TaskThreads;
+use crate::operator::scan_filters::ScanFilters;
+use crate::operator::scan_scale::ScanScaleUp;
+use crate::operator::table_scan::TableScan;
+use crate::operator::{OperatorCtx, SplitSource};
+use crate::plan::{PlanNodeId, TableScanNode};
+use crate::query_ctx::QueryConfig;
+use crate::termination::Termination;
+use crate::trace::{OperatorTrace, TracedSplits};
+
+/// What the drivers of one scan share.
+#[derive(Debug)]
+pub(super) struct ScanState {
+    pub(super) id: PlanNodeId,
+    pub(super) splits: Arc<SplitQueue>,
+    pub(super) filters: Arc<ScanFilters>,
+    num_drivers: usize,
+    /// Drivers whose operators were made.
+    num_made: AtomicUsize,
+    scale_up: Option<Arc<ScanScaleUp>>,
+}
+
+/// What a scan operator has of its task.
+#[derive(Clone, Copy)]
+pub(super) struct ScanSurroundings<'a> {
+    pub(super) termination: &'a Arc<Termination>,
+    pub(super) threads: &'a Arc<TaskThreads>,
+    /// Is told of the splits that are taken.
+    pub(super) trace: Option<&'a Arc<dyn OperatorTrace>>,
+}
+
+impl ScanState {
+    /// For a scan that `num_drivers` drivers run, with memory from `pool`.
+    pub(super) fn new(
+        node: &TableScanNode,
+        num_drivers: usize,
+        pool: MemoryPool,
+        config: &QueryConfig,
+    ) -> Self {
+        let order = if num_drivers > 1 { SplitOrder::ReadyFirst } else { SplitOrder::Added };
+        let scale_up = config.table_scan_scaled_processing_enabled.then(|| {
+            let ratio = config.table_scan_scale_up_memory_usage_ratio;
+            Arc::new(ScanScaleUp::new(pool, num_drivers, ratio))
+        });
+        ScanState {
+            id: Arc::clone(&node.id),
+            splits: Arc::new(SplitQueue::new(order)),
+            filters: Arc::default(),
+            num_drivers,
+            num_made: AtomicUsize::new(0),
+            scale_up,
+        }
+    }
+
+    /// The scan operator of the next driver.
+    pub(super) fn operator(
+        &self,
+        node: &TableScanNode,
+        ctx: OperatorCtx,
+        surroundings: ScanSurroundings<'_>,
+    ) -> TableScan {
+        let ScanSurroundings { termination, threads, trace } = surroundings;
+        let driver = self.num_made.fetch_add(1, Ordering::Relaxed);
+        let per_driver = ctx.query.config.max_split_preload_per_driver;
+        let quota = per_driver.saturating_mul(self.num_drivers);
+        if quota > 0 && driver == 0 {
+            // Weak, because the task's end must not hold splits.
+            let splits: Weak<SplitQueue> = Arc::downgrade(&self.splits);
+            termination.on_stop(Box::new(move || {
+                if let Some(splits) = splits.upgrade() {
+                    splits.drop_preparations();
+                }
+            }));
+        }
+        let mut splits = Arc::clone(&self.splits) as Arc<dyn SplitSource>;
+        if let Some(trace) = trace {
+            splits = Arc::new(TracedSplits::new(splits, Arc::clone(trace)));
+        }
+        let scan = TableScan::new(node, splits, Arc::clone(&self.filters), ctx);
+        let scan = scan.with_preload(quota, termination).with_threads(threads);
+        match &self.scale_up {
+            Some(scale_up) => scan.with_scale_up(driver, Arc::clone(scale_up)),
+            None => scan,
+        }
+    }
+}
