@@ -66,6 +66,8 @@ pub struct ScanStats {
     pub table: String,
     /// Its splits, filters and columns.
     pub details: ScanDetails,
+    /// The nodes whose dynamic filters it tested (rule S15.53).
+    pub filter_producers: Vec<PlanNodeId>,
 }
 
 impl OperatorStats {
@@ -95,7 +97,12 @@ impl OperatorStats {
         self.metrics.merge(&other.metrics);
         self.runtime.merge(&other.runtime);
         match (&mut self.scan, &other.scan) {
-            (Some(scan), Some(other)) => scan.details.merge(&other.details),
+            (Some(scan), Some(other)) => {
+                scan.details.merge(&other.details);
+                scan.filter_producers.extend(other.filter_producers.iter().cloned());
+                scan.filter_producers.sort();
+                scan.filter_producers.dedup();
+            }
             (scan @ None, Some(other)) => *scan = Some(other.clone()),
             (_, None) => {}
         }

@@ -146,6 +146,11 @@ impl Driver {
         self.params.ticket.termination()
     }
 
+    /// The threads of the driver's task.
+    pub(crate) fn threads(&self) -> &Arc<TaskThreads> {
+        &self.params.threads
+    }
+
     /// Moves batches on this thread until there is output or a reason to leave it.
     pub fn run(&mut self) -> Result<Step> {
         self.count_off_thread();

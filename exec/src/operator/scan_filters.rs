@@ -46,8 +46,15 @@ struct ChannelFilter {
     channel: usize,
     filter: Arc<Filter>,
     accepted: bool,
-    /// Nodes whose filters came before the first read.
-    early: Vec<PlanNodeId>,
+    producers: Vec<Producer>,
+}
+
+/// A node that published a filter.
+#[derive(Debug)]
+struct Producer {
+    node: PlanNodeId,
+    /// It did so before the first read.
+    is_early: bool,
 }
 
 /// The version of filters that one driver's scan has installed.
@@ -59,7 +66,7 @@ impl ScanFilters {
     /// with what is there; then nothing changes.
     pub fn publish(&self, producer: &PlanNodeId, channel: usize, filter: Filter) -> bool {
         let mut state = self.state.lock();
-        let early = !state.started;
+        let is_early = !state.started;
         let known = state.filters.iter_mut().find(|known| known.channel == channel);
         let slot = match known {
             Some(known) => {
@@ -72,7 +79,7 @@ impl ScanFilters {
                     channel,
                     filter: Arc::new(filter),
                     accepted: false,
-                    early: Vec::new(),
+                    producers: Vec::new(),
                 });
                 match state.filters.last_mut() {
                     Some(slot) => slot,
@@ -80,9 +87,7 @@ impl ScanFilters {
                 }
             }
         };
-        if early {
-            slot.early.push(Arc::clone(producer));
-        }
+        slot.producers.push(Producer { node: Arc::clone(producer), is_early });
         // Under the lock, so that whoever sees the new number finds the filter.
         self.version.fetch_add(1, Ordering::Release);
         true
@@ -118,7 +123,18 @@ impl ScanFilters {
     pub fn holds_for_all_rows(&self, producer: &PlanNodeId, channel: usize) -> bool {
         let state = self.state.lock();
         let filter = state.filters.iter().find(|f| f.channel == channel);
-        filter.is_some_and(|f| f.accepted && f.early.contains(producer))
+        let is_early = |known: &Producer| known.is_early && known.node == *producer;
+        filter.is_some_and(|f| f.accepted && f.producers.iter().any(is_early))
+    }
+
+    /// The nodes whose filters the scan's sources test (rule S15.53).
+    pub fn producers(&self) -> Vec<PlanNodeId> {
+        let state = self.state.lock();
+        let accepted = state.filters.iter().filter(|f| f.accepted).flat_map(|f| &f.producers);
+        let mut nodes: Vec<PlanNodeId> = accepted.map(|p| Arc::clone(&p.node)).collect();
+        nodes.sort();
+        nodes.dedup();
+        nodes
     }
 }
 
@@ -151,5 +167,6 @@ mod tests {
         slot.accepted(0);
         assert!(slot.holds_for_all_rows(&early, 0));
         assert!(!slot.holds_for_all_rows(&late, 0));
+        assert_eq!(slot.producers(), [early, late]);
     }
 }

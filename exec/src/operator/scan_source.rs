@@ -67,6 +67,11 @@ impl ScanSources {
         self.filters.next_change(seen)
     }
 
+    /// The nodes whose filters are tested here (rule S15.53).
+    pub fn filter_producers(&self) -> Vec<crate::plan::PlanNodeId> {
+        self.filters.producers()
+    }
+
     /// Hands filters to the source of the operator; gives how many it accepted.
     pub fn install(
         &self,

@@ -349,7 +349,8 @@ impl Operator for TableScan {
             stats.raw_bytes += progress.raw_bytes;
             stats.metrics.merge(&source.metrics());
             let table = self.sources.request().table.table_name().to_string();
-            stats.scan = Some(ScanStats { table, details: source.details() });
+            let filter_producers = self.sources.filter_producers();
+            stats.scan = Some(ScanStats { table, details: source.details(), filter_producers });
         }
     }
 

@@ -220,7 +220,7 @@ impl GroupedCursor {
         loop {
             match self.poll()? {
                 Poll::Batch(batch) => return Ok(Some(batch)),
-                Poll::End => return Ok(None),
+                Poll::End | Poll::Barrier => return Ok(None),
                 Poll::Wait(until) => until.wait()?,
             }
         }
@@ -260,6 +260,8 @@ impl GroupedCursor {
                         until.on_ready(move |_| fulfil(&promise));
                         self.running.push_back((group, cursor));
                     }
+                    // Nobody asks the task of a group for one.
+                    Poll::Barrier => self.running.push_back((group, cursor)),
                     Poll::End => {
                         self.shared.state.lock().groups.insert(group, Group::Completed);
                         ended = true;

@@ -9,6 +9,8 @@ use crate::prune::PrunedBy;
 
 /// Row groups that were read.
 pub(super) const PROCESSED_STRIDES: &str = "processedStrides";
+/// The same by the name that row groups have in other formats (rule S15.13).
+const NUM_STRIPES: &str = "numStripes";
 /// Row groups that metadata left out.
 pub(super) const SKIPPED_STRIDES: &str = "skippedStrides";
 /// Rows that page indexes left out of row groups that were read.
@@ -64,6 +66,7 @@ impl GroupCounts {
         };
         let skipped: usize = self.skipped.iter().map(|(_, count)| count).sum();
         count(PROCESSED_STRIDES, self.processed as u64);
+        count(NUM_STRIPES, self.processed as u64);
         count(SKIPPED_STRIDES, skipped as u64);
         for (by, skipped) in &self.skipped {
             if let Some(by) = by {

@@ -162,7 +162,7 @@ fn one_thread_serves_many_tasks() {
                 *rows += batch.len();
                 true
             }
-            Poll::Wait(_) => true,
+            Poll::Wait(_) | Poll::Barrier => true,
             Poll::End => {
                 assert_eq!(*rows, 60);
                 false

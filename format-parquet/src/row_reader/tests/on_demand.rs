@@ -8,16 +8,16 @@ use super::*;
 use crate::page_index::tests::Indexes;
 use crate::thrift::structs::IndexRegion;
 
-const ROWS_OF_PAGE: i32 = 4_000;
-const NUM_PAGES: i32 = 10;
-const ROWS: i32 = ROWS_OF_PAGE * NUM_PAGES;
+pub(super) const ROWS_OF_PAGE: i32 = 4_000;
+pub(super) const NUM_PAGES: i32 = 10;
+pub(super) const ROWS: i32 = ROWS_OF_PAGE * NUM_PAGES;
 /// Header and body of a page.
-const PAGE_BYTES: u64 = 16_100;
+pub(super) const PAGE_BYTES: u64 = 16_100;
 
 /// One row group of `num_columns` columns of ten pages. Column `i` counts the rows times `i + 1`;
 /// all have offset indexes, and the first `num_ordered` column indexes too. Columns behind the
 /// eighth have the chunks of the first ones once more.
-fn wide(num_columns: usize, num_ordered: usize, change: impl Fn(&mut Indexes)) -> File {
+pub(super) fn wide(num_columns: usize, num_ordered: usize, change: impl Fn(&mut Indexes)) -> File {
     let element = |i: usize| crate::thrift::structs::SchemaElement {
         name: format!("c{i}"),
         repetition: Some(crate::thrift::structs::Repetition::Required),
@@ -30,7 +30,7 @@ fn wide(num_columns: usize, num_ordered: usize, change: impl Fn(&mut Indexes)) -
     let mut bytes = b"PAR1".to_vec();
     let mut indexes = Vec::new();
     let own = num_columns.min(8);
-    for (factor, column) in (1..).zip(group.columns.iter_mut().take(own)) {
+    for (factor, leaf) in (1..).zip(0..own) {
         let mut chunk = ChunkWriter::new(Codec::Uncompressed, 0, 0);
         let mut index = Indexes {
             pages: Vec::new(),
@@ -53,10 +53,13 @@ fn wide(num_columns: usize, num_ordered: usize, change: impl Fn(&mut Indexes)) -
         }
         change(&mut index);
         indexes.push(index);
-        let meta = column.meta_data.as_mut().unwrap();
-        meta.num_values = ROWS as u64;
-        meta.data_page_offset = start as u64;
-        meta.total_compressed_bytes = chunk.bytes.len() as u64;
+        let set = |column: &mut ColumnChunk| {
+            let meta = column.meta_data.as_mut().unwrap();
+            meta.num_values = ROWS as u64;
+            meta.data_page_offset = start as u64;
+            meta.total_compressed_bytes = chunk.bytes.len() as u64;
+        };
+        group.columns.change(leaf, set).unwrap();
         bytes.extend(chunk.bytes);
     }
     let mut put = |part: Vec<u8>| {
@@ -64,14 +67,18 @@ fn wide(num_columns: usize, num_ordered: usize, change: impl Fn(&mut Indexes)) -
         bytes.extend(part);
         Some(region)
     };
-    for (i, (index, column)) in indexes.iter().zip(&mut group.columns).enumerate() {
-        column.offset_index = put(index.offset_bytes());
-        if i < num_ordered {
-            column.column_index = put(index.column_bytes());
-        }
+    for (i, index) in indexes.iter().enumerate() {
+        let set = |column: &mut ColumnChunk| {
+            column.offset_index = put(index.offset_bytes());
+            if i < num_ordered {
+                column.column_index = put(index.column_bytes());
+            }
+        };
+        group.columns.change(i, set).unwrap();
     }
     for i in own..num_columns {
-        group.columns[i] = group.columns[i % own].clone();
+        let twin = group.columns.chunk(i % own).unwrap().clone();
+        group.columns.change(i, |column| *column = twin).unwrap();
     }
     footer.footer_offset = bytes.len() as u64;
     footer.file_bytes = bytes.len() as u64;
@@ -81,7 +88,11 @@ fn wide(num_columns: usize, num_ordered: usize, change: impl Fn(&mut Indexes)) -
     File { footer: Arc::new(footer), files, b_offsets: Vec::new() }
 }
 
-fn pass(file: &File, columns: Vec<ColumnSpec>, condition: Option<TypedExpr>) -> ParquetRowReader {
+pub(super) fn pass(
+    file: &File,
+    columns: Vec<ColumnSpec>,
+    condition: Option<TypedExpr>,
+) -> ParquetRowReader {
     let ordinal = |spec: &ColumnSpec| spec.name[1..].parse().unwrap();
     let bound = columns.iter().map(|spec| BoundColumn::File { ordinal: ordinal(spec) }).collect();
     let (spec, binding) = (ScanSpec::new(columns), SplitBinding::new(bound));
@@ -97,7 +108,7 @@ fn pass(file: &File, columns: Vec<ColumnSpec>, condition: Option<TypedExpr>) -> 
         .unwrap()
 }
 
-fn one_of(values: &[i64]) -> Option<Filter> {
+pub(super) fn one_of(values: &[i64]) -> Option<Filter> {
     Some(Filter::bigint_values(values.to_vec(), false))
 }
 
@@ -139,7 +150,7 @@ fn few_rows_that_only_the_values_tell_cost_few_pages_of_other_columns() {
     let columns = vec![column("c0", None, filter), column("c1", Some(0), None)];
     let mut reader = pass(&file, columns, None);
     assert_eq!(values(&all(&mut reader, 10_000), 0), ints([2, 34_000, 79_998]));
-    let chunk_bytes = file.footer.row_groups()[0].columns[0].meta_data.as_ref().unwrap();
+    let chunk_bytes = file.footer.column_chunk(0, 0).unwrap().meta().unwrap();
     let filter_bytes = chunk_bytes.total_compressed_bytes;
     let others = file.files.read_bytes() - filter_bytes;
     assert!(others < 3 * PAGE_BYTES + 1_000, "{others}");
