@@ -128,6 +128,7 @@ mod loom_tests {
             query_cancel: CancelFlag::new(),
             time_slice: None,
             memory: None,
+            validate: true,
             track_cpu: false,
             stats: Arc::default(),
         };

@@ -18,6 +18,7 @@ fn driver(termination: &Arc<Termination>, threads: &Arc<TaskThreads>) -> Driver 
         query_cancel: vector::sync::CancelFlag::new(),
         time_slice: None,
         memory: None,
+        validate: true,
         track_cpu: true,
         stats: Arc::default(),
     };
