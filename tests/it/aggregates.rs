@@ -48,19 +48,24 @@ fn check(sql: &str, expected: &[&str]) {
 
 #[test]
 fn dispersions_are_of_a_sample_or_of_a_population() {
+    let thousandths = |call: &str| format!("CAST(round({call} * 1000e0) AS BIGINT)");
+    let [v, p, s, m] = ["variance(n)", "var_pop(n)", "stddev(d)", "stddev_pop(price)"];
+    let [v, p, s, m] = [v, p, s, m].map(thousandths);
     check(
-        "SELECT k, round(variance(n), 3) AS v, round(var_pop(n), 3) AS p, round(stddev(d), 4) AS s,
-            round(stddev_pop(price), 4) AS m FROM t WHERE n < 9 GROUP BY k ORDER BY k",
+        &format!(
+            "SELECT k, {v} AS v, {p} AS p, {s} AS s, {m} AS m FROM t WHERE n < 9
+                GROUP BY k ORDER BY k"
+        ),
         &[
-            r#"{"k":"a","v":9,"p":6,"s":1.5,"m":0.6236}"#,
-            r#"{"k":"b","v":9,"p":6,"s":1.5,"m":0.6236}"#,
-            r#"{"k":"c","v":9,"p":6,"s":1.5,"m":0.4714}"#,
+            r#"{"k":"a","v":9000,"p":6000,"s":1500,"m":624}"#,
+            r#"{"k":"b","v":9000,"p":6000,"s":1500,"m":624}"#,
+            r#"{"k":"c","v":9000,"p":6000,"s":1500,"m":408}"#,
         ],
     );
     check(
         "SELECT stddev(n) AS a, stddev_pop(n) AS b, var_samp(DISTINCT price) AS c FROM t
             WHERE n = 7",
-        &[r#"{"a":null,"b":0,"c":null}"#],
+        &[r#"{"a":null,"b":0.0,"c":null}"#],
     );
 }
 

@@ -146,8 +146,9 @@ fn statistics_tell_which_filter_a_join_gave_the_scan() {
     assert_eq!(ran.code, 0, "{}", ran.err);
     let told: Json = serde_json::from_str(&ran.err).unwrap();
     let scans = told["scans"].as_array().unwrap();
-    let probe = scans.iter().find(|scan| scan["metrics"]["dynamicFiltersAccepted"]["sum"] == 1);
-    let probe = probe.unwrap_or_else(|| panic!("no scan took a filter: {told}"));
+    let probe = scans.iter().find(|scan| scan["table"] == "f").unwrap();
+    // Each driver's source takes it.
+    assert!(probe["metrics"]["dynamicFiltersAccepted"]["sum"].as_i64() >= Some(1), "{probe}");
     assert_eq!(probe["filters"][0]["filter"], "n in (5, 1234)");
     assert_eq!(probe["rows"]["given"], 2);
     // Pages without either number are not even scanned.
