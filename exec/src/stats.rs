@@ -66,6 +66,17 @@ pub struct ScanStats {
     pub table: String,
     /// Its splits, filters and columns.
     pub details: ScanDetails,
+    /// The nodes whose filters reached it while it ran, in the order of their ids (rule S15.53).
+    pub filter_producers: Vec<PlanNodeId>,
+}
+
+impl ScanStats {
+    fn add(&mut self, other: &ScanStats) {
+        self.details.merge(&other.details);
+        self.filter_producers.extend(other.filter_producers.iter().cloned());
+        self.filter_producers.sort_unstable();
+        self.filter_producers.dedup();
+    }
 }
 
 impl OperatorStats {
@@ -95,7 +106,7 @@ impl OperatorStats {
         self.metrics.merge(&other.metrics);
         self.runtime.merge(&other.runtime);
         match (&mut self.scan, &other.scan) {
-            (Some(scan), Some(other)) => scan.details.merge(&other.details),
+            (Some(scan), Some(other)) => scan.add(other),
             (scan @ None, Some(other)) => *scan = Some(other.clone()),
             (_, None) => {}
         }

@@ -212,14 +212,13 @@ impl DataSource for ScriptSource {
         Ok(())
     }
 
-    fn take_over(&mut self, prepared: Box<dyn DataSource>) -> Result<()> {
-        let prepared: Box<dyn Any> = prepared;
-        let prepared = prepared.downcast::<ScriptSource>();
-        let prepared = prepared.map_err(|_| Error::internal("a source of another kind"))?;
-        let prepared = *prepared;
-        self.acts = prepared.acts;
-        self.memory = prepared.memory;
-        for (channel, filter) in prepared.filters {
+    fn take_over(&mut self, prepared: &mut dyn DataSource) -> Result<()> {
+        let prepared: &mut dyn Any = prepared;
+        let prepared = prepared.downcast_mut::<ScriptSource>();
+        let prepared = prepared.ok_or_else(|| Error::internal("a source of another kind"))?;
+        self.acts = std::mem::take(&mut prepared.acts);
+        std::mem::swap(&mut self.memory, &mut prepared.memory);
+        for (channel, filter) in std::mem::take(&mut prepared.filters) {
             if !self.filters.iter().any(|(known, _)| *known == channel) {
                 self.filters.push((channel, filter));
             }

@@ -46,8 +46,15 @@ struct ChannelFilter {
     channel: usize,
     filter: Arc<Filter>,
     accepted: bool,
-    /// Nodes whose filters came before the first read.
-    early: Vec<PlanNodeId>,
+    producers: Vec<Producer>,
+}
+
+/// Who learned a filter.
+#[derive(Debug)]
+struct Producer {
+    node: PlanNodeId,
+    /// Before the first read.
+    early: bool,
 }
 
 /// The version of filters that one driver's scan has installed.
@@ -72,7 +79,7 @@ impl ScanFilters {
                     channel,
                     filter: Arc::new(filter),
                     accepted: false,
-                    early: Vec::new(),
+                    producers: Vec::new(),
                 });
                 match state.filters.last_mut() {
                     Some(slot) => slot,
@@ -80,9 +87,7 @@ impl ScanFilters {
                 }
             }
         };
-        if early {
-            slot.early.push(Arc::clone(producer));
-        }
+        slot.producers.push(Producer { node: Arc::clone(producer), early });
         // Under the lock, so that whoever sees the new number finds the filter.
         self.version.fetch_add(1, Ordering::Release);
         true
@@ -118,7 +123,20 @@ impl ScanFilters {
     pub fn holds_for_all_rows(&self, producer: &PlanNodeId, channel: usize) -> bool {
         let state = self.state.lock();
         let filter = state.filters.iter().find(|f| f.channel == channel);
-        filter.is_some_and(|f| f.accepted && f.early.contains(producer))
+        let was_early =
+            |f: &ChannelFilter| f.producers.iter().any(|p| p.early && p.node == *producer);
+        filter.is_some_and(|f| f.accepted && was_early(f))
+    }
+
+    /// The nodes whose filters the scan's sources test, each once (rule S15.53).
+    pub fn accepted_producers(&self) -> Vec<PlanNodeId> {
+        let state = self.state.lock();
+        let accepted = state.filters.iter().filter(|f| f.accepted);
+        let mut nodes: Vec<PlanNodeId> =
+            accepted.flat_map(|f| f.producers.iter().map(|p| Arc::clone(&p.node))).collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        nodes
     }
 }
 
@@ -151,5 +169,7 @@ mod tests {
         slot.accepted(0);
         assert!(slot.holds_for_all_rows(&early, 0));
         assert!(!slot.holds_for_all_rows(&late, 0));
+        slot.publish(&early, 1, Filter::bigint_range(0, 5, false));
+        assert_eq!(slot.accepted_producers(), [early, late]);
     }
 }
