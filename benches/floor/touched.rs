@@ -107,6 +107,6 @@ fn page(file: &InspectedFile, shown: &RowVector, row: usize, needs: &TableNeeds)
         offset: number("offset")? + number("header_bytes")?,
         stored_bytes: usize::try_from(number("compressed_bytes")?).ok()?,
         bytes: usize::try_from(number("uncompressed_bytes")?).ok()?,
-        codec: chunks[leaf].meta_data.as_ref()?.codec,
+        codec: chunks.chunk(leaf).ok()?.meta_data.as_ref()?.codec,
     })
 }

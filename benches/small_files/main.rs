@@ -56,8 +56,7 @@ fn main() {
     for delay in [Duration::ZERO, Duration::from_millis(2)] {
         let files = SlowFiles { files: LocalFiles::new(LocalAccess::default()), delay };
         let engine = Engine::builder().file_system(Arc::new(files)).build();
-        let statement =
-            format!("SELECT sum(amount), max(name), count(*) FROM '{}'", dir.display());
+        let statement = format!("SELECT sum(amount), max(name), count(*) FROM '{}'", dir.display());
         let plan = engine.plan(&statement).expect("the files can be scanned");
         for drivers in [1, 2] {
             compare(&engine, &plan, delay, drivers);

@@ -98,6 +98,8 @@ impl HiveDataSource {
             rate if rate < 1.0 => Some(RandomSkip::new(rate, plan.settings.sample_seed)?),
             _ => None,
         };
+        let adaptation = ScanAdaptation::new(columns.spec.columns().len())
+            .keeping_order(plan.settings.keeps_filter_order);
         Ok(HiveDataSource {
             access,
             ctx: Arc::clone(ctx),
@@ -105,7 +107,7 @@ impl HiveDataSource {
             pushdown,
             outputs,
             sample,
-            adaptation: ScanAdaptation::new(columns.spec.columns().len()),
+            adaptation,
             columns,
             split_terms,
             remaining,

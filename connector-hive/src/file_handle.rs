@@ -4,6 +4,7 @@
 //! byte counter belong to the one who opens.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use dwio::config::Config;
 use dwio::connector::ConnectorSplit;
@@ -136,7 +137,7 @@ pub(crate) fn in_file(error: Error, path: &str) -> Error {
     if error.is_in("file") { error } else { error.in_named("file", path) }
 }
 
-/// Bytes read through all files of one scan, and by how many reads.
+/// Bytes read through all files of one scan, by how many reads, and how long these took.
 #[derive(Debug, Clone, Default)]
 pub struct ReadCounter(Arc<ReadCounts>);
 
@@ -144,6 +145,7 @@ pub struct ReadCounter(Arc<ReadCounts>);
 struct ReadCounts {
     bytes: AtomicU64,
     reads: AtomicU64,
+    nanos: AtomicU64,
 }
 
 impl ReadCounter {
@@ -157,14 +159,22 @@ impl ReadCounter {
         summed(self.bytes(), self.0.reads.load(Ordering::Relaxed))
     }
 
+    /// The time in reads.
+    pub fn time(&self) -> Duration {
+        Duration::from_nanos(self.0.nanos.load(Ordering::Relaxed))
+    }
+
     /// Adds what another counter has counted.
     pub fn absorb(&self, other: &ReadCounter) {
         self.0.bytes.fetch_add(other.bytes(), Ordering::Relaxed);
         self.0.reads.fetch_add(other.0.reads.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.0.nanos.fetch_add(other.0.nanos.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 
-    fn add(&self, bytes: usize) {
+    fn add(&self, bytes: usize, time: Duration) {
         // Only sums are kept, nothing is ordered by them.
+        let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        self.0.nanos.fetch_add(nanos, Ordering::Relaxed);
         self.0.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
         self.0.reads.fetch_add(1, Ordering::Relaxed);
     }
@@ -186,14 +196,20 @@ impl ReadFile for CountedFile {
     }
 
     fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
+        let start = Instant::now();
         self.file.read_exact_at(offset, out)?;
-        self.counter.add(out.len());
+        self.counter.add(out.len(), start.elapsed());
         Ok(())
+    }
+
+    fn will_need(&self, offset: u64, len: u64) {
+        self.file.will_need(offset, len);
     }
 
     fn mapped(&self, offset: u64, len: usize) -> Option<Buffer<u8>> {
         let bytes = self.file.mapped(offset, len)?;
-        self.counter.add(len);
+        // The pages of a map are read when they are touched.
+        self.counter.add(len, Duration::ZERO);
         Some(bytes)
     }
 }

@@ -1,11 +1,23 @@
 //! The condition that is evaluated on finished batches (rules S6.33, S6.38).
+//!
+//! It is cut into stages, so that a lazy column is read for the rows only that the terms before it
+//! have left:
+//!
+//! ```text
+//! ship < commit AND commit < '1995-01-01' AND commit < receipt
+//! ------------- stage 0 -----------------     --- stage 1 ----
+//! reads ship, commit                          reads receipt where stage 0 holds
+//! ```
+//!
+//! Terms stay in their order, except that one which needs no further column comes to the stage
+//! that has its columns.
 
 use dwio::connector::{CompiledExpr, ExpressionEvaluator};
 use dwio::expr::TypedExpr;
 use vector::sync::Arc;
 use vector::{
-    DecodedVector, Error, FlatValues, Result, RowSet, RowType, RowVector, SelectivityVector, Type,
-    Vector, VectorRef,
+    DecodedVector, Error, ErrorKind, FlatValues, Result, RowSet, RowType, RowVector,
+    SelectivityVector, Type, Vector, VectorRef,
 };
 
 use crate::clock::{Started, Times};
@@ -13,15 +25,20 @@ use crate::prune::fields_of;
 
 /// A compiled condition over the reader's columns.
 pub struct RemainingFilter {
-    compiled: Box<dyn CompiledExpr>,
-    /// The reader's columns that it uses.
-    channels: Vec<usize>,
+    stages: Vec<Stage>,
     time: Times,
     rows_in: u64,
     rows_out: u64,
 }
 
-/// From this share of passing rows on, reading the other columns for them only is not worth it.
+/// Terms that are evaluated together.
+struct Stage {
+    compiled: Box<dyn CompiledExpr>,
+    /// The reader's columns that it uses and no stage before.
+    channels: Vec<usize>,
+}
+
+/// From this share of passing rows on, reading other columns for them only is not worth it.
 const MANY_PASS: f64 = 0.8;
 
 impl RemainingFilter {
@@ -31,11 +48,31 @@ impl RemainingFilter {
         filter: &TypedExpr,
         reader_type: &Arc<RowType>,
     ) -> Result<Self> {
-        let fields = fields_of(filter);
-        let channels = fields.names().iter().filter_map(|name| reader_type.index_of(name));
-        let channels = channels.collect();
-        let compiled = evaluator.compile(filter, reader_type)?;
-        Ok(RemainingFilter { compiled, channels, time: Times::default(), rows_in: 0, rows_out: 0 })
+        let channels_of = |term: &TypedExpr| -> Vec<usize> {
+            fields_of(term).names().iter().filter_map(|name| reader_type.index_of(name)).collect()
+        };
+        let mut parts: Vec<(Vec<usize>, Vec<TypedExpr>)> = Vec::new();
+        for term in filter.conjuncts() {
+            let needed = channels_of(term);
+            let known = |upto: usize, channel: &usize| {
+                parts.iter().take(upto + 1).any(|(channels, _)| channels.contains(channel))
+            };
+            let has_all = |upto: &usize| needed.iter().all(|channel| known(*upto, channel));
+            match (0..parts.len()).find(has_all).and_then(|at| parts.get_mut(at)) {
+                Some((_, terms)) => terms.push(term.clone()),
+                None => {
+                    let is_new = |c: &usize| !parts.iter().any(|(known, _)| known.contains(c));
+                    let channels = needed.into_iter().filter(is_new).collect();
+                    parts.push((channels, vec![term.clone()]));
+                }
+            }
+        }
+        let stages = parts.into_iter().filter_map(|(channels, terms)| {
+            let compiled = evaluator.compile(&TypedExpr::and(terms)?, reader_type);
+            Some(compiled.map(|compiled| Stage { compiled, channels }))
+        });
+        let stages = stages.collect::<Result<_>>()?;
+        Ok(RemainingFilter { stages, time: Times::default(), rows_in: 0, rows_out: 0 })
     }
 
     /// True when the filter drops enough rows for other columns to be read after it; also before
@@ -54,26 +91,67 @@ impl RemainingFilter {
         (self.rows_in, self.rows_out)
     }
 
-    /// The batch with the columns that the filter used loaded, and the rows that passed; `None`
-    /// when all did.
-    pub fn apply(&mut self, batch: RowVector) -> Result<(RowVector, Option<RowSet>)> {
-        // A lazy column can be loaded once only, and the expression may look at fewer rows of it
-        // than will be given out (rule S6.12); so the filter's columns are loaded whole.
-        let mut children = batch.children().to_vec();
-        for channel in &self.channels {
-            if let Some(child) = children.get_mut(*channel) {
-                *child = Vector::loaded(child)?;
+    /// The batch with the columns that the filter used loaded, at least for the rows that passed,
+    /// and these; `None` when all did.
+    pub fn apply(&mut self, mut batch: RowVector) -> Result<(RowVector, Option<RowSet>)> {
+        let mut passed = SelectivityVector::all(batch.len());
+        let mut failed = Vec::new();
+        for (at, stage) in self.stages.iter_mut().enumerate() {
+            if passed.is_none() {
+                break;
             }
+            batch = stage.load(batch, &passed)?;
+            let start = Started::now();
+            match stage.evaluate(&batch, &passed) {
+                Ok(held) => passed = held,
+                // As in any AND: rows that a term cannot be evaluated on may fail another one.
+                Err(error) if error.kind() == ErrorKind::InvalidInput => failed.push(at),
+                Err(error) => return Err(error),
+            }
+            self.time.add_since(start);
         }
-        let batch = RowVector::batch(Arc::clone(batch.row_type()), batch.len(), children)?;
-        let start = Started::now();
-        let outcome = self.compiled.evaluate(&batch, &SelectivityVector::all(batch.len()))?;
-        let passed = rows_that_hold(&outcome, batch.len())?;
-        let rows = (!passed.is_all()).then(|| passed.to_rows());
-        self.time.add_since(start);
+        for at in failed {
+            let Some(stage) = self.stages.get_mut(at).filter(|_| !passed.is_none()) else {
+                continue;
+            };
+            passed = stage.evaluate(&batch, &passed)?;
+        }
         self.rows_in += batch.len() as u64;
         self.rows_out += passed.count() as u64;
+        let rows = (!passed.is_all()).then(|| passed.to_rows());
         Ok((batch, rows))
+    }
+}
+
+impl Stage {
+    /// Loads the stage's columns. A lazy column can be loaded once only, and the expression may look
+    /// at fewer rows of it than will be given out (rule S6.12); so they are loaded for all rows that
+    /// can still pass.
+    fn load(&self, batch: RowVector, passed: &SelectivityVector) -> Result<RowVector> {
+        let mut children = batch.children().to_vec();
+        let is_whole = passed.count() as f64 >= passed.len() as f64 * MANY_PASS;
+        for channel in &self.channels {
+            let Some(child) = children.get_mut(*channel) else { continue };
+            *child = match child.as_ref() {
+                Vector::Lazy(lazy) if !is_whole => lazy.load(&passed.to_rows())?,
+                _ => Vector::loaded(child)?,
+            };
+        }
+        RowVector::batch(Arc::clone(batch.row_type()), batch.len(), children)
+    }
+
+    /// Those of `rows` for which the stage's terms are true.
+    fn evaluate(
+        &mut self,
+        batch: &RowVector,
+        rows: &SelectivityVector,
+    ) -> Result<SelectivityVector> {
+        let outcome = self.compiled.evaluate(batch, rows)?;
+        let mut held = rows_that_hold(&outcome, batch.len())?;
+        if !rows.is_all() {
+            held.intersect_words(rows.words());
+        }
+        Ok(held)
     }
 }
 

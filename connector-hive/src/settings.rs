@@ -21,7 +21,7 @@ const LEGACY_PREFIX: &str = "hive";
 
 /// The names of all settings, without a prefix; `use-column-names` may also stand behind the name
 /// of a format.
-pub const SETTING_NAMES: [&str; 8] = [
+pub const SETTING_NAMES: [&str; 9] = [
     "use-column-names",
     "file-column-names-read-as-lower-case",
     "ignore-missing-files",
@@ -30,6 +30,7 @@ pub const SETTING_NAMES: [&str; 8] = [
     "reader.timestamp-partition-value-as-local-time",
     "reader.timestamp-unit",
     "sample-seed",
+    "stats-based-filter-reorder-disabled",
 ];
 
 /// What the session and the connector say about reading.
@@ -50,6 +51,8 @@ pub struct ScanSettings {
     pub timestamp_unit: Option<TimeUnit>,
     /// The seed of sampling; a random one when absent (rule S4.30).
     pub sample_seed: Option<u64>,
+    /// Filters stay in the order of their kinds, whatever they cost (rule S5.33).
+    pub keeps_filter_order: bool,
 }
 
 impl ScanSettings {
@@ -65,6 +68,7 @@ impl ScanSettings {
             timestamp_zone: None,
             timestamp_unit: None,
             sample_seed: None,
+            keeps_filter_order: false,
         };
         settings.lower_case_names = settings.get("file-column-names-read-as-lower-case", false)?;
         settings.ignore_missing_files = settings.get("ignore-missing-files", false)?;
@@ -88,6 +92,7 @@ impl ScanSettings {
             }
             None => None,
         };
+        settings.keeps_filter_order = settings.get("stats-based-filter-reorder-disabled", false)?;
         settings.sample_seed = match settings.text("sample-seed") {
             Some(_) => Some(settings.get("sample-seed", 0)?),
             None => None,
@@ -160,6 +165,8 @@ mod tests {
         assert!(settings(&[zone], &[]).unwrap().timestamp_zone.is_some());
         let utc = ("hive.reader.timestamp-partition-value-as-local-time", "false");
         assert!(settings(&[zone, utc], &[]).unwrap().timestamp_zone.is_none());
+        let fixed = ("stats_based_filter_reorder_disabled", "true");
+        assert!(!plain.keeps_filter_order && settings(&[], &[fixed]).unwrap().keeps_filter_order);
         let unit = |text| Ok(settings(&[], &[("reader.timestamp_unit", text)])?.timestamp_unit);
         assert_eq!(unit("6").unwrap(), Some(TimeUnit::Micros));
         for wrong in ["0", "4", "ms"] {

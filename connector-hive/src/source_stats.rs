@@ -24,6 +24,8 @@ pub const REMAINING_FILTER_WALL_NANOS: &str = "totalRemainingFilterWallNanos";
 pub const REMAINING_FILTER_CPU_NANOS: &str = "totalRemainingFilterCpuNanos";
 /// Bytes read from storage; the count is the number of reads.
 pub const STORAGE_READ_BYTES: &str = "storageReadBytes";
+/// Time in reads from storage (rule S15.32).
+pub const STORAGE_READ_WALL_NANOS: &str = "storageReadWallNanos";
 
 /// Counters of one data source over all its splits.
 #[derive(Debug, Clone, Default)]
@@ -111,6 +113,7 @@ impl SourceStats {
         metrics.add_time(REMAINING_FILTER_CPU_NANOS, remaining.cpu);
         if let Some(bytes) = read.metric() {
             metrics.add_metric(STORAGE_READ_BYTES, &bytes);
+            metrics.add_time(STORAGE_READ_WALL_NANOS, read.time());
         }
         metrics
     }

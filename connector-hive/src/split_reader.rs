@@ -35,6 +35,10 @@ use crate::scan_spec::{ReadColumns, without_key_filters};
 use crate::split::HiveSplit;
 use crate::timestamps::{cut, has_timestamps};
 
+/// Rows that are scanned at once where nothing is read of them, not even to count them: a window is
+/// a number then, and constants.
+const COUNTED_ROWS: usize = 1 << 16;
+
 /// A split as far as it had to be opened.
 pub enum OpenedSplit {
     /// Its rows can be read.
@@ -79,6 +83,8 @@ pub struct SplitReader {
     num_file_columns: usize,
     /// The type of the batches given out: the reader's without hidden bucket columns.
     output_type: Arc<RowType>,
+    /// No column has a value for each row, and all rows pass.
+    is_counted: bool,
     /// By the spec's order, for columns of the file that are not given out as they are read.
     changes: Vec<Option<Change>>,
     row_id: Option<Vec<Value>>,
@@ -184,6 +190,9 @@ impl SplitReader {
             column.channel.is_some() && matches!(bound, Some(BoundColumn::File { .. }))
         };
         let specs = || columns.spec.columns().iter().enumerate();
+        let is_counted = bucket.is_none()
+            && reader.num_rows().is_some()
+            && specs().all(|(i, _)| matches!(binding.column(i), Some(BoundColumn::Constant(_))));
         let num_file_columns = specs().filter(|(i, column)| is_read(*i, column)).count();
         let drops_entries = !reader.filters_map_keys();
         let changes = specs().map(|(i, column)| {
@@ -207,18 +216,23 @@ impl SplitReader {
             binding,
             num_file_columns,
             output_type,
+            is_counted,
             changes,
             row_id,
             bucket,
         })
     }
 
-    /// Scans the next rows, of which `sample` picks some; `None` at the end of the split.
+    /// Scans the next rows, of which `sample` picks some; `None` at the end of the split. They may be
+    /// more than were asked for where they take no memory.
     pub fn next(
         &mut self,
-        request: ReadRequest<'_>,
+        mut request: ReadRequest<'_>,
         sample: Option<&mut RandomSkip>,
     ) -> Result<Option<ScannedBatch>> {
+        if self.is_counted {
+            request.max_rows = request.max_rows.max(COUNTED_ROWS);
+        }
         let read = match self.rows.next(request)? {
             ReadOutcome::End => return Ok(None),
             ReadOutcome::Rows(read) => read,

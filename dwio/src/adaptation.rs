@@ -46,6 +46,8 @@ const MEMORY_ROWS: u64 = 1 << 20;
 pub struct ScanAdaptation {
     columns: Vec<Learned>,
     num_filters_set: u64,
+    /// Filters stay in the order of their kinds, whatever they cost.
+    keeps_order: bool,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -58,7 +60,21 @@ struct Learned {
 impl ScanAdaptation {
     /// Nothing learned about `num_columns` columns.
     pub fn new(num_columns: usize) -> Self {
-        ScanAdaptation { columns: vec![Learned::default(); num_columns], num_filters_set: 0 }
+        ScanAdaptation {
+            columns: vec![Learned::default(); num_columns],
+            num_filters_set: 0,
+            keeps_order: false,
+        }
+    }
+
+    /// The same, for filters that stay in the order of their kinds whatever they cost (rule S5.33).
+    pub fn keeping_order(self, keeps_order: bool) -> Self {
+        ScanAdaptation { keeps_order, ..self }
+    }
+
+    /// What puts the filter of column `i` before others: the lower, the earlier.
+    pub fn rank(&self, i: usize) -> f64 {
+        if self.keeps_order { f64::INFINITY } else { self.recent_cost(i).nanos_per_dropped() }
     }
 
     /// The filter that arrived for column `i`; it replaces the static one, being merged with it.
@@ -119,5 +135,7 @@ mod tests {
         }
         assert!(adaptation.recent_cost(0).nanos_per_dropped() > 9.0);
         assert_eq!(adaptation.cost(0).rows_in, 20_000_000);
+        assert_eq!(adaptation.rank(0), adaptation.recent_cost(0).nanos_per_dropped());
+        assert_eq!(adaptation.keeping_order(true).rank(0), f64::INFINITY);
     }
 }

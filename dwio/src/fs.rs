@@ -1,7 +1,8 @@
 //! File systems: opening, listing and reading files by position.
 //!
 //! [`LocalFiles`] reads with `pread` or maps files into memory; both stand behind [`ReadFile`], so
-//! nothing above knows which. [`MemoryFiles`] and [`ObservedFiles`] serve tests: files that exist
+//! nothing above knows which. [`AheadFiles`] fetches what others will read, for file systems that are
+//! far away. [`MemoryFiles`] and [`ObservedFiles`] serve tests: files that exist
 //! in memory only, and counting or failing of what passes through.
 #![cfg_attr(
     not(test),
@@ -18,6 +19,7 @@
     )
 )]
 
+mod ahead;
 mod local;
 mod memory;
 
@@ -27,6 +29,7 @@ use std::time::SystemTime;
 use vector::sync::Arc;
 use vector::{Buffer, Result};
 
+pub use ahead::AheadFiles;
 pub use local::{LocalAccess, LocalFiles};
 pub use memory::{Fault, MemoryFiles, ObservedFiles};
 
@@ -46,6 +49,12 @@ pub trait ReadFile: Send + Sync + fmt::Debug {
     /// Fills `out` with the bytes from `offset` on. A file that has become shorter is an `Io`
     /// error; fewer bytes are never given.
     fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<()>;
+
+    /// Says that these bytes are going to be read. A file whose reads take long may begin with them;
+    /// nobody waits, and nothing follows from it but time.
+    fn will_need(&self, offset: u64, len: u64) {
+        let _ = (offset, len);
+    }
 
     /// The bytes without a copy, where the file is mapped into memory.
     fn mapped(&self, offset: u64, len: usize) -> Option<Buffer<u8>> {

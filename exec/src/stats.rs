@@ -19,6 +19,8 @@ pub struct OperatorStats {
     pub operator: &'static str,
     /// The plan node it works for.
     pub node: Option<PlanNodeId>,
+    /// The pipeline of its task that it is in.
+    pub pipeline: usize,
     /// Instances that were summed.
     pub num_drivers: u64,
     /// Rows given to it.
@@ -66,17 +68,8 @@ pub struct ScanStats {
     pub table: String,
     /// Its splits, filters and columns.
     pub details: ScanDetails,
-    /// The nodes whose filters reached it while it ran, in the order of their ids (rule S15.53).
+    /// The nodes whose dynamic filters it tested (rule S15.53).
     pub filter_producers: Vec<PlanNodeId>,
-}
-
-impl ScanStats {
-    fn add(&mut self, other: &ScanStats) {
-        self.details.merge(&other.details);
-        self.filter_producers.extend(other.filter_producers.iter().cloned());
-        self.filter_producers.sort_unstable();
-        self.filter_producers.dedup();
-    }
 }
 
 impl OperatorStats {
@@ -106,7 +99,12 @@ impl OperatorStats {
         self.metrics.merge(&other.metrics);
         self.runtime.merge(&other.runtime);
         match (&mut self.scan, &other.scan) {
-            (Some(scan), Some(other)) => scan.add(other),
+            (Some(scan), Some(other)) => {
+                scan.details.merge(&other.details);
+                scan.filter_producers.extend(other.filter_producers.iter().cloned());
+                scan.filter_producers.sort();
+                scan.filter_producers.dedup();
+            }
             (scan @ None, Some(other)) => *scan = Some(other.clone()),
             (_, None) => {}
         }
@@ -120,6 +118,13 @@ pub struct TaskStats {
     pub operators: Vec<OperatorStats>,
     /// What drivers count as a whole, by the names of rule S15.61.
     pub drivers: Metrics,
+}
+
+impl TaskStats {
+    /// The operators of each pipeline, producers first.
+    pub fn pipelines(&self) -> impl Iterator<Item = &[OperatorStats]> {
+        self.operators.chunk_by(|a, b| a.pipeline == b.pipeline)
+    }
 }
 
 impl fmt::Display for TaskStats {
@@ -177,7 +182,7 @@ impl StatsCollector {
             match state.operators.entry((pipeline, index)) {
                 Entry::Occupied(mut sum) => sum.get_mut().add(stats),
                 Entry::Vacant(place) => {
-                    place.insert(stats.clone());
+                    place.insert(OperatorStats { pipeline, ..stats.clone() });
                 }
             }
         }

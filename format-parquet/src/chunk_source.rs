@@ -48,9 +48,9 @@ pub struct ChunkSource<'a> {
 }
 
 impl<'a> ChunkSource<'a> {
-    /// The chunk, if there is one.
+    /// The chunk, if there is one that is not broken.
     pub fn chunk(&self) -> Option<&'a ColumnChunk> {
-        self.footer.row_groups().get(self.row_group)?.columns.get(self.leaf)
+        self.footer.column_chunk(self.row_group, self.leaf).ok()
     }
 
     /// The chunk's metadata, if it is there to be read.

@@ -5,9 +5,11 @@
 //!                      ^ footer_offset                            ^ the end tells the start
 //! ```
 //!
-//! One read of the file's tail fetches most footers whole. What comes out is checked against the
-//! file once, here: every chunk is where pages can be, has the schema's storage, and flat columns
-//! have as many values as the row group has rows. So readers may rely on it.
+//! One read of the file's tail fetches most footers whole; the magic at the start is looked at where
+//! that costs no other read. What comes out is checked against the file once, here: every chunk is
+//! where pages can be, has the schema's storage, and flat columns have as many values as the row
+//! group has rows. So readers may rely on it. What else is said of a chunk is parsed and found broken
+//! when the chunk is wanted.
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
 use std::ops::Range;
@@ -17,7 +19,8 @@ use vector::sync::Arc;
 use vector::{Buffer, Error, Result, ResultExt};
 
 use crate::decrypt::{ChunkDecryptor, FileDecryptor, KeyProvider, ModuleKind, SIGNATURE_BYTES};
-use crate::schema::Schema;
+use crate::schema::{Leaf, Schema};
+use crate::thrift::chunks::{ChunkBrief, MetaBrief};
 use crate::thrift::file_metadata::{parse_column_metadata, parse_file_crypto_metadata};
 use crate::thrift::parse_file_metadata;
 use crate::thrift::structs::{
@@ -33,8 +36,9 @@ const MAGIC_BYTES: u64 = MAGIC.len() as u64;
 const TAIL_BYTES: u64 = 8;
 /// Magic, footer length, magic.
 const MIN_FILE_BYTES: u64 = MAGIC_BYTES + TAIL_BYTES;
-/// What is read from the end before the footer's size is known.
-const SPECULATIVE_BYTES: u64 = 64 << 10;
+/// What is read from the end before the footer's size is known. Page indexes stand in front of the
+/// footer, and what is read of them is not read again.
+pub(crate) const SPECULATIVE_BYTES: u64 = 64 << 10;
 /// The largest footer that is read.
 const MAX_FOOTER_BYTES: u64 = 512 << 20;
 /// The most row groups a file may have.
@@ -69,28 +73,25 @@ impl Footer {
 
     /// A chunk to be read and where its pages are. Fails when the chunk is encrypted or elsewhere.
     pub fn chunk(&self, row_group: usize, leaf: usize) -> Result<(&ColumnMetaData, Range<u64>)> {
-        let chunk = self
-            .metadata
-            .row_groups
-            .get(row_group)
-            .and_then(|group| group.columns.get(leaf))
-            .ok_or_else(|| {
-                Error::internal("no such column chunk")
-                    .with("row_group", row_group)
-                    .with("leaf", leaf)
-            })?;
+        let meta = self.column_chunk(row_group, leaf)?.meta();
+        meta.and_then(|meta| Ok((meta, self.chunk_range(&MetaBrief::of(meta))?)))
+            .map_err(|e| self.at_chunk(e, row_group, leaf))
+    }
+
+    /// What the footer says of a chunk. Fails when that is broken in a part that is not looked at
+    /// when the file is opened; who asks only in order to read less goes on without it.
+    pub fn column_chunk(&self, row_group: usize, leaf: usize) -> Result<&ColumnChunk> {
+        let group = self.metadata.row_groups.get(row_group);
+        let chunk = group.map(|group| group.columns.chunk(leaf));
         chunk
-            .meta()
-            .and_then(|meta| Ok((meta, self.chunk_range(meta)?)))
+            .unwrap_or_else(|| Err(Error::internal("no such row group")))
             .map_err(|e| self.at_chunk(e, row_group, leaf))
     }
 
     /// What decrypts a chunk's pages; `None` when they are not encrypted.
     pub fn chunk_decryptor(&self, row_group: usize, leaf: usize) -> Result<Option<ChunkDecryptor>> {
         let Some(group) = self.metadata.row_groups.get(row_group) else { return Ok(None) };
-        let Some(crypto) = group.columns.get(leaf).and_then(|chunk| chunk.crypto.as_ref()) else {
-            return Ok(None);
-        };
+        let Some(crypto) = &self.column_chunk(row_group, leaf)?.crypto else { return Ok(None) };
         let decryptor = match &self.decryptor {
             Some(file) => file.chunk(crypto, group_ordinal(group, row_group), leaf)?,
             None => None,
@@ -104,8 +105,9 @@ impl Footer {
     fn unlock(&mut self, file: FileDecryptor) -> Result<()> {
         for (number, group) in self.metadata.row_groups.iter_mut().enumerate() {
             let ordinal = group_ordinal(group, number);
-            for (leaf, chunk) in group.columns.iter_mut().enumerate() {
-                unlock_chunk(&file, chunk, ordinal, leaf).map_err(|e| {
+            for leaf in 0..group.columns.len() {
+                let unlock = |chunk: &mut ColumnChunk| unlock_chunk(&file, chunk, ordinal, leaf);
+                group.columns.change(leaf, unlock).flatten().map_err(|e| {
                     e.in_named("column", self.schema.leaf_name(leaf)).in_place("row group", number)
                 })?;
             }
@@ -115,12 +117,12 @@ impl Footer {
     }
 
     /// Where a chunk's pages are; empty for a chunk without values.
-    fn chunk_range(&self, meta: &ColumnMetaData) -> Result<Range<u64>> {
-        let start = meta.start_offset();
-        if meta.num_values == 0 || meta.total_compressed_bytes == 0 {
+    fn chunk_range(&self, meta: &MetaBrief) -> Result<Range<u64>> {
+        let start = meta.start_offset;
+        if meta.num_values == 0 || meta.compressed_bytes == 0 {
             return Ok(start..start);
         }
-        match start.checked_add(meta.total_compressed_bytes) {
+        match start.checked_add(meta.compressed_bytes) {
             // A size that reaches into the footer does occur with sound pages in front of it.
             Some(end)
                 if start >= MAGIC_BYTES && start < self.footer_offset && end <= self.file_bytes =>
@@ -129,7 +131,7 @@ impl Footer {
             }
             _ => Err(Error::corrupt("column chunk outside the file's data")
                 .with("offset", start)
-                .with("bytes", meta.total_compressed_bytes)
+                .with("bytes", meta.compressed_bytes)
                 .with("file_bytes", self.file_bytes)),
         }
     }
@@ -154,18 +156,19 @@ impl Footer {
                     .with("found", group.columns.len())
                     .in_place("row group", number));
             }
-            for (leaf, chunk) in group.columns.iter().enumerate() {
-                self.check_chunk(group, leaf, chunk).map_err(|e| self.at_chunk(e, number, leaf))?;
+            let briefs = group.columns.briefs().iter().zip(self.schema.leaves());
+            for (number_of_leaf, (brief, leaf)) in briefs.enumerate() {
+                let checked = self.check_chunk(group, leaf, brief);
+                checked.map_err(|e| self.at_chunk(e, number, number_of_leaf))?;
             }
         }
         self.num_rows = num_rows;
         Ok(())
     }
 
-    fn check_chunk(&self, group: &RowGroup, leaf: usize, chunk: &ColumnChunk) -> Result<()> {
+    fn check_chunk(&self, group: &RowGroup, leaf: &Leaf, chunk: &ChunkBrief) -> Result<()> {
         // What is encrypted or in another file cannot be judged; it fails when it is asked for.
-        let Ok(meta) = chunk.meta() else { return Ok(()) };
-        let Some(leaf) = self.schema.leaves().get(leaf) else { return Ok(()) };
+        let Some(meta) = chunk.meta.as_ref().filter(|_| chunk.is_plain) else { return Ok(()) };
         if meta.physical != leaf.physical {
             return Err(Error::corrupt("the chunk's storage is not the schema's")
                 .with("expected", leaf.physical)
@@ -210,7 +213,7 @@ fn unlock_chunk(
 /// Reads the footer of the file behind `input`. `keys` are for encrypted files; where there is no
 /// key for a column, it cannot be read, and others can.
 pub fn read_footer(input: &BufferedInput, keys: Option<&Arc<dyn KeyProvider>>) -> Result<Footer> {
-    let mut footer = read_footer_to_look_at(input, keys)?;
+    let mut footer = parse_footer(input, keys)?;
     match footer.defect.take() {
         None => Ok(footer),
         Some(defect) => Err(defect),
@@ -218,11 +221,22 @@ pub fn read_footer(input: &BufferedInput, keys: Option<&Arc<dyn KeyProvider>>) -
 }
 
 /// As [`read_footer`], but a footer that does not fit the file comes with its defect, so that it can
-/// be shown. Its chunks are checked when they are asked for.
+/// be shown. All that it says of chunks is parsed; whether they are where they can be is checked when
+/// they are asked for.
 pub fn read_footer_to_look_at(
     input: &BufferedInput,
     keys: Option<&Arc<dyn KeyProvider>>,
 ) -> Result<Footer> {
+    let footer = parse_footer(input, keys)?;
+    for (number, group) in footer.row_groups().iter().enumerate() {
+        for leaf in 0..group.columns.len() {
+            footer.column_chunk(number, leaf).in_named("file", input.path())?;
+        }
+    }
+    Ok(footer)
+}
+
+fn parse_footer(input: &BufferedInput, keys: Option<&Arc<dyn KeyProvider>>) -> Result<Footer> {
     let file_bytes = input.file_len();
     let here = |e: Error| e.in_named("file", input.path());
     check_size(file_bytes).map_err(here)?;
@@ -234,7 +248,9 @@ pub fn read_footer_to_look_at(
         Some(from) => slice(&tail, from, len).map_err(here),
         None => input.read(offset, len),
     };
-    check_head(&region(0, MAGIC_BYTES)?, is_encrypted).map_err(here)?;
+    if tail_offset == 0 {
+        check_head(&region(0, MAGIC_BYTES)?, is_encrypted).map_err(here)?;
+    }
     let bytes = region(offset, footer_bytes)?;
     let place = Place { offset, file_bytes, keys };
     let footer =
@@ -254,7 +270,7 @@ struct Place<'a> {
 
 impl Place<'_> {
     /// SPEC (encryption): what says how the footer is encrypted stands in front of it.
-    fn parse_encrypted(self, bytes: &[u8]) -> Result<Footer> {
+    fn parse_encrypted(self, bytes: &Buffer<u8>) -> Result<Footer> {
         let (crypto, taken) =
             parse_file_crypto_metadata(bytes).in_place("footer at", self.offset)?;
         let Some(keys) = self.keys else {
@@ -265,11 +281,11 @@ impl Place<'_> {
         let plain = file
             .decrypt_footer(bytes.get(taken..).unwrap_or(&[]))
             .in_place("footer at", self.offset)?;
-        self.parse(&plain, bytes.len(), Some(file))
+        self.parse(&Buffer::from_slice(&plain), bytes.len(), Some(file))
     }
 
     /// SPEC (encryption): a footer that is not encrypted is signed when columns are.
-    fn parse_plain(self, bytes: &[u8]) -> Result<Footer> {
+    fn parse_plain(self, bytes: &Buffer<u8>) -> Result<Footer> {
         let metadata = parse_file_metadata(bytes).in_place("footer at", self.offset)?;
         let (Some(algorithm), Some(keys)) = (&metadata.encryption, self.keys) else {
             return self.finish(metadata, bytes.len(), None);
@@ -283,7 +299,12 @@ impl Place<'_> {
         self.finish(metadata, bytes.len(), Some(file))
     }
 
-    fn parse(self, plain: &[u8], bytes: usize, file: Option<FileDecryptor>) -> Result<Footer> {
+    fn parse(
+        self,
+        plain: &Buffer<u8>,
+        bytes: usize,
+        file: Option<FileDecryptor>,
+    ) -> Result<Footer> {
         let metadata = parse_file_metadata(plain).in_place("footer at", self.offset)?;
         self.finish(metadata, bytes, file)
     }

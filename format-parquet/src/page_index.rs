@@ -65,7 +65,7 @@ pub fn index_regions(
     row_group: usize,
     leaf: usize,
 ) -> impl Iterator<Item = Range<u64>> {
-    let chunk = footer.row_groups().get(row_group).and_then(|group| group.columns.get(leaf));
+    let chunk = footer.column_chunk(row_group, leaf).ok();
     let regions = chunk.map(|chunk| [chunk.offset_index, chunk.column_index]);
     regions.into_iter().flatten().flatten().filter_map(|region| region_inside(footer, region).ok())
 }

@@ -190,6 +190,18 @@ impl Planner {
         Ok(plan)
     }
 
+    /// True when the statistics of a row group leave it; nothing is read for the answer.
+    pub(crate) fn may_be_read(
+        &self,
+        footer: &Footer,
+        row_group: usize,
+        filters: &[ColumnFilter],
+    ) -> bool {
+        let asked: Vec<LeafFilter<'_>> = filters.iter().map(ColumnFilter::as_leaf_filter).collect();
+        let answer = may_row_group_match(footer, row_group, &asked, None, TrustOptions::default());
+        answer.is_ok_and(|answer| answer.pruned.is_none())
+    }
+
     fn asks_page_indexes(&self) -> bool {
         self.groups_planned <= FIRST_ASKED
             || self.rows_left_out.saturating_mul(LEAST_SHARE) >= self.rows_asked

@@ -9,7 +9,7 @@ use vector::sync::Arc;
 use vector::{MemoryPool, Result, ResultExt, RowType};
 
 use crate::decrypt::KeyProvider;
-use crate::footer::{Footer, read_footer};
+use crate::footer::{Footer, SPECULATIVE_BYTES, read_footer};
 use crate::row_reader::{OpenFile, ParquetRowReader};
 use crate::schema::{Column, ColumnKind, Schema};
 use crate::statistics::{TrustOptions, file_statistics};
@@ -64,7 +64,7 @@ impl ParquetReader {
         params: ReaderParams,
         keys: Option<&Arc<dyn KeyProvider>>,
     ) -> Result<Self> {
-        input.load_small_file()?;
+        input.load_end(SPECULATIVE_BYTES)?;
         let footer = read_footer(&input, keys)?;
         Ok(Self::of_footer(Arc::new(footer), input, params.pool))
     }
@@ -78,6 +78,11 @@ impl ParquetReader {
     pub fn verifying_checksums(mut self, yes: bool) -> Self {
         self.verifies_checksums = yes;
         self
+    }
+
+    /// The file's bytes, of which the end is loaded.
+    pub fn input(&self) -> &BufferedInput {
+        &self.input
     }
 
     /// The parsed footer.

@@ -17,11 +17,13 @@
 //! |---|---|
 //! | `group` | what columns need to know of a row group to open their chunks |
 //! | `column` | a column's reader and the row it stands at |
+//! | `ahead` | what the next row group will be read for, for files that are far away |
 //! | `filters` | the filters' order, and their tests |
 //! | `lazy` | columns that are read when they are touched |
 //! | `pick` | wanted rows of vectors that have more |
 //! | `counts` | what was done, for people |
 
+mod ahead;
 mod column;
 mod counts;
 mod filters;
@@ -51,9 +53,9 @@ use crate::footer::Footer;
 use crate::page::PageCounters;
 use crate::prune::PrunedBy;
 use crate::read_plan::{ColumnFilter, GroupPlan, Planner};
-use crate::thrift::structs::{ColumnMetaData, RowGroup};
+use crate::thrift::structs::RowGroup;
 use column::{ScanColumn, SharedColumn, no_rows, open_together};
-use counts::{GroupCounts, VALUES_DECODED};
+use counts::{GroupCounts, READ_GAP_BYTES, VALUES_DECODED};
 use filters::{FilterStep, Filtered};
 use group::{Expected, GroupScan, Pass, piece_bytes};
 use lazy::ColumnLoader;
@@ -268,6 +270,10 @@ impl ParquetRowReader {
                 continue;
             }
             self.counts.started(num_rows, &current.scan.wanted);
+            // Where metadata leaves rows out of this one it will of the next one too.
+            if current.scan.wanted.num_rows() == num_rows {
+                self.announce_next_row_group(&current, &filters);
+            }
             self.current = Some(current);
             return Ok(true);
         }
@@ -452,7 +458,8 @@ impl RowReader for ParquetRowReader {
         let mut bytes = 0u64;
         for column in columns {
             for leaf in column.lock().reader.leaf_numbers() {
-                let meta = group.columns.get(*leaf).and_then(|chunk| chunk.meta_data.as_ref());
+                let chunk = group.columns.chunk(*leaf).ok();
+                let meta = chunk.and_then(|chunk| chunk.meta_data.as_ref());
                 let of_leaf = meta.map_or(0, |meta| meta.total_uncompressed_bytes);
                 bytes = bytes.saturating_add(of_leaf);
             }
@@ -467,6 +474,9 @@ impl RowReader for ParquetRowReader {
         if decoded > 0 {
             let decoded = usize::try_from(decoded).unwrap_or(usize::MAX);
             metrics.add_count(VALUES_DECODED, decoded);
+        }
+        if self.input.gap_bytes() > 0 {
+            metrics.add_bytes(READ_GAP_BYTES, self.input.gap_bytes());
         }
         metrics
     }
@@ -509,8 +519,8 @@ fn row_groups_of(footer: &Footer, range: &Range<u64>) -> Result<Vec<(usize, u64)
 /// Where a row group's first page is: the offsets that the row group states itself are often wrong.
 /// A row group without any chunk belongs to whoever owns the start of the file.
 fn start_of(group: &RowGroup) -> u64 {
-    let chunks = group.columns.iter().filter_map(|chunk| chunk.meta_data.as_ref());
-    chunks.map(ColumnMetaData::start_offset).min().unwrap_or(0)
+    let chunks = group.columns.briefs().iter().filter_map(|chunk| chunk.meta.as_ref());
+    chunks.map(|meta| meta.start_offset).min().unwrap_or(0)
 }
 
 #[cfg(test)]

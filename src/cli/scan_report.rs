@@ -47,6 +47,7 @@ const LINES: [(&str, &[(&str, &str)]); 5] = [
             ("storageReadBytes", "read"),
             ("parquet.pageBytes", "of pages"),
             ("parquet.decompressedBytes", "decompressed"),
+            ("readGapBytes", "of it between what was wanted"),
             ("skippedSplitBytes", "in skipped splits"),
         ],
     ),
@@ -59,7 +60,14 @@ const LINES: [(&str, &[(&str, &str)]); 5] = [
             (ROWS_GIVEN, "given"),
         ],
     ),
-    ("time", &[("dataSourceAddSplitWallNanos", "opening"), ("dataSourceReadWallNanos", "reading")]),
+    (
+        "time",
+        &[
+            ("dataSourceAddSplitWallNanos", "opening"),
+            ("dataSourceReadWallNanos", "reading"),
+            ("storageReadWallNanos", "of it in storage"),
+        ],
+    ),
 ];
 
 /// Rows that were tested or given out: of the data source, whatever the format counts.
@@ -68,7 +76,8 @@ const ROWS_SCANNED: &str = "rowsScanned";
 const ROWS_GIVEN: &str = "rowsGiven";
 
 /// Counters that other lines tell.
-const TOLD_ELSEWHERE: [&str; 5] = [
+const TOLD_ELSEWHERE: [&str; 6] = [
+    "numStripes",
     "processedSplits",
     "skippedSplits",
     "totalRemainingFilterWallNanos",
@@ -155,6 +164,7 @@ pub(super) fn scan_json(
         },
         "rows": { "scanned": operator.raw_rows, "given": operator.output_rows },
         "filters": filters.collect::<Vec<_>>(),
+        "filter_producers": scan.filter_producers.iter().map(|n| &**n).collect::<Vec<_>>(),
         "columns": columns.collect::<Vec<_>>(),
         "metrics": metrics_json(&operator.metrics),
     })
@@ -213,6 +223,10 @@ pub(super) fn write_scan(
         if !told.is_empty() {
             write_line(out, label, &told)?;
         }
+    }
+    if !scan.filter_producers.is_empty() {
+        let nodes: Vec<String> = scan.filter_producers.iter().map(|n| n.to_string()).collect();
+        write_line(out, "dynamic", &[format!("filters from node {}", nodes.join(", "))])?;
     }
     write_filters(out, scan)?;
     write_columns(out, scan)?;

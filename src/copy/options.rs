@@ -74,10 +74,15 @@ impl CopyTarget {
                     .hint("AS gives one of them another name"));
             }
         }
-        if !names.is_empty() && self.partition_by.len() == names.len() {
-            return Err(Error::invalid_input("PARTITION_BY leaves no column for the files"));
+        match self.partition_by.len() {
+            _ if names.is_empty() => {
+                Err(Error::invalid_input("COPY of a query without columns has nothing to write"))
+            }
+            all if all == names.len() => {
+                Err(Error::invalid_input("PARTITION_BY leaves no column for the files"))
+            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// The path, the format and the partition keys in words.

@@ -55,8 +55,9 @@ impl ChunksOf {
             if self.row_group.is_some_and(|only| only != row_group) {
                 continue;
             }
-            for (leaf, (chunk, name)) in group.columns.iter().zip(&names).enumerate() {
+            for (leaf, name) in names.iter().enumerate().take(group.columns.len()) {
                 if self.has_name(name) {
+                    let chunk = footer.column_chunk(row_group, leaf)?;
                     found.push(Chosen { row_group, leaf, name: name.clone(), chunk });
                 }
             }

@@ -24,7 +24,8 @@ pub fn row_groups(footer: &Footer) -> Result<RowVector> {
     for (ordinal, group) in footer.row_groups().iter().enumerate() {
         let (mut compressed, mut uncompressed) = (0u64, 0u64);
         let mut offset: Option<u64> = None;
-        for meta in group.columns.iter().filter_map(|chunk| chunk.meta_data.as_ref()) {
+        for chunk in group.columns.iter() {
+            let Some(meta) = &chunk?.meta_data else { continue };
             compressed = compressed.saturating_add(meta.total_compressed_bytes);
             uncompressed = uncompressed.saturating_add(meta.total_uncompressed_bytes);
             let start = meta.start_offset();

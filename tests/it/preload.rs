@@ -116,8 +116,7 @@ fn a_listener_hears_of_the_bytes_of_files_that_were_opened_ahead_once() {
         sums[1].fetch_add(event.storage_bytes, Ordering::SeqCst);
     };
     let files = Arc::new(small_files(30));
-    let engine =
-        Engine::builder().file_system(files).batch_listener(Arc::new(listener)).build();
+    let engine = Engine::builder().file_system(files).batch_listener(Arc::new(listener)).build();
     let mut result = engine.query_with("SELECT id FROM 't'", &options(1, &[])).unwrap();
     while result.next_batch().unwrap().is_some() {}
     let read: u64 = result.stats().operators.iter().map(|o| o.raw_bytes).sum();

@@ -199,7 +199,7 @@ fn the_parquet_crate_is_named_only_where_copy_writes() {
             continue;
         }
         for (n, line) in source.code_lines() {
-            let of_crate = ["use parquet::", " parquet::", "(parquet::", "arrow_"];
+            let of_crate = ["use parquet::", " parquet::", "(parquet::", " arrow_", "(arrow_"];
             if of_crate.iter().any(|name| line.contains(name)) && !line.contains("::parquet::") {
                 found.push(format!("{}:{n}: {}", source.path, line.trim()));
             }

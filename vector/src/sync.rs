@@ -87,7 +87,7 @@ pub use imp::{MutexGuard, atomic, thread};
 
 /// Shared ownership. Loom's own `Arc` is used only where a model needs it; data that no model
 /// shares (types, buffers, vectors) stays with `std`'s in every build.
-pub use std::sync::{Arc, LazyLock, Weak};
+pub use std::sync::{Arc, LazyLock, OnceLock, Weak};
 
 /// The reference-counted pointer of modelled state: loom's under `cfg(loom)`.
 pub type ModelArc<T> = imp::ModelArc<T>;
@@ -147,6 +147,17 @@ impl Condvar {
     /// Wakes all waiters.
     pub fn notify_all(&self) {
         self.0.notify_all();
+    }
+}
+
+/// Lets the calling thread do nothing for a while; models have no clock, and let others go first.
+pub fn sleep(time: std::time::Duration) {
+    #[cfg(not(loom))]
+    thread::sleep(time);
+    #[cfg(loom)]
+    {
+        let _ = time;
+        thread::yield_now();
     }
 }
 

@@ -226,6 +226,40 @@ fn a_lazy_column_that_the_filter_uses_is_loaded_once_for_all_rows() {
     assert_eq!(world.format.loads(), [3]);
 }
 
+#[test]
+fn a_column_of_a_later_term_is_loaded_for_the_rows_that_the_terms_before_left() {
+    let world = World::new();
+    let rows = (0..9).map(|i| vec![Value::BigInt(i), Value::BigInt(-i)]).collect();
+    world.put("f", &[("x", Type::BigInt), ("lazy", Type::BigInt)], vec![rows]);
+    // Sums are not tested by readers.
+    let sum = |name| call("plus", vec![field(name, Type::BigInt), int(0)]);
+    let (x, lazy) = (|| sum("x"), || sum("lazy"));
+    let above = call("gt", vec![x(), int(3)]);
+    let below = call("lt", vec![lazy(), int(-5)]);
+    let read = |terms| {
+        let scan = scan().regular("lazy", Type::BigInt);
+        let before = world.format.loads().len();
+        let rows = world.read(scan.condition(super::all(terms)), vec![split("f")]);
+        (rows, world.format.loads()[before..].iter().sum::<usize>())
+    };
+    let (rows, loads) = read(vec![above.clone(), below.clone()]);
+    assert_eq!((rows.unwrap(), loads), (big([-6, -7, -8]), 5));
+    // The term without further columns comes first, wherever it stands behind.
+    let tight = call("gt", vec![x(), int(7)]);
+    let (rows, loads) = read(vec![above.clone(), below.clone(), tight]);
+    assert_eq!((rows.unwrap(), loads), (big([-8]), 1));
+    // Most rows are left: reading all costs less than picking.
+    let most = call("gt", vec![x(), int(-1)]);
+    assert_eq!(read(vec![most, below.clone()]).1, 9);
+    let none = call("gt", vec![x(), int(100)]);
+    assert_eq!(read(vec![none, below.clone()]).1, 0);
+    // What cannot be evaluated on rows that another term drops is no error.
+    let fails = call("fail", vec![x()]);
+    let none = call("gt", vec![lazy(), int(100)]);
+    assert_eq!(read(vec![fails.clone(), none]).0.unwrap(), big([]));
+    assert!(read(vec![fails, below]).0.is_err());
+}
+
 /// Rules S7.9, S7.70.
 #[test]
 fn a_row_group_belongs_to_the_split_in_which_it_starts() {

@@ -39,6 +39,25 @@ fn s6_45_the_prepared_split_and_its_counters_move() {
 }
 
 #[test]
+fn a_source_whose_split_was_taken_over_prepares_the_next_one() {
+    let world = World::new();
+    for (name, x) in [("a", 1), ("b", 2), ("c", 3)] {
+        world.put_numbers(name, [x]);
+    }
+    let mut active = world.source(wanted()).unwrap();
+    let mut prepared = world.source(wanted()).unwrap();
+    for (name, x) in [("a", 1), ("b", 2), ("c", 3)] {
+        prepared.add_split(keyed(name, "7")).unwrap();
+        active.take_over(prepared.as_mut()).unwrap();
+        assert_eq!(drain(active.as_mut()).unwrap(), [[n(x), n(7)]]);
+    }
+    assert_eq!(active.progress().raw_bytes, world.observed.read_bytes());
+    assert_eq!(active.metrics().sum("processedSplits"), 3);
+    assert_eq!(prepared.progress().raw_bytes, 0);
+    assert_eq!(prepared.metrics().sum("processedSplits"), 0);
+}
+
+#[test]
 fn s12_21_late_filters_of_the_active_source_count_for_the_prepared_split() {
     let world = World::new();
     world.put_numbers("f", 0..10);
@@ -77,10 +96,10 @@ fn s6_45_only_an_idle_source_takes_over_and_only_from_its_own_scan() {
     let world = World::new();
     world.put_numbers("f", [1]);
     let mut active = world.source(wanted()).unwrap();
-    let other = world.source(scan().key("p", Type::Varchar)).unwrap();
+    let mut other = world.source(scan().key("p", Type::Varchar)).unwrap();
     assert_eq!(active.take_over(other.as_mut()).unwrap_err().kind(), ErrorKind::Internal);
     active.add_split(keyed("f", "1")).unwrap();
-    let prepared = world.source(wanted()).unwrap();
+    let mut prepared = world.source(wanted()).unwrap();
     assert_eq!(active.take_over(prepared.as_mut()).unwrap_err().kind(), ErrorKind::Internal);
     // The split goes on.
     assert_eq!(drain(active.as_mut()).unwrap().len(), 1);

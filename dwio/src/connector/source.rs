@@ -20,7 +20,8 @@ pub trait DataSource: Any + Send {
     /// Starts a split; files may be opened here.
     fn add_split(&mut self, split: Arc<dyn ConnectorSplit>) -> Result<()>;
 
-    /// Reads on: at most `max_rows` rows of the split are scanned. A batch of no rows means that
+    /// Reads on: at most `max_rows` rows of the split are scanned, or more where a batch takes no
+    /// memory, because its rows are only counted. A batch of no rows means that
     /// none of the scanned ones passed (rule S6.37).
     fn next(&mut self, max_rows: usize) -> Result<SourcePoll>;
 

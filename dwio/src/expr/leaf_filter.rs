@@ -1,6 +1,7 @@
 //! One predicate on one column as a filter (rules S4.11 to S4.18).
 //!
-//! A predicate becomes a filter only where the filter says the same for every value. Null is never
+//! A predicate becomes a filter only where the filter says the same for every value; besides those
+//! of rule S4.14 that is LIKE. Null is never
 //! accepted but by `is_null`: WHERE keeps a row only when its predicate is true. Under a NOT the
 //! opposite predicate is looked for, which is right because both of them are null on null.
 
@@ -8,7 +9,7 @@ use vector::sync::Arc;
 use vector::{Timestamp, Type, TypeKind, Value};
 
 use super::TypedExpr;
-use crate::filter::{Bound, BoundRange, ClosedRange, Filter, ValueTest};
+use crate::filter::{Bound, BoundRange, ClosedRange, Filter, LikePattern, ValueTest};
 use crate::subfield::{PathElement, Subfield};
 
 /// Evaluates an expression without columns; `None` when its value is not the same in every row or
@@ -36,6 +37,10 @@ pub(crate) fn leaf_filter(
         ("in", [column, list @ ..]) if !list.is_empty() => {
             let subfield = subfield_of(column)?;
             Some((subfield, in_list(column.ty(), list, negated, fold)?))
+        }
+        ("like", [column, pattern, escape @ ..]) if escape.len() < 2 => {
+            let subfield = subfield_of(column)?;
+            Some((subfield, like(column.ty(), pattern, escape.first(), negated, fold)?))
         }
         (name, [left, right]) => {
             let comparison = Comparison::of_name(name)?;
@@ -303,6 +308,30 @@ fn between(lower: Value, upper: Value, ty: &Type, negated: bool) -> Option<Filte
         }
         _ => None,
     }
+}
+
+/// A pattern that is null is null for every row, a faulty one an error where it is evaluated.
+fn like(
+    ty: &Type,
+    pattern: &TypedExpr,
+    escape: Option<&TypedExpr>,
+    negated: bool,
+    fold: Fold<'_>,
+) -> Option<Filter> {
+    if ty.kind() != TypeKind::Varchar {
+        return None;
+    }
+    let pattern = constant(pattern, ty, fold)?;
+    let escape = match escape {
+        Some(escape) => Some(constant(escape, ty, fold)?),
+        None => None,
+    };
+    if pattern.is_null() || escape.as_ref().is_some_and(Value::is_null) {
+        return Some(Filter::AlwaysFalse);
+    }
+    let pattern =
+        LikePattern::parse(pattern.as_bytes()?, escape.as_ref().and_then(Value::as_bytes)).ok()?;
+    Some(if negated { Filter::not_like(pattern, false) } else { Filter::like(pattern, false) })
 }
 
 /// A list of arguments, or one array (rule S4.16).

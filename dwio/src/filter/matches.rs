@@ -7,6 +7,7 @@
 use vector::Timestamp;
 use vector::sync::Arc;
 
+use super::pattern::LikePattern;
 use super::range::{BoundRange, ClosedRange};
 use super::values::closed_as_f64;
 use super::{Filter, ValueTest};
@@ -209,10 +210,21 @@ impl ValueTest {
             ValueTest::NegatedBytesRange(range) => match_bytes_range(range, min, max).inverted(),
             ValueTest::BytesValues(set) => in_set(set.count_in(min, max)),
             ValueTest::NegatedBytesValues(set) => in_set(set.count_in(min, max)).inverted(),
+            ValueTest::Like(pattern) => match_pattern(pattern, min, max),
+            ValueTest::NegatedLike(pattern) => match_pattern(pattern, min, max).inverted(),
             ValueTest::MultiRange(tests) => any(tests, |t| t.match_bytes(min, max)),
             _ => Match::Some,
         }
     }
+}
+
+/// A range knows no more of a pattern than where matches begin, but for a single string.
+fn match_pattern(pattern: &LikePattern, min: Option<&[u8]>, max: Option<&[u8]>) -> Match {
+    let prefix = pattern.prefix();
+    let is_before = max.is_some_and(|max| max < prefix);
+    let is_behind = min.is_some_and(|min| min > prefix && !min.starts_with(prefix));
+    let of_one = min.filter(|_| min == max).map(|only| pattern.matches(only));
+    Match::of(is_before || is_behind || of_one == Some(false), of_one == Some(true))
 }
 
 fn any(tests: &[ValueTest], of_one: impl Fn(&ValueTest) -> Match) -> Match {

@@ -2,8 +2,9 @@
 //! S4.22 to S4.28).
 //!
 //! Integers are put together as lists of accepted ranges or as lists of values, strings, floats,
-//! timestamps and 128-bit integers range by range. Tests of different families are an error value:
-//! whoever asked keeps the predicate as an expression.
+//! timestamps and 128-bit integers range by range. A pattern is put together with a list, or with
+//! itself. Tests of different families, and others without a common form, are an error value: whoever
+//! asked keeps the predicate as an expression.
 
 use vector::sync::Arc;
 use vector::{Error, Result};
@@ -217,6 +218,16 @@ fn and_pair(a: &ValueTest, b: &ValueTest) -> Result<Vec<ValueTest>> {
             hugeints(x.iter().copied().filter(|v| y.binary_search(v).is_ok()).collect())
         }
         _ if is_bytes(a) && is_bytes(b) => and_strings(a, b),
+        _ if a == b => vec![a.clone()],
+        (BytesValues(set), pattern @ (Like(_) | NegatedLike(_)))
+        | (pattern @ (Like(_) | NegatedLike(_)), BytesValues(set)) => accepted_of(set, pattern),
+        (Like(_) | NegatedLike(_), other) | (other, Like(_) | NegatedLike(_))
+            if is_bytes_or_pattern(other) =>
+        {
+            return Err(Error::internal("two filters of one column have no common form")
+                .with("one", a)
+                .with("other", b));
+        }
         _ => {
             return Err(Error::internal("two filters of one column test different types")
                 .with("one", a)
@@ -239,24 +250,32 @@ fn is_bytes(test: &ValueTest) -> bool {
     )
 }
 
+fn is_bytes_or_pattern(test: &ValueTest) -> bool {
+    is_bytes(test) || matches!(test, ValueTest::Like(_) | ValueTest::NegatedLike(_))
+}
+
 fn accepts_bytes(test: &ValueTest, bytes: &[u8]) -> bool {
     match test {
         ValueTest::BytesRange(range) => range.contains(bytes),
         ValueTest::NegatedBytesRange(range) => !range.contains(bytes),
         ValueTest::BytesValues(set) => set.contains(bytes),
         ValueTest::NegatedBytesValues(set) => !set.contains(bytes),
+        ValueTest::Like(pattern) => pattern.matches(bytes),
+        ValueTest::NegatedLike(pattern) => !pattern.matches(bytes),
         _ => false,
     }
 }
 
-/// Both tests are of strings (rule S2.49).
+/// The strings of a list that pass another test of strings.
+fn accepted_of(set: &BytesSet, other: &ValueTest) -> Vec<ValueTest> {
+    strings(set.values().iter().filter(|v| accepts_bytes(other, v)).cloned().collect())
+}
+
+/// Both tests are of strings, without patterns (rule S2.49).
 fn and_strings(a: &ValueTest, b: &ValueTest) -> Vec<ValueTest> {
     use ValueTest::*;
     match (a, b) {
-        (BytesValues(set), other) | (other, BytesValues(set)) => {
-            let both = set.values().iter().filter(|v| accepts_bytes(other, v)).cloned().collect();
-            strings(both)
-        }
+        (BytesValues(set), other) | (other, BytesValues(set)) => accepted_of(set, other),
         (NegatedBytesValues(x), NegatedBytesValues(y)) => {
             let all = sorted_distinct([x.values(), y.values()].concat());
             vec![NegatedBytesValues(BytesSet::new(all))]
@@ -395,7 +414,8 @@ fn reaches<T: PartialOrd>(upper: &Bound<T>, lower: &Bound<T>) -> bool {
     }
 }
 
-/// All are lists or ranges of strings (rules S4.25, S4.26).
+/// All are lists or ranges of strings (rules S4.25, S4.26), or some are patterns, which have lists
+/// and ranges beside them.
 fn or_strings(tests: &[&ValueTest], null_allowed: bool) -> Option<Filter> {
     let mut values = Some(Vec::new());
     for test in tests {
@@ -410,6 +430,13 @@ fn or_strings(tests: &[&ValueTest], null_allowed: bool) -> Option<Filter> {
     }
     if let Some(values) = values {
         return Some(Filter::bytes_values(values, null_allowed));
+    }
+    let is_pattern =
+        |test: &&ValueTest| matches!(test, ValueTest::Like(_) | ValueTest::NegatedLike(_));
+    if tests.iter().any(is_pattern) {
+        let all = tests.iter().all(|test| is_bytes_or_pattern(test));
+        let tests = || tests.iter().map(|test| (*test).clone()).collect();
+        return all.then(|| Filter::multi_range(tests(), null_allowed));
     }
     let mut ranges = Vec::with_capacity(tests.len());
     for test in tests {

@@ -17,8 +17,8 @@
 //!     of a statistic
 //! ```
 //!
-//! Files in reading order: `mod`, `range`, `set`, `values`, `matches`, `batch`, `merge`, `print`,
-//! `describe`.
+//! Files in reading order: `mod`, `range`, `set`, `pattern`, `values`, `matches`, `batch`, `merge`,
+//! `print`, `describe`.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -26,6 +26,7 @@ mod batch;
 mod describe;
 mod matches;
 mod merge;
+mod pattern;
 mod print;
 mod range;
 mod set;
@@ -37,8 +38,11 @@ pub(crate) mod tests;
 use vector::sync::Arc;
 use vector::{Error, Result, Timestamp};
 
+use pattern::SimplePattern;
+
 pub use batch::retain;
 pub use matches::Match;
+pub use pattern::{LikePattern, PatternSearch};
 pub use range::{Bound, BoundRange, ClosedRange};
 pub use set::{BytesSet, IntegerSet};
 pub use values::{BytesVisitor, FilterValue, TestVisitor};
@@ -88,6 +92,10 @@ pub enum ValueTest {
     BytesValues(BytesSet),
     /// None of the strings.
     NegatedBytesValues(BytesSet),
+    /// A string that matches the pattern.
+    Like(Arc<LikePattern>),
+    /// A string that does not match the pattern.
+    NegatedLike(Arc<LikePattern>),
     /// An integer inside one of the ranges, which ascend and do not overlap.
     BigintMultiRange(Box<[ClosedRange<i64>]>),
     /// A value that passes one of the tests, which are of one family.
@@ -126,6 +134,8 @@ pub enum FilterKind {
     HugeintRange,
     TimestampRange,
     HugeintValuesUsingHashTable,
+    Like,
+    NegatedLike,
 }
 
 impl Filter {
@@ -271,6 +281,46 @@ impl Filter {
         Self::values(ValueTest::NegatedBytesValues(set), null_allowed)
     }
 
+    /// Passes the strings that match a pattern, in the form that tests fastest: a list or a range
+    /// when the pattern says no more.
+    pub fn like(pattern: LikePattern, null_allowed: bool) -> Self {
+        match pattern.simple() {
+            Some(SimplePattern::Text(text)) => Self::bytes_values(vec![text.into()], null_allowed),
+            Some(SimplePattern::Prefix(prefix)) => {
+                let BoundRange { lower, upper } = BoundRange::of_prefix(prefix);
+                Self::bytes_range(lower, upper, null_allowed)
+            }
+            Some(SimplePattern::AnyText) => Self::any_value(null_allowed),
+            None => Self::values(ValueTest::Like(Arc::new(pattern)), null_allowed),
+        }
+    }
+
+    /// Passes the strings that do not match a pattern.
+    pub fn not_like(pattern: LikePattern, null_allowed: bool) -> Self {
+        match pattern.simple() {
+            Some(SimplePattern::Text(text)) => {
+                Self::negated_bytes_values(vec![text.into()], null_allowed)
+            }
+            Some(SimplePattern::Prefix(prefix)) => {
+                let BoundRange { lower, upper } = BoundRange::of_prefix(prefix);
+                Self::negated_bytes_range(lower, upper, null_allowed)
+            }
+            Some(SimplePattern::AnyText) => Self::null_or_false(null_allowed),
+            None => Self::values(ValueTest::NegatedLike(Arc::new(pattern)), null_allowed),
+        }
+    }
+
+    /// A search for the strings that the filter is about, where they are better searched together
+    /// than tested one by one, and whether it is those that pass.
+    pub fn search(&self) -> Option<(PatternSearch<'_>, bool)> {
+        let (pattern, passes) = match self.values_test() {
+            Ok(ValueTest::Like(pattern)) => (pattern, true),
+            Ok(ValueTest::NegatedLike(pattern)) => (pattern, false),
+            _ => return None,
+        };
+        Some((PatternSearch::new(pattern)?, passes))
+    }
+
     /// Passes the timestamps from `lower` to `upper`, both included.
     pub fn timestamp_range(lower: Timestamp, upper: Timestamp, null_allowed: bool) -> Self {
         Self::values(ValueTest::TimestampRange(ClosedRange::new(lower, upper)), null_allowed)
@@ -349,6 +399,8 @@ impl ValueTest {
             ValueTest::NegatedBytesRange(_) => FilterKind::NegatedBytesRange,
             ValueTest::BytesValues(_) => FilterKind::BytesValues,
             ValueTest::NegatedBytesValues(_) => FilterKind::NegatedBytesValues,
+            ValueTest::Like(_) => FilterKind::Like,
+            ValueTest::NegatedLike(_) => FilterKind::NegatedLike,
             ValueTest::BigintMultiRange(_) => FilterKind::BigintMultiRange,
             ValueTest::MultiRange(_) => FilterKind::MultiRange,
             ValueTest::HugeintRange(_) => FilterKind::HugeintRange,

@@ -38,6 +38,8 @@ impl fmt::Display for ValueTest {
             }
             ValueTest::BytesValues(set) => write_texts(f, "in", set.values()),
             ValueTest::NegatedBytesValues(set) => write_texts(f, "not in", set.values()),
+            ValueTest::Like(pattern) => write!(f, "like {pattern}"),
+            ValueTest::NegatedLike(pattern) => write!(f, "not like {pattern}"),
             ValueTest::BigintMultiRange(ranges) => write_any(f, ranges),
             ValueTest::MultiRange(tests) => write_any(f, tests),
             ValueTest::HugeintRange(range) => write!(f, "{range}"),

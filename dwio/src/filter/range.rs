@@ -128,6 +128,20 @@ fn tighter<T: PartialOrd + Clone>(
 }
 
 impl BoundRange<Arc<[u8]>> {
+    /// The strings that begin with `prefix`.
+    pub fn of_prefix(prefix: &[u8]) -> Self {
+        // The first string behind them ends with the next byte, where there is one.
+        let upper = match prefix.iter().rposition(|byte| *byte < u8::MAX) {
+            Some(last) => {
+                let mut next: Vec<u8> = prefix.iter().copied().take(last + 1).collect();
+                next.iter_mut().skip(last).for_each(|byte| *byte += 1);
+                Bound::Exclusive(next.into())
+            }
+            None => Bound::Unbounded,
+        };
+        BoundRange { lower: Bound::Inclusive(prefix.into()), upper }
+    }
+
     /// True when the string is inside.
     #[inline]
     pub fn contains(&self, bytes: &[u8]) -> bool {

@@ -224,6 +224,8 @@ pub(super) fn visit_bytes_test<V: BytesVisitor>(test: &ValueTest, visitor: V) ->
         ValueTest::NegatedBytesRange(range) => visitor.visit(|v| !range.contains(v)),
         ValueTest::BytesValues(set) => visitor.visit(|v| set.contains(v)),
         ValueTest::NegatedBytesValues(set) => visitor.visit(|v| !set.contains(v)),
+        ValueTest::Like(pattern) => visitor.visit(|v| pattern.matches(v)),
+        ValueTest::NegatedLike(pattern) => visitor.visit(|v| !pattern.matches(v)),
         ValueTest::MultiRange(tests) => {
             for test in tests {
                 visit_bytes_test(test, One(b"".as_slice()))?;

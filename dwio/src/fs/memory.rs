@@ -1,9 +1,10 @@
 //! Files in memory, and a file system that watches another one: both for tests.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use vector::sync::atomic::{AtomicU64, Ordering};
-use vector::sync::{Arc, Mutex};
+use vector::sync::{Arc, Mutex, sleep, thread};
 use vector::{Buffer, Error, Result, ResultExt};
 
 use super::{FileEntry, FileSystem, ReadFile};
@@ -112,6 +113,8 @@ pub enum Fault {
     Open(String),
     /// Reads that touch this byte offset fail with an `Io` error.
     ReadAt(u64),
+    /// Reads take so long.
+    Slow(Duration),
 }
 
 #[derive(Debug, Default)]
@@ -120,6 +123,8 @@ struct Counters {
     reads: AtomicU64,
     read_bytes: AtomicU64,
     opened: Mutex<Vec<String>>,
+    /// The thread of each read.
+    readers: Mutex<Vec<thread::ThreadId>>,
 }
 
 /// Counts what passes to another file system, and makes chosen operations fail.
@@ -156,6 +161,12 @@ impl ObservedFiles {
         self.counters.reads.load(Ordering::Relaxed)
     }
 
+    /// Reads that this thread has made so far.
+    pub fn reads_here(&self) -> u64 {
+        let here = thread::current().id();
+        self.counters.readers.lock().iter().filter(|id| **id == here).count() as u64
+    }
+
     /// Bytes read so far.
     pub fn read_bytes(&self) -> u64 {
         self.counters.read_bytes.load(Ordering::Relaxed)
@@ -181,6 +192,10 @@ impl ReadFile for ObservedFile {
     fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
         self.counters.reads.fetch_add(1, Ordering::Relaxed);
         self.counters.read_bytes.fetch_add(out.len() as u64, Ordering::Relaxed);
+        self.counters.readers.lock().push(thread::current().id());
+        if let Fault::Slow(time) = self.fault {
+            sleep(time);
+        }
         if let Fault::ReadAt(at) = self.fault
             && (offset..offset.saturating_add(out.len() as u64)).contains(&at)
         {
@@ -188,6 +203,10 @@ impl ReadFile for ObservedFile {
                 .in_named("file", self.path());
         }
         self.inner.read_exact_at(offset, out)
+    }
+
+    fn will_need(&self, offset: u64, len: u64) {
+        self.inner.will_need(offset, len);
     }
 }
 

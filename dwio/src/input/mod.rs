@@ -3,8 +3,8 @@
 //! A reader first announces the regions it will want ([`BufferedInput::enqueue`]), then loads them
 //! in few large reads ([`BufferedInput::load`]): regions whose gap is at most
 //! [`MAX_COALESCE_GAP`] are read together, up to [`MAX_COALESCED_BYTES`] at once. Reading a region
-//! that was not loaded reads it on the spot. A small file is read whole, once
-//! ([`BufferedInput::load_small_file`]), and nothing of it is read again.
+//! that was not loaded reads it on the spot. The end of a file, where formats keep what they know of
+//! it, and small files whole are read once ([`BufferedInput::load_end`]), and never again.
 //!
 //! ```text
 //! enqueued   |--a--| gap |---b---|            |--c--|
@@ -50,31 +50,37 @@ pub const SMALL_FILE_BYTES: u64 = 256 << 10;
 pub struct BufferedInput {
     file: Arc<dyn ReadFile>,
     pool: MemoryPool,
-    /// All bytes of a small file.
-    whole: Option<Buffer<u8>>,
+    /// The last bytes of the file, or all, and where they start.
+    end: Option<(u64, Buffer<u8>)>,
     enqueued: Vec<Range<u64>>,
     loaded: Vec<(u64, Buffer<u8>)>,
     /// Memory of released regions that nobody else holds, for the regions loaded next.
     spare: Vec<BufferMut<u8>>,
+    /// Bytes between regions that were read with them.
+    gap_bytes: u64,
 }
 
 impl BufferedInput {
     /// Input from `file`; memory is taken from `pool`, which must be a leaf.
     pub fn new(file: Arc<dyn ReadFile>, pool: MemoryPool) -> Self {
         let (enqueued, loaded, spare) = (Vec::new(), Vec::new(), Vec::new());
-        BufferedInput { file, pool, whole: None, enqueued, loaded, spare }
+        BufferedInput { file, pool, end: None, enqueued, loaded, spare, gap_bytes: 0 }
     }
 
-    /// A second input over the same file, with nothing loaded but a small file.
+    /// A second input over the same file, with nothing loaded but the end that this one has.
     pub fn reopened(&self) -> Self {
-        let whole = self.whole.clone();
-        BufferedInput { whole, ..Self::new(Arc::clone(&self.file), self.pool.clone()) }
+        let end = self.end.clone();
+        BufferedInput { end, ..Self::new(Arc::clone(&self.file), self.pool.clone()) }
     }
 
-    /// Reads a file of at most [`SMALL_FILE_BYTES`] whole; others are left alone.
-    pub fn load_small_file(&mut self) -> Result<()> {
-        if self.whole.is_none() && self.file_len() <= SMALL_FILE_BYTES {
-            self.whole = Some(self.fetch(0, self.file_len())?);
+    /// Reads the last `len` bytes of the file, all of one of at most [`SMALL_FILE_BYTES`], and keeps
+    /// them.
+    pub fn load_end(&mut self, len: u64) -> Result<()> {
+        let file_len = self.file_len();
+        if self.end.is_none() {
+            let len = if file_len <= SMALL_FILE_BYTES { file_len } else { len.min(file_len) };
+            let start = file_len.saturating_sub(len);
+            self.end = Some((start, self.fetch(start, len)?));
         }
         Ok(())
     }
@@ -113,28 +119,55 @@ impl BufferedInput {
 
     /// Reads all announced regions, joining near ones.
     pub fn load(&mut self) -> Result<()> {
+        let (joined, gap_bytes) = self.joined();
+        self.gap_bytes = self.gap_bytes.saturating_add(gap_bytes);
+        // While one is read the others may be on their way.
+        joined.iter().skip(1).for_each(|region| self.will_need(region.clone()));
+        joined.into_iter().try_for_each(|region| self.load_region(region))
+    }
+
+    /// Says that the announced regions will be loaded by another input of the same file.
+    pub fn load_later(&mut self) {
+        for region in self.joined().0 {
+            self.will_need(region);
+        }
+    }
+
+    /// Says that a region will be read.
+    pub fn will_need(&self, region: Range<u64>) {
+        self.file.will_need(region.start, region.end.saturating_sub(region.start));
+    }
+
+    /// Bytes that were read because they stood between regions that were read together.
+    pub fn gap_bytes(&self) -> u64 {
+        self.gap_bytes
+    }
+
+    /// The announced regions as they are to be read, which ends their announcement, and the bytes
+    /// between them that are read with them.
+    fn joined(&mut self) -> (Vec<Range<u64>>, u64) {
         let mut regions = std::mem::take(&mut self.enqueued);
+        let kept = self.end.as_ref().map_or(u64::MAX, |(start, _)| *start);
+        regions.retain(|region| region.start < kept);
         regions.sort_by_key(|r| r.start);
-        let mut regions = regions.into_iter();
-        let Some(mut joined) = regions.next() else { return Ok(()) };
+        let mut joined: Vec<Range<u64>> = Vec::new();
+        let mut gap_bytes = 0u64;
         for region in regions {
-            let end = joined.end.max(region.end);
-            if region.start <= joined.end.saturating_add(MAX_COALESCE_GAP)
-                && end - joined.start <= MAX_COALESCED_BYTES
-            {
-                joined.end = end;
-            } else {
-                let done = std::mem::replace(&mut joined, region);
-                self.load_region(done)?;
+            match joined.last_mut() {
+                Some(last)
+                    if region.start <= last.end.saturating_add(MAX_COALESCE_GAP)
+                        && region.end.max(last.end) - last.start <= MAX_COALESCED_BYTES =>
+                {
+                    gap_bytes = gap_bytes.saturating_add(region.start.saturating_sub(last.end));
+                    last.end = last.end.max(region.end);
+                }
+                _ => joined.push(region),
             }
         }
-        self.load_region(joined)
+        (joined, gap_bytes)
     }
 
     fn load_region(&mut self, region: Range<u64>) -> Result<()> {
-        if self.whole.is_some() {
-            return Ok(());
-        }
         let len = region_len(region.end - region.start)?;
         let bytes = match self.file.mapped(region.start, len) {
             Some(bytes) => bytes,
@@ -181,14 +214,11 @@ impl BufferedInput {
 
     /// The bytes `offset..offset + len` if they are loaded.
     pub fn loaded(&self, offset: u64, len: u64) -> Option<Buffer<u8>> {
-        let whole = self.whole.iter().map(|bytes| (0, bytes));
-        whole.chain(self.loaded.iter().map(|(start, bytes)| (*start, bytes))).find_map(
-            |(start, bytes)| {
-                let from = offset.checked_sub(start)?;
-                let end = from.checked_add(len).filter(|end| *end <= bytes.len() as u64)?;
-                Some(bytes.slice(usize::try_from(from).ok()?..usize::try_from(end).ok()?))
-            },
-        )
+        self.end.iter().chain(&self.loaded).find_map(|(start, bytes)| {
+            let from = offset.checked_sub(*start)?;
+            let end = from.checked_add(len).filter(|end| *end <= bytes.len() as u64)?;
+            Some(bytes.slice(usize::try_from(from).ok()?..usize::try_from(end).ok()?))
+        })
     }
 
     fn fetch(&self, offset: u64, len: u64) -> Result<Buffer<u8>> {
@@ -245,6 +275,7 @@ mod tests {
         }
         input.load().unwrap();
         assert_eq!(observed.reads(), 3);
+        assert_eq!(input.gap_bytes(), 900);
         assert_eq!(input.read(1050, 10).unwrap()[0], (1050 % 256) as u8);
         assert_eq!(observed.reads(), 3);
         input.read(900_000, 10).unwrap();
@@ -252,9 +283,9 @@ mod tests {
     }
 
     #[test]
-    fn a_small_file_is_read_once() {
+    fn a_small_file_and_the_end_of_a_large_one_are_read_once() {
         let (mut input, observed) = input(1000);
-        input.load_small_file().unwrap();
+        input.load_end(10).unwrap();
         let mut second = input.reopened();
         second.enqueue(5..900).unwrap();
         second.load().unwrap();
@@ -262,8 +293,17 @@ mod tests {
         assert_eq!(second.read(999, 1).unwrap().as_slice(), [(999 % 256) as u8]);
         assert_eq!((observed.reads(), second.loaded(0, 1001).is_none()), (1, true));
         let (mut large, observed) = self::input(SMALL_FILE_BYTES as usize + 1);
-        large.load_small_file().unwrap();
-        assert_eq!(observed.reads(), 0);
+        large.load_end(1000).unwrap();
+        let len = SMALL_FILE_BYTES + 1;
+        let mut second = large.reopened();
+        second.enqueue(len - 900..len).unwrap();
+        second.enqueue(len - 1100..len - 1000).unwrap();
+        second.load().unwrap();
+        assert_eq!(second.read(len - 1, 1).unwrap().as_slice(), [0]);
+        assert_eq!((observed.reads(), observed.read_bytes()), (2, 1100));
+        // What only begins in front of the end is read as a whole.
+        assert_eq!(second.read(len - 1050, 100).unwrap().len(), 100);
+        assert_eq!(observed.reads(), 3);
     }
 
     #[test]

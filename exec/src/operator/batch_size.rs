@@ -66,7 +66,8 @@ impl BatchSize {
 
     /// Notes that a read of `asked` rows gave `given`.
     pub(super) fn record(&mut self, asked: usize, given: usize) {
-        let share = given as f64 / asked.max(1) as f64;
+        // Rows that are only counted may be more than were asked for.
+        let share = (given as f64 / asked.max(1) as f64).min(1.0);
         self.ratio = self.ratio.max(share).max(MIN_FILTERING_RATIO);
     }
 }

@@ -108,9 +108,9 @@ impl ScanSources {
         self.filters.next_change(seen)
     }
 
-    /// The nodes whose filters the sources test.
+    /// The nodes whose filters are tested here (rule S15.53).
     pub fn filter_producers(&self) -> Vec<PlanNodeId> {
-        self.filters.accepted_producers()
+        self.filters.producers()
     }
 
     /// Hands filters to the source of the operator; gives how many it accepted.

@@ -40,6 +40,12 @@ impl Cursor {
         let waits = Arc::new(Waits::default());
         let wake = Arc::clone(&waits);
         shared.termination.on_stop(Box::new(move || wake.stop()));
+        let (wake, barrier) = (Arc::clone(&waits), Arc::clone(&shared.barrier));
+        shared.threads.when_idle(Box::new(move || {
+            if barrier.is_requested() {
+                wake.change(|_| {});
+            }
+        }));
         let drivers = drivers.into_iter().enumerate();
         let drivers = drivers.map(|(number, driver)| Seat { number, driver, waits: false });
         Cursor { shared, drivers: drivers.collect(), waits }
@@ -51,14 +57,14 @@ impl Cursor {
     }
 
     /// The next batch, at least one row, all columns loaded; `None` at the end. After an error
-    /// every further call gives the same error. Waits while the task is blocked or paused.
+    /// every further call gives the same error. At a barrier `None` comes once, as at the end. Waits while the task is blocked or paused.
     // Not an `Iterator`: the end of rows and the end by an error are told apart at every call.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<Option<RowVector>> {
         loop {
             match self.poll()? {
                 Poll::Batch(batch) => return Ok(Some(batch)),
-                Poll::End => return Ok(None),
+                Poll::End | Poll::Barrier => return Ok(None),
                 // What the drivers waited for tells how it went; this only wakes the thread.
                 Poll::Wait(until) => {
                     while !until.wait_at_most(LOOK_AROUND) {
@@ -80,10 +86,17 @@ impl Cursor {
             }
             let last = self.drivers.len() - 1;
             let Some(at) = self.drivers.iter().rposition(|seat| !seat.waits) else {
-                match self.waits.first() {
-                    Some(until) => return Ok(Poll::Wait(until)),
-                    None => continue,
+                let Some(until) = self.waits.first() else { continue };
+                if !self.shared.barrier.is_requested() || !self.shared.is_quiet() {
+                    return Ok(Poll::Wait(until));
                 }
+                // Whoever has put down something for these drivers has ended a wait of theirs
+                // before it became quiet.
+                if self.waits.all_last() {
+                    self.shared.barrier.pass();
+                    return Ok(Poll::Barrier);
+                }
+                continue;
             };
             let Some(seat) = self.drivers.get_mut(at) else { continue };
             match seat.driver.run() {
@@ -154,6 +167,8 @@ pub enum Poll {
     Batch(RowVector),
     /// Nothing now; ask again when the wait is over, or when the task has ended.
     Wait(Continuation),
+    /// All rows of the splits before a barrier were given.
+    Barrier,
     /// There are no more rows.
     End,
 }
@@ -215,6 +230,12 @@ impl Waits {
             before.fulfil();
         }
         Some(until)
+    }
+
+    /// True while no wait is over.
+    fn all_last(&self) -> bool {
+        let state = self.state.lock();
+        state.ended.is_empty() && !state.stopped
     }
 
     fn take_ended(&self) -> (Vec<(usize, Result<()>)>, bool) {
@@ -287,6 +308,25 @@ mod loom_tests {
                 }
             }
             stopper.join().unwrap();
+        });
+    }
+
+    #[test]
+    fn loom_the_caller_learns_that_the_last_driver_has_nothing_to_run() {
+        use crate::task::threads::{Active, TaskThreads};
+        loom::model(|| {
+            let (threads, waits) = (Arc::new(TaskThreads::default()), Arc::new(Waits::default()));
+            let wake = Arc::clone(&waits);
+            threads.when_idle(Box::new(move || wake.change(|_| {})));
+            let active = Active::new(&threads);
+            let driver = thread::spawn(move || drop(active));
+            while let Some(until) = waits.first() {
+                if threads.is_idle() {
+                    break;
+                }
+                until.wait().unwrap();
+            }
+            driver.join().unwrap();
         });
     }
 }

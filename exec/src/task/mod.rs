@@ -20,7 +20,9 @@
 //! Nothing runs before `start`. A cursor that is dropped or cancelled stops everything and waits
 //! until the last driver is out; so does the end of the rows, wherever it comes from.
 
+mod barrier;
 mod cursor;
+pub mod groups;
 mod operators;
 mod pipeline;
 mod scan;
@@ -37,6 +39,7 @@ use vector::{Error, MemoryPool, Result, RowType};
 
 use dwio::connector::ConnectorSplit;
 
+use self::barrier::Barrier;
 pub use self::cursor::{Canceller, Cursor, Poll};
 use self::operators::{Meetings, Operators, Place};
 use self::pipeline::{PipelineEnd, Pipelines};
@@ -61,6 +64,7 @@ pub struct Task {
 #[derive(Debug)]
 struct Shared {
     query: Arc<QueryCtx>,
+    root: Arc<PlanNode>,
     plan: Pipelines,
     output_type: Arc<RowType>,
     num_drivers: usize,
@@ -70,6 +74,7 @@ struct Shared {
     scans: Vec<ScanState>,
     termination: Arc<Termination>,
     threads: Arc<TaskThreads>,
+    barrier: Arc<Barrier>,
     stats: Arc<StatsCollector>,
     started: Mutex<bool>,
 }
@@ -80,7 +85,7 @@ impl Task {
         let num_drivers = drivers.max(1);
         let pipelines = pipeline::cut(&plan, num_drivers)?;
         let pool = query.pool.aggregate("task", u64::MAX);
-        let node_pools = node_pools(&plan, &pool);
+        let node_pools = node_pools(&plan, &pool, query.config.node_memory_limit_bytes);
         let scans = plan.scans().into_iter().map(|scan| {
             let of_scan = node_pools.iter().find(|(id, _)| *id == scan.id);
             let pool = of_scan.map_or(&pool, |(_, pool)| pool).clone();
@@ -89,9 +94,13 @@ impl Task {
         let termination = Termination::new();
         let waiting = pool.clone();
         termination.on_stop(Box::new(move || waiting.forget_waits()));
+        let barrier = Arc::new(Barrier::default());
+        let ended = Arc::clone(&barrier);
+        termination.on_stop(Box::new(move || ended.pass()));
         Ok(Task {
             shared: Arc::new(Shared {
                 output_type: Arc::clone(plan.output_type()),
+                root: Arc::clone(&plan),
                 scans: scans.collect(),
                 node_pools,
                 pool,
@@ -100,6 +109,7 @@ impl Task {
                 num_drivers,
                 termination,
                 threads: Arc::default(),
+                barrier,
                 stats: Arc::default(),
                 started: Mutex::new(false),
             }),
@@ -114,13 +124,72 @@ impl Task {
     }
 
     /// Adds a split to the scan with this node id. Dropped when the task has ended; `Internal`
-    /// for a node that is no scan and after `no_more_splits`.
+    /// for a node that is no scan, after `no_more_splits`, and while a barrier is on its way.
     pub fn add_split(&self, scan: &str, split: Arc<dyn ConnectorSplit>) -> Result<()> {
+        match self.open_queue(scan)? {
+            Some(queue) => queue.add(split),
+            None => Ok(()),
+        }
+    }
+
+    /// As [`Task::add_split`], for splits that may be sent twice: not added, with false, when its
+    /// number is not above the maximum that was set (rule S11.54).
+    pub fn add_split_with_sequence(
+        &self,
+        scan: &str,
+        number: u64,
+        split: Arc<dyn ConnectorSplit>,
+    ) -> Result<bool> {
+        match self.open_queue(scan)? {
+            Some(queue) => queue.add_numbered(number, split),
+            None => Ok(false),
+        }
+    }
+
+    /// Splits of this scan with numbers up to `number` have come; the maximum only grows.
+    pub fn set_max_split_sequence_id(&self, scan: &str, number: u64) -> Result<()> {
+        self.queue(scan)?.set_max_sequence(number);
+        Ok(())
+    }
+
+    /// A wait until the last split of this scan was taken while more may come (rule S11.59).
+    pub fn splits_wanted(&self, scan: &str) -> Result<Continuation> {
+        Ok(self.queue(scan)?.drained())
+    }
+
+    /// The queue of a scan, to add splits to; none when the task has ended.
+    fn open_queue(&self, scan: &str) -> Result<Option<&Arc<SplitQueue>>> {
         let queue = self.queue(scan)?;
         if self.shared.termination.should_stop() {
-            return Ok(());
+            return Ok(None);
         }
-        queue.add(split)
+        if self.shared.barrier.is_requested() {
+            return Err(
+                Error::internal("a split was added before a barrier was passed").with("node", scan)
+            );
+        }
+        Ok(Some(queue))
+    }
+
+    /// Asks for a barrier: the cursor gives all rows of the splits until now, then `None` once, and
+    /// the wait is over; then other splits may be added. It is over also when the task ends.
+    /// `Unsupported` for plans whose nodes keep rows, `Internal` when a scan has all of its splits.
+    pub fn request_barrier(&self) -> Result<Continuation> {
+        barrier::check_plan(&self.shared.root)?;
+        if self.shared.termination.should_stop() {
+            return Ok(Continuation::ready());
+        }
+        if let Some(scan) = self.shared.scans.iter().find(|scan| scan.splits.has_all()) {
+            return Err(
+                Error::internal("a barrier behind the last split of a scan").with("node", &scan.id)
+            );
+        }
+        let passed = self.shared.barrier.request();
+        if self.shared.termination.should_stop() {
+            self.shared.barrier.pass();
+        }
+        self.shared.threads.wake_idle();
+        Ok(passed)
     }
 
     /// Says that the scan with this node id has all of its splits.
@@ -221,11 +290,15 @@ impl Drop for Task {
 }
 
 /// A pool for each node of the plan, below that of the task.
-fn node_pools(plan: &Arc<PlanNode>, task: &MemoryPool) -> Vec<(PlanNodeId, MemoryPool)> {
+fn node_pools(
+    plan: &Arc<PlanNode>,
+    task: &MemoryPool,
+    limit: u64,
+) -> Vec<(PlanNodeId, MemoryPool)> {
     let mut pools = Vec::new();
     let mut rest = vec![plan];
     while let Some(node) = rest.pop() {
-        let pool = task.aggregate(format!("node.{}", node.id()), u64::MAX);
+        let pool = task.aggregate(format!("node.{}", node.id()), limit);
         pools.push((Arc::clone(node.id()), pool));
         rest.extend(node.sources());
     }
@@ -269,6 +342,15 @@ impl Shared {
         Ok(Cursor::new(Arc::clone(self), on_caller))
     }
 
+    /// True when all splits so far were read and no driver of a worker has anything to run.
+    fn is_quiet(&self) -> bool {
+        let read = self.scans.iter().all(|scan| {
+            let counts = scan.splits.counts();
+            counts.queued + counts.running == 0
+        });
+        read && self.threads.is_idle()
+    }
+
     /// Fails drivers that have waited for memory of others for too long.
     fn expire_waits(&self) {
         let limit = self.query.config.memory_wait_limit_ms;
@@ -291,6 +373,7 @@ impl Shared {
                 query_cancel: self.query.cancel.clone(),
                 time_slice,
                 memory: (config.memory_wait_limit_ms > 0).then(|| self.pool.clone()),
+                validate: config.validate_output_from_operators,
                 track_cpu: config.track_operator_cpu_usage,
                 stats: Arc::clone(&self.stats),
             },

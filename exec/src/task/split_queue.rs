@@ -14,7 +14,7 @@
 
 use std::collections::VecDeque;
 
-use vector::sync::{Arc, Mutex, Promise, promise};
+use vector::sync::{Arc, Continuation, Mutex, Promise, promise};
 use vector::{Error, Result};
 
 use dwio::connector::ConnectorSplit;
@@ -45,6 +45,10 @@ struct State {
     phase: Phase,
     waiting: Vec<Promise>,
     counts: SplitCounts,
+    /// Splits with numbers up to this one were sent before (rule S11.54).
+    max_sequence: Option<u64>,
+    /// Who waits for the last split to be taken.
+    wanting: Vec<Promise>,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -94,6 +98,39 @@ impl SplitQueue {
         Ok(())
     }
 
+    /// Adds a split that has a number, unless those up to this number were sent before; says
+    /// whether it was added.
+    pub fn add_numbered(&self, number: u64, split: Arc<dyn ConnectorSplit>) -> Result<bool> {
+        if self.state.lock().max_sequence.is_some_and(|max| number <= max) {
+            return Ok(false);
+        }
+        self.add(split).map(|()| true)
+    }
+
+    /// Splits with numbers up to `number` are not added any more.
+    pub fn set_max_sequence(&self, number: u64) {
+        let mut state = self.state.lock();
+        state.max_sequence = state.max_sequence.max(Some(number));
+    }
+
+    /// True after `no_more`.
+    pub fn has_all(&self) -> bool {
+        self.state.lock().phase == Phase::NoMore
+    }
+
+    /// A wait until no split is queued (rule S11.59); fails when no more will be added anyway.
+    pub fn drained(&self) -> Continuation {
+        let mut state = self.state.lock();
+        let (promise, drained) = promise();
+        if state.phase == Phase::Open {
+            if state.splits.is_empty() {
+                return Continuation::ready();
+            }
+            state.wanting.push(promise);
+        }
+        drained
+    }
+
     /// Says that all splits were added.
     pub fn no_more(&self) {
         self.leave_open(Phase::NoMore);
@@ -105,13 +142,13 @@ impl SplitQueue {
     }
 
     fn leave_open(&self, phase: Phase) {
-        let waiting = {
+        let (waiting, _nobody_wants_more) = {
             let mut state = self.state.lock();
             if state.phase != Phase::Open {
                 return;
             }
             state.phase = phase;
-            std::mem::take(&mut state.waiting)
+            (std::mem::take(&mut state.waiting), std::mem::take(&mut state.wanting))
         };
         waiting.into_iter().for_each(Promise::fulfil);
     }
@@ -171,7 +208,12 @@ impl SplitSource for SplitQueue {
             return Err(Error::cancelled("the task was dropped before all splits were added"));
         }
         if let Some((taken, begun)) = state.take(self.order, preloader) {
+            let wanting = match state.splits.is_empty() {
+                true => std::mem::take(&mut state.wanting),
+                false => Vec::new(),
+            };
             drop(state);
+            wanting.into_iter().for_each(Promise::fulfil);
             if let Some(preloader) = preloader {
                 begun.into_iter().for_each(|preparation| preloader.start(preparation));
             }

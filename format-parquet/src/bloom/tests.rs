@@ -61,8 +61,11 @@ impl Sample {
     }
 
     fn region(&mut self, offset: u64, bytes: u32) {
-        let chunk = &mut self.footer.metadata.row_groups[0].columns[0];
-        chunk.meta_data.as_mut().unwrap().bloom_filter = Some(IndexRegion { offset, bytes });
+        let columns = &mut self.footer.metadata.row_groups[0].columns;
+        let change = |chunk: &mut crate::thrift::structs::ColumnChunk| {
+            chunk.meta_data.as_mut().unwrap().bloom_filter = Some(IndexRegion { offset, bytes });
+        };
+        columns.change(0, change).unwrap();
     }
 
     fn excludes(&self, filter: &Filter) -> bool {

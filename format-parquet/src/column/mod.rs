@@ -37,6 +37,7 @@ mod positions;
 mod repeated;
 mod row;
 mod scalar;
+mod search;
 mod spans;
 mod spread;
 mod string;

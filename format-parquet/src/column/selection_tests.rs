@@ -10,7 +10,7 @@ use crate::encoding::bit_pack;
 use crate::encoding::delta_binary_packed::tests::encode;
 use crate::page::testing::{ChunkWriter, PLAIN, RLE, RLE_DICTIONARY, byte_arrays};
 use crate::thrift::structs::{Codec, ConvertedType, PhysicalType, Repetition, SchemaElement};
-use dwio::filter::Bound;
+use dwio::filter::{Bound, LikePattern};
 
 const DELTA: u8 = 5;
 const DELTA_LENGTH: u8 = 6;
@@ -77,6 +77,7 @@ impl Stored {
 
     fn filters(self) -> Vec<Filter> {
         let text = |text: &[u8]| Arc::from(text);
+        let pattern = |text: &[u8]| LikePattern::parse(text, None).unwrap();
         let mut filters = vec![Filter::IsNull, Filter::IsNotNull];
         match self {
             Stored::Int32 | Stored::Decimal | Stored::Int64 => {
@@ -105,6 +106,11 @@ impl Stored {
                 Filter::bytes_range(Bound::Inclusive(text(b"-4")), Bound::Unbounded, false),
                 Filter::negated_bytes_values(vec![text(b"24")], false),
                 Filter::bytes_values(vec![text(b"nowhere")], false),
+                Filter::like(pattern(b"%3 in%bytes%"), false),
+                Filter::like(pattern(b"%1%"), true),
+                Filter::not_like(pattern(b"%in a%view%"), false),
+                Filter::like(pattern(b"-1_ in%"), false),
+                Filter::like(pattern(b"%nowhere%"), false),
             ]),
             Stored::Boolean => {
                 filters.extend([Filter::boolean(true, false), Filter::boolean(false, true)]);

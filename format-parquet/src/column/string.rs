@@ -23,6 +23,7 @@ use super::decimal_text::decimal_text;
 use super::leaf::ValueReader;
 use super::pinned::{Walked, release};
 use super::scalar::storage_of;
+use super::search::retain_matching;
 use super::spans::Spans;
 use super::spread::{LastWindow, clear_nulls, spread};
 use crate::encoding::answers::CachedAnswers;
@@ -350,6 +351,10 @@ impl ValueReader for BytesValues {
         }
         let spans = Spans::open(self.page.open()?, self.format.width, n, &self.pool)?;
         let decoded = if spans.is_in_page() { 0 } else { n };
+        if let Some((search, passes)) = filter.search() {
+            retain_matching(spans, search, passes, wanted)?;
+            return Ok(decoded);
+        }
         filter.visit_bytes(Retain { spans, wanted })??;
         Ok(decoded)
     }
@@ -364,6 +369,15 @@ impl ValueReader for BytesValues {
             let base = self.dictionary.as_ref().ok_or_else(no_dictionary)?;
             let asked = (filter, || base.passing(filter));
             self.answers.filter(&mut indices.clone(), asked, n, wanted)?;
+            return self.read_selected(n, wanted);
+        }
+        if let (PageValues::Plain { at, .. }, Some(_)) = (self.page.open()?, filter.search()) {
+            // Walking twice is cheaper than matching strings one by one.
+            let start = *at;
+            self.filter(filter, n, wanted)?;
+            if let PageValues::Plain { at, .. } = self.page.open()? {
+                *at = start;
+            }
             return self.read_selected(n, wanted);
         }
         filter.visit_bytes(AppendPassing { reader: self, n, wanted })?

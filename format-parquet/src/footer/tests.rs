@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use dwio::fs::{FileSystem, MemoryFiles};
+use dwio::fs::{FileSystem, MemoryFiles, ObservedFiles};
+use dwio::reader::ReaderParams;
 use vector::{ErrorKind, MemoryPool};
 
 use super::*;
@@ -76,7 +77,7 @@ fn a_footer_gives_schema_row_groups_and_chunk_ranges() {
 }
 
 #[test]
-fn a_large_footer_and_the_first_bytes_are_fetched_with_reads_of_their_own() {
+fn a_large_footer_is_fetched_with_a_read_of_its_own() {
     // Free text makes the footer longer than the first read of the tail.
     let mut footer = Sample::default().footer();
     footer.truncate(footer.len() - 4);
@@ -91,6 +92,67 @@ fn a_large_footer_and_the_first_bytes_are_fetched_with_reads_of_their_own() {
     footer.extend([0, 0]);
     let footer = read(&framed(&[0; 20], &footer)).unwrap();
     assert_eq!(footer.metadata.key_value_metadata[0].value.as_ref().map(String::len), Some(long));
+}
+
+#[test]
+fn a_file_is_opened_by_one_read_and_what_stands_before_the_footer_comes_with_it() {
+    let files = MemoryFiles::new();
+    let data = vec![0; 1 << 20];
+    let sample = Sample::default();
+    files.put("f", framed(&data, &sample.footer()));
+    let files = ObservedFiles::new(Arc::new(files));
+    let input = BufferedInput::new(files.open("f").unwrap(), MemoryPool::unlimited());
+    let options = dwio::config::Config::new();
+    let params = ReaderParams { options, pool: MemoryPool::unlimited(), file_schema: None };
+    let reader = crate::ParquetReader::open(input, params, None).unwrap();
+    assert_eq!((files.reads(), files.read_bytes()), (1, SPECULATIVE_BYTES));
+    // As page indexes and bloom filters do.
+    let end = reader.footer().footer_offset;
+    reader.input().reopened().read(end - 1000, 1000).unwrap();
+    assert_eq!(files.reads(), 1);
+}
+
+/// What nobody asked for does no harm; who asks is told what is wrong and where.
+#[test]
+fn a_chunk_that_is_broken_where_only_its_readers_look_fails_those() {
+    let encodings = [0x19, 0x15, 0];
+    let sound = Sample::default().footer();
+    let at = sound.windows(3).position(|bytes| bytes == encodings).unwrap();
+    let mut broken = sound.clone();
+    // A list of numbers turns into one of strings.
+    broken[at + 1] = 0x18;
+    let file = framed(&[0; 20], &broken);
+    let footer = read(&file).unwrap();
+    assert_eq!(footer.num_rows, 5);
+    let want = format!(
+        "corrupt: thrift value has the wrong type (offset={} expected=i32 found=binary)\n  in field \
+         2, struct \"ColumnMetaData\", field 3, struct \"ColumnChunk\", column \"a\", row group 0",
+        at + 2
+    );
+    assert_eq!(footer.chunk(0, 0).unwrap_err().to_string(), want);
+    assert_eq!(footer.column_chunk(0, 0).unwrap_err().to_string(), want);
+    let files = MemoryFiles::new();
+    files.put("f", file);
+    let input = BufferedInput::new(files.open("f").unwrap(), MemoryPool::unlimited());
+    let shown = read_footer_to_look_at(&input, None).unwrap_err();
+    assert_eq!(shown.to_string(), format!("{want}, file \"f\""));
+}
+
+#[test]
+fn chunks_are_parsed_once_and_a_change_shows_in_what_is_known_of_all() {
+    let mut footer = read(&Sample::default().file()).unwrap();
+    let chunks = &mut footer.metadata.row_groups[0].columns;
+    let first: *const ColumnChunk = chunks.chunk(0).unwrap();
+    assert!(std::ptr::eq(first, chunks.chunk(0).unwrap()));
+    assert_eq!(
+        chunks.briefs()[0].meta,
+        chunks.chunk(0).unwrap().meta_data.as_ref().map(MetaBrief::of)
+    );
+    let change = |chunk: &mut ColumnChunk| chunk.meta_data.as_mut().unwrap().data_page_offset = 9;
+    chunks.change(0, change).unwrap();
+    assert_eq!(chunks.briefs()[0].meta.unwrap().start_offset, 9);
+    assert_eq!(chunks.clone().chunk(0).unwrap(), chunks.chunk(0).unwrap());
+    assert_eq!(chunks.chunk(1).unwrap_err().kind(), ErrorKind::Internal);
 }
 
 #[test]

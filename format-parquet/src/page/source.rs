@@ -3,7 +3,7 @@
 //! | form | bytes | where the pages are |
 //! |---|---|---|
 //! | loaded | all in memory, perhaps among those of other chunks | each header tells where the next is |
-//! | file | fetched, a piece ahead of the page that is wanted | as above |
+//! | file | fetched, a piece ahead of the page that is wanted, and the next one announced | as above |
 //! | file with places | fetched: that page, and more once pages follow each other | the offset index |
 //!
 //! ```text
@@ -52,6 +52,10 @@ struct Pieces {
     start: u64,
     /// What of the chunk is in memory.
     loaded: Range<usize>,
+    /// What was said to be read next.
+    announced: Range<usize>,
+    /// The longest part so far.
+    longest_part: usize,
     max_piece: usize,
 }
 
@@ -88,8 +92,16 @@ impl PageSource {
         let len = usize::try_from(bytes).map_err(|_| {
             Error::limit("a column chunk is larger than the address space").with("bytes", bytes)
         })?;
-        let pieces = Pieces { input, start: region.start, loaded: 0..0, max_piece };
+        let (start, loaded, announced) = (region.start, 0..0, 0..0);
+        let pieces = Pieces { input, start, loaded, announced, longest_part: 0, max_piece };
         Ok(PageSource { bytes: Bytes::File(pieces), len, places: None })
+    }
+
+    /// Says that the chunk will be read from its start.
+    pub fn announce(&mut self) {
+        if let (Bytes::File(pieces), None) = (&mut self.bytes, &self.places) {
+            pieces.announce(0, self.len);
+        }
     }
 
     /// The same bytes, where it is known where the pages are.
@@ -207,20 +219,37 @@ impl Pieces {
             (offset, part.len() as u64)
         };
         let (offset, len) = bytes_of(&part);
+        self.longest_part = self.longest_part.max(part.len());
         if part.start < self.loaded.start || part.end > self.loaded.end {
-            let piece = part.start.saturating_add(self.max_piece).min(ahead).max(part.end);
+            let is_announced = self.announced.contains(&part.start);
+            let piece = match is_announced && part.end <= self.announced.end {
+                true => self.announced.end,
+                false => part.start.saturating_add(self.max_piece).min(ahead).max(part.end),
+            };
             let (offset, len) = bytes_of(&(part.start..piece));
             self.input.release();
             self.input.enqueue(offset..offset.saturating_add(len))?;
             self.input.load()?;
             self.loaded = part.start..piece;
+            if piece < ahead {
+                // The last page of this piece may end in the next one, and is read with that.
+                self.announce(piece.saturating_sub(self.longest_part).max(part.end), ahead);
+            }
         }
         self.input.read(offset, len)
     }
 
+    /// Says that a piece from `start` on will be read, up to `ahead` at most.
+    fn announce(&mut self, start: usize, ahead: usize) {
+        self.announced = start..start.saturating_add(self.max_piece).min(ahead);
+        let offset = self.start.saturating_add(start as u64);
+        let end = offset.saturating_add(self.announced.len() as u64);
+        self.input.will_need(offset..end);
+    }
+
     fn release(&mut self) {
         self.input.release();
-        self.loaded = 0..0;
+        (self.loaded, self.announced) = (0..0, 0..0);
     }
 }
 

@@ -235,9 +235,11 @@ fn indexes_are_read_from_the_file_and_broken_ones_do_not_stop_it() {
     footer.footer_offset = input.file_len();
     let mut read = |offset_region, column_region, want_columns| {
         let text = |region: Range<u64>| format!("{}..{}", region.start, region.end);
-        let chunk = &mut footer.metadata.row_groups[0].columns[0];
-        chunk.offset_index = Some(offset_region);
-        chunk.column_index = Some(column_region);
+        let change = |chunk: &mut crate::thrift::structs::ColumnChunk| {
+            chunk.offset_index = Some(offset_region);
+            chunk.column_index = Some(column_region);
+        };
+        footer.metadata.row_groups[0].columns.change(0, change).unwrap();
         let regions: Vec<_> = index_regions(&footer, 0, 0).map(text).collect();
         let source = FileSource::plain(&input).chunk(&footer, 0, 0);
         let index = read_page_index(source, want_columns, TrustOptions::default()).unwrap();

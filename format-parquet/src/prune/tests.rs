@@ -158,7 +158,7 @@ fn pages_leave_the_rows_that_may_pass() {
 fn a_dictionary_has_all_values_only_where_metadata_proves_it() {
     use Encoding::{BitPacked, Plain, PlainDictionary, Rle, RleDictionary};
     let footer = footer(vec![leaf(Int32)], vec![None]);
-    let meta = footer.row_groups()[0].columns[0].meta().unwrap();
+    let meta = footer.column_chunk(0, 0).unwrap().meta().unwrap();
     let with = |stats: &[(PageType, Encoding, u32)], encodings: &[Encoding]| {
         all_pages_dictionary_encoded(&ColumnMetaData {
             encodings: encodings.to_vec(),

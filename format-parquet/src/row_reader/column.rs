@@ -49,6 +49,16 @@ impl ScanColumn {
         leaves.iter().try_for_each(|leaf| group.announce(*leaf, expected, input))
     }
 
+    /// Announces what opening will read when the scan comes to `group`.
+    pub(super) fn announce_later(
+        &self,
+        group: &GroupScan,
+        input: &mut BufferedInput,
+    ) -> Result<()> {
+        let leaves = self.reader.leaf_numbers();
+        leaves.iter().try_for_each(|leaf| group.announce_later(*leaf, input))
+    }
+
     /// Opens the chunks of a row group; `shared` has those that were announced.
     pub(super) fn open(
         &mut self,

@@ -9,6 +9,8 @@ use crate::prune::PrunedBy;
 
 /// Row groups that were read.
 pub(super) const PROCESSED_STRIDES: &str = "processedStrides";
+/// The same by the name that row groups have in other formats (rule S15.13).
+const NUM_STRIPES: &str = "numStripes";
 /// Row groups that metadata left out.
 pub(super) const SKIPPED_STRIDES: &str = "skippedStrides";
 /// Rows that page indexes left out of row groups that were read.
@@ -20,6 +22,8 @@ pub(super) const ROWS_PASSED: &str = "parquet.rowsPassed";
 
 /// Values that were decoded, of all columns.
 pub(super) const VALUES_DECODED: &str = "parquet.valuesDecoded";
+/// Bytes between wanted ones that were read with them (rule S15.41).
+pub(super) const READ_GAP_BYTES: &str = "readGapBytes";
 
 /// Row groups and rows of a pass.
 #[derive(Debug, Default)]
@@ -64,6 +68,7 @@ impl GroupCounts {
         };
         let skipped: usize = self.skipped.iter().map(|(_, count)| count).sum();
         count(PROCESSED_STRIDES, self.processed as u64);
+        count(NUM_STRIPES, self.processed as u64);
         count(SKIPPED_STRIDES, skipped as u64);
         for (by, skipped) in &self.skipped {
             if let Some(by) = by {

@@ -50,7 +50,7 @@ pub(super) struct Filtered {
 /// Puts the steps in order.
 pub(super) fn sort(steps: &mut [FilterStep], columns: &[ColumnSpec], learned: &ScanAdaptation) {
     let key = |step: &FilterStep| -> (f64, Option<FilterKind>, &str) {
-        let cost = learned.recent_cost(step.index).nanos_per_dropped();
+        let cost = learned.rank(step.index);
         let name = columns.get(step.index).map_or("", |spec| spec.name.as_str());
         (cost, step.own.as_ref().map(|filter| filter.kind()), name)
     };

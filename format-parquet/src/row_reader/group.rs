@@ -116,22 +116,31 @@ impl GroupScan {
             true => self.places(leaf)?,
             false => None,
         };
-        let source = PageSource::of_file(file.reopened(), region, self.pass.max_piece)
+        let mut source = PageSource::of_file(file.reopened(), region, self.pass.max_piece)
             .in_named("column", footer.schema.leaf_name(leaf))?;
-        Ok((
-            params,
-            match places {
-                Some(places) => source.with_places(places),
-                None => source,
-            },
-        ))
+        match places {
+            Some(places) => source = source.with_places(places),
+            None => source.announce(),
+        }
+        Ok((params, source))
+    }
+
+    /// Says that a chunk will be read when the scan comes to this row group: whole, with those of
+    /// other columns, or its first piece.
+    pub(super) fn announce_later(&self, leaf: usize, input: &mut BufferedInput) -> Result<()> {
+        let (_, region) = chunk_region(&self.pass.footer, self.number, leaf)?;
+        let piece = region.start.saturating_add(self.pass.max_piece as u64);
+        if region.end <= piece {
+            return input.enqueue(region);
+        }
+        input.will_need(region.start..piece);
+        Ok(())
     }
 
     /// True when every value of the leaves is proved to stand in a dictionary.
     pub(super) fn is_in_dictionaries(&self, leaves: &[usize]) -> bool {
-        let group = self.pass.footer.row_groups().get(self.number);
         leaves.iter().all(|leaf| {
-            let chunk = group.and_then(|group| group.columns.get(*leaf));
+            let chunk = self.pass.footer.column_chunk(self.number, *leaf).ok();
             let meta = chunk.and_then(|chunk| chunk.meta_data.as_ref());
             meta.is_some_and(all_pages_dictionary_encoded)
         })
@@ -140,7 +149,7 @@ impl GroupScan {
     /// True when it is worth knowing where the pages of a chunk are.
     fn may_have_places(&self, leaf: usize, expected: Expected) -> bool {
         let Pass { footer, .. } = self.pass.as_ref();
-        let chunk = footer.row_groups().get(self.number).and_then(|group| group.columns.get(leaf));
+        let chunk = footer.column_chunk(self.number, leaf).ok();
         let (Some(chunk), Some(leaf)) = (chunk, footer.schema.leaves().get(leaf)) else {
             return false;
         };

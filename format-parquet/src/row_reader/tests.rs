@@ -9,7 +9,7 @@ use vector::{Type, Value};
 use super::*;
 use crate::page::testing::{ChunkWriter, PLAIN, int32s, required};
 use crate::statistics::tests::{footer, leaf};
-use crate::thrift::structs::{Codec, PhysicalType};
+use crate::thrift::structs::{Codec, ColumnChunk, PhysicalType};
 
 const ROWS_IN_GROUP: i32 = 10;
 const NUM_ROWS: i32 = 30;
@@ -33,7 +33,7 @@ fn file(change: impl FnOnce(&mut Vec<u8>, &[u64])) -> File {
     let (mut bytes, mut b_offsets) = (b"PAR1".to_vec(), Vec::new());
     for first in (0..NUM_ROWS).step_by(ROWS_IN_GROUP as usize) {
         let mut group = RowGroup { num_rows: ROWS_IN_GROUP as u64, ..template.clone() };
-        for (factor, column) in [1, 100].into_iter().zip(&mut group.columns) {
+        for (leaf, factor) in [1, 100].into_iter().enumerate() {
             let mut chunk = ChunkWriter::new(Codec::Uncompressed, 0, 0);
             let values = |rows: Range<i32>| int32s(rows.map(|row| row * factor));
             chunk.v1(&required(4), PLAIN, &values(first..first + 4)).v2(
@@ -41,10 +41,13 @@ fn file(change: impl FnOnce(&mut Vec<u8>, &[u64])) -> File {
                 PLAIN,
                 &values(first + 4..first + 10),
             );
-            let meta = column.meta_data.as_mut().unwrap();
-            meta.num_values = ROWS_IN_GROUP as u64;
-            meta.data_page_offset = bytes.len() as u64;
-            meta.total_compressed_bytes = chunk.bytes.len() as u64;
+            let change = |column: &mut ColumnChunk| {
+                let meta = column.meta_data.as_mut().unwrap();
+                meta.num_values = ROWS_IN_GROUP as u64;
+                meta.data_page_offset = bytes.len() as u64;
+                meta.total_compressed_bytes = chunk.bytes.len() as u64;
+            };
+            group.columns.change(leaf, change).unwrap();
             if factor > 1 {
                 b_offsets.push(bytes.len() as u64);
             }
@@ -61,6 +64,15 @@ fn file(change: impl FnOnce(&mut Vec<u8>, &[u64])) -> File {
 }
 
 fn reader(file: &File, columns: Vec<ColumnSpec>, range: Range<u64>) -> ParquetRowReader {
+    reader_of(file, &file.files, columns, range)
+}
+
+fn reader_of(
+    file: &File,
+    files: &dyn FileSystem,
+    columns: Vec<ColumnSpec>,
+    range: Range<u64>,
+) -> ParquetRowReader {
     let bound = columns.iter().map(|c| BoundColumn::File { ordinal: usize::from(c.name == "b") });
     let params = RowReaderParams {
         binding: Arc::new(SplitBinding::new(bound.collect())),
@@ -69,7 +81,7 @@ fn reader(file: &File, columns: Vec<ColumnSpec>, range: Range<u64>) -> ParquetRo
         metadata_filter: None,
     };
     let pool = MemoryPool::unlimited();
-    let input = BufferedInput::new(file.files.open("f.parquet").unwrap(), pool.clone());
+    let input = BufferedInput::new(files.open("f.parquet").unwrap(), pool.clone());
     let footer = Arc::clone(&file.footer);
     let file = OpenFile { footer, input, verifies_checksums: false };
     ParquetRowReader::new(file, params, &pool).unwrap()
@@ -220,13 +232,16 @@ fn row_groups_that_statistics_exclude_are_not_read() {
     let mut footer = Arc::into_inner(file.footer).unwrap();
     for (number, group) in footer.metadata.row_groups.iter_mut().enumerate() {
         let first = number as i32 * ROWS_IN_GROUP;
-        let meta = group.columns[0].meta_data.as_mut().unwrap();
-        meta.statistics = Some(Box::new(crate::statistics::Statistics {
-            null_count: Some(0),
-            min_value: Some(first.to_le_bytes().into()),
-            max_value: Some((first + ROWS_IN_GROUP - 1).to_le_bytes().into()),
-            ..Default::default()
-        }));
+        let change = |column: &mut ColumnChunk| {
+            let meta = column.meta_data.as_mut().unwrap();
+            meta.statistics = Some(Box::new(crate::statistics::Statistics {
+                null_count: Some(0),
+                min_value: Some(first.to_le_bytes().into()),
+                max_value: Some((first + ROWS_IN_GROUP - 1).to_le_bytes().into()),
+                ..Default::default()
+            }));
+        };
+        group.columns.change(0, change).unwrap();
     }
     file.footer = Arc::new(footer);
     let scan = |lower, upper| {
@@ -242,4 +257,7 @@ fn row_groups_that_statistics_exclude_are_not_read() {
     assert_eq!(file.files.reads(), 2);
 }
 
+mod ahead;
+mod dictionaries;
+mod encrypted;
 mod on_demand;

@@ -155,7 +155,7 @@ fn outcome(bound: &JudgedBound<'_>) -> Outcome {
 }
 
 fn judge_in(footer: &Footer, options: TrustOptions) -> (Outcome, Outcome) {
-    let meta = footer.row_groups()[0].columns[0].meta().unwrap();
+    let meta = footer.column_chunk(0, 0).unwrap().meta().unwrap();
     let stored = meta.statistics.as_ref().unwrap();
     let judged = BoundRules::new(footer, 0, options).unwrap().judge(stored, meta.num_values);
     // What is believed is what was not distrusted, and nothing else.
@@ -520,12 +520,15 @@ fn null_rows_of_structs_and_lists_are_counted_by_levels() {
     ];
     let mut footer = footer_of(schema, vec![None, None]);
     let mut count = |leaf: usize, histogram: Vec<i64>, num_values: u64| {
-        let meta = footer.metadata.row_groups[0].columns[leaf].meta_data.as_mut().unwrap();
-        meta.num_values = num_values;
-        meta.size_statistics = Some(Box::new(SizeStatistics {
-            definition_level_histogram: histogram,
-            ..SizeStatistics::default()
-        }));
+        let change = |chunk: &mut ColumnChunk| {
+            let meta = chunk.meta_data.as_mut().unwrap();
+            meta.num_values = num_values;
+            meta.size_statistics = Some(Box::new(SizeStatistics {
+                definition_level_histogram: histogram,
+                ..SizeStatistics::default()
+            }));
+        };
+        footer.metadata.row_groups[0].columns.change(leaf, change).unwrap();
     };
     count(0, vec![7, 13, 80], NUM_ROWS);
     // 9 null lists, 11 empty ones, and 80 rows of two elements.
@@ -539,8 +542,11 @@ fn null_rows_of_structs_and_lists_are_counted_by_levels() {
     assert_eq!(known(&footer, 0), (Some(NUM_ROWS), Some(7)));
     assert_eq!(known(&footer, 1), (Some(NUM_ROWS), Some(9)));
     let mut broken = |histogram: Vec<i64>| {
-        let meta = footer.metadata.row_groups[0].columns[0].meta_data.as_mut().unwrap();
-        meta.size_statistics.as_mut().unwrap().definition_level_histogram = histogram;
+        let change = |chunk: &mut ColumnChunk| {
+            let meta = chunk.meta_data.as_mut().unwrap();
+            meta.size_statistics.as_mut().unwrap().definition_level_histogram = histogram;
+        };
+        footer.metadata.row_groups[0].columns.change(0, change).unwrap();
         known(&footer, 0).1
     };
     assert_eq!(broken(vec![]), None);

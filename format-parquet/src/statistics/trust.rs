@@ -489,8 +489,7 @@ pub fn leaf_statistics(
     leaf: usize,
     options: TrustOptions,
 ) -> ColumnStatistics {
-    let chunk = footer.row_groups().get(row_group).and_then(|group| group.columns.get(leaf));
-    let meta = chunk.and_then(|chunk| chunk.meta_data.as_ref());
+    let meta = footer.column_chunk(row_group, leaf).ok().and_then(|c| c.meta_data.as_ref());
     match (BoundRules::new(footer, leaf, options), meta) {
         (Some(rules), Some(meta)) => match &meta.statistics {
             Some(stored) => rules.judge(stored, meta.num_values).trusted,
@@ -521,7 +520,7 @@ pub fn nested_statistics(
         0 => Some(0),
         // Where no list lies between, each null row is one slot of every leaf below.
         def_level => column.leaves.clone().find_map(|leaf| {
-            let meta = group.columns.get(leaf)?.meta_data.as_ref()?;
+            let meta = group.columns.chunk(leaf).ok()?.meta_data.as_ref()?;
             let levels = &meta.size_statistics.as_ref()?.definition_level_histogram;
             let max_def = footer.schema.leaves().get(leaf)?.max_def;
             slots_below(levels, max_def, def_level, meta.num_values)

@@ -4,8 +4,9 @@
 //! are asked for at the end of each struct, so that an error can name the struct and the field.
 //! Hints that careless writers get wrong (total sizes, offsets of indexes) never fail the file.
 
-use vector::{Result, TimeUnit};
+use vector::{Buffer, Result, TimeUnit};
 
+use super::chunks::ColumnChunks;
 use super::structs::{
     Codec, ColumnChunk, ColumnCrypto, ColumnMetaData, ColumnOrder, ConvertedType, Encoding,
     EncryptionAlgorithm, FileCryptoMetaData, FileMetaData, IndexRegion, KeyValue, LogicalType,
@@ -17,14 +18,14 @@ use crate::statistics::{size_statistics, statistics};
 /// Least bytes of an element on the wire: its required fields at one byte of body each.
 const MIN_SCHEMA_ELEMENT_BYTES: usize = 3;
 const MIN_ROW_GROUP_BYTES: usize = 7;
-const MIN_COLUMN_CHUNK_BYTES: usize = 3;
 const MIN_KEY_VALUE_BYTES: usize = 3;
 const MIN_COLUMN_ORDER_BYTES: usize = 2;
 const MIN_SORTING_COLUMN_BYTES: usize = 5;
 const MIN_PAGE_ENCODING_STATS_BYTES: usize = 7;
 
-/// Parses a footer. Bytes after the last field are ignored: a signature may stand there.
-pub fn parse_file_metadata(bytes: &[u8]) -> Result<FileMetaData> {
+/// Parses a footer, but for its chunks, which keep the bytes. Bytes after the last field are
+/// ignored: a signature may stand there.
+pub fn parse_file_metadata(bytes: &Buffer<u8>) -> Result<FileMetaData> {
     let r = &mut ThriftReader::new(bytes);
     let (mut version, mut schema, mut num_rows, mut row_groups) = (None, None, None, None);
     let mut key_value_metadata = Vec::new();
@@ -43,8 +44,9 @@ pub fn parse_file_metadata(bytes: &[u8]) -> Result<FileMetaData> {
             }
             3 => num_rows = Some(r.read_u64(field)?),
             4 => {
+                let read = |r: &mut ThriftReader<'_>| row_group(r, bytes);
                 row_groups =
-                    Some(r.read_list(field, WireType::Struct, MIN_ROW_GROUP_BYTES, row_group)?);
+                    Some(r.read_list(field, WireType::Struct, MIN_ROW_GROUP_BYTES, read)?);
             }
             5 => key_value_metadata = key_values(r, field)?,
             6 => created_by = Some(r.read_text(field)?),
@@ -241,20 +243,13 @@ fn geo_type(r: &mut ThriftReader<'_>) -> Result<(Option<String>, Option<i32>)> {
     Ok((crs, algorithm))
 }
 
-fn row_group(r: &mut ThriftReader<'_>) -> Result<RowGroup> {
+fn row_group(r: &mut ThriftReader<'_>, footer: &Buffer<u8>) -> Result<RowGroup> {
     let (mut columns, mut total_bytes, mut num_rows) = (None, None, None);
     let mut sorting_columns = Vec::new();
     let (mut file_offset, mut total_compressed_bytes, mut ordinal) = (None, None, None);
     r.read_struct("RowGroup", |r, field| {
         match field.id {
-            1 => {
-                columns = Some(r.read_list(
-                    field,
-                    WireType::Struct,
-                    MIN_COLUMN_CHUNK_BYTES,
-                    column_chunk,
-                )?);
-            }
+            1 => columns = Some(ColumnChunks::read(r, field, footer)?),
             2 => total_bytes = Some(hint(r.read_i64(field)?).unwrap_or(0)),
             3 => num_rows = Some(r.read_u64(field)?),
             4 => {
@@ -279,7 +274,7 @@ fn row_group(r: &mut ThriftReader<'_>) -> Result<RowGroup> {
     })
 }
 
-fn column_chunk(r: &mut ThriftReader<'_>) -> Result<ColumnChunk> {
+pub(super) fn column_chunk(r: &mut ThriftReader<'_>) -> Result<ColumnChunk> {
     let (mut file_path, mut meta_data) = (None, None);
     let (mut crypto, mut encrypted_meta_data) = (None, None);
     let (mut offset_index, mut column_index) = (Region::default(), Region::default());

@@ -1,7 +1,8 @@
 //! Thrift's compact protocol, as far as Parquet uses it.
 //!
 //! [`ThriftReader`] walks a borrowed slice and gives numbers, borrowed byte strings and lists. The
-//! structs of the format are in [`structs`]; [`file_metadata`] and [`page_header`] fill them.
+//! structs of the format are in [`structs`]; [`file_metadata`] and [`page_header`] fill them, those of
+//! columns when they are wanted ([`chunks`]).
 //!
 //! ```text
 //! struct   field field ... 00
@@ -15,6 +16,7 @@
 //! follows from the input. Every error says at which offset, what was expected and what was found.
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
+pub mod chunks;
 pub mod file_metadata;
 pub mod page_header;
 pub mod structs;
@@ -120,6 +122,11 @@ impl<'a> ThriftReader<'a> {
         let budget_bytes =
             bytes.len().saturating_mul(BUDGET_PER_INPUT_BYTE).saturating_add(BUDGET_BASE_BYTES);
         ThriftReader { bytes, offset: 0, budget_bytes }
+    }
+
+    /// Starts somewhere in `bytes`, at an offset that another reader told.
+    pub fn at(bytes: &'a [u8], offset: usize) -> Self {
+        ThriftReader { offset, ..Self::new(bytes) }
     }
 
     /// The bytes taken so far.

@@ -18,6 +18,7 @@ use std::ops::Range;
 
 use vector::{Error, Result, TimeUnit};
 
+use super::chunks::ColumnChunks;
 use crate::statistics::{SizeStatistics, Statistics};
 
 /// An enum of the format whose unknown values are kept.
@@ -333,7 +334,7 @@ pub struct SchemaElement {
 }
 
 /// The content of the footer.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct FileMetaData {
     /// 1 or 2; it says nothing about how pages are written.
     pub version: i32,
@@ -356,10 +357,10 @@ pub struct FileMetaData {
 }
 
 /// Some rows of the file, all columns.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct RowGroup {
     /// One chunk for each leaf, in schema order.
-    pub columns: Vec<ColumnChunk>,
+    pub columns: ColumnChunks,
     /// Bytes of all chunks before compression; a hint, negative values read as 0.
     pub total_uncompressed_bytes: u64,
     /// The rows of this group.
@@ -472,15 +473,14 @@ pub struct ColumnMetaData {
 impl ColumnMetaData {
     /// The first byte of the chunk: the dictionary page if there is a usable one.
     pub fn start_offset(&self) -> u64 {
-        let mut start = self.data_page_offset;
-        if let Some(dictionary) = self.dictionary_page_offset.filter(|offset| *offset >= 4) {
-            start = start.min(dictionary);
-        }
-        if let Some(index) = self.index_page_offset.filter(|offset| *offset >= 4) {
-            start = start.min(index);
-        }
-        start
+        start_of_pages(self.data_page_offset, self.dictionary_page_offset, self.index_page_offset)
     }
+}
+
+/// The first of the pages whose offsets are given; of those that need not be there the usable ones.
+pub(super) fn start_of_pages(data: u64, dictionary: Option<u64>, index: Option<u64>) -> u64 {
+    let others = [dictionary, index].into_iter().flatten().filter(|offset| *offset >= 4);
+    others.fold(data, u64::min)
 }
 
 /// A pair of free text.

@@ -30,6 +30,9 @@ use super::wrong;
 const DIGITS_OF_INT32: u8 = 9;
 const DIGITS_OF_INT64: u8 = 18;
 
+/// Months, days and milliseconds of 4 bytes each.
+const INTERVAL_BYTES: usize = 12;
+
 /// A field of the schema: how deep a value in it stands, and what is below.
 #[derive(Debug)]
 pub(super) struct Field {
@@ -213,7 +216,7 @@ impl Stored {
                 }
             }
             Type::Uuid => (FIXED_LEN_BYTE_ARRAY, 16, Some(LogicalType::Uuid)),
-            Type::Interval => (FIXED_LEN_BYTE_ARRAY, 12, None),
+            Type::Interval => (FIXED_LEN_BYTE_ARRAY, INTERVAL_BYTES, None),
             Type::Unknown => (INT32, 0, Some(LogicalType::Unknown)),
             Type::Array(_) | Type::Map(..) | Type::Row(_) => {
                 return Err(Error::internal("a nested type as a column").with("type", ty));
@@ -230,7 +233,7 @@ impl Stored {
             builder = builder.with_precision(digits.precision).with_scale(digits.scale);
         }
         // An interval is known by the older annotation alone.
-        let is_interval = self.width == 12;
+        let is_interval = self.annotation.is_none() && self.width == INTERVAL_BYTES;
         builder = match is_interval {
             true => builder.with_converted_type(ConvertedType::INTERVAL),
             false => builder.with_logical_type(self.annotation.clone()),

@@ -96,8 +96,8 @@ fn decode(
 fn group_start(file: &InspectedFile, leaves: &[LeafCheck<'_>]) -> Range<u64> {
     let number = leaves.first().map(|leaf| leaf.facts.chosen.row_group);
     let group = number.and_then(|number| file.footer.row_groups().get(number));
-    let chunks = group.into_iter().flat_map(|group| &group.columns);
-    let starts = chunks.filter_map(|chunk| Some(chunk.meta_data.as_ref()?.start_offset()));
+    let chunks = group.into_iter().flat_map(|group| group.columns.briefs());
+    let starts = chunks.filter_map(|chunk| Some(chunk.meta?.start_offset));
     match starts.min() {
         Some(start) => start..start.saturating_add(1),
         None => 0..u64::MAX,

@@ -74,6 +74,9 @@ fn test_json(test: &ValueTest, nulls: bool) -> Result<Json> {
                 "lower_values": lower, "upper_values": upper});
             ("HugeintValuesUsingHashTable", members)
         }
+        ValueTest::Like(_) | ValueTest::NegatedLike(_) => {
+            return Err(Error::unsupported("Velox has no filter for patterns").with("filter", test));
+        }
     };
     Ok(kind(name, nulls, members))
 }

@@ -49,6 +49,7 @@ use inputs::RecordedRows;
 use layout::DriverFolder;
 use metadata::Metadata;
 pub use settings::TraceSettings;
+pub use splits::check_split_records;
 
 /// A trace that was opened: its metadata is read, its files are not.
 #[derive(Debug)]

@@ -91,7 +91,8 @@ mod tests {
         let config = json!({"max_output_batch_rows": "77", "spill_enabled": "true",
             "query_trace_dir": "/t", "op_trace_directory_create_config": "x",
             "session_timezone": "Asia/Tokyo"});
-        let properties = json!({"hive": {"hive.reader.timestamp_unit": "6",
+        let properties = json!({"hive": {"stats_based_filter_reorder_disabled": "true",
+            "hive.reader.timestamp_unit": "6",
             "parquet_use_column_names": "true", "orc_max_merge": "1"}});
         let settings = settings(config, properties).unwrap();
         let names = |config: &Config| {
@@ -99,8 +100,12 @@ mod tests {
             names.sort();
             names
         };
-        let honoured =
-            ["hive.reader.timestamp_unit", "max_output_batch_rows", "parquet_use_column_names"];
+        let honoured = [
+            "hive.reader.timestamp_unit",
+            "max_output_batch_rows",
+            "parquet_use_column_names",
+            "stats_based_filter_reorder_disabled",
+        ];
         assert_eq!(names(&settings.honoured), honoured);
         assert_eq!(names(&settings.ignored), ["orc_max_merge", "spill_enabled"]);
     }

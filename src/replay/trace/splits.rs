@@ -34,6 +34,11 @@ pub(in crate::replay) fn record(text: &[u8]) -> Result<Vec<u8>> {
     Ok([&len.to_le_bytes(), text, &checksum(text).to_le_bytes()].concat())
 }
 
+/// Reads the records of a split file and gives their number; `Corrupt` at the first that is damaged.
+pub fn check_split_records(bytes: &[u8]) -> Result<usize> {
+    records(bytes).map(|records| records.len())
+}
+
 /// Reads all records in `bytes`.
 pub(super) fn records(bytes: &[u8]) -> Result<Vec<Value>> {
     let mut cursor = Cursor::new(bytes);

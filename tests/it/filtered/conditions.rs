@@ -85,11 +85,78 @@ enum Condition {
     Between(Place, Literal, Literal),
     /// A null literal among them when `true`.
     In(Place, Vec<Literal>, bool),
-    StartsWith(Place, String),
+    Like(Place, Vec<Token>),
     IsDistinct(Place, Literal),
     Not(Box<Condition>),
     And(Box<Condition>, Box<Condition>),
     Or(Box<Condition>, Box<Condition>),
+}
+
+/// A step of a LIKE pattern.
+enum Token {
+    Text(String),
+    AnyCharacter,
+    AnyText,
+}
+
+/// The definition of LIKE.
+fn is_like(text: &[char], tokens: &[Token]) -> bool {
+    match tokens.split_first() {
+        None => text.is_empty(),
+        Some((Token::AnyText, rest)) => (0..=text.len()).any(|skip| is_like(&text[skip..], rest)),
+        Some((Token::AnyCharacter, rest)) => !text.is_empty() && is_like(&text[1..], rest),
+        Some((Token::Text(wanted), rest)) => {
+            let wanted: Vec<char> = wanted.chars().collect();
+            text.starts_with(&wanted) && is_like(&text[wanted.len()..], rest)
+        }
+    }
+}
+
+/// `LIKE` and what follows it.
+fn like_sql(tokens: &[Token]) -> String {
+    let mut pattern = String::new();
+    for token in tokens {
+        match token {
+            Token::AnyText => pattern.push('%'),
+            Token::AnyCharacter => pattern.push('_'),
+            Token::Text(text) => {
+                for character in text.chars() {
+                    match character {
+                        '%' | '_' | '!' => pattern.extend(['!', character]),
+                        '\'' => pattern.push_str("''"),
+                        _ => pattern.push(character),
+                    }
+                }
+            }
+        }
+    }
+    format!("LIKE '{pattern}' ESCAPE '!'")
+}
+
+/// Parts of a text that occurs, with wildcards around them.
+fn random_tokens(text: &str, random: &mut Random) -> Vec<Token> {
+    let characters: Vec<char> = text.chars().collect();
+    let (mut tokens, mut rest) = (Vec::new(), &*characters);
+    for _ in 0..random.below(4) {
+        match random.below(5) {
+            0 => {}
+            1 if !rest.is_empty() => {
+                rest = &rest[1..];
+                tokens.push(Token::AnyCharacter);
+            }
+            _ => {
+                rest = &rest[random.below(rest.len() as u64 + 1) as usize..];
+                tokens.push(Token::AnyText);
+            }
+        }
+        let (part, after) = rest.split_at(rest.len().min(1 + random.below(4) as usize));
+        tokens.push(Token::Text(part.iter().collect()));
+        rest = after;
+    }
+    if !random.once_in(3) {
+        tokens.push(Token::AnyText);
+    }
+    tokens
 }
 
 /// A value with its text.
@@ -114,7 +181,7 @@ impl Condition {
                 let all = literals.iter().map(|literal| literal.sql.as_str()).chain(null);
                 format!("{} IN ({})", name(place), all.collect::<Vec<_>>().join(", "))
             }
-            Condition::StartsWith(place, text) => format!("{} LIKE '{text}%'", name(place)),
+            Condition::Like(place, tokens) => format!("{} {}", name(place), like_sql(tokens)),
             Condition::IsDistinct(place, literal) => {
                 format!("{} IS DISTINCT FROM {}", name(place), literal.sql)
             }
@@ -145,8 +212,11 @@ impl Condition {
                     false => Some(false),
                 }
             }
-            Condition::StartsWith(place, text) => match value(place)? {
-                Datum::Bytes(bytes) => Some(bytes.starts_with(text.as_bytes())),
+            Condition::Like(place, tokens) => match value(place)? {
+                Datum::Bytes(bytes) => {
+                    let text: Vec<char> = String::from_utf8(bytes).unwrap().chars().collect();
+                    Some(is_like(&text, tokens))
+                }
                 other => panic!("{other:?} is no text"),
             },
             Condition::IsDistinct(place, literal) => {
@@ -221,10 +291,7 @@ fn random_comparison(table: &Table, random: &mut Random) -> Condition {
         _ => None,
     };
     match (random.below(12), text) {
-        (0 | 1, Some(text)) => {
-            let chars = random.below(4) as usize;
-            Condition::StartsWith(place, text.chars().take(chars).collect())
-        }
+        (0..=2, Some(text)) => Condition::Like(place, random_tokens(&text, random)),
         (2, _) => Condition::IsDistinct(place, first),
         (3, _) if !is_boolean => Condition::Between(place, first, second),
         (4 | 5, _) if !is_boolean => {

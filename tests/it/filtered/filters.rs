@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use dwio::filter::{Bound, BoundRange, ClosedRange, Filter, ValueTest};
+use dwio::filter::{Bound, BoundRange, ClosedRange, Filter, LikePattern, ValueTest};
 use vector::sync::Arc;
 use vector::{Timestamp, Type, TypeKind};
 
@@ -20,11 +20,17 @@ pub(super) struct Model {
     negated: bool,
     /// Lower and upper sides, each a value and whether the value itself is excluded.
     ranges: Vec<(Side, Side)>,
+    /// Texts that a string has in this order, with anything around them.
+    pieces: Option<Vec<Vec<u8>>>,
 }
 
 impl Model {
     fn new(null: bool, negated: bool, ranges: Vec<(Side, Side)>) -> Self {
-        Model { null, negated, ranges }
+        Model { null, negated, ranges, pieces: None }
+    }
+
+    fn of_pieces(null: bool, negated: bool, pieces: Vec<Vec<u8>>) -> Self {
+        Model { pieces: Some(pieces), ..Model::new(null, negated, Vec::new()) }
     }
 
     pub(super) fn passes(&self, datum: &Datum) -> bool {
@@ -32,9 +38,18 @@ impl Model {
             Datum::Null => self.null,
             // Open ranges alone are put on nested columns.
             Datum::Nested => self.ranges.is_empty() == self.negated,
+            Datum::Bytes(value) if self.pieces.is_some() => {
+                has_pieces(value, self.pieces.as_deref().unwrap_or(&[])) != self.negated
+            }
             value => self.ranges.iter().any(|range| is_inside(range, value)) != self.negated,
         }
     }
+}
+
+fn has_pieces(text: &[u8], pieces: &[Vec<u8>]) -> bool {
+    let Some((piece, rest)) = pieces.split_first() else { return true };
+    (0..=text.len())
+        .any(|at| text[at..].starts_with(piece) && has_pieces(&text[at + piece.len()..], rest))
 }
 
 fn is_inside((lower, upper): &(Side, Side), value: &Datum) -> bool {
@@ -95,6 +110,7 @@ pub(super) fn random_filter(ty: &Type, samples: &[Datum], random: &mut Random) -
             let zero = vec![exactly(Datum::Int(0))];
             (Filter::boolean(is_true, null), Model::new(null, is_true, zero))
         }
+        Family::Bytes if random.once_in(4) => values.pattern(null, random),
         _ => match random.below(4) {
             0 | 1 => values.range(null, random),
             2 if !matches!(family, Family::Real | Family::Double | Family::Timestamp) => {
@@ -220,6 +236,34 @@ impl Samples<'_> {
         };
         let ranges = values.into_iter().map(exactly).collect();
         (filter, Model::new(null, is_negated, ranges))
+    }
+
+    /// A pattern of parts of a value.
+    fn pattern(&self, null: bool, random: &mut Random) -> (Filter, Model) {
+        let value = bytes(&self.value(random));
+        let (mut pieces, mut rest) = (Vec::new(), &*value);
+        for _ in 0..1 + random.below(2) {
+            rest = &rest[random.below(rest.len() as u64 + 1) as usize..];
+            let (piece, after) = rest.split_at(rest.len().min(1 + random.below(8) as usize));
+            pieces.push(piece.to_vec());
+            rest = after;
+        }
+        let mut text = b"%".to_vec();
+        for piece in &pieces {
+            for byte in piece {
+                // Only what means something else is escaped.
+                text.extend(b"%_!".contains(byte).then_some(b'!'));
+                text.push(*byte);
+            }
+            text.push(b'%');
+        }
+        let pattern = LikePattern::parse(&text, Some(b"!")).unwrap();
+        let negated = random.once_in(3);
+        let filter = match negated {
+            true => Filter::not_like(pattern, null),
+            false => Filter::like(pattern, null),
+        };
+        (filter, Model::of_pieces(null, negated, pieces))
     }
 
     fn multi_range(&self, null: bool, random: &mut Random) -> (Filter, Model) {

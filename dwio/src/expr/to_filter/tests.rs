@@ -6,6 +6,7 @@ use vector::testing::Random;
 use vector::{Timestamp, Type, Value};
 
 use super::*;
+use crate::filter::LikePattern;
 use crate::subfield::PathElement;
 
 fn call(name: &str, args: Vec<TypedExpr>) -> TypedExpr {
@@ -187,6 +188,45 @@ fn between_and_in_obey_the_rules_for_nulls() {
     assert_eq!(shown(&call("in", vec![d, one])), "rest in(d, 1.0)");
 }
 
+#[test]
+fn a_pattern_is_a_filter_unless_it_is_faulty() {
+    let like = |args: &[TypedExpr]| call("like", [&[s()], args].concat());
+    let cases = [
+        (like(&[text("%a%b_")]), "s: like '%a%b_'", "s: not like '%a%b_'"),
+        (like(&[text("ab%")]), "s: [\"ab\", \"ac\")", "s: not [\"ab\", \"ac\")"),
+        (like(&[text("ab")]), "s: in {\"ab\"}", "s: not in {\"ab\"}"),
+        (like(&[text("%")]), "s: is not null", "s: false"),
+        (
+            like(&[text("%!%"), text("!")]),
+            "s: like '%\\%' escape '\\'",
+            "s: not like '%\\%' escape '\\'",
+        ),
+        (like(&[null()]), "s: false", "s: false"),
+        (like(&[text("%"), null()]), "s: false", "s: false"),
+    ];
+    for (expr, positive, negative) in cases {
+        assert_eq!(shown(&expr), positive);
+        assert_eq!(shown(&not(expr.clone())), negative, "not {expr}");
+    }
+    for expr in [
+        like(&[text("a!"), text("!")]),
+        like(&[text("a"), text("!!")]),
+        like(&[s()]),
+        call("like", vec![text("a"), s()]),
+        call("like", vec![column("v", Type::Varbinary), text("%a_")]),
+    ] {
+        assert_eq!(shown(&expr), format!("rest {expr}"));
+        assert_eq!(shown(&not(expr.clone())), format!("rest not({expr})"));
+    }
+    // What has no common form stays an expression.
+    let both = and(vec![like(&[text("%a%")]), like(&[text("%b%")]), like(&[text("%a%")])]);
+    assert_eq!(shown(&both), "s: like '%a%'; rest like(s, \"%b%\")");
+    let either = or(vec![like(&[text("%a%")]), not(like(&[text("b%")]))]);
+    assert_eq!(shown(&either), "s: like '%a%' or not [\"b\", \"c\")");
+    let within = and(vec![call("in", vec![s(), text("ab"), text("b")]), like(&[text("%a%")])]);
+    assert_eq!(shown(&within), "s: in {\"ab\"}");
+}
+
 /// Rules S4.1, S4.11, S4.20.
 #[test]
 fn only_columns_and_their_named_fields_get_filters() {
@@ -326,6 +366,11 @@ fn evaluate(expr: &TypedExpr, row: &[(&str, Value)]) -> Value {
             ],
             false,
         ),
+        "like" if values[0].is_null() || values[1].is_null() => Value::Null,
+        "like" => {
+            let texts = (values[0].as_bytes().unwrap(), values[1].as_bytes().unwrap());
+            truth(LikePattern::parse(texts.1, None).unwrap().matches(texts.0))
+        }
         "in" => {
             let equal: Vec<Value> =
                 values[1..].iter().map(|v| compared(&values[0], v, Ordering::is_eq)).collect();
@@ -379,6 +424,11 @@ fn predicate(random: &mut Random, columns: &[(&str, Type, Vec<Value>)], depth: u
     };
     let (first, second) = (value(random), value(random));
     match random.below(9) {
+        _ if *name == "s" && random.chance(0.3) => {
+            let patterns: [&str; 7] = ["%a%", "a%", "%", "_", "a_", "b", "%b"];
+            let pattern = text(random.pick::<&str>(&patterns));
+            call("like", vec![column, pattern])
+        }
         0 => call("is_null", vec![column]),
         1 => between(column, first, second),
         2 => call("in", vec![column, first, second]),

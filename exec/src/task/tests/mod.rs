@@ -2,10 +2,13 @@
 //!
 //! `rows.rs` tests which rows come out, `spread.rs` that drivers do not change them, `ends.rs` how
 //! tasks stop and fail, `waits.rs` what they wait for, `states.rs` how drivers leave their threads,
-//! `cancels.rs` stops at any point.
+//! `cancels.rs` stops at any point, `groups.rs` groups of splits,
+//! `barriers.rs` barriers between splits.
 
+mod barriers;
 mod cancels;
 mod ends;
+mod groups;
 mod rows;
 mod spread;
 mod states;

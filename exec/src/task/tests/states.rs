@@ -18,6 +18,7 @@ fn driver(termination: &Arc<Termination>, threads: &Arc<TaskThreads>) -> Driver 
         query_cancel: vector::sync::CancelFlag::new(),
         time_slice: None,
         memory: None,
+        validate: true,
         track_cpu: true,
         stats: Arc::default(),
     };
@@ -162,7 +163,7 @@ fn one_thread_serves_many_tasks() {
                 *rows += batch.len();
                 true
             }
-            Poll::Wait(_) => true,
+            Poll::Wait(_) | Poll::Barrier => true,
             Poll::End => {
                 assert_eq!(*rows, 60);
                 false

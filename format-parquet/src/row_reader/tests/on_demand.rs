@@ -8,16 +8,16 @@ use super::*;
 use crate::page_index::tests::Indexes;
 use crate::thrift::structs::IndexRegion;
 
-const ROWS_OF_PAGE: i32 = 4_000;
-const NUM_PAGES: i32 = 10;
-const ROWS: i32 = ROWS_OF_PAGE * NUM_PAGES;
+pub(super) const ROWS_OF_PAGE: i32 = 4_000;
+pub(super) const NUM_PAGES: i32 = 10;
+pub(super) const ROWS: i32 = ROWS_OF_PAGE * NUM_PAGES;
 /// Header and body of a page.
-const PAGE_BYTES: u64 = 16_100;
+pub(super) const PAGE_BYTES: u64 = 16_100;
 
 /// One row group of `num_columns` columns of ten pages. Column `i` counts the rows times `i + 1`;
 /// all have offset indexes, and the first `num_ordered` column indexes too. Columns behind the
 /// eighth have the chunks of the first ones once more.
-fn wide(num_columns: usize, num_ordered: usize, change: impl Fn(&mut Indexes)) -> File {
+pub(super) fn wide(num_columns: usize, num_ordered: usize, change: impl Fn(&mut Indexes)) -> File {
     let element = |i: usize| crate::thrift::structs::SchemaElement {
         name: format!("c{i}"),
         repetition: Some(crate::thrift::structs::Repetition::Required),
@@ -30,7 +30,7 @@ fn wide(num_columns: usize, num_ordered: usize, change: impl Fn(&mut Indexes)) -
     let mut bytes = b"PAR1".to_vec();
     let mut indexes = Vec::new();
     let own = num_columns.min(8);
-    for (factor, column) in (1..).zip(group.columns.iter_mut().take(own)) {
+    for (factor, leaf) in (1..).zip(0..own) {
         let mut chunk = ChunkWriter::new(Codec::Uncompressed, 0, 0);
         let mut index = Indexes {
             pages: Vec::new(),
@@ -53,10 +53,13 @@ fn wide(num_columns: usize, num_ordered: usize, change: impl Fn(&mut Indexes)) -
         }
         change(&mut index);
         indexes.push(index);
-        let meta = column.meta_data.as_mut().unwrap();
-        meta.num_values = ROWS as u64;
-        meta.data_page_offset = start as u64;
-        meta.total_compressed_bytes = chunk.bytes.len() as u64;
+        let set = |column: &mut ColumnChunk| {
+            let meta = column.meta_data.as_mut().unwrap();
+            meta.num_values = ROWS as u64;
+            meta.data_page_offset = start as u64;
+            meta.total_compressed_bytes = chunk.bytes.len() as u64;
+        };
+        group.columns.change(leaf, set).unwrap();
         bytes.extend(chunk.bytes);
     }
     let mut put = |part: Vec<u8>| {
@@ -64,14 +67,18 @@ fn wide(num_columns: usize, num_ordered: usize, change: impl Fn(&mut Indexes)) -
         bytes.extend(part);
         Some(region)
     };
-    for (i, (index, column)) in indexes.iter().zip(&mut group.columns).enumerate() {
-        column.offset_index = put(index.offset_bytes());
-        if i < num_ordered {
-            column.column_index = put(index.column_bytes());
-        }
+    for (i, index) in indexes.iter().enumerate() {
+        let set = |column: &mut ColumnChunk| {
+            column.offset_index = put(index.offset_bytes());
+            if i < num_ordered {
+                column.column_index = put(index.column_bytes());
+            }
+        };
+        group.columns.change(i, set).unwrap();
     }
     for i in own..num_columns {
-        group.columns[i] = group.columns[i % own].clone();
+        let twin = group.columns.chunk(i % own).unwrap().clone();
+        group.columns.change(i, |column| *column = twin).unwrap();
     }
     footer.footer_offset = bytes.len() as u64;
     footer.file_bytes = bytes.len() as u64;
@@ -81,7 +88,11 @@ fn wide(num_columns: usize, num_ordered: usize, change: impl Fn(&mut Indexes)) -
     File { footer: Arc::new(footer), files, b_offsets: Vec::new() }
 }
 
-fn pass(file: &File, columns: Vec<ColumnSpec>, condition: Option<TypedExpr>) -> ParquetRowReader {
+pub(super) fn pass(
+    file: &File,
+    columns: Vec<ColumnSpec>,
+    condition: Option<TypedExpr>,
+) -> ParquetRowReader {
     let ordinal = |spec: &ColumnSpec| spec.name[1..].parse().unwrap();
     let bound = columns.iter().map(|spec| BoundColumn::File { ordinal: ordinal(spec) }).collect();
     let (spec, binding) = (ScanSpec::new(columns), SplitBinding::new(bound));
@@ -97,7 +108,7 @@ fn pass(file: &File, columns: Vec<ColumnSpec>, condition: Option<TypedExpr>) -> 
         .unwrap()
 }
 
-fn one_of(values: &[i64]) -> Option<Filter> {
+pub(super) fn one_of(values: &[i64]) -> Option<Filter> {
     Some(Filter::bigint_values(values.to_vec(), false))
 }
 
@@ -139,7 +150,7 @@ fn few_rows_that_only_the_values_tell_cost_few_pages_of_other_columns() {
     let columns = vec![column("c0", None, filter), column("c1", Some(0), None)];
     let mut reader = pass(&file, columns, None);
     assert_eq!(values(&all(&mut reader, 10_000), 0), ints([2, 34_000, 79_998]));
-    let chunk_bytes = file.footer.row_groups()[0].columns[0].meta_data.as_ref().unwrap();
+    let chunk_bytes = file.footer.column_chunk(0, 0).unwrap().meta().unwrap();
     let filter_bytes = chunk_bytes.total_compressed_bytes;
     let others = file.files.read_bytes() - filter_bytes;
     assert!(others < 3 * PAGE_BYTES + 1_000, "{others}");
@@ -280,4 +291,47 @@ fn filters_are_tested_in_the_order_of_what_dropping_a_row_costs() {
     while next(&mut second, 10_000, &mut learned).unwrap().is_some() {}
     assert_eq!(counts_of(&second, 1).rows_in, ROWS as u64);
     assert_eq!((counts_of(&second, 0).rows_in, counts_of(&second, 0).pages_read), (0, 0));
+}
+
+/// Rule P4.26: bounds of blocks follow from the headers of their miniblocks.
+#[test]
+fn of_ascending_differences_only_blocks_whose_bounds_pass_are_decoded() {
+    const DELTA_BINARY_PACKED: u8 = 5;
+    const SORTED: i64 = 40_000;
+    let element = crate::thrift::structs::SchemaElement {
+        name: "c0".into(),
+        repetition: Some(crate::thrift::structs::Repetition::Required),
+        ..leaf(PhysicalType::Int32)
+    };
+    let mut footer = footer(vec![element], vec![None]);
+    let mut chunk = ChunkWriter::new(Codec::Uncompressed, 0, 0);
+    let numbers: Vec<i64> = (0..SORTED).map(|row| row * 3 + row % 2).collect();
+    let page = crate::encoding::delta_binary_packed::tests::encode(&numbers, 32, (128, 4));
+    chunk.v1(&required(SORTED as usize), DELTA_BINARY_PACKED, &page);
+    let group = &mut footer.metadata.row_groups[0];
+    group.num_rows = SORTED as u64;
+    let set = |column: &mut ColumnChunk| {
+        let meta = column.meta_data.as_mut().unwrap();
+        meta.num_values = SORTED as u64;
+        meta.data_page_offset = 4;
+        meta.total_compressed_bytes = chunk.bytes.len() as u64;
+    };
+    group.columns.change(0, set).unwrap();
+    let bytes = [b"PAR1", chunk.bytes.as_slice()].concat();
+    footer.footer_offset = bytes.len() as u64;
+    footer.file_bytes = bytes.len() as u64;
+    let files = MemoryFiles::new();
+    files.put("f.parquet", bytes);
+    let files = ObservedFiles::new(Arc::new(files));
+    let file = File { footer: Arc::new(footer), files, b_offsets: Vec::new() };
+    for (lower, upper) in [(60_000, 60_100), (0, 5), (119_000, 500_000), (-9, -1), (-9, 200_000)] {
+        let filter = Filter::bigint_range(lower, upper, false);
+        let mut reader = pass(&file, vec![column("c0", Some(0), Some(filter))], None);
+        let found = values(&all(&mut reader, 10_000), 0);
+        let wanted = numbers.iter().filter(|n| (lower..=upper).contains(*n));
+        assert_eq!(found, ints(wanted.map(|n| *n as i32)), "{lower} {upper}");
+        let decoded = counts_of(&reader, 0).values_decoded;
+        let most = found.len() as u64 + 10 * 1024;
+        assert!(decoded <= most && decoded >= found.len() as u64, "{lower} {upper}: {decoded}");
+    }
 }

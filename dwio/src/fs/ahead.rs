@@ -1,0 +1,429 @@
+//! Files that are read ahead: for file systems where each read takes long, as it does far away.
+//!
+//! Whoever reads says what comes next ([`ReadFile::will_need`]); threads of the file system's own
+//! fetch that meanwhile, and a read takes what is there.
+//!
+//! | region  | a reading thread            | a read of it                                |
+//! |---------|-----------------------------|---------------------------------------------|
+//! | queued  | takes it: reading           | takes it off and reads at the spot: dropped |
+//! | reading | done when the bytes are in  | waits                                       |
+//! | done    |                             | copies; the last byte lets the region go    |
+//! | dropped | passes it over              | (is no longer found)                        |
+//!
+//! A region that could not be fetched is read again at the spot, so that whoever wants the bytes
+//! gets the error. Regions beyond the bound on bytes are not fetched ahead.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use vector::sync::atomic::{AtomicU64, Ordering};
+use vector::sync::{Arc, Condvar, Mutex, thread};
+use vector::{Buffer, Error, Result};
+
+use super::{FileEntry, FileSystem, ReadFile};
+
+/// A file system whose files are read ahead.
+#[derive(Debug, Clone)]
+pub struct AheadFiles {
+    inner: Arc<dyn FileSystem>,
+    threads: Arc<Threads>,
+}
+
+impl AheadFiles {
+    /// Reads files of `inner` ahead on at most `num_threads` threads, at least one, which hold at
+    /// most `max_bytes` bytes that nobody has read yet.
+    pub fn new(inner: Arc<dyn FileSystem>, num_threads: usize, max_bytes: u64) -> Self {
+        let shared = Arc::new(Shared {
+            queue: Mutex::default(),
+            work: Condvar::new(),
+            held_bytes: AtomicU64::new(0),
+            max_bytes,
+        });
+        AheadFiles { inner, threads: Arc::new(Threads { shared, max: num_threads.max(1) }) }
+    }
+}
+
+impl FileSystem for AheadFiles {
+    fn open(&self, path: &str) -> Result<Arc<dyn ReadFile>> {
+        let file = self.inner.open(path)?;
+        Ok(Arc::new(AheadFile {
+            file,
+            threads: Arc::clone(&self.threads),
+            regions: Mutex::default(),
+        }))
+    }
+
+    fn stat(&self, path: &str) -> Result<FileEntry> {
+        self.inner.stat(path)
+    }
+
+    fn list(&self, path: &str) -> Result<Vec<FileEntry>> {
+        self.inner.list(path)
+    }
+}
+
+/// The reading threads; the last owner ends them.
+#[derive(Debug)]
+struct Threads {
+    shared: Arc<Shared>,
+    max: usize,
+}
+
+#[derive(Debug)]
+struct Shared {
+    queue: Mutex<Queue>,
+    work: Condvar,
+    /// Bytes of regions that are not let go yet.
+    held_bytes: AtomicU64,
+    max_bytes: u64,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    regions: VecDeque<Arc<Region>>,
+    idle: usize,
+    closed: bool,
+    threads: Vec<thread::JoinHandle<()>>,
+}
+
+/// Some bytes of a file that somebody will want.
+#[derive(Debug)]
+struct Region {
+    file: Arc<dyn ReadFile>,
+    range: Range<u64>,
+    state: Mutex<State>,
+    done: Condvar,
+    /// Counts the region's bytes until it is let go.
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+enum State {
+    Queued,
+    Reading,
+    /// The bytes; `None` when they could not be read.
+    Done(Option<Buffer<u8>>),
+    Dropped,
+}
+
+impl Threads {
+    /// Hands a region in, unless too many bytes are held already.
+    fn fetch(&self, file: &Arc<dyn ReadFile>, range: Range<u64>) -> Option<Arc<Region>> {
+        let (file, shared) = (Arc::clone(file), Arc::clone(&self.shared));
+        let bytes = range.end.saturating_sub(range.start);
+        let held = shared.held_bytes.fetch_add(bytes, Ordering::Relaxed);
+        let (state, done) = (Mutex::new(State::Queued), Condvar::new());
+        let region = Arc::new(Region { file, range, state, done, shared });
+        if held.saturating_add(bytes) > self.shared.max_bytes {
+            return None;
+        }
+        let mut queue = self.shared.queue.lock();
+        queue.regions.push_back(Arc::clone(&region));
+        if queue.idle < queue.regions.len() && queue.threads.len() < self.max {
+            let shared = Arc::clone(&self.shared);
+            queue.threads.push(thread::spawn(move || shared.work()));
+        }
+        drop(queue);
+        self.shared.work.notify_one();
+        Some(region)
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        let threads = {
+            let mut queue = self.shared.queue.lock();
+            queue.closed = true;
+            queue.regions.clear();
+            std::mem::take(&mut queue.threads)
+        };
+        self.shared.work.notify_all();
+        for thread in threads {
+            // One that ended badly has nothing to say: its region was never done.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn work(&self) {
+        let mut queue = self.queue.lock();
+        loop {
+            if let Some(region) = queue.regions.pop_front() {
+                drop(queue);
+                region.read();
+                drop(region);
+                queue = self.queue.lock();
+            } else if queue.closed {
+                return;
+            } else {
+                queue.idle += 1;
+                queue = self.work.wait(queue);
+                queue.idle -= 1;
+            }
+        }
+    }
+}
+
+impl Region {
+    /// Reads the bytes, unless somebody else did.
+    fn read(&self) {
+        {
+            let mut state = self.state.lock();
+            match *state {
+                State::Queued => *state = State::Reading,
+                _ => return,
+            }
+        }
+        // Whoever waits must learn of the end, also of a reader that panics.
+        let mut finish = Finish { region: self, bytes: None };
+        let len = usize::try_from(self.range.end.saturating_sub(self.range.start));
+        if let Ok(len) = len {
+            let mut bytes = vec![0; len];
+            let read = self.file.read_exact_at(self.range.start, &mut bytes);
+            finish.bytes = read.ok().map(|()| Buffer::from_owner(bytes));
+        }
+    }
+
+    /// `len` bytes from `at` on, once they are there; `None` when they have to be read at the spot.
+    fn part(&self, at: u64, len: usize) -> Option<Buffer<u8>> {
+        let start = usize::try_from(at.checked_sub(self.range.start)?).ok()?;
+        let mut state = self.state.lock();
+        loop {
+            match &*state {
+                State::Reading => state = self.done.wait(state),
+                State::Done(bytes) => {
+                    let bytes = bytes.as_ref()?;
+                    let end = start.checked_add(len).filter(|end| *end <= bytes.len())?;
+                    return Some(bytes.slice(start..end));
+                }
+                State::Queued => *state = State::Dropped,
+                State::Dropped => return None,
+            }
+        }
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        let bytes = self.range.end.saturating_sub(self.range.start);
+        self.shared.held_bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+struct Finish<'a> {
+    region: &'a Region,
+    bytes: Option<Buffer<u8>>,
+}
+
+impl Drop for Finish<'_> {
+    fn drop(&mut self) {
+        *self.region.state.lock() = State::Done(self.bytes.take());
+        self.region.done.notify_all();
+    }
+}
+
+#[derive(Debug)]
+struct AheadFile {
+    file: Arc<dyn ReadFile>,
+    threads: Arc<Threads>,
+    /// What is being fetched or has been, and was not read to its end.
+    regions: Mutex<Vec<Arc<Region>>>,
+}
+
+impl AheadFile {
+    /// The region with the byte at `at`, and where the next one begins.
+    fn region_at(&self, at: u64) -> (Option<Arc<Region>>, u64) {
+        let regions = self.regions.lock();
+        let found = regions.iter().find(|region| region.range.contains(&at)).cloned();
+        let starts = regions.iter().map(|region| region.range.start).filter(|start| *start > at);
+        (found, starts.min().unwrap_or(u64::MAX))
+    }
+
+    fn let_go(&self, region: &Arc<Region>) {
+        self.regions.lock().retain(|known| !Arc::ptr_eq(known, region));
+    }
+}
+
+impl ReadFile for AheadFile {
+    fn path(&self) -> &str {
+        self.file.path()
+    }
+
+    fn len(&self) -> u64 {
+        self.file.len()
+    }
+
+    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
+        let mut filled = 0;
+        while filled < out.len() {
+            let at = offset.saturating_add(filled as u64);
+            let (region, next) = self.region_at(at);
+            let end = region.as_ref().map_or(next, |region| region.range.end);
+            let most = usize::try_from(end.saturating_sub(at)).unwrap_or(usize::MAX);
+            let Some((part, _)) = out.get_mut(filled..).map(|out| {
+                let len = most.min(out.len());
+                out.split_at_mut(len)
+            }) else {
+                return Err(Error::internal("more was read than was wanted"));
+            };
+            match region {
+                None => self.file.read_exact_at(at, part)?,
+                Some(region) => {
+                    let Some(bytes) = region.part(at, part.len()) else {
+                        self.let_go(&region);
+                        continue;
+                    };
+                    part.copy_from_slice(&bytes);
+                    if part.len() == most {
+                        self.let_go(&region);
+                    }
+                }
+            }
+            filled += part.len();
+        }
+        Ok(())
+    }
+
+    fn mapped(&self, offset: u64, len: usize) -> Option<Buffer<u8>> {
+        self.file.mapped(offset, len)
+    }
+
+    fn will_need(&self, offset: u64, len: u64) {
+        let range = offset..offset.saturating_add(len).min(self.len());
+        let is_coming = |region: &Arc<Region>| {
+            region.range.start <= range.start && range.end <= region.range.end
+        };
+        if range.is_empty() || self.regions.lock().iter().any(is_coming) {
+            return;
+        }
+        let fetched = self.threads.fetch(&self.file, range.clone());
+        let mut regions = self.regions.lock();
+        match fetched {
+            Some(region) => regions.push(region),
+            // What has waited longest is wanted least: it makes room for the next.
+            None if !regions.is_empty() => drop(regions.remove(0)),
+            None => {}
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::fs::{Fault, MemoryFiles, ObservedFiles};
+    use vector::ErrorKind;
+
+    const LEN: usize = 10_000;
+
+    struct Opened {
+        slow: ObservedFiles,
+        files: AheadFiles,
+        file: Arc<dyn ReadFile>,
+    }
+
+    impl Opened {
+        fn new(max_bytes: u64) -> Opened {
+            let files = MemoryFiles::new();
+            files.put("f", (0..LEN).map(|i| (i % 251) as u8).collect());
+            let slow = Fault::Slow(Duration::from_millis(5));
+            let slow = ObservedFiles::failing(Arc::new(files), slow);
+            let files = AheadFiles::new(Arc::new(slow.clone()), 2, max_bytes);
+            Opened { file: files.open("f").unwrap(), files, slow }
+        }
+
+        fn read(&self, range: Range<usize>) {
+            let mut out = vec![0; range.len()];
+            self.file.read_exact_at(range.start as u64, &mut out).unwrap();
+            assert!(out.iter().zip(range).all(|(byte, i)| *byte == (i % 251) as u8));
+        }
+
+        /// Reads that this thread had to make, and those of others.
+        fn reads(&self) -> (u64, u64) {
+            let own = self.slow.reads_here();
+            (own, self.slow.reads() - own)
+        }
+
+        fn held_bytes(&self) -> u64 {
+            self.files.threads.shared.held_bytes.load(Ordering::Relaxed)
+        }
+
+        /// Waits until all that was announced has been fetched.
+        fn settle(&self) {
+            let is_idle = || {
+                let queue = self.files.threads.shared.queue.lock();
+                queue.regions.is_empty() && queue.idle == queue.threads.len()
+            };
+            while !is_idle() {
+                thread::sleep(Duration::from_millis(1));
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_announced_is_read_by_other_threads() {
+        let opened = Opened::new(1 << 20);
+        opened.file.will_need(1_000, 2_000);
+        opened.file.will_need(3_000, 1_000);
+        opened.settle();
+        // Across two regions, in pieces, and to their end.
+        opened.read(1_500..3_500);
+        opened.read(3_500..4_000);
+        assert_eq!(opened.reads(), (0, 2));
+        assert_eq!(opened.held_bytes(), 0);
+        opened.read(1_000..1_100);
+        assert_eq!(opened.reads().0, 1);
+    }
+
+    #[test]
+    fn a_read_takes_what_is_there_and_reads_the_rest() {
+        let opened = Opened::new(1 << 20);
+        opened.file.will_need(1_000, 1_000);
+        opened.file.will_need(1_200, 100);
+        opened.settle();
+        opened.read(500..2_500);
+        assert_eq!(opened.reads(), (2, 1));
+    }
+
+    #[test]
+    fn a_read_that_comes_early_waits_or_does_it_itself() {
+        for _ in 0..20 {
+            let opened = Opened::new(1 << 20);
+            (0..6).for_each(|i| opened.file.will_need(i * 1_000, 1_000));
+            opened.read(0..6_000);
+            let (own, others) = opened.reads();
+            assert!(own <= 6 && others <= 6 && own + others >= 6, "{own} {others}");
+            opened.settle();
+            assert_eq!(opened.held_bytes(), 0);
+        }
+    }
+
+    #[test]
+    fn what_is_held_is_bounded_and_what_nobody_reads_makes_room() {
+        let opened = Opened::new(2_500);
+        (0..3).for_each(|i| opened.file.will_need(i * 1_000, 1_000));
+        opened.settle();
+        assert_eq!(opened.held_bytes(), 1_000, "the third is refused, the first lets go");
+        opened.file.will_need(3_000, 1_000);
+        opened.settle();
+        opened.read(0..4_000);
+        assert_eq!(opened.held_bytes(), 0);
+        let Opened { files, file, .. } = opened;
+        drop(files);
+        file.will_need(0, 100);
+        drop(file);
+    }
+
+    #[test]
+    fn bytes_that_are_not_there_are_an_error_of_whoever_reads_them() {
+        let opened = Opened::new(1 << 20);
+        opened.file.will_need(9_990, 1_000);
+        opened.file.will_need(u64::MAX, 10);
+        opened.settle();
+        opened.read(9_990..LEN);
+        let error = opened.file.read_exact_at(9_990, &mut [0; 100]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Io);
+    }
+}

@@ -1,0 +1,321 @@
+//! Grouped execution: splits come in groups, and each group is run by itself (rule S11.61).
+//!
+//! ```text
+//! add_split(scan, group, split) --> group 3: Task (its own drivers, splits, joins, filters) --\
+//!                                   group 7: Task                                              +--> rows
+//!                                   group 9: waits until one of those that run has ended    --/
+//! ```
+//!
+//! That is for tables that are bucketed alike: what must meet is in one group, and only the groups
+//! that run at once hold memory. A group is queued by its first split.
+//!
+//! | a group | comes to be by | goes by |
+//! |---|---|---|
+//! | queued | its first split | room among those that run |
+//! | running | room | the end of its rows, which needs all of its splits |
+//! | completed | the end of its rows; the news that it has no splits | |
+//!
+//! The first error of a group, and a cancel, end all groups.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use vector::sync::{Arc, Mutex, Promise, promise};
+use vector::{Error, Result, RowVector};
+
+use dwio::connector::ConnectorSplit;
+
+use super::{Cursor, Poll, Task};
+use crate::plan::{PlanNode, PlanNodeId};
+use crate::query_ctx::QueryCtx;
+
+/// A plan that is run once for each group of splits.
+#[derive(Debug, Clone)]
+pub struct GroupedTask {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    plan: Arc<PlanNode>,
+    query: Arc<QueryCtx>,
+    drivers: usize,
+    max_running: usize,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    groups: BTreeMap<u32, Group>,
+    queued: VecDeque<u32>,
+    /// Scans that have all of their splits, of all groups.
+    closed: Vec<PlanNodeId>,
+    cancelled: bool,
+    started: bool,
+    /// The cursor, while it waits for groups.
+    waiting: Option<Promise>,
+}
+
+#[derive(Debug)]
+enum Group {
+    /// Queued or running.
+    Open(Arc<Task>),
+    Completed,
+}
+
+/// How many groups are in which state.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct GroupCounts {
+    /// Waiting for room.
+    pub queued: usize,
+    /// Started, with rows to come.
+    pub running: usize,
+    /// At the end of their rows.
+    pub completed: usize,
+}
+
+impl GroupedTask {
+    /// Prepares a plan for groups of which at most `max_running` run at once, each with `drivers`
+    /// drivers of its scans.
+    pub fn new(
+        plan: Arc<PlanNode>,
+        query: Arc<QueryCtx>,
+        drivers: usize,
+        max_running: usize,
+    ) -> Self {
+        let (max_running, state) = (max_running.max(1), Mutex::default());
+        GroupedTask { shared: Arc::new(Shared { plan, query, drivers, max_running, state }) }
+    }
+
+    /// Adds a split of `group` to the scan with this node id; the first one of a group queues it.
+    /// Dropped when the task was cancelled; `Internal` for a node that is no scan, and when the
+    /// group or the scan had all of its splits.
+    pub fn add_split(&self, scan: &str, group: u32, split: Arc<dyn ConnectorSplit>) -> Result<()> {
+        let mut state = self.shared.state.lock();
+        if state.cancelled {
+            return Ok(());
+        }
+        if state.closed.iter().any(|closed| &**closed == scan) {
+            return Err(Error::internal("a split was added after the last one")
+                .with("split", split.describe()));
+        }
+        let task = match state.groups.get(&group) {
+            Some(Group::Open(task)) => Arc::clone(task),
+            Some(Group::Completed) => {
+                return Err(Error::internal("a split was added to a group that is complete")
+                    .with("group", group)
+                    .with("split", split.describe()));
+            }
+            None => {
+                let shared = &self.shared;
+                let (plan, query) = (Arc::clone(&shared.plan), Arc::clone(&shared.query));
+                let task = Arc::new(Task::new(plan, query, shared.drivers)?);
+                for closed in &state.closed {
+                    task.no_more_splits(closed)?;
+                }
+                // A wrong scan is found before the group is there.
+                task.split_counts(scan)?;
+                state.groups.insert(group, Group::Open(Arc::clone(&task)));
+                state.queued.push_back(group);
+                task
+            }
+        };
+        let waiting = state.waiting.take();
+        drop(state);
+        waiting.into_iter().for_each(Promise::fulfil);
+        task.add_split(scan, split)
+    }
+
+    /// Says that the scan with this node id has all of its splits of `group`. A group that never
+    /// had a split is complete at once.
+    pub fn no_more_splits_of_group(&self, scan: &str, group: u32) -> Result<()> {
+        let task = match self.shared.state.lock().groups.entry(group).or_insert(Group::Completed) {
+            Group::Open(task) => Arc::clone(task),
+            Group::Completed => return Ok(()),
+        };
+        task.no_more_splits(scan)
+    }
+
+    /// Says that the scan with this node id has all of its splits, of all groups.
+    pub fn no_more_splits(&self, scan: &str) -> Result<()> {
+        let scans = self.shared.plan.scans();
+        let Some(node) = scans.iter().find(|node| &*node.id == scan) else {
+            return Err(Error::internal("the plan has no scan with this id").with("node", scan));
+        };
+        let (tasks, waiting) = {
+            let mut state = self.shared.state.lock();
+            if !state.closed.contains(&node.id) {
+                state.closed.push(Arc::clone(&node.id));
+            }
+            let tasks = state.groups.values().filter_map(|group| match group {
+                Group::Open(task) => Some(Arc::clone(task)),
+                Group::Completed => None,
+            });
+            (tasks.collect::<Vec<_>>(), state.waiting.take())
+        };
+        waiting.into_iter().for_each(Promise::fulfil);
+        tasks.iter().try_for_each(|task| task.no_more_splits(scan))
+    }
+
+    /// How far the groups are.
+    pub fn counts(&self) -> GroupCounts {
+        let state = self.shared.state.lock();
+        let queued = state.queued.len();
+        let completed = state.groups.values().filter(|g| matches!(g, Group::Completed)).count();
+        GroupCounts { queued, running: state.groups.len() - queued - completed, completed }
+    }
+
+    /// Stops all groups; the cursor reports `Cancelled`.
+    pub fn cancel(&self) {
+        self.shared.cancel();
+    }
+
+    /// Makes the cursor that starts groups as there is room for them; once.
+    pub fn start(&self) -> Result<GroupedCursor> {
+        if std::mem::replace(&mut self.shared.state.lock().started, true) {
+            return Err(Error::internal("a task was started twice"));
+        }
+        Ok(GroupedCursor {
+            shared: Arc::clone(&self.shared),
+            running: VecDeque::new(),
+            error: None,
+        })
+    }
+}
+
+impl Shared {
+    fn cancel(&self) {
+        let (tasks, waiting) = {
+            let mut state = self.state.lock();
+            state.cancelled = true;
+            state.queued.clear();
+            let groups = std::mem::take(&mut state.groups).into_values();
+            (groups.collect::<Vec<_>>(), state.waiting.take())
+        };
+        for group in tasks {
+            if let Group::Open(task) = group {
+                task.cancel();
+            }
+        }
+        waiting.into_iter().for_each(Promise::fulfil);
+    }
+
+    fn num_scans_open(&self, state: &State) -> usize {
+        self.plan.scans().len().saturating_sub(state.closed.len())
+    }
+}
+
+/// The rows of the groups, those of one group mixed with those of others that run at once;
+/// dropping it stops them.
+pub struct GroupedCursor {
+    shared: Arc<Shared>,
+    running: VecDeque<(u32, Cursor)>,
+    error: Option<Error>,
+}
+
+impl GroupedCursor {
+    /// The next batch; `None` when all groups have ended and no others can come. After an error
+    /// every further call gives the same error.
+    #[allow(clippy::should_implement_trait)]
+    pub fn next(&mut self) -> Result<Option<RowVector>> {
+        loop {
+            match self.poll()? {
+                Poll::Batch(batch) => return Ok(Some(batch)),
+                Poll::End | Poll::Barrier => return Ok(None),
+                Poll::Wait(until) => until.wait()?,
+            }
+        }
+    }
+
+    /// As [`GroupedCursor::next`], but gives a wait instead of blocking the thread.
+    pub fn poll(&mut self) -> Result<Poll> {
+        if let Some(error) = &self.error {
+            return Err(error.duplicate());
+        }
+        self.poll_groups().inspect_err(|error| {
+            self.error = Some(error.duplicate());
+            self.shared.cancel();
+            self.running.clear();
+        })
+    }
+
+    fn poll_groups(&mut self) -> Result<Poll> {
+        loop {
+            // Whoever changes something from here on ends the wait, also before it is handed out.
+            let (promise, any) = promise();
+            let promise = Arc::new(Mutex::new(Some(promise)));
+            if !self.start_groups(&promise)? {
+                return Ok(Poll::End);
+            }
+            let mut ended = false;
+            for _ in 0..self.running.len() {
+                let Some((group, mut cursor)) = self.running.pop_front() else { break };
+                match cursor.poll()? {
+                    Poll::Batch(batch) => {
+                        self.running.push_back((group, cursor));
+                        return Ok(Poll::Batch(batch));
+                    }
+                    Poll::Wait(until) => {
+                        let promise = Arc::clone(&promise);
+                        // How the wait went is told by the cursor that is asked again.
+                        until.on_ready(move |_| fulfil(&promise));
+                        self.running.push_back((group, cursor));
+                    }
+                    // Nobody asks the task of a group for one.
+                    Poll::Barrier => self.running.push_back((group, cursor)),
+                    Poll::End => {
+                        self.shared.state.lock().groups.insert(group, Group::Completed);
+                        ended = true;
+                    }
+                }
+            }
+            if !ended {
+                return Ok(Poll::Wait(any));
+            }
+        }
+    }
+
+    /// Starts queued groups while there is room, and leaves a promise for those to come; false
+    /// when all groups have ended and no others can come.
+    fn start_groups(&mut self, promise: &Arc<Mutex<Option<Promise>>>) -> Result<bool> {
+        while self.running.len() < self.shared.max_running {
+            let mut state = self.shared.state.lock();
+            if state.cancelled {
+                return Err(Error::cancelled("the query was cancelled"));
+            }
+            let Some(group) = state.queued.pop_front() else { break };
+            let Some(Group::Open(task)) = state.groups.get(&group) else { continue };
+            let task = Arc::clone(task);
+            drop(state);
+            self.running.push_back((group, task.start()?));
+        }
+        let mut state = self.shared.state.lock();
+        if self.running.is_empty() && self.shared.num_scans_open(&state) == 0 {
+            return Ok(!state.queued.is_empty());
+        }
+        let (news, until) = vector::sync::promise();
+        let promise = Arc::clone(promise);
+        until.on_ready(move |_| fulfil(&promise));
+        let before = state.waiting.replace(news);
+        drop(state);
+        // Who waited before asks again now.
+        before.into_iter().for_each(Promise::fulfil);
+        Ok(true)
+    }
+}
+
+fn fulfil(promise: &Mutex<Option<Promise>>) {
+    let promise = promise.lock().take();
+    promise.into_iter().for_each(Promise::fulfil);
+}
+
+impl Drop for GroupedCursor {
+    fn drop(&mut self) {
+        self.shared.cancel();
+    }
+}
+
+impl std::fmt::Debug for GroupedCursor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("GroupedCursor").field("running", &self.running).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,103 @@
+//! Files far away: what a scan says it will read is on its way when it comes to it.
+
+use std::time::Duration;
+
+use dwio::fs::{AheadFiles, Fault};
+
+use super::*;
+
+/// Rows of a row group and row groups of a file.
+const ROWS: i32 = 600_000;
+const GROUPS: i32 = 4;
+
+/// A file of two columns of large chunks, each read in pieces: `a` counts rows, `b` is a hundred
+/// times as much.
+fn large() -> File {
+    let element = |name: &str| crate::thrift::structs::SchemaElement {
+        name: name.into(),
+        repetition: Some(crate::thrift::structs::Repetition::Required),
+        ..leaf(PhysicalType::Int32)
+    };
+    let mut footer = footer(vec![element("a"), element("b")], vec![None, None]);
+    let template = footer.metadata.row_groups.remove(0);
+    let mut bytes = b"PAR1".to_vec();
+    for group in 0..GROUPS {
+        let mut row_group = RowGroup { num_rows: ROWS as u64, ..template.clone() };
+        for (number, factor) in [1, 100].into_iter().enumerate() {
+            let mut chunk = ChunkWriter::new(Codec::Uncompressed, 0, 0);
+            for first in (0..ROWS).step_by(20_000) {
+                let first = group * ROWS + first;
+                let values = int32s((first..first + 20_000).map(|row| row.wrapping_mul(factor)));
+                chunk.v1(&required(20_000), PLAIN, &values);
+            }
+            let change = |column: &mut ColumnChunk| {
+                let meta = column.meta_data.as_mut().unwrap();
+                meta.num_values = ROWS as u64;
+                meta.data_page_offset = bytes.len() as u64;
+                meta.total_compressed_bytes = chunk.bytes.len() as u64;
+            };
+            row_group.columns.change(number, change).unwrap();
+            bytes.extend(chunk.bytes);
+        }
+        footer.metadata.row_groups.push(row_group);
+    }
+    footer.footer_offset = bytes.len() as u64;
+    footer.file_bytes = bytes.len() as u64;
+    let files = MemoryFiles::new();
+    files.put("f.parquet", bytes);
+    let slow = Fault::Slow(Duration::from_millis(2));
+    let files = ObservedFiles::failing(Arc::new(files), slow);
+    File { footer: Arc::new(footer), files, b_offsets: Vec::new() }
+}
+
+/// The sum of a column and the reads that the scanning thread had to make itself.
+fn scan(file: &File, files: Arc<dyn FileSystem>, columns: Vec<ColumnSpec>) -> (i64, u64) {
+    let before = file.files.reads_here();
+    let mut reader = reader_of(file, files.as_ref(), columns, 0..u64::MAX);
+    let mut adaptation = ScanAdaptation::new(2);
+    let mut sum = 0;
+    while let Some(rows) = next(&mut reader, 10_000, &mut adaptation).unwrap() {
+        let last = rows.batch.children().last().unwrap();
+        sum += values_of(last).iter().filter_map(Value::as_i64).sum::<i64>();
+        // Decoding is fast here; far away it is not reading that it waits for.
+        if rows.first_row % 100_000 < 10_000 {
+            std::thread::sleep(Duration::from_millis(3));
+        }
+    }
+    (sum, file.files.reads_here() - before)
+}
+
+/// Rules P6.44, P6.46.
+#[test]
+fn pieces_other_columns_and_the_next_row_group_are_fetched_while_rows_are_decoded() {
+    let file = large();
+    let near: Arc<dyn FileSystem> = Arc::new(file.files.clone());
+    let filter = || Some(Filter::bigint_range(100, i64::from(i32::MAX), false));
+    let scans = [both(), vec![column("a", Some(0), filter()), column("b", Some(1), None)]];
+    for columns in scans {
+        let (expected, waits) = scan(&file, Arc::clone(&near), columns.clone());
+        let bytes = file.files.read_bytes();
+        let far = Arc::new(AheadFiles::new(Arc::clone(&near), 4, 64 << 20));
+        let (sum, own) = scan(&file, far, columns);
+        assert_eq!(sum, expected);
+        assert!(waits >= 20, "{waits}");
+        assert!(own * 4 <= waits, "{own} of {waits} reads were waited for");
+        // Little is read twice, and nothing that nobody wants.
+        let total: u64 = file.footer.file_bytes;
+        assert!(file.files.read_bytes() - bytes < total + total / 4);
+    }
+}
+
+#[test]
+fn nothing_is_fetched_of_row_groups_outside_of_the_range() {
+    let file = large();
+    let far = AheadFiles::new(Arc::new(file.files.clone()), 2, 64 << 20);
+    let one_group = vec![column("a", Some(0), None), column("b", Some(1), None)];
+    let mut reader = reader_of(&file, &far, one_group, 0..100);
+    let mut adaptation = ScanAdaptation::new(2);
+    while next(&mut reader, 10_000, &mut adaptation).unwrap().is_some() {}
+    drop(reader);
+    drop(far);
+    let of_group = file.footer.file_bytes / GROUPS as u64;
+    assert!(file.files.read_bytes() < of_group + of_group / 4);
+}

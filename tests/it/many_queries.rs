@@ -1,0 +1,170 @@
+//! Many queries at once on few threads, over files that are slow, that fail, and queries that are
+//! cancelled: each ends with its rows or with the error that was made for it.
+//!
+//! `OCIOR_STRESS_SECONDS` says for how long; a few seconds without it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use dwio::fs::MemoryFiles;
+use ocior::{Engine, QueryOptions};
+use vector::{Error, ErrorKind};
+
+use crate::support::faults::{FaultyFiles, FileOp};
+use crate::support::files::{Layout, engine_over, lines, parquet_file};
+use crate::support::random::Random;
+
+const QUERIES: usize = 200;
+const WORKERS: usize = 2;
+const IO_THREADS: usize = 8;
+
+/// One operation of this many fails.
+const FAILS: u64 = 150;
+/// One operation of this many takes a while.
+const DELAYED: u64 = 50;
+/// One query of this many is cancelled.
+const CANCELLED: u64 = 10;
+
+const SQL: [&str; 9] = [
+    "SELECT k, n, s FROM '/t' WHERE n < 900",
+    "SELECT n + 1 AS m FROM '/t' WHERE k = 3 AND s LIKE '%7%'",
+    "SELECT k, count(*) AS c, sum(n) AS t, max(s) AS x FROM '/t' GROUP BY k",
+    "SELECT n, s FROM '/t' WHERE k > 5 ORDER BY s DESC, n LIMIT 50",
+    "SELECT n, s FROM '/t' WHERE n % 3 = 1 ORDER BY n",
+    "SELECT a.n, b.s FROM '/t' a JOIN '/u' b ON a.n = b.n WHERE b.k = 2",
+    "SELECT b.k, count(*) AS c FROM '/t' a LEFT JOIN '/u' b ON a.n = b.n GROUP BY b.k",
+    "SELECT count(*) AS c FROM '/t'",
+    "SELECT s FROM '/t' WHERE n IN (5, 700, 1500, 99999)",
+];
+
+/// Rows from `start` on: `k` repeats, `n` counts, `s` is `n` as text, backwards.
+fn rows(start: i64, end: i64) -> RecordBatch {
+    let numbers =
+        |f: fn(i64) -> i64| -> ArrayRef { Arc::new((start..end).map(f).collect::<Int64Array>()) };
+    let text = |n: i64| n.to_string().chars().rev().collect::<String>();
+    let texts: ArrayRef = Arc::new(StringArray::from_iter_values((start..end).map(text)));
+    let columns = [("k", numbers(|n| n % 10)), ("n", numbers(|n| n)), ("s", texts)];
+    RecordBatch::try_from_iter(columns).unwrap()
+}
+
+fn tables() -> MemoryFiles {
+    let files = MemoryFiles::new();
+    let layout = Layout { rows_per_page: 100, rows_per_group: 400, ..Layout::default() };
+    for part in 0..6 {
+        let bytes = parquet_file(&rows(part * 500, part * 500 + 500), layout);
+        files.put(format!("/t/part-{part}.parquet"), bytes);
+    }
+    files.put("/u/part-0.parquet", parquet_file(&rows(200, 1_400), layout));
+    files
+}
+
+/// Rows as canonical lines; in the order of the query if it has one.
+fn canonical(sql: &str, mut lines: Vec<String>) -> Vec<String> {
+    if !sql.contains("ORDER BY") {
+        lines.sort();
+    }
+    lines
+}
+
+/// What became of queries.
+#[derive(Debug, Default)]
+struct Outcomes {
+    right: AtomicUsize,
+    failed: AtomicUsize,
+    cancelled: AtomicUsize,
+}
+
+#[test]
+fn many_queries_at_once_end_with_their_rows_or_the_error_that_was_injected() {
+    let seconds = std::env::var("OCIOR_STRESS_SECONDS").ok().and_then(|text| text.parse().ok());
+    let end = Instant::now() + Duration::from_secs(seconds.unwrap_or(5));
+    let files = tables();
+    let calm = engine_over(&files);
+    let wanted: Vec<Vec<String>> =
+        SQL.iter().map(|sql| canonical(sql, lines(calm.query(sql).unwrap()).unwrap())).collect();
+
+    let number = AtomicU64::new(0);
+    let faulty = FaultyFiles::new(Arc::new(files), move |op| {
+        let mut random = Random::new(number.fetch_add(1, Ordering::Relaxed));
+        if random.below(DELAYED) == 0 {
+            thread::sleep(Duration::from_micros(random.below(3_000)));
+        }
+        match op {
+            _ if random.below(FAILS) > 0 => Ok(()),
+            FileOp::Open { path } => Err(Error::io("injected").with("open", path)),
+            FileOp::Read { path } => Err(Error::io("injected").with("read", path)),
+        }
+    });
+    let engine = Engine::builder()
+        .file_system(Arc::new(faulty))
+        .worker_threads(WORKERS)
+        .io_threads(IO_THREADS)
+        .build();
+    let (engine, wanted, outcomes) = (Arc::new(engine), Arc::new(wanted), Outcomes::default());
+    thread::scope(|scope| {
+        for id in 0..QUERIES {
+            let (engine, wanted, outcomes) = (&engine, &wanted, &outcomes);
+            scope.spawn(move || {
+                let mut random = Random::new(id as u64);
+                loop {
+                    run_one(engine, wanted, outcomes, &mut random);
+                    if Instant::now() >= end {
+                        break;
+                    }
+                }
+            });
+        }
+    });
+    let (right, failed) =
+        (outcomes.right.load(Ordering::Relaxed), outcomes.failed.load(Ordering::Relaxed));
+    let cancelled = outcomes.cancelled.load(Ordering::Relaxed);
+    println!("{right} with the right rows, {failed} failed as told, {cancelled} cancelled");
+    assert!(right > failed, "{outcomes:?}");
+    assert_eq!(engine.memory_pool().used(), 0, "{}", engine.memory_pool().tree());
+    let start = Instant::now();
+    while engine.thread_usage().0.busy + engine.thread_usage().1.busy > 0 {
+        // A second for a machine that is idle; others may use this one too.
+        assert!(start.elapsed() < Duration::from_secs(10), "{:?}", engine.thread_usage());
+        thread::yield_now();
+    }
+}
+
+/// Runs a query to its end, or to where it is cancelled.
+fn run_one(engine: &Engine, wanted: &[Vec<String>], outcomes: &Outcomes, random: &mut Random) {
+    let query = random.below(SQL.len() as u64) as usize;
+    let mut options =
+        QueryOptions { drivers: 1 + random.below(3) as usize, ..QueryOptions::default() };
+    options.settings.set("driver_cpu_time_slice_limit_ms", "2");
+    options.settings.set("validate_output_from_operators", "true");
+    let cancel = random.below(CANCELLED) == 0;
+    let ran = engine.query_with(SQL[query], &options).and_then(|result| {
+        let canceller = result.canceller();
+        let pause = Duration::from_micros(random.below(20_000));
+        thread::scope(|scope| {
+            if cancel {
+                scope.spawn(move || {
+                    thread::sleep(pause);
+                    canceller.cancel();
+                });
+            }
+            lines(result)
+        })
+    });
+    match ran {
+        Ok(lines) => {
+            assert_eq!(canonical(SQL[query], lines), wanted[query], "{}", SQL[query]);
+            outcomes.right.fetch_add(1, Ordering::Relaxed);
+        }
+        Err(error) if error.message() == "injected" => {
+            assert!(error.to_string().contains("part-"), "{error}");
+            outcomes.failed.fetch_add(1, Ordering::Relaxed);
+        }
+        Err(error) => {
+            assert!(cancel && error.kind() == ErrorKind::Cancelled, "{}: {error}", SQL[query]);
+            outcomes.cancelled.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
