@@ -61,6 +61,7 @@ pub struct EngineBuilder {
     connectors: Vec<Arc<dyn Connector>>,
     functions: Option<FunctionRegistry>,
     config: Config,
+    is_read_only: bool,
 }
 
 impl EngineBuilder {
@@ -119,6 +120,12 @@ impl EngineBuilder {
         self
     }
 
+    /// Refuses COPY, for statements of people who may read files and write none.
+    pub fn read_only(mut self) -> Self {
+        self.is_read_only = true;
+        self
+    }
+
     /// Sets a default of the connector for Hive tables; settings of a query win over it.
     pub fn setting(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.config.set(key, value);
@@ -148,6 +155,7 @@ impl EngineBuilder {
             hive,
             functions,
             tables: BTreeMap::new(),
+            is_read_only: self.is_read_only,
             surroundings: Surroundings {
                 connectors,
                 evaluator,
@@ -172,6 +180,7 @@ pub struct Engine {
     hive: Arc<HiveConnector>,
     functions: Arc<FunctionRegistry>,
     tables: BTreeMap<String, String>,
+    is_read_only: bool,
     surroundings: Surroundings,
 }
 
@@ -269,6 +278,9 @@ impl Engine {
 
     /// Runs a plan; it can be run more than once. The files are those that planning found.
     pub fn run(&self, plan: &Plan, options: &QueryOptions) -> Result<QueryResult> {
+        if plan.copy.is_some() && self.is_read_only {
+            return Err(Error::invalid_input("this engine reads only, and COPY writes files"));
+        }
         let result = self.surroundings.run(plan, options)?;
         let Some(target) = &plan.copy else { return Ok(result) };
         let zone = self.hive.partition_zone(&options.settings)?;

@@ -35,9 +35,18 @@ pub struct QueryConfig {
     pub hash_probe_dynamic_filter_pushdown_enabled: bool,
     /// They do so for keys that are strings too (rule S12.4).
     pub hash_probe_string_dynamic_filter_pushdown_enabled: bool,
+    /// Bytes that the query, that all operators of one of its nodes, and that a single operator may
+    /// hold; `u64::MAX` is as many as there are.
+    pub query_memory_limit_bytes: u64,
+    /// See `query_memory_limit_bytes`.
+    pub node_memory_limit_bytes: u64,
+    /// See `query_memory_limit_bytes`.
+    pub operator_memory_limit_bytes: u64,
     /// An operator that keeps its input waits for memory that other queries hold, but no longer than
     /// this; 0 is not at all. Then there is an error.
     pub memory_wait_limit_ms: u64,
+    /// Check every batch of every operator, down to the last value (rule S11.40): slow, for tests.
+    pub validate_output_from_operators: bool,
     /// Measure the time of the CPU in each operator, beside that of the clock: the kernel is asked
     /// twice for each call of an operator, which costs some microseconds on many machines.
     pub track_operator_cpu_usage: bool,
@@ -58,7 +67,11 @@ impl Default for QueryConfig {
             local_exchange_batches_per_driver: 4,
             hash_probe_dynamic_filter_pushdown_enabled: true,
             hash_probe_string_dynamic_filter_pushdown_enabled: true,
+            query_memory_limit_bytes: u64::MAX,
+            node_memory_limit_bytes: u64::MAX,
+            operator_memory_limit_bytes: u64::MAX,
             memory_wait_limit_ms: 10_000,
+            validate_output_from_operators: false,
             track_operator_cpu_usage: false,
         }
     }
@@ -90,7 +103,11 @@ settings!(
     local_exchange_batches_per_driver,
     hash_probe_dynamic_filter_pushdown_enabled,
     hash_probe_string_dynamic_filter_pushdown_enabled,
+    query_memory_limit_bytes,
+    node_memory_limit_bytes,
+    operator_memory_limit_bytes,
     memory_wait_limit_ms,
+    validate_output_from_operators,
     track_operator_cpu_usage,
 );
 

@@ -19,6 +19,8 @@ pub struct OperatorStats {
     pub operator: &'static str,
     /// The plan node it works for.
     pub node: Option<PlanNodeId>,
+    /// The pipeline of its task that it is in.
+    pub pipeline: usize,
     /// Instances that were summed.
     pub num_drivers: u64,
     /// Rows given to it.
@@ -118,6 +120,13 @@ pub struct TaskStats {
     pub drivers: Metrics,
 }
 
+impl TaskStats {
+    /// The operators of each pipeline, producers first.
+    pub fn pipelines(&self) -> impl Iterator<Item = &[OperatorStats]> {
+        self.operators.chunk_by(|a, b| a.pipeline == b.pipeline)
+    }
+}
+
 impl fmt::Display for TaskStats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for stats in &self.operators {
@@ -173,7 +182,7 @@ impl StatsCollector {
             match state.operators.entry((pipeline, index)) {
                 Entry::Occupied(mut sum) => sum.get_mut().add(stats),
                 Entry::Vacant(place) => {
-                    place.insert(stats.clone());
+                    place.insert(OperatorStats { pipeline, ..stats.clone() });
                 }
             }
         }

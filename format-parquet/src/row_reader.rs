@@ -55,7 +55,7 @@ use crate::prune::PrunedBy;
 use crate::read_plan::{ColumnFilter, GroupPlan, Planner};
 use crate::thrift::structs::RowGroup;
 use column::{ScanColumn, SharedColumn, no_rows, open_together};
-use counts::{GroupCounts, VALUES_DECODED};
+use counts::{GroupCounts, READ_GAP_BYTES, VALUES_DECODED};
 use filters::{FilterStep, Filtered};
 use group::{Expected, GroupScan, Pass, piece_bytes};
 use lazy::ColumnLoader;
@@ -474,6 +474,9 @@ impl RowReader for ParquetRowReader {
         if decoded > 0 {
             let decoded = usize::try_from(decoded).unwrap_or(usize::MAX);
             metrics.add_count(VALUES_DECODED, decoded);
+        }
+        if self.input.gap_bytes() > 0 {
+            metrics.add_bytes(READ_GAP_BYTES, self.input.gap_bytes());
         }
         metrics
     }

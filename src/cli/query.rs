@@ -1,4 +1,4 @@
-//! `ocior query`: a SELECT statement over files.
+//! `ocior query`: a SELECT or COPY statement over files.
 
 use std::time::Instant;
 
@@ -16,10 +16,12 @@ Examples:
   ocior query \"SELECT * FROM 'events/*.parquet' WHERE day = '2026-09-01' LIMIT 5\"
   ocior query --table t=warehouse/t -f jsonl \"SELECT ds, count(*) FROM t GROUP BY ds\"
   ocior query -F report.sql -o report.csv
+  ocior query \"COPY (SELECT * FROM 'sales') TO 'by-day' (FORMAT parquet, PARTITION_BY (ds))\"
+  ocior query \"COPY 'sales.parquet' TO 'sales.csv' (HEADER false, OVERWRITE)\"
   ocior query --stats \"SELECT max(price) FROM 'sales.parquet' WHERE id = 17\"
   echo 'SELECT 1' | ocior query";
 
-/// Run a SELECT statement over files
+/// Run a SELECT statement over files, or write its rows into files with COPY
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct QueryArgs {

@@ -47,6 +47,7 @@ const LINES: [(&str, &[(&str, &str)]); 5] = [
             ("storageReadBytes", "read"),
             ("parquet.pageBytes", "of pages"),
             ("parquet.decompressedBytes", "decompressed"),
+            ("readGapBytes", "of it between what was wanted"),
             ("skippedSplitBytes", "in skipped splits"),
         ],
     ),

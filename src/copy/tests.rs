@@ -4,10 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use dwio::fs::{LocalAccess, LocalFiles};
+use vector::build::vector_of;
 use vector::sync::Arc;
-use vector::{DecodedVector, Value};
+use vector::{DecodedVector, ErrorKind, MemoryPool, RowType, RowVector, Type, Value};
 
+use super::{CopyJob, CopyTarget};
 use crate::Engine;
+use crate::sql::CopyRequest;
 
 /// A folder of one test, removed when the test is done.
 struct Scratch(PathBuf);
@@ -124,6 +127,36 @@ fn what_fails_leaves_nothing_behind() {
     drop(engine().query(&format!("COPY ({NATIONS}) TO '{path}'")).unwrap());
     assert_eq!(folder.names(""), [""; 0]);
     assert_eq!(fs::read_dir(folder.path("")).unwrap().count(), 0);
+}
+
+#[test]
+fn an_engine_that_reads_only_plans_a_copy_and_does_not_run_it() {
+    let folder = Scratch::new("read-only");
+    let engine = Engine::builder().read_only().build();
+    let plan = engine.plan(&format!("COPY (SELECT 1 AS n) TO '{}'", folder.path("t.csv"))).unwrap();
+    let error = engine.run(&plan, &crate::QueryOptions::default()).unwrap_err();
+    assert_eq!(error.to_string(), "invalid input: this engine reads only, and COPY writes files");
+    assert_eq!(folder.names(""), [""; 0]);
+}
+
+#[cfg(feature = "copy-parquet")]
+#[test]
+fn rows_that_wait_for_their_row_group_are_paid_for() {
+    let folder = Scratch::new("memory");
+    let row_type = Arc::new(RowType::new([("s", Type::Varchar)]));
+    let request = CopyRequest { path: folder.path("t.parquet"), options: Vec::new() };
+    let target = CopyTarget::new(&request, &row_type).unwrap();
+    let pool = MemoryPool::root("engine", 100_000);
+    let mut job = CopyJob::start(target, &row_type, None, &pool).unwrap();
+    let texts = vec![Value::bytes("x".repeat(100)); 300];
+    let column = vector_of(&Type::Varchar, &texts).unwrap();
+    let batch = RowVector::batch(Arc::clone(&row_type), 300, vec![column]).unwrap();
+    job.write(&batch).unwrap();
+    assert!((30_000..60_000).contains(&pool.used()), "{}", pool.used());
+    job.write(&batch).unwrap();
+    assert_eq!(job.write(&batch).unwrap_err().kind(), ErrorKind::Limit);
+    drop(job);
+    assert_eq!((pool.used(), folder.names("")), (0, Vec::new()));
 }
 
 #[test]

@@ -68,12 +68,13 @@ impl Surroundings {
         splits: Vec<ScanSplits>,
         options: &QueryOptions,
     ) -> Result<QueryResult> {
+        let config = QueryConfig::from_config(&options.settings)?;
         let query = QueryCtx {
-            config: QueryConfig::from_config(&options.settings)?,
             session: options.settings.clone(),
             connectors: self.connectors.clone(),
             evaluator: Arc::clone(&self.evaluator),
-            pool: self.pool.aggregate("query", u64::MAX),
+            pool: self.pool.aggregate("query", config.query_memory_limit_bytes),
+            config,
             executor: Arc::clone(&self.executor),
             io: Arc::clone(&self.io),
             batch_listener: self.batch_listener.clone(),

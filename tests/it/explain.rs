@@ -137,12 +137,15 @@ fn a_run_with_several_drivers_tells_waits_and_what_stands_between() {
     let folder = path.rsplit_once('/').unwrap().0;
     let sql = format!("SELECT count(*) AS c, sum(k) AS s FROM '{folder}'");
     let text = output_of(&["explain", "--analyze", "--drivers", "2", &sql]);
-    assert!(text.contains("\n-- LocalExchange\n"), "{text}");
+    assert!(text.contains("\n-- pipeline 0: TableScan["), "{text}");
+    assert!(text.contains("\n     LocalExchange:\n"), "{text}");
     assert!(text.contains(", 2 drivers"), "{text}");
     let run = output_of(&["explain", "--analyze", "--json", "--drivers", "2", &sql]);
     let run: Json = serde_json::from_str(&run).unwrap();
     let operators = run["between_pipelines"].as_array().unwrap();
     assert_eq!(operators.len(), 2, "{operators:?}");
+    let pipelines = run["pipelines"].as_array().unwrap();
+    assert_eq!((&pipelines[0]["drivers"], &pipelines[1]["drivers"]), (&json!(2), &json!(1)));
 }
 
 #[test]

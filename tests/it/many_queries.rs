@@ -138,6 +138,7 @@ fn run_one(engine: &Engine, wanted: &[Vec<String>], outcomes: &Outcomes, random:
     let mut options =
         QueryOptions { drivers: 1 + random.below(3) as usize, ..QueryOptions::default() };
     options.settings.set("driver_cpu_time_slice_limit_ms", "2");
+    options.settings.set("validate_output_from_operators", "true");
     let cancel = random.below(CANCELLED) == 0;
     let ran = engine.query_with(SQL[query], &options).and_then(|result| {
         let canceller = result.canceller();

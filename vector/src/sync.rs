@@ -150,6 +150,17 @@ impl Condvar {
     }
 }
 
+/// Lets the calling thread do nothing for a while; models have no clock, and let others go first.
+pub fn sleep(time: std::time::Duration) {
+    #[cfg(not(loom))]
+    thread::sleep(time);
+    #[cfg(loom)]
+    {
+        let _ = time;
+        thread::yield_now();
+    }
+}
+
 /// The time of the CPU that the calling thread has used; none where that is not known.
 pub fn thread_cpu_time() -> Option<std::time::Duration> {
     #[cfg(unix)]

@@ -10,9 +10,9 @@
 //! `%abc%`, `a%b%c`) need no more than comparing ends and searching for the pieces in order; only
 //! a pattern with `_` is matched token by token, going back to the last `%` on a mismatch.
 //!
-//! Strings that stand side by side are not searched one by one: the longest piece of the pattern is
-//! looked for in all of their text at once, and only a string that has it is matched
-//! ([`PatternSearch`]).
+//! Strings that stand side by side are not searched one by one: a piece of the pattern, the one that
+//! turns out to be the rarest, is looked for in all of their text at once, and only a string that has
+//! it is matched ([`PatternSearch`]).
 
 use std::fmt;
 use std::ops::Range;
@@ -25,8 +25,9 @@ use vector::{Error, Result};
 pub struct LikePattern {
     tokens: Vec<Token>,
     form: Form,
-    /// Text that every match has somewhere inside, where looking for it is worth it.
-    needle: Option<memmem::Finder<'static>>,
+    /// Text that every match has inside: what stands between two `%`, in order, or all text of a
+    /// pattern with `_`.
+    pieces: Vec<Piece>,
 }
 
 /// One step of a pattern.
@@ -42,10 +43,9 @@ enum Token {
 enum Form {
     /// No wildcard: the text itself.
     Exact(Vec<u8>),
-    /// `%` only: both ends, and the pieces between two `%`.
+    /// `%` only: both ends, with the pieces between them.
     Pieces {
         prefix: Vec<u8>,
-        middle: Vec<Piece>,
         suffix: Vec<u8>,
         /// The bytes that all of these need.
         min_bytes: usize,
@@ -109,41 +109,50 @@ impl LikePattern {
     /// wildcard or itself.
     pub fn parse(pattern: &[u8], escape: Option<&[u8]>) -> Result<Self> {
         let tokens = tokens_of(pattern, escape)?;
-        let form = Form::of(&tokens);
-        let needle = match &form {
-            Form::Exact(_) => None,
-            Form::Pieces { middle, .. } => {
-                longest(middle.iter().map(|piece| piece.finder.needle()))
-            }
-            Form::Tokens => longest(tokens.iter().filter_map(Token::as_literal)),
-        };
-        let needle = needle.map(|text| memmem::Finder::new(text).into_owned());
-        Ok(LikePattern { tokens, form, needle })
+        let pieces = |texts: &[&[u8]]| texts.iter().map(|text| Piece::new(text)).collect();
+        let literals: Vec<&[u8]> = tokens.iter().filter_map(Token::as_literal).collect();
+        if tokens.contains(&Token::AnyCharacter) {
+            return Ok(LikePattern { form: Form::Tokens, pieces: pieces(&literals), tokens });
+        }
+        let (first, last) = (tokens.first(), tokens.last());
+        if tokens.len() < 2 && first != Some(&Token::AnyText) {
+            let text = literals.concat();
+            return Ok(LikePattern { form: Form::Exact(text), pieces: Vec::new(), tokens });
+        }
+        let end = |token: Option<&Token>| token.and_then(Token::as_literal).unwrap_or(&[]).to_vec();
+        let (prefix, suffix) = (end(first), end(last));
+        let inner =
+            usize::from(!prefix.is_empty())..literals.len() - usize::from(!suffix.is_empty());
+        let min_bytes = literals.iter().map(|text| text.len()).sum();
+        let pieces = pieces(literals.get(inner).unwrap_or(&[]));
+        Ok(LikePattern { form: Form::Pieces { prefix, suffix, min_bytes }, pieces, tokens })
     }
 
     /// True when all of `text` matches.
     pub fn matches(&self, text: &[u8]) -> bool {
         match &self.form {
             Form::Exact(wanted) => text == wanted.as_slice(),
-            Form::Pieces { prefix, middle, suffix, min_bytes } => {
+            Form::Pieces { prefix, suffix, min_bytes } => {
                 // An empty end is not compared: comparing with no bytes, which stand nowhere in
                 // memory, was measured at 40 ns on some CPUs.
-                if text.len() < *min_bytes
-                    || !(prefix.is_empty() || text.starts_with(prefix))
-                    || !(suffix.is_empty() || text.ends_with(suffix))
-                {
-                    return false;
-                }
-                let mut rest = text.get(prefix.len()..text.len() - suffix.len()).unwrap_or(&[]);
-                middle.iter().all(|piece| match piece.find_end(rest) {
-                    Some(end) => {
-                        rest = rest.get(end..).unwrap_or(&[]);
-                        true
-                    }
-                    None => false,
-                })
+                text.len() >= *min_bytes
+                    && (prefix.is_empty() || text.starts_with(prefix))
+                    && (suffix.is_empty() || text.ends_with(suffix))
+                    && follow(&self.pieces, text, prefix.len()..text.len() - suffix.len())
             }
             Form::Tokens => matches_tokens(&self.tokens, text).unwrap_or(false),
+        }
+    }
+
+    /// The same for a text whose first occurrence of a piece stands at `found`.
+    fn matches_with(&self, text: &[u8], piece: usize, found: Range<usize>) -> bool {
+        match (&self.form, self.pieces.split_first()) {
+            (Form::Pieces { prefix, suffix, .. }, Some((_, rest)))
+                if piece == 0 && prefix.is_empty() && suffix.is_empty() =>
+            {
+                follow(rest, text, found.end..text.len())
+            }
+            _ => self.matches(text),
         }
     }
 
@@ -174,28 +183,6 @@ pub(super) enum SimplePattern<'a> {
     AnyText,
 }
 
-impl Form {
-    fn of(tokens: &[Token]) -> Self {
-        if tokens.contains(&Token::AnyCharacter) {
-            return Form::Tokens;
-        }
-        let owned = |token: Option<&Token>| {
-            token.and_then(Token::as_literal).map_or_else(Vec::new, <[u8]>::to_vec)
-        };
-        let (first, last) = (tokens.first(), tokens.last());
-        if tokens.len() < 2 && first != Some(&Token::AnyText) {
-            return Form::Exact(owned(first));
-        }
-        let (prefix, suffix) = (owned(first), owned(last));
-        let inner = usize::from(!prefix.is_empty())..tokens.len() - usize::from(!suffix.is_empty());
-        let pieces: Vec<&[u8]> =
-            tokens.get(inner).unwrap_or(&[]).iter().filter_map(Token::as_literal).collect();
-        let min_bytes = prefix.len() + suffix.len() + pieces.iter().map(|p| p.len()).sum::<usize>();
-        let middle = pieces.into_iter().map(Piece::new).collect();
-        Form::Pieces { prefix, middle, suffix, min_bytes }
-    }
-}
-
 impl Token {
     fn as_literal(&self) -> Option<&[u8]> {
         match self {
@@ -205,27 +192,42 @@ impl Token {
     }
 }
 
-fn longest<'a>(texts: impl Iterator<Item = &'a [u8]>) -> Option<&'a [u8]> {
-    texts.max_by_key(|text| text.len())
+/// True when the pieces stand in that order in `range` of `text`.
+#[inline]
+fn follow(pieces: &[Piece], text: &[u8], range: Range<usize>) -> bool {
+    let mut rest = text.get(range).unwrap_or(&[]);
+    pieces.iter().all(|piece| match piece.find_end(rest) {
+        Some(end) => {
+            rest = rest.get(end..).unwrap_or(&[]);
+            true
+        }
+        None => false,
+    })
 }
 
 /// Strings that stand side by side are searched together, block by block.
+///
+/// Which piece is the rarest shows in the first blocks: each is searched for another one.
 #[derive(Debug)]
 pub struct PatternSearch<'a> {
     pattern: &'a LikePattern,
-    needle: &'a memmem::Finder<'static>,
-    /// Blocks that are matched string by string, because most of an earlier one had the needle.
+    /// The piece that the next block is searched for.
+    piece: usize,
+    /// Pieces that were tried so far, and the one that was in the fewest strings.
+    num_tried: usize,
+    rarest: Option<(usize, usize)>,
+    /// Blocks that are matched string by string, because most of an earlier one had the piece.
     num_spared: usize,
 }
 
-/// Blocks that are not searched after one in which the needle was in every other string.
+/// Blocks that are not searched after one in which the piece was in every other string.
 const NUM_SPARED: usize = 15;
 
 impl<'a> PatternSearch<'a> {
     /// A search for strings that match; `None` when they are better matched one by one.
     pub fn new(pattern: &'a LikePattern) -> Option<Self> {
-        let needle = pattern.needle.as_ref()?;
-        Some(PatternSearch { pattern, needle, num_spared: 0 })
+        let search = PatternSearch { pattern, piece: 0, num_tried: 0, rarest: None, num_spared: 0 };
+        (!pattern.pieces.is_empty()).then_some(search)
     }
 
     /// True when all of `text` matches, for a string on its own.
@@ -246,15 +248,16 @@ impl<'a> PatternSearch<'a> {
         mut found: impl FnMut(usize),
     ) {
         let string = |range: Range<usize>| text.get(range).unwrap_or(&[]);
+        let Some(Piece { finder, .. }) = self.pattern.pieces.get(self.piece) else { return };
         if self.num_spared > 0 {
             self.num_spared -= 1;
-            (0..num_strings).filter(|i| self.pattern.matches(string(range(*i)))).for_each(found);
+            (0..num_strings).filter(|i| self.matches(string(range(*i)))).for_each(found);
             return;
         }
-        let (mut from, mut i, mut num_tried) = (0, 0, 0);
-        while let Some(at) = text.get(from..).and_then(|rest| self.needle.find(rest)) {
-            let (start, end) = (from + at, from + at + self.needle.needle().len());
-            // The first string that ends behind the needle.
+        let (mut from, mut i, mut num_found) = (0, 0, 0);
+        while let Some(at) = text.get(from..).and_then(|rest| finder.find(rest)) {
+            let (start, end) = (from + at, from + at + finder.needle().len());
+            // The first string that ends behind the piece.
             let mut place = range(i);
             while place.end < end && i + 1 < num_strings {
                 i += 1;
@@ -266,12 +269,24 @@ impl<'a> PatternSearch<'a> {
                 continue;
             }
             from = place.end;
-            num_tried += 1;
-            if self.pattern.matches(string(place)) {
+            num_found += 1;
+            let in_string = start - place.start..end - place.start;
+            if self.pattern.matches_with(string(place), self.piece, in_string) {
                 found(i);
             }
         }
-        if num_tried * 2 > num_strings {
+        self.learn(num_strings, num_found);
+    }
+
+    /// Of `num_strings`, which were searched for the piece, `num_found` had it.
+    fn learn(&mut self, num_strings: usize, num_found: usize) {
+        if self.num_tried < self.pattern.pieces.len() {
+            self.num_tried += 1;
+            let best = self.rarest.unwrap_or((usize::MAX, 0)).min((num_found, self.piece));
+            self.rarest = Some(best);
+            self.piece =
+                if self.num_tried < self.pattern.pieces.len() { self.num_tried } else { best.1 };
+        } else if num_found * 2 > num_strings {
             self.num_spared = NUM_SPARED;
         }
     }

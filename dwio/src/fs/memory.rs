@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use vector::sync::atomic::{AtomicU64, Ordering};
-use vector::sync::{Arc, Mutex, thread};
+use vector::sync::{Arc, Mutex, sleep, thread};
 use vector::{Buffer, Error, Result, ResultExt};
 
 use super::{FileEntry, FileSystem, ReadFile};
@@ -194,7 +194,7 @@ impl ReadFile for ObservedFile {
         self.counters.read_bytes.fetch_add(out.len() as u64, Ordering::Relaxed);
         self.counters.readers.lock().push(thread::current().id());
         if let Fault::Slow(time) = self.fault {
-            thread::sleep(time);
+            sleep(time);
         }
         if let Fault::ReadAt(at) = self.fault
             && (offset..offset.saturating_add(out.len() as u64)).contains(&at)

@@ -56,13 +56,15 @@ pub struct BufferedInput {
     loaded: Vec<(u64, Buffer<u8>)>,
     /// Memory of released regions that nobody else holds, for the regions loaded next.
     spare: Vec<BufferMut<u8>>,
+    /// Bytes between regions that were read with them.
+    gap_bytes: u64,
 }
 
 impl BufferedInput {
     /// Input from `file`; memory is taken from `pool`, which must be a leaf.
     pub fn new(file: Arc<dyn ReadFile>, pool: MemoryPool) -> Self {
         let (enqueued, loaded, spare) = (Vec::new(), Vec::new(), Vec::new());
-        BufferedInput { file, pool, end: None, enqueued, loaded, spare }
+        BufferedInput { file, pool, end: None, enqueued, loaded, spare, gap_bytes: 0 }
     }
 
     /// A second input over the same file, with nothing loaded but the end that this one has.
@@ -117,7 +119,8 @@ impl BufferedInput {
 
     /// Reads all announced regions, joining near ones.
     pub fn load(&mut self) -> Result<()> {
-        let joined = self.joined();
+        let (joined, gap_bytes) = self.joined();
+        self.gap_bytes = self.gap_bytes.saturating_add(gap_bytes);
         // While one is read the others may be on their way.
         joined.iter().skip(1).for_each(|region| self.will_need(region.clone()));
         joined.into_iter().try_for_each(|region| self.load_region(region))
@@ -125,7 +128,7 @@ impl BufferedInput {
 
     /// Says that the announced regions will be loaded by another input of the same file.
     pub fn load_later(&mut self) {
-        for region in self.joined() {
+        for region in self.joined().0 {
             self.will_need(region);
         }
     }
@@ -135,25 +138,33 @@ impl BufferedInput {
         self.file.will_need(region.start, region.end.saturating_sub(region.start));
     }
 
-    /// The announced regions as they are to be read, which ends their announcement.
-    fn joined(&mut self) -> Vec<Range<u64>> {
+    /// Bytes that were read because they stood between regions that were read together.
+    pub fn gap_bytes(&self) -> u64 {
+        self.gap_bytes
+    }
+
+    /// The announced regions as they are to be read, which ends their announcement, and the bytes
+    /// between them that are read with them.
+    fn joined(&mut self) -> (Vec<Range<u64>>, u64) {
         let mut regions = std::mem::take(&mut self.enqueued);
         let kept = self.end.as_ref().map_or(u64::MAX, |(start, _)| *start);
         regions.retain(|region| region.start < kept);
         regions.sort_by_key(|r| r.start);
         let mut joined: Vec<Range<u64>> = Vec::new();
+        let mut gap_bytes = 0u64;
         for region in regions {
             match joined.last_mut() {
                 Some(last)
                     if region.start <= last.end.saturating_add(MAX_COALESCE_GAP)
                         && region.end.max(last.end) - last.start <= MAX_COALESCED_BYTES =>
                 {
+                    gap_bytes = gap_bytes.saturating_add(region.start.saturating_sub(last.end));
                     last.end = last.end.max(region.end);
                 }
                 _ => joined.push(region),
             }
         }
-        joined
+        (joined, gap_bytes)
     }
 
     fn load_region(&mut self, region: Range<u64>) -> Result<()> {
@@ -264,6 +275,7 @@ mod tests {
         }
         input.load().unwrap();
         assert_eq!(observed.reads(), 3);
+        assert_eq!(input.gap_bytes(), 900);
         assert_eq!(input.read(1050, 10).unwrap()[0], (1050 % 256) as u8);
         assert_eq!(observed.reads(), 3);
         input.read(900_000, 10).unwrap();

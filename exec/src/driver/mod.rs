@@ -31,7 +31,7 @@ mod stage;
 use std::time::{Duration, Instant};
 
 use vector::sync::{Arc, CancelFlag, Continuation};
-use vector::{Error, ErrorKind, MemoryPool, Metrics, Result, RowVector};
+use vector::{Error, ErrorKind, MemoryPool, Metrics, Result, RowVector, check_batch};
 
 pub use self::seat::launch;
 pub use self::stage::StageParams;
@@ -56,6 +56,8 @@ pub struct DriverParams {
     pub time_slice: Option<Duration>,
     /// Whose memory the driver's is, when it may wait for that of others.
     pub memory: Option<MemoryPool>,
+    /// Check every batch of every operator.
+    pub validate: bool,
     /// Measure the time of the CPU in each call of an operator.
     pub track_cpu: bool,
     /// Where counters go in the end.
@@ -273,6 +275,9 @@ impl Driver {
         self.count_call(i, Call::GetOutput);
         let output = output.map_err(|error| self.place(i, error))?;
         if let Some(batch) = &output {
+            if self.params.validate {
+                check_batch(batch).map_err(|error| self.place(i, error))?;
+            }
             let stage = &mut self.stages[i];
             if batch.is_empty() {
                 return Err(stage.frame(Error::internal("an operator gave a batch without rows")));

@@ -78,3 +78,80 @@ impl Seat {
         self.enqueue(driver);
     }
 }
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use super::*;
+    use crate::driver::{DriverParams, StageParams};
+    use crate::operator::{Blocked, BlockingReason, Operator};
+    use crate::task::threads::TaskThreads;
+    use crate::termination::{TaskState, Termination};
+    use vector::RowVector;
+    use vector::sync::atomic::{AtomicUsize, Ordering};
+    use vector::sync::{CancelFlag, ModelArc, promise, thread};
+
+    /// A sink that waits once, and then is finished.
+    struct Waiting {
+        until: Option<Continuation>,
+        closes: ModelArc<AtomicUsize>,
+    }
+
+    impl Operator for Waiting {
+        fn needs_input(&self) -> bool {
+            false
+        }
+        fn add_input(&mut self, _: RowVector) -> Result<()> {
+            Ok(())
+        }
+        fn get_output(&mut self) -> Result<Option<RowVector>> {
+            Ok(None)
+        }
+        fn is_blocked(&mut self) -> Option<Blocked> {
+            let until = self.until.take()?;
+            Some(Blocked::new(BlockingReason::WaitForConsumer, until))
+        }
+        fn no_more_input(&mut self) {}
+        fn is_finished(&self) -> bool {
+            true
+        }
+        fn close(&mut self) {
+            self.closes.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    fn driver(until: Continuation, closes: &ModelArc<AtomicUsize>) -> (Arc<Termination>, Driver) {
+        let termination = Termination::new();
+        let params = DriverParams {
+            pipeline: 0,
+            ticket: termination.enter(),
+            threads: Arc::new(TaskThreads::default()),
+            query_cancel: CancelFlag::new(),
+            time_slice: None,
+            memory: None,
+            validate: true,
+            track_cpu: false,
+            stats: Arc::default(),
+        };
+        let waiting = Waiting { until: Some(until), closes: ModelArc::clone(closes) };
+        let driver = Driver::new(vec![StageParams::of_task(waiting, "Waiting")], params).unwrap();
+        (termination, driver)
+    }
+
+    #[test]
+    fn loom_a_parked_driver_is_taken_out_once_by_its_wait_or_by_the_stop() {
+        loom::model(|| {
+            let closes = ModelArc::new(AtomicUsize::new(0));
+            let (promise, until) = promise();
+            let (termination, driver) = driver(until, &closes);
+            let executor = Arc::new(Executor::new(1));
+            launch(&executor, driver);
+            let stopped = Arc::clone(&termination);
+            let stopper = thread::spawn(move || stopped.cancel());
+            promise.fulfil();
+            termination.all_out().wait().unwrap();
+            stopper.join().unwrap();
+            assert_eq!(closes.load(Ordering::SeqCst), 1);
+            assert_eq!(termination.state(), TaskState::Cancelled);
+        });
+    }
+}

@@ -310,4 +310,23 @@ mod loom_tests {
             stopper.join().unwrap();
         });
     }
+
+    #[test]
+    fn loom_the_caller_learns_that_the_last_driver_has_nothing_to_run() {
+        use crate::task::threads::{Active, TaskThreads};
+        loom::model(|| {
+            let (threads, waits) = (Arc::new(TaskThreads::default()), Arc::new(Waits::default()));
+            let wake = Arc::clone(&waits);
+            threads.when_idle(Box::new(move || wake.change(|_| {})));
+            let active = Active::new(&threads);
+            let driver = thread::spawn(move || drop(active));
+            while let Some(until) = waits.first() {
+                if threads.is_idle() {
+                    break;
+                }
+                until.wait().unwrap();
+            }
+            driver.join().unwrap();
+        });
+    }
 }

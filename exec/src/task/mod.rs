@@ -85,7 +85,7 @@ impl Task {
         let num_drivers = drivers.max(1);
         let pipelines = pipeline::cut(&plan, num_drivers)?;
         let pool = query.pool.aggregate("task", u64::MAX);
-        let node_pools = node_pools(&plan, &pool);
+        let node_pools = node_pools(&plan, &pool, query.config.node_memory_limit_bytes);
         let scans = plan.scans().into_iter().map(|scan| {
             let of_scan = node_pools.iter().find(|(id, _)| *id == scan.id);
             let pool = of_scan.map_or(&pool, |(_, pool)| pool).clone();
@@ -290,11 +290,15 @@ impl Drop for Task {
 }
 
 /// A pool for each node of the plan, below that of the task.
-fn node_pools(plan: &Arc<PlanNode>, task: &MemoryPool) -> Vec<(PlanNodeId, MemoryPool)> {
+fn node_pools(
+    plan: &Arc<PlanNode>,
+    task: &MemoryPool,
+    limit: u64,
+) -> Vec<(PlanNodeId, MemoryPool)> {
     let mut pools = Vec::new();
     let mut rest = vec![plan];
     while let Some(node) = rest.pop() {
-        let pool = task.aggregate(format!("node.{}", node.id()), u64::MAX);
+        let pool = task.aggregate(format!("node.{}", node.id()), limit);
         pools.push((Arc::clone(node.id()), pool));
         rest.extend(node.sources());
     }
@@ -369,6 +373,7 @@ impl Shared {
                 query_cancel: self.query.cancel.clone(),
                 time_slice,
                 memory: (config.memory_wait_limit_ms > 0).then(|| self.pool.clone()),
+                validate: config.validate_output_from_operators,
                 track_cpu: config.track_operator_cpu_usage,
                 stats: Arc::clone(&self.stats),
             },

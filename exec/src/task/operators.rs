@@ -280,11 +280,12 @@ impl Shared {
     fn operator_ctx(&self, node: &PlanNodeId, place: Place, kind: &str) -> OperatorCtx {
         let Place { pipeline, driver } = place;
         let above = self.node_pools.iter().find(|(id, _)| id == node).map(|(_, pool)| pool);
+        let limit = self.query.config.operator_memory_limit_bytes;
         let name = format!("op.{node}.{pipeline}.{driver}.{kind}");
         OperatorCtx {
             node: Some(Arc::clone(node)),
             query: Arc::clone(&self.query),
-            pool: above.unwrap_or(&self.pool).leaf(name),
+            pool: above.unwrap_or(&self.pool).limited_leaf(name, limit),
             stop: self.termination.stop_flag().clone(),
         }
     }

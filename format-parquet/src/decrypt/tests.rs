@@ -5,7 +5,7 @@ use vector::ErrorKind;
 
 const NONCE: [u8; NONCE_BYTES] = *b"twelve bytes";
 
-fn algorithm(is_ctr: bool) -> EncryptionAlgorithm {
+pub(crate) fn algorithm(is_ctr: bool) -> EncryptionAlgorithm {
     EncryptionAlgorithm {
         is_ctr,
         aad_prefix: Some(b"prefix".to_vec()),
@@ -14,7 +14,7 @@ fn algorithm(is_ctr: bool) -> EncryptionAlgorithm {
     }
 }
 
-fn keys(footer: &[u8], columns: &[(&str, &[u8])]) -> Arc<dyn KeyProvider> {
+pub(crate) fn keys(footer: &[u8], columns: &[(&str, &[u8])]) -> Arc<dyn KeyProvider> {
     let key = |bytes: &[u8]| Key::new(bytes).unwrap();
     Arc::new(FixedKeys {
         footer: Some(key(footer)),
@@ -28,7 +28,7 @@ fn framed(sealed: &[u8]) -> Vec<u8> {
     [&len.to_le_bytes()[..], &NONCE, sealed].concat()
 }
 
-fn seal(key: &[u8], aad: &[u8], plain: &[u8]) -> Vec<u8> {
+pub(crate) fn seal(key: &[u8], aad: &[u8], plain: &[u8]) -> Vec<u8> {
     let mut bytes = plain.to_vec();
     let tag = Cipher::new(Key::new(key).unwrap()).unwrap().seal_gcm(&NONCE, aad, &mut bytes);
     framed(&[bytes, tag.unwrap().to_vec()].concat())

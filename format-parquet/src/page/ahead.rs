@@ -134,9 +134,18 @@ impl PageReader {
         Ok(memory.freeze())
     }
 
+    /// Memory of a page that was lent and that nobody holds any more.
+    fn returned(&mut self) -> Option<BufferMut<u8>> {
+        let at = self.lent.iter().position(Buffer::is_unique)?;
+        self.lent.remove(at)?.into_mut().ok()
+    }
+
     /// Memory for a decompressed page, to be overwritten.
     fn memory(&mut self, bytes: usize) -> Result<BufferMut<u8>> {
-        let mut memory = self.spare.pop().unwrap_or_else(|| BufferMut::new_in(&self.pool));
+        let mut memory = match self.spare.pop() {
+            Some(memory) => memory,
+            None => self.returned().unwrap_or_else(|| BufferMut::new_in(&self.pool)),
+        };
         memory.clear();
         memory.try_reserve(bytes)?;
         memory.resize_unspecified(bytes);

@@ -31,6 +31,8 @@ mod snappy_fast;
 pub mod source;
 pub mod stored;
 
+use std::collections::VecDeque;
+
 use dwio::input::cursor::Cursor;
 use vector::sync::Arc;
 use vector::sync::atomic::{AtomicU64, Ordering};
@@ -43,6 +45,9 @@ use ahead::{Ahead, Packed};
 use decompress::Decompressor;
 use source::PageSource;
 use stored::{HeaderPlace, StoredPage};
+
+/// Pages whose memory is kept for others, and so are those that come back later.
+const MAX_SPARE: usize = 2;
 
 /// What a chunk's metadata says about its pages.
 #[derive(Debug, Clone)]
@@ -148,8 +153,10 @@ pub struct PageReader {
     next: Option<NextPage>,
     decompressor: Decompressor,
     ahead: Ahead,
-    /// Memory of pages that nobody looks at any more, at most two.
+    /// Memory of pages that nobody looks at any more.
     spare: Vec<BufferMut<u8>>,
+    /// Pages that were read and whose bytes somebody still holds, most likely not for long.
+    lent: VecDeque<Buffer<u8>>,
     pool: MemoryPool,
 }
 
@@ -184,6 +191,7 @@ impl PageReader {
             decompressor: Decompressor::default(),
             ahead: Ahead::default(),
             spare: Vec::new(),
+            lent: VecDeque::new(),
             pool,
         }
     }
@@ -194,6 +202,7 @@ impl PageReader {
         let old = std::mem::replace(self, fresh);
         self.decompressor = old.decompressor;
         self.spare = old.spare;
+        self.lent = old.lent;
         self.source.succeed(old.source);
     }
 
@@ -203,6 +212,7 @@ impl PageReader {
         self.values_left = 0;
         self.next = None;
         self.ahead = Ahead::default();
+        self.lent.clear();
         self.dictionary = None;
     }
 
@@ -261,12 +271,20 @@ impl PageReader {
             .map_err(|e| e.in_named("page", "dictionary").in_place("offset", offset))
     }
 
-    /// Takes a page's memory back, to be used for the next one, if nobody else holds it.
+    /// Takes a page's memory back, to be used for a later one once nobody else holds it.
     pub fn recycle(&mut self, body: Buffer<u8>) {
-        if self.spare.len() < 2
-            && let Ok(memory) = body.into_mut()
-        {
-            self.spare.push(memory);
+        if self.spare.len() == MAX_SPARE {
+            return;
+        }
+        match body.into_mut() {
+            Ok(memory) => self.spare.push(memory),
+            // What is not compressed is the file's memory.
+            Err(_) if self.chunk.codec == Codec::Uncompressed => {}
+            Err(body) => {
+                // Views of a batch point there; it is gone before the page after the next, mostly.
+                self.lent.truncate(MAX_SPARE - 1);
+                self.lent.push_front(body);
+            }
         }
     }
 

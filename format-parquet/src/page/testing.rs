@@ -49,7 +49,14 @@ impl ChunkWriter {
     }
 
     /// Header fields 1 to 3; `fields` is the struct numbered `id`.
-    fn page(&mut self, page_type: u8, id: u8, fields: &[u32], body: &[u8], uncompressed: usize) {
+    pub(crate) fn page(
+        &mut self,
+        page_type: u8,
+        id: u8,
+        fields: &[u32],
+        body: &[u8],
+        uncompressed: usize,
+    ) {
         let out = &mut self.bytes;
         out.extend([0x15, page_type << 1]);
         for size in [uncompressed, body.len()] {

@@ -114,6 +114,31 @@ fn what_is_wrong_with_a_page_is_told_when_it_is_read() {
 }
 
 #[test]
+fn memory_that_was_still_held_when_its_page_ended_serves_a_later_page() {
+    let mut chunk = ChunkWriter::new(Codec::Snappy, 0, 0);
+    for page in 0..6 {
+        chunk.v1(&required(1000), PLAIN, &int32s([page; 1000]));
+    }
+    let mut pages = reader(&chunk);
+    let mut held: Option<Buffer<u8>> = None;
+    let mut places = Vec::new();
+    for page in 0..6 {
+        pages.peek().unwrap();
+        let DataPage { values, body, .. } = pages.read().unwrap();
+        places.push(body.as_slice().as_ptr() as usize);
+        pages.recycle(body);
+        // A batch ends on this page and is let go of; the next one begins here.
+        if let Some(before) = held.replace(values) {
+            assert_eq!(before.as_slice(), int32s([page - 1; 1000]));
+        }
+        assert_eq!(held.as_ref().unwrap().as_slice(), int32s([page; 1000]));
+    }
+    places.sort_unstable();
+    places.dedup();
+    assert!(places.len() <= 4, "{}", places.len());
+}
+
+#[test]
 fn a_chunk_that_breaks_the_rules_says_which() {
     let text = |chunk: &ChunkWriter| rest(&mut reader(chunk)).unwrap_err().to_string();
 

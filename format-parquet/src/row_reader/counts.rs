@@ -22,6 +22,8 @@ pub(super) const ROWS_PASSED: &str = "parquet.rowsPassed";
 
 /// Values that were decoded, of all columns.
 pub(super) const VALUES_DECODED: &str = "parquet.valuesDecoded";
+/// Bytes between wanted ones that were read with them (rule S15.41).
+pub(super) const READ_GAP_BYTES: &str = "readGapBytes";
 
 /// Row groups and rows of a pass.
 #[derive(Debug, Default)]

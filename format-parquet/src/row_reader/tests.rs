@@ -258,4 +258,6 @@ fn row_groups_that_statistics_exclude_are_not_read() {
 }
 
 mod ahead;
+mod dictionaries;
+mod encrypted;
 mod on_demand;

@@ -80,15 +80,27 @@ impl Run {
         notes
     }
 
-    /// Operators that work for no node: the ends of exchanges between pipelines.
-    pub(super) fn between(&self) -> Vec<String> {
-        let between = self.stats.operators.iter().filter(|o| o.node.is_none());
-        between
-            .flat_map(|operator| {
-                let notes = of_operator(operator).into_iter().map(|note| format!("     {note}"));
-                [format!("-- {}", operator.operator)].into_iter().chain(notes)
-            })
-            .collect()
+    /// What the pipelines did, with those of their operators that work for no node: the ends of
+    /// exchanges between them.
+    pub(super) fn pipelines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for (number, operators) in self.stats.pipelines().enumerate() {
+            let drivers = num_drivers(num_drivers_of(operators));
+            lines.push(format!("-- pipeline {number}: {}", names(operators).join(", ")));
+            let wall = sum(operators, |operator| operator.wall_nanos);
+            let cpu = sum(operators, |operator| operator.cpu_nanos);
+            let blocked = sum(operators, |operator| operator.blocked_nanos);
+            let times = [("wall", wall), ("cpu", cpu), ("blocked", blocked)];
+            let times = times.iter().filter(|(_, time)| *time > 0);
+            let times = times.map(|(what, t)| format!("{what} {}", amount(*t, MetricUnit::Nanos)));
+            let work: Vec<String> = times.chain([drivers]).collect();
+            lines.push(format!("     {}", tree::line("work", &work.join(", "))));
+            for operator in operators.iter().filter(|operator| operator.node.is_none()) {
+                lines.push(format!("     {}:", operator.operator));
+                lines.extend(of_operator(operator).iter().map(|note| format!("       {note}")));
+            }
+        }
+        lines
     }
 
     /// Adds what a node's operators did to its members.
@@ -106,6 +118,7 @@ impl Run {
             "wall_nanos": duration_nanos(self.wall),
             "plan": plan,
             "drivers": metrics_json(&self.stats.drivers),
+            "pipelines": self.stats.pipelines().map(pipeline_json).collect::<Vec<_>>(),
             "between_pipelines": between.map(|o| self.operator_json(o)).collect::<Vec<_>>(),
         })
     }
@@ -121,6 +134,7 @@ impl Run {
         });
         json!({
             "operator": operator.operator,
+            "pipeline": operator.pipeline,
             "drivers": operator.num_drivers,
             "splits": operator.num_splits,
             "input": {
@@ -145,6 +159,33 @@ impl Run {
             "scan": operator.scan.as_ref().map(|scan| scan_json(files, operator, scan)),
         })
     }
+}
+
+/// A pipeline as a whole.
+fn pipeline_json(operators: &[OperatorStats]) -> Json {
+    json!({
+        "operators": names(operators),
+        "drivers": num_drivers_of(operators),
+        "wall_nanos": sum(operators, |operator| operator.wall_nanos),
+        "cpu_nanos": sum(operators, |operator| operator.cpu_nanos),
+        "blocked_nanos": sum(operators, |operator| operator.blocked_nanos),
+    })
+}
+
+fn names(operators: &[OperatorStats]) -> Vec<String> {
+    let name = |operator: &OperatorStats| match &operator.node {
+        Some(node) => format!("{}[{node}]", operator.operator),
+        None => operator.operator.to_string(),
+    };
+    operators.iter().map(name).collect()
+}
+
+fn num_drivers_of(operators: &[OperatorStats]) -> u64 {
+    operators.iter().map(|operator| operator.num_drivers).max().unwrap_or(0)
+}
+
+fn sum(operators: &[OperatorStats], of: impl Fn(&OperatorStats) -> u64) -> u64 {
+    operators.iter().map(of).fold(0, u64::saturating_add)
 }
 
 /// The lines about rows, times and memory of one operator.

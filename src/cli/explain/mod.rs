@@ -86,7 +86,7 @@ fn in_words(plan: &Plan, pushed: &[PushedScan], run: Option<&Run>) -> String {
     let tree = tree::text(plan.root(), pushed, &notes);
     let mut parts: Vec<String> = run.map(Run::summary).into_iter().chain(copy).collect();
     parts.push(tree);
-    parts.extend(run.map(Run::between).unwrap_or_default());
+    parts.extend(run.map(Run::pipelines).unwrap_or_default());
     parts.join("\n")
 }
 

@@ -63,8 +63,16 @@ impl MemoryPool {
     /// # Panics
     /// When this is a leaf.
     pub fn leaf(&self, name: impl Into<String>) -> Self {
+        self.limited_leaf(name, u64::MAX)
+    }
+
+    /// As [`MemoryPool::leaf`], with a limit of its own in bytes.
+    ///
+    /// # Panics
+    /// When this is a leaf.
+    pub fn limited_leaf(&self, name: impl Into<String>, limit: u64) -> Self {
         assert!(self.0.kind == PoolKind::Aggregate, "a leaf pool has no children");
-        Self::make(name.into(), PoolKind::Leaf, u64::MAX, Some(self.clone()))
+        Self::make(name.into(), PoolKind::Leaf, limit, Some(self.clone()))
     }
 
     /// A leaf of a tree of its own without a limit, for tests and tools.

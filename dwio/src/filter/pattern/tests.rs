@@ -122,13 +122,33 @@ fn a_search_finds_the_strings_that_match_one_by_one() {
 }
 
 #[test]
+fn the_rarest_piece_is_searched_for_once_it_is_known() {
+    let pattern = LikePattern::parse(b"%a%bb%cc%", None).unwrap();
+    let mut search = PatternSearch::new(&pattern).unwrap();
+    let text = b"abbabbccacc";
+    let mut pieces = Vec::new();
+    for _ in 0..5 {
+        pieces.push(search.piece);
+        let mut found = Vec::new();
+        let places = [0..3, 3..8, 8..11];
+        search.block(text, 3, |i| places[i].clone(), |i| found.push(i));
+        assert_eq!(found, [1]);
+    }
+    // Two of three strings have the second one: the block after that is matched one by one.
+    assert_eq!(pieces, [0, 1, 2, 1, 1]);
+    assert_eq!(search.num_spared, NUM_SPARED - 1);
+}
+
+#[test]
 fn only_patterns_with_text_inside_are_searched_for() {
     let searched = |pattern: &str| {
         let pattern = LikePattern::parse(pattern.as_bytes(), None).unwrap();
-        PatternSearch::new(&pattern).map(|s| String::from_utf8(s.needle.needle().to_vec()).unwrap())
+        let texts = pattern.pieces.iter().map(|piece| piece.finder.needle());
+        let texts = texts.map(|text| String::from_utf8(text.to_vec()).unwrap());
+        PatternSearch::new(&pattern).map(|_| texts.collect::<Vec<_>>().join(" "))
     };
-    assert_eq!(searched("%ab%abc%d"), Some("abc".to_string()));
-    assert_eq!(searched("abcd_b"), Some("abcd".to_string()));
+    assert_eq!(searched("%ab%abc%d"), Some("ab abc".to_string()));
+    assert_eq!(searched("abcd_b"), Some("abcd b".to_string()));
     for pattern in ["", "abc", "abc%", "%abc", "ab%cd", "%", "_", "_%"] {
         assert_eq!(searched(pattern), None, "{pattern}");
     }

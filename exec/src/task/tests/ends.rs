@@ -155,6 +155,45 @@ fn columns_of_the_plan_that_do_not_exist_are_found_before_anything_runs() {
 }
 
 #[test]
+fn a_limit_of_a_node_or_of_an_operator_is_an_error_of_its_query_alone() {
+    for at in ["node.1", "op.1.0.0.OrderBy"] {
+        let sorted = || scan().order_by(&[("v", SortOrder::default())]);
+        let limited = Run::with(sorted(), 1, thousand_rows(), |query| {
+            let config = &mut query.config;
+            let limit = match at.starts_with("node") {
+                true => &mut config.node_memory_limit_bytes,
+                false => &mut config.operator_memory_limit_bytes,
+            };
+            *limit = 9_000;
+        });
+        let other = Run::with(sorted(), 1, thousand_rows(), |query| {
+            query.pool = limited.pool.clone();
+        });
+        let error = limited.rows().unwrap_err();
+        assert_eq!((error.kind(), error.field("pool")), (ErrorKind::Limit, Some(at)));
+        assert_eq!(other.rows().unwrap().len(), 1_000);
+        assert_eq!(limited.pool.used(), 0);
+    }
+}
+
+#[test]
+fn batches_of_operators_are_checked_when_asked_for() {
+    for drivers in [1, 3] {
+        let run = Run::with(counts_and_sums(), drivers, thousand_rows(), |query| {
+            query.config.validate_output_from_operators = true;
+        });
+        assert_eq!(run.rows().unwrap().len(), 5);
+    }
+    let columns = table_rows(0, 10).children().to_vec();
+    let wrong_type = Arc::new(RowType::new([("k", Type::Boolean), ("v", Type::BigInt)]));
+    let Ok(broken) = RowVector::batch(wrong_type, 10, columns) else { return };
+    let run = Run::with(scan(), 1, vec![vec![Act::Batch(broken)]], |query| {
+        query.config.validate_output_from_operators = true;
+    });
+    assert_eq!(run.rows().unwrap_err().kind(), ErrorKind::Internal);
+}
+
+#[test]
 fn memory_beyond_the_limit_of_the_query_is_an_error_and_all_of_it_is_given_back() {
     let connector = ScriptConnector::default();
     let mut ctx = QueryCtx::clone(&query(&connector));
