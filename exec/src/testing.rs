@@ -86,11 +86,14 @@ pub(crate) struct ScriptConnector {
     pub(crate) ahead: Option<Ahead>,
 }
 
+/// What opening a split does.
+type Open = Arc<dyn Fn(&Script) -> Result<()> + Send + Sync>;
+
 /// What a connector does whose splits can be prepared ahead.
 #[derive(Clone)]
 pub(crate) struct Ahead {
     /// Runs when a split is opened, wherever that is.
-    pub(crate) open: Arc<dyn Fn(&Script) -> Result<()> + Send + Sync>,
+    pub(crate) open: Open,
     /// One of it is in every data source.
     pub(crate) sources: Arc<()>,
 }
@@ -165,7 +168,7 @@ struct ScriptSource {
     raw_rows: u64,
     promises: Arc<Mutex<Vec<Promise>>>,
     reads: Arc<AtomicUsize>,
-    open: Option<Arc<dyn Fn(&Script) -> Result<()> + Send + Sync>>,
+    open: Option<Open>,
     _source: Option<Arc<()>>,
     memory: Memory,
     takes_filters: bool,
