@@ -7,9 +7,9 @@
 //! |---|---|---|
 //! | PLAIN | converted straight from the page | blocks converted in the nearest cache, tested side by side |
 //! | indices | looked up | the dictionary is asked once, then indices are |
-//! | others | blocks with a selected value are decoded, then compressed | the same, tested before |
+//! | others | blocks with a selected value are decoded, then compressed | the same, tested before; blocks whose bounds fail are passed over |
 
-use dwio::filter::Filter;
+use dwio::filter::{Filter, Match};
 use vector::sync::Arc;
 use vector::{
     Bitmap, Buffer, BufferMut, FlatVector, MemoryPool, Result, Type, Vector, VectorRef, bits,
@@ -21,7 +21,7 @@ use super::spread::{LastWindow, spread};
 use crate::encoding::answers::CachedAnswers;
 use crate::encoding::dictionary::Dictionary;
 use crate::encoding::plain::{PlainValues, appended};
-use crate::encoding::recoded::{STEP, Storage};
+use crate::encoding::recoded::{Recoded, STEP, Storage};
 use crate::encoding::selection::append_selected;
 use crate::page::DictionaryPage;
 use crate::thrift::structs::Encoding;
@@ -36,6 +36,8 @@ pub(super) struct FixedValues<P: PlainValues> {
     /// Absent until the first value of a window is read.
     window: Option<BufferMut<P::Out>>,
     last: LastWindow<P::Out>,
+    /// Whether bounds of blocks leave any out.
+    bounds: BoundsUse,
     /// A few values of a recoded page.
     recoded: BufferMut<u8>,
     /// A few values that are tested before any is kept.
@@ -54,19 +56,21 @@ impl<P: PlainValues> FixedValues<P> {
             page: CurrentPage::new(storage),
             window: None,
             last: LastWindow::new(),
+            bounds: BoundsUse::default(),
             recoded: BufferMut::new_in(pool),
             block: BufferMut::new_in(pool),
             pool: pool.clone(),
         }
     }
 
-    /// Decodes the next `n` values in blocks, as far as a block has a selected one, and hands
-    /// each out with its selection and the window. Gives how many values were decoded for that
-    /// beside those that the page has as they are.
+    /// Decodes the next `n` values in blocks, as far as a block has a selected one that may pass
+    /// `filter`, and hands each out with its selection and the window. Gives how many values were
+    /// decoded for that beside those that the page has as they are.
     fn in_blocks(
         &mut self,
         n: usize,
         words: &mut [u64],
+        filter: Option<&Filter>,
         mut each: impl FnMut(&[P::Out], &mut [u64], &mut BufferMut<P::Out>) -> Result<()>,
     ) -> Result<usize> {
         let window = self.window.get_or_insert_with(|| self.last.take(&self.pool));
@@ -74,7 +78,14 @@ impl<P: PlainValues> FixedValues<P> {
         let mut num_recoded = 0;
         for (start, words) in (0..n).step_by(STEP).zip(words.chunks_mut(STEP / 64)) {
             let now = STEP.min(n - start);
-            let is_wanted = words.iter().any(|word| *word != 0);
+            let mut is_wanted = words.iter().any(|word| *word != 0);
+            if let (true, Some(filter), PageValues::Recoded(recoded)) = (is_wanted, filter, &*page)
+                && P::ARE_STORED_INTEGERS
+                && self.bounds.exclude(recoded, now, filter)?
+            {
+                words.fill(0);
+                is_wanted = false;
+            }
             self.block.clear();
             match page {
                 PageValues::Plain { bytes, at } => {
@@ -98,6 +109,31 @@ impl<P: PlainValues> FixedValues<P> {
             }
         }
         Ok(num_recoded)
+    }
+}
+
+/// Asks bounds of blocks for a filter: always while they leave blocks out, seldom while they do not.
+#[derive(Debug, Default)]
+struct BoundsUse {
+    /// Blocks since one was left out.
+    vain_blocks: u32,
+}
+
+impl BoundsUse {
+    /// Blocks that are not asked after one that was asked in vain.
+    const PAUSE: u32 = 8;
+
+    /// True when none of the next `n` values can pass.
+    fn exclude(&mut self, recoded: &Recoded, n: usize, filter: &Filter) -> Result<bool> {
+        if self.vain_blocks.is_multiple_of(Self::PAUSE)
+            && let Some((lower, upper)) = recoded.integer_bounds(n)?
+            && filter.match_i64(lower, upper) == Match::None
+        {
+            self.vain_blocks = 0;
+            return Ok(true);
+        }
+        self.vain_blocks = self.vain_blocks.wrapping_add(1);
+        Ok(false)
     }
 }
 
@@ -176,7 +212,8 @@ impl<P: PlainValues> ValueReader for FixedValues<P> {
                 indices.gather_selected(dictionary, n, wanted, window)?;
             }
             PageValues::Recoded(_) => {
-                return self.in_blocks(n, &mut wanted.to_vec(), |block, words, window| {
+                let wanted = &mut wanted.to_vec();
+                return self.in_blocks(n, wanted, None, |block, words, window| {
                     append_selected(block, words, window, |value| value)
                 });
             }
@@ -195,7 +232,7 @@ impl<P: PlainValues> ValueReader for FixedValues<P> {
             let asked = (filter, || dictionary.passing(filter));
             return self.answers.filter(indices, asked, n, wanted).map(|()| 0);
         }
-        self.in_blocks(n, wanted, |block, words, _| filter.retain(block, words))
+        self.in_blocks(n, wanted, Some(filter), |block, words, _| filter.retain(block, words))
     }
 
     fn filter_and_read(
@@ -210,7 +247,7 @@ impl<P: PlainValues> ValueReader for FixedValues<P> {
             self.answers.filter(&mut indices.clone(), asked, n, wanted)?;
             return self.read_selected(n, wanted);
         }
-        let num_recoded = self.in_blocks(n, wanted, |block, words, window| {
+        let num_recoded = self.in_blocks(n, wanted, Some(filter), |block, words, window| {
             filter.retain(block, words)?;
             append_selected(block, words, window, |value| value)
         })?;

@@ -8,7 +8,8 @@
 //! ```
 //!
 //! [`DeltaBinaryPacked`] reads straight from the packed bits into what the caller gives, from any
-//! position, and passes over values by summing their deltas. It holds nothing but positions: what
+//! position, and passes over values by summing their deltas. What the headers of miniblocks say is
+//! enough for bounds of their values, without looking at one. It holds nothing but positions: what
 //! a header declares is never a reason to allocate.
 //!
 //! Values come out as the little-endian bytes that PLAIN would have, so that whatever converts
@@ -153,6 +154,53 @@ impl DeltaBinaryPacked {
             left -= now;
         }
         Ok(())
+    }
+
+    /// Bounds of the next `num_values` values, one or more, by the headers of their miniblocks (rule
+    /// P4.26); `None` when they may leave the range of their type, where they wrap.
+    pub fn bounds(&self, num_values: usize) -> Result<Option<(i64, i64)>> {
+        self.check_left(num_values)?;
+        let mut walk = self.clone();
+        // Of the value before, and of all that come behind it.
+        let (mut least, mut most) = (self.signed(self.last), self.signed(self.last));
+        let (mut lower, mut upper) = (i128::MAX, i128::MIN);
+        let mut left = num_values;
+        if walk.is_before_first() && left > 0 {
+            (lower, upper) = (least, most);
+            left -= 1;
+            walk.remaining -= 1;
+        }
+        while left > 0 {
+            walk.begin_miniblock_if_needed()?;
+            let now = left.min(walk.miniblock.left());
+            let steps = now as i128;
+            let least_delta = self.signed(walk.min_delta);
+            let most_delta = least_delta + (1i128 << walk.miniblock.width) - 1;
+            lower = lower.min(least + least_delta.min(least_delta * steps));
+            upper = upper.max(most + most_delta.max(most_delta * steps));
+            least += least_delta * steps;
+            most += most_delta * steps;
+            walk.advance(now);
+            left -= now;
+        }
+        let range = match self.max_width {
+            0..=32 => i128::from(i32::MIN)..=i128::from(i32::MAX),
+            _ => i128::from(i64::MIN)..=i128::from(i64::MAX),
+        };
+        let is_inside = range.contains(&lower) && range.contains(&upper);
+        let bounds = i64::try_from(lower).ok().zip(i64::try_from(upper).ok());
+        Ok(bounds.filter(|_| is_inside))
+    }
+
+    /// A number of the stream's width.
+    fn signed(&self, raw: u64) -> i128 {
+        match self.max_width {
+            0..=32 => {
+                let [a, b, c, d, ..] = raw.to_le_bytes();
+                i32::from_le_bytes([a, b, c, d]).into()
+            }
+            _ => raw.cast_signed().into(),
+        }
     }
 
     /// Where the stream ends in its bytes: what comes behind starts there.
@@ -375,6 +423,39 @@ pub(crate) mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn bounds_hold_all_values_to_come_and_are_tight_where_values_ascend() {
+        for values in samples() {
+            for shape in [(128, 4), (2048, 8), (8, 1)] {
+                let bytes = encode(&values, 64, shape);
+                for (at, n) in [(0, 1), (0, 5), (1, 7), (3, 200), (40, 33), (128, 128)] {
+                    let Some(next) = values.get(at..at + n) else { continue };
+                    let mut decoder = decoder(&bytes, 64).unwrap();
+                    decoder.skip(at).unwrap();
+                    let Some((lower, upper)) = decoder.bounds(n).unwrap() else { continue };
+                    let (least, most) = (next.iter().min().unwrap(), next.iter().max().unwrap());
+                    assert!(lower <= *least && *most <= upper, "{next:?} {lower} {upper}");
+                    assert_eq!(decoder.remaining(), values.len() - at);
+                }
+            }
+        }
+        let steps: Vec<i64> = (0..1000).map(|i| 50_000 + i * 10 + i % 3).collect();
+        let bytes = encode(&steps, 64, (128, 4));
+        let mut decoder = decoder(&bytes, 64).unwrap();
+        decoder.skip(500).unwrap();
+        let (lower, upper) = decoder.bounds(100).unwrap().unwrap();
+        assert!((54_900..=55_000).contains(&lower) && (55_990..57_000).contains(&upper));
+        assert!(decoder.bounds(501).is_err());
+        // They wrap, so that nothing is known.
+        let ends = encode(&[0, i64::MAX, i64::MIN], 64, (128, 4));
+        assert_eq!(self::decoder(&ends, 64).unwrap().bounds(3).unwrap(), None);
+        let ends = encode(&[i64::from(i32::MAX), i64::from(i32::MIN)], 32, (128, 4));
+        assert_eq!(self::decoder(&ends, 32).unwrap().bounds(2).unwrap(), None);
+        let few = encode(&[-5, -6, 7], 32, (128, 4));
+        assert_eq!(self::decoder(&few, 32).unwrap().bounds(1).unwrap(), Some((-5, -5)));
+        assert!(self::decoder(&few, 32).unwrap().bounds(3).unwrap().is_some());
     }
 
     #[test]

@@ -26,6 +26,9 @@ const NANOS_PER_DAY: i64 = 86_400_000_000_000;
 
 /// PLAIN values of one storage and conversion.
 pub trait PlainValues: Send {
+    /// The values are the integers that are stored.
+    const ARE_STORED_INTEGERS: bool = false;
+
     /// What the vector stores.
     type Out: FilterValue;
 
@@ -53,6 +56,9 @@ pub trait PlainValues: Send {
 
 /// How one stored value of `N` bytes becomes what the vector stores.
 pub trait Convert<const N: usize>: Send {
+    /// The values are the integers that are stored.
+    const ARE_STORED_INTEGERS: bool = false;
+
     /// What the vector stores.
     type Out: FilterValue;
     /// Converts one value.
@@ -60,12 +66,16 @@ pub trait Convert<const N: usize>: Send {
 }
 
 macro_rules! conversions {
-    ($($(#[$doc:meta])* $name:ident: $width:literal => $out:ty, $stored:ident => $value:expr;)*) => {
+    (
+        are_stored_integers: $are_stored:literal;
+        $($(#[$doc:meta])* $name:ident: $width:literal => $out:ty, $stored:ident => $value:expr;)*
+    ) => {
         $(
             $(#[$doc])*
             #[derive(Debug, Clone, Copy)]
             pub struct $name;
             impl Convert<$width> for $name {
+                const ARE_STORED_INTEGERS: bool = $are_stored;
                 type Out = $out;
                 #[inline(always)]
                 fn convert($stored: [u8; $width]) -> $out {
@@ -77,10 +87,15 @@ macro_rules! conversions {
 }
 
 conversions! {
+    are_stored_integers: true;
     /// INT32 as it is.
     Int32: 4 => i32, b => i32::from_le_bytes(b);
     /// INT64 as it is.
     Int64: 8 => i64, b => i64::from_le_bytes(b);
+}
+
+conversions! {
+    are_stored_integers: false;
     /// FLOAT as it is.
     Float: 4 => f32, b => f32::from_le_bytes(b);
     /// DOUBLE as it is.
@@ -135,6 +150,7 @@ where
     C: Convert<N>,
     To: FilterValue + From<C::Out>,
 {
+    const ARE_STORED_INTEGERS: bool = C::ARE_STORED_INTEGERS;
     type Out = To;
     #[inline(always)]
     fn convert(stored: [u8; N]) -> To {
@@ -160,6 +176,7 @@ impl<const N: usize, C> Default for Fixed<N, C> {
 }
 
 impl<const N: usize, C: Convert<N>> PlainValues for Fixed<N, C> {
+    const ARE_STORED_INTEGERS: bool = C::ARE_STORED_INTEGERS;
     type Out = C::Out;
 
     fn read(&self, bytes: &[u8], num_values: usize, out: &mut BufferMut<C::Out>) -> Result<usize> {

@@ -107,6 +107,15 @@ impl Recoded {
         }
     }
 
+    /// Bounds of the next `num_values` values, where they are integers and are told without being
+    /// decoded.
+    pub fn integer_bounds(&self, num_values: usize) -> Result<Option<(i64, i64)>> {
+        match self {
+            Recoded::Delta32(delta) | Recoded::Delta64(delta) => delta.bounds(num_values),
+            _ => Ok(None),
+        }
+    }
+
     /// Passes over the next `num_values` values.
     pub fn skip(&mut self, num_values: usize) -> Result<()> {
         match self {

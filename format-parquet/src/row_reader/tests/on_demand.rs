@@ -292,3 +292,46 @@ fn filters_are_tested_in_the_order_of_what_dropping_a_row_costs() {
     assert_eq!(counts_of(&second, 1).rows_in, ROWS as u64);
     assert_eq!((counts_of(&second, 0).rows_in, counts_of(&second, 0).pages_read), (0, 0));
 }
+
+/// Rule P4.26: bounds of blocks follow from the headers of their miniblocks.
+#[test]
+fn of_ascending_differences_only_blocks_whose_bounds_pass_are_decoded() {
+    const DELTA_BINARY_PACKED: u8 = 5;
+    const SORTED: i64 = 40_000;
+    let element = crate::thrift::structs::SchemaElement {
+        name: "c0".into(),
+        repetition: Some(crate::thrift::structs::Repetition::Required),
+        ..leaf(PhysicalType::Int32)
+    };
+    let mut footer = footer(vec![element], vec![None]);
+    let mut chunk = ChunkWriter::new(Codec::Uncompressed, 0, 0);
+    let numbers: Vec<i64> = (0..SORTED).map(|row| row * 3 + row % 2).collect();
+    let page = crate::encoding::delta_binary_packed::tests::encode(&numbers, 32, (128, 4));
+    chunk.v1(&required(SORTED as usize), DELTA_BINARY_PACKED, &page);
+    let group = &mut footer.metadata.row_groups[0];
+    group.num_rows = SORTED as u64;
+    let set = |column: &mut ColumnChunk| {
+        let meta = column.meta_data.as_mut().unwrap();
+        meta.num_values = SORTED as u64;
+        meta.data_page_offset = 4;
+        meta.total_compressed_bytes = chunk.bytes.len() as u64;
+    };
+    group.columns.change(0, set).unwrap();
+    let bytes = [b"PAR1", chunk.bytes.as_slice()].concat();
+    footer.footer_offset = bytes.len() as u64;
+    footer.file_bytes = bytes.len() as u64;
+    let files = MemoryFiles::new();
+    files.put("f.parquet", bytes);
+    let files = ObservedFiles::new(Arc::new(files));
+    let file = File { footer: Arc::new(footer), files, b_offsets: Vec::new() };
+    for (lower, upper) in [(60_000, 60_100), (0, 5), (119_000, 500_000), (-9, -1), (-9, 200_000)] {
+        let filter = Filter::bigint_range(lower, upper, false);
+        let mut reader = pass(&file, vec![column("c0", Some(0), Some(filter))], None);
+        let found = values(&all(&mut reader, 10_000), 0);
+        let wanted = numbers.iter().filter(|n| (lower..=upper).contains(*n));
+        assert_eq!(found, ints(wanted.map(|n| *n as i32)), "{lower} {upper}");
+        let decoded = counts_of(&reader, 0).values_decoded;
+        let most = found.len() as u64 + 10 * 1024;
+        assert!(decoded <= most && decoded >= found.len() as u64, "{lower} {upper}: {decoded}");
+    }
+}
