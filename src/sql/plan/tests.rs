@@ -141,15 +141,25 @@ fn aggregates_and_keys_may_be_sorted_by_without_being_selected() {
 }
 
 #[test]
-fn a_filter_of_an_aggregate_passes_nulls() {
+fn a_filter_of_an_aggregate_is_its_mask() {
     check(
         "SELECT sum(x) FILTER (WHERE flag), count(*) FILTER (WHERE n > 1) FROM t",
         &[
             "-- Project[3][sum(x) FILTER (WHERE flag) := sum, \
              count(*) FILTER (WHERE n > 1) := count]",
-            "  -- Aggregation[2][Single by (), sum := sum(arg), count := count(arg_1)]",
-            "    -- Project[1][arg := if(flag, x), arg_1 := if(gt(n, 1), true)]",
+            "  -- Aggregation[2][Single by (), sum := sum(x) filter flag, \
+             count := count() filter filter]",
+            "    -- Project[1][x := x, flag := flag, filter := gt(n, 1)]",
             "      -- TableScan[0][t]",
+        ],
+    );
+    check(
+        "SELECT bool_or(DISTINCT flag), stddev(DISTINCT x) FILTER (WHERE flag) AS s FROM t",
+        &[
+            "-- Project[2][bool_or(DISTINCT flag) := bool_or, s := stddev]",
+            "  -- Aggregation[1][Single by (), bool_or := bool_or(flag), \
+             stddev := stddev(distinct x) filter flag]",
+            "    -- TableScan[0][t]",
         ],
     );
 }
