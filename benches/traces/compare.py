@@ -12,7 +12,8 @@ made larger by repeating its rows. Derived cases and files are kept in --work, a
 Both engines read the same derived case: the same plan on the same splits, whose byte ranges are stretched with their
 files. Each runs in a process of its own, which runs the case --repeat times; the first run warms it up, and of the others
 the best counts, over all rounds. Ocior's time is from the start of the query to the last batch with all columns decoded,
-Velox's from execute() to the last batch. Rows are compared as check_plans.py does, by number above --compare rows.
+Velox's from execute() to the last batch. With --cpu it is the user time of a process with --repeat runs less that of
+one with a single run, for each run. Rows are compared as check_plans.py does, by number above --compare rows.
 """
 import argparse, json, math, os, shutil, subprocess, sys
 
@@ -32,6 +33,7 @@ def main():
     ap.add_argument('--repeat', type=int, default=7)
     ap.add_argument('--rounds', type=int, default=2)
     ap.add_argument('--drivers', type=int, default=1)
+    ap.add_argument('--cpu', action='store_true', help='processor time instead of wall time, for busy machines')
     ap.add_argument('--compare', type=int, default=200_000, help='rows up to which all values are compared')
     ap.add_argument('--json', help='write the figures to this file')
     args = ap.parse_args()
@@ -101,27 +103,40 @@ def larger(small, meta, args):
     big = os.path.abspath(os.path.join(args.work, 'data', name))
     if os.path.exists(big):
         return big
-    import pyarrow as pa, pyarrow.parquet as pq, pyarrow.compute as pc
+    import pyarrow as pa, pyarrow.parquet as pq, pyarrow.compute as pc, random
     os.makedirs(os.path.dirname(big), exist_ok=True)
     old = pq.ParquetFile(small)
-    table, group = old.read(), old.metadata.row_group(0)
+    table, codec = old.read(), old.metadata.row_group(0).column(0).compression
     is_int96 = any(old.schema.column(i).physical_type == 'INT96' for i in range(len(old.schema)))
-    options = dict(compression=group.column(0).compression, use_deprecated_int96_timestamps=is_int96,
-                   store_schema=False)
-    block = max(1, CHUNK // table.num_rows)
-    with pq.ParquetWriter(big + '.part', table.schema, **options) as out:
-        for done in range(0, args.factor, block):
-            parts = []
-            for i in range(done, min(done + block, args.factor)):
-                part = table
-                if name == 'customer.parquet':       # keys stay keys
-                    key = part.schema.get_field_index('c_custkey')
-                    moved = pc.add(part.column(key), i * table.num_rows)
-                    part = part.set_column(key, part.schema.field(key), moved)
-                parts.append(part)
-            out.write_table(pa.concat_tables(parts), row_group_size=CHUNK)
+    options = dict(compression='NONE' if codec == 'UNCOMPRESSED' else codec, store_schema=False,
+                   use_deprecated_int96_timestamps=is_int96)
+    if name.endswith('_sorted.parquet') and args.data:
+        # What is in order here is in order there: the same columns of the large file, sorted again.
+        ordered = [c for c in table.column_names if in_order(table.column(c).to_pylist())]
+        whole = pq.read_table(os.path.join(args.data, name.replace('_sorted', '')), columns=table.column_names)
+        pq.write_table(whole.sort_by([(c, 'ascending') for c in ordered]), big + '.part', row_group_size=CHUNK, **options)
+    else:
+        shuffle, block = random.Random(7), max(1, CHUNK // table.num_rows)
+        with pq.ParquetWriter(big + '.part', table.schema, **options) as out:
+            for done in range(0, args.factor, block):
+                parts = []
+                for i in range(done, min(done + block, args.factor)):
+                    part = table
+                    if name == 'customer.parquet':       # keys stay keys
+                        key = part.schema.get_field_index('c_custkey')
+                        moved = pc.add(part.column(key), i * table.num_rows)
+                        part = part.set_column(key, part.schema.field(key), moved)
+                    parts.append(part)
+                rows = pa.concat_tables(parts)
+                order = list(range(rows.num_rows))
+                shuffle.shuffle(order)
+                out.write_table(rows.take(order), row_group_size=CHUNK)
     os.replace(big + '.part', big)
     return big
+
+
+def in_order(values):
+    return None not in values and all(a <= b for a, b in zip(values, values[1:])) and values[0] != values[-1]
 
 
 # ---------------------------------------------------------------- runs
@@ -154,6 +169,8 @@ def replay(case, args):
 
 def ocior_times(case, args):
     # The last run prints its rows, which takes time that is not the query's: it does not count.
+    if args.cpu:
+        return user_times(lambda n: replay(case, args) + ['-o', os.devnull, '--repeat', str(n)], args.repeat)
     command = replay(case, args) + ['-o', os.devnull, '--timing', '--repeat', str(args.repeat + 1)]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
@@ -162,12 +179,29 @@ def ocior_times(case, args):
 
 
 def velox_times(case, args, velox_run):
-    command = [args.velox, velox_run, case, '--quiet', '--drivers', str(args.drivers), '--repeat', str(args.repeat)]
+    base = [args.velox, velox_run, case, '--quiet', '--drivers', str(args.drivers), '--repeat']
+    if args.cpu:
+        return user_times(lambda n: base + [str(n)], args.repeat)
+    command = base + [str(args.repeat)]
     done = subprocess.run(command, capture_output=True, text=True)
     runs = [json.loads(line) for line in done.stderr.splitlines() if line.startswith('{"case"')]
     if done.returncode or not runs:
         return [], 'velox: ' + done.stderr.strip()[-300:]
     return [run['seconds'] for run in runs[1:]] or [runs[0]['seconds']], None
+
+
+def user_times(command, repeat):
+    """User time of one run, from processes of few and of many runs; or what failed."""
+    spent = {}
+    for runs in (1, 1 + repeat):
+        with subprocess.Popen(command(runs), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            return [], f'exit code {process.returncode}: {command(runs)}'
+        spent[runs] = usage.ru_utime
+    # Below the clock's tick nothing is known.
+    return [max((spent[1 + repeat] - spent[1]) / repeat, 1e-5)], None
 
 
 def compared(case, args, velox_run):

@@ -249,18 +249,23 @@ mod tests {
 
     #[test]
     fn whoever_waits_for_the_end_gets_the_outcome_before_and_after() {
-        let ends: [(fn(&Termination), TaskState, &str); 4] = [
-            (|t| t.finish(), TaskState::Finished, ""),
-            (|t| t.cancel(), TaskState::Cancelled, "the query was cancelled"),
-            (|t| t.abort(), TaskState::Aborted, "the query was aborted from outside"),
-            (|t| t.fail(Error::io("broken")), TaskState::Failed, "broken"),
+        let ends = [
+            (TaskState::Finished, ""),
+            (TaskState::Cancelled, "the query was cancelled"),
+            (TaskState::Aborted, "the query was aborted from outside"),
+            (TaskState::Failed, "broken"),
         ];
-        for (end, state, message) in ends {
+        for (state, message) in ends {
             let termination = Termination::new();
             assert_eq!(termination.state(), TaskState::Running);
             let before = termination.completed();
             assert!(!before.is_ready());
-            end(&termination);
+            match state {
+                TaskState::Cancelled => termination.cancel(),
+                TaskState::Aborted => termination.abort(),
+                TaskState::Failed => termination.fail(Error::io("broken")),
+                _ => termination.finish(),
+            }
             assert_eq!(termination.state(), state);
             for outcome in [before.wait(), termination.completed().wait()] {
                 assert_eq!(outcome.err().map_or("".into(), |e| e.message().to_string()), message);

@@ -28,6 +28,7 @@ pub mod presto;
 pub mod record;
 mod serialized;
 mod splits;
+mod spread;
 pub mod trace;
 mod types;
 mod values;
@@ -89,11 +90,17 @@ impl Replay {
         paths: &PathMap,
     ) -> Result<Self> {
         let plan = parse("plan", plan)?;
-        let nodes = Nodes { connector_id, expressions: Expressions::new(), fed: Vec::new() };
+        let parsed = parse("case", case)?;
+        let case_json = Json::root("case", &parsed);
+        let nodes = Nodes {
+            connector_id,
+            expressions: Expressions::new(),
+            drivers: drivers(&case_json)?.unwrap_or(1),
+            fed: Vec::new(),
+        };
         let mut replay = Replay::of(nodes.read(&Json::root("plan", &plan))?);
         replay.apply_case(case)?;
-        let case = parse("case", case)?;
-        let case = Json::root("case", &case);
+        let case = case_json;
         let folder = folder.to_string_lossy();
         for (scan, splits) in case.optional_members("splits")? {
             if !has_scan(&replay.root, scan) {
@@ -120,8 +127,8 @@ impl Replay {
         for (key, value) in case.optional_members("session_config")? {
             self.session_settings.set(key, value.setting()?);
         }
-        if let Some(drivers) = case.optional("drivers")? {
-            self.drivers = drivers.integer::<usize>()?.max(1);
+        if let Some(drivers) = drivers(&case)? {
+            self.drivers = drivers;
         }
         if let Some(zone) = case.optional("process_time_zone")? {
             self.connector_settings.set("process-time-zone", zone.text()?);
@@ -134,6 +141,12 @@ fn parse(document: &'static str, text: &str) -> Result<serde_json::Value> {
     serde_json::from_str(text).map_err(|e| {
         Error::invalid_input("a text that is not JSON").with("document", document).caused_by(e)
     })
+}
+
+/// The drivers that a case was run with.
+fn drivers(case: &Json<'_>) -> Result<Option<usize>> {
+    let drivers = case.optional("drivers")?.map(|drivers| drivers.integer::<usize>());
+    Ok(drivers.transpose()?.map(|drivers| drivers.max(1)))
 }
 
 fn has_scan(root: &PlanNode, id: &str) -> bool {

@@ -1,8 +1,8 @@
 //! Plan nodes as plans write them, turned into ours.
 //!
 //! ```text
-//! LocalPartitionNode            left out: where rows run does not change which there are
 //! HashJoinNode                  its first source is the probe side, its second the build side
+//! MergeJoinNode                 the same: which rows it gives does not depend on how it finds them
 //! partial OrderBy, TopN, Limit  done for all rows: the nodes above take any order and any surplus
 //! ```
 
@@ -21,6 +21,7 @@ use super::handles::{read_column, read_table};
 use super::json;
 use super::json::Json;
 use super::serialized::{Values, read_vectors};
+use super::spread::{read_merge, read_partition, read_single_row, read_unnest};
 use super::types::read_row_type;
 use connector_hive::base64;
 
@@ -32,6 +33,8 @@ const MAX_REPEATS: usize = 1 << 16;
 pub(super) struct Nodes<'a> {
     pub(super) connector_id: &'a str,
     pub(super) expressions: Expressions,
+    /// The drivers that the plan was run with: some values are repeated by each.
+    pub(super) drivers: usize,
     /// Nodes that stand in place of what the plan has at these places.
     pub(super) fed: Vec<(String, Arc<PlanNode>)>,
 }
@@ -46,7 +49,7 @@ impl Nodes<'_> {
         let id = || Ok::<Arc<str>, vector::Error>(Arc::from(json.member("id")?.text()?));
         let node = match name {
             "TableScanNode" => self.table_scan(json, id()?)?,
-            "ValuesNode" => values(json, id()?)?,
+            "ValuesNode" => values(json, id()?, self.drivers)?,
             "FilterNode" => {
                 let source = self.source(json)?;
                 let filter = json.member("filter")?;
@@ -77,8 +80,11 @@ impl Nodes<'_> {
                 let (offset, count) = (count(&offset)?, count(&limit)?);
                 PlanNode::Limit(LimitNode { id: id()?, source: self.source(json)?, offset, count })
             }
-            "HashJoinNode" => self.hash_join(json, id()?)?,
-            "LocalPartitionNode" => return self.source(json),
+            "HashJoinNode" | "MergeJoinNode" => self.hash_join(json, id()?)?,
+            "LocalPartitionNode" => return read_partition(self, json),
+            "LocalMergeNode" => read_merge(self, json)?,
+            "UnnestNode" => read_unnest(self.source(json)?, json)?,
+            "EnforceSingleRowNode" => read_single_row(self.source(json)?, json)?,
             _ => return Err(class.refuse("a plan node that is not built")),
         };
         Ok(Arc::new(node))
@@ -196,7 +202,7 @@ pub(super) fn column_name<'a>(json: &json::Json<'a>, input: &RowType) -> Result<
     }
 }
 
-fn sort_keys(json: &Json<'_>, input: &RowType) -> Result<Vec<SortKey>> {
+pub(super) fn sort_keys(json: &Json<'_>, input: &RowType) -> Result<Vec<SortKey>> {
     let (keys, orders) = (json.member("sortingKeys")?, json.member("sortingOrders")?);
     let (keys, orders) = (keys.elements()?, orders.elements()?);
     if keys.len() != orders.len() {
@@ -211,13 +217,10 @@ fn sort_keys(json: &Json<'_>, input: &RowType) -> Result<Vec<SortKey>> {
     keys.iter().zip(&orders).map(key).collect()
 }
 
-fn values(json: &Json<'_>, id: Arc<str>) -> Result<PlanNode> {
-    if let Some(parallel) = json.optional("parallelizable")?
-        && parallel.boolean()?
-    {
-        return Err(parallel.refuse("values that each driver repeats"));
-    }
+fn values(json: &Json<'_>, id: Arc<str>, drivers: usize) -> Result<PlanNode> {
     let repeats = json.optional("repeatTimes")?.map_or(Ok(1), |times| times.integer::<usize>())?;
+    let repeats =
+        if json.flag("parallelizable")? { repeats.saturating_mul(drivers) } else { repeats };
     let data = json.member("data")?;
     let bytes = base64::decode(data.text()?).ok_or_else(|| data.wrong("base64"))?;
     let mut batches = Vec::new();

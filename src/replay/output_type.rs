@@ -47,7 +47,13 @@ pub(super) fn output_type(node: &Json<'_>) -> Result<Arc<RowType>> {
                 };
             }
             // These give what they are given.
-            "FilterNode" | "OrderByNode" | "TopNNode" | "LimitNode" | "LocalPartitionNode" => {
+            "FilterNode"
+            | "OrderByNode"
+            | "TopNNode"
+            | "LimitNode"
+            | "LocalPartitionNode"
+            | "LocalMergeNode"
+            | "EnforceSingleRowNode" => {
                 let sources = node.member("sources")?;
                 let first = sources.elements()?.into_iter().next();
                 node = first.ok_or_else(|| sources.wrong("a source"))?;

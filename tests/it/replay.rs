@@ -212,3 +212,70 @@ fn a_text_split_is_read_as_its_serde_parameters_say() {
     let expected = "{\"pair\":{\"n\":2,\"text\":null}}\n{\"pair\":{\"n\":3,\"text\":\"three\"}}\n";
     assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (0, expected, ""));
 }
+
+/// Sources that meet in an exchange, arrays taken apart, and a join that Velox would merge.
+#[test]
+fn exchanges_of_several_sources_unnests_and_merge_joins_are_run() {
+    let wrap = |items: Value| json!({"name": "Type", "type": "ARRAY", "cTypes": [items]});
+    let pair = json!({"name": "CallTypedExpr", "type": wrap(ty("BIGINT")),
+        "functionName": "array_constructor",
+        "inputs": [column("region", "BIGINT"), bigint(7)]});
+    let project = json!({
+        "name": "ProjectNode", "id": "project", "sources": [scan()],
+        "names": ["country", "ds", "pair"],
+        "projections": [column("country", "VARCHAR"), column("ds", "VARCHAR"), pair],
+    });
+    let unnest = json!({
+        "name": "UnnestNode", "id": "unnest", "sources": [project],
+        "replicateVariables": [column("country", "VARCHAR")],
+        "unnestVariables": [json!({"name": "FieldAccessTypedExpr", "fieldName": "pair",
+            "type": wrap(ty("BIGINT"))})],
+        "unnestNames": ["item"], "withOrdinality": true, "ordinalityName": "place",
+    });
+    let limit = |id: &str| {
+        let mut scan = unnest.clone();
+        scan["sources"][0]["sources"][0]["id"] = json!(id);
+        json!({"name": "LimitNode", "id": format!("limit {id}"), "offset": 0, "count": 2,
+            "partial": false, "sources": [scan]})
+    };
+    let exchange = json!({
+        "name": "LocalPartitionNode", "id": "exchange", "type": "GATHER", "scaleWriter": false,
+        "partitionFunctionSpec": {"name": "GatherPartitionFunctionSpec"},
+        "sources": [limit("scan"), limit("other")],
+    });
+    let mut case = case();
+    case["splits"]["other"] = json!([split("2026-09-02")]);
+    let ran = replay("replay-exchange", &exchange, &case, &[]);
+    let row = |item: i64, place: i64| {
+        format!("{{\"country\":\"ARGENTINA\",\"item\":{item},\"place\":{place}}}\n")
+    };
+    let both = row(1, 1) + &row(7, 2);
+    assert_eq!((ran.code, ran.err.as_str(), ran.out), (0, "", both.repeat(2)));
+
+    let renamed = json!({
+        "name": "ProjectNode", "id": "renamed", "sources": [{
+            "name": "LimitNode", "id": "one", "offset": 1, "count": 1, "partial": false,
+            "sources": [{"name": "FilterNode", "id": "filter", "sources": [scan()],
+                "filter": call("eq", "BOOLEAN", &[column("ds", "VARCHAR"), json!({
+                    "name": "ConstantTypedExpr", "type": ty("VARCHAR"),
+                    "value": {"type": "VARCHAR", "value": "2026-09-01"}})])}],
+        }],
+        "names": ["name"], "projections": [column("country", "VARCHAR")],
+    });
+    let mut left = scan();
+    left["id"] = json!("other");
+    let join = json!({
+        "name": "MergeJoinNode", "id": "join", "joinType": "INNER",
+        "sources": [left, renamed], "leftKeys": [column("country", "VARCHAR")],
+        "rightKeys": [column("name", "VARCHAR")],
+        "outputType": row_of_names(&["country", "ds"]),
+    });
+    let ran = replay("replay-merge-join", &join, &case, &[]);
+    let want = "{\"country\":\"BRAZIL\",\"ds\":\"2026-09-02\"}\n";
+    assert_eq!((ran.code, ran.err.as_str(), ran.out.as_str()), (0, "", want));
+}
+
+fn row_of_names(names: &[&str]) -> Value {
+    let fields: Vec<(&str, &str)> = names.iter().map(|name| (*name, "VARCHAR")).collect();
+    row(&fields)
+}

@@ -256,9 +256,11 @@ impl Pieces {
         start.saturating_add(self.max_piece.max(first))
     }
 
-    /// Says that a piece from `start` on will be read, up to `ahead` at most.
+    /// Says that a piece will be read from `start` on or from within a page behind it, up to `ahead`
+    /// at most: wherever it starts, it is as long as others, so that pages still come by twos.
     fn announce(&mut self, start: usize, ahead: usize) {
-        self.announced = start..self.piece_end(start).min(ahead);
+        let end = self.piece_end(start).saturating_add(self.longest_part);
+        self.announced = start..end.min(ahead);
         let offset = self.start.saturating_add(start as u64);
         let end = offset.saturating_add(self.announced.len() as u64);
         self.input.will_need(offset..end);

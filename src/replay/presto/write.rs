@@ -235,8 +235,8 @@ mod tests {
         (0..vector.len()).map(|row| decoded.value(row).unwrap()).collect()
     }
 
-    #[test]
-    fn what_is_written_is_read_again() {
+    /// Columns of many shapes, with nulls.
+    fn batch() -> RowVector {
         let list = |items: &[Option<&str>]| {
             Value::Array(items.iter().map(|i| i.map_or(Value::Null, Value::bytes)).collect())
         };
@@ -244,7 +244,7 @@ mod tests {
         let point_type = Type::row([("x", Type::BigInt), ("y", Type::array(Type::Varchar))]);
         let decimal = Type::Decimal { precision: 30, scale: 2 };
         let map = Value::Map([(Value::Integer(1), Value::Real(0.5))].into());
-        let batch = batch_of(&[
+        batch_of(&[
             ("b", Type::Boolean, vec![Value::Boolean(true), Value::Null, Value::Boolean(false)]),
             ("d", decimal, vec![Value::HugeInt(-5), Value::HugeInt(7), Value::Null]),
             (
@@ -259,7 +259,12 @@ mod tests {
                 vec![point(1, list(&[Some("z")])), Value::Null, point(3, Value::Null)],
             ),
             ("u", Type::Unknown, vec![Value::Null; 3]),
-        ]);
+        ])
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let batch = batch();
         let page = write_page(&batch).unwrap();
         let row_type = Arc::clone(batch.row_type());
         let mut reader = PageReader::new(&page[..], page.len() as u64, row_type);
@@ -275,6 +280,23 @@ mod tests {
         let read = PageReader::new(&page[..], page.len() as u64, row_type).next_page().unwrap();
         for (a, b) in wrapped.children().iter().zip(read.unwrap().children()) {
             assert_eq!(values_of(a), values_of(b), "{}", a.ty());
+        }
+    }
+
+    #[test]
+    fn a_page_with_any_byte_changed_is_read_or_refused() {
+        let batch = batch();
+        let page = write_page(&batch).unwrap();
+        for at in 0..page.len() {
+            for flip in [0x01, 0x80, 0xff] {
+                let mut changed = page.clone();
+                changed[at] ^= flip;
+                let row_type = Arc::clone(batch.row_type());
+                let mut reader = PageReader::new(&changed[..], changed.len() as u64, row_type);
+                if let Ok(Some(read)) = reader.next_page() {
+                    vector::check_batch(&read).unwrap();
+                }
+            }
         }
     }
 }

@@ -27,6 +27,7 @@ pub(super) fn kind_of(operator: &TracedOperator<'_>) -> Option<&'static str> {
         ("HashBuild", _) => "HashBuild",
         ("HashProbe", _) => "HashProbe",
         ("OrderBy", _) => "OrderBy",
+        ("Unnest", _) => "Unnest",
         _ => return None,
     })
 }

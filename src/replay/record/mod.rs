@@ -186,7 +186,9 @@ impl Tracer for Recording {
         let is_whole = |(id, step): &(PlanNodeId, AggregationStep)| {
             id == operator.node && *step == AggregationStep::Single
         };
-        if operator.step == Some(AggregationStep::Final) && state.steps.iter().any(is_whole) {
+        let takes_partials =
+            matches!(operator.step, Some(AggregationStep::Intermediate | AggregationStep::Final));
+        if takes_partials && state.steps.iter().any(is_whole) {
             return Ok(None);
         }
         let Some(folder) = &state.folder else {

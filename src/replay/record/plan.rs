@@ -2,7 +2,7 @@
 
 use exec::plan::{
     Aggregate, AggregationNode, AggregationStep, LocalPartitionNode, Partitioning, PlanNode,
-    SortKey,
+    SortKey, UnnestNode,
 };
 use serde_json::{Value as Json, json};
 use vector::{Error, Result, RowType, Type};
@@ -66,11 +66,18 @@ pub(super) fn plan_json(node: &PlanNode) -> Result<Json> {
             }
             json
         }
+        PlanNode::Unnest(unnest) => unnest_json(unnest)?,
+        PlanNode::EnforceSingleRow(_) => json!({"name": "EnforceSingleRowNode"}),
+        PlanNode::LocalMerge(merge) => {
+            let mut json = json!({"name": "LocalMergeNode"});
+            sorting(&mut json, &merge.keys, &merge.output_type)?;
+            json
+        }
         PlanNode::LocalPartition(partition) => partition_json(partition)?,
-        other => {
+        PlanNode::Values(values) => {
             return Err(Error::unsupported("a plan node that traces have no form for")
-                .with("node", other.name())
-                .with("id", other.id()));
+                .with("node", node.name())
+                .with("id", &values.id));
         }
     };
     json["id"] = json!(&**node.id());
@@ -107,6 +114,23 @@ fn partition_json(node: &LocalPartitionNode) -> Result<Json> {
         "partitionFunctionSpec": spec}))
 }
 
+fn unnest_json(node: &UnnestNode) -> Result<Json> {
+    let input = node.source.output_type();
+    let mut names = node.output_type.names().get(node.replicated.len()..).unwrap_or_default();
+    let mut json = json!({
+        "name": "UnnestNode",
+        "replicateVariables": columns(&node.replicated, input)?,
+        "unnestVariables": columns(&node.unnested, input)?,
+        "withOrdinality": node.with_ordinality,
+    });
+    if let (true, Some((last, others))) = (node.with_ordinality, names.split_last()) {
+        json["ordinalityName"] = json!(last);
+        names = others;
+    }
+    json["unnestNames"] = json!(names);
+    Ok(json)
+}
+
 fn aggregation_json(node: &AggregationNode) -> Result<Json> {
     if node.step != AggregationStep::Single {
         return Err(Error::unsupported("a step of an aggregation cannot be recorded alone")
@@ -134,7 +158,7 @@ fn aggregate_json(aggregate: &Aggregate) -> Result<Json> {
     }
     let inputs = aggregate.args.iter().map(expr_json).collect::<Result<Vec<_>>>()?;
     let raw_types = aggregate.raw_types.iter().map(type_json).collect::<Result<Vec<_>>>()?;
-    Ok(json!({
+    let mut json = json!({
         "call": {
             "name": "CallTypedExpr", "type": type_json(&aggregate.ty)?,
             "functionName": &*aggregate.function, "inputs": inputs,
@@ -143,7 +167,11 @@ fn aggregate_json(aggregate: &Aggregate) -> Result<Json> {
         "sortingKeys": [],
         "sortingOrders": [],
         "distinct": aggregate.distinct,
-    }))
+    });
+    if let Some(mask) = &aggregate.mask {
+        json["mask"] = expr_json(mask)?;
+    }
+    Ok(json)
 }
 
 fn columns(names: &[String], input: &RowType) -> Result<Vec<Json>> {

@@ -109,6 +109,7 @@ impl Trace {
         let nodes = Nodes {
             connector_id: &surroundings.connector_id,
             expressions: Expressions::new(),
+            drivers: self.num_drivers(),
             fed: feeds.iter().map(Feed::stand_in).collect(),
         };
         let root = as_recorded(&node, nodes.read(&node)?)?;
@@ -129,6 +130,12 @@ impl Trace {
         replay.drivers = pipelines.map(drivers_of).max().unwrap_or(1);
         replay.session_settings = self.settings()?.honoured;
         Ok(replay)
+    }
+
+    /// The most drivers of any pipeline that was recorded.
+    fn num_drivers(&self) -> usize {
+        let last = self.drivers.iter().map(|driver| driver.driver).max();
+        last.map_or(1, |last| (last as usize).saturating_add(1))
     }
 
     fn of_node(&self, id: &str) -> impl Iterator<Item = &DriverFolder> {

@@ -156,13 +156,16 @@ fn columns_of_the_plan_that_do_not_exist_are_found_before_anything_runs() {
 
 #[test]
 fn a_limit_of_a_node_or_of_an_operator_is_an_error_of_its_query_alone() {
-    let limits: [(fn(&mut QueryCtx), &str); 2] = [
-        (|query| query.config.node_memory_limit_bytes = 9_000, "node.1"),
-        (|query| query.config.operator_memory_limit_bytes = 9_000, "op.1.0.0.OrderBy"),
-    ];
-    for (limit, at) in limits {
+    for at in ["node.1", "op.1.0.0.OrderBy"] {
         let sorted = || scan().order_by(&[("v", SortOrder::default())]);
-        let limited = Run::with(sorted(), 1, thousand_rows(), limit);
+        let limited = Run::with(sorted(), 1, thousand_rows(), |query| {
+            let config = &mut query.config;
+            let limit = match at.starts_with("node") {
+                true => &mut config.node_memory_limit_bytes,
+                false => &mut config.operator_memory_limit_bytes,
+            };
+            *limit = 9_000;
+        });
         let other = Run::with(sorted(), 1, thousand_rows(), |query| {
             query.pool = limited.pool.clone();
         });

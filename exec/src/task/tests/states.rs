@@ -127,18 +127,17 @@ fn a_cursor_waits_while_its_task_is_paused_and_is_told_of_its_end() {
 
 #[test]
 fn a_task_ends_in_one_state_and_tells_who_waits() {
-    let ends: [(fn(&Task), TaskState); 3] = [
-        (Task::cancel, TaskState::Cancelled),
-        (Task::abort, TaskState::Aborted),
-        (|task| task.fail(Error::io("the coordinator is gone")), TaskState::Failed),
-    ];
-    for (end, state) in ends {
+    for state in [TaskState::Cancelled, TaskState::Aborted, TaskState::Failed] {
         let run = Run::new(scan(), 2, vec![vec![Act::Block]; 2]);
         assert!(run.task.all_out().is_ready());
         let completed = run.task.completed();
         let mut cursor = run.task.start().unwrap();
         assert_eq!(run.task.state(), TaskState::Running);
-        end(&run.task);
+        match state {
+            TaskState::Cancelled => run.task.cancel(),
+            TaskState::Aborted => run.task.abort(),
+            _ => run.task.fail(Error::io("the coordinator is gone")),
+        }
         assert_eq!(run.task.state(), state);
         let error = completed.wait().unwrap_err();
         run.task.cancel();
