@@ -239,9 +239,11 @@ impl Pieces {
         self.input.read(offset, len)
     }
 
-    /// Says that a piece from `start` on will be read, up to `ahead` at most.
+    /// Says that a piece will be read from `start` on or from within a page behind it, up to `ahead`
+    /// at most: wherever it starts, it is as long as others, so that pages still come by twos.
     fn announce(&mut self, start: usize, ahead: usize) {
-        self.announced = start..start.saturating_add(self.max_piece).min(ahead);
+        let longest = self.max_piece.saturating_add(self.longest_part);
+        self.announced = start..start.saturating_add(longest).min(ahead);
         let offset = self.start.saturating_add(start as u64);
         let end = offset.saturating_add(self.announced.len() as u64);
         self.input.will_need(offset..end);
