@@ -5,8 +5,8 @@
 //! money as DOUBLE; without it smaller files of that shape are made.
 //!
 //! A page must be touched when metadata does not rule out its rows and, unless a condition tests the
-//! column, one of its rows fulfils the conditions. Nothing is decoded for the floor, so no reader of
-//! these files with these codecs can be below it; both run in turn and only minima count.
+//! column, one of its rows fulfils the conditions. Nothing is decoded for the floor, and pages are
+//! decompressed as Ocior does it; both run in turn and only minima count.
 //!
 //! | file | has |
 //! |---|---|

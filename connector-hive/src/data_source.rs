@@ -297,15 +297,14 @@ impl DataSource for HiveDataSource {
     /// Takes the split of a source of the same scan and what it cost to prepare (rules S6.45,
     /// S6.46). Late filters of this source count; of the other one's those that this has not got.
     /// Each source samples by itself, which leaves the rate what it is.
-    fn take_over(&mut self, prepared: Box<dyn DataSource>) -> Result<()> {
+    fn take_over(&mut self, prepared: &mut dyn DataSource) -> Result<()> {
         if !matches!(self.state, State::Idle) {
             return Err(Error::internal("the previous split is not finished"));
         }
-        let prepared: Box<dyn Any> = prepared;
-        let Ok(prepared) = prepared.downcast::<HiveDataSource>() else {
+        let prepared: &mut dyn Any = prepared;
+        let Some(prepared) = prepared.downcast_mut::<HiveDataSource>() else {
             return Err(Error::internal("the prepared data source is of another kind"));
         };
-        let mut prepared = *prepared;
         if prepared.columns.reader_type != self.columns.reader_type {
             return Err(Error::internal("the prepared data source is of another scan")
                 .with("prepared", &prepared.columns.reader_type)
@@ -313,8 +312,8 @@ impl DataSource for HiveDataSource {
         }
         // What the split still reads is counted by the counter it was opened with.
         prepared.counter.absorb(&self.counter);
-        self.counter = prepared.counter.clone();
-        self.stats.merge(&prepared.stats);
+        self.counter = std::mem::take(&mut prepared.counter);
+        self.stats.merge(&std::mem::take(&mut prepared.stats));
         self.state = std::mem::replace(&mut prepared.state, State::Idle);
         for i in 0..self.columns.spec.columns().len() {
             if let (None, Some(filter)) =

@@ -86,11 +86,14 @@ pub(crate) struct ScriptConnector {
     pub(crate) ahead: Option<Ahead>,
 }
 
+/// What opening a split does.
+type Open = Arc<dyn Fn(&Script) -> Result<()> + Send + Sync>;
+
 /// What a connector does whose splits can be prepared ahead.
 #[derive(Clone)]
 pub(crate) struct Ahead {
     /// Runs when a split is opened, wherever that is.
-    pub(crate) open: Arc<dyn Fn(&Script) -> Result<()> + Send + Sync>,
+    pub(crate) open: Open,
     /// One of it is in every data source.
     pub(crate) sources: Arc<()>,
 }
@@ -165,7 +168,7 @@ struct ScriptSource {
     raw_rows: u64,
     promises: Arc<Mutex<Vec<Promise>>>,
     reads: Arc<AtomicUsize>,
-    open: Option<Arc<dyn Fn(&Script) -> Result<()> + Send + Sync>>,
+    open: Option<Open>,
     _source: Option<Arc<()>>,
     memory: Memory,
     takes_filters: bool,
@@ -212,14 +215,13 @@ impl DataSource for ScriptSource {
         Ok(())
     }
 
-    fn take_over(&mut self, prepared: Box<dyn DataSource>) -> Result<()> {
-        let prepared: Box<dyn Any> = prepared;
-        let prepared = prepared.downcast::<ScriptSource>();
-        let prepared = prepared.map_err(|_| Error::internal("a source of another kind"))?;
-        let prepared = *prepared;
-        self.acts = prepared.acts;
-        self.memory = prepared.memory;
-        for (channel, filter) in prepared.filters {
+    fn take_over(&mut self, prepared: &mut dyn DataSource) -> Result<()> {
+        let prepared: &mut dyn Any = prepared;
+        let prepared = prepared.downcast_mut::<ScriptSource>();
+        let prepared = prepared.ok_or_else(|| Error::internal("a source of another kind"))?;
+        self.acts = std::mem::take(&mut prepared.acts);
+        std::mem::swap(&mut self.memory, &mut prepared.memory);
+        for (channel, filter) in std::mem::take(&mut prepared.filters) {
             if !self.filters.iter().any(|(known, _)| *known == channel) {
                 self.filters.push((channel, filter));
             }

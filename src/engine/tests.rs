@@ -124,6 +124,58 @@ fn groups_sort_and_limit_agree_with_each_other() {
 }
 
 #[test]
+fn unions_and_subqueries_have_the_same_rows_with_any_number_of_drivers() {
+    for (sql, expected) in [
+        (
+            "SELECT DISTINCT regionkey FROM nation WHERE nationkey < 6 ORDER BY 1",
+            vec!["0", "1", "4"],
+        ),
+        (
+            "SELECT count(*), sum(k) FROM (SELECT nationkey AS k FROM nation WHERE ds = \
+             '2026-09-01' UNION ALL SELECT regionkey FROM nation) WHERE k > 2",
+            vec!["84|734"],
+        ),
+        (
+            "SELECT nationkey FROM nation UNION SELECT regionkey + 24 FROM nation \
+             ORDER BY nationkey DESC LIMIT 3",
+            vec!["28", "27", "26"],
+        ),
+        (
+            "WITH r AS (SELECT regionkey AS k, min(name) AS first FROM nation GROUP BY regionkey) \
+             SELECT DISTINCT name FROM nation WHERE name IN (SELECT first FROM r WHERE k < 2) \
+             ORDER BY 1",
+            vec!["ALGERIA", "ARGENTINA"],
+        ),
+        (
+            "SELECT count(*) FROM nation n WHERE NOT EXISTS (SELECT 1 FROM nation m WHERE \
+             m.regionkey = n.nationkey) AND nationkey NOT IN (SELECT regionkey + 5 FROM nation)",
+            vec!["60"],
+        ),
+        (
+            "SELECT count(*) FROM nation WHERE nationkey = (SELECT max(nationkey) FROM nation)",
+            vec!["4"],
+        ),
+        (
+            "SELECT regionkey, count(*) > (SELECT 19 AS few) FROM nation GROUP BY regionkey \
+             ORDER BY 1 LIMIT 1",
+            vec!["0|Boolean(true)"],
+        ),
+    ] {
+        for drivers in [1, 2, 4] {
+            let (mut engine, _) = warehouse();
+            engine.register_table("nation", "/w/nation").unwrap();
+            let found = rows(engine.query_with(sql, &options(drivers)).unwrap()).unwrap();
+            assert_eq!(found, expected, "{drivers}: {sql}");
+            assert_eq!(engine.memory_pool().used(), 0);
+        }
+    }
+    let (mut engine, _) = warehouse();
+    engine.register_table("nation", "/w/nation").unwrap();
+    let several = engine.query("SELECT (SELECT name FROM nation)").and_then(rows).unwrap_err();
+    assert!(several.to_string().contains("several rows"), "{several}");
+}
+
+#[test]
 fn names_of_results_may_repeat() {
     let (engine, _) = warehouse();
     let result = engine

@@ -24,6 +24,8 @@ pub(crate) struct Scope {
     columns: Vec<TableColumn>,
     /// What belongs to each column.
     places: Vec<Place>,
+    /// The columns around, for names that are unknown here.
+    outer: Option<Arc<Scope>>,
 }
 
 /// How a column can be named.
@@ -43,7 +45,14 @@ impl Scope {
             relations: vec![relation.to_string()],
             columns: columns.to_vec(),
             places: vec![Place::default(); columns.len()],
+            outer: None,
         }
+    }
+
+    /// Lets names that are unknown here mean columns of `outer`.
+    pub(crate) fn inside_of(mut self, outer: Option<&Scope>) -> Self {
+        self.outer = outer.map(|outer| Arc::new(outer.clone()));
+        self
     }
 
     /// The columns of both.
@@ -108,7 +117,10 @@ impl Scope {
         }
         match self.column(first, None, source)? {
             Some(column) => fields_of(column, rest, source).map(Some),
-            None => Ok(None),
+            None => match &self.outer {
+                Some(outer) => outer.find(path, source),
+                None => Ok(None),
+            },
         }
     }
 

@@ -1,5 +1,6 @@
 //! Integration tests, one binary: each module is a behaviour of the whole.
 
+mod aggregates;
 mod bad_input;
 mod copy;
 mod corpus;

@@ -1,7 +1,8 @@
 //! Many queries at once on few threads, over files that are slow, that fail, and queries that are
-//! cancelled: each ends with its rows or with the error that was made for it.
+//! cancelled: each ends with its rows or with the error that was made for it. And many queries that
+//! share too little memory: each ends with its rows or is told so.
 //!
-//! `OCIOR_STRESS_SECONDS` says for how long; a few seconds without it.
+//! `OCIOR_STRESS_SECONDS` says for how long the first ones run; a few seconds without it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -75,6 +76,30 @@ struct Outcomes {
     right: AtomicUsize,
     failed: AtomicUsize,
     cancelled: AtomicUsize,
+    refused: AtomicUsize,
+}
+
+impl Outcomes {
+    fn count(outcome: &AtomicUsize) -> usize {
+        outcome.load(Ordering::Relaxed)
+    }
+}
+
+/// The rows of each query, by an engine without haste.
+fn wanted(calm: &Engine) -> Vec<Vec<String>> {
+    let rows = |sql: &&str| canonical(sql, lines(calm.query(sql).unwrap()).unwrap());
+    SQL.iter().map(rows).collect()
+}
+
+/// Nothing of the queries is left.
+fn check_is_idle(engine: &Engine) {
+    assert_eq!(engine.memory_pool().used(), 0, "{}", engine.memory_pool().tree());
+    let start = Instant::now();
+    while engine.thread_usage().0.busy + engine.thread_usage().1.busy > 0 {
+        // A second for a machine that is idle; others may use this one too.
+        assert!(start.elapsed() < Duration::from_secs(10), "{:?}", engine.thread_usage());
+        thread::yield_now();
+    }
 }
 
 #[test]
@@ -82,9 +107,7 @@ fn many_queries_at_once_end_with_their_rows_or_the_error_that_was_injected() {
     let seconds = std::env::var("OCIOR_STRESS_SECONDS").ok().and_then(|text| text.parse().ok());
     let end = Instant::now() + Duration::from_secs(seconds.unwrap_or(5));
     let files = tables();
-    let calm = engine_over(&files);
-    let wanted: Vec<Vec<String>> =
-        SQL.iter().map(|sql| canonical(sql, lines(calm.query(sql).unwrap()).unwrap())).collect();
+    let wanted = wanted(&engine_over(&files));
 
     let number = AtomicU64::new(0);
     let faulty = FaultyFiles::new(Arc::new(files), move |op| {
@@ -118,18 +141,36 @@ fn many_queries_at_once_end_with_their_rows_or_the_error_that_was_injected() {
             });
         }
     });
-    let (right, failed) =
-        (outcomes.right.load(Ordering::Relaxed), outcomes.failed.load(Ordering::Relaxed));
-    let cancelled = outcomes.cancelled.load(Ordering::Relaxed);
+    let (right, failed) = (Outcomes::count(&outcomes.right), Outcomes::count(&outcomes.failed));
+    let cancelled = Outcomes::count(&outcomes.cancelled);
     println!("{right} with the right rows, {failed} failed as told, {cancelled} cancelled");
-    assert!(right > failed, "{outcomes:?}");
-    assert_eq!(engine.memory_pool().used(), 0, "{}", engine.memory_pool().tree());
-    let start = Instant::now();
-    while engine.thread_usage().0.busy + engine.thread_usage().1.busy > 0 {
-        // A second for a machine that is idle; others may use this one too.
-        assert!(start.elapsed() < Duration::from_secs(10), "{:?}", engine.thread_usage());
-        thread::yield_now();
-    }
+    assert!(right > failed && Outcomes::count(&outcomes.refused) == 0, "{outcomes:?}");
+    check_is_idle(&engine);
+}
+
+#[test]
+fn many_queries_that_share_too_little_memory_end_with_their_rows_or_are_told_so() {
+    let files = tables();
+    let calm = engine_over(&files);
+    let wanted = wanted(&calm);
+    let engine = Engine::builder()
+        .file_system(Arc::new(files))
+        .worker_threads(WORKERS)
+        .memory_limit(8 * calm.memory_pool().peak())
+        .build();
+    let outcomes = Outcomes::default();
+    thread::scope(|scope| {
+        for id in 0..QUERIES / 4 {
+            let (engine, wanted, outcomes) = (&engine, &wanted, &outcomes);
+            scope.spawn(move || {
+                let mut random = Random::new(id as u64);
+                (0..4).for_each(|_| run_one(engine, wanted, outcomes, &mut random));
+            });
+        }
+    });
+    println!("{outcomes:?}");
+    assert!(Outcomes::count(&outcomes.right) > 0, "{outcomes:?}");
+    check_is_idle(&engine);
 }
 
 /// Runs a query to its end, or to where it is cancelled.
@@ -161,6 +202,10 @@ fn run_one(engine: &Engine, wanted: &[Vec<String>], outcomes: &Outcomes, random:
         Err(error) if error.message() == "injected" => {
             assert!(error.to_string().contains("part-"), "{error}");
             outcomes.failed.fetch_add(1, Ordering::Relaxed);
+        }
+        Err(error) if error.kind() == ErrorKind::Limit => {
+            assert!(error.to_string().contains("memory is held by"), "{error}");
+            outcomes.refused.fetch_add(1, Ordering::Relaxed);
         }
         Err(error) => {
             assert!(cancel && error.kind() == ErrorKind::Cancelled, "{}: {error}", SQL[query]);

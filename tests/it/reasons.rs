@@ -135,6 +135,27 @@ fn statistics_tell_what_left_out_row_groups_pages_and_values() {
 }
 
 #[test]
+fn statistics_tell_which_filter_a_join_gave_the_scan() {
+    let scratch = Scratch::new("stats-join");
+    let path = numbers_and_texts(&scratch);
+    let two: ArrayRef = Arc::new(Int64Array::from_iter_values([5, 1234]));
+    let two = RecordBatch::try_from_iter([("n", two)]).unwrap();
+    let keys = scratch.write("keys.parquet", &parquet_file(&two, Layout::default()));
+    let sql = format!("SELECT a.s FROM '{path}' a JOIN '{keys}' b ON a.n = b.n");
+    let ran = ocior(&["query", "--stats", "-f", "json", &sql]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let told: Json = serde_json::from_str(&ran.err).unwrap();
+    let scans = told["scans"].as_array().unwrap();
+    let probe = scans.iter().find(|scan| scan["table"] == "f").unwrap();
+    // Each driver's source takes it.
+    assert!(probe["metrics"]["dynamicFiltersAccepted"]["sum"].as_i64() >= Some(1), "{probe}");
+    assert_eq!(probe["filters"][0]["filter"], "n in (5, 1234)");
+    assert_eq!(probe["rows"]["given"], 2);
+    // Pages without either number are not even scanned.
+    assert!(probe["rows"]["scanned"].as_i64().unwrap() < 1_000, "{probe}");
+}
+
+#[test]
 fn pages_are_read_in_part_or_skipped_and_by_what_is_told() {
     let scratch = Scratch::new("fates");
     let path = numbers_and_texts(&scratch);

@@ -28,7 +28,7 @@ fn s6_45_the_prepared_split_and_its_counters_move() {
     assert_eq!(drain(active.as_mut()).unwrap().len(), 2);
     let mut prepared = world.source(wanted()).unwrap();
     prepared.add_split(keyed("b", "2")).unwrap();
-    active.take_over(prepared).unwrap();
+    active.take_over(prepared.as_mut()).unwrap();
     assert_eq!(drain(active.as_mut()).unwrap(), [[n(3), n(2)]]);
     assert_eq!(active.progress().raw_rows, 3);
     assert_eq!(active.progress().raw_bytes, world.observed.read_bytes());
@@ -36,6 +36,25 @@ fn s6_45_the_prepared_split_and_its_counters_move() {
     assert_eq!(metrics.sum("processedSplits"), 2);
     assert_eq!(metrics.sum("fileFormat.other"), 2);
     assert_eq!(metrics.sum("processedStrides"), 2);
+}
+
+#[test]
+fn a_source_whose_split_was_taken_over_prepares_the_next_one() {
+    let world = World::new();
+    for (name, x) in [("a", 1), ("b", 2), ("c", 3)] {
+        world.put_numbers(name, [x]);
+    }
+    let mut active = world.source(wanted()).unwrap();
+    let mut prepared = world.source(wanted()).unwrap();
+    for (name, x) in [("a", 1), ("b", 2), ("c", 3)] {
+        prepared.add_split(keyed(name, "7")).unwrap();
+        active.take_over(prepared.as_mut()).unwrap();
+        assert_eq!(drain(active.as_mut()).unwrap(), [[n(x), n(7)]]);
+    }
+    assert_eq!(active.progress().raw_bytes, world.observed.read_bytes());
+    assert_eq!(active.metrics().sum("processedSplits"), 3);
+    assert_eq!(prepared.progress().raw_bytes, 0);
+    assert_eq!(prepared.metrics().sum("processedSplits"), 0);
 }
 
 #[test]
@@ -48,14 +67,14 @@ fn s12_21_late_filters_of_the_active_source_count_for_the_prepared_split() {
     let range = |low, high| Arc::new(Filter::bigint_range(low, high, false));
     let filters = active.dynamic_filters().unwrap();
     filters.add_dynamic_filter(0, range(4, 5)).unwrap();
-    active.take_over(prepared).unwrap();
+    active.take_over(prepared.as_mut()).unwrap();
     assert_eq!(drain(active.as_mut()).unwrap(), [[n(4), n(1)], [n(5), n(1)]]);
     // Rule S12.23: one that only the prepared source had is kept.
     let mut third = world.source(wanted()).unwrap();
     let mut prepared = world.source(wanted()).unwrap();
     prepared.dynamic_filters().unwrap().add_dynamic_filter(0, range(7, 7)).unwrap();
     prepared.add_split(keyed("f", "1")).unwrap();
-    third.take_over(prepared).unwrap();
+    third.take_over(prepared.as_mut()).unwrap();
     assert_eq!(drain(third.as_mut()).unwrap(), [[n(7), n(1)]]);
 }
 
@@ -68,7 +87,7 @@ fn a_late_filter_on_a_partition_key_drops_the_prepared_split() {
     prepared.add_split(keyed("f", "1")).unwrap();
     let two = Arc::new(Filter::bigint_range(2, 2, false));
     active.dynamic_filters().unwrap().add_dynamic_filter(1, two).unwrap();
-    active.take_over(prepared).unwrap();
+    active.take_over(prepared.as_mut()).unwrap();
     assert!(matches!(active.next(1).unwrap(), SourcePoll::SplitDone));
 }
 
@@ -77,11 +96,11 @@ fn s6_45_only_an_idle_source_takes_over_and_only_from_its_own_scan() {
     let world = World::new();
     world.put_numbers("f", [1]);
     let mut active = world.source(wanted()).unwrap();
-    let other = world.source(scan().key("p", Type::Varchar)).unwrap();
-    assert_eq!(active.take_over(other).unwrap_err().kind(), ErrorKind::Internal);
+    let mut other = world.source(scan().key("p", Type::Varchar)).unwrap();
+    assert_eq!(active.take_over(other.as_mut()).unwrap_err().kind(), ErrorKind::Internal);
     active.add_split(keyed("f", "1")).unwrap();
-    let prepared = world.source(wanted()).unwrap();
-    assert_eq!(active.take_over(prepared).unwrap_err().kind(), ErrorKind::Internal);
+    let mut prepared = world.source(wanted()).unwrap();
+    assert_eq!(active.take_over(prepared.as_mut()).unwrap_err().kind(), ErrorKind::Internal);
     // The split goes on.
     assert_eq!(drain(active.as_mut()).unwrap().len(), 1);
 }
@@ -111,7 +130,7 @@ fn s6_49_events_tell_the_bytes_since_the_last_one_and_none_twice() {
     drain(active.as_mut()).unwrap();
     let mut prepared = world.source(wanted()).unwrap();
     prepared.add_split(Arc::new(split("b"))).unwrap();
-    active.take_over(prepared).unwrap();
+    active.take_over(prepared.as_mut()).unwrap();
     active.next(5).unwrap();
     active.batch_done(1, Duration::ZERO);
     active.abandon_split();

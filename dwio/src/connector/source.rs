@@ -42,10 +42,11 @@ pub trait DataSource: Any + Send {
         ScanDetails::default()
     }
 
-    /// Takes over what another data source of the same scan prepared: its split becomes this
-    /// one's (rules S6.45 and following). `Internal` when this source cannot.
-    fn take_over(&mut self, prepared: Box<dyn DataSource>) -> Result<()> {
-        drop(prepared);
+    /// Takes over what another data source of the same scan prepared: its split and counters become
+    /// this one's (rules S6.45 and following), and the other one can prepare the next split.
+    /// `Internal` when this source cannot.
+    fn take_over(&mut self, prepared: &mut dyn DataSource) -> Result<()> {
+        let _ = prepared;
         Err(Error::internal("this data source does not take over prepared splits"))
     }
 

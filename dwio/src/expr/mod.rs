@@ -160,6 +160,46 @@ impl TypedExpr {
         terms
     }
 
+    /// The expression with parts of it replaced, the outermost first: `f` gives what stands in the
+    /// place of a part, or `None` to go on inside of it.
+    pub fn replace<E>(
+        &self,
+        f: &mut impl FnMut(&TypedExpr) -> std::result::Result<Option<TypedExpr>, E>,
+    ) -> std::result::Result<TypedExpr, E> {
+        if let Some(other) = f(self)? {
+            return Ok(other);
+        }
+        Ok(match self {
+            TypedExpr::Field { .. } | TypedExpr::Constant { .. } => self.clone(),
+            TypedExpr::Call { name, args, ty } => {
+                let args = args.iter().map(|arg| arg.replace(f));
+                TypedExpr::call(
+                    Arc::clone(name),
+                    args.collect::<std::result::Result<_, E>>()?,
+                    ty.clone(),
+                )
+            }
+            TypedExpr::Cast { input, ty, try_cast } => TypedExpr::Cast {
+                input: Box::new(input.replace(f)?),
+                ty: ty.clone(),
+                try_cast: *try_cast,
+            },
+            TypedExpr::Dereference { input, index, ty } => TypedExpr::Dereference {
+                input: Box::new(input.replace(f)?),
+                index: *index,
+                ty: ty.clone(),
+            },
+            TypedExpr::Lambda { columns, captures, body } => {
+                let captures = captures.iter().map(|capture| capture.replace(f));
+                TypedExpr::Lambda {
+                    columns: Arc::clone(columns),
+                    captures: captures.collect::<std::result::Result<_, E>>()?,
+                    body: body.clone(),
+                }
+            }
+        })
+    }
+
     /// Visits this node and everything below it, parents first.
     pub fn visit<'a>(&'a self, f: &mut impl FnMut(&'a TypedExpr)) {
         let mut rest = vec![self];

@@ -3,14 +3,17 @@
 //! Shared by the scan operator and by whatever is prepared ahead for it, which may outlive the
 //! operator.
 
+use std::fmt;
+
 use vector::Result;
-use vector::sync::Arc;
+use vector::sync::{Arc, Mutex};
 
 use dwio::connector::{Connector, ConnectorQueryCtx, DataSource, DataSourceRequest};
 use dwio::filter::Filter;
 
 use super::OperatorCtx;
 use super::scan_filters::{ScanFilters, SeenFilters};
+use crate::plan::PlanNodeId;
 
 /// Makes the data sources of one scan operator.
 #[derive(Debug)]
@@ -19,12 +22,27 @@ pub struct ScanSources {
     ctx: OperatorCtx,
     /// Filters that others learn while the scan runs.
     filters: Arc<ScanFilters>,
+    spares: Mutex<Spares>,
+}
+
+/// Sources whose split another one has taken over.
+#[derive(Default)]
+struct Spares {
+    sources: Vec<Box<dyn DataSource>>,
+    /// The operator has ended: nobody needs them.
+    closed: bool,
+}
+
+impl fmt::Debug for Spares {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} spares", self.sources.len())
+    }
 }
 
 impl ScanSources {
     /// Data sources for `request`, which take filters from `filters`.
     pub fn new(request: DataSourceRequest, ctx: OperatorCtx, filters: Arc<ScanFilters>) -> Self {
-        ScanSources { request, ctx, filters }
+        ScanSources { request, ctx, filters, spares: Mutex::default() }
     }
 
     /// What is asked of the sources.
@@ -62,13 +80,36 @@ impl ScanSources {
         Ok(source)
     }
 
+    /// A source that was put aside.
+    pub fn take_spare(&self) -> Option<Box<dyn DataSource>> {
+        self.spares.lock().sources.pop()
+    }
+
+    /// Puts a source without a split aside, to be used again.
+    pub fn put_spare(&self, source: Box<dyn DataSource>) {
+        let mut spares = self.spares.lock();
+        if !spares.closed {
+            spares.sources.push(source);
+        }
+    }
+
+    /// Drops what was put aside, and what will be.
+    pub fn close(&self) {
+        let dropped = {
+            let mut spares = self.spares.lock();
+            spares.closed = true;
+            std::mem::take(&mut spares.sources)
+        };
+        drop(dropped);
+    }
+
     /// The filters that are new since `seen`.
     pub fn new_filters(&self, seen: &mut SeenFilters) -> Option<Vec<(usize, Arc<Filter>)>> {
         self.filters.next_change(seen)
     }
 
     /// The nodes whose filters are tested here (rule S15.53).
-    pub fn filter_producers(&self) -> Vec<crate::plan::PlanNodeId> {
+    pub fn filter_producers(&self) -> Vec<PlanNodeId> {
         self.filters.producers()
     }
 

@@ -201,7 +201,7 @@ impl TableScan {
             return Err(Error::internal("the prepared data source is gone"));
         };
         self.metrics.add_time("preloadSplitPrepareTimeNanos", prepare_time.wall);
-        self.source()?.take_over(prepared.into_source()).map(|()| true)
+        prepared.hand_over(self.source()?.as_mut()).map(|()| true)
     }
 
     fn source(&mut self) -> Result<&mut Box<dyn DataSource>> {
@@ -365,6 +365,7 @@ impl Operator for TableScan {
             source.abandon_split();
         }
         self.source = None;
+        self.sources.close();
         self.end_splits();
     }
 }

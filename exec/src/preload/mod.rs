@@ -16,6 +16,9 @@
 //! | whoever takes a split that is being prepared holds its thread | the driver is blocked, on `WaitForConnector` |
 //! | the end of a task waits for running preparations | they are counted in like drivers, and whoever waits for the drivers waits for them |
 //!
+//! A data source whose split was taken over prepares another one: what it takes to make one is
+//! compiled once for each preparation that is under way at the same time, not for each split.
+//!
 //! What is prepared owns all it needs, its presence in the task included. When the task ends, what
 //! has not begun and what is prepared is dropped at once; what is being prepared is dropped by
 //! whoever prepares it.
@@ -37,14 +40,17 @@ use crate::termination::{DriverTicket, Termination};
 /// A data source that has its split, and is present in its task as long as it is here.
 pub struct PreparedSource {
     source: Box<dyn DataSource>,
+    origin: Arc<ScanSources>,
     /// Behind the source, so that the task is left when the source is gone.
     _presence: DriverTicket,
 }
 
 impl PreparedSource {
-    /// The data source, for a driver that is in the task itself.
-    pub fn into_source(self) -> Box<dyn DataSource> {
-        self.source
+    /// Hands the split over to the source of a driver, and keeps the rest for the next one.
+    pub fn hand_over(mut self, to: &mut dyn DataSource) -> Result<()> {
+        to.take_over(self.source.as_mut())?;
+        self.origin.put_spare(self.source);
+        Ok(())
     }
 }
 
@@ -101,7 +107,7 @@ impl SplitPreloader for Preloader {
 }
 
 fn prepare(
-    sources: &ScanSources,
+    sources: &Arc<ScanSources>,
     split: Arc<dyn ConnectorSplit>,
     presence: DriverTicket,
 ) -> Result<Option<PreparedSource>> {
@@ -109,11 +115,15 @@ fn prepare(
     if stop.is_cancelled() {
         return Ok(None);
     }
-    let mut source = sources.make()?;
+    let mut source = match sources.take_spare() {
+        Some(spare) => spare,
+        None => sources.make()?,
+    };
     sources.install_known_filters(source.as_mut())?;
     if stop.is_cancelled() {
         return Ok(None);
     }
     source.add_split(split)?;
-    Ok(Some(PreparedSource { source, _presence: presence }))
+    let origin = Arc::clone(sources);
+    Ok(Some(PreparedSource { source, origin, _presence: presence }))
 }

@@ -31,6 +31,8 @@ pub(super) struct FixedValues<P: PlainValues> {
     ty: Type,
     plain: P,
     dictionary: Option<Dictionary<P::Out>>,
+    /// Its memory, for the next one.
+    last_dictionary: LastWindow<P::Out>,
     answers: CachedAnswers,
     page: CurrentPage,
     /// Absent until the first value of a window is read.
@@ -52,6 +54,7 @@ impl<P: PlainValues> FixedValues<P> {
             ty,
             plain,
             dictionary: None,
+            last_dictionary: LastWindow::new(),
             answers: CachedAnswers::default(),
             page: CurrentPage::new(storage),
             window: None,
@@ -148,7 +151,11 @@ impl<P: PlainValues> ValueReader for FixedValues<P> {
     fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()> {
         let DictionaryPage { num_values, values, .. } = page;
         self.answers.clear();
-        self.dictionary = Some(Dictionary::decode(&self.plain, &values, num_values, &self.pool)?);
+        self.dictionary = None;
+        let memory = self.last_dictionary.take(&self.pool);
+        let dictionary = Dictionary::decode(&self.plain, &values, num_values, memory)?;
+        self.last_dictionary.remember(dictionary.memory());
+        self.dictionary = Some(dictionary);
         Ok(())
     }
 

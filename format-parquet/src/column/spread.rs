@@ -26,8 +26,13 @@ impl<T: Native> LastWindow<T> {
     /// Remembers the memory of a window that is handed out.
     pub(crate) fn hand_out(&mut self, window: BufferMut<T>) -> Buffer<T> {
         let window = window.freeze();
-        self.0 = Some(window.clone());
+        self.remember(&window);
         window
+    }
+
+    /// Remembers memory that is in use.
+    pub(crate) fn remember(&mut self, memory: &Buffer<T>) {
+        self.0 = Some(memory.clone());
     }
 
     /// Memory for the next window, empty.

@@ -20,7 +20,7 @@
 use std::ops::Range;
 
 use dwio::filter::{Filter, FilterValue};
-use vector::{Bitmap, Buffer, BufferMut, Error, MemoryPool, Result, bits};
+use vector::{Bitmap, Buffer, BufferMut, Error, Result, bits};
 
 use super::answers::{Answers, Retain};
 use super::bit_pack;
@@ -40,21 +40,26 @@ pub struct Dictionary<T: FilterValue> {
 }
 
 impl<T: FilterValue> Dictionary<T> {
-    /// Decodes the `len` values of a dictionary page.
+    /// Decodes the `len` values of a dictionary page into memory that is empty.
     pub fn decode<P: PlainValues<Out = T>>(
         plain: &P,
         bytes: &[u8],
         len: usize,
-        pool: &MemoryPool,
+        mut memory: BufferMut<T>,
     ) -> Result<Self> {
         // Refuses a number of values that the bytes do not have, before memory is taken for them.
         plain.skip(bytes, len)?;
         let padded = len.next_power_of_two();
-        let mut values = BufferMut::with_capacity_in(padded, pool)?;
-        plain.read(bytes, len, &mut values)?;
+        memory.try_reserve(padded)?;
+        plain.read(bytes, len, &mut memory)?;
         // What is behind them is never a result, and not worth being written.
-        values.resize_unspecified(padded);
-        Ok(Dictionary { values: values.freeze(), len })
+        memory.resize_unspecified(padded);
+        Ok(Dictionary { values: memory.freeze(), len })
+    }
+
+    /// The memory of the values.
+    pub fn memory(&self) -> &Buffer<T> {
+        &self.values
     }
 
     /// Which values pass a filter.
@@ -361,8 +366,8 @@ mod tests {
 
     fn dictionary(values: &[i32]) -> Dictionary<i32> {
         let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
-        let pool = MemoryPool::unlimited();
-        Dictionary::decode(&Fixed::<4, Int32>::new(), &bytes, values.len(), &pool).unwrap()
+        let memory = BufferMut::new();
+        Dictionary::decode(&Fixed::<4, Int32>::new(), &bytes, values.len(), memory).unwrap()
     }
 
     fn indices(width: u8, values: &[u32]) -> Buffer<u8> {

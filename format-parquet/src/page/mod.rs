@@ -23,6 +23,7 @@
 mod ahead;
 mod brotli;
 pub mod decompress;
+mod dictionary;
 mod hadoop;
 mod lz4;
 mod lzo;
@@ -155,6 +156,8 @@ pub struct PageReader {
     ahead: Ahead,
     /// Memory of pages that nobody looks at any more.
     spare: Vec<BufferMut<u8>>,
+    /// What the last dictionary was decompressed to: memory for the next one.
+    last_dictionary: Option<Buffer<u8>>,
     /// Pages that were read and whose bytes somebody still holds, most likely not for long.
     lent: VecDeque<Buffer<u8>>,
     pool: MemoryPool,
@@ -191,6 +194,7 @@ impl PageReader {
             decompressor: Decompressor::default(),
             ahead: Ahead::default(),
             spare: Vec::new(),
+            last_dictionary: None,
             lent: VecDeque::new(),
             pool,
         }
@@ -202,6 +206,7 @@ impl PageReader {
         let old = std::mem::replace(self, fresh);
         self.decompressor = old.decompressor;
         self.spare = old.spare;
+        self.last_dictionary = old.last_dictionary;
         self.lent = old.lent;
         self.source.succeed(old.source);
     }
@@ -257,18 +262,6 @@ impl PageReader {
         self.ahead.reads_on = true;
         PageCounters::add(&self.chunk.counters.read, 1);
         page.map_err(|e| e.in_place("page", info.ordinal).in_place("offset", offset))
-    }
-
-    /// The chunk's dictionary, if a dictionary page was passed on the way to the current page.
-    /// Gives it once.
-    pub fn take_dictionary(&mut self) -> Result<Option<DictionaryPage>> {
-        self.find_dictionary().in_named("page", "dictionary")?;
-        let Some((found, stored)) = self.dictionary.take() else { return Ok(None) };
-        PageCounters::add(&self.chunk.counters.dictionaries, 1);
-        let offset = self.file_offset(found.header_at);
-        self.read_dictionary(&found, stored)
-            .map(Some)
-            .map_err(|e| e.in_named("page", "dictionary").in_place("offset", offset))
     }
 
     /// Takes a page's memory back, to be used for a later one once nobody else holds it.
@@ -342,25 +335,6 @@ impl PageReader {
         Ok(())
     }
 
-    /// Finds the dictionary, where it is known where data pages are: in front of all of them.
-    fn find_dictionary(&mut self) -> Result<()> {
-        let Some(first) = self.source.first_page_at().filter(|_| self.at == 0) else {
-            return Ok(());
-        };
-        self.source.read(0..first)?;
-        while self.at < first {
-            let found = self.header(0, first)?;
-            match found.header.kind {
-                PageKind::Dictionary(_) if self.dictionary.is_none() => {
-                    self.keep_dictionary(found)?;
-                }
-                PageKind::Index | PageKind::Unknown(_) => {}
-                _ => return Err(self.other_than_indexed(found.header_at)),
-            }
-        }
-        Ok(())
-    }
-
     /// The page that the offset index speaks of, if it is what is there.
     fn placed_page(&mut self, info: PageInfo) -> Result<StoredPage> {
         self.find_dictionary()?;
@@ -372,12 +346,6 @@ impl PageReader {
             return Err(self.other_than_indexed(bytes.start));
         }
         Ok(found)
-    }
-
-    fn keep_dictionary(&mut self, found: StoredPage) -> Result<()> {
-        let stored = self.source.read(found.body.clone())?;
-        self.dictionary = Some((found, stored));
-        Ok(())
     }
 
     #[cold]
@@ -494,32 +462,6 @@ impl PageReader {
             definition,
             body: values.clone(),
             values,
-        })
-    }
-
-    fn read_dictionary(
-        &mut self,
-        found: &StoredPage,
-        stored: Buffer<u8>,
-    ) -> Result<DictionaryPage> {
-        let PageKind::Dictionary(header) = &found.header.kind else {
-            return Err(Error::internal("not a dictionary page"));
-        };
-        if !matches!(header.encoding, Encoding::Plain | Encoding::PlainDictionary) {
-            return Err(
-                Error::corrupt("a dictionary is not PLAIN").with("encoding", header.encoding)
-            );
-        }
-        let stored = self.opened(found, stored, ModuleKind::DictionaryPage)?;
-        // It stays for the whole chunk: not in the memory of a page.
-        let spare = std::mem::take(&mut self.spare);
-        let packed = Packed { stored, uncompressed: found.header.uncompressed_bytes };
-        let values = self.body(packed, true, None);
-        self.spare = spare;
-        Ok(DictionaryPage {
-            num_values: header.num_values,
-            is_sorted: header.is_sorted,
-            values: values?,
         })
     }
 

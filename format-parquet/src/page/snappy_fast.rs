@@ -158,7 +158,8 @@ unsafe fn numbers(input: *const u8, output: *mut u8, at: Position, last: Positio
             let copy = word >> 16 >> (8 * more);
             let offset = (copy >> 8 & 0xff) as usize;
             let expected = 1 | (3 - more as u64) << 2;
-            if copy & 0xff != expected || offset % 8 != 0 || offset > same || offset == 0 {
+            if copy & 0xff != expected || !offset.is_multiple_of(8) || offset > same || offset == 0
+            {
                 break;
             }
             let new = u64::MAX >> (56 - 8 * more);
@@ -169,7 +170,7 @@ unsafe fn numbers(input: *const u8, output: *mut u8, at: Position, last: Positio
         } else {
             // A copy of whole numbers with a 2-byte offset.
             let len = (word >> 2 & 0x3f) as usize + 1;
-            if word & 3 != 2 || word >> 8 & 0xffff != 8 || len % 8 != 0 {
+            if word & 3 != 2 || word >> 8 & 0xffff != 8 || !len.is_multiple_of(8) {
                 break;
             }
             let pattern = u128::from(number);

@@ -22,7 +22,7 @@ use super::calls::Arguments;
 const PLACEHOLDER: char = '\u{1}';
 
 /// True when a column stands for an aggregate.
-pub(super) fn is_placeholder(name: &str) -> bool {
+pub(crate) fn is_placeholder(name: &str) -> bool {
     name.starts_with(PLACEHOLDER)
 }
 
@@ -41,8 +41,15 @@ pub(crate) struct AggregateCall {
     pub(crate) ty: Type,
 }
 
+impl AggregateCall {
+    /// What it reads.
+    pub(crate) fn inputs(&self) -> impl Iterator<Item = &TypedExpr> {
+        self.args.iter().chain(&self.filter)
+    }
+}
+
 /// The aggregates of a query, each once.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Aggregates {
     calls: Vec<AggregateCall>,
 }
@@ -146,41 +153,20 @@ pub(crate) struct GroupColumns<'a> {
 
 /// Makes an expression over the table's columns one over an aggregation's output.
 pub(crate) fn over_groups(expr: &TypedExpr, groups: &GroupColumns<'_>) -> Result<TypedExpr> {
-    if let Some((key, column)) = groups.keys.iter().find(|(key, _)| key == expr) {
-        return Ok(TypedExpr::field(column.as_str(), key.ty().clone()));
-    }
-    Ok(match expr {
-        TypedExpr::Field { name, ty } => {
-            let column = placeholder_index(name).and_then(|i| groups.aggregates.get(i));
-            let Some(column) = column else {
-                return Err(Error::invalid_input(
-                    "a column is neither grouped by nor inside an aggregate",
-                )
-                .with("column", name)
-                .hint(format!("add {name} to GROUP BY, or write min({name})")));
-            };
-            TypedExpr::field(column.as_str(), ty.clone())
+    expr.replace(&mut |part| {
+        if let Some((key, column)) = groups.keys.iter().find(|(key, _)| key == part) {
+            return Ok(Some(TypedExpr::field(column.as_str(), key.ty().clone())));
         }
-        TypedExpr::Constant { .. } => expr.clone(),
-        TypedExpr::Call { name, args, ty } => {
-            let args = args.iter().map(|a| over_groups(a, groups)).collect::<Result<Vec<_>>>()?;
-            TypedExpr::call(Arc::clone(name), args, ty.clone())
-        }
-        TypedExpr::Cast { input, ty, try_cast } => TypedExpr::Cast {
-            input: Box::new(over_groups(input, groups)?),
-            ty: ty.clone(),
-            try_cast: *try_cast,
-        },
-        TypedExpr::Dereference { input, index, ty } => TypedExpr::Dereference {
-            input: Box::new(over_groups(input, groups)?),
-            index: *index,
-            ty: ty.clone(),
-        },
-        TypedExpr::Lambda { columns, captures, body } => TypedExpr::Lambda {
-            columns: Arc::clone(columns),
-            captures: captures.iter().map(|c| over_groups(c, groups)).collect::<Result<_>>()?,
-            body: body.clone(),
-        },
+        let TypedExpr::Field { name, ty } = part else { return Ok(None) };
+        let column = placeholder_index(name).and_then(|i| groups.aggregates.get(i));
+        let Some(column) = column else {
+            return Err(Error::invalid_input(
+                "a column is neither grouped by nor inside an aggregate",
+            )
+            .with("column", name)
+            .hint(format!("add {name} to GROUP BY, or write min({name})")));
+        };
+        Ok(Some(TypedExpr::field(column.as_str(), ty.clone())))
     })
 }
 

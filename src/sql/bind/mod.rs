@@ -21,7 +21,7 @@ mod tests;
 use dwio::expr::TypedExpr;
 use exec::expr::FunctionRegistry;
 use sqlparser::ast::{
-    AccessExpr, Expr, Ident, Spanned, Subscript, UnaryOperator, Value as Literal,
+    AccessExpr, Expr, Ident, Query, Spanned, Subscript, UnaryOperator, Value as Literal,
 };
 use sqlparser::tokenizer::Span;
 use vector::{Error, Result, Type};
@@ -30,7 +30,9 @@ use super::literal;
 use super::scope::{self, Scope};
 use super::source::{SourceText, place_of};
 
-pub(crate) use aggregates::{AggregateCall, Aggregates, GroupColumns, has_aggregate, over_groups};
+pub(crate) use aggregates::{
+    AggregateCall, Aggregates, GroupColumns, has_aggregate, is_placeholder, over_groups,
+};
 
 /// Expressions inside each other at most, chains of AND and OR not counted.
 const MAX_DEPTH: usize = 100;
@@ -40,6 +42,28 @@ const MAX_DEPTH: usize = 100;
 pub(crate) struct Alias {
     pub(crate) name: String,
     pub(crate) expr: TypedExpr,
+}
+
+/// Where subqueries of an expression go.
+pub(crate) trait SubqueryBinder {
+    /// The column that stands for a subquery; `scope` has the columns around it.
+    fn bind_subquery(
+        &mut self,
+        usage: SubqueryUse,
+        query: &Query,
+        scope: &Scope,
+    ) -> Result<TypedExpr>;
+}
+
+/// What an expression wants of a subquery.
+#[derive(Debug)]
+pub(crate) enum SubqueryUse {
+    /// Whether it has a row.
+    Exists,
+    /// Whether this is among its values.
+    In(TypedExpr),
+    /// Its one value.
+    Value,
 }
 
 /// Binds the expressions of one clause.
@@ -56,6 +80,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) aliases: &'a [Alias],
     /// Where aggregates go; `None` where none are allowed.
     pub(crate) aggregates: Option<&'a mut Aggregates>,
+    /// Where subqueries go; `None` where none are allowed.
+    pub(crate) subqueries: Option<&'a mut dyn SubqueryBinder>,
     /// Expressions around the current one.
     pub(crate) depth: usize,
 }
@@ -68,7 +94,16 @@ impl<'a> Binder<'a> {
         source: SourceText<'a>,
         clause: &'static str,
     ) -> Self {
-        Binder { scope, functions, source, clause, aliases: &[], aggregates: None, depth: 0 }
+        Binder {
+            scope,
+            functions,
+            source,
+            clause,
+            aliases: &[],
+            aggregates: None,
+            subqueries: None,
+            depth: 0,
+        }
     }
 }
 
@@ -117,6 +152,11 @@ impl Binder<'_> {
                 let distinct = self.distinct(left, right, place_of(expr))?;
                 self.not(distinct, place_of(expr))
             }
+            Expr::Exists { subquery, negated } => {
+                let exists = self.subquery(SubqueryUse::Exists, subquery)?;
+                if *negated { self.not(exists, place_of(expr)) } else { Ok(exists) }
+            }
+            Expr::Subquery(subquery) => self.subquery(SubqueryUse::Value, subquery),
             Expr::In { expr: inner, target, negated, global: false } => {
                 self.in_list(inner, target, *negated, place_of(expr))
             }
@@ -157,6 +197,18 @@ impl Binder<'_> {
             | Expr::Ceil { .. }
             | Expr::Floor { .. } => self.keyword_call(expr),
             other => Err(self.unsupported(other)),
+        }
+    }
+
+    /// The column that stands for a subquery.
+    fn subquery(&mut self, usage: SubqueryUse, query: &Query) -> Result<TypedExpr> {
+        match &mut self.subqueries {
+            Some(subqueries) => subqueries.bind_subquery(usage, query, self.scope),
+            None => {
+                let error = Error::unsupported("a subquery is not supported here")
+                    .with("clause", self.clause);
+                Err(self.source.point(error, query.span()))
+            }
         }
     }
 
@@ -237,7 +289,6 @@ impl Binder<'_> {
     /// The error for syntax that is understood but not built.
     fn unsupported(&self, expr: &Expr) -> Error {
         let what = match expr {
-            Expr::Exists { .. } | Expr::Subquery(_) => "subqueries are not supported yet",
             Expr::Interval(_) => "INTERVAL literals are not supported yet",
             Expr::AtTimeZone { .. } => "time zones are not supported yet",
             Expr::Array(_) | Expr::Map(_) | Expr::Struct { .. } | Expr::Tuple(_) => {

@@ -5,7 +5,7 @@ use sqlparser::ast::{BinaryOperator, CaseWhen, Expr, InTarget};
 use sqlparser::tokenizer::Span;
 use vector::{Error, Result, Type, Value};
 
-use super::Binder;
+use super::{Binder, SubqueryUse};
 use crate::sql::source::place_of;
 
 /// The parts of `text [NOT] LIKE pattern [ESCAPE escape]`.
@@ -123,10 +123,17 @@ impl Binder<'_> {
         negated: bool,
         span: Span,
     ) -> Result<TypedExpr> {
-        let InTarget::List(items) = target else {
-            let error =
-                Error::unsupported("IN takes a list of values; subqueries are not supported yet");
-            return Err(self.source.point(error, span));
+        let items = match target {
+            InTarget::List(items) => items,
+            InTarget::Subquery(query) => {
+                let left = self.bind(inner)?;
+                let found = self.subquery(SubqueryUse::In(left), query)?;
+                return if negated { self.not(found, span) } else { Ok(found) };
+            }
+            _ => {
+                let error = Error::unsupported("IN takes a list of values or a subquery");
+                return Err(self.source.point(error, span));
+            }
         };
         let mut args = vec![self.bind(inner)?];
         for item in items {

@@ -1,23 +1,22 @@
-//! Plan nodes on top of each other.
+//! Bound queries to plan nodes on top of each other.
 //!
 //! A [`Builder`] holds the topmost node so far. Names of columns are unique within each node's
 //! output; the names that people see are put on at the very end.
 
-use std::collections::{BTreeSet, HashMap};
-
 use dwio::expr::TypedExpr;
 use exec::plan::{
-    Aggregate, AggregationNode, AggregationStep, FilterNode, LimitNode, OrderByNode, PlanNode,
-    PlanNodeId, ProjectNode, SortKey, TopNNode, ValuesNode,
+    Aggregate, AggregationNode, AggregationStep, FilterNode, LimitNode, LocalPartitionNode,
+    OrderByNode, Partitioning, PlanNode, PlanNodeId, ProjectNode, SortKey, TopNNode, ValuesNode,
 };
 use vector::sync::Arc;
 use vector::{Error, Result, RowType, RowVector, Type};
 
-use super::from::{From, Relation};
+use super::names::{Columns, Names};
 use super::output::Sort;
+use super::query::{Body, Query, Select, Union};
+use super::relations::{From, Relation};
 use super::{Item, PlannedQuery, PlannedScan};
 use crate::sql::bind::{AggregateCall, Aggregates, GroupColumns, over_groups};
-use crate::sql::catalog::{ScanColumn, ScanParts, TableColumn};
 
 /// Up to this many rows are kept by a heap; more are sorted as a whole.
 const MAX_TOP_N: u64 = 100_000;
@@ -27,31 +26,37 @@ const MAX_TOP_N: u64 = 100_000;
 pub(super) struct Builder {
     node: Option<Arc<PlanNode>>,
     next_id: usize,
-    scans: Vec<PlannedScan>,
+    pub(super) scans: Vec<PlannedScan>,
     num_keys: usize,
-    /// A sort that waits to learn of LIMIT.
-    sort: Vec<SortKey>,
-    /// True when the topmost node has columns for sorting behind those of the result.
-    hidden: bool,
 }
 
 /// The keys and aggregates of an aggregation by their columns' names.
 #[derive(Debug)]
-pub(super) struct Groups {
+struct Groups {
     keys: Vec<(TypedExpr, String)>,
     aggregates: Vec<String>,
 }
 
 impl Groups {
     /// Makes an expression over the table's columns one over the aggregation's.
-    pub(super) fn rewrite(&self, expr: &TypedExpr) -> Result<TypedExpr> {
+    fn rewrite(&self, expr: &TypedExpr) -> Result<TypedExpr> {
         over_groups(expr, &GroupColumns { keys: &self.keys, aggregates: &self.aggregates })
     }
 }
 
 impl Builder {
-    pub(super) fn new() -> Self {
-        Self::default()
+    /// The whole plan of a statement.
+    pub(super) fn plan(query: Query) -> Result<PlannedQuery> {
+        let names = query.columns().into_iter().map(|(name, _)| name.to_string());
+        let shown: Vec<String> = names.collect();
+        let mut names = Names::default();
+        let unique: Vec<String> = shown.iter().map(|name| names.fresh(name)).collect();
+        let mut builder = Builder::default();
+        builder.query(query, &unique, &vec![true; unique.len()])?;
+        let root = builder.take()?;
+        let fields = shown.into_iter().zip(root.output_type().types());
+        let row_type = RowType::new(fields.map(|(name, ty)| (name, ty.clone())));
+        Ok(PlannedQuery { root, row_type: Arc::new(row_type), scans: builder.scans })
     }
 
     pub(super) fn id(&mut self) -> PlanNodeId {
@@ -73,79 +78,122 @@ impl Builder {
         self.node = Some(Arc::new(node));
     }
 
-    /// The rows of FROM for which `filter` is true, or one row without columns; `used` is what
-    /// the nodes above need.
-    pub(super) fn source(
-        &mut self,
-        from: Option<From>,
-        filter: Option<TypedExpr>,
-        used: &[&TypedExpr],
-    ) -> Result<()> {
-        let Some(From { relations, mut tree }) = from else {
-            let id = self.id();
-            let row_type = Arc::new(RowType::empty());
-            let batch = RowVector::batch(Arc::clone(&row_type), 1, Vec::new())?;
-            self.push(PlanNode::Values(ValuesNode {
-                id,
-                output_type: row_type,
-                batches: vec![batch],
-            }));
-            if let Some(filter) = filter {
-                self.filter(filter);
-            }
-            return Ok(());
+    /// The rows of a query. Its columns are called `names`, which differ; only those that are
+    /// `wanted` are given.
+    pub(super) fn query(&mut self, query: Query, names: &[String], wanted: &[bool]) -> Result<()> {
+        let Query { body, sort, offset, limit } = query;
+        let keys = match body {
+            Body::Select(select) => self.select(*select, names, wanted, sort)?,
+            Body::Union(union) => self.union(union, names, wanted, sort)?,
         };
-        match filter {
-            Some(filter) if relations.len() == 1 => tree.push_down(filter, &relations),
-            filter => {
-                for term in filter.iter().flat_map(TypedExpr::conjuncts) {
-                    tree.push_down(term.clone(), &relations);
-                }
+        self.limit(keys, offset, limit)?;
+        // Columns that only sorting or DISTINCT needed are dropped.
+        let input = self.input_type()?;
+        let shown = names.iter().zip(wanted).filter(|(_, wanted)| **wanted);
+        let columns = shown.map(|(name, _)| match input.type_of(name) {
+            Some(ty) => Ok((name.clone(), TypedExpr::field(name.as_str(), ty.clone()))),
+            None => Err(Error::internal("a query without one of its columns").with("name", name)),
+        });
+        let columns = columns.collect::<Result<_>>()?;
+        self.project(columns)
+    }
+
+    fn select(
+        &mut self,
+        select: Select,
+        names: &[String],
+        wanted: &[bool],
+        sort: Sort,
+    ) -> Result<Vec<SortKey>> {
+        let Select { from, filter, items, groups, distinct } = select;
+        let items = items.into_iter().zip(names);
+        let items: Vec<Item> =
+            items.map(|(item, name)| Item { name: name.clone(), expr: item.expr }).collect();
+        let kept = |items: Vec<Item>| -> Vec<Item> {
+            let items = items.into_iter().zip(wanted);
+            items.filter(|(_, wanted)| distinct || **wanted).map(|(item, _)| item).collect()
+        };
+        let Some(groups) = groups else {
+            let items = kept(items);
+            let mut used: Vec<&TypedExpr> = items.iter().map(|i| &i.expr).collect();
+            used.extend(sort.keys.iter().map(|k| &k.expr));
+            self.source(from, filter, &used)?;
+            return self.output(&items, sort, distinct);
+        };
+        self.source(from, filter, &groups.inputs().collect::<Vec<_>>())?;
+        let columns = self.aggregate(&groups.keys, &groups.aggregates)?;
+        let items = items
+            .into_iter()
+            .map(|item| Ok(Item { expr: columns.rewrite(&item.expr)?, name: item.name }))
+            .collect::<Result<Vec<_>>>()?;
+        let having = groups.having.iter().map(|term| columns.rewrite(term));
+        if let Some(having) = TypedExpr::and(having.collect::<Result<_>>()?) {
+            self.filter(having);
+        }
+        let sort = sort.try_map(|expr| columns.rewrite(&expr))?;
+        self.output(&kept(items), sort, distinct)
+    }
+
+    fn union(
+        &mut self,
+        union: Union,
+        names: &[String],
+        wanted: &[bool],
+        sort: Sort,
+    ) -> Result<Vec<SortKey>> {
+        let Union { arms, distinct, columns } = union;
+        let all = vec![true; names.len()];
+        let wanted = if distinct || !sort.keys.is_empty() { &all } else { wanted };
+        let mut sources = Vec::with_capacity(arms.len());
+        for arm in arms {
+            self.query(arm, names, wanted)?;
+            sources.push(self.take()?);
+        }
+        if let [only] = sources.as_slice() {
+            self.node = Some(Arc::clone(only));
+        } else {
+            let node = LocalPartitionNode::new(self.id(), sources, Partitioning::RoundRobin)?;
+            self.push(PlanNode::LocalPartition(node));
+        }
+        let column = |(name, column): (&String, &crate::sql::catalog::TableColumn)| Item {
+            name: name.clone(),
+            expr: TypedExpr::field(name.as_str(), column.ty.clone()),
+        };
+        let shown = names.iter().zip(&columns).zip(wanted).filter(|(_, wanted)| **wanted);
+        let items: Vec<Item> = shown.map(|(pair, _)| column(pair)).collect();
+        let sort = sort.try_map(|expr| {
+            expr.replace(&mut |part| {
+                let TypedExpr::Field { name, ty } = part else { return Ok(None) };
+                let place = columns.iter().position(|column| column.field == *name);
+                let name = place.and_then(|place| names.get(place));
+                let name = name.ok_or_else(|| Error::internal("a union is sorted by no column"))?;
+                Ok(Some(TypedExpr::field(name.as_str(), ty.clone())))
+            })
+        })?;
+        self.output(&items, sort, distinct)
+    }
+
+    /// The rows of FROM for which all of `filter` is true; `used` is what the nodes above need.
+    fn source(&mut self, from: From, filter: Vec<TypedExpr>, used: &[&TypedExpr]) -> Result<()> {
+        let From { relations, mut tree } = from;
+        for filter in filter {
+            if relations.len() == 1 {
+                tree.push_down(filter, &relations);
+                continue;
+            }
+            for term in filter.conjuncts() {
+                tree.push_down(term.clone(), &relations);
             }
         }
         self.tree(tree, &relations, used)
     }
 
-    /// A scan of the columns that `used` names, with the condition pushed into it.
-    pub(super) fn scan(
-        &mut self,
-        relation: &Relation,
-        filter: Option<TypedExpr>,
-        used: &[&TypedExpr],
-    ) -> Result<()> {
+    /// One row without columns.
+    pub(super) fn one_row(&mut self) -> Result<()> {
         let id = self.id();
-        let table = &relation.table;
-        let names = relation.fields.iter().zip(table.columns());
-        let own: HashMap<&str, &TableColumn> = names.map(|(f, c)| (&**f, c)).collect();
-        // A condition inside the scan knows columns by the table's names only.
-        let pushed = filter.as_ref().and_then(|filter| table_names(filter, &own));
-        let above = if pushed.is_some() { None } else { filter };
-        let used: Vec<&TypedExpr> = used.iter().copied().chain(&above).collect();
-        let mut wanted = wanted_paths(&used);
-        let fields = relation.fields.iter().enumerate();
-        let columns: Vec<ScanColumn> = fields
-            .filter_map(|(index, field)| {
-                let paths = wanted.remove(&**field)?;
-                let whole = paths.contains(&Vec::new());
-                let fields = if whole { Vec::new() } else { paths.into_iter().collect() };
-                Some(ScanColumn { index, fields })
-            })
-            .collect();
-        let parts = ScanParts { id: Arc::clone(&id), columns: &columns, filter: pushed.as_ref() };
-        let mut scan = table.scan(parts)?;
-        // The columns come in the order wanted, called as the table calls them.
-        let names = columns.iter().filter_map(|c| relation.fields.get(c.index));
-        let fields = names.clone().map(|name| name.to_string()).zip(scan.output_type.types());
-        scan.output_type =
-            Arc::new(RowType::new(fields.map(|(n, t)| (n, t.clone())).collect::<Vec<_>>()));
-        for (assignment, name) in scan.assignments.iter_mut().zip(names) {
-            assignment.0 = name.to_string();
-        }
-        self.push(PlanNode::TableScan(scan));
-        self.scans.push(PlannedScan { id, table: Arc::clone(table), filter: pushed });
-        if let Some(above) = above {
-            self.filter(above);
-        }
+        let output_type = Arc::new(RowType::empty());
+        let batches = vec![RowVector::batch(Arc::clone(&output_type), 1, Vec::new())?];
+        self.push(PlanNode::Values(ValuesNode { id, output_type, batches }));
         Ok(())
     }
 
@@ -194,7 +242,7 @@ impl Builder {
     }
 
     /// Computes columns; nothing is added when the source gives exactly these.
-    fn project(&mut self, columns: Vec<(String, TypedExpr)>) -> Result<()> {
+    pub(super) fn project(&mut self, columns: Vec<(String, TypedExpr)>) -> Result<()> {
         let input = self.input_type()?;
         let identity = input.len() == columns.len()
             && input.names().iter().zip(&columns).all(|(have, (name, expr))| {
@@ -212,11 +260,7 @@ impl Builder {
     }
 
     /// Groups by `keys` and computes `aggregates`.
-    pub(super) fn aggregate(
-        &mut self,
-        keys: &[TypedExpr],
-        aggregates: &Aggregates,
-    ) -> Result<Groups> {
+    fn aggregate(&mut self, keys: &[TypedExpr], aggregates: &Aggregates) -> Result<Groups> {
         // Keys and arguments are columns of the source: those that are none yet are computed.
         let mut columns = Columns::default();
         let key_columns: Vec<String> = keys.iter().map(|key| columns.column(key, "key")).collect();
@@ -278,13 +322,15 @@ impl Builder {
         Ok(())
     }
 
-    /// The SELECT list, with further columns behind it where ORDER BY needs them.
-    pub(super) fn output(&mut self, items: &[Item], sort: Sort, distinct: bool) -> Result<()> {
+    /// The SELECT list, whose names differ, with further columns behind it where ORDER BY needs
+    /// them; gives the columns to sort by.
+    fn output(&mut self, items: &[Item], sort: Sort, distinct: bool) -> Result<Vec<SortKey>> {
         let mut names = Names::default();
         let mut columns: Vec<(String, TypedExpr)> = Vec::new();
         for item in items {
             columns.push((names.fresh(&item.name), item.expr.clone()));
         }
+        let mut keys = Vec::with_capacity(sort.keys.len());
         for key in sort.keys {
             let found = columns.iter().find(|(_, expr)| *expr == key.expr);
             let column = match found {
@@ -298,11 +344,10 @@ impl Builder {
                 None => {
                     let name = names.fresh("sort");
                     columns.push((name.clone(), key.expr));
-                    self.hidden = true;
                     name
                 }
             };
-            self.sort.push(SortKey { column, order: key.order });
+            keys.push(SortKey { column, order: key.order });
         }
         self.project(columns)?;
         if distinct {
@@ -311,12 +356,11 @@ impl Builder {
             let fields = input.fields().map(|(n, t)| (n.to_string(), t.clone())).collect();
             self.aggregation(keys, Vec::new(), fields)?;
         }
-        Ok(())
+        Ok(keys)
     }
 
-    /// Sorts if ORDER BY said so, and keeps `limit` rows behind the first `offset`.
-    pub(super) fn limit(&mut self, offset: u64, limit: Option<u64>) -> Result<()> {
-        let keys = std::mem::take(&mut self.sort);
+    /// Sorts by `keys` if there are any, and keeps `limit` rows behind the first `offset`.
+    fn limit(&mut self, keys: Vec<SortKey>, offset: u64, limit: Option<u64>) -> Result<()> {
         let top = limit.map(|n| n.saturating_add(offset)).filter(|n| *n <= MAX_TOP_N);
         let mut limited = limit.is_none() && offset == 0;
         if !keys.is_empty() {
@@ -335,136 +379,5 @@ impl Builder {
             self.push(PlanNode::Limit(LimitNode { id, source, offset, count }));
         }
         Ok(())
-    }
-
-    /// The whole plan; columns that only ORDER BY needed are dropped.
-    pub(super) fn finish(mut self, items: &[Item]) -> Result<PlannedQuery> {
-        if self.hidden {
-            let visible: Vec<(String, TypedExpr)> = self
-                .input_type()?
-                .fields()
-                .take(items.len())
-                .map(|(name, ty)| (name.to_string(), TypedExpr::field(name, ty.clone())))
-                .collect();
-            self.project(visible)?;
-        }
-        let root = self.take()?;
-        let row_type = RowType::new(
-            items.iter().zip(root.output_type().types()).map(|(i, t)| (i.name.clone(), t.clone())),
-        );
-        Ok(PlannedQuery { root, row_type: Arc::new(row_type), scans: self.scans })
-    }
-}
-
-/// An expression with the table's names for its columns; `None` when the table has one of them
-/// under another name than the plan gives it.
-fn table_names(expr: &TypedExpr, own: &HashMap<&str, &TableColumn>) -> Option<TypedExpr> {
-    Some(match expr {
-        TypedExpr::Field { name, ty } => {
-            let column = own.get(&**name).filter(|c| *c.field == *c.name)?;
-            TypedExpr::field(column.name.as_str(), ty.clone())
-        }
-        TypedExpr::Constant { .. } => expr.clone(),
-        TypedExpr::Call { name, args, ty } => {
-            let args = args.iter().map(|arg| table_names(arg, own)).collect::<Option<_>>()?;
-            TypedExpr::call(Arc::clone(name), args, ty.clone())
-        }
-        TypedExpr::Cast { input, ty, try_cast } => TypedExpr::Cast {
-            input: Box::new(table_names(input, own)?),
-            ty: ty.clone(),
-            try_cast: *try_cast,
-        },
-        TypedExpr::Dereference { input, index, ty } => TypedExpr::Dereference {
-            input: Box::new(table_names(input, own)?),
-            index: *index,
-            ty: ty.clone(),
-        },
-        TypedExpr::Lambda { columns, captures, body } => TypedExpr::Lambda {
-            columns: Arc::clone(columns),
-            captures: captures.iter().map(|c| table_names(c, own)).collect::<Option<_>>()?,
-            body: body.clone(),
-        },
-    })
-}
-
-/// The struct fields that expressions want of each column that they use; an empty path is the
-/// whole column.
-fn wanted_paths<'a>(used: &[&'a TypedExpr]) -> HashMap<&'a str, BTreeSet<Vec<usize>>> {
-    let mut wanted: HashMap<&str, BTreeSet<Vec<usize>>> = HashMap::new();
-    let mut rest: Vec<&TypedExpr> = used.to_vec();
-    while let Some(expr) = rest.pop() {
-        let base = innermost(expr);
-        let TypedExpr::Field { name, .. } = base else {
-            rest.extend(base.inputs());
-            continue;
-        };
-        let mut path = Vec::new();
-        let mut outer = expr;
-        while let TypedExpr::Dereference { input, index, .. } = outer {
-            path.push(*index);
-            outer = input;
-        }
-        path.reverse();
-        wanted.entry(name).or_default().insert(path);
-    }
-    wanted
-}
-
-/// What a chain of struct fields begins with.
-fn innermost(mut expr: &TypedExpr) -> &TypedExpr {
-    while let TypedExpr::Dereference { input, .. } = expr {
-        expr = input;
-    }
-    expr
-}
-
-/// Columns to compute, equal ones once.
-#[derive(Debug, Default)]
-struct Columns {
-    list: Vec<(String, TypedExpr)>,
-    names: Names,
-    /// True when one of them is no plain column of the source.
-    computed: bool,
-}
-
-impl Columns {
-    /// The name of the column that has `expr`; a plain column keeps its own.
-    fn column(&mut self, expr: &TypedExpr, base: &str) -> String {
-        if let Some((name, _)) = self.list.iter().find(|(_, have)| have == expr) {
-            return name.clone();
-        }
-        let name = match expr {
-            TypedExpr::Field { name, .. } => self.names.fresh(name),
-            _ => {
-                self.computed = true;
-                self.names.fresh(base)
-            }
-        };
-        // A computed column may have taken the plain column's name before.
-        self.computed |= matches!(expr, TypedExpr::Field { name: own, .. } if **own != *name);
-        self.list.push((name.clone(), expr.clone()));
-        name
-    }
-}
-
-/// Names that are taken, with the last number put behind each.
-#[derive(Debug, Default)]
-struct Names(HashMap<String, usize>);
-
-impl Names {
-    fn take(&mut self, name: &str) {
-        self.0.entry(name.to_string()).or_default();
-    }
-
-    /// `base`, or `base_1` and so on when it is taken.
-    fn fresh(&mut self, base: &str) -> String {
-        let mut name = base.to_string();
-        while self.0.contains_key(&name) {
-            let number = self.0.entry(base.to_string()).or_default();
-            *number += 1;
-            name = format!("{base}_{number}");
-        }
-        self.take(&name);
-        name
     }
 }

@@ -8,33 +8,23 @@ use sqlparser::tokenizer::Span;
 use vector::{Error, Result};
 
 use super::from::FromClause;
-use super::select_of;
 use crate::sql::source::{SourceText, place_of};
 
-/// A statement of which every clause is known to be supported.
+/// A SELECT of which every clause is known to be supported.
 #[derive(Debug)]
-pub(super) struct Clauses<'a> {
+pub(super) struct SelectClauses<'a> {
     pub(super) select: &'a Select,
     pub(super) from: Option<FromClause<'a>>,
     pub(super) filter: Option<&'a Expr>,
     pub(super) group_by: &'a GroupByExpr,
     pub(super) having: Option<&'a Expr>,
     pub(super) distinct: bool,
-    pub(super) order_by: Option<&'a OrderBy>,
-    pub(super) limit: Option<u64>,
-    pub(super) offset: u64,
 }
 
-impl<'a> Clauses<'a> {
-    /// Takes a statement apart; `Unsupported` names the clause that is not built yet.
-    pub(super) fn of(query: &'a Query, source: SourceText<'_>) -> Result<Self> {
-        let select = match select_of(&query.body) {
-            Some(select) => select,
-            None => return Err(unsupported_body(&query.body, source)),
-        };
-        refuse(source, query_extras(query))?;
+impl<'a> SelectClauses<'a> {
+    /// Takes a SELECT apart; `Unsupported` names the clause that is not built yet.
+    pub(super) fn of(select: &'a Select, source: SourceText<'_>) -> Result<Self> {
         refuse(source, select_extras(select))?;
-        let (limit, offset) = limit_of(query, source)?;
         let distinct = match &select.distinct {
             None | Some(Distinct::All) => false,
             Some(Distinct::Distinct) => true,
@@ -42,37 +32,52 @@ impl<'a> Clauses<'a> {
                 return Err(Error::unsupported("DISTINCT ON is not supported yet"));
             }
         };
-        let order_by = query.order_by.as_ref();
-        if let Some(OrderBy { kind: OrderByKind::All(_), .. }) = order_by {
-            return Err(Error::unsupported("ORDER BY ALL is not supported yet"));
-        }
-        Ok(Clauses {
+        Ok(SelectClauses {
             select,
             from: FromClause::of(select, source)?,
             filter: select.selection.as_ref(),
             group_by: &select.group_by,
             having: select.having.as_ref(),
             distinct,
-            order_by,
-            limit,
-            offset,
         })
+    }
+}
+
+/// What stands behind the body of a query.
+#[derive(Debug, Default)]
+pub(super) struct Trailer<'a> {
+    pub(super) order_by: Option<&'a OrderBy>,
+    pub(super) limit: Option<u64>,
+    pub(super) offset: u64,
+}
+
+impl<'a> Trailer<'a> {
+    /// ORDER BY, LIMIT, OFFSET and FETCH; `Unsupported` names what is not built yet.
+    pub(super) fn of(query: &'a Query, source: SourceText<'_>) -> Result<Self> {
+        refuse(source, query_extras(query))?;
+        let (limit, offset) = limit_of(query, source)?;
+        let order_by = query.order_by.as_ref();
+        if let Some(OrderBy { kind: OrderByKind::All(_), .. }) = order_by {
+            return Err(Error::unsupported("ORDER BY ALL is not supported yet"));
+        }
+        Ok(Trailer { order_by, limit, offset })
     }
 }
 
 /// True when parentheses around a query change nothing.
 pub(super) fn is_bare(query: &Query) -> bool {
-    query_extras(query).is_none()
+    query.with.is_none()
+        && query_extras(query).is_none()
         && query.order_by.is_none()
         && query.limit_clause.is_none()
         && query.fetch.is_none()
 }
 
-fn unsupported_body(body: &SetExpr, source: SourceText<'_>) -> Error {
+/// The error for what is no SELECT and no UNION.
+pub(super) fn unsupported_body(body: &SetExpr, source: SourceText<'_>) -> Error {
     let what = match body {
-        SetExpr::SetOperation { .. } => "UNION, INTERSECT and EXCEPT are not supported yet",
+        SetExpr::SetOperation { .. } => "INTERSECT and EXCEPT are not supported yet",
         SetExpr::Values(_) => "VALUES is not supported yet",
-        SetExpr::Query(_) => "subqueries are not supported yet",
         _ => "only SELECT statements are supported",
     };
     source.point(Error::unsupported(what), body.span())
@@ -86,9 +91,6 @@ fn refuse(source: SourceText<'_>, extra: Option<(&'static str, Span)>) -> Result
 }
 
 fn query_extras(query: &Query) -> Option<(&'static str, Span)> {
-    if let Some(with) = &query.with {
-        return Some(("WITH is not supported yet", with.span()));
-    }
     let extras = !query.locks.is_empty()
         || query.for_clause.is_some()
         || query.settings.is_some()

@@ -1,66 +1,77 @@
-//! FROM: tables, and how they are joined.
+//! FROM as SQL writes it: relations, and how they are joined.
 //!
 //! ```text
-//! FROM a JOIN b ON .. LEFT JOIN c USING (x)
+//! FROM a JOIN (SELECT ..) b ON .. CROSS JOIN UNNEST(b.list) AS u(x)
 //!
-//! syntax     first a, then steps: (inner, b, ON ..), (left, c, USING ..)     FromClause
-//! names      each table found and opened; columns of all get names that      Relations
-//!            differ; a scope of all that the other clauses see
-//! tree       left( inner(a, b), c ), each join with its terms                Tree, joins.rs
+//! first a, then steps: (inner, query b, ON ..), (inner, unnest u)
 //! ```
 
-use std::collections::HashSet;
-
-use dwio::expr::TypedExpr;
-use exec::expr::FunctionRegistry;
-use sqlparser::ast::Expr;
 use sqlparser::ast::{
-    Ident, Join, JoinConstraint, JoinOperator, ObjectNamePart, Select, Spanned, TableFactor,
+    Expr, FunctionArg, FunctionArgExpr, Ident, Join, JoinConstraint, JoinOperator, ObjectName,
+    ObjectNamePart, Query, Select, Spanned, TableAlias, TableFactor,
 };
 use sqlparser::tokenizer::Span;
-use vector::sync::Arc;
 use vector::{Error, Result};
 
-use super::joins::{JoinKind, Tree};
-use super::known_terms;
-use crate::sql::bind::Binder;
-use crate::sql::catalog::{Catalog, CatalogTable, TableColumn};
-use crate::sql::scope::Scope;
+use super::relations::MAX_RELATIONS;
+use super::tree::JoinKind;
 use crate::sql::source::SourceText;
-
-/// Tables of a statement at most; the places of a term's columns are kept as bits.
-const MAX_TABLES: usize = 64;
-
-/// A table as FROM names it.
-#[derive(Debug)]
-pub(super) struct TableName {
-    name: String,
-    quoted: bool,
-    alias: Option<String>,
-    span: Span,
-}
 
 /// What FROM says.
 #[derive(Debug)]
 pub(super) struct FromClause<'a> {
-    first: TableName,
-    steps: Vec<Step<'a>>,
+    pub(super) first: RelationSyntax<'a>,
+    pub(super) steps: Vec<Step<'a>>,
 }
 
-/// A table that is joined to all before it.
+/// A relation that is joined to all before it.
 #[derive(Debug)]
-struct Step<'a> {
-    kind: JoinKind,
-    table: TableName,
-    constraint: Constraint<'a>,
+pub(super) struct Step<'a> {
+    pub(super) kind: JoinKind,
+    pub(super) relation: RelationSyntax<'a>,
+    pub(super) constraint: Constraint<'a>,
 }
 
+/// What joins a relation to those before it.
 #[derive(Debug)]
-enum Constraint<'a> {
+pub(super) enum Constraint<'a> {
     None,
     On(&'a Expr),
     Using(Vec<&'a Ident>),
     Natural(Span),
+}
+
+/// A relation as FROM names it.
+#[derive(Debug)]
+pub(super) struct RelationSyntax<'a> {
+    pub(super) source: SourceSyntax<'a>,
+    alias: Option<&'a Ident>,
+    /// New names of the first columns.
+    pub(super) columns: Vec<&'a Ident>,
+    pub(super) span: Span,
+}
+
+/// Where the rows of a relation come from.
+#[derive(Debug)]
+pub(super) enum SourceSyntax<'a> {
+    Table {
+        name: String,
+        quoted: bool,
+        /// The name, when it has one part only.
+        ident: Option<&'a Ident>,
+    },
+    Query(&'a Query),
+    Unnest {
+        lists: Vec<&'a Expr>,
+        with_ordinality: bool,
+    },
+}
+
+impl RelationSyntax<'_> {
+    /// The alias, or `name` without one.
+    pub(super) fn name_or(&self, name: &str) -> String {
+        self.alias.map_or(name, |alias| &alias.value).to_string()
+    }
 }
 
 impl<'a> FromClause<'a> {
@@ -74,8 +85,8 @@ impl<'a> FromClause<'a> {
         for item in others {
             // A comma binds weaker than JOIN; only joins that give the right side's rows as such
             // could tell.
-            let table = table_name(&item.relation, source)?;
-            steps.push(Step { kind: JoinKind::Inner, table, constraint: Constraint::None });
+            let relation = relation(&item.relation, source)?;
+            steps.push(Step { kind: JoinKind::Inner, relation, constraint: Constraint::None });
             for join in &item.joins {
                 let step = step(join, source)?;
                 if !matches!(step.kind, JoinKind::Inner | JoinKind::Left) {
@@ -85,10 +96,10 @@ impl<'a> FromClause<'a> {
                 steps.push(step);
             }
         }
-        if steps.len() >= MAX_TABLES {
-            return Err(Error::limit("a statement has too many tables").with("max", MAX_TABLES));
+        if steps.len() >= MAX_RELATIONS {
+            return Err(Error::limit("a statement has too many tables").with("max", MAX_RELATIONS));
         }
-        Ok(Some(FromClause { first: table_name(&first.relation, source)?, steps }))
+        Ok(Some(FromClause { first: relation(&first.relation, source)?, steps }))
     }
 }
 
@@ -108,19 +119,19 @@ fn step<'a>(join: &'a Join, source: SourceText<'_>) -> Result<Step<'a>> {
             return Err(source.point(error, join.relation.span()));
         }
     };
-    let table = table_name(&join.relation, source)?;
+    let relation = relation(&join.relation, source)?;
     let is_cross = matches!(join.join_operator, Op::CrossJoin(_));
     let constraint = match constraint {
         JoinConstraint::On(condition) => Constraint::On(condition),
-        JoinConstraint::Natural => Constraint::Natural(table.span),
+        JoinConstraint::Natural => Constraint::Natural(relation.span),
         JoinConstraint::UsingAlias(..) => {
             let error = Error::unsupported("an alias of USING is not supported");
-            return Err(source.point(error, table.span));
+            return Err(source.point(error, relation.span));
         }
         JoinConstraint::None if is_cross => Constraint::None,
         JoinConstraint::None => {
             let error = Error::invalid_input("a join needs ON or USING");
-            return Err(source.point(error, table.span));
+            return Err(source.point(error, relation.span));
         }
         JoinConstraint::Using(names) => {
             let column = |name: &'a sqlparser::ast::ObjectName| match name.0.as_slice() {
@@ -133,195 +144,93 @@ fn step<'a>(join: &'a Join, source: SourceText<'_>) -> Result<Step<'a>> {
             Constraint::Using(names.iter().map(column).collect::<Result<_>>()?)
         }
     };
-    Ok(Step { kind, table, constraint })
+    Ok(Step { kind, relation, constraint })
 }
 
-fn table_name(relation: &TableFactor, source: SourceText<'_>) -> Result<TableName> {
+fn relation<'a>(factor: &'a TableFactor, source: SourceText<'_>) -> Result<RelationSyntax<'a>> {
     let unsupported =
         |what: &'static str, span: Span| Err(source.point(Error::unsupported(what), span));
-    let TableFactor::Table { name, alias, args, sample, version, .. } = relation else {
-        let what = match relation {
-            TableFactor::Derived { .. } => "subqueries are not supported yet",
-            TableFactor::NestedJoin { .. } => "joins in parentheses are not supported yet",
-            _ => "FROM takes a table name or a quoted path",
-        };
-        return unsupported(what, relation.span());
+    let (from, alias, span) = match factor {
+        TableFactor::Table { sample: Some(_), name, .. }
+        | TableFactor::Table { version: Some(_), name, .. } => {
+            return unsupported("TABLESAMPLE and versions are not supported yet", name.span());
+        }
+        TableFactor::Table { name, alias, args, with_ordinality, .. } => {
+            let from = match args {
+                Some(args) if is_unnest(name) => SourceSyntax::Unnest {
+                    lists: arguments(&args.args, name, source)?,
+                    with_ordinality: *with_ordinality,
+                },
+                None if !with_ordinality => table(name, source)?,
+                _ => return unsupported("table functions are not supported yet", name.span()),
+            };
+            (from, alias, name.span())
+        }
+        TableFactor::Derived { lateral: false, subquery, alias, sample: None } => {
+            (SourceSyntax::Query(subquery), alias, factor.span())
+        }
+        TableFactor::Derived { lateral: true, .. } => {
+            return unsupported("LATERAL is not supported yet", factor.span());
+        }
+        TableFactor::NestedJoin { .. } => {
+            return unsupported("joins in parentheses are not supported yet", factor.span());
+        }
+        _ => return unsupported("FROM takes a table name or a quoted path", factor.span()),
     };
-    if args.is_some() {
-        return unsupported("table functions are not supported yet", name.span());
+    let columns = alias.iter().flat_map(|alias: &TableAlias| &alias.columns);
+    Ok(RelationSyntax {
+        source: from,
+        alias: alias.as_ref().map(|alias| &alias.name),
+        columns: columns.map(|column| &column.name).collect(),
+        span,
+    })
+}
+
+fn is_unnest(name: &ObjectName) -> bool {
+    match name.0.as_slice() {
+        [ObjectNamePart::Identifier(ident)] => {
+            ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case("unnest")
+        }
+        _ => false,
     }
-    if sample.is_some() || version.is_some() {
-        return unsupported("TABLESAMPLE and versions are not supported yet", name.span());
-    }
+}
+
+fn arguments<'a>(
+    args: &'a [FunctionArg],
+    name: &ObjectName,
+    source: SourceText<'_>,
+) -> Result<Vec<&'a Expr>> {
+    let expr = |arg: &'a FunctionArg| match arg {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr),
+        _ => None,
+    };
+    let lists: Option<Vec<&Expr>> = args.iter().map(expr).collect();
+    lists.filter(|lists| !lists.is_empty()).ok_or_else(|| {
+        let error = Error::invalid_input("UNNEST takes arrays and maps");
+        source.point(error, name.span())
+    })
+}
+
+fn table<'a>(name: &'a ObjectName, source: SourceText<'_>) -> Result<SourceSyntax<'a>> {
     let mut parts = Vec::with_capacity(name.0.len());
     for part in &name.0 {
         match part {
             ObjectNamePart::Identifier(ident) => parts.push(ident),
             ObjectNamePart::Function(_) => {
-                return unsupported("table functions are not supported yet", name.span());
+                let error = Error::unsupported("table functions are not supported yet");
+                return Err(source.point(error, name.span()));
             }
         }
     }
-    let (table_name, quoted) = match parts.as_slice() {
-        [one] => (one.value.clone(), one.quote_style.is_some()),
+    Ok(match parts.as_slice() {
+        [one] => SourceSyntax::Table {
+            name: one.value.clone(),
+            quoted: one.quote_style.is_some(),
+            ident: Some(*one).filter(|ident| ident.quote_style != Some('\'')),
+        },
         several => {
             let joined: Vec<&str> = several.iter().map(|p| p.value.as_str()).collect();
-            (joined.join("."), false)
+            SourceSyntax::Table { name: joined.join("."), quoted: false, ident: None }
         }
-    };
-    if let Some(alias) = alias
-        && !alias.columns.is_empty()
-    {
-        return unsupported("column aliases of a table are not supported yet", alias.name.span);
-    }
-    Ok(TableName {
-        name: table_name,
-        quoted,
-        alias: alias.as_ref().map(|a| a.name.value.clone()),
-        span: name.span(),
     })
-}
-
-/// A table of a statement, with names for its columns that no other table has.
-#[derive(Debug)]
-pub(super) struct Relation {
-    pub(super) table: Arc<dyn CatalogTable>,
-    /// The plan's name of each column of the table.
-    pub(super) fields: Vec<Arc<str>>,
-}
-
-impl Relation {
-    /// A table that stands alone: its columns keep their names.
-    pub(super) fn alone(table: Arc<dyn CatalogTable>) -> Self {
-        let fields = table.columns().iter().map(|c| Arc::clone(&c.field)).collect();
-        Relation { table, fields }
-    }
-}
-
-/// The tables of a statement, and how they are joined.
-#[derive(Debug)]
-pub(super) struct From {
-    pub(super) relations: Vec<Relation>,
-    pub(super) tree: Tree,
-}
-
-impl From {
-    /// One table.
-    pub(super) fn alone(table: Arc<dyn CatalogTable>) -> Self {
-        From { relations: vec![Relation::alone(table)], tree: Tree::table(0) }
-    }
-}
-
-/// Finds and opens the tables of FROM, and binds what joins them.
-pub(super) struct FromPlanner<'a> {
-    pub(super) catalog: &'a dyn Catalog,
-    pub(super) functions: &'a FunctionRegistry,
-    pub(super) source: SourceText<'a>,
-    /// The WHERE clause, which may tell which files matter.
-    pub(super) filter: Option<&'a Expr>,
-    pub(super) relations: Vec<Relation>,
-    /// Names of columns in the plan.
-    pub(super) taken: HashSet<Arc<str>>,
-}
-
-impl FromPlanner<'_> {
-    /// The tables, their joins, and the columns that the other clauses may use.
-    pub(super) fn plan(mut self, clause: &FromClause<'_>) -> Result<(From, Scope)> {
-        let mut scope = self.open(&clause.first)?;
-        let mut tree = Tree::table(0);
-        for (i, step) in clause.steps.iter().enumerate() {
-            let right = self.open(&step.table)?;
-            let both = scope.clone().joined(&right);
-            let (terms, both) = self.constraint(step, &scope, &right, both)?;
-            scope = match step.kind {
-                JoinKind::LeftSemi | JoinKind::LeftAnti => scope,
-                JoinKind::RightSemi | JoinKind::RightAnti => right,
-                _ => both,
-            };
-            tree = Tree::join(step.kind, tree, Tree::table(i + 1), terms, &self.relations);
-        }
-        Ok((From { relations: self.relations, tree }, scope))
-    }
-
-    fn open(&mut self, name: &TableName) -> Result<Scope> {
-        let found = self.catalog.find(&name.name, name.quoted);
-        let found = found.map_err(|e| self.source.locate(e, name.span))?;
-        let relation = name.alias.as_deref().unwrap_or(found.name()).to_string();
-        let keys = Scope::new(&relation, found.partition_columns());
-        let condition = known_terms(self.filter, &keys, self.functions);
-        let table = found.open(condition.as_ref())?;
-        let mut columns: Vec<TableColumn> = table.columns().to_vec();
-        for column in &mut columns {
-            let mut number = 0;
-            let own = Arc::clone(&column.field);
-            while !self.taken.insert(Arc::clone(&column.field)) {
-                number += 1;
-                column.field = match number {
-                    1 => format!("{relation}.{own}").into(),
-                    _ => format!("{relation}.{own}#{number}").into(),
-                };
-            }
-        }
-        let fields = columns.iter().map(|c| Arc::clone(&c.field)).collect();
-        self.relations.push(Relation { table, fields });
-        Ok(Scope::new(&relation, &columns))
-    }
-
-    /// The condition of a join, and the columns of both sides as it leaves them.
-    fn constraint(
-        &self,
-        step: &Step<'_>,
-        left: &Scope,
-        right: &Scope,
-        both: Scope,
-    ) -> Result<(Vec<TypedExpr>, Scope)> {
-        let names: Vec<Ident> = match &step.constraint {
-            Constraint::None => return Ok((Vec::new(), both)),
-            Constraint::On(condition) => {
-                let mut binder = Binder::new(&both, self.functions, self.source, "ON");
-                let bound = binder.bind_condition(condition)?;
-                return Ok((bound.conjuncts().into_iter().cloned().collect(), both));
-            }
-            Constraint::Using(names) => names.iter().map(|name| (*name).clone()).collect(),
-            Constraint::Natural(span) => {
-                let of_right = right.visible().map(|(column, _)| column.name.clone());
-                let common = of_right.filter(|name| {
-                    left.visible().any(|(c, _)| c.name.to_lowercase() == name.to_lowercase())
-                });
-                let ident = |name: String| Ident { span: *span, ..Ident::new(name) };
-                common.map(ident).collect()
-            }
-        };
-        let mut scope = both.clone();
-        let mut terms = Vec::new();
-        for name in &names {
-            let path = std::slice::from_ref(name);
-            let (a, b) = (left.resolve(path, self.source)?, right.resolve(path, self.source)?);
-            let binder = Binder::new(&both, self.functions, self.source, "USING");
-            terms.push(binder.equal(a.clone(), b.clone(), name.span)?);
-            let meaning = match step.kind {
-                JoinKind::Right => b.clone(),
-                JoinKind::Full => binder.first_of(a.clone(), b.clone(), name.span)?,
-                _ => a.clone(),
-            };
-            if let TypedExpr::Field { name: other, .. } = &b {
-                // The left name may stand for several columns already; its first one shows.
-                if let Some(TypedExpr::Field { name: kept, .. }) = first_field(&a) {
-                    scope.merge(kept, other, meaning);
-                }
-            }
-        }
-        Ok((terms, scope))
-    }
-}
-
-/// The first column in an expression.
-fn first_field(expr: &TypedExpr) -> Option<&TypedExpr> {
-    let mut found = None;
-    expr.visit(&mut |part| {
-        if found.is_none() && matches!(part, TypedExpr::Field { .. }) {
-            found = Some(part);
-        }
-    });
-    found
 }

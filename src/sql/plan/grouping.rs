@@ -7,11 +7,12 @@ use sqlparser::ast::{
 use vector::sync::Arc;
 use vector::{Error, Result};
 
-use super::{Item, Statement};
+use super::Item;
+use super::statement::Statement;
 use crate::sql::bind::{Alias, has_aggregate};
 use crate::sql::catalog::TableColumn;
 use crate::sql::scope;
-use crate::sql::source::place_of;
+use crate::sql::source::{SourceText, place_of};
 
 impl Statement<'_> {
     /// The keys, each once; `None` without GROUP BY.
@@ -42,7 +43,9 @@ impl Statement<'_> {
         let mut keys = Vec::new();
         for expr in exprs {
             let key = match ordinal(expr) {
-                Some(position) => self.item_at("GROUP BY", position, items, expr)?.expr.clone(),
+                Some(position) => {
+                    item_at(self.source, "GROUP BY", position, items, expr)?.expr.clone()
+                }
                 None => self.binder("GROUP BY", aliases, None).bind(expr)?,
             };
             if has_aggregate(&key) {
@@ -54,23 +57,6 @@ impl Statement<'_> {
             push_unique(&mut keys, key);
         }
         Ok(Some(keys))
-    }
-
-    /// The item of the SELECT list that a position means, counted from 1.
-    pub(super) fn item_at<'i>(
-        &self,
-        clause: &'static str,
-        position: usize,
-        items: &'i [Item],
-        expr: &Expr,
-    ) -> Result<&'i Item> {
-        position.checked_sub(1).and_then(|i| items.get(i)).ok_or_else(|| {
-            let error = Error::invalid_input("there is no such position in the SELECT list")
-                .with("clause", clause)
-                .with("position", position)
-                .with("columns", items.len());
-            self.source.point(error, place_of(expr))
-        })
     }
 
     /// The columns that `t.*` gives.
@@ -98,6 +84,23 @@ fn push_unique(keys: &mut Vec<TypedExpr>, key: TypedExpr) {
     if !keys.contains(&key) {
         keys.push(key);
     }
+}
+
+/// The item of the SELECT list that a position means, counted from 1.
+pub(super) fn item_at<'i>(
+    source: SourceText<'_>,
+    clause: &'static str,
+    position: usize,
+    items: &'i [Item],
+    expr: &Expr,
+) -> Result<&'i Item> {
+    position.checked_sub(1).and_then(|i| items.get(i)).ok_or_else(|| {
+        let error = Error::invalid_input("there is no such position in the SELECT list")
+            .with("clause", clause)
+            .with("position", position)
+            .with("columns", items.len());
+        source.point(error, place_of(expr))
+    })
 }
 
 /// The position that a bare integer in GROUP BY or ORDER BY means.

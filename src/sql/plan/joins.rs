@@ -1,171 +1,21 @@
-//! Joins as a tree: which condition is tested where, and which side is built.
+//! The nodes of a tree of relations: scans, subqueries, joins, unnests.
 //!
-//! A term of WHERE goes down to the side whose columns it uses, as long as that side's rows reach
-//! the result only with its values; a term of ON goes to the side whose rows need a partner:
-//!
-//! | join | WHERE on left | WHERE on right | ON left only | ON right only |
-//! |---|---|---|---|---|
-//! | inner | down | down | down | down |
-//! | left | down | above | in the join | down |
-//! | right | above | down | down | in the join |
-//! | full | above | above | in the join | in the join |
-//! | semi | down | - | down | down |
-//! | anti | down | - | in the join | down |
-//!
-//! Terms `left = right` are the join's keys, whichever clause of an inner join has them; others
-//! that use both sides are tested on pairs. The side with fewer rows is built, as far as the kind
-//! of join leaves the choice.
+//! Terms `left = right` of a join are its keys; others that use both sides are tested on pairs. The
+//! side with fewer rows is built, as far as the kind of join leaves the choice.
 
 use std::collections::HashSet;
 
 use dwio::expr::TypedExpr;
-use exec::plan::{HashJoinNode, JoinType, PlanNode};
+use exec::plan::{HashJoinNode, JoinType, PlanNode, UnnestNode};
 use vector::sync::Arc;
-use vector::{Result, RowType};
+use vector::{Error, Result, RowType, Type};
 
 use super::build::Builder;
-use super::from::Relation;
-
-/// Joins as SQL has them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum JoinKind {
-    Inner,
-    Left,
-    Right,
-    Full,
-    LeftSemi,
-    LeftAnti,
-    RightSemi,
-    RightAnti,
-}
-
-/// A set of tables, a bit for each.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Tables(u64);
-
-impl Tables {
-    fn has_all(self, other: Tables) -> bool {
-        other.0 & !self.0 == 0
-    }
-
-    fn joined(self, other: Tables) -> Tables {
-        Tables(self.0 | other.0)
-    }
-}
-
-/// Tables and joins, with the terms that are tested at each.
-#[derive(Debug)]
-pub(super) struct Tree {
-    tables: Tables,
-    source: Source,
-    /// Terms over the rows that come out: pushed into the scan, or a filter above the join.
-    terms: Vec<TypedExpr>,
-    /// Rows that come out, about.
-    num_rows: u64,
-}
-
-#[derive(Debug)]
-enum Source {
-    Table(usize),
-    Join { kind: JoinType, left: Box<Tree>, right: Box<Tree>, on: Vec<TypedExpr> },
-}
-
-impl Tree {
-    /// Table `index` of the statement.
-    pub(super) fn table(index: usize) -> Self {
-        let tables = Tables(1 << index);
-        Tree { tables, source: Source::Table(index), terms: Vec::new(), num_rows: 0 }
-    }
-
-    /// Two trees joined; each term goes where it belongs.
-    pub(super) fn join(
-        kind: JoinKind,
-        left: Tree,
-        right: Tree,
-        terms: Vec<TypedExpr>,
-        relations: &[Relation],
-    ) -> Self {
-        let (kind, mut left, mut right) = match kind {
-            JoinKind::Inner => (JoinType::Inner, left, right),
-            JoinKind::Left => (JoinType::Left, left, right),
-            JoinKind::Right => (JoinType::Right, left, right),
-            JoinKind::Full => (JoinType::Full, left, right),
-            JoinKind::LeftSemi => (JoinType::LeftSemiFilter, left, right),
-            JoinKind::LeftAnti => (JoinType::Anti, left, right),
-            JoinKind::RightSemi => (JoinType::LeftSemiFilter, right, left),
-            JoinKind::RightAnti => (JoinType::Anti, right, left),
-        };
-        use JoinType::{Anti, Inner, Left, LeftSemiFilter, Right};
-        let mut on = Vec::new();
-        for term in terms {
-            let used = tables_of(&term, relations);
-            // Rows of a side that need a partner may lack it early.
-            let needs_left = matches!(kind, Inner | Right | LeftSemiFilter);
-            let needs_right = matches!(kind, Inner | Left | LeftSemiFilter | Anti);
-            if needs_right && right.tables.has_all(used) {
-                right.push_down(term, relations);
-            } else if needs_left && left.tables.has_all(used) {
-                left.push_down(term, relations);
-            } else {
-                on.push(term);
-            }
-        }
-        let tables = left.tables.joined(right.tables);
-        let (left, right) = (Box::new(left), Box::new(right));
-        let source = Source::Join { kind, left, right, on };
-        Tree { tables, source, terms: Vec::new(), num_rows: 0 }
-    }
-
-    /// Puts a term of WHERE as far down as it may go.
-    pub(super) fn push_down(&mut self, term: TypedExpr, relations: &[Relation]) {
-        use JoinType::{Anti, Inner, Left, LeftSemiFilter, Right};
-        let used = tables_of(&term, relations);
-        if let Source::Join { kind, left, right, on } = &mut self.source {
-            if matches!(kind, Inner | Left | LeftSemiFilter | Anti) && left.tables.has_all(used) {
-                return left.push_down(term, relations);
-            }
-            if matches!(kind, Inner | Right) && right.tables.has_all(used) {
-                return right.push_down(term, relations);
-            }
-            if *kind == Inner {
-                return on.push(term);
-            }
-        }
-        self.terms.push(term);
-    }
-
-    /// Estimates the rows of all nodes from those of the tables.
-    fn estimate(&mut self, relations: &[Relation]) -> Result<()> {
-        self.num_rows = match &mut self.source {
-            Source::Table(index) => match relations.get(*index) {
-                Some(relation) => relation.table.estimated_rows()?,
-                None => 0,
-            },
-            Source::Join { kind, left, right, on } => {
-                left.estimate(relations)?;
-                right.estimate(relations)?;
-                match kind {
-                    JoinType::LeftSemiFilter | JoinType::Anti => left.num_rows,
-                    _ if on.is_empty() => left.num_rows.saturating_mul(right.num_rows),
-                    // Most joins follow a key from many rows to one.
-                    _ => left.num_rows.max(right.num_rows),
-                }
-            }
-        };
-        Ok(())
-    }
-}
-
-/// The tables whose columns an expression uses.
-fn tables_of(expr: &TypedExpr, relations: &[Relation]) -> Tables {
-    let names: HashSet<&str> = expr.field_names().into_iter().collect();
-    let uses = |relation: &Relation| relation.fields.iter().any(|field| names.contains(&**field));
-    let used = relations.iter().enumerate().filter(|(_, relation)| uses(relation));
-    Tables(used.fold(0, |bits, (i, _)| bits | 1 << i))
-}
+use super::relations::Relation;
+use super::tree::{Join, Source, Tree, used_by};
 
 impl Builder {
-    /// The rows of all tables, joined and filtered: `used` is what the nodes above need.
+    /// The rows of all relations, joined and filtered: `used` is what the nodes above need.
     pub(super) fn tree(
         &mut self,
         mut tree: Tree,
@@ -173,7 +23,7 @@ impl Builder {
         used: &[&TypedExpr],
     ) -> Result<()> {
         // Of a single table nobody asks.
-        if matches!(tree.source, Source::Join { .. }) {
+        if !matches!(tree.source, Source::Relation(_)) {
             tree.estimate(relations)?;
         }
         self.subtree(&tree, relations, used)
@@ -181,18 +31,48 @@ impl Builder {
 
     fn subtree(&mut self, tree: &Tree, relations: &[Relation], used: &[&TypedExpr]) -> Result<()> {
         let terms = TypedExpr::and(tree.terms.clone());
-        let (kind, left, right, on) = match &tree.source {
-            Source::Table(index) => match relations.get(*index) {
-                Some(relation) => return self.scan(relation, terms, used),
-                None => return Err(vector::Error::internal("a join of an unknown table")),
-            },
-            Source::Join { kind, left, right, on } => (*kind, left, right, on),
-        };
         let above: Vec<&TypedExpr> = used.iter().copied().chain(&terms).collect();
+        match &tree.source {
+            Source::Relation(index) => match relations.get(*index) {
+                Some(relation) => return self.relation(relation, terms, used),
+                None => return Err(Error::internal("a join of an unknown relation")),
+            },
+            Source::OneRow => self.one_row()?,
+            Source::Join(join) => self.join(join, relations, &above)?,
+            Source::Unnest { input, relation, lists } => {
+                let Some(added) = relations.get(*relation) else {
+                    return Err(Error::internal("an unnest into an unknown relation"));
+                };
+                let id = self.id();
+                let below: Vec<&TypedExpr> = above.iter().copied().chain(lists).collect();
+                self.subtree(input, relations, &below)?;
+                let lists = self.key_columns(lists, relations)?;
+                let source = self.take()?;
+                let wanted = field_names(&above);
+                let replicated = source.output_type().names().iter();
+                let replicated = replicated.filter(|name| wanted.contains(name.as_str()));
+                let replicated = replicated.cloned().collect();
+                let names = added.fields.iter().map(ToString::to_string).collect();
+                let node = UnnestNode::new(id, source, replicated, lists, names)?;
+                self.push(PlanNode::Unnest(node));
+            }
+        }
+        if let Some(terms) = terms {
+            self.filter(terms);
+        }
+        Ok(())
+    }
+
+    fn join(&mut self, join: &Join, relations: &[Relation], above: &[&TypedExpr]) -> Result<()> {
+        let Join { left, right, .. } = join;
         let mut keys = (Vec::new(), Vec::new());
         let mut rest = Vec::new();
-        for term in on {
-            match key_pair(term, left.tables, right.tables, relations) {
+        if let Some((l, r)) = &join.in_pair {
+            keys.0.push(l.clone());
+            keys.1.push(r.clone());
+        }
+        for term in &join.on {
+            match key_pair(term, left, right, relations).filter(|_| join.in_pair.is_none()) {
                 Some((l, r)) => {
                     keys.0.push(l);
                     keys.1.push(r);
@@ -201,10 +81,12 @@ impl Builder {
             }
         }
         let filter = TypedExpr::and(rest);
-        let (probe, build, kind, keys) = match swapped(kind) {
+        let (probe, build, kind, keys) = match swapped(join.kind) {
             // The table is made of the smaller side.
-            Some(kind) if left.num_rows < right.num_rows => (right, left, kind, (keys.1, keys.0)),
-            _ => (left, right, kind, keys),
+            Some(kind) if left.num_rows() < right.num_rows() => {
+                (right, left, kind, (keys.1, keys.0))
+            }
+            _ => (left, right, join.kind, keys),
         };
         let id = self.id();
         let below = |keys: &[TypedExpr]| -> Vec<TypedExpr> {
@@ -218,18 +100,24 @@ impl Builder {
         let right_keys = self.key_columns(&keys.1, relations)?;
         let build = self.take()?;
 
-        let wanted: HashSet<&str> = above.iter().flat_map(|expr| expr.field_names()).collect();
-        let given = |node: &Arc<PlanNode>, gives: bool| -> Vec<(String, vector::Type)> {
+        let wanted = field_names(above);
+        let given = |node: &Arc<PlanNode>, gives: bool| -> Vec<(String, Type)> {
             let fields = node.output_type().fields();
             let fields = fields.filter(|(name, _)| gives && wanted.contains(name));
             fields.map(|(name, ty)| (name.to_string(), ty.clone())).collect()
         };
         let mut fields = given(&probe, kind.gives_left());
-        fields.extend(given(&build, kind.gives_right()));
+        if kind.gives_match() {
+            let mark = join.mark.and_then(|mark| relations.get(mark)?.fields.first());
+            let mark = mark.ok_or_else(|| Error::internal("a semi join without its answer"))?;
+            fields.push((mark.to_string(), Type::Boolean));
+        } else {
+            fields.extend(given(&build, kind.gives_right()));
+        }
         self.push(PlanNode::HashJoin(HashJoinNode {
             id,
             join_type: kind,
-            null_aware: false,
+            null_aware: join.in_pair.is_some(),
             left: probe,
             right: build,
             left_keys,
@@ -237,11 +125,12 @@ impl Builder {
             filter,
             output_type: Arc::new(RowType::new(fields)),
         }));
-        if let Some(terms) = terms {
-            self.filter(terms);
-        }
         Ok(())
     }
+}
+
+fn field_names<'a>(exprs: &[&'a TypedExpr]) -> HashSet<&'a str> {
+    exprs.iter().flat_map(|expr| expr.field_names()).collect()
 }
 
 /// The same join with its sides changed, if there is one.
@@ -260,19 +149,18 @@ fn swapped(kind: JoinType) -> Option<JoinType> {
 /// The sides of a term `left = right`, if each uses one side of the join only.
 fn key_pair(
     term: &TypedExpr,
-    left: Tables,
-    right: Tables,
+    left: &Tree,
+    right: &Tree,
     relations: &[Relation],
 ) -> Option<(TypedExpr, TypedExpr)> {
     let TypedExpr::Call { name, args, .. } = term else { return None };
     let ("eq", [a, b]) = (&**name, args.as_slice()) else { return None };
-    let (of_a, of_b) = (tables_of(a, relations), tables_of(b, relations));
-    let none = Tables(0);
-    if of_a == none || of_b == none || a.ty() != b.ty() {
+    let (of_a, of_b) = (used_by(a, relations), used_by(b, relations));
+    if of_a.is_none() || of_b.is_none() || a.ty() != b.ty() {
         return None;
     }
-    if left.has_all(of_a) && right.has_all(of_b) {
+    if left.relations.has_all(of_a) && right.relations.has_all(of_b) {
         return Some((a.clone(), b.clone()));
     }
-    (left.has_all(of_b) && right.has_all(of_a)).then(|| (b.clone(), a.clone()))
+    (left.relations.has_all(of_b) && right.relations.has_all(of_a)).then(|| (b.clone(), a.clone()))
 }

@@ -1,14 +1,20 @@
-//! Clauses to plan nodes.
+//! Clauses to plan nodes, in two steps.
 //!
 //! ```text
-//! FROM, WHERE    TableScan, the condition pushed into it    (Values of one row without FROM)
-//! JOIN           HashJoin, the condition split among its sides    from.rs, joins.rs
-//! GROUP BY       Project keys and arguments, Aggregation    grouping.rs
-//! HAVING         Filter
-//! SELECT         Project
-//! DISTINCT       Aggregation by all columns
-//! ORDER BY       OrderBy, or TopN with LIMIT                output.rs
-//! LIMIT, OFFSET  Limit
+//! statement --planner.rs, statement.rs--> Query: all names bound     query.rs
+//!    FROM, subqueries           relations, and the tree that joins them    relations.rs, tree.rs
+//!    IN, EXISTS, values         relations joined to those of FROM          subqueries.rs
+//!
+//! Query --build.rs--> plan nodes
+//!    FROM, WHERE    TableScan, the condition pushed into it    scan.rs
+//!    JOIN           HashJoin, Unnest                           joins.rs
+//!    GROUP BY       Project keys and arguments, Aggregation
+//!    HAVING         Filter
+//!    SELECT         Project
+//!    DISTINCT       Aggregation by all columns
+//!    UNION          LocalPartition of several sources
+//!    ORDER BY       OrderBy, or TopN with LIMIT
+//!    LIMIT, OFFSET  Limit
 //! ```
 //!
 //! Only the columns that something above the scan uses are scanned: a condition that is pushed
@@ -21,29 +27,38 @@ mod grouping;
 #[cfg(test)]
 mod join_tests;
 mod joins;
+mod names;
 mod output;
+mod planner;
+mod query;
+mod relations;
+mod scan;
+mod statement;
+mod subqueries;
+#[cfg(test)]
+mod subquery_tests;
 #[cfg(test)]
 mod tests;
-
-use std::collections::HashSet;
+mod tree;
 
 use dwio::expr::TypedExpr;
 use exec::expr::FunctionRegistry;
 use exec::plan::{PlanNode, PlanNodeId};
-use sqlparser::ast::{BinaryOperator, Expr, Query, SelectFlavor, SelectItem, SetExpr, Spanned};
+use sqlparser::ast::{self, BinaryOperator, Expr};
 use vector::sync::Arc;
-use vector::{Error, Result, RowType};
+use vector::{Result, RowType};
 
-use super::bind::{Aggregates, Alias, Binder};
+use super::bind::Binder;
 use super::catalog::{Catalog, CatalogTable, FoundTable};
 use super::parse;
 use super::scope::Scope;
 use super::source::SourceText;
 
 use build::Builder;
-use clauses::Clauses;
-use from::{From, FromPlanner};
 use output::Sort;
+use planner::Planner;
+use query::{Body, Query, Select};
+use relations::From;
 
 /// A query as plan nodes, and the tables that its scans read.
 #[derive(Debug, Clone)]
@@ -76,28 +91,13 @@ struct Item {
 
 /// Plans one SELECT statement whose text is `source`.
 pub(crate) fn plan_parsed(
-    query: &Query,
+    query: &ast::Query,
     source: SourceText<'_>,
     catalog: &dyn Catalog,
     functions: &FunctionRegistry,
 ) -> Result<PlannedQuery> {
-    let clauses = Clauses::of(query, source)?;
-    let (from, scope) = match &clauses.from {
-        Some(from) => {
-            let planner = FromPlanner {
-                catalog,
-                functions,
-                source,
-                filter: clauses.filter,
-                relations: Vec::new(),
-                taken: HashSet::new(),
-            };
-            let (from, scope) = planner.plan(from)?;
-            (Some(from), scope)
-        }
-        None => (None, Scope::default()),
-    };
-    Statement { source, functions, scope: &scope, clauses: &clauses }.plan(from)
+    let mut planner = Planner::new(catalog, functions, source);
+    Builder::plan(planner.query(query, None)?.query)
 }
 
 /// What a scan without SQL reads.
@@ -138,12 +138,15 @@ pub(crate) fn plan_scan(
         Some(expr) => Some(Binder::new(&scope, functions, source, "WHERE").bind_condition(expr)?),
         None => None,
     };
-    let mut builder = Builder::new();
-    let used: Vec<&TypedExpr> = items.iter().map(|i| &i.expr).collect();
-    builder.source(Some(From::alone(table)), filter, &used)?;
-    builder.output(&items, Sort::default(), false)?;
-    builder.limit(0, clauses.limit)?;
-    builder.finish(&items)
+    let select = Select {
+        from: From::alone(table),
+        filter: filter.into_iter().collect(),
+        items,
+        groups: None,
+        distinct: false,
+    };
+    let body = Body::Select(Box::new(select));
+    Builder::plan(Query { body, sort: Sort::default(), offset: 0, limit: clauses.limit })
 }
 
 /// The terms of a condition that use partition columns only; what cannot be bound to them is left
@@ -170,120 +173,6 @@ fn known_terms(
     TypedExpr::and(terms)
 }
 
-/// What is needed to plan one statement.
-struct Statement<'a> {
-    source: SourceText<'a>,
-    functions: &'a FunctionRegistry,
-    scope: &'a Scope,
-    clauses: &'a Clauses<'a>,
-}
-
-impl<'a> Statement<'a> {
-    fn plan(&self, from: Option<From>) -> Result<PlannedQuery> {
-        let filter = match self.clauses.filter {
-            Some(expr) => Some(self.binder("WHERE", &[], None).bind_condition(expr)?),
-            None => None,
-        };
-        let mut aggregates = Aggregates::default();
-        let items = self.items(&mut aggregates)?;
-        let aliases: Vec<Alias> = items
-            .iter()
-            .map(|item| Alias { name: item.name.clone(), expr: item.expr.clone() })
-            .collect();
-        let keys = self.group_keys(&items, &aliases)?;
-        let having = match self.clauses.having {
-            Some(expr) => {
-                Some(self.binder("HAVING", &aliases, Some(&mut aggregates)).bind_condition(expr)?)
-            }
-            None => None,
-        };
-        let sort = self.sort(&items, &aliases, &mut aggregates)?;
-
-        let mut builder = Builder::new();
-        let grouped = keys.is_some() || having.is_some() || !aggregates.calls().is_empty();
-        if !grouped {
-            let mut used: Vec<&TypedExpr> = items.iter().map(|i| &i.expr).collect();
-            used.extend(sort.keys.iter().map(|k| &k.expr));
-            builder.source(from, filter, &used)?;
-            builder.output(&items, sort, self.clauses.distinct)?;
-            builder.limit(self.clauses.offset, self.clauses.limit)?;
-            return builder.finish(&items);
-        }
-        let keys = keys.unwrap_or_default();
-        let mut used: Vec<&TypedExpr> = keys.iter().collect();
-        used.extend(aggregates.calls().iter().flat_map(|c| c.args.iter().chain(&c.filter)));
-        builder.source(from, filter, &used)?;
-        let groups = builder.aggregate(&keys, &aggregates)?;
-        let items = items
-            .into_iter()
-            .map(|item| Ok(Item { expr: groups.rewrite(&item.expr)?, name: item.name }))
-            .collect::<Result<Vec<_>>>()?;
-        if let Some(having) = having {
-            builder.filter(groups.rewrite(&having)?);
-        }
-        let sort = sort.try_map(|expr| groups.rewrite(&expr))?;
-        builder.output(&items, sort, self.clauses.distinct)?;
-        builder.limit(self.clauses.offset, self.clauses.limit)?;
-        builder.finish(&items)
-    }
-
-    fn binder<'b>(
-        &'b self,
-        clause: &'static str,
-        aliases: &'b [Alias],
-        aggregates: Option<&'b mut Aggregates>,
-    ) -> Binder<'b> {
-        Binder {
-            aliases,
-            aggregates,
-            ..Binder::new(self.scope, self.functions, self.source, clause)
-        }
-    }
-
-    /// The SELECT list, `*` spelled out.
-    fn items(&self, aggregates: &mut Aggregates) -> Result<Vec<Item>> {
-        if self.clauses.select.flavor == SelectFlavor::FromFirstNoSelect {
-            return Ok(all_columns(self.scope));
-        }
-        let mut items = Vec::new();
-        for item in &self.clauses.select.projection {
-            match item {
-                SelectItem::UnnamedExpr(expr) => {
-                    let bound = self.binder("SELECT", &[], Some(aggregates)).bind(expr)?;
-                    let name = self.name_of(expr, &bound);
-                    items.push(Item { name, expr: bound });
-                }
-                SelectItem::ExprWithAlias { expr, alias } => {
-                    let bound = self.binder("SELECT", &[], Some(aggregates)).bind(expr)?;
-                    items.push(Item { name: alias.value.clone(), expr: bound });
-                }
-                SelectItem::Wildcard(options) => {
-                    clauses::plain_wildcard(options, self.source)?;
-                    if self.clauses.from.is_none() {
-                        let error = Error::invalid_input("SELECT * needs a table");
-                        return Err(self.source.point(error, item.span()));
-                    }
-                    items.extend(all_columns(self.scope));
-                }
-                SelectItem::QualifiedWildcard(kind, options) => {
-                    clauses::plain_wildcard(options, self.source)?;
-                    items.extend(self.qualified_wildcard(kind)?);
-                }
-                SelectItem::ExprWithAliases { .. } => {
-                    let error = Error::unsupported("several aliases of one expression");
-                    return Err(self.source.point(error, item.span()));
-                }
-            }
-        }
-        Ok(items)
-    }
-
-    /// The name of a column that was given none: that of the column, else its text.
-    fn name_of(&self, expr: &Expr, bound: &TypedExpr) -> String {
-        column_name(self.scope, bound).unwrap_or_else(|| expr.to_string())
-    }
-}
-
 /// All columns that `*` gives.
 fn all_columns(scope: &Scope) -> Vec<Item> {
     scope.visible().map(|(c, expr)| Item { name: c.name.clone(), expr }).collect()
@@ -298,15 +187,6 @@ fn column_name(scope: &Scope, expr: &TypedExpr) -> Option<String> {
         TypedExpr::Dereference { input, index, .. } => {
             input.ty().as_row().and_then(|row| row.names().get(*index).cloned())
         }
-        _ => None,
-    }
-}
-
-/// The SELECT of a query, unless it is something else.
-fn select_of(body: &SetExpr) -> Option<&sqlparser::ast::Select> {
-    match body {
-        SetExpr::Select(select) => Some(select),
-        SetExpr::Query(query) if clauses::is_bare(query) => select_of(&query.body),
         _ => None,
     }
 }

@@ -1,13 +1,14 @@
 //! ORDER BY: the keys that a statement names.
 
 use dwio::expr::TypedExpr;
-use sqlparser::ast::{OrderByExpr, OrderByKind, OrderBySort};
+use sqlparser::ast::{Expr, OrderBy, OrderByExpr, OrderByKind, OrderBySort};
 use vector::{Error, Result, SortOrder};
 
-use super::grouping::{alias, ordinal};
-use super::{Item, Statement};
-use crate::sql::bind::{Aggregates, Alias};
-use crate::sql::source::place_of;
+use super::Item;
+use super::grouping::{alias, item_at, ordinal};
+use super::statement::{Statement, Wanted};
+use crate::sql::bind::Alias;
+use crate::sql::source::{SourceText, place_of};
 
 /// A key of ORDER BY.
 #[derive(Debug, Clone)]
@@ -31,63 +32,66 @@ impl Sort {
 }
 
 impl Statement<'_> {
-    /// The keys of ORDER BY over the table's columns; of equal ones the first counts.
+    /// The keys of ORDER BY over the table's columns.
     pub(super) fn sort(
         &self,
         items: &[Item],
         aliases: &[Alias],
-        aggregates: &mut Aggregates,
+        order_by: Option<&OrderBy>,
+        wanted: &mut Wanted<'_, '_>,
     ) -> Result<Sort> {
-        let mut sort = Sort::default();
-        let Some(order_by) = self.clauses.order_by else { return Ok(sort) };
-        if order_by.interpolate.is_some() {
-            return Err(Error::unsupported("INTERPOLATE is not supported"));
-        }
-        let OrderByKind::Expressions(exprs) = &order_by.kind else {
-            return Err(Error::unsupported("ORDER BY ALL is not supported yet"));
-        };
-        for key in exprs {
-            let expr = self.sort_expr(key, items, aliases, aggregates)?;
-            if !expr.ty().is_nested() && !sort.keys.iter().any(|k| k.expr == expr) {
-                sort.keys.push(SortBy { expr, order: self.order(key)? });
-            } else if expr.ty().is_nested() {
-                let error = Error::unsupported("nested values cannot be sorted by yet")
-                    .with("expression", &key.expr)
-                    .with("type", expr.ty());
-                return Err(self.source.point(error, place_of(&key.expr)));
-            }
-        }
-        Ok(sort)
+        sort_keys(self.source, items, order_by, |expr| match alias(expr, aliases) {
+            Some(alias) => Ok(alias.expr.clone()),
+            None => self.binder("ORDER BY", aliases, Some(&mut *wanted)).bind(expr),
+        })
     }
+}
 
-    fn sort_expr(
-        &self,
-        key: &OrderByExpr,
-        items: &[Item],
-        aliases: &[Alias],
-        aggregates: &mut Aggregates,
-    ) -> Result<TypedExpr> {
-        if let Some(position) = ordinal(&key.expr) {
-            return Ok(self.item_at("ORDER BY", position, items, &key.expr)?.expr.clone());
-        }
-        if let Some(alias) = alias(&key.expr, aliases) {
-            return Ok(alias.expr.clone());
-        }
-        self.binder("ORDER BY", aliases, Some(aggregates)).bind(&key.expr)
+/// The keys of ORDER BY, of equal ones the first; `bind` binds those that are no positions in
+/// `items`.
+pub(super) fn sort_keys(
+    source: SourceText<'_>,
+    items: &[Item],
+    order_by: Option<&OrderBy>,
+    mut bind: impl FnMut(&Expr) -> Result<TypedExpr>,
+) -> Result<Sort> {
+    let mut sort = Sort::default();
+    let Some(order_by) = order_by else { return Ok(sort) };
+    if order_by.interpolate.is_some() {
+        return Err(Error::unsupported("INTERPOLATE is not supported"));
     }
-
-    /// The direction; nulls stand last unless the query says otherwise.
-    fn order(&self, key: &OrderByExpr) -> Result<SortOrder> {
-        let descending = match &key.options.sort {
-            None | Some(OrderBySort::Asc) => false,
-            Some(OrderBySort::Desc) => true,
-            Some(OrderBySort::Using(_)) => {
-                return Err(Error::unsupported("ORDER BY USING is not supported"));
-            }
+    let OrderByKind::Expressions(exprs) = &order_by.kind else {
+        return Err(Error::unsupported("ORDER BY ALL is not supported yet"));
+    };
+    for key in exprs {
+        let expr = match ordinal(&key.expr) {
+            Some(position) => item_at(source, "ORDER BY", position, items, &key.expr)?.expr.clone(),
+            None => bind(&key.expr)?,
         };
-        if key.with_fill.is_some() {
-            return Err(Error::unsupported("WITH FILL is not supported"));
+        if expr.ty().is_nested() {
+            let error = Error::unsupported("nested values cannot be sorted by yet")
+                .with("expression", &key.expr)
+                .with("type", expr.ty());
+            return Err(source.point(error, place_of(&key.expr)));
         }
-        Ok(SortOrder { descending, nulls_first: key.options.nulls_first.unwrap_or(false) })
+        if !sort.keys.iter().any(|k| k.expr == expr) {
+            sort.keys.push(SortBy { expr, order: order(key)? });
+        }
     }
+    Ok(sort)
+}
+
+/// The direction; nulls stand last unless the query says otherwise.
+fn order(key: &OrderByExpr) -> Result<SortOrder> {
+    let descending = match &key.options.sort {
+        None | Some(OrderBySort::Asc) => false,
+        Some(OrderBySort::Desc) => true,
+        Some(OrderBySort::Using(_)) => {
+            return Err(Error::unsupported("ORDER BY USING is not supported"));
+        }
+    };
+    if key.with_fill.is_some() {
+        return Err(Error::unsupported("WITH FILL is not supported"));
+    }
+    Ok(SortOrder { descending, nulls_first: key.options.nulls_first.unwrap_or(false) })
 }

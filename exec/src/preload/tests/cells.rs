@@ -89,10 +89,10 @@ impl Fixture {
     fn call(&mut self, call: Call, waits: bool) -> Gave {
         let source = Arc::clone(&self.source);
         let run = move || match call {
-            Call::Prepare => done(source.prepare()),
+            Call::Prepare => done(|| source.prepare()),
             Call::Take => gave(&source.take()),
-            Call::Cancel => done(source.cancel()),
-            Call::Close => done(source.close()),
+            Call::Cancel => done(|| source.cancel()),
+            Call::Close => done(|| source.close()),
             Call::HasValue if source.has_value() => Gave::True,
             Call::HasValue => Gave::False,
         };
@@ -117,7 +117,8 @@ impl Fixture {
     }
 }
 
-fn done((): ()) -> Gave {
+fn done(call: impl FnOnce()) -> Gave {
+    call();
     Gave::Done
 }
 

@@ -194,6 +194,19 @@ fn what_was_prepared_is_counted_and_no_row_is_lost_from_the_statistics() {
     assert_eq!(count("connectorSplitSize"), 8);
 }
 
+#[test]
+fn a_source_whose_split_was_taken_over_prepares_another_one() {
+    let ahead = Ahead::new(|_| Ok(()));
+    let query = Arc::new(query(&ahead));
+    let task = task(&query, 1, tens(50));
+    let mut cursor = task.start().unwrap();
+    while cursor.next().unwrap().is_some() {
+        // The driver's own, two that are prepared, and one that is put aside.
+        assert!(ahead.num_sources() <= 4, "{}", ahead.num_sources());
+    }
+    assert_eq!(ahead.num_sources(), 0);
+}
+
 /// A scan operator by itself, with its queue.
 struct Alone {
     scan: TableScan,

@@ -1,7 +1,7 @@
 //! What scans are told of a join's keys, seen in statistics and in the rows that come out of them.
 
 use super::*;
-use crate::plan::{FilterNode, ProjectNode};
+use crate::plan::{FilterNode, PlanNodeId, ProjectNode};
 
 fn metric(stats: &TaskStats, operator: &str, name: &str) -> i64 {
     let found = stats.operators.iter().filter(|o| o.operator == operator);
@@ -51,6 +51,9 @@ fn a_scan_gives_only_rows_with_partners_through_filters_and_renames() {
         assert_eq!(scanned(&stats), 2 * 20);
         assert_eq!(metric(&stats, "HashProbe", "dynamicFiltersProduced"), 1);
         assert_eq!(metric(&stats, "TableScan", "dynamicFiltersAccepted"), drivers as i64);
+        let scans = stats.operators.iter().filter_map(|o| o.scan.as_ref());
+        let producers: Vec<_> = scans.flat_map(|scan| &scan.filter_producers).collect();
+        assert_eq!(producers, [&PlanNodeId::from("j")]);
         assert_eq!(metric(&stats, "HashProbe", "replacedWithDynamicFilterRows"), 0);
     }
 }

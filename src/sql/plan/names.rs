@@ -1,0 +1,56 @@
+//! Names of the columns of one node.
+
+use std::collections::HashMap;
+
+use dwio::expr::TypedExpr;
+
+/// Columns to compute, equal ones once.
+#[derive(Debug, Default)]
+pub(super) struct Columns {
+    pub(super) list: Vec<(String, TypedExpr)>,
+    names: Names,
+    /// True when one of them is no plain column of the source.
+    pub(super) computed: bool,
+}
+
+impl Columns {
+    /// The name of the column that has `expr`; a plain column keeps its own.
+    pub(super) fn column(&mut self, expr: &TypedExpr, base: &str) -> String {
+        if let Some((name, _)) = self.list.iter().find(|(_, have)| have == expr) {
+            return name.clone();
+        }
+        let name = match expr {
+            TypedExpr::Field { name, .. } => self.names.fresh(name),
+            _ => {
+                self.computed = true;
+                self.names.fresh(base)
+            }
+        };
+        // A computed column may have taken the plain column's name before.
+        self.computed |= matches!(expr, TypedExpr::Field { name: own, .. } if **own != *name);
+        self.list.push((name.clone(), expr.clone()));
+        name
+    }
+}
+
+/// Names that are taken, with the last number put behind each.
+#[derive(Debug, Default)]
+pub(super) struct Names(HashMap<String, usize>);
+
+impl Names {
+    pub(super) fn take(&mut self, name: &str) {
+        self.0.entry(name.to_string()).or_default();
+    }
+
+    /// `base`, or `base_1` and so on when it is taken.
+    pub(super) fn fresh(&mut self, base: &str) -> String {
+        let mut name = base.to_string();
+        while self.0.contains_key(&name) {
+            let number = self.0.entry(base.to_string()).or_default();
+            *number += 1;
+            name = format!("{base}_{number}");
+        }
+        self.take(&name);
+        name
+    }
+}

@@ -1,0 +1,202 @@
+//! Queries of which every name is bound: what they read and what they give, before there are plan
+//! nodes.
+//!
+//! ```text
+//! Query    Select | Union of queries, then ORDER BY, OFFSET, LIMIT
+//! Select   From (relations, and the tree that joins them), WHERE, groups, HAVING, items, DISTINCT
+//! ```
+//!
+//! A subquery in FROM is a [`Query`] among the relations of the query around it. Two things are
+//! settled between the two before nodes are made: conditions on the subquery's columns go into it,
+//! and columns that nobody wants are not computed.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+
+use dwio::expr::TypedExpr;
+use vector::sync::Arc;
+use vector::{Result, Type};
+
+use super::Item;
+use super::output::Sort;
+use super::relations::From;
+use crate::sql::bind::{AggregateCall, Aggregates, has_aggregate};
+use crate::sql::catalog::TableColumn;
+
+/// A query, bound.
+#[derive(Debug, Clone)]
+pub(super) struct Query {
+    pub(super) body: Body,
+    /// Keys over the columns of FROM, or over those of a union.
+    pub(super) sort: Sort,
+    pub(super) offset: u64,
+    pub(super) limit: Option<u64>,
+}
+
+/// Where the rows of a query come from.
+#[derive(Debug, Clone)]
+pub(super) enum Body {
+    Select(Box<Select>),
+    Union(Union),
+}
+
+/// One SELECT.
+#[derive(Debug, Clone)]
+pub(super) struct Select {
+    pub(super) from: From,
+    /// Terms of WHERE.
+    pub(super) filter: Vec<TypedExpr>,
+    /// What is selected, over the columns of FROM.
+    pub(super) items: Vec<Item>,
+    pub(super) groups: Option<Grouping>,
+    pub(super) distinct: bool,
+}
+
+/// GROUP BY, or aggregates without it.
+#[derive(Debug, Clone)]
+pub(super) struct Grouping {
+    pub(super) keys: Vec<TypedExpr>,
+    pub(super) aggregates: Aggregates,
+    /// Terms of HAVING.
+    pub(super) having: Vec<TypedExpr>,
+}
+
+impl Grouping {
+    /// All expressions over the columns of FROM.
+    pub(super) fn inputs(&self) -> impl Iterator<Item = &TypedExpr> {
+        let aggregates = self.aggregates.calls().iter().flat_map(AggregateCall::inputs);
+        self.keys.iter().chain(aggregates).chain(&self.having)
+    }
+}
+
+/// The rows of several queries with columns of the same types.
+#[derive(Debug, Clone)]
+pub(super) struct Union {
+    pub(super) arms: Vec<Query>,
+    pub(super) distinct: bool,
+    /// The columns, as ORDER BY sees them.
+    pub(super) columns: Vec<TableColumn>,
+}
+
+impl Query {
+    /// A query without ORDER BY and LIMIT.
+    pub(super) fn plain(body: Body) -> Self {
+        Query { body, sort: Sort::default(), offset: 0, limit: None }
+    }
+
+    /// The names and types of the columns.
+    pub(super) fn columns(&self) -> Vec<(&str, &Type)> {
+        match &self.body {
+            Body::Select(select) => {
+                select.items.iter().map(|item| (item.name.as_str(), item.expr.ty())).collect()
+            }
+            Body::Union(union) => {
+                union.columns.iter().map(|column| (column.name.as_str(), &column.ty)).collect()
+            }
+        }
+    }
+
+    /// Calls column `index` by another name.
+    pub(super) fn rename(&mut self, index: usize, name: &str) {
+        let old = match &mut self.body {
+            Body::Select(select) => select.items.get_mut(index).map(|item| &mut item.name),
+            Body::Union(union) => union.columns.get_mut(index).map(|column| &mut column.name),
+        };
+        if let Some(old) = old {
+            *old = name.to_string();
+        }
+    }
+
+    /// True when there is exactly one row, whatever the data.
+    pub(super) fn is_single_row(&self) -> bool {
+        let Body::Select(select) = &self.body else { return false };
+        let global = |groups: &Grouping| groups.keys.is_empty() && groups.having.is_empty();
+        select.groups.as_ref().is_some_and(global) && self.offset == 0 && self.limit != Some(0)
+    }
+
+    /// Rows, about.
+    pub(super) fn estimated_rows(&self) -> Result<u64> {
+        let rows = match &self.body {
+            _ if self.is_single_row() => 1,
+            Body::Select(select) => select.from.estimated_rows()?,
+            Body::Union(union) => {
+                let arms = union.arms.iter().map(Query::estimated_rows);
+                arms.sum::<Result<u64>>()?
+            }
+        };
+        Ok(self.limit.map_or(rows, |limit| rows.min(limit)))
+    }
+
+    /// True when a condition on columns, which are called `fields`, can be tested inside.
+    fn takes(&self, term: &TypedExpr, fields: &[Arc<str>]) -> bool {
+        if self.limit.is_some() || self.offset > 0 {
+            return false;
+        }
+        match &self.body {
+            Body::Union(union) => union.arms.iter().all(|arm| arm.takes(term, fields)),
+            Body::Select(select) => !is_random(&select.inside(term, fields)),
+        }
+    }
+
+    /// Takes a condition on columns, which are called `fields`, if it can be tested inside.
+    pub(super) fn push_down(&mut self, term: &TypedExpr, fields: &[Arc<str>]) -> bool {
+        if !self.takes(term, fields) {
+            return false;
+        }
+        match &mut self.body {
+            Body::Union(union) => {
+                union.arms.iter_mut().for_each(|arm| {
+                    arm.push_down(term, fields);
+                });
+            }
+            Body::Select(select) => {
+                let term = select.inside(term, fields);
+                match &mut select.groups {
+                    // Without keys there is a row whatever WHERE leaves.
+                    Some(groups) if groups.keys.is_empty() || has_aggregate(&term) => {
+                        groups.having.push(term);
+                    }
+                    _ => select.filter.push(term),
+                }
+            }
+        }
+        true
+    }
+}
+
+impl Select {
+    /// A condition on the selected columns, which are called `fields`, over those of FROM.
+    fn inside(&self, term: &TypedExpr, fields: &[Arc<str>]) -> TypedExpr {
+        let items = fields.iter().zip(&self.items);
+        let meanings: HashMap<&str, &TypedExpr> =
+            items.map(|(field, item)| (&**field, &item.expr)).collect();
+        let Ok(inside) = term.replace::<Infallible>(&mut |part| match part {
+            TypedExpr::Field { name, .. } => Ok(meanings.get(&**name).map(|expr| (*expr).clone())),
+            _ => Ok(None),
+        });
+        inside
+    }
+}
+
+/// True when an expression may have another value each time it is computed.
+fn is_random(expr: &TypedExpr) -> bool {
+    let mut found = false;
+    // Constants are folded: a call without arguments is there because it is no constant.
+    expr.visit(&mut |part| {
+        found |= matches!(part, TypedExpr::Call { args, .. } if args.is_empty());
+    });
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_random_is_not_computed_twice() {
+        let random = TypedExpr::call("rand", Vec::new(), Type::Double);
+        assert!(is_random(&TypedExpr::call("negate", vec![random], Type::Double)));
+        let column = TypedExpr::field("x", Type::Double);
+        assert!(!is_random(&TypedExpr::call("negate", vec![column], Type::Double)));
+    }
+}

@@ -1,0 +1,152 @@
+//! Relations to plan nodes: scans of tables, and the nodes of subqueries.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use dwio::expr::TypedExpr;
+use exec::plan::{EnforceSingleRowNode, PlanNode};
+use vector::sync::Arc;
+use vector::{Error, Result, RowType};
+
+use super::PlannedScan;
+use super::build::Builder;
+use super::query::Query;
+use super::relations::{Relation, Rows};
+use crate::sql::catalog::{CatalogTable, ScanColumn, ScanParts, TableColumn};
+
+impl Builder {
+    /// The rows of a relation for which `filter` is true; `used` is what the nodes above need.
+    pub(super) fn relation(
+        &mut self,
+        relation: &Relation,
+        filter: Option<TypedExpr>,
+        used: &[&TypedExpr],
+    ) -> Result<()> {
+        match &relation.rows {
+            Rows::Table(table) => self.scan(table, relation, filter, used),
+            Rows::Added => Err(Error::internal("added columns without rows to add them to")),
+            Rows::Query(query) => {
+                let mut query = Query::clone(query);
+                let terms = filter.iter().flat_map(TypedExpr::conjuncts);
+                let above = terms.filter(|term| !query.push_down(term, &relation.fields));
+                let above = above.cloned().collect::<Vec<_>>();
+                self.subquery(query, relation, &above, used)?;
+                if let Some(above) = TypedExpr::and(above) {
+                    self.filter(above);
+                }
+                Ok(())
+            }
+            Rows::Value(query) => {
+                let above: Vec<TypedExpr> = filter.into_iter().collect();
+                self.subquery(Query::clone(query), relation, &above, used)?;
+                if !query.is_single_row() {
+                    let (id, source) = (self.id(), self.take()?);
+                    self.push(PlanNode::EnforceSingleRow(EnforceSingleRowNode { id, source }));
+                }
+                if let Some(above) = TypedExpr::and(above) {
+                    self.filter(above);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn subquery(
+        &mut self,
+        query: Query,
+        relation: &Relation,
+        above: &[TypedExpr],
+        used: &[&TypedExpr],
+    ) -> Result<()> {
+        let used = used.iter().copied().chain(above);
+        let used: HashSet<&str> = used.flat_map(TypedExpr::field_names).collect();
+        let wanted: Vec<bool> = relation.fields.iter().map(|f| used.contains(&**f)).collect();
+        let names: Vec<String> = relation.fields.iter().map(ToString::to_string).collect();
+        self.query(query, &names, &wanted)
+    }
+
+    /// A scan of the columns that `used` names, with the condition pushed into it.
+    fn scan(
+        &mut self,
+        table: &Arc<dyn CatalogTable>,
+        relation: &Relation,
+        filter: Option<TypedExpr>,
+        used: &[&TypedExpr],
+    ) -> Result<()> {
+        let id = self.id();
+        let names = relation.fields.iter().zip(table.columns());
+        let own: HashMap<&str, &TableColumn> = names.map(|(f, c)| (&**f, c)).collect();
+        // A condition inside the scan knows columns by the table's names only.
+        let pushed = filter.as_ref().and_then(|filter| table_names(filter, &own));
+        let above = if pushed.is_some() { None } else { filter };
+        let used: Vec<&TypedExpr> = used.iter().copied().chain(&above).collect();
+        let mut wanted = wanted_paths(&used);
+        let fields = relation.fields.iter().enumerate();
+        let columns: Vec<ScanColumn> = fields
+            .filter_map(|(index, field)| {
+                let paths = wanted.remove(&**field)?;
+                let whole = paths.contains(&Vec::new());
+                let fields = if whole { Vec::new() } else { paths.into_iter().collect() };
+                Some(ScanColumn { index, fields })
+            })
+            .collect();
+        let parts = ScanParts { id: Arc::clone(&id), columns: &columns, filter: pushed.as_ref() };
+        let mut scan = table.scan(parts)?;
+        // The columns come in the order wanted, called as the table calls them.
+        let names = columns.iter().filter_map(|c| relation.fields.get(c.index));
+        let fields = names.clone().map(|name| name.to_string()).zip(scan.output_type.types());
+        scan.output_type =
+            Arc::new(RowType::new(fields.map(|(n, t)| (n, t.clone())).collect::<Vec<_>>()));
+        for (assignment, name) in scan.assignments.iter_mut().zip(names) {
+            assignment.0 = name.to_string();
+        }
+        self.push(PlanNode::TableScan(scan));
+        self.scans.push(PlannedScan { id, table: Arc::clone(table), filter: pushed });
+        if let Some(above) = above {
+            self.filter(above);
+        }
+        Ok(())
+    }
+}
+
+/// An expression with the table's names for its columns; `None` when the table has one of them
+/// under another name than the plan gives it.
+fn table_names(expr: &TypedExpr, own: &HashMap<&str, &TableColumn>) -> Option<TypedExpr> {
+    let renamed = expr.replace::<()>(&mut |part| {
+        let TypedExpr::Field { name, ty } = part else { return Ok(None) };
+        let column = own.get(&**name).filter(|column| *column.field == *column.name);
+        let column = column.ok_or(())?;
+        Ok(Some(TypedExpr::field(column.name.as_str(), ty.clone())))
+    });
+    renamed.ok()
+}
+
+/// The struct fields that expressions want of each column that they use; an empty path is the
+/// whole column.
+fn wanted_paths<'a>(used: &[&'a TypedExpr]) -> HashMap<&'a str, BTreeSet<Vec<usize>>> {
+    let mut wanted: HashMap<&str, BTreeSet<Vec<usize>>> = HashMap::new();
+    let mut rest: Vec<&TypedExpr> = used.to_vec();
+    while let Some(expr) = rest.pop() {
+        let base = innermost(expr);
+        let TypedExpr::Field { name, .. } = base else {
+            rest.extend(base.inputs());
+            continue;
+        };
+        let mut path = Vec::new();
+        let mut outer = expr;
+        while let TypedExpr::Dereference { input, index, .. } = outer {
+            path.push(*index);
+            outer = input;
+        }
+        path.reverse();
+        wanted.entry(name).or_default().insert(path);
+    }
+    wanted
+}
+
+/// What a chain of struct fields begins with.
+fn innermost(mut expr: &TypedExpr) -> &TypedExpr {
+    while let TypedExpr::Dereference { input, .. } = expr {
+        expr = input;
+    }
+    expr
+}

@@ -1,0 +1,139 @@
+//! Aggregates in SQL over files: FILTER, DISTINCT, groups and none, with one driver and with three.
+
+use std::sync::Arc;
+
+use arrow_array::{
+    ArrayRef, BooleanArray, Decimal128Array, Float64Array, Int64Array, RecordBatch, StringArray,
+};
+use dwio::fs::MemoryFiles;
+use ocior::{Engine, QueryOptions};
+
+use crate::support::files::{Layout, engine_over, lines, parquet_file};
+
+/// A table of 1,200 rows: `k` a, b, c in turn; `n` counts from 0; `d` is n / 2; `b` is true for even
+/// n, null for each ninth; `s` is a text for each fifth row; `price` has two digits.
+fn engine() -> Engine {
+    let rows = 0..1_200i64;
+    let ks = StringArray::from_iter_values(rows.clone().map(|n| ["a", "b", "c"][n as usize % 3]));
+    let bs = rows.clone().map(|n| (n % 9 != 0).then_some(n % 2 == 0));
+    let ss = rows.clone().map(|n| (n % 5 == 0).then(|| format!("text {n:04}")));
+    let prices = Decimal128Array::from_iter_values(rows.clone().map(|n| i128::from(n % 4) * 50));
+    let prices = prices.with_precision_and_scale(10, 2).unwrap();
+    let columns: [(&str, ArrayRef); 6] = [
+        ("k", Arc::new(ks)),
+        ("n", Arc::new(Int64Array::from_iter_values(rows.clone()))),
+        ("d", Arc::new(Float64Array::from_iter_values(rows.map(|n| n as f64 / 2.0)))),
+        ("b", Arc::new(BooleanArray::from_iter(bs))),
+        ("s", Arc::new(StringArray::from_iter(ss))),
+        ("price", Arc::new(prices)),
+    ];
+    let columns = columns.map(|(name, column)| (name, column, true));
+    let batch = RecordBatch::try_from_iter_with_nullable(columns).unwrap();
+    let files = MemoryFiles::new();
+    let layout = Layout { rows_per_page: 50, rows_per_group: 200, ..Layout::default() };
+    files.put("t.parquet", parquet_file(&batch, layout));
+    let mut engine = engine_over(&files);
+    engine.register_table("t", "t.parquet").unwrap();
+    engine
+}
+
+fn check(sql: &str, expected: &[&str]) {
+    let engine = engine();
+    for drivers in [1, 3] {
+        let options = QueryOptions { drivers, ..QueryOptions::default() };
+        let found = lines(engine.query_with(sql, &options).unwrap()).unwrap();
+        assert_eq!(found, expected, "{sql} with {drivers} drivers");
+    }
+}
+
+#[test]
+fn dispersions_are_of_a_sample_or_of_a_population() {
+    let thousandths = |call: &str| format!("CAST(round({call} * 1000e0) AS BIGINT)");
+    let [v, p, s, m] = ["variance(n)", "var_pop(n)", "stddev(d)", "stddev_pop(price)"];
+    let [v, p, s, m] = [v, p, s, m].map(thousandths);
+    check(
+        &format!(
+            "SELECT k, {v} AS v, {p} AS p, {s} AS s, {m} AS m FROM t WHERE n < 9
+                GROUP BY k ORDER BY k"
+        ),
+        &[
+            r#"{"k":"a","v":9000,"p":6000,"s":1500,"m":624}"#,
+            r#"{"k":"b","v":9000,"p":6000,"s":1500,"m":624}"#,
+            r#"{"k":"c","v":9000,"p":6000,"s":1500,"m":408}"#,
+        ],
+    );
+    check(
+        "SELECT stddev(n) AS a, stddev_pop(n) AS b, var_samp(DISTINCT price) AS c FROM t
+            WHERE n = 7",
+        &[r#"{"a":null,"b":0.0,"c":null}"#],
+    );
+}
+
+#[test]
+fn a_filter_leaves_rows_out_of_one_aggregate_only() {
+    check(
+        "SELECT count(*) AS n, count(*) FILTER (WHERE b) AS t, sum(n) FILTER (WHERE n < 4) AS s,
+            count(DISTINCT k) FILTER (WHERE n > 1197) AS k, min(s) FILTER (WHERE n > 7) AS m,
+            max(n) FILTER (WHERE n > 5000) AS none, count_if(b) AS c FROM t",
+        &[r#"{"n":1200,"t":533,"s":6,"k":2,"m":"text 0010","none":null,"c":533}"#],
+    );
+    check(
+        "SELECT k, count(*) FILTER (WHERE n < 4) AS n, array_agg(n) FILTER (WHERE n = 4) AS l FROM t
+            GROUP BY k ORDER BY k",
+        &[
+            r#"{"k":"a","n":2,"l":null}"#,
+            r#"{"k":"b","n":1,"l":[4]}"#,
+            r#"{"k":"c","n":1,"l":null}"#,
+        ],
+    );
+}
+
+#[test]
+fn truth_values_are_put_together_and_nulls_passed_over() {
+    check(
+        "SELECT bool_and(b) AS a, bool_or(b) AS o, every(b) FILTER (WHERE n % 2 = 0) AS e,
+            bool_or(b) FILTER (WHERE n % 9 = 0) AS none FROM t",
+        &[r#"{"a":false,"o":true,"e":true,"none":null}"#],
+    );
+}
+
+#[test]
+fn the_row_with_the_least_or_greatest_value_gives_another() {
+    check(
+        "SELECT k, min_by(s, n) AS first, max_by(n, s) AS last, max_by(k, d) FILTER (WHERE b) AS f
+            FROM t GROUP BY k ORDER BY k",
+        &[
+            r#"{"k":"a","first":"text 0000","last":1185,"f":"a"}"#,
+            r#"{"k":"b","first":null,"last":1195,"f":"b"}"#,
+            r#"{"k":"c","first":null,"last":1190,"f":"c"}"#,
+        ],
+    );
+}
+
+#[test]
+fn lists_have_all_values_nulls_too() {
+    check(
+        "SELECT cardinality(array_agg(s)) AS c, array_agg(n) FILTER (WHERE n = 3) AS l,
+            cardinality(array_agg(DISTINCT k)) AS k FROM t",
+        &[r#"{"c":1200,"l":[3],"k":3}"#],
+    );
+}
+
+#[test]
+fn arguments_that_have_no_such_aggregate_are_refused() {
+    let engine = engine();
+    for (call, what) in [
+        ("stddev(s)", "does not take arguments"),
+        ("bool_and(n)", "does not take arguments"),
+        ("min_by(s)", "does not take arguments"),
+        ("count_if(*)", "only count takes *"),
+        ("sum(n) FILTER (WHERE n)", "BOOLEAN"),
+        ("sum(n) FILTER (WHERE sum(n) > 1)", "not allowed here"),
+    ] {
+        let refused = match engine.query(&format!("SELECT {call} FROM t")) {
+            Err(error) => error.to_string(),
+            Ok(_) => panic!("{call} was taken"),
+        };
+        assert!(refused.contains(what), "{call}: {refused}");
+    }
+}
