@@ -159,12 +159,12 @@ impl<'a> Blocks<'a> {
     }
 
     /// The bytes of the rows that are not null, each `N` wide, and which rows those are.
-    fn present<const N: usize>(&mut self) -> Result<(usize, Option<Bitmap>, &'a [[u8; N]])> {
+    fn present<const N: usize>(&mut self) -> Result<Present<'a, N>> {
         let count = self.count()?;
         let validity = self.validity(count)?;
         let num_present = validity.as_ref().map_or(count, Bitmap::count_ones);
         let (values, _) = self.bytes(num_present, N)?.as_chunks::<N>();
-        Ok((count, validity, values))
+        Ok(Present { count, validity, values })
     }
 
     fn fixed<const N: usize, T: FlatType + Default>(
@@ -172,13 +172,13 @@ impl<'a> Blocks<'a> {
         ty: &Type,
         decode: impl Fn([u8; N]) -> T,
     ) -> Result<Vector> {
-        let (count, validity, values) = self.present::<N>()?;
+        let Present { count, validity, values } = self.present::<N>()?;
         let values = spread(count, validity.as_ref(), values.iter().map(|bytes| decode(*bytes)));
         FlatVector::from_buffer(ty.clone(), values, validity).map(Vector::Flat)
     }
 
     fn booleans(&mut self, ty: &Type) -> Result<Vector> {
-        let (count, validity, values) = self.present::<1>()?;
+        let Present { count, validity, values } = self.present::<1>()?;
         let values = values.iter().map(|[byte]| i8::from(*byte != 0));
         let bytes = spread(count, validity.as_ref(), values);
         let mut bits = BitmapMut::new();
@@ -188,7 +188,7 @@ impl<'a> Blocks<'a> {
 
     /// A column whose type has no values: any there are would have no meaning.
     fn all_null(&mut self, ty: &Type) -> Result<Vector> {
-        let (count, _, values) = self.present::<1>()?;
+        let Present { count, values, .. } = self.present::<1>()?;
         match values.len() {
             0 => Ok(Vector::nulls(ty.clone(), count)),
             found => Err(differs("a column of nulls has values", 0, found)),
@@ -198,11 +198,11 @@ impl<'a> Blocks<'a> {
     /// Milliseconds as 64-bit or months as 32-bit numbers.
     fn intervals(&mut self, ty: &Type, are_months: bool) -> Result<Vector> {
         let (count, validity, amounts) = if are_months {
-            let (count, validity, values) = self.present::<4>()?;
+            let Present { count, validity, values } = self.present::<4>()?;
             let amounts = values.iter().map(|v| i64::from(i32::from_le_bytes(*v))).collect();
             (count, validity, amounts)
         } else {
-            let (count, validity, values) = self.present::<8>()?;
+            let Present { count, validity, values } = self.present::<8>()?;
             let amounts: Vec<i64> = values.iter().map(|v| i64::from_le_bytes(*v)).collect();
             (count, validity, amounts)
         };
@@ -329,6 +329,14 @@ impl<'a> Blocks<'a> {
         let indices: Buffer<u32> = indices.into_iter().map(i32::cast_unsigned).collect();
         DictionaryVector::new(base, indices, None).map(Vector::Dictionary)
     }
+}
+
+/// Values of fixed width: of those rows only that are not null.
+struct Present<'a, const N: usize> {
+    /// Rows, null ones too.
+    count: usize,
+    validity: Option<Bitmap>,
+    values: &'a [[u8; N]],
 }
 
 /// Values for `count` rows, of which those that are not null take the next of `present`.
