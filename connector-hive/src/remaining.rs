@@ -41,6 +41,10 @@ struct Stage {
 /// From this share of passing rows on, reading other columns for them only is not worth it.
 const MANY_PASS: f64 = 0.8;
 
+/// Up to this share of passing rows, the columns of later terms are read for them only: what is
+/// picked comes as a dictionary, and costs more for each row.
+const FEW_PASS: f64 = 0.4;
+
 impl RemainingFilter {
     /// Compiles the condition.
     pub fn new(
@@ -126,10 +130,10 @@ impl RemainingFilter {
 impl Stage {
     /// Loads the stage's columns. A lazy column can be loaded once only, and the expression may look
     /// at fewer rows of it than will be given out (rule S6.12); so they are loaded for all rows that
-    /// can still pass.
+    /// can still pass, at least.
     fn load(&self, batch: RowVector, passed: &SelectivityVector) -> Result<RowVector> {
         let mut children = batch.children().to_vec();
-        let is_whole = passed.count() as f64 >= passed.len() as f64 * MANY_PASS;
+        let is_whole = passed.count() as f64 > passed.len() as f64 * FEW_PASS;
         for channel in &self.channels {
             let Some(child) = children.get_mut(*channel) else { continue };
             *child = match child.as_ref() {

@@ -243,7 +243,7 @@ fn a_column_of_a_later_term_is_loaded_for_the_rows_that_the_terms_before_left() 
         (rows, world.format.loads()[before..].iter().sum::<usize>())
     };
     let (rows, loads) = read(vec![above.clone(), below.clone()]);
-    assert_eq!((rows.unwrap(), loads), (big([-6, -7, -8]), 5));
+    assert_eq!((rows.unwrap(), loads), (big([-6, -7, -8]), 6));
     // The term without further columns comes first, wherever it stands behind.
     let tight = call("gt", vec![x(), int(7)]);
     let (rows, loads) = read(vec![above.clone(), below.clone(), tight]);
