@@ -221,13 +221,16 @@ pub fn read_footer(input: &BufferedInput, keys: Option<&Arc<dyn KeyProvider>>) -
 }
 
 /// As [`read_footer`], but a footer that does not fit the file comes with its defect, so that it can
-/// be shown. All that it says of chunks is parsed; whether they are where they can be is checked when
-/// they are asked for.
+/// be shown. All that it says of chunks is parsed, and the magic at the start is looked at in any
+/// case; whether chunks are where they can be is checked when they are asked for.
 pub fn read_footer_to_look_at(
     input: &BufferedInput,
     keys: Option<&Arc<dyn KeyProvider>>,
 ) -> Result<Footer> {
-    let footer = parse_footer(input, keys)?;
+    let mut with_head = input.reopened();
+    with_head.enqueue(0..MAGIC_BYTES.min(input.file_len()))?;
+    with_head.load()?;
+    let footer = parse_footer(&with_head, keys)?;
     for (number, group) in footer.row_groups().iter().enumerate() {
         for leaf in 0..group.columns.len() {
             footer.column_chunk(number, leaf).in_named("file", input.path())?;
@@ -248,8 +251,13 @@ fn parse_footer(input: &BufferedInput, keys: Option<&Arc<dyn KeyProvider>>) -> R
         Some(from) => slice(&tail, from, len).map_err(here),
         None => input.read(offset, len),
     };
-    if tail_offset == 0 {
-        check_head(&region(0, MAGIC_BYTES)?, is_encrypted).map_err(here)?;
+    // Rule P1.3: the magic at the start is worth no read of its own.
+    let head = match tail_offset {
+        0 => Some(region(0, MAGIC_BYTES)?),
+        _ => input.loaded(0, MAGIC_BYTES),
+    };
+    if let Some(head) = head {
+        check_head(&head, is_encrypted).map_err(here)?;
     }
     let bytes = region(offset, footer_bytes)?;
     let place = Place { offset, file_bytes, keys };

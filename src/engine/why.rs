@@ -151,12 +151,28 @@ fn of_scan(scan: &TableScanNode, evaluator: &dyn ExpressionEvaluator) -> Result<
     let Ok(table) = HiveTableHandle::of(scan.table.as_ref()) else { return Ok(Vec::new()) };
     let columns = ScanColumns::new(&request_of(scan), table)?;
     let terms = table.remaining_filter().map(TypedExpr::conjuncts).unwrap_or_default();
+    let together = Pushdown::new(table, &columns, evaluator)?;
+    let left = together.remaining.as_ref().map(TypedExpr::conjuncts).unwrap_or_default();
     let of_terms = terms.into_iter().map(|term| {
         let alone = table.clone().with_remaining_filter(Some(term.clone()));
         let pushdown = Pushdown::new(&alone, &columns, evaluator)?;
-        Ok(of_term(term, &pushdown, table, &columns))
+        let told = of_term(term, &pushdown, table, &columns);
+        let is_left = told.station == Station::PushedFilter && left.contains(&term);
+        Ok(if is_left { of_left_term(told, term, &together) } else { told })
     });
     of_terms.collect()
+}
+
+/// A term that would be a filter if its columns had no others.
+fn of_left_term(alone: Whereabouts, term: &TypedExpr, together: &Pushdown) -> Whereabouts {
+    let names = term.field_names().join(", ");
+    Whereabouts {
+        station: Station::RemainingFilter,
+        tested_as: term.to_string(),
+        pruned_by: alone.pruned_by.filter(|_| together.metadata_filter.is_some()),
+        why_not_earlier: Some(format!("it has no common form with another filter of {names}")),
+        ..alone
+    }
 }
 
 fn of_term(

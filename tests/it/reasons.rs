@@ -61,6 +61,27 @@ fn every_term_tells_where_it_is_tested_and_why_not_earlier() {
 }
 
 #[test]
+fn a_pattern_is_pushed_but_for_a_second_one_on_its_column() {
+    let scratch = Scratch::new("patterns");
+    let path = numbers_and_texts(&scratch);
+    let sql = format!("SELECT n FROM '{path}' WHERE s LIKE '%9%8%' AND s NOT LIKE '1_9%'");
+    let terms = rows_of(&["explain", "--why", "-f", "jsonl", &sql]);
+    assert_eq!(terms[0]["tested_by"], "pushed filter");
+    assert_eq!(terms[0]["tested_as"], "s like '%9%8%'");
+    assert_eq!(terms[0]["pruned_by"], "statistics, page index, dictionary");
+    assert_eq!(terms[1]["tested_by"], "remaining filter");
+    assert_eq!(terms[1]["tested_as"], "not(like(s, \"1_9%\"))");
+    let why = "it has no common form with another filter of s";
+    assert_eq!(terms[1]["why_not_earlier"], why);
+    let found = rows_of(&["query", "-f", "jsonl", &sql]);
+    let has = |text: &str| text.find('9').is_some_and(|at| text[at..].contains('8'));
+    let is_left_out = |text: &str| text.starts_with('1') && text.get(2..3) == Some("9");
+    let wanted = (0..3_000i64).filter(|n| has(&n.to_string()) && !is_left_out(&n.to_string()));
+    let wanted = wanted.collect::<Vec<_>>();
+    assert_eq!(found.iter().map(|row| row["n"].as_i64().unwrap()).collect::<Vec<_>>(), wanted);
+}
+
+#[test]
 fn a_plan_is_json_when_asked_and_dates_in_it_are_dates() {
     let sql = "SELECT name FROM 'examples/warehouse/nation' WHERE ds = '2026-09-01' LIMIT 3";
     let text = output_of(&["explain", sql]);

@@ -112,6 +112,31 @@ fn a_file_is_opened_by_one_read_and_what_stands_before_the_footer_comes_with_it(
     assert_eq!(files.reads(), 1);
 }
 
+/// Rule P1.3.
+#[test]
+fn the_magic_at_the_start_is_looked_at_where_it_is_read_anyway_and_where_the_file_is_looked_at() {
+    let with = |data_bytes: usize| {
+        let mut file = framed(&vec![0; data_bytes], &Sample::default().footer());
+        file[..4].copy_from_slice(b"ABCD");
+        let files = MemoryFiles::new();
+        files.put("f", file);
+        BufferedInput::new(files.open("f").unwrap(), MemoryPool::unlimited())
+    };
+    let is_refused = |footer: Result<Footer>| match footer {
+        Ok(_) => false,
+        Err(error) => error.to_string().contains("first four bytes are not PAR1 (found=ABCD)"),
+    };
+    let (small, large) = (with(100 << 10), with(300 << 10));
+    let opened = |input: BufferedInput| {
+        let mut input = input;
+        input.load_end(SPECULATIVE_BYTES).unwrap();
+        is_refused(read_footer(&input, None))
+    };
+    assert!(is_refused(read_footer_to_look_at(&small, None)));
+    assert!(is_refused(read_footer_to_look_at(&large, None)));
+    assert_eq!((opened(small), opened(large)), (true, false));
+}
+
 /// What nobody asked for does no harm; who asks is told what is wrong and where.
 #[test]
 fn a_chunk_that_is_broken_where_only_its_readers_look_fails_those() {

@@ -56,6 +56,8 @@ struct Pieces {
     announced: Range<usize>,
     /// The longest part so far.
     longest_part: usize,
+    /// What is fetched at least at the start of the chunk.
+    first_piece: usize,
     max_piece: usize,
 }
 
@@ -93,8 +95,18 @@ impl PageSource {
             Error::limit("a column chunk is larger than the address space").with("bytes", bytes)
         })?;
         let (start, loaded, announced) = (region.start, 0..0, 0..0);
-        let pieces = Pieces { input, start, loaded, announced, longest_part: 0, max_piece };
+        let pieces =
+            Pieces { input, start, loaded, announced, longest_part: 0, first_piece: 0, max_piece };
         Ok(PageSource { bytes: Bytes::File(pieces), len, places: None })
+    }
+
+    /// Fetches at least so many bytes at the start: a dictionary page that is larger than a piece is
+    /// then read once.
+    pub fn with_first_piece(mut self, bytes: usize) -> Self {
+        if let Bytes::File(pieces) = &mut self.bytes {
+            pieces.first_piece = bytes;
+        }
+        self
     }
 
     /// Says that the chunk will be read from its start.
@@ -224,7 +236,7 @@ impl Pieces {
             let is_announced = self.announced.contains(&part.start);
             let piece = match is_announced && part.end <= self.announced.end {
                 true => self.announced.end,
-                false => part.start.saturating_add(self.max_piece).min(ahead).max(part.end),
+                false => self.piece_end(part.start).min(ahead).max(part.end),
             };
             let (offset, len) = bytes_of(&(part.start..piece));
             self.input.release();
@@ -239,9 +251,16 @@ impl Pieces {
         self.input.read(offset, len)
     }
 
-    /// Says that a piece from `start` on will be read, up to `ahead` at most.
+    fn piece_end(&self, start: usize) -> usize {
+        let first = if start == 0 { self.first_piece } else { 0 };
+        start.saturating_add(self.max_piece.max(first))
+    }
+
+    /// Says that a piece will be read from `start` on or from within a page behind it, up to `ahead`
+    /// at most: wherever it starts, it is as long as others, so that pages still come by twos.
     fn announce(&mut self, start: usize, ahead: usize) {
-        self.announced = start..start.saturating_add(self.max_piece).min(ahead);
+        let end = self.piece_end(start).saturating_add(self.longest_part);
+        self.announced = start..end.min(ahead);
         let offset = self.start.saturating_add(start as u64);
         let end = offset.saturating_add(self.announced.len() as u64);
         self.input.will_need(offset..end);

@@ -116,8 +116,11 @@ impl GroupScan {
             true => self.places(leaf)?,
             false => None,
         };
+        // Pages of data stand behind the dictionary, if there is one.
+        let dictionary_bytes = meta.data_page_offset.saturating_sub(region.start);
         let mut source = PageSource::of_file(file.reopened(), region, self.pass.max_piece)
-            .in_named("column", footer.schema.leaf_name(leaf))?;
+            .in_named("column", footer.schema.leaf_name(leaf))?
+            .with_first_piece(usize::try_from(dictionary_bytes).unwrap_or(0));
         match places {
             Some(places) => source = source.with_places(places),
             None => source.announce(),

@@ -189,7 +189,7 @@ fn in_units(value: Timestamp, unit: TimeUnit) -> Result<i64> {
     let fraction = i64::try_from(value.nanos() / nanos_per_unit).ok();
     let whole = value.seconds().checked_mul(unit.per_second());
     let units = whole.zip(fraction).and_then(|(whole, fraction)| whole.checked_add(fraction));
-    match units.filter(|_| value.nanos() % nanos_per_unit == 0) {
+    match units.filter(|_| value.nanos().is_multiple_of(nanos_per_unit)) {
         Some(units) => Ok(units),
         None => Err(too_large(&Type::Timestamp, &Value::Timestamp(value))
             .hint("TIMESTAMP_UNIT millis, micros or nanos says what timestamps are stored in")),

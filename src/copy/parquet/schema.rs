@@ -210,8 +210,8 @@ impl Stored {
             Type::Decimal { precision, scale } => {
                 let annotation = Some(decimal(*precision, *scale));
                 match *precision {
-                    ..=DIGITS_OF_INT32 => (INT32, 0, annotation),
-                    ..=DIGITS_OF_INT64 => (INT64, 0, annotation),
+                    digits if digits <= DIGITS_OF_INT32 => (INT32, 0, annotation),
+                    digits if digits <= DIGITS_OF_INT64 => (INT64, 0, annotation),
                     digits => (FIXED_LEN_BYTE_ARRAY, bytes_of_digits(digits), annotation),
                 }
             }
