@@ -75,7 +75,8 @@ impl Pushdown {
                 if table.splits_are_chosen() && term.field_names().into_iter().all(is_info) {
                     let found =
                         extract_filters_into(term, info_filters.clone(), &fold, &is_special);
-                    if found.remaining.is_none() {
+                    // A pattern is no promise: Velox tests it on what splits say (rule S7.83).
+                    if found.remaining.is_none() && !has_pattern(term) {
                         info_filters = found.filters;
                         continue;
                     }
@@ -122,6 +123,15 @@ fn folded(evaluator: &dyn ExpressionEvaluator, expr: &TypedExpr) -> Option<Value
     let row = RowVector::batch(input, 1, Vec::new()).ok()?;
     let value = compiled.evaluate(&row, &SelectivityVector::all(1)).ok()?;
     DecodedVector::new(&value).ok()?.value(0).ok()
+}
+
+/// True when a LIKE stands in an expression.
+fn has_pattern(expr: &TypedExpr) -> bool {
+    let mut found = false;
+    expr.visit(&mut |part| {
+        found |= matches!(part, TypedExpr::Call { name, .. } if &**name == "like");
+    });
+    found
 }
 
 fn has_repeated_fields(ty: &Type) -> bool {
