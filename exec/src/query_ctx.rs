@@ -23,6 +23,9 @@ pub struct QueryConfig {
     pub table_scan_output_batch_rows_override: usize,
     /// Splits that are prepared ahead for each driver of a scan; 0 prepares none.
     pub max_split_preload_per_driver: usize,
+    /// None are while opening one takes less than this: handing it to another thread costs more than
+    /// waiting for it. 0 always prepares.
+    pub split_preload_min_open_micros: u64,
     /// Drivers of a scan begin one by one, while memory has room.
     pub table_scan_scaled_processing_enabled: bool,
     /// The share of the memory limit up to which they do.
@@ -61,6 +64,7 @@ impl Default for QueryConfig {
             table_scan_getoutput_time_limit_ms: 5_000,
             table_scan_output_batch_rows_override: 0,
             max_split_preload_per_driver: 2,
+            split_preload_min_open_micros: 100,
             table_scan_scaled_processing_enabled: false,
             table_scan_scale_up_memory_usage_ratio: 0.7,
             driver_cpu_time_slice_limit_ms: 100,
@@ -97,6 +101,7 @@ settings!(
     table_scan_getoutput_time_limit_ms,
     table_scan_output_batch_rows_override,
     max_split_preload_per_driver,
+    split_preload_min_open_micros,
     table_scan_scaled_processing_enabled,
     table_scan_scale_up_memory_usage_ratio,
     driver_cpu_time_slice_limit_ms,

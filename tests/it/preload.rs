@@ -48,6 +48,8 @@ fn small_files(num_files: i64) -> MemoryFiles {
 
 fn options(drivers: usize, settings: &[(&str, &str)]) -> QueryOptions {
     let mut options = QueryOptions { drivers, ..QueryOptions::default() };
+    // Files in memory open too quickly to be opened ahead otherwise.
+    options.settings.set("split_preload_min_open_micros", "0");
     settings.iter().for_each(|(name, value)| options.settings.set(*name, *value));
     options
 }
@@ -105,6 +107,23 @@ fn statistics_do_not_depend_on_who_opened_the_files() {
     let (ahead, preloaded) = counted("2");
     assert_eq!(preloaded, 39);
     assert_eq!(ahead, alone);
+}
+
+#[test]
+fn files_that_open_quickly_are_not_opened_ahead_but_for_the_first() {
+    let preloaded = |files: Arc<dyn FileSystem>, min_open_micros: &str| {
+        let engine = Engine::builder().file_system(files).build();
+        let settings = [("split_preload_min_open_micros", min_open_micros)];
+        let mut result = engine.query_with("SELECT id FROM 't'", &options(1, &settings)).unwrap();
+        while result.next_batch().unwrap().is_some() {}
+        let stats = result.stats();
+        let scan = stats.operators.iter().find(|o| o.operator == "TableScan").unwrap().clone();
+        scan.metrics.sum("preloadedSplits")
+    };
+    let quick = preloaded(Arc::new(small_files(40)), "60000000");
+    assert!(quick <= 2, "{quick} of 39");
+    let slow = SlowFiles { files: small_files(40), delay: Duration::from_millis(2) };
+    assert_eq!(preloaded(Arc::new(slow), "100"), 39);
 }
 
 #[test]

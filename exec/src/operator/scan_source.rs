@@ -4,8 +4,10 @@
 //! operator.
 
 use std::fmt;
+use std::time::Duration;
 
 use vector::Result;
+use vector::sync::atomic::{AtomicU64, Ordering};
 use vector::sync::{Arc, Mutex};
 
 use dwio::connector::{Connector, ConnectorQueryCtx, DataSource, DataSourceRequest};
@@ -23,6 +25,8 @@ pub struct ScanSources {
     /// Filters that others learn while the scan runs.
     filters: Arc<ScanFilters>,
     spares: Mutex<Spares>,
+    /// Nanoseconds that opening a split takes lately; 0 before the first one.
+    opening: AtomicU64,
 }
 
 /// Sources whose split another one has taken over.
@@ -42,7 +46,7 @@ impl fmt::Debug for Spares {
 impl ScanSources {
     /// Data sources for `request`, which take filters from `filters`.
     pub fn new(request: DataSourceRequest, ctx: OperatorCtx, filters: Arc<ScanFilters>) -> Self {
-        ScanSources { request, ctx, filters, spares: Mutex::default() }
+        ScanSources { request, ctx, filters, spares: Mutex::default(), opening: AtomicU64::new(0) }
     }
 
     /// What is asked of the sources.
@@ -78,6 +82,22 @@ impl ScanSources {
             source.set_batch_listener(listener.0.clone());
         }
         Ok(source)
+    }
+
+    /// A split was opened, in this time.
+    pub fn opened_in(&self, time: Duration) {
+        let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX / 8).clamp(1, u64::MAX / 8);
+        // Two at once may forget one of both: this is a hint.
+        let before = self.opening.load(Ordering::Relaxed);
+        let mean = if before == 0 { nanos } else { (before - before / 8) + nanos / 8 };
+        self.opening.store(mean, Ordering::Relaxed);
+    }
+
+    /// True when opening splits takes so little time that it is not worth another thread's.
+    pub fn opens_quickly(&self) -> bool {
+        let worth = self.ctx.query.config.split_preload_min_open_micros.saturating_mul(1_000);
+        let lately = self.opening.load(Ordering::Relaxed);
+        lately > 0 && lately < worth
     }
 
     /// A source that was put aside.

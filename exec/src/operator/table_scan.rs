@@ -179,7 +179,9 @@ impl TableScan {
         }
         let start = Instant::now();
         let added = self.source()?.add_split(split);
-        self.metrics.add_time("dataSourceAddSplitWallNanos", start.elapsed());
+        let time = start.elapsed();
+        self.sources.opened_in(time);
+        self.metrics.add_time("dataSourceAddSplitWallNanos", time);
         added.map(|()| true)
     }
 

@@ -14,6 +14,7 @@
 //! |---|---|
 //! | the split that is taken at once is handed to the I/O pool, too | its taker prepares it: a scan of one split starts no thread |
 //! | whoever takes a split that is being prepared holds its thread | the driver is blocked, on `WaitForConnector` |
+//! | every split is prepared ahead | none is while opening takes next to no time, as from a warm local disk: another thread costs more |
 //! | the end of a task waits for running preparations | they are counted in like drivers, and whoever waits for the drivers waits for them |
 //!
 //! A data source whose split was taken over prepares another one: what it takes to make one is
@@ -27,6 +28,8 @@ pub mod async_source;
 
 #[cfg(test)]
 mod tests;
+
+use std::time::Instant;
 
 use vector::Result;
 use vector::sync::Arc;
@@ -85,7 +88,8 @@ impl Preloader {
 
 impl SplitPreloader for Preloader {
     fn quota(&self) -> usize {
-        if self.termination.should_stop() { 0 } else { self.quota }
+        let idle = self.termination.should_stop() || self.sources.opens_quickly();
+        if idle { 0 } else { self.quota }
     }
 
     fn preparation(&self, split: &Arc<dyn ConnectorSplit>) -> Arc<SplitPreparation> {
@@ -123,7 +127,9 @@ fn prepare(
     if stop.is_cancelled() {
         return Ok(None);
     }
+    let start = Instant::now();
     source.add_split(split)?;
+    sources.opened_in(start.elapsed());
     let origin = Arc::clone(sources);
     Ok(Some(PreparedSource { source, origin, _presence: presence }))
 }

@@ -55,6 +55,8 @@ pub(super) fn query(ahead: &Ahead) -> QueryCtx {
     let mut query = QueryCtx::new(Arc::new(ExecEvaluator::new(functions)), connectors);
     query.executor = Arc::new(Executor::new(3));
     query.io = Arc::new(Executor::new_io(4));
+    // Scripts open their splits at once.
+    query.config.split_preload_min_open_micros = 0;
     query
 }
 
