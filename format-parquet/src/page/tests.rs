@@ -82,7 +82,8 @@ fn memory_of_two_pages_serves_the_next_ones() {
     let bytes = Buffer::from_slice(&chunk.bytes);
     let mut pages = PageReader::new(chunk.params(), bytes, leaf.clone());
     assert_eq!(rest(&mut pages).unwrap().len(), 10);
-    assert!((8000..10_000).contains(&leaf.peak()), "{}", leaf.peak());
+    // One page where the CPU is not asked for more, else two at once.
+    assert!((4000..10_000).contains(&leaf.peak()), "{}", leaf.peak());
 }
 
 #[test]
