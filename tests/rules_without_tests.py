@@ -32,8 +32,6 @@ REASONS = {
     "S7.15": "there is one kind of input",
     "S7.18": "true by construction: opening a split makes its one row reader",
     "S7.41": "all filters are deterministic",
-    "S7.77": "row groups are not read ahead",
-    "S8.19": "nothing writes tables",
     "S9.9": "there is no exchange by buckets",
     "S9.10": "there is no exchange by buckets",
     "S12.8": "no lock is taken while another is held",

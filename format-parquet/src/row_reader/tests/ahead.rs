@@ -67,7 +67,7 @@ fn scan(file: &File, files: Arc<dyn FileSystem>, columns: Vec<ColumnSpec>) -> (i
     (sum, file.files.reads_here() - before)
 }
 
-/// Rules P6.44, P6.46.
+/// Rules P6.44, P6.46, S7.77.
 #[test]
 fn pieces_other_columns_and_the_next_row_group_are_fetched_while_rows_are_decoded() {
     let file = large();
