@@ -23,6 +23,7 @@ mod options;
 mod print;
 mod query;
 mod replay;
+mod runs;
 mod scan;
 mod scan_report;
 mod trace;

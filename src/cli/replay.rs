@@ -2,16 +2,14 @@
 //! recorded for it.
 
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 use clap::Args;
 use dwio::config::Config;
 use vector::{Error, Result, ResultExt};
 
-use super::options::{GlobalArgs, at_least_one};
-use super::query::{drain, print_rows};
-use super::trace::RecordingArgs;
-use super::{Outcome, complain, print, trace};
+use super::options::GlobalArgs;
+use super::runs::RunArgs;
+use super::{Outcome, complain, print};
 use crate::output::OutputFormat;
 use crate::replay::trace::{Trace, TraceSettings, TraceSurroundings};
 use crate::replay::{PathMap, Replay};
@@ -45,17 +43,8 @@ pub(super) struct ReplayArgs {
     /// Files whose paths begin with FROM are below TO now
     #[arg(long, value_name = "FROM=TO", value_parser = super::options::key_value)]
     map_path: Vec<(String, String)>,
-    /// Run this many times and print the rows of the last run
-    #[arg(long, value_name = "N", default_value = "1", value_parser = at_least_one)]
-    repeat: usize,
-    /// Print the seconds of each run, from its start to the last batch, as JSON on standard error
-    #[arg(long)]
-    timing: bool,
-    /// Tell on standard error what the scans read and left out, and which recorded settings count
-    #[arg(long)]
-    stats: bool,
     #[command(flatten)]
-    recording: RecordingArgs,
+    runs: RunArgs,
 }
 
 pub(super) fn run(args: &ReplayArgs, global: &GlobalArgs) -> Outcome {
@@ -65,7 +54,7 @@ pub(super) fn run(args: &ReplayArgs, global: &GlobalArgs) -> Outcome {
         (Some(folder), _, None) => return list(&Trace::open(folder)?, global),
         (Some(folder), _, Some(node)) => {
             let trace = Trace::open(folder)?;
-            if args.stats {
+            if args.runs.stats {
                 tell_settings(&trace.settings()?);
             }
             let surroundings = TraceSurroundings {
@@ -123,27 +112,9 @@ fn run_replay(replay: &Replay, args: &ReplayArgs, global: &GlobalArgs) -> Outcom
         options.settings.set(key, value);
     }
     let engine = builder.build();
-    let mut times = Vec::with_capacity(args.repeat);
-    for run in 1..=args.repeat {
-        let start = Instant::now();
-        if run < args.repeat {
-            drain(engine.run_nodes(&replay.root, replay.splits.clone(), &options)?)?;
-            times.push(start.elapsed().as_secs_f64());
-        } else {
-            let options = args.recording.options(&options, None);
-            let result = engine.run_nodes(&replay.root, replay.splits.clone(), &options)?;
-            let (seconds, told) = print_rows(result, global, start)?;
-            times.push(seconds);
-            trace::finish(&options)?;
-            if args.stats {
-                complain(&told.to_string(global.output_format()));
-            }
-        }
-    }
-    if args.timing {
-        complain(&serde_json::json!({ "times": times }).to_string());
-    }
-    Ok(())
+    args.runs.run(global, &options, None, |options| {
+        engine.run_nodes(&replay.root, replay.splits.clone(), options)
+    })
 }
 
 /// Prints what is in a trace; its settings go to standard error.

@@ -36,10 +36,20 @@ impl AheadFiles {
         let shared = Arc::new(Shared {
             queue: Mutex::default(),
             work: Condvar::new(),
+            fetched: Condvar::new(),
             held_bytes: AtomicU64::new(0),
             max_bytes,
         });
         AheadFiles { inner, threads: Arc::new(Threads { shared, max: num_threads.max(1) }) }
+    }
+
+    /// Waits until all that was announced, of whatever file, is in memory or has failed.
+    pub fn wait_until_fetched(&self) {
+        let shared = &self.threads.shared;
+        let mut queue = shared.queue.lock();
+        while !queue.regions.is_empty() || queue.reading > 0 {
+            queue = shared.fetched.wait(queue);
+        }
     }
 }
 
@@ -73,6 +83,8 @@ struct Threads {
 struct Shared {
     queue: Mutex<Queue>,
     work: Condvar,
+    /// Nothing is queued or being read any more.
+    fetched: Condvar,
     /// Bytes of regions that are not let go yet.
     held_bytes: AtomicU64,
     max_bytes: u64,
@@ -82,6 +94,8 @@ struct Shared {
 struct Queue {
     regions: VecDeque<Arc<Region>>,
     idle: usize,
+    /// Regions that threads have taken and not finished.
+    reading: usize,
     closed: bool,
     threads: Vec<thread::JoinHandle<()>>,
 }
@@ -150,9 +164,12 @@ impl Shared {
         let mut queue = self.queue.lock();
         loop {
             if let Some(region) = queue.regions.pop_front() {
+                queue.reading += 1;
                 drop(queue);
+                let turn = Turn(self);
                 region.read();
                 drop(region);
+                drop(turn);
                 queue = self.queue.lock();
             } else if queue.closed {
                 return;
@@ -161,6 +178,19 @@ impl Shared {
                 queue = self.work.wait(queue);
                 queue.idle -= 1;
             }
+        }
+    }
+}
+
+/// A thread's work on one region: over also when reading panics.
+struct Turn<'a>(&'a Shared);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        let mut queue = self.0.queue.lock();
+        queue.reading -= 1;
+        if queue.reading == 0 && queue.regions.is_empty() {
+            self.0.fetched.notify_all();
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::stats::TaskStats;
 use crate::termination::Termination;
 
 /// How often a thread that waits looks whether the task waits for memory for too long.
-const LOOK_AROUND: Duration = Duration::from_millis(250);
+pub(super) const LOOK_AROUND: Duration = Duration::from_millis(250);
 
 /// The rows of a running task; dropping it stops the task.
 pub struct Cursor {
@@ -57,7 +57,8 @@ impl Cursor {
     }
 
     /// The next batch, at least one row, all columns loaded; `None` at the end. After an error
-    /// every further call gives the same error. At a barrier `None` comes once, as at the end. Waits while the task is blocked or paused.
+    /// every further call gives the same error. At a barrier `None` comes once, as at the end. Waits
+    /// while the task is blocked or paused.
     // Not an `Iterator`: the end of rows and the end by an error are told apart at every call.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<Option<RowVector>> {

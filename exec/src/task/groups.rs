@@ -24,6 +24,7 @@ use vector::{Error, Result, RowVector};
 
 use dwio::connector::ConnectorSplit;
 
+use super::cursor::LOOK_AROUND;
 use super::{Cursor, Poll, Task};
 use crate::plan::{PlanNode, PlanNodeId};
 use crate::query_ctx::QueryCtx;
@@ -221,7 +222,8 @@ impl GroupedCursor {
             match self.poll()? {
                 Poll::Batch(batch) => return Ok(Some(batch)),
                 Poll::End | Poll::Barrier => return Ok(None),
-                Poll::Wait(until) => until.wait()?,
+                // Asked again from time to time: tasks look at limits of waits when they are.
+                Poll::Wait(until) => drop(until.wait_at_most(LOOK_AROUND)),
             }
         }
     }

@@ -54,6 +54,8 @@ struct Pieces {
     loaded: Range<usize>,
     /// What was said to be read next.
     announced: Range<usize>,
+    /// How far what follows the first piece may reach, until it is announced.
+    unannounced: Option<usize>,
     /// The longest part so far.
     longest_part: usize,
     /// What is fetched at least at the start of the chunk.
@@ -95,8 +97,16 @@ impl PageSource {
             Error::limit("a column chunk is larger than the address space").with("bytes", bytes)
         })?;
         let (start, loaded, announced) = (region.start, 0..0, 0..0);
-        let pieces =
-            Pieces { input, start, loaded, announced, longest_part: 0, first_piece: 0, max_piece };
+        let pieces = Pieces {
+            input,
+            start,
+            loaded,
+            announced,
+            unannounced: None,
+            longest_part: 0,
+            first_piece: 0,
+            max_piece,
+        };
         Ok(PageSource { bytes: Bytes::File(pieces), len, places: None })
     }
 
@@ -242,13 +252,26 @@ impl Pieces {
             self.input.release();
             self.input.enqueue(offset..offset.saturating_add(len))?;
             self.input.load()?;
+            let is_first = self.loaded.is_empty();
             self.loaded = part.start..piece;
-            if piece < ahead {
-                // The last page of this piece may end in the next one, and is read with that.
-                self.announce(piece.saturating_sub(self.longest_part).max(part.end), ahead);
+            self.unannounced = (piece < ahead).then_some(ahead);
+            if !is_first {
+                self.announce_behind(&part);
             }
+        } else if part.end >= self.loaded.start.saturating_add(self.loaded.len() / 4) {
+            // How long pages are is not known before some of the first piece were asked for.
+            self.announce_behind(&part);
         }
         self.input.read(offset, len)
+    }
+
+    /// Announces what follows the piece that is in memory, of which `part` is asked for. The last
+    /// page of this piece may end in the next one, and is read with that.
+    fn announce_behind(&mut self, part: &Range<usize>) {
+        if let Some(ahead) = self.unannounced.take() {
+            let start = self.loaded.end.saturating_sub(self.longest_part);
+            self.announce(start.max(part.end), ahead);
+        }
     }
 
     fn piece_end(&self, start: usize) -> usize {
@@ -268,7 +291,7 @@ impl Pieces {
 
     fn release(&mut self) {
         self.input.release();
-        (self.loaded, self.announced) = (0..0, 0..0);
+        (self.loaded, self.announced, self.unannounced) = (0..0, 0..0, None);
     }
 }
 

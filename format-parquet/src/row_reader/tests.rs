@@ -1,7 +1,7 @@
 //! Passes over a hand-made file of two columns `a` and `b` in three row groups of ten rows.
 
 use dwio::filter::Filter;
-use dwio::fs::{FileSystem, MemoryFiles, ObservedFiles};
+use dwio::fs::{Fault, FileSystem, MemoryFiles, ObservedFiles};
 use dwio::scan_spec::{ColumnSpec, ScanSpec, SplitBinding};
 use vector::testing::values_of;
 use vector::{Type, Value};
@@ -56,11 +56,22 @@ fn file(change: impl FnOnce(&mut Vec<u8>, &[u64])) -> File {
         footer.metadata.row_groups.push(group);
     }
     change(&mut bytes, &b_offsets);
+    File { b_offsets, ..stored(footer, bytes) }
+}
+
+/// The file of `bytes`, behind which `footer` stands.
+fn stored(footer: Footer, bytes: Vec<u8>) -> File {
+    stored_with(footer, bytes, Fault::None)
+}
+
+/// [`stored`] where reading meets `fault`.
+fn stored_with(mut footer: Footer, bytes: Vec<u8>, fault: Fault) -> File {
     footer.footer_offset = bytes.len() as u64;
     footer.file_bytes = bytes.len() as u64;
     let files = MemoryFiles::new();
     files.put("f.parquet", bytes);
-    File { footer: Arc::new(footer), files: ObservedFiles::new(Arc::new(files)), b_offsets }
+    let files = ObservedFiles::failing(Arc::new(files), fault);
+    File { footer: Arc::new(footer), files, b_offsets: Vec::new() }
 }
 
 fn reader(file: &File, columns: Vec<ColumnSpec>, range: Range<u64>) -> ParquetRowReader {

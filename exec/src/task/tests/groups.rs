@@ -75,6 +75,24 @@ fn groups_run_when_there_is_room_and_end_when_they_have_all_of_their_splits() {
 }
 
 #[test]
+fn a_group_does_not_wait_for_memory_without_end() {
+    let engine = vector::MemoryPool::root("engine", 100_000);
+    let other = engine.leaf("another query");
+    other.reserve(95_000).unwrap();
+    for drivers in [1, 2] {
+        let connector = ScriptConnector::default();
+        let mut ctx = QueryCtx::clone(&query(&connector));
+        ctx.pool = engine.aggregate("query", u64::MAX);
+        ctx.config.memory_wait_limit_ms = 10;
+        let task = GroupedTask::new(by_value().build(), Arc::new(ctx), drivers, 1);
+        add(&task, "0", 0, (0..100).map(|i| read_rows(i * 10, i * 10 + 10)).collect());
+        task.no_more_splits("0").unwrap();
+        let error = task.start().unwrap().next().unwrap_err().to_string();
+        assert!(error.contains("others gave nothing back in time"), "{error}");
+    }
+}
+
+#[test]
 fn an_error_or_a_cancel_ends_all_groups() {
     for fails in [true, false] {
         let (task, connector) = grouped(scan(), 2, 2);

@@ -109,6 +109,11 @@ fn scan() -> PlanBuilder {
     PlanBuilder::table_scan(table_type(), Arc::new(Table { takes_filters: false }), assignments)
 }
 
+/// The rows in the order of `v`; sorting waits for memory.
+fn by_value() -> PlanBuilder {
+    scan().order_by(&[("v", SortOrder::default())])
+}
+
 /// The scan "0" joined with the rows of a scan "r" that have the same `v`.
 fn joined() -> PlanBuilder {
     let handle = Arc::new(Table { takes_filters: true }) as Arc<dyn ColumnHandle>;

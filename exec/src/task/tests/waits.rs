@@ -31,10 +31,6 @@ fn unblock(run: &Run) -> thread::JoinHandle<()> {
     })
 }
 
-fn by_value() -> PlanBuilder {
-    scan().order_by(&[("v", SortOrder::default())])
-}
-
 #[test]
 fn a_scan_waits_for_its_connector() {
     for drivers in [1, 2] {

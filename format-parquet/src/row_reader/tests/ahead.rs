@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dwio::fs::{AheadFiles, Fault};
+use dwio::fs::AheadFiles;
 
 use super::*;
 
@@ -41,17 +41,17 @@ fn large() -> File {
         }
         footer.metadata.row_groups.push(row_group);
     }
-    footer.footer_offset = bytes.len() as u64;
-    footer.file_bytes = bytes.len() as u64;
-    let files = MemoryFiles::new();
-    files.put("f.parquet", bytes);
-    let slow = Fault::Slow(Duration::from_millis(2));
-    let files = ObservedFiles::failing(Arc::new(files), slow);
-    File { footer: Arc::new(footer), files, b_offsets: Vec::new() }
+    stored_with(footer, bytes, Fault::Slow(Duration::from_millis(2)))
 }
 
-/// The sum of a column and the reads that the scanning thread had to make itself.
-fn scan(file: &File, files: Arc<dyn FileSystem>, columns: Vec<ColumnSpec>) -> (i64, u64) {
+/// The sum of a column and the reads that the scanning thread had to make itself; `settle` is called
+/// when rows have been decoded, which is fast here: far away it is not reading that takes long.
+fn scan(
+    file: &File,
+    files: Arc<dyn FileSystem>,
+    columns: Vec<ColumnSpec>,
+    settle: impl Fn(),
+) -> (i64, u64) {
     let before = file.files.reads_here();
     let mut reader = reader_of(file, files.as_ref(), columns, 0..u64::MAX);
     let mut adaptation = ScanAdaptation::new(2);
@@ -59,10 +59,7 @@ fn scan(file: &File, files: Arc<dyn FileSystem>, columns: Vec<ColumnSpec>) -> (i
     while let Some(rows) = next(&mut reader, 10_000, &mut adaptation).unwrap() {
         let last = rows.batch.children().last().unwrap();
         sum += values_of(last).iter().filter_map(Value::as_i64).sum::<i64>();
-        // Decoding is fast here; far away it is not reading that it waits for.
-        if rows.first_row % 100_000 < 10_000 {
-            std::thread::sleep(Duration::from_millis(3));
-        }
+        settle();
     }
     (sum, file.files.reads_here() - before)
 }
@@ -75,25 +72,18 @@ fn pieces_other_columns_and_the_next_row_group_are_fetched_while_rows_are_decode
     let filter = || Some(Filter::bigint_range(100, i64::from(i32::MAX), false));
     let scans = [both(), vec![column("a", Some(0), filter()), column("b", Some(1), None)]];
     for columns in scans {
-        let (expected, waits) = scan(&file, Arc::clone(&near), columns.clone());
+        let (expected, waits) = scan(&file, Arc::clone(&near), columns.clone(), || {});
         let bytes = file.files.read_bytes();
         assert!(waits >= 20, "{waits}");
-        let (mut bytes, mut least) = (bytes, u64::MAX);
-        // On a busy machine the threads that fetch may come late.
-        for _ in 0..10 {
-            let far = Arc::new(AheadFiles::new(Arc::clone(&near), 4, 64 << 20));
-            let (sum, own) = scan(&file, far, columns.clone());
-            assert_eq!(sum, expected);
-            // Little is read twice, and nothing that nobody wants.
-            let (before, total) = (bytes, file.footer.file_bytes);
-            bytes = file.files.read_bytes();
-            assert!(bytes - before < total + total / 4);
-            least = least.min(own);
-            if least * 4 <= waits {
-                break;
-            }
-        }
-        assert!(least * 4 <= waits, "{least} of {waits} reads were waited for");
+        let far = AheadFiles::new(Arc::clone(&near), 4, 64 << 20);
+        let fetching = far.clone();
+        let settle = || fetching.wait_until_fetched();
+        let (sum, own) = scan(&file, Arc::new(far), columns, settle);
+        assert_eq!(sum, expected);
+        assert!(own * 4 <= waits, "{own} of {waits} reads were waited for");
+        // Little is read twice, and nothing that nobody wants.
+        let total: u64 = file.footer.file_bytes;
+        assert!(file.files.read_bytes() - bytes < total + total / 4);
     }
 }
 

@@ -64,11 +64,7 @@ fn file(has_plain: bool, is_told: bool) -> File {
         bytes.extend(chunk.bytes);
         footer.metadata.row_groups.push(group);
     }
-    footer.footer_offset = bytes.len() as u64;
-    footer.file_bytes = bytes.len() as u64;
-    let files = MemoryFiles::new();
-    files.put("f.parquet", bytes);
-    File { footer: Arc::new(footer), files: ObservedFiles::new(Arc::new(files)), b_offsets }
+    File { b_offsets, ..stored(footer, bytes) }
 }
 
 /// The rows of `b` where `a` is `value`, row groups left out, data pages read, dictionaries read.

@@ -55,12 +55,7 @@ fn file(order: [u8; NUM_PAGES as usize]) -> File {
     };
     footer.metadata.row_groups[0].columns.change(1, encrypt).unwrap();
     footer.decryptor = Some(FileDecryptor::new(&algorithm(false), None, keys(&KEY, &[])).unwrap());
-    footer.footer_offset = bytes.len() as u64;
-    footer.file_bytes = bytes.len() as u64;
-    let files = MemoryFiles::new();
-    files.put("f.parquet", bytes);
-    let files = ObservedFiles::new(Arc::new(files));
-    File { footer: Arc::new(footer), files, b_offsets: Vec::new() }
+    stored(footer, bytes)
 }
 
 fn in_order() -> [u8; NUM_PAGES as usize] {

@@ -80,12 +80,7 @@ pub(super) fn wide(num_columns: usize, num_ordered: usize, change: impl Fn(&mut 
         let twin = group.columns.chunk(i % own).unwrap().clone();
         group.columns.change(i, |column| *column = twin).unwrap();
     }
-    footer.footer_offset = bytes.len() as u64;
-    footer.file_bytes = bytes.len() as u64;
-    let files = MemoryFiles::new();
-    files.put("f.parquet", bytes);
-    let files = ObservedFiles::new(Arc::new(files));
-    File { footer: Arc::new(footer), files, b_offsets: Vec::new() }
+    stored(footer, bytes)
 }
 
 pub(super) fn pass(
@@ -318,12 +313,7 @@ fn of_ascending_differences_only_blocks_whose_bounds_pass_are_decoded() {
     };
     group.columns.change(0, set).unwrap();
     let bytes = [b"PAR1", chunk.bytes.as_slice()].concat();
-    footer.footer_offset = bytes.len() as u64;
-    footer.file_bytes = bytes.len() as u64;
-    let files = MemoryFiles::new();
-    files.put("f.parquet", bytes);
-    let files = ObservedFiles::new(Arc::new(files));
-    let file = File { footer: Arc::new(footer), files, b_offsets: Vec::new() };
+    let file = stored(footer, bytes);
     for (lower, upper) in [(60_000, 60_100), (0, 5), (119_000, 500_000), (-9, -1), (-9, 200_000)] {
         let filter = Filter::bigint_range(lower, upper, false);
         let mut reader = pass(&file, vec![column("c0", Some(0), Some(filter))], None);
