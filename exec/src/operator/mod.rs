@@ -22,6 +22,7 @@
 
 pub mod aggregate;
 mod batch_size;
+mod compaction;
 pub mod distinct;
 pub mod filter_project;
 pub mod hash_join;
