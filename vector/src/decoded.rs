@@ -109,11 +109,15 @@ impl DecodedVector {
             return Err(Error::internal("dictionary over an empty base"));
         }
         let inner_validity = self.validity.as_ref();
-        // Under an own null an index may be anything: look only where the row is valid.
+        // Under an own null an index may be anything: look only where the row is valid. That all
+        // are inside is usual, quickly told, and makes looking plain.
+        let is_inside = |all: bool, index: &u32| all & ((*index as usize) < self.len);
+        let all_inside = own.is_none() || indices.iter().fold(true, is_inside);
         let validity = match (own, inner_validity) {
             (None, None) => None,
             (Some(own), None) => Some(own.clone()),
             (None, Some(inner)) => Some(inner.gather(indices)),
+            (own, Some(inner)) if all_inside => Bitmap::and(own, Some(&inner.gather(indices))),
             (Some(own), Some(inner)) => {
                 let mut both = BitmapMut::new();
                 both.extend_from_fn(len, |i| own.get(i) && inner.get(indices[i] as usize));
@@ -122,7 +126,11 @@ impl DecodedVector {
         };
         let mapping = match (&self.mapping, own) {
             (Mapping::Constant, _) => Mapping::Constant,
-            (Mapping::Identity, None) => Mapping::Indices(indices.clone()),
+            (Mapping::Identity, _) if all_inside => Mapping::Indices(indices.clone()),
+            (Mapping::Indices(inner), _) if all_inside => {
+                let inner = inner.as_slice();
+                Mapping::Indices(indices.iter().map(|index| inner[*index as usize]).collect())
+            }
             (mapping, own) => {
                 let mut composed = BufferMut::with_capacity(len);
                 for (i, index) in indices.iter().enumerate() {

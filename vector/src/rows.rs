@@ -7,7 +7,8 @@ use std::ops::Range;
 
 use crate::bits;
 use crate::encoding::{Bitmap, BitmapMut};
-use crate::memory::buffer::{Buffer, BufferMut};
+use crate::memory::buffer::Buffer;
+use crate::select;
 
 /// Ascending row positions.
 #[derive(Debug, Clone)]
@@ -35,9 +36,7 @@ impl RowSet {
         if count == len {
             return RowSet::all(len);
         }
-        let mut positions = BufferMut::with_capacity(count);
-        bits::ones_into(words, len, &mut positions);
-        Self::from_positions(positions.freeze())
+        Self::from_positions(select::positions(words, len))
     }
 
     /// Strictly ascending positions, as a range if they are one.

@@ -122,9 +122,7 @@ fn moved<T: FlatType + Default>(
     if failed {
         let by = |row| Interval::from_stored(intervals.at(row));
         if let Some(row) = call.first_row(|row| f(points.at(row), by(row)).is_none()) {
-            return Err(
-                Error::invalid_input("a date moves out of range").with("interval", by(row))
-            );
+            return Err(Error::invalid_input("a date moves out of range").with("interval", by(row)));
         }
     }
     call.fixed(values)
@@ -160,7 +158,10 @@ mod tests {
             numbers.to_vec()
         };
         assert_eq!(dates(&near), dates(&far)[..near.len()]);
-        assert_eq!(dates(&far)[near.len()..], [-5_877_641 * 10_000 + 623, 5_881_580 * 10_000 + 711]);
+        assert_eq!(
+            dates(&far)[near.len()..],
+            [-5_877_641 * 10_000 + 623, 5_881_580 * 10_000 + 711]
+        );
         assert_eq!(map_dates(Side::One(0), 2, |_, date| date.year).to_vec(), [1970, 1970]);
     }
 }

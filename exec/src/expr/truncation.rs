@@ -82,7 +82,9 @@ fn cut_days(days: Side<'_, i32>, len: usize, unit: Unit) -> Buffer<i32> {
         Unit::Seconds(_) | Unit::Week => map(days, len, cut),
         Unit::Month => map_dates(days, len, |day, date| start_of_month(day.into(), date) as i32),
         Unit::Year => map_dates(days, len, |day, date| start_of_year(day.into(), date) as i32),
-        Unit::Quarter => map_dates(days, len, |day, date| start_of_quarter(day.into(), date) as i32),
+        Unit::Quarter => {
+            map_dates(days, len, |day, date| start_of_quarter(day.into(), date) as i32)
+        }
     }
 }
 

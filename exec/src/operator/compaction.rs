@@ -71,8 +71,8 @@ fn compacted_strings(
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use vector::testing::values_of;
     use vector::build::vector_of;
+    use vector::testing::values_of;
     use vector::{Bitmap, Type, Value};
 
     #[test]

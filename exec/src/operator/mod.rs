@@ -38,6 +38,7 @@ pub mod scan_source;
 pub mod single_row;
 pub mod sink;
 mod sort_prefix;
+mod sort_selection;
 pub(crate) mod sorted_rows;
 pub mod table_scan;
 pub mod top_n;

@@ -182,11 +182,6 @@ impl Iterator for Ones<'_> {
     }
 }
 
-/// Appends the positions of the ones among the first `len` bits to `out`.
-pub fn ones_into(words: &[u64], len: usize, out: &mut impl Extend<u32>) {
-    out.extend(ones(words, len).map(|i| i as u32));
-}
-
 /// The bits of `word` at the ones of `mask`, moved together at the low end (x86's PEXT).
 #[inline]
 pub fn compress_word(word: u64, mask: u64) -> u64 {

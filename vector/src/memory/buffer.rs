@@ -474,8 +474,16 @@ impl<T: Native> DerefMut for BufferMut<T> {
 
 impl<T: Native> Extend<T> for BufferMut<T> {
     fn extend<I: IntoIterator<Item = T>>(&mut self, iter: I) {
-        let iter = iter.into_iter();
-        self.reserve(iter.size_hint().0);
+        let mut iter = iter.into_iter();
+        let start = self.len;
+        // Values that are promised need no question for room.
+        self.resize_unspecified(start + iter.size_hint().0);
+        let mut num_given = 0;
+        for (slot, value) in self.as_mut_slice()[start..].iter_mut().zip(&mut iter) {
+            *slot = value;
+            num_given += 1;
+        }
+        self.truncate(start + num_given);
         for value in iter {
             self.push(value);
         }

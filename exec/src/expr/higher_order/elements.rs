@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use vector::{
     Bitmap, Buffer, BufferMut, DecodedVector, Error, Mapping, Result, SelectivityVector, Vector,
-    VectorRef, bits,
+    VectorRef, bits, select,
 };
 
 use super::super::kernel::wrong_storage;
@@ -215,15 +215,14 @@ impl Elements {
         let words = keeps.words();
         let mut lengths = BufferMut::with_capacity(self.shape.lengths.len());
         lengths.extend((0..self.shape.lengths.len()).map(|row| self.shape.ones(row, words)));
-        let mut places = BufferMut::with_capacity(keeps.count());
-        bits::ones_into(words, keeps.len(), &mut places);
-        match &self.places {
-            Places::Run(run) if run.start == 0 => {}
-            Places::Run(run) => places.iter_mut().for_each(|place| *place += run.start as u32),
-            Places::Each(all) => places.iter_mut().for_each(|place| *place = all[*place as usize]),
-        }
+        let places = select::positions(words, keeps.len());
+        let places = match &self.places {
+            Places::Run(run) if run.start == 0 => places,
+            Places::Run(run) => places.iter().map(|place| place + run.start as u32).collect(),
+            Places::Each(all) => places.iter().map(|place| all[*place as usize]).collect(),
+        };
         Ok(Elements {
-            places: Places::Each(places.freeze()),
+            places: Places::Each(places),
             shape: Shape::new(lengths, self.shape.validity.clone())?,
         })
     }
@@ -298,9 +297,9 @@ mod tests {
             assert_eq!(lists(&elements.kept(&flags(&keeps)).unwrap(), base), kept);
             let mut of_elements = elements.shape.rows().to_vec();
             of_elements.dedup();
-            let with_elements = (0..rows.len() as u32).filter(|row| {
-                matches!(&expected[*row as usize], Value::Array(list) if !list.is_empty())
-            });
+            let with_elements = (0..rows.len() as u32).filter(
+                |row| matches!(&expected[*row as usize], Value::Array(list) if !list.is_empty()),
+            );
             assert!(of_elements.into_iter().eq(with_elements));
         }
     }
