@@ -7,7 +7,7 @@
 
 use vector::{
     Buffer, BufferMut, DecodedVector, Mapping, Result, StringBuilder, StringValues, StringView,
-    Type, Vector,
+    Type,
 };
 
 use super::kernel::{Argument, Call, Kernel};
@@ -103,7 +103,7 @@ fn built(call: &Call<'_>, sources: &[Source<'_>]) -> StringValues {
 mod tests {
     use super::*;
     use vector::testing::{Random, varchars};
-    use vector::{SelectivityVector, VectorRef};
+    use vector::{SelectivityVector, Vector, VectorRef};
 
     #[test]
     fn one_buffer_holds_what_a_builder_makes_row_by_row() {
