@@ -50,6 +50,12 @@ pub trait ReadFile: Send + Sync + fmt::Debug {
     /// error; fewer bytes are never given.
     fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<()>;
 
+    /// A number that other contents of a file with the same path and length do not have, such as the
+    /// time of its last change; `None` where there is none, and nothing of the file is kept for others.
+    fn version(&self) -> Option<u64> {
+        None
+    }
+
     /// Says that these bytes are going to be read. A file whose reads take long may begin with them;
     /// nobody waits, and nothing follows from it but time.
     fn will_need(&self, offset: u64, len: u64) {

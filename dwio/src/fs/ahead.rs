@@ -284,6 +284,10 @@ impl ReadFile for AheadFile {
         self.file.len()
     }
 
+    fn version(&self) -> Option<u64> {
+        self.file.version()
+    }
+
     fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
         let mut filled = 0;
         while filled < out.len() {

@@ -42,6 +42,7 @@ struct LocalFile {
     path: String,
     file: File,
     len: u64,
+    version: Option<u64>,
     map: Option<Buffer<u8>>,
 }
 
@@ -52,6 +53,10 @@ impl ReadFile for LocalFile {
 
     fn len(&self) -> u64 {
         self.len
+    }
+
+    fn version(&self) -> Option<u64> {
+        self.version
     }
 
     fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
@@ -90,7 +95,8 @@ impl FileSystem for LocalFiles {
             LocalAccess::Map if metadata.len() > 0 => Some(map_file(&file, path)?),
             _ => None,
         };
-        Ok(Arc::new(LocalFile { path: path.to_string(), len: metadata.len(), file, map }))
+        let (len, version) = (metadata.len(), version(&metadata));
+        Ok(Arc::new(LocalFile { path: path.to_string(), len, version, file, map }))
     }
 
     fn stat(&self, path: &str) -> Result<FileEntry> {
@@ -120,6 +126,12 @@ impl FileSystem for LocalFiles {
         entries.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(entries)
     }
+}
+
+/// When the file was changed last.
+fn version(metadata: &std::fs::Metadata) -> Option<u64> {
+    let since = metadata.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
+    u64::try_from(since.as_nanos()).ok()
 }
 
 fn entry(path: String, metadata: &std::fs::Metadata) -> FileEntry {
