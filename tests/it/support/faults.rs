@@ -74,6 +74,10 @@ impl ReadFile for FaultyFile {
         self.inner.len()
     }
 
+    fn version(&self) -> Option<u64> {
+        self.inner.version()
+    }
+
     fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
         (self.fault)(FileOp::Read { path: self.path() })?;
         self.inner.read_exact_at(offset, out)
