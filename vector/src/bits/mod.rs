@@ -51,19 +51,43 @@ pub fn assign(words: &mut [u64], i: usize, value: bool) {
 
 /// Ones among the first `len` bits.
 pub fn count_ones(words: &[u64], len: usize) -> usize {
+    count_ones_with(cpu::level(), words, len)
+}
+
+/// [`count_ones`] with no more than a level's instructions.
+pub fn count_ones_with(level: Level, words: &[u64], len: usize) -> usize {
     let full = len / 64;
-    let mut count: usize = words[..full].iter().map(|w| w.count_ones() as usize).sum();
+    let mut count = count_words(level, &words[..full]);
     if !len.is_multiple_of(64) {
         count += (words[full] & low_mask(len % 64)).count_ones() as usize;
     }
     count
 }
 
+/// Ones of all words.
+#[inline]
+fn count_words(level: Level, words: &[u64]) -> usize {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(count) = bmi2::count_ones(level, words) {
+        return count;
+    }
+    let _ = level;
+    words.iter().map(|word| word.count_ones() as usize).sum()
+}
+
 /// Ones in a range of bits.
 pub fn count_ones_in(words: &[u64], range: Range<usize>) -> usize {
-    let mut count = 0;
-    for_each_word(range, |index, mask| count += (words[index] & mask).count_ones() as usize);
-    count
+    if range.is_empty() {
+        return 0;
+    }
+    let (first, last) = (range.start / 64, (range.end - 1) / 64);
+    let head = u64::MAX << (range.start % 64);
+    let tail = low_mask((range.end - 1) % 64 + 1);
+    if first == last {
+        return (words[first] & head & tail).count_ones() as usize;
+    }
+    let ends = (words[first] & head).count_ones() + (words[last] & tail).count_ones();
+    ends as usize + count_words(cpu::level(), &words[first + 1..last])
 }
 
 /// True when the first `len` bits are all one.
@@ -302,7 +326,9 @@ mod tests {
         }
         for len in [0, 1, 63, 64, 65, 320] {
             let naive = as_bitslice(&data, len);
-            assert_eq!(count_ones(&data, len), naive.count_ones());
+            for level in Level::available() {
+                assert_eq!(count_ones_with(level, &data, len), naive.count_ones());
+            }
             assert!(ones(&data, len).eq(naive.iter_ones()));
             assert_eq!(all_ones(&data, len), naive.all());
         }
