@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use dwio::config::Config;
 use dwio::connector::ConnectorSplit;
-use dwio::fs::{FileSystem, ReadFile};
+use dwio::fs::{FileSystem, FileVersion, ReadFile};
 use dwio::input::cache::{CacheAccess, CacheCounter, RegionCache};
 use dwio::input::{BufferedInput, Coalescing, InputOptions};
 use dwio::reader::{FileFormat, FormatRegistry, Reader, ReaderParams};
@@ -229,7 +229,7 @@ impl ReadFile for CountedFile {
         self.file.len()
     }
 
-    fn version(&self) -> Option<u64> {
+    fn version(&self) -> Option<FileVersion> {
         self.file.version()
     }
 

@@ -50,9 +50,9 @@ pub trait ReadFile: Send + Sync + fmt::Debug {
     /// error; fewer bytes are never given.
     fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<()>;
 
-    /// A number that other contents of a file with the same path and length do not have, such as the
-    /// time of its last change; `None` where there is none, and nothing of the file is kept for others.
-    fn version(&self) -> Option<u64> {
+    /// Tells the state in which the file was opened from its earlier and later ones; `None` when the
+    /// file system cannot. What was read of a file holds for another one of the same path and version.
+    fn version(&self) -> Option<FileVersion> {
         None
     }
 
@@ -68,6 +68,10 @@ pub trait ReadFile: Send + Sync + fmt::Debug {
         None
     }
 }
+
+/// A state of a file, to be compared with others of the same path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FileVersion(pub [u128; 4]);
 
 /// What is known of a directory entry without opening it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -52,7 +52,7 @@ fn rows(start: i64, end: i64) -> RecordBatch {
 }
 
 fn tables() -> MemoryFiles {
-    let files = MemoryFiles::new();
+    let files = MemoryFiles::with_versions();
     let layout = Layout { rows_per_page: 100, rows_per_group: 400, ..Layout::default() };
     for part in 0..6 {
         let bytes = parquet_file(&rows(part * 500, part * 500 + 500), layout);

@@ -24,7 +24,7 @@ fn rows() -> RecordBatch {
 fn files() -> (MemoryFiles, ObservedFiles) {
     let layout = Layout { has_dictionary: false, ..Layout::default() };
     let layout = Layout { codec: parquet::basic::Compression::UNCOMPRESSED, ..layout };
-    let files = MemoryFiles::new();
+    let files = MemoryFiles::with_versions();
     files.put("/t", parquet_file(&rows(), layout));
     (files.clone(), ObservedFiles::new(Arc::new(files)))
 }

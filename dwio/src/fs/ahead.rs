@@ -20,7 +20,7 @@ use vector::sync::atomic::{AtomicU64, Ordering};
 use vector::sync::{Arc, Condvar, Mutex, thread};
 use vector::{Buffer, Error, Result};
 
-use super::{FileEntry, FileSystem, ReadFile};
+use super::{FileEntry, FileSystem, FileVersion, ReadFile};
 
 /// A file system whose files are read ahead.
 #[derive(Debug, Clone)]
@@ -284,7 +284,7 @@ impl ReadFile for AheadFile {
         self.file.len()
     }
 
-    fn version(&self) -> Option<u64> {
+    fn version(&self) -> Option<FileVersion> {
         self.file.version()
     }
 

@@ -7,14 +7,14 @@ use vector::sync::atomic::{AtomicU64, Ordering};
 use vector::sync::{Arc, Mutex, sleep, thread};
 use vector::{Buffer, Error, Result, ResultExt};
 
-use super::{FileEntry, FileSystem, ReadFile};
+use super::{FileEntry, FileSystem, FileVersion, ReadFile};
 
 /// Files that exist in memory only; directories are the prefixes of their paths.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryFiles {
     files: Arc<Mutex<BTreeMap<String, MemoryFile>>>,
-    /// Files put so far: the versions of files.
-    num_puts: Arc<AtomicU64>,
+    /// Files put so far, where they are the versions of files.
+    num_puts: Option<Arc<AtomicU64>>,
 }
 
 impl MemoryFiles {
@@ -23,10 +23,16 @@ impl MemoryFiles {
         Self::default()
     }
 
+    /// No files; those to come can be told from others that are put at the same paths.
+    pub fn with_versions() -> Self {
+        MemoryFiles { num_puts: Some(Arc::default()), ..Self::default() }
+    }
+
     /// Puts a file at `path`, replacing an earlier one.
     pub fn put(&self, path: impl Into<String>, bytes: Vec<u8>) {
         let (path, bytes) = (path.into(), Buffer::from_owner(bytes));
-        let version = self.num_puts.fetch_add(1, Ordering::Relaxed);
+        let num_puts = self.num_puts.as_ref().map(|puts| puts.fetch_add(1, Ordering::Relaxed));
+        let version = num_puts.map(|number| FileVersion([u128::from(number), 0, 0, 0]));
         self.files.lock().insert(path.clone(), MemoryFile { path, bytes, version });
     }
 }
@@ -35,7 +41,7 @@ impl MemoryFiles {
 struct MemoryFile {
     path: String,
     bytes: Buffer<u8>,
-    version: u64,
+    version: Option<FileVersion>,
 }
 
 impl ReadFile for MemoryFile {
@@ -47,8 +53,8 @@ impl ReadFile for MemoryFile {
         self.bytes.len() as u64
     }
 
-    fn version(&self) -> Option<u64> {
-        Some(self.version)
+    fn version(&self) -> Option<FileVersion> {
+        self.version
     }
 
     fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
@@ -196,7 +202,7 @@ impl ReadFile for ObservedFile {
         self.inner.len()
     }
 
-    fn version(&self) -> Option<u64> {
+    fn version(&self) -> Option<FileVersion> {
         self.inner.version()
     }
 

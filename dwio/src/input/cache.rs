@@ -35,7 +35,7 @@ use vector::sync::{Arc, CancelFlag, Condvar, Mutex, MutexGuard, Weak};
 use vector::{Buffer, BufferMut, MemoryPool, Reclaim, Result};
 
 use self::blocks::{Blocks, Key, Turn};
-use crate::fs::ReadFile;
+use crate::fs::{FileVersion, ReadFile};
 
 mod blocks;
 #[cfg(all(test, loom))]
@@ -68,7 +68,7 @@ struct Shared {
 pub(crate) struct FileIdentity {
     path: String,
     len: u64,
-    version: u64,
+    version: FileVersion,
 }
 
 /// How a reader uses a cache.
@@ -173,7 +173,7 @@ pub(crate) struct CachedFile {
 }
 
 impl CachedFile {
-    /// `None` for a file that does not say when it changes.
+    /// `None` for a file whose state cannot be told from others.
     pub(crate) fn new(
         file: &Arc<dyn ReadFile>,
         access: CacheAccess,

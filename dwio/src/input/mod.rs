@@ -43,7 +43,7 @@ pub use self::options::{
     Coalescing, InputOptions, LOAD_QUANTUM, MAX_COALESCE_GAP, MAX_COALESCED_BYTES,
 };
 use self::spare::Spare;
-use crate::fs::ReadFile;
+use crate::fs::{FileVersion, ReadFile};
 
 /// Files up to this size are read whole when they are opened: one read instead of one for the
 /// footer and more for its pages.
@@ -128,6 +128,11 @@ impl BufferedInput {
     /// The file's length in bytes.
     pub fn file_len(&self) -> u64 {
         self.file.len()
+    }
+
+    /// The file's state, where the file system can tell it from others.
+    pub fn file_version(&self) -> Option<FileVersion> {
+        self.file.version()
     }
 
     /// The pool that pays for what is read.

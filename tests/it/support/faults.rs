@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use dwio::fs::{FileEntry, FileSystem, ReadFile};
+use dwio::fs::{FileEntry, FileSystem, FileVersion, ReadFile};
 use vector::{Buffer, Result};
 
 /// Something done to a file.
@@ -74,7 +74,7 @@ impl ReadFile for FaultyFile {
         self.inner.len()
     }
 
-    fn version(&self) -> Option<u64> {
+    fn version(&self) -> Option<FileVersion> {
         self.inner.version()
     }
 

@@ -20,8 +20,8 @@ impl ReadFile for Model {
         8
     }
 
-    fn version(&self) -> Option<u64> {
-        Some(1)
+    fn version(&self) -> Option<FileVersion> {
+        Some(FileVersion([0; 4]))
     }
 
     fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {

@@ -1,7 +1,7 @@
 //! The cache through inputs: what is read of files, what stays, and what others meet.
 
 use super::*;
-use crate::fs::{Fault, FileSystem, MemoryFiles, ObservedFiles};
+use crate::fs::{Fault, FileSystem, FileVersion, MemoryFiles, ObservedFiles};
 use crate::input::{BufferedInput, InputOptions};
 use vector::ErrorKind;
 use vector::sync::{Continuation, promise, thread};
@@ -19,7 +19,7 @@ struct World {
 impl World {
     fn new(max_bytes: u64, fault: Fault) -> Self {
         let root = MemoryPool::root("engine", 1 << 20);
-        let files = MemoryFiles::new();
+        let files = MemoryFiles::with_versions();
         files.put("f", (0..10_500u32).map(|i| i as u8).collect());
         World {
             cache: RegionCache::with_blocks(&root, max_bytes, BLOCK),
@@ -196,7 +196,7 @@ impl ReadFile for Gated {
         self.file.len()
     }
 
-    fn version(&self) -> Option<u64> {
+    fn version(&self) -> Option<FileVersion> {
         self.file.version()
     }
 
