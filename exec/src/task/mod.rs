@@ -42,6 +42,7 @@ use dwio::connector::ConnectorSplit;
 use self::barrier::Barriers;
 pub use self::cursor::{Canceller, Cursor, Poll};
 use self::operators::{Meetings, Operators, Place};
+pub use self::pipeline::Drivers;
 use self::pipeline::{PipelineEnd, Pipelines};
 use self::scan::ScanState;
 use self::split_queue::{SplitCounts, SplitQueue};
@@ -80,10 +81,15 @@ struct Shared {
 }
 
 impl Task {
-    /// Prepares a plan for `drivers` drivers of its scan, at least one.
-    pub fn new(plan: Arc<PlanNode>, query: Arc<QueryCtx>, drivers: usize) -> Result<Self> {
-        let num_drivers = drivers.max(1);
-        let pipelines = pipeline::cut(&plan, num_drivers)?;
+    /// Prepares a plan for some drivers, at least one.
+    pub fn new(
+        plan: Arc<PlanNode>,
+        query: Arc<QueryCtx>,
+        drivers: impl Into<Drivers>,
+    ) -> Result<Self> {
+        let drivers = drivers.into();
+        let num_drivers = drivers.most;
+        let pipelines = pipeline::cut(&plan, &drivers)?;
         let pool = query.pool.aggregate("task", u64::MAX);
         let node_pools = node_pools(&plan, &pool, query.config.node_memory_limit_bytes);
         let scans = plan.scans().into_iter().map(|scan| {
