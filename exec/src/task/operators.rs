@@ -14,7 +14,9 @@ use crate::driver::StageParams;
 use crate::operator::aggregate::HashAggregation;
 use crate::operator::distinct::Distinct;
 use crate::operator::filter_project::FilterProject;
-use crate::operator::hash_join::{FilterTarget, HashBuild, HashJoin, HashProbe, filter_keys};
+use crate::operator::hash_join::{
+    HashBuild, HashJoin, HashProbe, KeyColumns, KeyTargets, ScanTarget, filter_keys,
+};
 use crate::operator::limit::Limit;
 use crate::operator::local_exchange::LocalExchange;
 use crate::operator::local_merge::LocalMerge;
@@ -61,16 +63,23 @@ impl Shared {
     pub(super) fn joins(&self) -> Result<Vec<(PlanNodeId, Arc<HashJoin>)>> {
         let mut joins = Vec::new();
         for (node, num_probers) in self.plan.joins() {
-            let targets = filter_keys(node).into_iter().filter_map(|(key, scan, channel)| {
-                let scan = self.scans.iter().find(|s| s.id == *scan)?;
-                Some(FilterTarget { key, slot: Arc::clone(&scan.filters), channel })
-            });
+            let targets = filter_keys(node).into_iter().map(|key| self.targets_of(key));
             let drivers = (self.plan.num_builders(&node.id), num_probers);
             let config = &self.query.config;
             let join = HashJoin::new(node, drivers, targets.collect(), config)?;
             joins.push((Arc::clone(&node.id), Arc::new(join)));
         }
         Ok(joins)
+    }
+
+    /// The slots of the scans that give a key.
+    fn targets_of(&self, columns: KeyColumns<'_>) -> KeyTargets {
+        let KeyColumns { key, scans, covers_all } = columns;
+        let scans = scans.into_iter().filter_map(|(id, channel)| {
+            let scan = self.scans.iter().find(|scan| scan.id == *id)?;
+            Some(ScanTarget { slot: Arc::clone(&scan.filters), channel })
+        });
+        KeyTargets { key, scans: scans.collect(), covers_all }
     }
 
     /// Makes the queues of all exchanges.
