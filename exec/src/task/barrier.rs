@@ -57,7 +57,8 @@ pub(super) fn check_plan(plan: &Arc<PlanNode>) -> Result<()> {
             | PlanNode::TopN(_)
             | PlanNode::HashJoin(_)
             | PlanNode::LocalMerge(_)
-            | PlanNode::EnforceSingleRow(_) => {
+            | PlanNode::EnforceSingleRow(_)
+            | PlanNode::TableWrite(_) => {
                 return Err(Error::unsupported("a barrier in a plan whose nodes keep rows")
                     .with("node", format!("{}[{}]", node.name(), node.id())));
             }
