@@ -171,7 +171,7 @@ impl ParquetRowReader {
         let condition = Condition::new(&params, &footer.schema);
         let pass = Pass {
             file: input.reopened(),
-            max_piece: piece_bytes(num_leaves),
+            max_piece: piece_bytes(num_leaves, input.coalescing()),
             verifies_checksums,
             pages: Arc::new(PageCounters::default()),
             footer,
@@ -388,7 +388,7 @@ impl ParquetRowReader {
             }
             let gave = window.filtered.iter().find(|(of, _)| *of == position);
             children.push(match (gave, payload) {
-                (Some((_, filtered)), _) => filtered.of_rows(&window.passed, rows)?,
+                (Some((_, filtered)), _) => filtered.of_rows(&window.passed, rows.len())?,
                 (None, Payload::Eager) => {
                     let passed = (window.passed.as_ref(), window.expected);
                     column.lock().read_selected(&window.scan, window.row, passed)?

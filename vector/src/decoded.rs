@@ -109,15 +109,11 @@ impl DecodedVector {
             return Err(Error::internal("dictionary over an empty base"));
         }
         let inner_validity = self.validity.as_ref();
-        // Under an own null an index may be anything: look only where the row is valid. That all
-        // are inside is usual, quickly told, and makes looking plain.
-        let is_inside = |all: bool, index: &u32| all & ((*index as usize) < self.len);
-        let all_inside = own.is_none() || indices.iter().fold(true, is_inside);
+        // Under an own null an index may be anything: look only where the row is valid.
         let validity = match (own, inner_validity) {
             (None, None) => None,
             (Some(own), None) => Some(own.clone()),
             (None, Some(inner)) => Some(inner.gather(indices)),
-            (own, Some(inner)) if all_inside => Bitmap::and(own, Some(&inner.gather(indices))),
             (Some(own), Some(inner)) => {
                 let mut both = BitmapMut::new();
                 both.extend_from_fn(len, |i| own.get(i) && inner.get(indices[i] as usize));
@@ -126,22 +122,18 @@ impl DecodedVector {
         };
         let mapping = match (&self.mapping, own) {
             (Mapping::Constant, _) => Mapping::Constant,
-            (Mapping::Identity, _) if all_inside => Mapping::Indices(indices.clone()),
-            (Mapping::Indices(inner), _) if all_inside => {
-                let inner = inner.as_slice();
+            (Mapping::Identity, None) => Mapping::Indices(indices.clone()),
+            (Mapping::Identity, Some(own)) => {
+                Mapping::Indices(inside(indices, own, self.base.len()))
+            }
+            (Mapping::Indices(inner), None) => {
                 Mapping::Indices(indices.iter().map(|index| inner[*index as usize]).collect())
             }
-            (mapping, own) => {
-                let mut composed = BufferMut::with_capacity(len);
-                for (i, index) in indices.iter().enumerate() {
-                    let valid = own.is_none_or(|v| v.get(i));
-                    composed.push(match mapping {
-                        _ if !valid => 0,
-                        Mapping::Indices(inner) => inner[*index as usize],
-                        Mapping::Identity | Mapping::Constant => *index,
-                    });
-                }
-                Mapping::Indices(composed.freeze())
+            (Mapping::Indices(inner), Some(own)) => {
+                // Without inner rows all are null, and any index is as good.
+                let look_up = |index: &u32| inner.get(*index as usize).copied().unwrap_or(0);
+                let safe = inside(indices, own, inner.len());
+                Mapping::Indices(safe.iter().map(look_up).collect())
             }
         };
         Ok(DecodedVector { base: self.base, mapping, validity, len })
@@ -253,6 +245,19 @@ impl DecodedVector {
     pub fn kind(&self) -> TypeKind {
         self.base.ty().kind()
     }
+}
+
+/// The indices, those of null rows inside of the base too: mostly they are already.
+fn inside(indices: &Buffer<u32>, validity: &Bitmap, num_base: usize) -> Buffer<u32> {
+    let largest = indices.iter().fold(0, |largest, index| largest.max(*index));
+    if (largest as usize) < num_base {
+        return indices.clone();
+    }
+    let mut checked = BufferMut::with_capacity(indices.len());
+    for (i, index) in indices.iter().enumerate() {
+        checked.push(if validity.get(i) { *index } else { 0 });
+    }
+    checked.freeze()
 }
 
 /// The rows of one column as [`Value`]s, children decoded once: for output and for tests, not for

@@ -41,15 +41,15 @@ pub use check::{check, check_batch};
 pub use compare::{RowComparator, SortOrder, compare_rows, equal_rows, sorted_rows};
 pub use decoded::{DecodedVector, Mapping, ValueReader};
 pub use encoding::{
-    Bitmap, BitmapMut, ConstantVector, DictionaryVector, Encoding, FlatType, FlatValues,
+    BitWriter, Bitmap, BitmapMut, ConstantVector, DictionaryVector, Encoding, FlatType, FlatValues,
     FlatVector, LazyVector, StringValues, Vector, VectorLoader, VectorRef, lazy_load_time,
 };
 pub use error::{Error, ErrorKind, Result, ResultExt};
 pub use gather::{concat, concat_batches, flatten, gather, gather_batch};
 pub use hash::hash_into;
 pub use load::{is_loaded, load_rows};
-pub use memory::MemoryPool;
 pub use memory::buffer::{Buffer, BufferMut, Native};
+pub use memory::{MemoryPool, Reclaim};
 pub use metrics::{MetricUnit, Metrics, RuntimeMetric};
 pub use nested::{ArrayVector, MapVector, RowVector};
 pub use print::{print_rows, value_text, write_value};

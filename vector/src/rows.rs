@@ -7,8 +7,7 @@ use std::ops::Range;
 
 use crate::bits;
 use crate::encoding::{Bitmap, BitmapMut};
-use crate::memory::buffer::Buffer;
-use crate::select;
+use crate::memory::buffer::{Buffer, BufferMut};
 
 /// Ascending row positions.
 #[derive(Debug, Clone)]
@@ -36,7 +35,9 @@ impl RowSet {
         if count == len {
             return RowSet::all(len);
         }
-        Self::from_positions(select::positions(words, len))
+        let mut positions = BufferMut::with_capacity(count);
+        bits::ones_into(words, len, &mut positions);
+        Self::from_positions(positions.freeze())
     }
 
     /// Strictly ascending positions, as a range if they are one.

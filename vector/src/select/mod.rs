@@ -16,7 +16,7 @@ mod avx512;
 
 use crate::bits;
 use crate::cpu::{self, Level};
-use crate::memory::buffer::{Buffer, BufferMut, Native};
+use crate::memory::buffer::Native;
 
 /// True when [`compress`] takes several values of this type at once: it is then worth to prepare
 /// values that are not wanted along with those that are.
@@ -54,25 +54,6 @@ pub fn compress_with<T: Native>(level: Level, values: &[T], words: &[u64], out: 
         });
     }
     count
-}
-
-/// The positions of the ones among the first `len` bits of `words`, ascending.
-///
-/// # Panics
-/// When `words` are too few for `len` bits.
-pub fn positions(words: &[u64], len: usize) -> Buffer<u32> {
-    /// Positions that are picked from at once; they stay in the nearest cache.
-    const BLOCK: usize = 1024;
-    let mut out = BufferMut::new();
-    out.resize_unspecified(bits::count_ones(words, len));
-    let mut rest = out.as_mut_slice();
-    let mut block: [u32; BLOCK] = std::array::from_fn(|i| i as u32);
-    for (start, words) in (0..len).step_by(BLOCK).zip(words.chunks(BLOCK / 64)) {
-        let count = compress(&block[..BLOCK.min(len - start)], words, rest);
-        rest = &mut rest[count..];
-        block.iter_mut().for_each(|position| *position = position.wrapping_add(BLOCK as u32));
-    }
-    out.freeze()
 }
 
 /// Moves the first values of `slots`, as many as there are ones, to the slots of the ones. What is
@@ -162,16 +143,6 @@ mod tests {
                     expand_with(level, &mut slots, &words);
                     assert!(ones.iter().all(|i| slots[*i] == values[*i]), "{level:?} {len}");
                 }
-            }
-        }
-    }
-
-    #[test]
-    fn positions_are_those_of_the_ones() {
-        for len in [0, 1, 63, 64, 65, 1000, 1023, 1024, 1025, 5000] {
-            for words in selections(len) {
-                let expected: Vec<u32> = bits::ones(&words, len).map(|i| i as u32).collect();
-                assert_eq!(positions(&words, len).as_slice(), expected, "{len}");
             }
         }
     }

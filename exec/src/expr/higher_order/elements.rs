@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use vector::{
     Bitmap, Buffer, BufferMut, DecodedVector, Error, Mapping, Result, SelectivityVector, Vector,
-    VectorRef, bits, select,
+    VectorRef, bits,
 };
 
 use super::super::kernel::wrong_storage;
@@ -215,7 +215,9 @@ impl Elements {
         let words = keeps.words();
         let mut lengths = BufferMut::with_capacity(self.shape.lengths.len());
         lengths.extend((0..self.shape.lengths.len()).map(|row| self.shape.ones(row, words)));
-        let places = select::positions(words, keeps.len());
+        let mut places = BufferMut::new();
+        bits::ones_into(words, keeps.len(), &mut places);
+        let places = places.freeze();
         let places = match &self.places {
             Places::Run(run) if run.start == 0 => places,
             Places::Run(run) => places.iter().map(|place| place + run.start as u32).collect(),
