@@ -3,7 +3,7 @@
 use dwio::config::Config;
 use dwio::connector::{Connector, ConnectorQueryCtx, DataSource, DataSourceRequest};
 use dwio::fs::FileSystem;
-use dwio::reader::{FileFormat, FormatRegistry};
+use dwio::reader::{FileFormat, FileMetadata, FormatRegistry};
 use vector::sync::Arc;
 use vector::{Error, MemoryPool, Result};
 
@@ -51,12 +51,13 @@ impl HiveConnector {
     /// The schema of a table: the columns of its files, and the partition keys. Opens the first
     /// file that has bytes and some of the others, spread evenly over the table, the last one among
     /// them: what they store wider, or have more, is in the schema. `NotFound` when there is none.
+    /// What was read of the first one comes too, for it is opened again when the table is scanned.
     pub fn table_schema(
         &self,
         table: &HiveTable,
         format: &FileFormat,
         pool: &MemoryPool,
-    ) -> Result<TableSchema> {
+    ) -> Result<(TableSchema, Option<FileMetadata>)> {
         let (session, counter) = (Config::new(), ReadCounter::default());
         let opener = Opener { session: &session, pool, counter: &counter };
         let mut files = table.nonempty_files();
@@ -72,7 +73,8 @@ impl HiveConnector {
                     columns = Arc::new(merged_columns(&columns, reader.row_type()));
                 }
             }
-            return Ok(TableSchema::new(columns, Arc::clone(&table.partition_columns)));
+            let schema = TableSchema::new(columns, Arc::clone(&table.partition_columns));
+            return Ok((schema, reader.metadata()));
         }
         // Empty files of a directory have no rows; one that was asked for by name is broken.
         match table.files.as_slice() {

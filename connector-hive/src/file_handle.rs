@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use dwio::config::Config;
 use dwio::connector::ConnectorSplit;
-use dwio::fs::{FileSystem, ReadFile};
+use dwio::fs::{FileSystem, FileVersion, ReadFile};
 use dwio::input::BufferedInput;
 use dwio::reader::{FileFormat, FormatRegistry, Reader, ReaderParams};
 use vector::sync::Arc;
@@ -193,6 +193,10 @@ impl ReadFile for CountedFile {
 
     fn len(&self) -> u64 {
         self.file.len()
+    }
+
+    fn version(&self) -> Option<FileVersion> {
+        self.file.version()
     }
 
     fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {

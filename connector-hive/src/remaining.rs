@@ -16,7 +16,7 @@ use dwio::connector::{CompiledExpr, ExpressionEvaluator};
 use dwio::expr::TypedExpr;
 use vector::sync::Arc;
 use vector::{
-    DecodedVector, Error, ErrorKind, FlatValues, Result, RowSet, RowType, RowVector,
+    BitmapMut, DecodedVector, Error, ErrorKind, FlatValues, Result, RowSet, RowType, RowVector,
     SelectivityVector, Type, Vector, VectorRef,
 };
 
@@ -167,7 +167,6 @@ fn rows_that_hold(outcome: &VectorRef, num_rows: usize) -> Result<SelectivityVec
             .with("values", outcome.len())
             .with("rows", num_rows));
     }
-    let decoded = DecodedVector::new(outcome)?;
     if let (Vector::Flat(flat), true) = (outcome.as_ref(), outcome.len() == num_rows)
         && let FlatValues::Boolean(bits) = flat.values()
     {
@@ -175,9 +174,14 @@ fn rows_that_hold(outcome: &VectorRef, num_rows: usize) -> Result<SelectivityVec
         selection.deselect_nulls(flat.validity());
         return Ok(selection);
     }
-    let mut selection = SelectivityVector::none(num_rows);
-    for row in 0..num_rows {
-        selection.set(row, !decoded.is_null(row) && decoded.boolean(row));
+    let decoded = DecodedVector::new(outcome)?;
+    if decoded.all_null() {
+        // There may be no value at all to look at.
+        return Ok(SelectivityVector::none(num_rows));
     }
+    let mut held = BitmapMut::new();
+    held.extend_from_fn(num_rows, |row| decoded.boolean(row));
+    let mut selection = SelectivityVector::from_bitmap(&held.freeze());
+    selection.deselect_nulls(decoded.validity());
     Ok(selection)
 }

@@ -50,6 +50,12 @@ pub trait ReadFile: Send + Sync + fmt::Debug {
     /// error; fewer bytes are never given.
     fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<()>;
 
+    /// Tells the state in which the file was opened from its earlier and later ones; `None` when the
+    /// file system cannot. What was read of a file holds for another one of the same path and version.
+    fn version(&self) -> Option<FileVersion> {
+        None
+    }
+
     /// Says that these bytes are going to be read. A file whose reads take long may begin with them;
     /// nobody waits, and nothing follows from it but time.
     fn will_need(&self, offset: u64, len: u64) {
@@ -62,6 +68,10 @@ pub trait ReadFile: Send + Sync + fmt::Debug {
         None
     }
 }
+
+/// A state of a file, to be compared with others of the same path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct FileVersion(pub [u128; 4]);
 
 /// What is known of a directory entry without opening it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,6 +7,7 @@
 //! A row reader gives the columns that the file has. Constants, row numbers and missing columns
 //! are put in by whoever bound the split.
 
+use std::any::Any;
 use std::fmt;
 use std::ops::Range;
 
@@ -94,8 +95,33 @@ pub trait Reader: Send {
         false
     }
 
+    /// What was read of the file to open it, for whoever expects that it is opened again: as long as
+    /// it is held, that takes no other look at the file. `None` when the format has no such thing.
+    fn metadata(&self) -> Option<FileMetadata> {
+        None
+    }
+
     /// Starts a pass over the file.
     fn row_reader(&self, params: RowReaderParams) -> Result<Box<dyn RowReader>>;
+}
+
+/// Holds what a format knows of a file; see [`Reader::metadata`].
+#[derive(Clone)]
+pub struct FileMetadata(
+    #[expect(dead_code, reason = "held, not looked at")] Arc<dyn Any + Send + Sync>,
+);
+
+impl FileMetadata {
+    /// Holds `metadata`.
+    pub fn new(metadata: Arc<impl Any + Send + Sync>) -> Self {
+        FileMetadata(metadata)
+    }
+}
+
+impl fmt::Debug for FileMetadata {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("FileMetadata")
+    }
 }
 
 /// The id of a column or field, and of what is below it: a struct's fields, a list's element, a

@@ -33,5 +33,5 @@ pub mod trace;
 pub use executor::Executor;
 pub use query_ctx::{QueryConfig, QueryCtx, ScanListener};
 pub use stats::{OperatorStats, ScanStats, TaskStats};
-pub use task::{Canceller, Cursor, Poll, Task};
+pub use task::{Canceller, Cursor, Drivers, Poll, Task};
 pub use termination::TaskState;

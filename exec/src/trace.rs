@@ -96,6 +96,26 @@ impl Operator for Traced {
         self.inner.is_finished()
     }
 
+    fn at_barrier(&self) -> Option<u64> {
+        self.inner.at_barrier()
+    }
+
+    fn start_drain(&mut self, number: u64) -> bool {
+        self.inner.start_drain(number)
+    }
+
+    fn go_on(&mut self) {
+        self.inner.go_on();
+    }
+
+    fn has_enough(&self) -> bool {
+        self.inner.has_enough()
+    }
+
+    fn drop_output(&mut self) {
+        self.inner.drop_output();
+    }
+
     fn reading(&self) -> Option<String> {
         self.inner.reading()
     }
@@ -126,12 +146,16 @@ impl TracedSplits {
 }
 
 impl SplitSource for TracedSplits {
-    fn next_split(&self, preloader: Option<&dyn SplitPreloader>) -> Result<SplitPoll> {
-        let poll = self.inner.next_split(preloader)?;
+    fn next_split(&self, passed: u64, preloader: Option<&dyn SplitPreloader>) -> Result<SplitPoll> {
+        let poll = self.inner.next_split(passed, preloader)?;
         if let SplitPoll::Split(taken) = &poll {
             self.trace.split(&*taken.split)?;
         }
         Ok(poll)
+    }
+
+    fn is_at_barrier(&self, passed: u64) -> bool {
+        self.inner.is_at_barrier(passed)
     }
 
     fn split_done(&self) {

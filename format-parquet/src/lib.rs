@@ -62,6 +62,7 @@ mod read_plan;
 pub mod reader;
 mod row_reader;
 pub mod schema;
+mod shared_footers;
 pub mod statistics;
 pub mod thrift;
 

@@ -1,8 +1,10 @@
 //! The format's face: a factory that opens files, and an open file.
 
+use dwio::fs::FileVersion;
 use dwio::input::BufferedInput;
 use dwio::reader::{
-    FieldIds, FileFormat, Reader, ReaderFactory, ReaderParams, RowReader, RowReaderParams,
+    FieldIds, FileFormat, FileMetadata, Reader, ReaderFactory, ReaderParams, RowReader,
+    RowReaderParams,
 };
 use dwio::stats::ColumnStatistics;
 use vector::sync::Arc;
@@ -12,6 +14,7 @@ use crate::decrypt::KeyProvider;
 use crate::footer::{Footer, SPECULATIVE_BYTES, read_footer};
 use crate::row_reader::{OpenFile, ParquetRowReader};
 use crate::schema::{Column, ColumnKind, Schema};
+use crate::shared_footers::SharedFooters;
 use crate::statistics::{TrustOptions, file_statistics};
 
 /// The name that the format is registered by.
@@ -22,6 +25,7 @@ pub const FORMAT_NAME: &str = "parquet";
 pub struct ParquetReaderFactory {
     keys: Option<Arc<dyn KeyProvider>>,
     verifies_checksums: bool,
+    footers: SharedFooters,
 }
 
 impl ParquetReaderFactory {
@@ -37,13 +41,34 @@ impl ParquetReaderFactory {
     }
 }
 
+impl ParquetReaderFactory {
+    /// Takes the footer from whoever has the same file open.
+    fn open_shared(
+        &self,
+        version: FileVersion,
+        mut input: BufferedInput,
+        params: ReaderParams,
+    ) -> Result<ParquetReader> {
+        let path = input.path().to_string();
+        let footer = self.footers.footer(&path, version, || {
+            input.load_end(SPECULATIVE_BYTES)?;
+            read_footer(&input, self.keys.as_ref())
+        })?;
+        let reader = ParquetReader::of_footer(footer, input, params.pool);
+        Ok(ParquetReader { is_shared: true, ..reader })
+    }
+}
+
 impl ReaderFactory for ParquetReaderFactory {
     fn format(&self) -> FileFormat {
         FileFormat::new(FORMAT_NAME)
     }
 
     fn open(&self, input: BufferedInput, params: ReaderParams) -> Result<Box<dyn Reader>> {
-        let reader = ParquetReader::open(input, params, self.keys.as_ref())?;
+        let reader = match input.file_version() {
+            Some(version) => self.open_shared(version, input, params)?,
+            None => ParquetReader::open(input, params, self.keys.as_ref())?,
+        };
         Ok(Box::new(reader.verifying_checksums(self.verifies_checksums)))
     }
 }
@@ -55,6 +80,8 @@ pub struct ParquetReader {
     footer: Arc<Footer>,
     pool: MemoryPool,
     verifies_checksums: bool,
+    /// Whoever opens the file again gets the same footer.
+    is_shared: bool,
 }
 
 impl ParquetReader {
@@ -71,7 +98,7 @@ impl ParquetReader {
 
     /// A file whose footer was read before.
     pub fn of_footer(footer: Arc<Footer>, input: BufferedInput, pool: MemoryPool) -> Self {
-        ParquetReader { footer, input, pool, verifies_checksums: false }
+        ParquetReader { footer, input, pool, verifies_checksums: false, is_shared: false }
     }
 
     /// Compares pages with their checksums, if `yes`.
@@ -135,6 +162,10 @@ impl Reader for ParquetReader {
     /// Unless the keys of some map are no scalars: a column reader filters those that are.
     fn filters_map_keys(&self) -> bool {
         self.footer.schema.columns().iter().all(has_scalar_keys)
+    }
+
+    fn metadata(&self) -> Option<FileMetadata> {
+        self.is_shared.then(|| FileMetadata::new(Arc::clone(&self.footer)))
     }
 
     fn row_reader(&self, params: RowReaderParams) -> Result<Box<dyn RowReader>> {

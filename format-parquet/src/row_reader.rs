@@ -388,7 +388,7 @@ impl ParquetRowReader {
             }
             let gave = window.filtered.iter().find(|(of, _)| *of == position);
             children.push(match (gave, payload) {
-                (Some((_, filtered)), _) => filtered.of_rows(&window.passed, rows)?,
+                (Some((_, filtered)), _) => filtered.of_rows(&window.passed, rows.len())?,
                 (None, Payload::Eager) => {
                     let passed = (window.passed.as_ref(), window.expected);
                     column.lock().read_selected(&window.scan, window.row, passed)?

@@ -8,6 +8,7 @@ use vector::{Result, RowType, RowVector};
 
 use super::ScanFiles;
 use crate::copy::CopyJob;
+use crate::sql::CatalogTable;
 
 /// The batches of a running query, in the order in which they come; dropping it stops the query.
 ///
@@ -19,16 +20,23 @@ pub struct QueryResult {
     copy: Option<(CopyJob, Arc<RowType>)>,
     cursor: Cursor,
     files: Vec<ScanFiles>,
+    /// What planning knows of files serves the scans as long as it is held.
+    tables: Vec<Arc<dyn CatalogTable>>,
     ended: bool,
 }
 
 impl QueryResult {
     pub(super) fn new(row_type: Arc<RowType>, cursor: Cursor) -> Self {
-        QueryResult { row_type, copy: None, cursor, files: Vec::new(), ended: false }
+        let (files, tables) = (Vec::new(), Vec::new());
+        QueryResult { row_type, copy: None, cursor, files, tables, ended: false }
     }
 
-    pub(super) fn with_files(self, files: Vec<ScanFiles>) -> Self {
-        QueryResult { files, ..self }
+    pub(super) fn with_files(
+        self,
+        files: Vec<ScanFiles>,
+        tables: Vec<Arc<dyn CatalogTable>>,
+    ) -> Self {
+        QueryResult { files, tables, ..self }
     }
 
     /// The same rows, written into files; what comes out is what the job counts.
@@ -53,7 +61,10 @@ impl QueryResult {
     }
 
     fn next_rows(&mut self) -> Result<Option<RowVector>> {
-        let Some(batch) = self.cursor.next()? else { return Ok(None) };
+        let Some(batch) = self.cursor.next()? else {
+            self.tables.clear();
+            return Ok(None);
+        };
         // The plan's names are unique; the query's need not be.
         let (len, children) = (batch.len(), batch.children().to_vec());
         RowVector::batch(Arc::clone(&self.row_type), len, children).map(Some)

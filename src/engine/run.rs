@@ -3,7 +3,7 @@
 use dwio::connector::{ConnectorRegistry, ConnectorSplit, ExpressionEvaluator};
 use exec::plan::{PlanNode, PlanNodeId};
 use exec::trace::Tracer;
-use exec::{Executor, QueryConfig, QueryCtx, ScanListener, Task};
+use exec::{Drivers, Executor, QueryConfig, QueryCtx, ScanListener, Task};
 use vector::sync::{Arc, CancelFlag};
 use vector::{MemoryPool, Result, RowType};
 
@@ -56,7 +56,8 @@ impl Surroundings {
         }
         let planned = &plan.planned;
         let result = self.start(&planned.root, &planned.row_type, splits, options)?;
-        Ok(result.with_files(files))
+        let tables = planned.scans.iter().map(|scan| Arc::clone(&scan.table));
+        Ok(result.with_files(files, tables.collect()))
     }
 
     /// Starts plan nodes on the splits of their scans; the result's columns are called as
@@ -81,12 +82,13 @@ impl Surroundings {
             cancel: CancelFlag::new(),
             tracer: options.recording.clone().map(|recording| recording as Arc<dyn Tracer>),
         };
-        // A driver without a split of its own would only cost its start.
-        let num_splits: usize = splits.iter().map(|(_, of_scan)| of_scan.len()).sum();
-        let drivers = options.drivers.clamp(1, num_splits.max(1));
+        let drivers = num_drivers(options.drivers, &splits);
         if let Some(recording) = &options.recording {
             recording.begin(root, &splits, drivers, &options.settings)?;
         }
+        let drivers = splits.iter().fold(Drivers::from(drivers), |drivers, (scan, splits)| {
+            drivers.with_scan(scan.clone(), splits.len())
+        });
         let task = Task::new(Arc::clone(root), Arc::new(query), drivers)?;
         for (scan, splits) in splits {
             for split in splits {
@@ -97,6 +99,15 @@ impl Surroundings {
             task.no_more_splits(&scan.id)?;
         }
         Ok(QueryResult::new(Arc::clone(row_type), task.start()?))
+    }
+}
+
+/// Drivers of a query. A driver without a split of its own would only cost its start, and where there
+/// is a single split nothing comes of several drivers; what is above an exchange may have them all.
+fn num_drivers(wanted: usize, splits: &[ScanSplits]) -> usize {
+    match splits.iter().map(|(_, of_scan)| of_scan.len()).sum() {
+        0 | 1 => 1,
+        _ => wanted.max(1),
     }
 }
 

@@ -15,6 +15,7 @@ use connector_hive::{
 use dwio::connector::{ColumnHandle, ConnectorSplit, ExpressionEvaluator};
 use dwio::expr::TypedExpr;
 use dwio::fs::FileSystem;
+use dwio::reader::FileMetadata;
 use dwio::subfield::{PathElement, Subfield};
 use exec::expr::nearest;
 use exec::plan::TableScanNode;
@@ -145,9 +146,10 @@ impl FoundTable for Found<'_> {
                 wanted.files = vec![first.clone()];
             }
         }
-        let schema = match &tables.files.columns {
+        let (schema, metadata) = match &tables.files.columns {
             Some(columns) => {
-                TableSchema::new(Arc::clone(columns), Arc::clone(&self.hive.partition_columns))
+                let keys = Arc::clone(&self.hive.partition_columns);
+                (TableSchema::new(Arc::clone(columns), keys), None)
             }
             None => tables.connector.table_schema(&wanted, &tables.files.format, &tables.pool)?,
         };
@@ -158,6 +160,7 @@ impl FoundTable for Found<'_> {
             name: self.name,
             hive: self.hive,
             schema,
+            _metadata: metadata,
             evaluator: Arc::clone(tables.evaluator),
             connector: Arc::clone(tables.connector),
             pool: tables.pool.clone(),
@@ -172,6 +175,8 @@ struct EngineTable {
     name: String,
     hive: HiveTable,
     schema: TableSchema,
+    /// Held, so that the scan need not look again.
+    _metadata: Option<FileMetadata>,
     columns: Vec<TableColumn>,
     /// For columns whose name others have too: how many of them stand before, by position.
     twins: HashMap<usize, usize>,

@@ -260,3 +260,37 @@ fn a_plan_runs_more_than_once_and_a_result_can_be_dropped() {
     assert_eq!(cancelled.next_batch().unwrap_err().kind(), ErrorKind::Cancelled);
     assert_eq!(engine.memory_pool().used(), 0);
 }
+
+/// Drivers by pipeline.
+fn drivers_of(sql: &str, drivers: usize) -> Vec<u64> {
+    let (engine, _) = warehouse();
+    let mut result = engine.query_with(sql, &options(drivers)).unwrap();
+    while result.next_batch().unwrap().is_some() {}
+    let mut found: Vec<(usize, u64)> =
+        result.stats().operators.iter().map(|o| (o.pipeline, o.num_drivers)).collect();
+    found.sort();
+    found.dedup();
+    found.into_iter().map(|(_, drivers)| drivers).collect()
+}
+
+#[test]
+fn a_scan_has_as_many_drivers_as_splits_and_what_is_above_an_exchange_has_all() {
+    let half = "(SELECT * FROM '/w/nation' WHERE ds = '2026-09-01')";
+    let groups = "SELECT regionkey, count(*) FROM";
+    let cases = [
+        (format!("{groups} '/w/nation' GROUP BY 1"), 6, vec![4, 6, 1]),
+        (format!("{groups} {half} GROUP BY 1"), 6, vec![2, 6, 1]),
+        (format!("{groups} {half} GROUP BY 1"), 2, vec![2, 2, 1]),
+        // The table's pipeline, that of the other side, and the one that puts the rows together.
+        (
+            format!("SELECT a.name FROM '/w/nation' a JOIN {half} b ON a.name = b.name"),
+            3,
+            vec![2, 3, 1],
+        ),
+        // A single split leaves nothing to share.
+        (format!("{groups} '/w/nation/ds=2026-09-01/part-0.parquet' GROUP BY 1"), 6, vec![1]),
+    ];
+    for (sql, drivers, expected) in cases {
+        assert_eq!(drivers_of(&sql, drivers), expected, "{drivers}: {sql}");
+    }
+}

@@ -26,4 +26,5 @@ mod text;
 mod tidy;
 mod traces;
 mod warehouse;
+mod wide;
 mod worked_example;

@@ -123,17 +123,17 @@ impl DecodedVector {
         let mapping = match (&self.mapping, own) {
             (Mapping::Constant, _) => Mapping::Constant,
             (Mapping::Identity, None) => Mapping::Indices(indices.clone()),
-            (mapping, own) => {
-                let mut composed = BufferMut::with_capacity(len);
-                for (i, index) in indices.iter().enumerate() {
-                    let valid = own.is_none_or(|v| v.get(i));
-                    composed.push(match mapping {
-                        _ if !valid => 0,
-                        Mapping::Indices(inner) => inner[*index as usize],
-                        Mapping::Identity | Mapping::Constant => *index,
-                    });
-                }
-                Mapping::Indices(composed.freeze())
+            (Mapping::Identity, Some(own)) => {
+                Mapping::Indices(inside(indices, own, self.base.len()))
+            }
+            (Mapping::Indices(inner), None) => {
+                Mapping::Indices(indices.iter().map(|index| inner[*index as usize]).collect())
+            }
+            (Mapping::Indices(inner), Some(own)) => {
+                // Without inner rows all are null, and any index is as good.
+                let look_up = |index: &u32| inner.get(*index as usize).copied().unwrap_or(0);
+                let safe = inside(indices, own, inner.len());
+                Mapping::Indices(safe.iter().map(look_up).collect())
             }
         };
         Ok(DecodedVector { base: self.base, mapping, validity, len })
@@ -245,6 +245,19 @@ impl DecodedVector {
     pub fn kind(&self) -> TypeKind {
         self.base.ty().kind()
     }
+}
+
+/// The indices, those of null rows inside of the base too: mostly they are already.
+fn inside(indices: &Buffer<u32>, validity: &Bitmap, num_base: usize) -> Buffer<u32> {
+    let largest = indices.iter().fold(0, |largest, index| largest.max(*index));
+    if (largest as usize) < num_base {
+        return indices.clone();
+    }
+    let mut checked = BufferMut::with_capacity(indices.len());
+    for (i, index) in indices.iter().enumerate() {
+        checked.push(if validity.get(i) { *index } else { 0 });
+    }
+    checked.freeze()
 }
 
 /// The rows of one column as [`Value`]s, children decoded once: for output and for tests, not for

@@ -41,7 +41,7 @@ pub use check::{check, check_batch};
 pub use compare::{RowComparator, SortOrder, compare_rows, equal_rows, sorted_rows};
 pub use decoded::{DecodedVector, Mapping, ValueReader};
 pub use encoding::{
-    Bitmap, BitmapMut, ConstantVector, DictionaryVector, Encoding, FlatType, FlatValues,
+    BitWriter, Bitmap, BitmapMut, ConstantVector, DictionaryVector, Encoding, FlatType, FlatValues,
     FlatVector, LazyVector, StringValues, Vector, VectorLoader, VectorRef, lazy_load_time,
 };
 pub use error::{Error, ErrorKind, Result, ResultExt};

@@ -255,7 +255,7 @@ fn a_schema_joins_the_first_files_columns_and_the_partition_keys() {
     world.put("t/a=x/b=1/f", &[("b", Type::Varchar), ("c", Type::Real)], vec![vec![]]);
     let table = world.discover("t").unwrap();
     let pool = MemoryPool::unlimited();
-    let schema = world.connector().table_schema(&table, &fake(), &pool).unwrap();
+    let (schema, _) = world.connector().table_schema(&table, &fake(), &pool).unwrap();
     assert_eq!(schema.columns().to_string(), "b BIGINT,c REAL,a VARCHAR");
     assert_eq!(world.observed.opened(), ["t/a=x/b=1/f"]);
     let kind = |name| schema.column_handle(name).map(|h| h.kind());

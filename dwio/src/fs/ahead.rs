@@ -20,7 +20,7 @@ use vector::sync::atomic::{AtomicU64, Ordering};
 use vector::sync::{Arc, Condvar, Mutex, thread};
 use vector::{Buffer, Error, Result};
 
-use super::{FileEntry, FileSystem, ReadFile};
+use super::{FileEntry, FileSystem, FileVersion, ReadFile};
 
 /// A file system whose files are read ahead.
 #[derive(Debug, Clone)]
@@ -282,6 +282,10 @@ impl ReadFile for AheadFile {
 
     fn len(&self) -> u64 {
         self.file.len()
+    }
+
+    fn version(&self) -> Option<FileVersion> {
+        self.file.version()
     }
 
     fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {

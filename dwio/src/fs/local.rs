@@ -5,14 +5,18 @@
 //! turns a truncation that happened before into an error; a truncation between the check and the
 //! use cannot be caught, which is why `pread` is the default.
 
-use std::fs::File;
-use std::os::unix::fs::FileExt;
+use std::fs::{File, Metadata};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::time::{Duration, SystemTime};
 
 use memmap2::Mmap;
 use vector::sync::Arc;
 use vector::{Buffer, Error, Result, ResultExt};
 
-use super::{FileEntry, FileSystem, ReadFile};
+use super::{FileEntry, FileSystem, FileVersion, ReadFile};
+
+/// A file that changed so short a time ago may change once more without another time of change.
+const COARSEST_CLOCK: Duration = Duration::from_secs(2);
 
 /// How local files are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -42,6 +46,7 @@ struct LocalFile {
     path: String,
     file: File,
     len: u64,
+    version: Option<FileVersion>,
     map: Option<Buffer<u8>>,
 }
 
@@ -52,6 +57,10 @@ impl ReadFile for LocalFile {
 
     fn len(&self) -> u64 {
         self.len
+    }
+
+    fn version(&self) -> Option<FileVersion> {
+        self.version
     }
 
     fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
@@ -90,7 +99,8 @@ impl FileSystem for LocalFiles {
             LocalAccess::Map if metadata.len() > 0 => Some(map_file(&file, path)?),
             _ => None,
         };
-        Ok(Arc::new(LocalFile { path: path.to_string(), len: metadata.len(), file, map }))
+        let (len, version) = (metadata.len(), version_of(&metadata));
+        Ok(Arc::new(LocalFile { path: path.to_string(), len, version, file, map }))
     }
 
     fn stat(&self, path: &str) -> Result<FileEntry> {
@@ -120,6 +130,22 @@ impl FileSystem for LocalFiles {
         entries.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(entries)
     }
+}
+
+/// The state of a file; `None` when the next change might look the same.
+fn version_of(metadata: &Metadata) -> Option<FileVersion> {
+    let age = SystemTime::now().duration_since(metadata.modified().ok()?).ok()?;
+    let since_1970 = |seconds: i64, nanos: i64| {
+        (i128::from(seconds) * 1_000_000_000 + i128::from(nanos)).cast_unsigned()
+    };
+    let parts = [
+        u128::from(metadata.dev()) << 64 | u128::from(metadata.ino()),
+        u128::from(metadata.len()),
+        since_1970(metadata.mtime(), metadata.mtime_nsec()),
+        // Nobody can set this one back.
+        since_1970(metadata.ctime(), metadata.ctime_nsec()),
+    ];
+    (age > COARSEST_CLOCK).then_some(FileVersion(parts))
 }
 
 fn entry(path: String, metadata: &std::fs::Metadata) -> FileEntry {
@@ -168,6 +194,26 @@ mod tests {
             assert_eq!(file.read_exact_at(250, &mut out).unwrap_err().kind(), ErrorKind::Io);
         }
         std::fs::remove_dir_all(dir).unwrap();
+    }
+
+    #[test]
+    fn a_file_that_changes_is_another_version_of_it() {
+        let path = scratch("version").join("f");
+        let version = || LocalFiles::default().open(path.to_str().unwrap()).unwrap().version();
+        let change = |bytes: &[u8], age: Duration| {
+            std::fs::write(&path, bytes).unwrap();
+            let file = File::options().write(true).open(&path).unwrap();
+            file.set_modified(SystemTime::now() - age).unwrap();
+        };
+        change(b"a", Duration::ZERO);
+        assert_eq!(version(), None, "the next change might have the same time");
+        change(b"a", Duration::from_secs(60));
+        let first = version();
+        assert!(first.is_some() && first == version());
+        std::thread::sleep(Duration::from_millis(20));
+        change(b"b", Duration::from_secs(60));
+        assert_ne!(version(), first);
+        std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
     }
 
     #[test]

@@ -32,7 +32,7 @@ use std::ops::Range;
 use vector::sync::Arc;
 use vector::{Buffer, BufferMut, Error, MemoryPool, Result, ResultExt};
 
-use crate::fs::ReadFile;
+use crate::fs::{FileVersion, ReadFile};
 
 /// Regions closer than this are read together. A gap costs a copy from the page cache, a read of
 /// its own a system call; both are some microseconds here.
@@ -101,6 +101,11 @@ impl BufferedInput {
     /// The file's length in bytes.
     pub fn file_len(&self) -> u64 {
         self.file.len()
+    }
+
+    /// The file's state, where the file system can tell it from others.
+    pub fn file_version(&self) -> Option<FileVersion> {
+        self.file.version()
     }
 
     /// The pool that pays for what is read.

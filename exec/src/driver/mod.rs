@@ -24,7 +24,9 @@
 //! | an operator waits | Block |
 //! | its time slice is over, or the task asks its drivers to yield | Yield |
 //! | the last operator has finished | AtEnd |
+//! | all rows before a barrier have left it | Barrier; see `drain` |
 
+mod drain;
 mod seat;
 mod stage;
 
@@ -33,12 +35,14 @@ use std::time::{Duration, Instant};
 use vector::sync::{Arc, CancelFlag, Continuation};
 use vector::{Error, ErrorKind, MemoryPool, Metrics, Result, RowVector, check_batch};
 
+use self::drain::Drain;
 pub use self::seat::launch;
 pub use self::stage::StageParams;
 use self::stage::{Call, Meter, Spent, Stage};
 use crate::operator::loading::load_batch;
 use crate::operator::{Blocked, BlockingReason};
 use crate::stats::StatsCollector;
+use crate::task::barrier::BarrierTicket;
 use crate::task::threads::{Interruption, OnThread, TaskThreads};
 use crate::termination::{DriverTicket, Termination};
 
@@ -48,6 +52,8 @@ pub struct DriverParams {
     pub pipeline: usize,
     /// The driver's presence in its task.
     pub ticket: DriverTicket,
+    /// Its presence at the barriers of its task.
+    pub barriers: BarrierTicket,
     /// The threads that are inside of the task.
     pub threads: Arc<TaskThreads>,
     /// Stops the whole query when raised.
@@ -76,6 +82,7 @@ pub struct Driver {
     current: usize,
     /// A batch for the operator at this place, which waits for memory to keep it.
     waiting_input: Option<(usize, RowVector)>,
+    drain: Drain,
     /// Since when and why it is off its thread.
     off_thread: Option<OffThread>,
     /// Passes over the operators in which nothing moved and nobody waited.
@@ -104,6 +111,8 @@ pub enum StopReason {
 pub enum Step {
     /// A batch of the last operator, all columns loaded.
     Output(RowVector),
+    /// All rows before the barrier of this number have left the driver; it can go on.
+    Barrier(u64),
     /// The driver leaves its thread.
     Stop(StopReason),
 }
@@ -136,6 +145,7 @@ impl Driver {
             slice_start: Instant::now(),
             current: 0,
             waiting_input: None,
+            drain: Drain::default(),
             off_thread: None,
             idle_passes: 0,
             ended: false,
@@ -146,11 +156,6 @@ impl Driver {
     /// The task's end.
     pub fn termination(&self) -> &Arc<Termination> {
         self.params.ticket.termination()
-    }
-
-    /// The threads of the driver's task.
-    pub(crate) fn threads(&self) -> &Arc<TaskThreads> {
-        &self.params.threads
     }
 
     /// Moves batches on this thread until there is output or a reason to leave it.
@@ -203,13 +208,16 @@ impl Driver {
                 if let Some(reason) = self.blocked(i + 1) {
                     return Ok(Some(Step::Stop(reason)));
                 }
-                if !self.stages[i + 1].operator.needs_input() {
+                if !self.is_dropped(i) && !self.stages[i + 1].operator.needs_input() {
                     return Ok(None);
                 }
             }
             match self.output_of(i)? {
                 Some(batch) => {
                     self.idle_passes = 0;
+                    if self.is_dropped(i) {
+                        continue;
+                    }
                     if i == last {
                         return Ok(Some(Step::Output(batch)));
                     }
@@ -225,15 +233,15 @@ impl Driver {
                     }
                 }
             }
-            if self.stages[i].operator.is_finished() {
+            if !self.has_enough(i) && self.stages[i].operator.is_finished() {
                 if i == last {
                     return Ok(Some(Step::Stop(StopReason::AtEnd)));
                 }
                 self.end_input(i + 1);
                 return Ok(None);
             }
-            if i == 0 {
-                return Ok(None);
+            if i == self.first() {
+                return Ok(self.move_barrier().map(Step::Barrier));
             }
             i -= 1;
         }

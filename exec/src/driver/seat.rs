@@ -3,7 +3,7 @@
 //! | `run` ends with | then |
 //! |---|---|
 //! | Block, Pause | parked; the wait's end or the task's stop takes it out, once, and enqueues it |
-//! | Yield | enqueued behind the others |
+//! | Yield, Barrier | enqueued behind the others |
 //! | AtEnd, Terminate, error | closed, its ticket given back |
 //!
 //! A driver is parked before its wait is armed, so the wait may be over already (rule S11.45).
@@ -13,7 +13,6 @@ use vector::{Error, Result};
 
 use super::{Driver, Step, StopReason};
 use crate::executor::Executor;
-use crate::task::threads::Active;
 
 /// Puts a driver, whose last operator is a sink, on the executor's workers.
 pub fn launch(executor: &Arc<Executor>, driver: Driver) {
@@ -37,17 +36,12 @@ impl Seat {
     fn enqueue(self: &Arc<Self>, mut driver: Driver) {
         let seat = Arc::clone(self);
         driver.queued();
-        // Until the driver has left its thread again, and is parked or queued if it comes back.
-        let active = Active::new(driver.threads());
-        self.executor.run(Box::new(move || {
-            seat.work(driver);
-            drop(active);
-        }));
+        self.executor.run(Box::new(move || seat.work(driver)));
     }
 
     fn work(self: Arc<Self>, mut driver: Driver) {
         match driver.run() {
-            Ok(Step::Stop(StopReason::Yield)) => self.enqueue(driver),
+            Ok(Step::Stop(StopReason::Yield) | Step::Barrier(_)) => self.enqueue(driver),
             Ok(Step::Stop(StopReason::Block(blocked))) => self.park(driver, blocked.until),
             Ok(Step::Stop(StopReason::Pause(resumed))) => self.park(driver, resumed),
             Ok(Step::Stop(StopReason::AtEnd | StopReason::Terminate)) => driver.close(),
@@ -84,6 +78,7 @@ mod loom_tests {
     use super::*;
     use crate::driver::{DriverParams, StageParams};
     use crate::operator::{Blocked, BlockingReason, Operator};
+    use crate::task::barrier::Barriers;
     use crate::task::threads::TaskThreads;
     use crate::termination::{TaskState, Termination};
     use vector::RowVector;
@@ -124,6 +119,7 @@ mod loom_tests {
         let params = DriverParams {
             pipeline: 0,
             ticket: termination.enter(),
+            barriers: Arc::<Barriers>::default().enter(),
             threads: Arc::new(TaskThreads::default()),
             query_cancel: CancelFlag::new(),
             time_slice: None,

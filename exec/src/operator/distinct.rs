@@ -103,6 +103,12 @@ impl Operator for Distinct {
         self.no_more_input && self.output.is_none()
     }
 
+    fn start_drain(&mut self, _: u64) -> bool {
+        self.table = GroupTable::new(self.output_type.types());
+        self.ctx.pool.release(std::mem::take(&mut self.reserved));
+        false
+    }
+
     fn close(&mut self) {
         self.table = GroupTable::new(&[]);
         self.output = None;

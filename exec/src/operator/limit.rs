@@ -1,4 +1,5 @@
-//! Limit: a run of rows, in whatever order they come; ends the pipeline early.
+//! Limit: a run of rows, in whatever order they come; ends the pipeline early, or drops the input up
+//! to the next barrier.
 
 use vector::{Result, RowVector};
 
@@ -8,6 +9,8 @@ use super::loading::slice_batch;
 /// Skips rows, then passes a number of rows on, then is finished.
 #[derive(Debug)]
 pub struct Limit {
+    offset: u64,
+    count: u64,
     to_skip: u64,
     to_give: u64,
     pending: Option<RowVector>,
@@ -17,7 +20,14 @@ pub struct Limit {
 impl Limit {
     /// The rows `offset..offset + count`.
     pub fn new(offset: u64, count: u64) -> Self {
-        Limit { to_skip: offset, to_give: count, pending: None, no_more_input: false }
+        Limit {
+            offset,
+            count,
+            to_skip: offset,
+            to_give: count,
+            pending: None,
+            no_more_input: false,
+        }
     }
 }
 
@@ -48,6 +58,15 @@ impl Operator for Limit {
 
     fn is_finished(&self) -> bool {
         self.pending.is_none() && (self.no_more_input || self.to_give == 0)
+    }
+
+    fn has_enough(&self) -> bool {
+        self.to_give == 0 && !self.no_more_input
+    }
+
+    fn start_drain(&mut self, _: u64) -> bool {
+        (self.to_skip, self.to_give) = (self.offset, self.count);
+        false
     }
 
     fn close(&mut self) {

@@ -20,13 +20,14 @@ use super::{Blocked, BlockingReason, Operator, refuse_input};
 pub struct LocalExchange {
     queue: Arc<BatchQueue>,
     blocked: Option<Blocked>,
+    barrier: Option<u64>,
     finished: bool,
 }
 
 impl LocalExchange {
     /// The consumer of `queue`.
     pub fn new(queue: Arc<BatchQueue>) -> Self {
-        LocalExchange { queue, blocked: None, finished: false }
+        LocalExchange { queue, blocked: None, barrier: None, finished: false }
     }
 }
 
@@ -40,13 +41,17 @@ impl Operator for LocalExchange {
     }
 
     fn get_output(&mut self) -> Result<Option<RowVector>> {
-        if self.finished {
+        if self.finished || self.barrier.is_some() {
             return Ok(None);
         }
         match self.queue.take() {
             Taken::Item(batch) => Ok(Some(batch)),
             Taken::Wait(until) => {
                 self.blocked = Some(Blocked::new(BlockingReason::WaitForProducer, until));
+                Ok(None)
+            }
+            Taken::Barrier(number) => {
+                self.barrier = Some(number);
                 Ok(None)
             }
             Taken::End => {
@@ -64,6 +69,18 @@ impl Operator for LocalExchange {
 
     fn is_finished(&self) -> bool {
         self.finished
+    }
+
+    fn at_barrier(&self) -> Option<u64> {
+        self.barrier
+    }
+
+    fn go_on(&mut self) {
+        self.barrier = None;
+    }
+
+    fn drop_output(&mut self) {
+        self.queue.drop_to_barrier();
     }
 
     fn close(&mut self) {

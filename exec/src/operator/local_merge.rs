@@ -39,6 +39,8 @@ pub struct LocalMerge {
     comparators: Vec<Vec<Option<RowComparator>>>,
     output: Output,
     blocked: Option<Blocked>,
+    /// The barrier that all streams have come to.
+    barrier: Option<u64>,
     finished: bool,
 }
 
@@ -46,7 +48,20 @@ pub struct LocalMerge {
 struct Stream {
     queue: Arc<BatchQueue>,
     current: Option<Current>,
+    /// The barrier behind its last row.
+    barrier: Option<u64>,
     ended: bool,
+}
+
+impl Stream {
+    fn new(queue: Arc<BatchQueue>) -> Self {
+        Stream { queue, current: None, barrier: None, ended: false }
+    }
+
+    /// True when it has shown all of its rows, for now or for good.
+    fn is_through(&self) -> bool {
+        self.current.is_none() && (self.ended || self.barrier.is_some())
+    }
 }
 
 /// The batch of a stream that has rows left.
@@ -84,13 +99,14 @@ impl LocalMerge {
         let num = queues.len();
         let streams = queues.into_iter();
         Ok(LocalMerge {
-            streams: streams.map(|queue| Stream { queue, current: None, ended: false }).collect(),
+            streams: streams.map(Stream::new).collect(),
             keys: SortChannels::new(keys, row_type)?,
             row_type: Arc::clone(row_type),
             max_rows: max_rows.max(1),
             comparators: (0..num).map(|_| (0..num).map(|_| None).collect()).collect(),
             output: Output { open: vec![None; num], ..Output::default() },
             blocked: None,
+            barrier: None,
             finished: false,
         })
     }
@@ -98,7 +114,7 @@ impl LocalMerge {
     /// Sees to it that every stream shows a row or has ended; false when one must be waited for.
     fn fill(&mut self) -> Result<bool> {
         for (i, stream) in self.streams.iter_mut().enumerate() {
-            while stream.current.is_none() && !stream.ended {
+            while stream.current.is_none() && !stream.is_through() {
                 match stream.queue.take() {
                     Taken::Item(batch) => {
                         stream.current = Some(Current::new(batch, &self.keys)?);
@@ -110,6 +126,7 @@ impl LocalMerge {
                         self.blocked = Some(Blocked::new(reason, until));
                         return Ok(false);
                     }
+                    Taken::Barrier(number) => stream.barrier = Some(number),
                     Taken::End => stream.ended = true,
                 }
             }
@@ -222,6 +239,12 @@ impl Output {
         self.pieces_of_rows.len()
     }
 
+    fn clear(&mut self) {
+        self.pieces.clear();
+        self.pieces_of_rows.clear();
+        self.open.iter_mut().for_each(|open| *open = None);
+    }
+
     /// Takes the next row of a stream.
     fn add(&mut self, stream: usize, of: &Stream) {
         if of.current.is_none() {
@@ -282,7 +305,7 @@ impl Operator for LocalMerge {
 
     fn get_output(&mut self) -> Result<Option<RowVector>> {
         self.blocked = None;
-        while !self.finished {
+        while !self.finished && self.barrier.is_none() {
             if !self.fill()? {
                 // What is merged need not wait.
                 let merged = self.flush()?;
@@ -292,10 +315,13 @@ impl Operator for LocalMerge {
                 return Ok(merged);
             }
             self.merge()?;
-            let ended = self.streams.iter().all(|s| s.current.is_none() && s.ended);
-            if ended || self.output.len() >= self.max_rows {
+            let is_through = self.streams.iter().all(Stream::is_through);
+            if is_through || self.output.len() >= self.max_rows {
                 let merged = self.flush()?;
-                self.finished = ended;
+                if is_through {
+                    self.barrier = self.streams.iter().find_map(|stream| stream.barrier);
+                    self.finished = self.barrier.is_none();
+                }
                 return Ok(merged);
             }
         }
@@ -312,14 +338,31 @@ impl Operator for LocalMerge {
         self.finished
     }
 
+    fn at_barrier(&self) -> Option<u64> {
+        self.barrier
+    }
+
+    fn go_on(&mut self) {
+        self.barrier = None;
+        self.streams.iter_mut().for_each(|stream| stream.barrier = None);
+    }
+
+    fn drop_output(&mut self) {
+        // What comes from a stream that has come to the barrier already is behind it.
+        for stream in self.streams.iter_mut().filter(|stream| stream.barrier.is_none()) {
+            stream.current = None;
+            stream.queue.drop_to_barrier();
+        }
+        self.output.clear();
+    }
+
     fn close(&mut self) {
         self.finished = true;
         for stream in &mut self.streams {
             stream.current = None;
             stream.queue.close();
         }
-        self.output.pieces.clear();
-        self.output.pieces_of_rows.clear();
+        self.output.clear();
     }
 }
 
@@ -367,7 +410,7 @@ mod tests {
             for piece in rows.chunks(cut) {
                 queue.put(batch(piece));
             }
-            queue.producer_done();
+            queue.producer_done(0);
         }
         take(&mut merge);
         assert!(merge.is_finished() && merge.is_blocked().is_none());

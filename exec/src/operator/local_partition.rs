@@ -40,6 +40,8 @@ pub struct LocalPartition {
     next: usize,
     hashes: Vec<u64>,
     no_more_input: bool,
+    /// The last barrier.
+    arrived: u64,
     closed: bool,
 }
 
@@ -47,8 +49,8 @@ impl LocalPartition {
     /// Producer number `producer` of all `queues`, of which there is at least one.
     pub fn new(queues: Vec<Arc<BatchQueue>>, spread: Spread, producer: usize) -> Self {
         let next = producer % queues.len().max(1);
-        let hashes = Vec::new();
-        LocalPartition { queues, spread, next, hashes, no_more_input: false, closed: false }
+        let (hashes, no_more_input, closed) = (Vec::new(), false, false);
+        LocalPartition { queues, spread, next, hashes, no_more_input, arrived: 0, closed }
     }
 
     fn put(&self, queue: usize, batch: RowVector) {
@@ -117,13 +119,24 @@ impl Operator for LocalPartition {
     }
 
     fn is_finished(&self) -> bool {
-        self.no_more_input || self.queues.iter().all(|queue| queue.is_closed())
+        self.no_more_input || self.queues.iter().all(|queue| queue.is_closed()) || self.has_enough()
+    }
+
+    fn start_drain(&mut self, number: u64) -> bool {
+        self.arrived = number;
+        self.queues.iter().for_each(|queue| queue.arrive(number));
+        false
+    }
+
+    fn has_enough(&self) -> bool {
+        let arrived = self.arrived;
+        self.queues.iter().all(|queue| queue.is_closed() || queue.drops_to_barrier(arrived))
     }
 
     fn close(&mut self) {
         if !self.closed {
             self.closed = true;
-            self.queues.iter().for_each(|queue| queue.producer_done());
+            self.queues.iter().for_each(|queue| queue.producer_done(self.arrived));
         }
     }
 }

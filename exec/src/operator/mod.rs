@@ -18,6 +18,7 @@
 //! | `add_input` | after `needs_input` said yes | |
 //! | `get_output` | always | a batch with rows, or nothing now |
 //! | `no_more_input` | once, after the source has finished | |
+//! | `start_drain` | at a barrier, in the order of the rows' way | gives all it kept, then begins anew |
 //! | `close` | once, last | lets go of everything |
 
 pub mod aggregate;
@@ -83,6 +84,32 @@ pub trait Operator: Send {
 
     /// True when no output will come any more, whatever input does.
     fn is_finished(&self) -> bool;
+
+    /// The number of the barrier that a source has come to: it has given all rows before it, and
+    /// gives none until [`Operator::go_on`].
+    fn at_barrier(&self) -> Option<u64> {
+        None
+    }
+
+    /// All input before barrier `number` has come (rule S11.31): what was kept of it is given as at
+    /// the end of input, and then the operator begins anew. True when there may be something to
+    /// give; then `get_output` gives it, and nothing once it is drained.
+    fn start_drain(&mut self, number: u64) -> bool {
+        let _ = number;
+        false
+    }
+
+    /// The rows before the barrier have left the driver: a source goes on with those behind it.
+    fn go_on(&mut self) {}
+
+    /// True when no input before the next barrier can change what the operator gives; behind it the
+    /// operator begins anew (rule S11.32).
+    fn has_enough(&self) -> bool {
+        false
+    }
+
+    /// Nobody wants what a source gives until the next barrier.
+    fn drop_output(&mut self) {}
 
     /// What a source reads now, for the errors of whoever uses its rows.
     fn reading(&self) -> Option<String> {
@@ -154,6 +181,39 @@ blocking_reasons!(
     WaitForAggregationPeers,
 );
 
+/// How far an operator is that keeps rows until no more come.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Input comes.
+    #[default]
+    Taking,
+    /// All input before a barrier has come.
+    Draining,
+    /// All input has come.
+    Ending,
+    /// All was given.
+    Done,
+}
+
+impl Phase {
+    /// True while input is taken.
+    pub(crate) fn takes(self) -> bool {
+        self == Phase::Taking
+    }
+
+    /// True while what came of the input is given.
+    pub(crate) fn gives(self) -> bool {
+        matches!(self, Phase::Draining | Phase::Ending)
+    }
+
+    /// Nothing more will come.
+    pub(crate) fn end_input(&mut self) {
+        if *self != Phase::Done {
+            *self = Phase::Ending;
+        }
+    }
+}
+
 /// A wait: why, and what ends it.
 #[derive(Debug)]
 pub struct Blocked {
@@ -185,9 +245,13 @@ pub struct OperatorCtx {
 
 /// Where a scan gets its splits: its view of the task.
 pub trait SplitSource: Send + Sync {
-    /// The next split, the end of splits, or a wait for one of both. With a preloader, splits
-    /// that come next are prepared, and the one given may be.
-    fn next_split(&self, preloader: Option<&dyn SplitPreloader>) -> Result<SplitPoll>;
+    /// The next split, the end of splits, or a wait for one of both, for a driver that has passed
+    /// the barriers up to number `passed`: it comes to a later one when no split is left. With a
+    /// preloader, splits that come next are prepared, and the one given may be.
+    fn next_split(&self, passed: u64, preloader: Option<&dyn SplitPreloader>) -> Result<SplitPoll>;
+
+    /// True when the next thing for this driver is a barrier.
+    fn is_at_barrier(&self, passed: u64) -> bool;
 
     /// A split that was handed out has been read to its end.
     fn split_done(&self);
@@ -200,6 +264,8 @@ pub enum SplitPoll {
     Split(TakenSplit),
     /// Nothing now; ask again when the continuation is ready.
     Wait(Continuation),
+    /// All splits before the barrier of this number were handed out.
+    Barrier(u64),
     /// There will be no more.
     NoMore,
 }

@@ -1,6 +1,6 @@
 //! OrderBy: all rows in order.
 //!
-//! Input is kept until its end, joined into one batch and sorted by row number; the output is
+//! Input is kept until its end or a barrier, joined into one batch and sorted by row number; the output is
 //! that batch seen through the sorted row numbers, piece by piece.
 
 use vector::sync::Arc;
@@ -8,7 +8,7 @@ use vector::{Result, RowType, RowVector, concat_batches};
 
 use super::loading::{bytes_when_loaded, load_batch};
 use super::sorted_rows::{SortChannels, SortedRows};
-use super::{Operator, OperatorCtx};
+use super::{Operator, OperatorCtx, Phase};
 use crate::plan::SortKey;
 
 /// Sorts all of its input.
@@ -18,9 +18,8 @@ pub struct OrderBy {
     input_type: Arc<RowType>,
     input: Vec<RowVector>,
     reserved: u64,
-    no_more_input: bool,
+    phase: Phase,
     sorted: Option<SortedRows>,
-    finished: bool,
 }
 
 impl OrderBy {
@@ -32,9 +31,8 @@ impl OrderBy {
             input_type: Arc::clone(input_type),
             input: Vec::new(),
             reserved: 0,
-            no_more_input: false,
+            phase: Phase::default(),
             sorted: None,
-            finished: false,
         })
     }
 
@@ -56,7 +54,7 @@ fn held_bytes(batch: &RowVector) -> u64 {
 
 impl Operator for OrderBy {
     fn needs_input(&self) -> bool {
-        !self.no_more_input
+        self.phase.takes()
     }
 
     fn add_input(&mut self, batch: RowVector) -> Result<()> {
@@ -73,7 +71,7 @@ impl Operator for OrderBy {
     }
 
     fn get_output(&mut self) -> Result<Option<RowVector>> {
-        if !self.no_more_input || self.finished {
+        if !self.phase.gives() {
             return Ok(None);
         }
         let mut sorted = match self.sorted.take() {
@@ -81,23 +79,34 @@ impl Operator for OrderBy {
             None => self.sort()?,
         };
         let batch = sorted.next(self.ctx.query.config.max_output_batch_rows);
-        self.finished = sorted.is_done();
-        self.sorted = Some(sorted);
+        match (sorted.is_done(), self.phase) {
+            (false, _) => self.sorted = Some(sorted),
+            (true, Phase::Draining) => {
+                self.phase = Phase::Taking;
+                self.ctx.pool.release(std::mem::take(&mut self.reserved));
+            }
+            (true, _) => self.phase = Phase::Done,
+        }
         Ok(batch)
     }
 
     fn no_more_input(&mut self) {
-        self.no_more_input = true;
+        self.phase.end_input();
     }
 
     fn is_finished(&self) -> bool {
-        self.finished
+        self.phase == Phase::Done
+    }
+
+    fn start_drain(&mut self, _: u64) -> bool {
+        self.phase = Phase::Draining;
+        true
     }
 
     fn close(&mut self) {
         self.input.clear();
         self.sorted = None;
-        self.finished = true;
+        self.phase = Phase::Done;
         self.ctx.pool.release(std::mem::take(&mut self.reserved));
     }
 }

@@ -81,6 +81,12 @@ impl ScanScaleUp {
         next.into_iter().for_each(Promise::fulfil);
     }
 
+    /// Lets those who wait look around: there is a barrier, which they too must pass.
+    pub fn wake(&self) {
+        let waiting = std::mem::take(&mut self.state.lock().waiting);
+        waiting.into_iter().for_each(|(_, promise)| promise.fulfil());
+    }
+
     /// All splits are handed out, so that nobody need wait; the first time, how many drivers were
     /// let run.
     pub fn close(&self) -> Option<usize> {

@@ -4,29 +4,28 @@
 use vector::sync::Arc;
 use vector::{Error, Result, RowType, RowVector, Vector};
 
-use super::Operator;
 use super::loading::load_batch;
+use super::{Operator, Phase};
 
 /// Passes one row on.
 #[derive(Debug)]
 pub struct EnforceSingleRow {
     row_type: Arc<RowType>,
     row: Option<RowVector>,
-    no_more_input: bool,
-    given: bool,
+    phase: Phase,
 }
 
 impl EnforceSingleRow {
     /// The one row of a source with these columns.
     pub fn new(row_type: &Arc<RowType>) -> Self {
         let row_type = Arc::clone(row_type);
-        EnforceSingleRow { row_type, row: None, no_more_input: false, given: false }
+        EnforceSingleRow { row_type, row: None, phase: Phase::default() }
     }
 }
 
 impl Operator for EnforceSingleRow {
     fn needs_input(&self) -> bool {
-        !self.no_more_input
+        self.phase.takes()
     }
 
     fn add_input(&mut self, batch: RowVector) -> Result<()> {
@@ -41,10 +40,11 @@ impl Operator for EnforceSingleRow {
     }
 
     fn get_output(&mut self) -> Result<Option<RowVector>> {
-        if !self.no_more_input || self.given {
-            return Ok(None);
-        }
-        self.given = true;
+        self.phase = match self.phase {
+            Phase::Draining => Phase::Taking,
+            Phase::Ending => Phase::Done,
+            Phase::Taking | Phase::Done => return Ok(None),
+        };
         if let Some(row) = self.row.take() {
             return Ok(Some(row));
         }
@@ -54,15 +54,20 @@ impl Operator for EnforceSingleRow {
     }
 
     fn no_more_input(&mut self) {
-        self.no_more_input = true;
+        self.phase.end_input();
     }
 
     fn is_finished(&self) -> bool {
-        self.given
+        self.phase == Phase::Done
+    }
+
+    fn start_drain(&mut self, _: u64) -> bool {
+        self.phase = Phase::Draining;
+        true
     }
 
     fn close(&mut self) {
         self.row = None;
-        self.given = true;
+        self.phase = Phase::Done;
     }
 }

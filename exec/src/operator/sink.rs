@@ -11,6 +11,11 @@
 //! | Ended | cannot happen | | item, then End | | Closed |
 //! | Closed by the consumer | dropped | Closed | End | Closed | Closed |
 //!
+//! A producer that has put all rows before a barrier arrives at it. When all of those that are left
+//! have, and the queue is empty, the consumer takes the barrier. It may say before that it wants
+//! nothing in front of it: then all that is put until there is dropped, and producers need not make
+//! it.
+//!
 //! Nobody blocks inside: who must wait gets a continuation. The bound is soft by one item of each
 //! producer, because a producer asks for room before it makes a batch.
 
@@ -33,9 +38,23 @@ pub struct BatchQueue<T = RowVector> {
 struct State<T> {
     items: VecDeque<T>,
     num_producers: usize,
+    barrier: QueueBarrier,
     closed: bool,
     waiting_consumer: Vec<vector::sync::Promise>,
     waiting_producers: Vec<vector::sync::Promise>,
+}
+
+/// The barrier that comes next in a queue.
+#[derive(Debug, Default)]
+struct QueueBarrier {
+    /// The last one that a producer has arrived at.
+    number: u64,
+    /// The last one that the consumer has taken.
+    taken: u64,
+    /// Producers that have arrived at one that was not taken, and may put something behind it.
+    arrived: usize,
+    /// Nothing in front of it is wanted.
+    dropping: bool,
 }
 
 /// Whether a producer may go on.
@@ -56,6 +75,8 @@ pub enum Taken<T> {
     Item(T),
     /// Empty; ask again when the continuation is ready.
     Wait(Continuation),
+    /// Empty, and all producers have arrived at the barrier of this number.
+    Barrier(u64),
     /// Empty, and all producers are done.
     End,
 }
@@ -68,6 +89,7 @@ impl<T> BatchQueue<T> {
             state: Mutex::new(State {
                 items: VecDeque::new(),
                 num_producers,
+                barrier: QueueBarrier::default(),
                 closed: false,
                 waiting_consumer: Vec::new(),
                 waiting_producers: Vec::new(),
@@ -75,11 +97,12 @@ impl<T> BatchQueue<T> {
         }
     }
 
-    /// Adds an item; it is dropped when the consumer has closed the queue.
+    /// Adds an item; it is dropped when the consumer has closed the queue, or wants nothing in
+    /// front of the next barrier.
     pub fn put(&self, item: T) {
         let waiting = {
             let mut state = self.state.lock();
-            if state.closed {
+            if state.closed || state.barrier.dropping {
                 return;
             }
             state.items.push_back(item);
@@ -113,12 +136,46 @@ impl<T> BatchQueue<T> {
         self.state.lock().closed
     }
 
-    /// The oldest item, a wait, or the end.
+    /// A producer has put all that comes before barrier `number`.
+    pub fn arrive(&self, number: u64) {
+        let waiting = {
+            let mut state = self.state.lock();
+            state.barrier.number = number;
+            state.barrier.arrived += 1;
+            std::mem::take(&mut state.waiting_consumer)
+        };
+        waiting.into_iter().for_each(vector::sync::Promise::fulfil);
+    }
+
+    /// The consumer wants nothing of what comes before the next barrier.
+    pub fn drop_to_barrier(&self) {
+        let (dropped, producers) = {
+            let mut state = self.state.lock();
+            state.barrier.dropping = true;
+            (std::mem::take(&mut state.items), std::mem::take(&mut state.waiting_producers))
+        };
+        drop(dropped);
+        producers.into_iter().for_each(vector::sync::Promise::fulfil);
+    }
+
+    /// True when nothing is wanted of what comes before the next barrier from a producer that has
+    /// arrived at those up to number `arrived`.
+    pub fn drops_to_barrier(&self, arrived: u64) -> bool {
+        let barrier = &self.state.lock().barrier;
+        barrier.dropping && barrier.taken >= arrived
+    }
+
+    /// The oldest item, a barrier, a wait, or the end.
     pub fn take(&self) -> Taken<T> {
         let (item, waiting) = {
             let mut state = self.state.lock();
             match state.items.pop_front() {
                 Some(item) => (item, std::mem::take(&mut state.waiting_producers)),
+                None if state.is_at_barrier() && !state.closed => {
+                    let number = state.barrier.number;
+                    state.barrier = QueueBarrier { number, taken: number, ..Default::default() };
+                    return Taken::Barrier(number);
+                }
                 None if state.closed || state.num_producers == 0 => return Taken::End,
                 None => {
                     let (promise, continuation) = promise();
@@ -131,12 +188,15 @@ impl<T> BatchQueue<T> {
         Taken::Item(item)
     }
 
-    /// One producer will put no more.
-    pub fn producer_done(&self) {
+    /// One producer, which has arrived at the barriers up to number `arrived`, will put no more.
+    pub fn producer_done(&self, arrived: u64) {
         let waiting = {
             let mut state = self.state.lock();
             state.num_producers = state.num_producers.saturating_sub(1);
-            if state.num_producers > 0 {
+            if arrived > state.barrier.taken {
+                state.barrier.arrived = state.barrier.arrived.saturating_sub(1);
+            }
+            if state.num_producers > 0 && !state.is_at_barrier() {
                 return;
             }
             std::mem::take(&mut state.waiting_consumer)
@@ -160,18 +220,26 @@ impl<T> BatchQueue<T> {
     }
 }
 
+impl<T> State<T> {
+    fn is_at_barrier(&self) -> bool {
+        self.barrier.number > self.barrier.taken && self.barrier.arrived >= self.num_producers
+    }
+}
+
 /// The last operator of a producing driver: loads batches and puts them into a queue.
 #[derive(Debug)]
 pub struct QueueSink {
     queue: Arc<BatchQueue>,
     no_more_input: bool,
+    /// The last barrier.
+    arrived: u64,
     closed: bool,
 }
 
 impl QueueSink {
     /// One of the producers of `queue`.
     pub fn new(queue: Arc<BatchQueue>) -> Self {
-        QueueSink { queue, no_more_input: false, closed: false }
+        QueueSink { queue, no_more_input: false, arrived: 0, closed: false }
     }
 }
 
@@ -207,10 +275,20 @@ impl Operator for QueueSink {
         self.no_more_input || self.queue.is_closed()
     }
 
+    fn start_drain(&mut self, number: u64) -> bool {
+        self.arrived = number;
+        self.queue.arrive(number);
+        false
+    }
+
+    fn has_enough(&self) -> bool {
+        self.queue.drops_to_barrier(self.arrived)
+    }
+
     fn close(&mut self) {
         if !self.closed {
             self.closed = true;
-            self.queue.producer_done();
+            self.queue.producer_done(self.arrived);
         }
     }
 }
@@ -227,6 +305,7 @@ mod loom_tests {
                 Taken::Item(item) => all.push(item),
                 Taken::Wait(until) => until.wait().unwrap(),
                 Taken::End => return all,
+                Taken::Barrier(_) => {}
             }
         }
     }
@@ -243,7 +322,7 @@ mod loom_tests {
                     }
                     giving.put(item);
                 }
-                giving.producer_done();
+                giving.producer_done(0);
             });
             assert_eq!(drain(&queue), [0, 1]);
             producer.join().unwrap();
@@ -258,7 +337,7 @@ mod loom_tests {
                 let giving = Arc::clone(&queue);
                 thread::spawn(move || {
                     giving.put(item);
-                    giving.producer_done();
+                    giving.producer_done(0);
                 })
             });
             let mut all = drain(&queue);
@@ -267,6 +346,37 @@ mod loom_tests {
             for producer in producers {
                 producer.join().unwrap();
             }
+        });
+    }
+
+    #[test]
+    fn loom_a_barrier_is_taken_once_behind_all_items_though_a_producer_ends_at_it() {
+        loom::model(|| {
+            let queue = Arc::new(BatchQueue::new(2, 2));
+            let producers = [true, false].map(|ends| {
+                let giving = Arc::clone(&queue);
+                thread::spawn(move || {
+                    giving.put(1);
+                    giving.arrive(1);
+                    if ends {
+                        giving.producer_done(1);
+                    }
+                })
+            });
+            let (mut items, mut barriers) = (0, 0);
+            while barriers == 0 {
+                match queue.take() {
+                    Taken::Item(_) => items += 1,
+                    Taken::Wait(until) => until.wait().unwrap(),
+                    Taken::Barrier(number) => barriers += number,
+                    Taken::End => panic!("one producer is left"),
+                }
+            }
+            assert_eq!((items, barriers), (2, 1));
+            for producer in producers {
+                producer.join().unwrap();
+            }
+            assert!(matches!(queue.take(), Taken::Wait(_)));
         });
     }
 

@@ -17,6 +17,9 @@
 //! | `WaitForConnector` | the split is being prepared, or the source says so |
 //! | `Yield` | no rows came for the time limit or a driver's time slice, or the task wants its threads |
 //!
+//! At a barrier it gives nothing until its driver has passed it. When nobody wants the rows before a
+//! barrier, it reads one batch of each split and drops it (rules S11.32, S11.33).
+//!
 //! How many rows are asked for is in `batch_size.rs`. A read that gives no rows is repeated inside
 //! of `get_output`; between reads the scan looks whether the task has stopped and whether others
 //! should run.
@@ -57,6 +60,12 @@ pub struct TableScan {
     preparing: Option<Preparing>,
     blocked: Option<Blocked>,
     no_more_splits: bool,
+    /// The barrier that it stands at.
+    barrier: Option<u64>,
+    /// The last barrier that it has passed.
+    passed: u64,
+    /// Nobody wants rows from before the next barrier.
+    dropping: bool,
     batch_size: BatchSize,
     time_limit: Option<Duration>,
     /// Asks the driver to leave its thread.
@@ -106,6 +115,9 @@ impl TableScan {
             preparing: None,
             blocked: None,
             no_more_splits: false,
+            barrier: None,
+            passed: 0,
+            dropping: false,
             num_splits: 0,
             rows_before_split: 0,
             metrics: Metrics::new(),
@@ -148,17 +160,25 @@ impl TableScan {
     /// now.
     fn take_split(&mut self) -> Result<bool> {
         let preloader = self.preloader.as_ref().map(|p| p as &dyn SplitPreloader);
-        let TakenSplit { split, preparation } = match self.splits.next_split(preloader)? {
-            SplitPoll::Split(taken) => taken,
-            SplitPoll::Wait(until) => {
-                self.block(BlockingReason::WaitForSplit, until);
-                return Ok(false);
-            }
-            SplitPoll::NoMore => {
-                self.end_splits();
-                return Ok(false);
-            }
-        };
+        let TakenSplit { split, preparation } =
+            match self.splits.next_split(self.passed, preloader)? {
+                SplitPoll::Split(taken) => taken,
+                SplitPoll::Wait(until) => {
+                    self.block(BlockingReason::WaitForSplit, until);
+                    return Ok(false);
+                }
+                SplitPoll::Barrier(number) => {
+                    self.barrier = Some(number);
+                    if let Some((_, scale_up)) = &self.scale_up {
+                        scale_up.wake();
+                    }
+                    return Ok(false);
+                }
+                SplitPoll::NoMore => {
+                    self.end_splits();
+                    return Ok(false);
+                }
+            };
         self.split = Some(Arc::clone(&split));
         self.num_splits += 1;
         let table = self.sources.request().table.connector_id();
@@ -253,6 +273,19 @@ impl TableScan {
         Ok(())
     }
 
+    /// Ends the split early, of which nobody wants the rest.
+    fn abandon_split(&mut self) -> Result<()> {
+        self.source()?.abandon_split();
+        self.end_split()
+    }
+
+    /// The wait for this driver's turn to read. A barrier has to be passed in any case.
+    fn turn(&self) -> Option<Continuation> {
+        let (driver, scale_up) = self.scale_up.as_ref()?;
+        let turn = scale_up.turn(*driver)?;
+        (!self.splits.is_at_barrier(self.passed)).then_some(turn)
+    }
+
     /// All splits are handed out: drivers that were not let run yet have nothing to wait for.
     fn end_splits(&mut self) {
         self.no_more_splits = true;
@@ -270,12 +303,12 @@ impl TableScan {
 
     fn read(&mut self) -> Result<Option<RowVector>> {
         let start = self.time_limit.map(|_| Instant::now());
-        if let Some(turn) = self.scale_up.as_ref().and_then(|(i, scale_up)| scale_up.turn(*i)) {
+        if let Some(turn) = self.turn() {
             self.block(BlockingReason::WaitForScanScaleUp, turn);
             return Ok(None);
         }
         loop {
-            if self.no_more_splits || self.ctx.stop.is_cancelled() {
+            if self.no_more_splits || self.barrier.is_some() || self.ctx.stop.is_cancelled() {
                 return Ok(None);
             }
             if self.should_yield(start) {
@@ -292,6 +325,10 @@ impl TableScan {
             match self.read_batch(num_rows, before.raw_rows)? {
                 SourcePoll::Batch(batch) => {
                     self.batch_size.record(num_rows, batch.len());
+                    if self.dropping {
+                        self.abandon_split()?;
+                        continue;
+                    }
                     if !batch.is_empty() {
                         return Ok(Some(batch));
                     }
@@ -336,6 +373,19 @@ impl Operator for TableScan {
 
     fn is_finished(&self) -> bool {
         self.no_more_splits
+    }
+
+    fn at_barrier(&self) -> Option<u64> {
+        self.barrier
+    }
+
+    fn go_on(&mut self) {
+        self.passed = self.barrier.take().unwrap_or(self.passed);
+        self.dropping = false;
+    }
+
+    fn drop_output(&mut self) {
+        self.dropping = true;
     }
 
     fn reading(&self) -> Option<String> {

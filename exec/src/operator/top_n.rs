@@ -20,7 +20,7 @@ use vector::{
 use super::loading::{load_batch_rows, slice_batch};
 use super::sort_prefix::prefixes;
 use super::sorted_rows::{SortChannels, SortedRows};
-use super::{Operator, OperatorCtx};
+use super::{Operator, OperatorCtx, Phase};
 use crate::plan::SortKey;
 
 /// Candidates are cut when there are this many more than wanted.
@@ -36,9 +36,8 @@ pub struct TopN {
     num_candidates: usize,
     bound: Option<Bound>,
     reserved: u64,
-    no_more_input: bool,
+    phase: Phase,
     sorted: Option<SortedRows>,
-    finished: bool,
 }
 
 /// The Nth row: no row that is not before it is among the first.
@@ -66,9 +65,8 @@ impl TopN {
             num_candidates: 0,
             bound: None,
             reserved: 0,
-            no_more_input: false,
+            phase: if count == 0 { Phase::Done } else { Phase::Taking },
             sorted: None,
-            finished: count == 0,
         })
     }
 
@@ -129,7 +127,7 @@ impl TopN {
 
 impl Operator for TopN {
     fn needs_input(&self) -> bool {
-        !self.no_more_input && !self.finished
+        self.phase.takes()
     }
 
     fn add_input(&mut self, batch: RowVector) -> Result<()> {
@@ -160,7 +158,7 @@ impl Operator for TopN {
     }
 
     fn get_output(&mut self) -> Result<Option<RowVector>> {
-        if !self.no_more_input || self.finished {
+        if !self.phase.gives() {
             return Ok(None);
         }
         let mut sorted = match self.sorted.take() {
@@ -171,23 +169,38 @@ impl Operator for TopN {
             }
         };
         let batch = sorted.next(self.ctx.query.config.max_output_batch_rows);
-        self.finished = sorted.is_done();
-        self.sorted = Some(sorted);
+        match (sorted.is_done(), self.phase) {
+            (false, _) => self.sorted = Some(sorted),
+            (true, Phase::Draining) => {
+                self.phase = Phase::Taking;
+                self.num_candidates = 0;
+                self.bound = None;
+                self.ctx.pool.release(std::mem::take(&mut self.reserved));
+            }
+            (true, _) => self.phase = Phase::Done,
+        }
         Ok(batch)
     }
 
     fn no_more_input(&mut self) {
-        self.no_more_input = true;
+        self.phase.end_input();
     }
 
     fn is_finished(&self) -> bool {
-        self.finished
+        self.phase == Phase::Done
+    }
+
+    fn start_drain(&mut self, _: u64) -> bool {
+        if self.phase.takes() {
+            self.phase = Phase::Draining;
+        }
+        self.phase.gives()
     }
 
     fn close(&mut self) {
         self.candidates.clear();
         self.sorted = None;
-        self.finished = true;
+        self.phase = Phase::Done;
         self.ctx.pool.release(std::mem::take(&mut self.reserved));
     }
 }

@@ -25,6 +25,8 @@ pub struct Cursor {
     /// Those that feed others stand before them; the last one gives the task's rows.
     drivers: Vec<Seat>,
     waits: Arc<Waits>,
+    /// The barrier whose rows were all given; others may still be before it.
+    barrier: Option<u64>,
 }
 
 /// A driver of the caller's thread.
@@ -40,15 +42,9 @@ impl Cursor {
         let waits = Arc::new(Waits::default());
         let wake = Arc::clone(&waits);
         shared.termination.on_stop(Box::new(move || wake.stop()));
-        let (wake, barrier) = (Arc::clone(&waits), Arc::clone(&shared.barrier));
-        shared.threads.when_idle(Box::new(move || {
-            if barrier.is_requested() {
-                wake.change(|_| {});
-            }
-        }));
         let drivers = drivers.into_iter().enumerate();
         let drivers = drivers.map(|(number, driver)| Seat { number, driver, waits: false });
-        Cursor { shared, drivers: drivers.collect(), waits }
+        Cursor { shared, drivers: drivers.collect(), waits, barrier: None }
     }
 
     /// The columns of the batches.
@@ -86,22 +82,35 @@ impl Cursor {
                 return self.shared.termination.outcome().map(|()| Poll::End);
             }
             let last = self.drivers.len() - 1;
-            let Some(at) = self.drivers.iter().rposition(|seat| !seat.waits) else {
-                let Some(until) = self.waits.first() else { continue };
-                if !self.shared.barrier.is_requested() || !self.shared.is_quiet() {
-                    return Ok(Poll::Wait(until));
-                }
-                // Whoever has put down something for these drivers has ended a wait of theirs
-                // before it became quiet.
-                if self.waits.all_last() {
-                    self.shared.barrier.pass();
+            let mut until_passed = None;
+            if let Some(number) = self.barrier
+                && !self.shared.termination.should_stop()
+            {
+                until_passed = self.shared.barriers.until_passed(number);
+                if until_passed.is_none() {
+                    self.barrier = None;
                     return Ok(Poll::Barrier);
                 }
-                continue;
+            }
+            // Behind a barrier there are rows only when all drivers have passed it.
+            let may_run = if until_passed.is_some() { last } else { last + 1 };
+            let Some(at) = self.drivers.iter().take(may_run).rposition(|seat| !seat.waits) else {
+                let Some(until) = self.waits.first() else { continue };
+                if let Some(passed) = until_passed {
+                    let waits = Arc::clone(&self.waits);
+                    passed.on_ready(move |_| waits.change(|_| {}));
+                }
+                return Ok(Poll::Wait(until));
             };
             let Some(seat) = self.drivers.get_mut(at) else { continue };
             match seat.driver.run() {
                 Ok(Step::Output(batch)) => return Ok(Poll::Batch(batch)),
+                Ok(Step::Barrier(number)) => {
+                    if at == last {
+                        self.barrier = Some(number);
+                    }
+                    continue;
+                }
                 Ok(Step::Stop(StopReason::Block(Blocked { until, .. })))
                 | Ok(Step::Stop(StopReason::Pause(until))) => {
                     seat.waits = true;
@@ -233,12 +242,6 @@ impl Waits {
         Some(until)
     }
 
-    /// True while no wait is over.
-    fn all_last(&self) -> bool {
-        let state = self.state.lock();
-        state.ended.is_empty() && !state.stopped
-    }
-
     fn take_ended(&self) -> (Vec<(usize, Result<()>)>, bool) {
         let mut state = self.state.lock();
         (std::mem::take(&mut state.ended), state.stopped)
@@ -296,6 +299,24 @@ mod loom_tests {
     }
 
     #[test]
+    fn loom_the_caller_learns_that_the_last_driver_has_passed_the_barrier() {
+        use crate::task::barrier::Barriers;
+        loom::model(|| {
+            let (barriers, waits) = (Arc::new(Barriers::default()), Arc::new(Waits::default()));
+            let mut ticket = barriers.enter();
+            let (number, _passed) = barriers.request();
+            let driver = thread::spawn(move || ticket.arrive(number));
+            while let Some(passed) = barriers.until_passed(number) {
+                let Some(until) = waits.first() else { continue };
+                let wake = Arc::clone(&waits);
+                passed.on_ready(move |_| wake.change(|_| {}));
+                until.wait().unwrap();
+            }
+            driver.join().unwrap();
+        });
+    }
+
+    #[test]
     fn loom_the_end_of_the_task_wakes_the_caller() {
         loom::model(|| {
             let waits = Arc::new(Waits::default());
@@ -309,25 +330,6 @@ mod loom_tests {
                 }
             }
             stopper.join().unwrap();
-        });
-    }
-
-    #[test]
-    fn loom_the_caller_learns_that_the_last_driver_has_nothing_to_run() {
-        use crate::task::threads::{Active, TaskThreads};
-        loom::model(|| {
-            let (threads, waits) = (Arc::new(TaskThreads::default()), Arc::new(Waits::default()));
-            let wake = Arc::clone(&waits);
-            threads.when_idle(Box::new(move || wake.change(|_| {})));
-            let active = Active::new(&threads);
-            let driver = thread::spawn(move || drop(active));
-            while let Some(until) = waits.first() {
-                if threads.is_idle() {
-                    break;
-                }
-                until.wait().unwrap();
-            }
-            driver.join().unwrap();
         });
     }
 }

@@ -20,7 +20,7 @@
 //! Nothing runs before `start`. A cursor that is dropped or cancelled stops everything and waits
 //! until the last driver is out; so does the end of the rows, wherever it comes from.
 
-mod barrier;
+pub mod barrier;
 mod cursor;
 pub mod groups;
 mod operators;
@@ -39,9 +39,10 @@ use vector::{Error, MemoryPool, Result, RowType};
 
 use dwio::connector::ConnectorSplit;
 
-use self::barrier::Barrier;
+use self::barrier::Barriers;
 pub use self::cursor::{Canceller, Cursor, Poll};
 use self::operators::{Meetings, Operators, Place};
+pub use self::pipeline::Drivers;
 use self::pipeline::{PipelineEnd, Pipelines};
 use self::scan::ScanState;
 use self::split_queue::{SplitCounts, SplitQueue};
@@ -74,16 +75,21 @@ struct Shared {
     scans: Vec<ScanState>,
     termination: Arc<Termination>,
     threads: Arc<TaskThreads>,
-    barrier: Arc<Barrier>,
+    barriers: Arc<Barriers>,
     stats: Arc<StatsCollector>,
     started: Mutex<bool>,
 }
 
 impl Task {
-    /// Prepares a plan for `drivers` drivers of its scan, at least one.
-    pub fn new(plan: Arc<PlanNode>, query: Arc<QueryCtx>, drivers: usize) -> Result<Self> {
-        let num_drivers = drivers.max(1);
-        let pipelines = pipeline::cut(&plan, num_drivers)?;
+    /// Prepares a plan for some drivers, at least one.
+    pub fn new(
+        plan: Arc<PlanNode>,
+        query: Arc<QueryCtx>,
+        drivers: impl Into<Drivers>,
+    ) -> Result<Self> {
+        let drivers = drivers.into();
+        let num_drivers = drivers.most;
+        let pipelines = pipeline::cut(&plan, &drivers)?;
         let pool = query.pool.aggregate("task", u64::MAX);
         let node_pools = node_pools(&plan, &pool, query.config.node_memory_limit_bytes);
         let scans = plan.scans().into_iter().map(|scan| {
@@ -94,9 +100,9 @@ impl Task {
         let termination = Termination::new();
         let waiting = pool.clone();
         termination.on_stop(Box::new(move || waiting.forget_waits()));
-        let barrier = Arc::new(Barrier::default());
-        let ended = Arc::clone(&barrier);
-        termination.on_stop(Box::new(move || ended.pass()));
+        let barriers = Arc::new(Barriers::default());
+        let ended = Arc::clone(&barriers);
+        termination.on_stop(Box::new(move || ended.end()));
         Ok(Task {
             shared: Arc::new(Shared {
                 output_type: Arc::clone(plan.output_type()),
@@ -109,7 +115,7 @@ impl Task {
                 num_drivers,
                 termination,
                 threads: Arc::default(),
-                barrier,
+                barriers,
                 stats: Arc::default(),
                 started: Mutex::new(false),
             }),
@@ -163,7 +169,7 @@ impl Task {
         if self.shared.termination.should_stop() {
             return Ok(None);
         }
-        if self.shared.barrier.is_requested() {
+        if self.shared.barriers.is_requested() {
             return Err(
                 Error::internal("a split was added before a barrier was passed").with("node", scan)
             );
@@ -172,8 +178,11 @@ impl Task {
     }
 
     /// Asks for a barrier: the cursor gives all rows of the splits until now, then `None` once, and
-    /// the wait is over; then other splits may be added. It is over also when the task ends.
-    /// `Unsupported` for plans whose nodes keep rows, `Internal` when a scan has all of its splits.
+    /// the wait is over; then other splits may be added. It is over also when the task ends. What
+    /// comes between two barriers is as a run of its own: groups, orders and limits begin anew. A
+    /// limit that is reached before anybody has asked for a barrier ends the task, as ever.
+    /// `Unsupported`, with its name, for a plan with a node that cannot drain, which are joins and
+    /// rows of the plan itself; `Internal` when a scan has all of its splits.
     pub fn request_barrier(&self) -> Result<Continuation> {
         barrier::check_plan(&self.shared.root)?;
         if self.shared.termination.should_stop() {
@@ -184,11 +193,13 @@ impl Task {
                 Error::internal("a barrier behind the last split of a scan").with("node", &scan.id)
             );
         }
-        let passed = self.shared.barrier.request();
-        if self.shared.termination.should_stop() {
-            self.shared.barrier.pass();
+        let (number, passed) = self.shared.barriers.request();
+        for scan in &self.shared.scans {
+            scan.splits.add_barrier(number);
         }
-        self.shared.threads.wake_idle();
+        if self.shared.termination.should_stop() {
+            self.shared.barriers.end();
+        }
         Ok(passed)
     }
 
@@ -342,15 +353,6 @@ impl Shared {
         Ok(Cursor::new(Arc::clone(self), on_caller))
     }
 
-    /// True when all splits so far were read and no driver of a worker has anything to run.
-    fn is_quiet(&self) -> bool {
-        let read = self.scans.iter().all(|scan| {
-            let counts = scan.splits.counts();
-            counts.queued + counts.running == 0
-        });
-        read && self.threads.is_idle()
-    }
-
     /// Fails drivers that have waited for memory of others for too long.
     fn expire_waits(&self) {
         let limit = self.query.config.memory_wait_limit_ms;
@@ -369,6 +371,7 @@ impl Shared {
             DriverParams {
                 pipeline,
                 ticket: self.termination.enter(),
+                barriers: self.barriers.enter(),
                 threads: Arc::clone(&self.threads),
                 query_cancel: self.query.cancel.clone(),
                 time_slice,

@@ -128,9 +128,36 @@ impl Pipelines {
     }
 }
 
-/// Cuts a plan for `num_drivers` drivers of each scan.
-pub(crate) fn cut(plan: &Arc<PlanNode>, num_drivers: usize) -> Result<Pipelines> {
-    let mut cutter = Cutter { num_drivers, made: Pipelines::default() };
+/// How many drivers run the pipelines of a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Drivers {
+    pub(crate) most: usize,
+    of_scans: Vec<(PlanNodeId, usize)>,
+}
+
+impl From<usize> for Drivers {
+    /// So many, at least one, wherever more than one can be.
+    fn from(most: usize) -> Self {
+        Drivers { most: most.max(1), of_scans: Vec::new() }
+    }
+}
+
+impl Drivers {
+    /// Fewer for the pipeline of a scan that has few splits; those above its exchanges keep theirs.
+    pub fn with_scan(mut self, scan: PlanNodeId, drivers: usize) -> Self {
+        self.of_scans.push((scan, drivers.clamp(1, self.most)));
+        self
+    }
+
+    fn of_scan(&self, scan: &PlanNodeId) -> usize {
+        let known = self.of_scans.iter().find(|(id, _)| id == scan);
+        known.map_or(self.most, |(_, drivers)| *drivers)
+    }
+}
+
+/// Cuts a plan for some drivers.
+pub(crate) fn cut(plan: &Arc<PlanNode>, drivers: &Drivers) -> Result<Pipelines> {
+    let mut cutter = Cutter { drivers, made: Pipelines::default() };
     let open = cutter.open(plan)?;
     let open = cutter.gather(open);
     cutter.close(open, PipelineEnd::Output);
@@ -138,8 +165,8 @@ pub(crate) fn cut(plan: &Arc<PlanNode>, num_drivers: usize) -> Result<Pipelines>
 }
 
 /// The pipelines made so far.
-struct Cutter {
-    num_drivers: usize,
+struct Cutter<'d> {
+    drivers: &'d Drivers,
     made: Pipelines,
 }
 
@@ -161,11 +188,11 @@ impl Open {
     }
 }
 
-impl Cutter {
+impl Cutter<'_> {
     /// The pipeline that gives the rows of `node`.
     fn open(&mut self, node: &Arc<PlanNode>) -> Result<Open> {
         Ok(match &**node {
-            PlanNode::TableScan(_) => Open::leaf(node, self.num_drivers),
+            PlanNode::TableScan(n) => Open::leaf(node, self.drivers.of_scan(&n.id)),
             // Rows that the plan holds exist once; several drivers would give them several times.
             PlanNode::Values(_) => Open::leaf(node, 1),
             PlanNode::Filter(n) => self.open(&n.source)?.then(node),
@@ -229,14 +256,14 @@ impl Cutter {
     /// The rows of all sources.
     fn partition(&mut self, n: &LocalPartitionNode) -> Result<Open> {
         let kind = match &n.partitioning {
-            _ if self.num_drivers == 1 => ExchangeKind::Gather,
+            _ if self.drivers.most == 1 => ExchangeKind::Gather,
             Partitioning::Gather => ExchangeKind::Gather,
             Partitioning::RoundRobin => ExchangeKind::RoundRobin,
             Partitioning::Hash(keys) => ExchangeKind::Hash(channels(keys, &n.output_type)?),
         };
         let num_consumers = match kind {
             ExchangeKind::Gather => 1,
-            _ => self.num_drivers,
+            _ => self.drivers.most,
         };
         if let [only] = n.sources.as_slice() {
             let open = self.open(only)?;
@@ -289,7 +316,7 @@ impl Cutter {
             return Ok(self.gather(open));
         }
         let kind = ExchangeKind::Hash(channels(keys, input)?);
-        Ok(self.exchange(open, kind, self.num_drivers))
+        Ok(self.exchange(open, kind, self.drivers.most))
     }
 
     /// Lets the rows go through an exchange, unless they stay in one driver anyway.

@@ -7,6 +7,9 @@
 //! | NoMore | refused | split, then NoMore | - | - |
 //! | Abandoned | dropped | `Cancelled` error | Abandoned | - |
 //!
+//! A barrier stands behind all splits and in front of NoMore: whoever has not passed it comes to it
+//! when no split is left, and finds it once (rules S11.30, S11.56).
+//!
 //! Whoever has waited least is woken first (rule S11.55). When a driver takes a split, the ones
 //! that come next are prepared, as many as its quota says. Several drivers then take what is ready
 //! before what is not, as far as the quota reaches (rule S11.57); a single driver takes the splits in
@@ -49,6 +52,8 @@ struct State {
     max_sequence: Option<u64>,
     /// Who waits for the last split to be taken.
     wanting: Vec<Promise>,
+    /// The number of the last barrier.
+    barrier: u64,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -113,6 +118,16 @@ impl SplitQueue {
         state.max_sequence = state.max_sequence.max(Some(number));
     }
 
+    /// Puts barrier `number` behind the splits, and wakes all drivers: each must pass it.
+    pub fn add_barrier(&self, number: u64) {
+        let waiting = {
+            let mut state = self.state.lock();
+            state.barrier = state.barrier.max(number);
+            std::mem::take(&mut state.waiting)
+        };
+        waiting.into_iter().for_each(Promise::fulfil);
+    }
+
     /// True after `no_more`.
     pub fn has_all(&self) -> bool {
         self.state.lock().phase == Phase::NoMore
@@ -169,6 +184,10 @@ impl SplitQueue {
 }
 
 impl State {
+    fn is_at_barrier(&self, passed: u64) -> bool {
+        self.splits.is_empty() && self.barrier > passed
+    }
+
     /// Takes a split, and has the next ones prepared: gives those preparations, to be started.
     fn take(
         &mut self,
@@ -202,7 +221,7 @@ impl State {
 }
 
 impl SplitSource for SplitQueue {
-    fn next_split(&self, preloader: Option<&dyn SplitPreloader>) -> Result<SplitPoll> {
+    fn next_split(&self, passed: u64, preloader: Option<&dyn SplitPreloader>) -> Result<SplitPoll> {
         let mut state = self.state.lock();
         if state.phase == Phase::Abandoned {
             return Err(Error::cancelled("the task was dropped before all splits were added"));
@@ -219,12 +238,19 @@ impl SplitSource for SplitQueue {
             }
             return Ok(SplitPoll::Split(taken));
         }
+        if state.is_at_barrier(passed) {
+            return Ok(SplitPoll::Barrier(state.barrier));
+        }
         if state.phase == Phase::NoMore {
             return Ok(SplitPoll::NoMore);
         }
         let (promise, continuation) = promise();
         state.waiting.push(promise);
         Ok(SplitPoll::Wait(continuation))
+    }
+
+    fn is_at_barrier(&self, passed: u64) -> bool {
+        self.state.lock().is_at_barrier(passed)
     }
 
     fn split_done(&self) {
@@ -261,13 +287,13 @@ mod loom_tests {
     fn take_all(queue: &SplitQueue) -> usize {
         let mut taken = 0;
         loop {
-            match queue.next_split(None).unwrap() {
+            match queue.next_split(0, None).unwrap() {
                 SplitPoll::Split(_) => {
                     taken += 1;
                     queue.split_done();
                 }
                 SplitPoll::Wait(until) => until.wait().unwrap(),
-                SplitPoll::NoMore => return taken,
+                SplitPoll::NoMore | SplitPoll::Barrier(_) => return taken,
             }
         }
     }
@@ -293,7 +319,7 @@ mod loom_tests {
             let other = Arc::clone(&queue);
             let driver = thread::spawn(move || {
                 loop {
-                    match other.next_split(None) {
+                    match other.next_split(0, None) {
                         Ok(SplitPoll::Wait(until)) => until.wait().unwrap(),
                         other => return other.is_err(),
                     }

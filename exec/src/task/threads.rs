@@ -15,9 +15,6 @@ use vector::Error;
 use vector::sync::atomic::{AtomicBool, Ordering};
 use vector::sync::{Arc, Continuation, Mutex, Promise, promise};
 
-/// Told that the drivers of workers have nothing to run.
-pub type IdleHook = dyn Fn() + Send + Sync;
-
 /// The threads of one task.
 #[derive(Default)]
 pub struct TaskThreads {
@@ -28,10 +25,6 @@ pub struct TaskThreads {
 
 #[derive(Default)]
 struct State {
-    /// Drivers of workers that are queued or on a thread.
-    active: usize,
-    /// Told whenever that has become none.
-    when_idle: Option<Arc<IdleHook>>,
     inside: usize,
     /// Since when some thread has been inside all the time.
     inside_since: Option<Instant>,
@@ -116,56 +109,9 @@ impl TaskThreads {
     }
 }
 
-impl TaskThreads {
-    /// True when no driver of a worker is queued or on a thread: all wait, or have ended.
-    pub fn is_idle(&self) -> bool {
-        self.state.lock().active == 0
-    }
-
-    /// Sets who is told whenever that becomes so.
-    pub fn when_idle(&self, hook: Box<IdleHook>) {
-        self.state.lock().when_idle = Some(hook.into());
-    }
-
-    /// Tells it now, if that is so.
-    pub fn wake_idle(&self) {
-        self.change_active(|_| {});
-    }
-
-    fn change_active(&self, change: impl FnOnce(&mut usize)) {
-        let hook = {
-            let mut state = self.state.lock();
-            change(&mut state.active);
-            (state.active == 0).then(|| state.when_idle.clone()).flatten()
-        };
-        if let Some(hook) = hook {
-            hook();
-        }
-    }
-}
-
 impl std::fmt::Debug for TaskThreads {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let state = self.state.lock();
-        write!(f, "TaskThreads({} active, {} inside)", state.active, state.inside)
-    }
-}
-
-/// A driver of a worker that has something to run, until dropped.
-#[derive(Debug)]
-pub struct Active(Arc<TaskThreads>);
-
-impl Active {
-    /// Counts a driver in.
-    pub fn new(threads: &Arc<TaskThreads>) -> Self {
-        threads.state.lock().active += 1;
-        Active(Arc::clone(threads))
-    }
-}
-
-impl Drop for Active {
-    fn drop(&mut self) {
-        self.0.change_active(|active| *active -= 1);
+        write!(f, "TaskThreads({} inside)", self.state.lock().inside)
     }
 }
 

@@ -57,10 +57,10 @@ impl BooleanValues {
 
     /// Appends the selected values of the piece.
     fn append_piece(&mut self, wanted: &[u64]) {
-        for (values, wanted) in self.piece.words().iter().zip(wanted) {
-            let packed = bits::compress_word(*values, *wanted);
-            self.window.extend_from_words(&[packed], 0, wanted.count_ones() as usize);
-        }
+        let mut picked = Vec::new();
+        bits::compress(self.piece.words(), wanted, &mut picked);
+        let num_wanted = bits::count_ones(wanted, self.piece.len());
+        self.window.extend_from_words(&picked, 0, num_wanted);
     }
 
     fn filter_piece(&self, filter: &Filter, wanted: &mut [u64]) -> Result<()> {

@@ -20,7 +20,6 @@
 //! | `fixed`, `boolean`, `string`, `converted` | those readers |
 //! | `spans`, `decimal_text` | where strings stand in a page; numbers as text |
 //! | `pinned` | which pages strings keep alive |
-//! | `positions` | from rows to values and back |
 //! | `row`, `repeated` | structs; lists and maps |
 //! | `spread` | values to their rows |
 
@@ -33,7 +32,6 @@ mod entries;
 mod fixed;
 mod leaf;
 mod pinned;
-mod positions;
 mod repeated;
 mod row;
 mod scalar;

@@ -72,15 +72,11 @@ pub(crate) fn clear_nulls<T: Native>(values: &mut BufferMut<T>, validity: &Bitma
 /// Like [`spread`] for bits; null rows get zeros.
 pub(crate) fn spread_bits(values: &Bitmap, validity: &Bitmap) -> Result<Bitmap> {
     check(values.len(), validity)?;
+    let words = validity.words().get(..bits::words_for(validity.len())).unwrap_or(&[]);
+    let mut spread = Vec::new();
+    bits::expand(values.words(), words, &mut spread);
     let mut out = BitmapMut::new();
-    let mut from = 0;
-    for (index, word) in validity.words().iter().enumerate().take(bits::words_for(validity.len())) {
-        let n = (validity.len() - index * 64).min(64);
-        let mask = word & bits::low_mask(n);
-        let packed = bits::word_at(values.words(), from);
-        out.extend_from_words(&[bits::expand_word(packed, mask)], 0, n);
-        from += mask.count_ones() as usize;
-    }
+    out.extend_from_words(&spread, 0, validity.len());
     Ok(out.freeze())
 }
 

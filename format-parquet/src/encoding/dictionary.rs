@@ -20,7 +20,7 @@
 use std::ops::Range;
 
 use dwio::filter::{Filter, FilterValue};
-use vector::{Bitmap, Buffer, BufferMut, Error, Result, bits};
+use vector::{Bitmap, Buffer, BufferMut, Error, Result, bits, select};
 
 use super::answers::{Answers, Retain};
 use super::bit_pack;
@@ -30,6 +30,9 @@ use super::selection::{BLOCK, BlockWords, block_at, fill_selected};
 
 /// Indices are unpacked one by one when at most one in so many is wanted (rule P7.50).
 const MIN_ROWS_TO_PICK: usize = 12;
+
+/// From so many selected ones of a block on, they are moved together before they are looked up.
+const MIN_DENSE: usize = 16;
 
 /// The values of a dictionary page, as vectors store them.
 #[derive(Debug)]
@@ -127,7 +130,17 @@ impl<T: Copy, F: Fn(u32) -> T> IndexVisitor for Fill<'_, T, F> {
 
     fn block(&mut self, _: usize, indices: &[u32], selected: &BlockWords) {
         let slots = &mut self.slots[self.filled..];
-        self.filled += fill_selected(indices, selected, slots, &self.look_up);
+        let num_selected = bits::count_ones(selected, indices.len());
+        if num_selected < MIN_DENSE || !select::compresses_fast::<u32>() {
+            self.filled += fill_selected(indices, selected, slots, &self.look_up);
+            return;
+        }
+        let mut picked = [0; BLOCK];
+        select::compress(indices, selected, &mut picked);
+        for (slot, index) in slots.iter_mut().zip(&picked[..num_selected]) {
+            *slot = (self.look_up)(*index);
+        }
+        self.filled += num_selected;
     }
 }
 

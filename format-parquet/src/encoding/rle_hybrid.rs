@@ -6,7 +6,10 @@
 //! ```
 //!
 //! [`RleHybrid::next_run`] hands out runs, or parts of them, and leaves to the caller what to do
-//! with each: a repeat run can be a fill, a skip or one test for all its rows.
+//! with each: a repeat run can be a fill, a skip or one test for all its rows. Values of one bit
+//! have a way of their own in `bits`.
+
+mod bits;
 
 use dwio::input::cursor::Cursor;
 use vector::{Buffer, Error, Result};

@@ -15,7 +15,7 @@ pub mod nested;
 use vector::{BitmapMut, Buffer, Error, Result};
 
 use crate::encoding::bit_pack;
-use crate::encoding::rle_hybrid::{RleHybrid, Run};
+use crate::encoding::rle_hybrid::RleHybrid;
 
 /// Levels of one kind in one page.
 #[derive(Debug)]
@@ -75,7 +75,7 @@ impl LevelDecoder {
                 runs.read(out)?;
                 let largest = out.iter().fold(0, |max, level| max.max(*level));
                 if largest > self.max {
-                    return Err(above_maximum(largest.into(), self.max));
+                    return Err(above_maximum(largest, self.max));
                 }
             }
             Source::MsbFirst { bytes, at_bit } => {
@@ -83,7 +83,7 @@ impl LevelDecoder {
                 for level in out {
                     *level = msb_first(bytes, at_bit, width)?;
                     if *level > self.max {
-                        return Err(above_maximum((*level).into(), self.max));
+                        return Err(above_maximum(*level, self.max));
                     }
                 }
             }
@@ -93,37 +93,22 @@ impl LevelDecoder {
 
     /// Appends `n` levels as bits, for a maximum of 1; gives how many are one.
     pub fn read_bits(&mut self, n: usize, out: &mut BitmapMut) -> Result<usize> {
-        let mut ones = 0;
         match &mut self.source {
-            Source::Zero => out.push_n(false, n),
-            Source::Hybrid(runs) => {
-                let mut left = n;
-                while left > 0 {
-                    let (n, now) = match runs.next_run(left)? {
-                        Run::Repeat { value, n } => {
-                            if value > 1 {
-                                return Err(above_maximum(value, 1));
-                            }
-                            out.push_n(value == 1, n);
-                            (n, if value == 1 { n } else { 0 })
-                        }
-                        Run::Packed { bytes, first, n } => {
-                            (n, bit_pack::append_bits(bytes, first, n, out))
-                        }
-                    };
-                    ones += now;
-                    left -= n;
-                }
+            Source::Zero => {
+                out.push_n(false, n);
+                Ok(0)
             }
+            Source::Hybrid(runs) => runs.read_bits(n, out),
             Source::MsbFirst { bytes, at_bit } => {
+                let mut ones = 0;
                 for _ in 0..n {
                     let bit = msb_first(bytes, at_bit, 1)? == 1;
                     out.push(bit);
                     ones += usize::from(bit);
                 }
+                Ok(ones)
             }
         }
-        Ok(ones)
     }
 }
 
@@ -141,7 +126,7 @@ fn msb_first(bytes: &Buffer<u8>, at_bit: &mut usize, width: u8) -> Result<u8> {
 }
 
 #[cold]
-fn above_maximum(level: u32, max: u8) -> Error {
+fn above_maximum(level: u8, max: u8) -> Error {
     Error::corrupt("level above the column's maximum").with("level", level).with("max", max)
 }
 

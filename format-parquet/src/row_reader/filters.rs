@@ -20,13 +20,14 @@ use dwio::adaptation::{FilterCost, ScanAdaptation};
 use dwio::filter::{Filter, FilterKind};
 use dwio::scan_spec::{ColumnSpec, FieldSpec, NestedSpec};
 use vector::sync::Arc;
-use vector::{DecodedVector, Result, ResultExt, RowSet, SelectivityVector, Vector, VectorRef};
+use vector::{DecodedVector, Result, ResultExt, SelectivityVector, Vector, VectorRef};
 
 use super::column::{ScanColumn, SharedColumn};
 use super::group::GroupScan;
-use super::pick::{pick, ranks};
+use super::pick::Wanted;
 
-/// From this share of passing rows on, a column that is given out is read before it is tested.
+/// From this share of passing rows on, a column that is given out is read before it is tested, if
+/// as many rows of the window have passed the filters before.
 const MANY_PASS: f64 = 0.8;
 
 /// A column's filters.
@@ -106,7 +107,13 @@ impl FilterStep {
         selection: &mut SelectivityVector,
     ) -> Result<Option<Filtered>> {
         let is_projected = spec.channel.is_some();
-        let reads_first = is_projected && pass_rate.is_some_and(|rate| rate >= MANY_PASS);
+        // Where all values pass alike there is nothing to test; nulls are told by their levels.
+        let tests_values = self.own.as_ref().is_none_or(|own| own.test_any_value().is_none());
+        let many = |share: f64| share >= MANY_PASS;
+        let reads_first = is_projected
+            && tests_values
+            && pass_rate.is_some_and(many)
+            && many(selection.count() as f64 / selection.len() as f64);
         match &self.own {
             Some(filter) if column.filters_in_place() && !reads_first => {
                 if !is_projected {
@@ -127,17 +134,16 @@ impl FilterStep {
 }
 
 impl Filtered {
-    /// The rows that passed all filters.
-    pub(super) fn of_rows(
-        &self,
-        passed: &SelectivityVector,
-        passed_rows: &RowSet,
-    ) -> Result<VectorRef> {
-        match &self.rows {
-            None => pick(&self.vector, passed_rows),
-            Some(_) if self.vector.len() == passed_rows.len() => Ok(Arc::clone(&self.vector)),
-            Some(rows) => pick(&self.vector, &ranks(rows, passed)),
+    /// The rows that passed all filters, so many.
+    pub(super) fn of_rows(&self, passed: &SelectivityVector, count: usize) -> Result<VectorRef> {
+        if self.vector.len() == count {
+            return Ok(Arc::clone(&self.vector));
         }
+        let wanted = match &self.rows {
+            None => Wanted::of_window(passed),
+            Some(rows) => Wanted::ranks(rows, passed),
+        };
+        wanted.pick(&self.vector)
     }
 }
 

@@ -9,7 +9,9 @@
 
 use vector::sync::Arc;
 use vector::sync::atomic::{AtomicU64, Ordering};
-use vector::{Buffer, Error, Result, RowSet, SelectivityVector, Vector, VectorLoader, VectorRef};
+use vector::{
+    BufferMut, Error, Result, RowSet, SelectivityVector, Vector, VectorLoader, VectorRef, bits,
+};
 
 use super::column::SharedColumn;
 use super::group::{Expected, GroupScan};
@@ -47,21 +49,21 @@ impl VectorLoader for ColumnLoader {
         if rows.is_all(num_rows) {
             return read(&self.passed);
         }
-        let mut wanted = SelectivityVector::none(self.passed.len());
-        let mut asked = rows.iter().peekable();
-        for (at, row) in self.passed.iter().enumerate() {
-            if asked.next_if_eq(&at).is_some() {
-                wanted.set(row, true);
-            }
-        }
+        let mut asked = vec![0; bits::words_for(num_rows)];
+        rows.iter().filter(|row| *row < num_rows).for_each(|row| bits::set(&mut asked, row));
+        let mut words = Vec::new();
+        bits::expand(&asked, self.passed.words(), &mut words);
+        let mut wanted = SelectivityVector::all(self.passed.len());
+        wanted.intersect_words(&words);
         let found = read(&wanted)?;
         // Rows that nobody asked for show the first one that was.
-        let mut indices = vec![0u32; num_rows];
+        let mut indices = BufferMut::new();
+        indices.resize(num_rows, 0u32);
         for (rank, row) in (0u32..).zip(rows.iter()) {
-            if let Some(index) = indices.get_mut(row) {
+            if let Some(index) = indices.as_mut_slice().get_mut(row) {
                 *index = rank;
             }
         }
-        Ok(Vector::wrap(&found, &Buffer::from_slice(&indices)))
+        Ok(Vector::wrap(&found, &indices.freeze()))
     }
 }

@@ -3,14 +3,23 @@
 //! Bit `i` is bit `i % 64` of word `i / 64`, as in Arrow and Velox. A bitmap of `len` bits has
 //! [`words_for`] words; bits behind `len` are unspecified unless a function says otherwise, so
 //! counting masks the tail (rule S1.3). All kernels work word by word; `bitvec` slices are the
-//! face at API edges and the oracle of the tests.
+//! face at API edges and the oracle of the tests. Bits picked by bits are in `packing`.
 
 #[cfg(target_arch = "x86_64")]
+mod avx512;
+#[cfg(target_arch = "x86_64")]
 mod bmi2;
+mod packing;
 
 use std::ops::Range;
 
 use crate::cpu::{self, Level};
+use crate::memory::buffer::BufferMut;
+
+pub use packing::{
+    compress, compress_with, compress_word, compress_word_with, expand, expand_with, expand_word,
+    expand_word_with,
+};
 
 /// Words that hold `len` bits.
 #[inline]
@@ -51,19 +60,43 @@ pub fn assign(words: &mut [u64], i: usize, value: bool) {
 
 /// Ones among the first `len` bits.
 pub fn count_ones(words: &[u64], len: usize) -> usize {
+    count_ones_with(cpu::level(), words, len)
+}
+
+/// [`count_ones`] with no more than a level's instructions.
+pub fn count_ones_with(level: Level, words: &[u64], len: usize) -> usize {
     let full = len / 64;
-    let mut count: usize = words[..full].iter().map(|w| w.count_ones() as usize).sum();
+    let mut count = count_words(level, &words[..full]);
     if !len.is_multiple_of(64) {
         count += (words[full] & low_mask(len % 64)).count_ones() as usize;
     }
     count
 }
 
+/// Ones of all words.
+#[inline]
+fn count_words(level: Level, words: &[u64]) -> usize {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(count) = bmi2::count_ones(level, words) {
+        return count;
+    }
+    let _ = level;
+    words.iter().map(|word| word.count_ones() as usize).sum()
+}
+
 /// Ones in a range of bits.
 pub fn count_ones_in(words: &[u64], range: Range<usize>) -> usize {
-    let mut count = 0;
-    for_each_word(range, |index, mask| count += (words[index] & mask).count_ones() as usize);
-    count
+    if range.is_empty() {
+        return 0;
+    }
+    let (first, last) = (range.start / 64, (range.end - 1) / 64);
+    let head = u64::MAX << (range.start % 64);
+    let tail = low_mask((range.end - 1) % 64 + 1);
+    if first == last {
+        return (words[first] & head & tail).count_ones() as usize;
+    }
+    let ends = (words[first] & head).count_ones() + (words[last] & tail).count_ones();
+    ends as usize + count_words(cpu::level(), &words[first + 1..last])
 }
 
 /// True when the first `len` bits are all one.
@@ -183,65 +216,23 @@ impl Iterator for Ones<'_> {
 }
 
 /// Appends the positions of the ones among the first `len` bits to `out`.
-pub fn ones_into(words: &[u64], len: usize, out: &mut impl Extend<u32>) {
-    out.extend(ones(words, len).map(|i| i as u32));
+pub fn ones_into(words: &[u64], len: usize, out: &mut BufferMut<u32>) {
+    ones_into_with(cpu::level(), words, len, out);
 }
 
-/// The bits of `word` at the ones of `mask`, moved together at the low end (x86's PEXT).
-#[inline]
-pub fn compress_word(word: u64, mask: u64) -> u64 {
-    compress_word_with(cpu::level(), word, mask)
-}
-
-/// [`compress_word`] with no more than a level's instructions.
-#[inline]
-pub fn compress_word_with(level: Level, word: u64, mask: u64) -> u64 {
+/// [`ones_into`] with no more than a level's instructions.
+pub fn ones_into_with(level: Level, words: &[u64], len: usize, out: &mut BufferMut<u32>) {
+    let start = out.len();
+    out.resize_unspecified(start + count_ones(words, len));
+    let slots = &mut out.as_mut_slice()[start..];
     #[cfg(target_arch = "x86_64")]
-    if let Some(found) = bmi2::compress_word(level, word, mask) {
-        return found;
+    if avx512::ones_into(level, words, len, slots) {
+        return;
     }
     let _ = level;
-    let mut rest = mask;
-    let mut out = 0;
-    let mut at = 0;
-    while rest != 0 {
-        // Neighbouring ones move together.
-        let bit = rest.trailing_zeros();
-        let n = (rest >> bit).trailing_ones();
-        let run = low_mask(n as usize);
-        out |= (word >> bit & run) << at;
-        at += n;
-        rest &= !(run << bit);
+    for (slot, position) in slots.iter_mut().zip(ones(words, len)) {
+        *slot = position as u32;
     }
-    out
-}
-
-/// The low bits of `word` spread to the ones of `mask` (x86's PDEP).
-#[inline]
-pub fn expand_word(word: u64, mask: u64) -> u64 {
-    expand_word_with(cpu::level(), word, mask)
-}
-
-/// [`expand_word`] with no more than a level's instructions.
-#[inline]
-pub fn expand_word_with(level: Level, word: u64, mask: u64) -> u64 {
-    #[cfg(target_arch = "x86_64")]
-    if let Some(found) = bmi2::expand_word(level, word, mask) {
-        return found;
-    }
-    let _ = level;
-    let mut rest = mask;
-    let mut out = 0;
-    let mut at = 0;
-    while rest != 0 {
-        let bit = rest.trailing_zeros();
-        let n = (rest >> bit).trailing_ones();
-        let run = low_mask(n as usize);
-        out |= (word >> at & run) << bit;
-        at += n;
-        rest &= !(run << bit);
-    }
-    out
 }
 
 /// A bit for each byte; bytes are 0 or 1.
@@ -265,12 +256,12 @@ pub fn as_bitslice(
 }
 
 #[cfg(all(test, not(loom)))]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use bitvec::prelude::*;
 
     /// A cheap generator, so that the lowest crate needs no dependency for it.
-    fn words(n: usize, seed: u64) -> Vec<u64> {
+    pub(super) fn words(n: usize, seed: u64) -> Vec<u64> {
         let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
         let next = |_| {
             state ^= state << 13;
@@ -302,8 +293,17 @@ mod tests {
         }
         for len in [0, 1, 63, 64, 65, 320] {
             let naive = as_bitslice(&data, len);
-            assert_eq!(count_ones(&data, len), naive.count_ones());
+            for level in Level::available() {
+                assert_eq!(count_ones_with(level, &data, len), naive.count_ones());
+            }
             assert!(ones(&data, len).eq(naive.iter_ones()));
+            for level in Level::available() {
+                let mut positions = BufferMut::new();
+                positions.push(7);
+                ones_into_with(level, &data, len, &mut positions);
+                let positions = positions[1..].iter().map(|i| *i as usize);
+                assert!(positions.eq(naive.iter_ones()));
+            }
             assert_eq!(all_ones(&data, len), naive.all());
         }
     }
@@ -330,30 +330,6 @@ mod tests {
         for word in words(20, 13) {
             let bytes: [u8; 64] = std::array::from_fn(|i| (word >> i & 1) as u8);
             assert_eq!(word_of_bytes(&bytes), word);
-        }
-    }
-
-    #[test]
-    fn words_are_compressed_and_expanded_bit_by_bit_at_every_level() {
-        let naive = |word: u64, mask: u64| {
-            let bits = (0..64).filter(|i| mask >> i & 1 != 0).map(|i| word >> i & 1);
-            bits.enumerate().fold(0, |out, (at, bit)| out | bit << at)
-        };
-        let ends = [0, 1, u64::MAX, u64::MAX - 1, 1 << 63, 0xffff_0000_ffff_0000];
-        let random = words(60, 11);
-        let masks: Vec<u64> = ends.into_iter().chain(random.iter().copied()).collect();
-        for (word, mask) in random.iter().flat_map(|word| masks.iter().map(move |m| (*word, *m))) {
-            let packed = naive(word, mask);
-            for level in Level::available() {
-                assert_eq!(compress_word_with(level, word, mask), packed);
-                assert_eq!(expand_word_with(level, packed, mask), word & mask);
-                // Bits that have no place are dropped.
-                let all = expand_word_with(level, word, mask);
-                assert_eq!(
-                    compress_word_with(level, all, mask),
-                    word & low_mask(mask.count_ones() as usize)
-                );
-            }
         }
     }
 }

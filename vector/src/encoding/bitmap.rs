@@ -1,7 +1,12 @@
-//! A shared bitmap with a length, and its builder: validity and boolean values.
+//! A shared bitmap with a length, and its builder: validity and boolean values. What appends many
+//! short pieces is in `writer`.
+
+mod writer;
 
 use crate::bits;
 use crate::memory::buffer::{Buffer, BufferMut};
+
+pub use writer::BitWriter;
 
 /// Bits that are not written any more; bits behind the length are unspecified.
 #[derive(Debug, Clone)]

@@ -24,7 +24,7 @@ use crate::nested::{ArrayVector, MapVector, RowVector};
 use crate::sync::Arc;
 use crate::types::{RowType, Type, Value};
 
-pub use bitmap::{Bitmap, BitmapMut};
+pub use bitmap::{BitWriter, Bitmap, BitmapMut};
 pub use constant::ConstantVector;
 pub use dictionary::DictionaryVector;
 pub use flat::{FlatType, FlatValues, FlatVector, StringValues};

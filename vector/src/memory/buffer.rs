@@ -474,11 +474,26 @@ impl<T: Native> DerefMut for BufferMut<T> {
 
 impl<T: Native> Extend<T> for BufferMut<T> {
     fn extend<I: IntoIterator<Item = T>>(&mut self, iter: I) {
-        let iter = iter.into_iter();
-        self.reserve(iter.size_hint().0);
-        for value in iter {
-            self.push(value);
+        let mut iter = iter.into_iter();
+        let (lower, upper) = iter.size_hint();
+        let start = self.len;
+        self.resize_unspecified(start.saturating_add(lower));
+        let slots = self.as_mut_slice().get_mut(start..).unwrap_or(&mut []);
+        let mut filled = 0;
+        if upper == Some(lower) {
+            // Known to the last one: no look at the room for each value, so that loops become wide.
+            slots.iter_mut().zip(iter).for_each(|(slot, value)| {
+                *slot = value;
+                filled += 1;
+            });
+            return self.truncate(start + filled);
         }
+        slots.iter_mut().zip(&mut iter).for_each(|(slot, value)| {
+            *slot = value;
+            filled += 1;
+        });
+        self.truncate(start + filled);
+        iter.for_each(|value| self.push(value));
     }
 }
 

@@ -16,7 +16,8 @@
 //! | `group_table.rs`, `key_column.rs` | from keys to group numbers, and back |
 //!
 //! A partial step gives intermediate values, a final step takes them, an intermediate step does
-//! both, and a single step has none. Without keys there is one group, which exists also when there are no rows.
+//! both, and a single step has none. Without keys there is one group, which exists also when there
+//! are no rows. A barrier ends the groups as the end of input does; those behind it are others.
 
 mod accumulator;
 mod array_agg;
@@ -48,7 +49,7 @@ use self::accumulator::{Accumulator, Column, GroupLists, Groups, Part};
 pub(super) use self::group_table::GroupTable;
 use self::masks::Masked;
 use super::loading::column_of;
-use super::{Operator, OperatorCtx, channel_of};
+use super::{Operator, OperatorCtx, Phase, channel_of};
 use crate::plan::{Aggregate, AggregationNode, AggregationStep};
 
 pub use self::signatures::{
@@ -66,8 +67,7 @@ const MIN_LISTED_AGGREGATES: usize = 3;
 /// Groups rows by key columns and aggregates each group.
 pub struct HashAggregation {
     ctx: OperatorCtx,
-    step: AggregationStep,
-    output_type: Arc<RowType>,
+    node: AggregationNode,
     key_channels: Vec<usize>,
     table: GroupTable,
     aggregates: Vec<Running>,
@@ -77,9 +77,8 @@ pub struct HashAggregation {
     ids: Vec<u32>,
     lists: GroupLists,
     reserved: u64,
-    no_more_input: bool,
+    phase: Phase,
     given: usize,
-    finished: bool,
 }
 
 /// One aggregate being computed.
@@ -110,8 +109,7 @@ impl HashAggregation {
         }
         let mut made = HashAggregation {
             ctx,
-            step: node.step,
-            output_type: Arc::clone(&node.output_type),
+            node: node.clone(),
             table: GroupTable::new(&key_types),
             key_channels,
             aggregates,
@@ -119,9 +117,8 @@ impl HashAggregation {
             ids: Vec::new(),
             lists: GroupLists::default(),
             reserved: 0,
-            no_more_input: false,
+            phase: Phase::default(),
             given: 0,
-            finished: false,
         };
         if made.is_global() {
             made.aggregates.iter_mut().for_each(|a| a.accumulator.resize(1));
@@ -190,11 +187,23 @@ impl HashAggregation {
             }
             running.accumulator.resize(num_groups);
             match args.as_slice() {
-                [partial] if takes_partials(self.step) => {
+                [partial] if takes_partials(self.node.step) => {
                     running.accumulator.merge(groups, partial)?
                 }
                 args => running.accumulator.update(groups, args)?,
             }
+        }
+        Ok(())
+    }
+
+    /// All groups were given: it is done, or begins anew behind a barrier.
+    fn all_given(&mut self) -> Result<()> {
+        if self.phase == Phase::Draining {
+            let anew = HashAggregation::new(&self.node, self.ctx.clone())?;
+            let drained = std::mem::replace(self, anew);
+            self.ctx.pool.release(drained.reserved);
+        } else {
+            self.phase = Phase::Done;
         }
         Ok(())
     }
@@ -280,7 +289,7 @@ impl Running {
 
 impl Operator for HashAggregation {
     fn needs_input(&self) -> bool {
-        !self.no_more_input
+        self.phase.takes()
     }
 
     fn add_input(&mut self, batch: RowVector) -> Result<()> {
@@ -289,16 +298,15 @@ impl Operator for HashAggregation {
     }
 
     fn get_output(&mut self) -> Result<Option<RowVector>> {
-        if !self.no_more_input || self.finished {
+        if !self.phase.gives() {
             return Ok(None);
         }
         let end = self.num_groups().min(self.given + self.ctx.query.config.max_output_batch_rows);
         if end == self.given {
-            self.finished = true;
-            return Ok(None);
+            return self.all_given().map(|()| None);
         }
         let groups = self.given..end;
-        let part = match self.step {
+        let part = match self.node.step {
             AggregationStep::Partial | AggregationStep::Intermediate => Part::Intermediate,
             AggregationStep::Single | AggregationStep::Final => Part::Result,
         };
@@ -308,23 +316,31 @@ impl Operator for HashAggregation {
             columns.push(accumulator.output(*output, part, groups.clone())?);
         }
         self.given = end;
-        self.finished = end == self.num_groups();
-        RowVector::batch(Arc::clone(&self.output_type), groups.len(), columns).map(Some)
+        let batch = RowVector::batch(Arc::clone(&self.node.output_type), groups.len(), columns)?;
+        if end == self.num_groups() {
+            self.all_given()?;
+        }
+        Ok(Some(batch))
     }
 
     fn no_more_input(&mut self) {
-        self.no_more_input = true;
+        self.phase.end_input();
     }
 
     fn is_finished(&self) -> bool {
-        self.finished
+        self.phase == Phase::Done
+    }
+
+    fn start_drain(&mut self, _: u64) -> bool {
+        self.phase = Phase::Draining;
+        true
     }
 
     fn close(&mut self) {
         self.table = GroupTable::new(&[]);
         self.aggregates.clear();
         self.outputs.clear();
-        self.finished = true;
+        self.phase = Phase::Done;
         self.ctx.pool.release(std::mem::take(&mut self.reserved));
     }
 }

@@ -61,7 +61,7 @@ fn queue(order: SplitOrder, num_splits: usize) -> SplitQueue {
 
 /// The number of the split taken and whether it has a preparation.
 fn take(queue: &SplitQueue, preloader: &Kept) -> Option<(usize, bool)> {
-    match queue.next_split(Some(preloader)).unwrap() {
+    match queue.next_split(0, Some(preloader)).unwrap() {
         SplitPoll::Split(taken) => {
             let script = taken.split.as_any().downcast_ref::<Script>().unwrap();
             Some((script.0.len(), taken.preparation.is_some()))

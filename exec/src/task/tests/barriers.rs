@@ -1,62 +1,305 @@
-//! Barriers, numbered splits, and who is told that splits are wanted.
+//! Barriers: what comes between two of them is as a run of its own (rules S11.30 to S11.33, S11.72).
 
 use super::*;
+use crate::plan::{LocalMergeNode, LocalPartitionNode, OrderByNode, Partitioning, SortKey};
 
 /// The rows up to a barrier or the end.
-fn rows_to_barrier(cursor: &mut Cursor) -> usize {
-    let mut rows = 0;
+fn rows_to_barrier(cursor: &mut Cursor) -> Vec<Vec<Option<i64>>> {
+    let mut rows = Vec::new();
     while let Some(batch) = cursor.next().unwrap() {
-        rows += batch.len();
+        let columns = batch.children().iter().map(|c| DecodedVector::new(c).unwrap());
+        let columns: Vec<DecodedVector> = columns.collect();
+        let row = |row: usize| columns.iter().map(|c| c.value(row).unwrap().as_i64()).collect();
+        rows.extend((0..batch.len()).map(row));
     }
     rows
 }
 
+fn split(acts: Vec<Act>) -> Arc<Script> {
+    Arc::new(Script(acts))
+}
+
+/// A task, its cursor, and the promises and reads of its connector.
+fn started(plan: PlanBuilder, drivers: usize, on_workers: bool) -> (Task, Cursor, ScriptConnector) {
+    let connector = ScriptConnector::default();
+    let task = Task::new(plan.build(), query(&connector), drivers).unwrap();
+    let cursor = match on_workers {
+        true => task.start_on_workers(2).unwrap(),
+        false => task.start().unwrap(),
+    };
+    (task, cursor, connector)
+}
+
+const WAYS: [(usize, bool); 4] = [(1, false), (3, false), (1, true), (3, true)];
+
+/// Scans "0" and "1", all of whose rows meet.
+fn two_scans(make: impl FnOnce(Vec<Arc<PlanNode>>) -> PlanNode) -> PlanBuilder {
+    let first = scan().build();
+    let PlanNode::TableScan(node) = &*first else { panic!("a scan") };
+    let second = PlanNode::TableScan(TableScanNode { id: "1".into(), ..node.clone() });
+    PlanBuilder::above(make(vec![first, Arc::new(second)]), 3)
+}
+
+fn union(partitioning: Partitioning) -> PlanBuilder {
+    two_scans(|sources| {
+        let node = LocalPartitionNode::new("2".into(), sources, partitioning).unwrap();
+        PlanNode::LocalPartition(node)
+    })
+}
+
+fn merged() -> PlanBuilder {
+    two_scans(|sources| {
+        let keys = vec![SortKey { column: "v".into(), order: SortOrder::default() }];
+        let sorted = sources.into_iter().zip(["a", "b"]).map(|(source, id)| {
+            let (id, keys) = (id.into(), keys.clone());
+            Arc::new(PlanNode::OrderBy(OrderByNode { id, source, keys }))
+        });
+        let node = LocalMergeNode::new("2".into(), sorted.collect(), keys.clone()).unwrap();
+        PlanNode::LocalMerge(node)
+    })
+}
+
+fn totals(plan: PlanBuilder) -> PlanBuilder {
+    let count = aggregate_call("n", "count", vec![], false).unwrap();
+    let sum = aggregate_call("s", "sum", vec![column_of("v")], false).unwrap();
+    plan.aggregate(&[], vec![count, sum])
+}
+
+/// Plans whose nodes keep rows, groups or counts, and whether their rows have an order.
+fn plans() -> Vec<(&'static str, fn() -> PlanBuilder, bool)> {
+    vec![
+        ("scan", scan, false),
+        ("filter", || scan().filter(call("gt", "k", 1, Type::Boolean)), false),
+        ("groups", counts_and_sums, false),
+        ("totals", || totals(scan()), false),
+        ("distinct", || scan().aggregate(&["k"], vec![]), false),
+        ("distinct of groups", || counts_and_sums().aggregate(&["n"], vec![]), false),
+        ("order by", by_value, true),
+        ("top n", || scan().top_n(&[("v", SortOrder::default())], 3), true),
+        ("order of groups", || counts_and_sums().order_by(&[("s", SortOrder::default())]), true),
+        ("limit of sorted rows", || by_value().limit(2, 5), true),
+        ("large limit", || scan().limit(0, 1_000_000), false),
+        ("single row", || totals(scan()).single_row(), false),
+        ("union", || union(Partitioning::RoundRobin), false),
+        ("groups of a union", || totals(union(Partitioning::Hash(vec!["v".into()]))), false),
+        ("merge", merged, true),
+        ("totals of merge", || totals(merged()), false),
+    ]
+}
+
+/// A round's splits of each scan: some have no rows, some rounds no splits.
+fn splits_of(round: i64, scan: &str) -> Vec<Vec<Act>> {
+    let start = if scan == "0" { round * 1_000 } else { round * 1_000 + 500 };
+    let splits = (0..round % 4).map(|split| {
+        let start = start + split * 30;
+        vec![read_rows(start, start + 10), read_nothing(), read_rows(start + 10, start + 30)]
+    });
+    splits.chain((round % 3 == 2).then(|| vec![read_nothing()])).collect()
+}
+
+/// Rules S11.30, S11.31: the oracle is a task that has the round's splits only.
 #[test]
-fn all_rows_of_the_splits_so_far_come_before_the_barrier_and_others_after_it() {
-    let plans: [fn() -> PlanBuilder; 2] =
-        [scan, || scan().filter(call("gt", "k", -1, Type::Boolean)).limit(0, 1_000_000)];
-    for (plan, drivers, on_workers) in
-        plans.into_iter().flat_map(|p| [(p, 1, false), (p, 3, false), (p, 1, true), (p, 3, true)])
-    {
-        let connector = ScriptConnector::default();
-        let task = Task::new(plan().build(), query(&connector), drivers).unwrap();
-        let mut cursor = match on_workers {
-            true => task.start_on_workers(2).unwrap(),
-            false => task.start().unwrap(),
-        };
-        for round in 0..20 {
-            for split in 0..round {
-                let script = Script(vec![read_rows(split, split + 10), read_nothing()]);
-                task.add_split("0", Arc::new(script)).unwrap();
+fn what_comes_between_two_barriers_is_as_a_run_of_its_own() {
+    for (name, plan, in_order) in plans() {
+        for (drivers, on_workers) in WAYS {
+            let (task, mut cursor, _) = started(plan(), drivers, on_workers);
+            let scans: Vec<PlanNodeId> = task.scan_ids().cloned().collect();
+            for round in 0..8 {
+                let connector = ScriptConnector::default();
+                let alone = Task::new(plan().build(), query(&connector), 1).unwrap();
+                for scan in &scans {
+                    for acts in splits_of(round, scan) {
+                        task.add_split(scan, split(acts.clone())).unwrap();
+                        alone.add_split(scan, split(acts)).unwrap();
+                    }
+                    alone.no_more_splits(scan).unwrap();
+                }
+                let passed = task.request_barrier().unwrap();
+                let mut rows = rows_to_barrier(&mut cursor);
+                let mut expected = collect(&mut alone.start().unwrap()).unwrap();
+                passed.wait().unwrap();
+                if !in_order {
+                    rows.sort();
+                    expected.sort();
+                }
+                assert_eq!(rows, expected, "{name}, round {round}, {drivers} drivers");
             }
-            let (first, second) =
-                (task.request_barrier().unwrap(), task.request_barrier().unwrap());
-            assert!(task.add_split("0", Arc::new(Script(vec![]))).is_err(), "before the barrier");
-            assert_eq!(rows_to_barrier(&mut cursor), round as usize * 10);
-            first.wait().unwrap();
-            second.wait().unwrap();
+            scans.iter().for_each(|scan| task.no_more_splits(scan).unwrap());
+            let at_end = rows_to_barrier(&mut cursor);
+            assert!(at_end.len() <= 1, "{name}: the totals of no rows at most");
+            assert_eq!(task.state(), TaskState::Finished);
         }
+    }
+}
+
+/// Rules S11.30, S11.72: `addSplitAfterBarrier`.
+#[test]
+fn a_split_waits_until_the_barrier_that_was_asked_for_is_passed() {
+    for (drivers, on_workers) in WAYS {
+        let (task, mut cursor, _) = started(scan(), drivers, on_workers);
+        task.add_split("0", split(vec![read_rows(0, 10)])).unwrap();
+        let (first, second) = (task.request_barrier().unwrap(), task.request_barrier().unwrap());
+        let early = task.add_split("0", split(vec![])).unwrap_err();
+        assert_eq!(early.message(), "a split was added before a barrier was passed");
+        assert_eq!(rows_to_barrier(&mut cursor).len(), 10);
+        first.wait().unwrap();
+        second.wait().unwrap();
+        task.add_split("0", split(vec![read_rows(0, 20)])).unwrap();
+        task.request_barrier().unwrap();
+        assert_eq!(rows_to_barrier(&mut cursor).len(), 20);
+    }
+}
+
+/// Rule S11.30: `barrierAfterNoMoreSplits`.
+#[test]
+fn there_is_no_barrier_behind_the_last_split_but_the_last_splits_may_end_at_one() {
+    for (drivers, on_workers) in WAYS {
+        let (task, mut cursor, _) = started(counts_and_sums(), drivers, on_workers);
+        task.add_split("0", split(vec![read_rows(0, 10)])).unwrap();
+        let passed = task.request_barrier().unwrap();
         task.no_more_splits("0").unwrap();
-        assert!(task.request_barrier().is_err(), "there are no splits after it");
-        assert_eq!(rows_to_barrier(&mut cursor), 0);
+        assert_eq!(rows_to_barrier(&mut cursor).len(), 5);
+        passed.wait().unwrap();
+        if task.state() == TaskState::Running {
+            let late = task.request_barrier().unwrap_err();
+            assert_eq!(late.message(), "a barrier behind the last split of a scan");
+        }
+        assert_eq!(rows_to_barrier(&mut cursor).len(), 0);
         assert_eq!(task.state(), TaskState::Finished);
     }
 }
 
+/// Rule S11.30: `invalidPlanNodeForBarrier`.
 #[test]
-fn a_barrier_ends_with_its_task_and_needs_a_plan_that_keeps_no_rows() {
-    let run = Run::new(counts_and_sums(), 1, vec![]);
-    let error = run.task.request_barrier().unwrap_err();
-    assert_eq!(error.field("node"), Some("Aggregation[1]"));
+fn a_plan_with_a_node_that_cannot_drain_is_refused_by_its_name() {
+    let values = PlanBuilder::values(table_type(), vec![table_rows(0, 10)]);
+    for (plan, node) in [(totals(joined()), "HashJoin[j]"), (totals(values), "Values[0]")] {
+        let connector = ScriptConnector::default();
+        let task = Task::new(plan.build(), query(&connector), 2).unwrap();
+        let error = task.request_barrier().unwrap_err();
+        assert_eq!((error.kind(), error.field("node")), (ErrorKind::Unsupported, Some(node)));
+        task.add_split("r", split(vec![])).ok();
+    }
+}
+
+/// Rules S11.32, S11.33: `dropOutputDuringBarrier`.
+#[test]
+fn once_a_limit_is_reached_one_batch_of_each_split_is_read_until_the_barrier() {
+    let plans: [(fn() -> PlanBuilder, usize); 3] = [
+        (|| scan().limit(0, 15), 15),
+        (|| scan().filter(call("gt", "v", -1, Type::Boolean)).limit(5, 10), 10),
+        (|| union(Partitioning::RoundRobin).limit(0, 15), 15),
+    ];
+    for ((plan, limit), (drivers, on_workers)) in
+        plans.into_iter().flat_map(|plan| WAYS.map(|way| (plan, way)))
+    {
+        let connector = ScriptConnector::default();
+        let task = Task::new(plan().build(), query(&connector), drivers).unwrap();
+        let scans: Vec<PlanNodeId> = task.scan_ids().cloned().collect();
+        let mut cursor = None;
+        for round in 0..3 {
+            for scan in &scans {
+                for start in 0..40 {
+                    let reads = (0..10).map(|read| read_rows(start, start + 10 + read % 2));
+                    task.add_split(scan, split(reads.collect())).unwrap();
+                }
+            }
+            task.request_barrier().unwrap();
+            // Started behind the first barrier: a limit that is reached before one ends the task.
+            let cursor = cursor.get_or_insert_with(|| match on_workers {
+                true => task.start_on_workers(2).unwrap(),
+                false => task.start().unwrap(),
+            });
+            assert_eq!(rows_to_barrier(cursor).len(), limit, "round {round}");
+            for scan in &scans {
+                let counts = task.split_counts(scan).unwrap();
+                assert_eq!((counts.queued, counts.running), (0, 0));
+                assert_eq!(counts.finished, 40 * (round + 1));
+            }
+            let reads = connector.reads.swap(0, Ordering::SeqCst);
+            let num_splits = 40 * scans.len();
+            assert!(reads >= num_splits, "{reads} reads: each split is read");
+            // The splits under way when the limit was reached were read on, and batches waited.
+            assert!(reads < num_splits * 4, "{reads} reads of {num_splits} splits of 10 batches");
+        }
+        scans.iter().for_each(|scan| task.no_more_splits(scan).unwrap());
+        assert_eq!(rows_to_barrier(&mut cursor.unwrap()).len(), 0);
+    }
+}
+
+#[test]
+fn a_limit_that_is_reached_before_anybody_asks_for_a_barrier_ends_the_task() {
+    for (drivers, on_workers) in WAYS {
+        let (task, mut cursor, _) = started(scan().limit(0, 5), drivers, on_workers);
+        task.add_split("0", split(vec![read_rows(0, 10)])).unwrap();
+        assert_eq!(rows_to_barrier(&mut cursor).len(), 5);
+        assert_eq!(task.state(), TaskState::Finished);
+        assert!(task.request_barrier().unwrap().is_ready());
+    }
+}
+
+/// `operatorErrorDuringBarrier`.
+#[test]
+fn an_error_in_front_of_a_barrier_ends_the_task_and_the_wait_for_it() {
+    for (plan, (drivers, on_workers)) in
+        [scan, counts_and_sums, by_value].into_iter().flat_map(|p| WAYS.map(|way| (p, way)))
+    {
+        let (task, mut cursor, _) = started(plan(), drivers, on_workers);
+        for _ in 0..4 {
+            task.add_split("0", split(vec![read_rows(0, 10)])).unwrap();
+        }
+        task.add_split("0", split(vec![read_rows(0, 10), Act::Fail("bad page")])).unwrap();
+        let passed = task.request_barrier().unwrap();
+        let error = loop {
+            match cursor.next() {
+                Ok(Some(_)) => {}
+                Ok(None) => panic!("no error"),
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(error.message(), "bad page");
+        passed.wait().unwrap();
+        assert_eq!(task.state(), TaskState::Failed);
+        assert!(task.request_barrier().unwrap().is_ready());
+    }
+}
+
+/// `testTerminateDuringBarrier`.
+#[test]
+fn a_barrier_ends_with_its_task() {
+    for (plan, (drivers, on_workers)) in
+        [scan, counts_and_sums].into_iter().flat_map(|p| WAYS.map(|way| (p, way)))
+    {
+        let (task, mut cursor, _) = started(plan(), drivers, on_workers);
+        task.add_split("0", split(vec![Act::Block])).unwrap();
+        let passed = task.request_barrier().unwrap();
+        assert!(!passed.is_ready());
+        task.cancel();
+        passed.wait().unwrap();
+        assert_eq!(cursor.next().unwrap_err().kind(), ErrorKind::Cancelled);
+        assert!(task.request_barrier().unwrap().is_ready());
+    }
+}
+
+/// Drivers that were not let run yet pass the barrier as the others do.
+#[test]
+fn a_barrier_passes_drivers_that_memory_holds_back() {
     let connector = ScriptConnector::default();
-    let task = Task::new(scan().build(), query(&connector), 2).unwrap();
-    task.add_split("0", Arc::new(Script(vec![Act::Block]))).unwrap();
+    let mut ctx = QueryCtx::clone(&query(&connector));
+    ctx.config.table_scan_scaled_processing_enabled = true;
+    ctx.config.table_scan_scale_up_memory_usage_ratio = 0.0;
+    ctx.pool = vector::MemoryPool::root("query", 1 << 30);
+    let task = Task::new(counts_and_sums().build(), Arc::new(ctx), 3).unwrap();
     let mut cursor = task.start().unwrap();
-    let passed = task.request_barrier().unwrap();
-    task.cancel();
-    passed.wait().unwrap();
-    assert_eq!(cursor.next().unwrap_err().kind(), ErrorKind::Cancelled);
-    assert!(task.request_barrier().unwrap().is_ready());
+    for _ in 0..5 {
+        for _ in 0..4 {
+            task.add_split("0", split(vec![read_rows(0, 10), read_rows(10, 20)])).unwrap();
+        }
+        task.request_barrier().unwrap();
+        assert_eq!(rows_to_barrier(&mut cursor).len(), 5);
+    }
+    task.no_more_splits("0").unwrap();
+    assert_eq!(rows_to_barrier(&mut cursor).len(), 0);
 }
 
 #[test]

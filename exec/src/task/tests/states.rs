@@ -14,6 +14,7 @@ fn driver(termination: &Arc<Termination>, threads: &Arc<TaskThreads>) -> Driver 
     let params = DriverParams {
         pipeline: 0,
         ticket: termination.enter(),
+        barriers: Arc::<barrier::Barriers>::default().enter(),
         threads: Arc::clone(threads),
         query_cancel: vector::sync::CancelFlag::new(),
         time_slice: None,

@@ -15,7 +15,6 @@
 use vector::{BitmapMut, BufferMut, Error, Result, bits};
 
 use super::{LeafReader, Page, Task, too_few_rows};
-use crate::column::positions::{compress_bits, expand_bits, piece_of};
 use crate::encoding::plain::appended;
 use crate::encoding::selection::append_selected;
 use crate::levels::LevelDecoder;
@@ -159,7 +158,7 @@ impl LeafReader {
         if num_present == n {
             piece.wanted.extend_from_slice(&piece.selected);
         } else {
-            compress_bits(&piece.selected, piece.present.words(), &mut piece.wanted);
+            bits::compress(&piece.selected, piece.present.words(), &mut piece.wanted);
         }
         let wanted = piece.wanted.as_mut_slice();
         let num_wanted = bits::count_ones(wanted, num_present);
@@ -197,7 +196,7 @@ impl LeafReader {
             } else {
                 piece.mapped.clear();
                 let present = piece.present.words();
-                expand_bits(&piece.wanted, present, &mut piece.mapped);
+                bits::expand(&piece.wanted, present, &mut piece.mapped);
                 let null_rows = if filter.test_null() { u64::MAX } else { 0 };
                 let passing = piece.mapped.iter().zip(present);
                 for (selected, (passing, present)) in piece.selected.iter_mut().zip(passing) {
@@ -214,7 +213,7 @@ impl LeafReader {
                 1 if num_present == n => self.window.bits.push_n(true, num_kept),
                 1 => {
                     piece.mapped.clear();
-                    compress_bits(piece.present.words(), &piece.selected, &mut piece.mapped);
+                    bits::compress(piece.present.words(), &piece.selected, &mut piece.mapped);
                     self.window.bits.extend_from_words(&piece.mapped, 0, num_kept);
                 }
                 _ => {
@@ -264,6 +263,13 @@ fn read_levels(
     Ok(out.iter().filter(|level| **level == max).count())
 }
 
+/// Bits `at..at + n` of `words`, as words of their own; bits behind them are zero.
+fn piece_of(words: &[u64], at: usize, n: usize, out: &mut Vec<u64>) {
+    out.clear();
+    let starts = (0..n).step_by(64);
+    out.extend(starts.map(|i| bits::word_at(words, at + i) & bits::low_mask(n - i)));
+}
+
 /// The first one at `from` or behind it, of `len` bits.
 fn next_one(words: &[u64], from: usize, len: usize) -> Option<usize> {
     let mut at = from;
@@ -295,5 +301,8 @@ mod tests {
             [Some(3), Some(3), Some(192), Some(255), Some(256), None]
         );
         assert_eq!(next_one(&words, 193, 255), None);
+        let mut piece = Vec::new();
+        piece_of(&[!0, !0, 0], 60, 70, &mut piece);
+        assert_eq!(piece, [!0, 0xf]);
     }
 }

@@ -1,0 +1,212 @@
+//! Bits picked by bits, 64 at a time.
+//!
+//! ```text
+//! rows      a b c d e f        compress(rows, mask):    a c d f
+//! mask      1 0 1 1 0 1        expand(packed, mask):    a 0 c d 0 f
+//! ```
+//!
+//! It is how rows become values and values rows. Whole bitmaps are one call of a kernel; single
+//! words are for those who have nothing else.
+
+#[cfg(target_arch = "x86_64")]
+use super::bmi2;
+use super::{low_mask, word_at};
+use crate::cpu::{self, Level};
+
+/// Appends the bits of `words` at the ones of `mask`, side by side; bits behind them are zero.
+pub fn compress(words: &[u64], mask: &[u64], out: &mut Vec<u64>) {
+    compress_with(cpu::level(), words, mask, out);
+}
+
+/// [`compress`] with no more than a level's instructions.
+pub fn compress_with(level: Level, words: &[u64], mask: &[u64], out: &mut Vec<u64>) {
+    #[cfg(target_arch = "x86_64")]
+    if bmi2::compress(level, words, mask, out) {
+        return;
+    }
+    let _ = level;
+    compress_each(words, mask, out, compress_bits);
+}
+
+/// Appends a word for each of `mask`: the bits of `packed` spread to its ones.
+pub fn expand(packed: &[u64], mask: &[u64], out: &mut Vec<u64>) {
+    expand_with(cpu::level(), packed, mask, out);
+}
+
+/// [`expand`] with no more than a level's instructions.
+pub fn expand_with(level: Level, packed: &[u64], mask: &[u64], out: &mut Vec<u64>) {
+    #[cfg(target_arch = "x86_64")]
+    if bmi2::expand(level, packed, mask, out) {
+        return;
+    }
+    let _ = level;
+    expand_each(packed, mask, out, expand_bits);
+}
+
+/// The bits of `word` at the ones of `mask`, moved together at the low end (x86's PEXT).
+#[inline]
+pub fn compress_word(word: u64, mask: u64) -> u64 {
+    compress_word_with(cpu::level(), word, mask)
+}
+
+/// [`compress_word`] with no more than a level's instructions.
+#[inline]
+pub fn compress_word_with(level: Level, word: u64, mask: u64) -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(found) = bmi2::compress_word(level, word, mask) {
+        return found;
+    }
+    let _ = level;
+    compress_bits(word, mask)
+}
+
+/// The low bits of `word` spread to the ones of `mask` (x86's PDEP).
+#[inline]
+pub fn expand_word(word: u64, mask: u64) -> u64 {
+    expand_word_with(cpu::level(), word, mask)
+}
+
+/// [`expand_word`] with no more than a level's instructions.
+#[inline]
+pub fn expand_word_with(level: Level, word: u64, mask: u64) -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(found) = bmi2::expand_word(level, word, mask) {
+        return found;
+    }
+    let _ = level;
+    expand_bits(word, mask)
+}
+
+/// [`compress`] by means of a function for a word.
+#[inline(always)]
+pub(super) fn compress_each(
+    words: &[u64],
+    mask: &[u64],
+    out: &mut Vec<u64>,
+    compress: impl Fn(u64, u64) -> u64,
+) {
+    let (mut word, mut filled) = (0, 0);
+    out.reserve(mask.len());
+    for (bits, mask) in words.iter().zip(mask) {
+        let packed = match *mask {
+            u64::MAX => *bits,
+            _ if bits & mask == 0 => 0,
+            mask => compress(*bits, mask),
+        };
+        word |= packed << filled;
+        let end = filled + mask.count_ones();
+        if end >= 64 {
+            out.push(word);
+            word = packed >> 1 >> (63 - filled);
+        }
+        filled = end % 64;
+    }
+    if filled > 0 {
+        out.push(word);
+    }
+}
+
+/// [`expand`] by means of a function for a word.
+#[inline(always)]
+pub(super) fn expand_each(
+    packed: &[u64],
+    mask: &[u64],
+    out: &mut Vec<u64>,
+    expand: impl Fn(u64, u64) -> u64,
+) {
+    let mut at = 0;
+    out.reserve(mask.len());
+    for mask in mask {
+        let word = word_at(packed, at);
+        let count = mask.count_ones() as usize;
+        out.push(match *mask {
+            u64::MAX => word,
+            _ if word & low_mask(count) == 0 => 0,
+            mask => expand(word, mask),
+        });
+        at += count;
+    }
+}
+
+fn compress_bits(word: u64, mask: u64) -> u64 {
+    let mut rest = mask;
+    let mut out = 0;
+    let mut at = 0;
+    while rest != 0 {
+        // Neighbouring ones move together.
+        let bit = rest.trailing_zeros();
+        let n = (rest >> bit).trailing_ones();
+        let run = low_mask(n as usize);
+        out |= (word >> bit & run) << at;
+        at += n;
+        rest &= !(run << bit);
+    }
+    out
+}
+
+fn expand_bits(word: u64, mask: u64) -> u64 {
+    let mut rest = mask;
+    let mut out = 0;
+    let mut at = 0;
+    while rest != 0 {
+        let bit = rest.trailing_zeros();
+        let n = (rest >> bit).trailing_ones();
+        let run = low_mask(n as usize);
+        out |= (word >> at & run) << bit;
+        at += n;
+        rest &= !(run << bit);
+    }
+    out
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::super::tests::words;
+    use super::super::{get, ones, words_for};
+    use super::*;
+
+    #[test]
+    fn words_are_compressed_and_expanded_bit_by_bit_at_every_level() {
+        let naive = |word: u64, mask: u64| {
+            let bits = (0..64).filter(|i| mask >> i & 1 != 0).map(|i| word >> i & 1);
+            bits.enumerate().fold(0, |out, (at, bit)| out | bit << at)
+        };
+        let ends = [0, 1, u64::MAX, u64::MAX - 1, 1 << 63, 0xffff_0000_ffff_0000];
+        let random = words(60, 11);
+        let masks: Vec<u64> = ends.into_iter().chain(random.iter().copied()).collect();
+        for (word, mask) in random.iter().flat_map(|word| masks.iter().map(move |m| (*word, *m))) {
+            let packed = naive(word, mask);
+            for level in Level::available() {
+                assert_eq!(compress_word_with(level, word, mask), packed);
+                assert_eq!(expand_word_with(level, packed, mask), word & mask);
+                // Bits that have no place are dropped.
+                let all = expand_word_with(level, word, mask);
+                assert_eq!(
+                    compress_word_with(level, all, mask),
+                    word & low_mask(mask.count_ones() as usize)
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn rows_become_values_and_values_rows_at_every_level() {
+        let rows = [0x0123_4567_89ab_cdef, u64::MAX, 0, 0xf0f0_f0f0_f0f0_f0f0, 0x1f];
+        let masks = [
+            [u64::MAX; 5],
+            [0; 5],
+            [0xaaaa_aaaa_aaaa_aaaa, 1, 0, u64::MAX, 0x15],
+            [1 << 63, u64::MAX, 0xffff, 1, 0x1f],
+        ];
+        for (mask, level) in masks.iter().flat_map(|m| Level::available().map(move |l| (m, l))) {
+            let (mut packed, mut back) = (Vec::new(), Vec::new());
+            compress_with(level, &rows, mask, &mut packed);
+            let ones: Vec<usize> = ones(mask, 320).collect();
+            assert_eq!(packed.len(), words_for(ones.len()));
+            let expected = ones.iter().map(|i| get(&rows, *i));
+            assert!(expected.eq((0..ones.len()).map(|i| get(&packed, i))));
+            expand_with(level, &packed, mask, &mut back);
+            assert!(rows.iter().zip(mask).map(|(row, mask)| row & mask).eq(back));
+        }
+    }
+}
