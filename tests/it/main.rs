@@ -25,6 +25,7 @@ mod row_groups;
 mod support;
 mod text;
 mod tidy;
+mod top_n;
 mod traces;
 mod warehouse;
 mod wide;
