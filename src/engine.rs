@@ -28,6 +28,7 @@ use connector_hive::{HiveConnector, TextReaderFactory};
 use dwio::config::Config;
 use dwio::connector::{BatchListener, Connector, ConnectorRegistry, ExpressionEvaluator};
 use dwio::fs::{FileSystem, LocalAccess, LocalFiles};
+use dwio::input::cache::RegionCache;
 use dwio::reader::{FormatRegistry, ReaderFactory};
 use exec::ScanListener;
 use exec::executor::{Executor, ExecutorUsage};
@@ -37,7 +38,7 @@ use format_parquet::ParquetReaderFactory;
 use vector::sync::Arc;
 use vector::{DecodedVector, Error, MemoryPool, Result, RowType, Value};
 
-use crate::copy::{self, CopyJob, CopyTarget};
+use crate::copy::{self, CopyEnd, CopyJob, CopyTarget};
 use crate::sql::{PlannedQuery, ScanClauses, plan_scan, plan_statement};
 use run::Surroundings;
 use tables::{HIVE, Tables};
@@ -54,6 +55,7 @@ pub struct EngineBuilder {
     files: Option<Arc<dyn FileSystem>>,
     local_access: LocalAccess,
     memory_limit: Option<u64>,
+    cache_bytes: Option<u64>,
     worker_threads: Option<usize>,
     io_threads: Option<usize>,
     batch_listener: Option<ScanListener>,
@@ -80,6 +82,14 @@ impl EngineBuilder {
     /// Bytes that all queries of the engine may hold at once; unlimited when never set.
     pub fn memory_limit(mut self, bytes: u64) -> Self {
         self.memory_limit = Some(bytes);
+        self
+    }
+
+    /// Keeps up to so many bytes of what queries read for other queries. Nothing is kept when never
+    /// set: for files of this machine the system does that. Counts as memory of the engine, and is
+    /// given back when queries need it; files that are mapped are not kept.
+    pub fn cache_bytes(mut self, bytes: u64) -> Self {
+        self.cache_bytes = Some(bytes).filter(|bytes| *bytes > 0);
         self
     }
 
@@ -142,7 +152,12 @@ impl EngineBuilder {
         for factory in self.formats {
             formats.register(factory);
         }
-        let hive = Arc::new(HiveConnector::new(HIVE, files, formats, self.config));
+        let pool = MemoryPool::root("engine", self.memory_limit.unwrap_or(u64::MAX));
+        let mut hive = HiveConnector::new(HIVE, files, formats, self.config);
+        if let Some(bytes) = self.cache_bytes {
+            hive = hive.with_cache(RegionCache::new(&pool, bytes));
+        }
+        let hive = Arc::new(hive);
         let mut connectors = ConnectorRegistry::new();
         connectors.register(Arc::clone(&hive) as Arc<dyn Connector>);
         for connector in self.connectors {
@@ -159,7 +174,7 @@ impl EngineBuilder {
             surroundings: Surroundings {
                 connectors,
                 evaluator,
-                pool: MemoryPool::root("engine", self.memory_limit.unwrap_or(u64::MAX)),
+                pool,
                 executor: Arc::new(match self.worker_threads {
                     Some(threads) => Executor::new(threads),
                     None => Executor::for_this_machine(),
@@ -281,12 +296,14 @@ impl Engine {
         if plan.copy.is_some() && self.is_read_only {
             return Err(Error::invalid_input("this engine reads only, and COPY writes files"));
         }
-        let result = self.surroundings.run(plan, options)?;
-        let Some(target) = &plan.copy else { return Ok(result) };
+        let planned = &plan.planned;
+        let Some(target) = &plan.copy else {
+            return self.surroundings.run(plan, &planned.root, options);
+        };
         let zone = self.hive.partition_zone(&options.settings)?;
-        let rows = &plan.planned.row_type;
-        let job = CopyJob::start(target.clone(), rows, zone, &self.surroundings.pool)?;
-        Ok(result.into_copy(job, Arc::clone(&plan.row_type)))
+        let job = CopyJob::start(target.clone(), &planned.row_type, zone)?;
+        let end = CopyEnd::new(job.clone());
+        Ok(self.surroundings.run(plan, &job.node(&planned.root), options)?.of_copy(end))
     }
 
     /// Where each term of a plan's conditions is tested, and why not earlier.

@@ -3,6 +3,8 @@
 use dwio::config::Config;
 use dwio::connector::{Connector, ConnectorQueryCtx, DataSource, DataSourceRequest};
 use dwio::fs::FileSystem;
+use dwio::input::Coalescing;
+use dwio::input::cache::RegionCache;
 use dwio::reader::{FileFormat, FileMetadata, FormatRegistry};
 use vector::sync::Arc;
 use vector::{Error, MemoryPool, Result};
@@ -31,7 +33,13 @@ impl HiveConnector {
         formats: FormatRegistry,
         config: Config,
     ) -> Self {
-        let access = FileAccess { files, formats, connector_id: id.into(), config };
+        let access = FileAccess { files, formats, connector_id: id.into(), config, cache: None };
+        HiveConnector { access: Arc::new(access) }
+    }
+
+    /// The same connector, which keeps what it reads in `cache`.
+    pub fn with_cache(self, cache: RegionCache) -> Self {
+        let access = FileAccess { cache: Some(cache), ..(*self.access).clone() };
         HiveConnector { access: Arc::new(access) }
     }
 
@@ -59,7 +67,13 @@ impl HiveConnector {
         pool: &MemoryPool,
     ) -> Result<(TableSchema, Option<FileMetadata>)> {
         let (session, counter) = (Config::new(), ReadCounter::default());
-        let opener = Opener { session: &session, pool, counter: &counter };
+        let opener = Opener {
+            session: &session,
+            pool,
+            counter: &counter,
+            coalescing: Coalescing::default(),
+            cancel: None,
+        };
         let mut files = table.nonempty_files();
         let open = |file: &DataFile| self.access.open(FileToOpen::new(&file.path, format), opener);
         // A file may have lost its bytes since it was listed.
@@ -94,7 +108,13 @@ impl HiveConnector {
         pool: &MemoryPool,
     ) -> Result<Option<u64>> {
         let (session, counter) = (Config::new(), ReadCounter::default());
-        let opener = Opener { session: &session, pool, counter: &counter };
+        let opener = Opener {
+            session: &session,
+            pool,
+            counter: &counter,
+            coalescing: Coalescing::default(),
+            cancel: None,
+        };
         let Some(file) = table.nonempty_files().next() else { return Ok(Some(0)) };
         let reader = self.access.open(FileToOpen::new(&file.path, format), opener)?;
         let Some(num_rows) = reader.and_then(|reader| reader.num_rows()) else { return Ok(None) };

@@ -134,7 +134,13 @@ impl HiveDataSource {
             metadata_filter: self.pushdown.metadata_filter.as_ref(),
             adaptation: &self.adaptation,
             access: &self.access,
-            opener: Opener { session: &ctx.session, pool: &ctx.pool, counter: &self.counter },
+            opener: Opener {
+                session: &ctx.session,
+                pool: &ctx.pool,
+                counter: &self.counter,
+                coalescing: self.plan.settings.coalescing,
+                cancel: Some(&ctx.cancel),
+            },
         };
         match opener.open(split)? {
             OpenedSplit::Ready(reader) => {
@@ -252,7 +258,7 @@ impl DataSource for HiveDataSource {
     fn progress(&self) -> SourceProgress {
         SourceProgress {
             raw_rows: self.raw_rows,
-            raw_bytes: self.counter.bytes(),
+            raw_bytes: self.counter.wanted_bytes(),
             row_size: self.row_size,
         }
     }

@@ -9,10 +9,11 @@ use std::time::{Duration, Instant};
 use dwio::config::Config;
 use dwio::connector::ConnectorSplit;
 use dwio::fs::{FileSystem, FileVersion, ReadFile};
-use dwio::input::BufferedInput;
+use dwio::input::cache::{CacheAccess, CacheCounter, RegionCache};
+use dwio::input::{BufferedInput, Coalescing, InputOptions};
 use dwio::reader::{FileFormat, FormatRegistry, Reader, ReaderParams};
-use vector::sync::Arc;
 use vector::sync::atomic::{AtomicU64, Ordering};
+use vector::sync::{Arc, CancelFlag};
 use vector::{Buffer, Error, MemoryPool, Result, RuntimeMetric};
 
 use crate::source_stats::summed;
@@ -31,6 +32,8 @@ pub struct FileAccess {
     pub connector_id: String,
     /// The connector's settings.
     pub config: Config,
+    /// What queries have read, for others; without one each reads for itself.
+    pub cache: Option<RegionCache>,
 }
 
 /// Who opens a file.
@@ -42,6 +45,10 @@ pub struct Opener<'a> {
     pub pool: &'a MemoryPool,
     /// Counts the bytes read.
     pub counter: &'a ReadCounter,
+    /// What is read at once.
+    pub coalescing: Coalescing,
+    /// Goes up when nobody wants to read any more.
+    pub cancel: Option<&'a CancelFlag>,
 }
 
 /// A file to open, with what is known of it without looking into it.
@@ -61,6 +68,10 @@ impl<'a> FileToOpen<'a> {
     /// The file of a split.
     pub fn of(split: &'a HiveSplit, table: &'a HiveTableHandle) -> Self {
         FileToOpen { path: &split.path, format: &split.format, origin: Some((split, table)) }
+    }
+
+    fn is_cacheable(self) -> bool {
+        self.origin.is_none_or(|(split, _)| split.cacheable)
     }
 
     /// What table and split say about how values are written.
@@ -107,7 +118,16 @@ impl FileAccess {
         }
         let factory = self.formats.factory(wanted.format)?;
         let counted = CountedFile { file, counter: opener.counter.clone() };
-        let input = BufferedInput::new(Arc::new(counted), opener.pool.clone());
+        let options = InputOptions {
+            coalescing: opener.coalescing,
+            cache: self.cache.as_ref().map(|cache| CacheAccess {
+                cache: cache.clone(),
+                keeps: wanted.is_cacheable(),
+                counter: opener.counter.found().clone(),
+            }),
+            cancel: opener.cancel.cloned(),
+        };
+        let input = BufferedInput::with_options(Arc::new(counted), opener.pool.clone(), options);
         let mut options = self.format_options(wanted.format, opener.session);
         wanted.parameters().for_each(|(name, value)| options.set(name, value));
         let file_schema = wanted.origin.and_then(|(_, table)| table.data_columns().cloned());
@@ -139,7 +159,10 @@ pub(crate) fn in_file(error: Error, path: &str) -> Error {
 
 /// Bytes read through all files of one scan, by how many reads, and how long these took.
 #[derive(Debug, Clone, Default)]
-pub struct ReadCounter(Arc<ReadCounts>);
+pub struct ReadCounter {
+    read: Arc<ReadCounts>,
+    found: CacheCounter,
+}
 
 #[derive(Debug, Default)]
 struct ReadCounts {
@@ -151,32 +174,43 @@ struct ReadCounts {
 impl ReadCounter {
     /// The bytes so far.
     pub fn bytes(&self) -> u64 {
-        self.0.bytes.load(Ordering::Relaxed)
+        self.read.bytes.load(Ordering::Relaxed)
     }
 
     /// Bytes and number of reads as one metric; `None` before the first read.
     pub fn metric(&self) -> Option<RuntimeMetric> {
-        summed(self.bytes(), self.0.reads.load(Ordering::Relaxed))
+        summed(self.bytes(), self.read.reads.load(Ordering::Relaxed))
+    }
+
+    /// What was found in memory instead.
+    pub fn found(&self) -> &CacheCounter {
+        &self.found
+    }
+
+    /// Bytes that were wanted: those found in memory, and those read.
+    pub fn wanted_bytes(&self) -> u64 {
+        self.bytes().saturating_add(self.found.hits().0)
     }
 
     /// The time in reads.
     pub fn time(&self) -> Duration {
-        Duration::from_nanos(self.0.nanos.load(Ordering::Relaxed))
+        Duration::from_nanos(self.read.nanos.load(Ordering::Relaxed))
     }
 
     /// Adds what another counter has counted.
     pub fn absorb(&self, other: &ReadCounter) {
-        self.0.bytes.fetch_add(other.bytes(), Ordering::Relaxed);
-        self.0.reads.fetch_add(other.0.reads.load(Ordering::Relaxed), Ordering::Relaxed);
-        self.0.nanos.fetch_add(other.0.nanos.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.read.bytes.fetch_add(other.bytes(), Ordering::Relaxed);
+        self.read.reads.fetch_add(other.read.reads.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.read.nanos.fetch_add(other.read.nanos.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.found.absorb(&other.found);
     }
 
     fn add(&self, bytes: usize, time: Duration) {
         // Only sums are kept, nothing is ordered by them.
         let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        self.0.nanos.fetch_add(nanos, Ordering::Relaxed);
-        self.0.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
-        self.0.reads.fetch_add(1, Ordering::Relaxed);
+        self.read.nanos.fetch_add(nanos, Ordering::Relaxed);
+        self.read.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+        self.read.reads.fetch_add(1, Ordering::Relaxed);
     }
 }
 

@@ -11,6 +11,7 @@
 use std::str::FromStr;
 
 use dwio::config::Config;
+use dwio::input::Coalescing;
 use dwio::reader::FileFormat;
 use vector::{Error, Result, TimeUnit};
 
@@ -19,12 +20,19 @@ use crate::zone::ProcessZone;
 /// The prefix that older settings have.
 const LEGACY_PREFIX: &str = "hive";
 
+/// What sessions call the largest gap between regions that are read together.
+const MERGE_DISTANCE: &str = "orc-max-merge-distance";
+
 /// The names of all settings, without a prefix; `use-column-names` may also stand behind the name
 /// of a format.
-pub const SETTING_NAMES: [&str; 9] = [
+pub const SETTING_NAMES: [&str; 13] = [
     "use-column-names",
     "file-column-names-read-as-lower-case",
     "ignore-missing-files",
+    "load-quantum",
+    "max-coalesced-bytes",
+    "max-coalesced-distance",
+    MERGE_DISTANCE,
     "null-struct-if-all-fields-missing",
     "process-time-zone",
     "reader.timestamp-partition-value-as-local-time",
@@ -53,6 +61,8 @@ pub struct ScanSettings {
     pub sample_seed: Option<u64>,
     /// Filters stay in the order of their kinds, whatever they cost (rule S5.33).
     pub keeps_filter_order: bool,
+    /// What is read of files at once (rule S14.14).
+    pub coalescing: Coalescing,
 }
 
 impl ScanSettings {
@@ -69,7 +79,9 @@ impl ScanSettings {
             timestamp_unit: None,
             sample_seed: None,
             keeps_filter_order: false,
+            coalescing: Coalescing::default(),
         };
+        settings.coalescing = settings.read_coalescing()?;
         settings.lower_case_names = settings.get("file-column-names-read-as-lower-case", false)?;
         settings.ignore_missing_files = settings.get("ignore-missing-files", false)?;
         settings.null_struct_if_all_fields_missing =
@@ -111,6 +123,29 @@ impl ScanSettings {
         Ok(None)
     }
 
+    fn read_coalescing(&self) -> Result<Coalescing> {
+        let default = Coalescing::default();
+        let distance = ["max-coalesced-distance", MERGE_DISTANCE];
+        let distance = distance.into_iter().find_map(|key| Some((key, self.text(key)?)));
+        let max_distance = match distance {
+            Some((key, text)) => {
+                capacity(text).filter(|bytes| *bytes < MAX_DISTANCE).ok_or_else(|| {
+                    Error::invalid_input("a distance is a size below 2GB, such as 512kB")
+                        .with("setting", key)
+                        .with("value", text)
+                })?
+            }
+            None => default.max_distance,
+        };
+        let load_quantum = self.get("load-quantum", default.load_quantum)?;
+        if load_quantum == 0 {
+            return Err(Error::invalid_input("at least one byte is read at once")
+                .with("setting", "load-quantum"));
+        }
+        let max_bytes = self.get("max-coalesced-bytes", default.max_bytes)?;
+        Ok(Coalescing { max_distance, max_bytes, load_quantum })
+    }
+
     /// The value of the setting `key`, which has dashes, or `default`.
     fn get<T: FromStr>(&self, key: &str, default: T) -> Result<T> {
         let Some(text) = self.text(key) else { return Ok(default) };
@@ -132,9 +167,53 @@ impl ScanSettings {
     }
 }
 
+/// Distances stay below this.
+const MAX_DISTANCE: u64 = 2 << 30;
+
+/// Reads a size such as `512kB`, whose units are powers of 1024.
+fn capacity(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let shift = match text.strip_prefix(digits)? {
+        "" | "B" => 0,
+        "kB" => 10,
+        "MB" => 20,
+        "GB" => 30,
+        "TB" => 40,
+        "PB" => 50,
+        _ => return None,
+    };
+    let number: f64 = digits.trim().parse().ok().filter(|number: &f64| *number >= 0.0)?;
+    let bytes = number * f64::from(shift).exp2();
+    // Exact below 2^53, and what is more is no distance.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked")]
+    (bytes < 9e15).then_some(bytes as u64)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn s7_6_what_is_read_at_once_is_set_by_the_names_of_velox() {
+        let of = |session: &[(&str, &str)]| settings(&[], session).map(|s| s.coalescing);
+        assert_eq!(of(&[]).unwrap(), Coalescing::default());
+        let set = of(&[
+            ("max-coalesced-bytes", "1000"),
+            ("load_quantum", "77"),
+            ("hive.orc_max_merge_distance", "1.5kB"),
+        ]);
+        let wanted = Coalescing { max_distance: 1_536, max_bytes: 1_000, load_quantum: 77 };
+        assert_eq!(set.unwrap(), wanted);
+        let config = [("max-coalesced-distance", "2MB")];
+        assert_eq!(settings(&config, &[]).unwrap().coalescing.max_distance, 2 << 20);
+        for wrong in ["2GB", "x", "-1kB", "5KB", "kB", "NaN"] {
+            let error = of(&[("max-coalesced-distance", wrong)]).unwrap_err();
+            assert_eq!(error.field("value"), Some(wrong));
+        }
+        assert!(of(&[("load-quantum", "0")]).unwrap_err().is_user());
+        assert!(of(&[("max-coalesced-bytes", "-1")]).unwrap_err().is_user());
+    }
 
     fn settings(config: &[(&str, &str)], session: &[(&str, &str)]) -> Result<ScanSettings> {
         let of = |pairs: &[(&str, &str)]| pairs.iter().copied().collect::<Config>();

@@ -26,6 +26,10 @@ pub const REMAINING_FILTER_CPU_NANOS: &str = "totalRemainingFilterCpuNanos";
 pub const STORAGE_READ_BYTES: &str = "storageReadBytes";
 /// Time in reads from storage (rule S15.32).
 pub const STORAGE_READ_WALL_NANOS: &str = "storageReadWallNanos";
+/// Wanted bytes that were found in memory; the count is the number of blocks (rule S15.40).
+pub const RAM_READ_BYTES: &str = "ramReadBytes";
+/// How often bytes were found in memory (rule S15.40).
+pub const NUM_RAM_READ: &str = "numRamRead";
 
 /// Counters of one data source over all its splits.
 #[derive(Debug, Clone, Default)]
@@ -114,6 +118,11 @@ impl SourceStats {
         if let Some(bytes) = read.metric() {
             metrics.add_metric(STORAGE_READ_BYTES, &bytes);
             metrics.add_time(STORAGE_READ_WALL_NANOS, read.time());
+        }
+        let (found_bytes, num_found) = read.found().hits();
+        if let Some(bytes) = summed(found_bytes, num_found) {
+            metrics.add_metric(RAM_READ_BYTES, &bytes);
+            metrics.add_count(NUM_RAM_READ, usize::try_from(num_found).unwrap_or(usize::MAX));
         }
         metrics
     }

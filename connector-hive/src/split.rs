@@ -54,6 +54,8 @@ pub struct HiveSplit {
     /// How the file writes its values, by the names that Hive has for it; the format reads those
     /// it owns (rule S7.11).
     pub serde_parameters: SerdeParameters,
+    /// What is read of the file may be kept for others (rule S14.15).
+    pub cacheable: bool,
 }
 
 impl HiveSplit {
@@ -78,6 +80,7 @@ impl HiveSplit {
             bucket_conversion: None,
             row_id: None,
             serde_parameters: SerdeParameters::default(),
+            cacheable: true,
         }
     }
 

@@ -70,7 +70,7 @@ pub trait ReadFile: Send + Sync + fmt::Debug {
 }
 
 /// A state of a file, to be compared with others of the same path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileVersion(pub [u128; 4]);
 
 /// What is known of a directory entry without opening it.

@@ -171,7 +171,7 @@ impl ParquetRowReader {
         let condition = Condition::new(&params, &footer.schema);
         let pass = Pass {
             file: input.reopened(),
-            max_piece: piece_bytes(num_leaves),
+            max_piece: piece_bytes(num_leaves, input.coalescing()),
             verifies_checksums,
             pages: Arc::new(PageCounters::default()),
             footer,

@@ -33,6 +33,11 @@ pub(super) struct GlobalArgs {
     #[arg(long, global = true, value_name = "SIZE", value_parser = memory_size,
           help_heading = "Engine")]
     pub(super) memory: Option<u64>,
+    /// Memory for bytes of files that were read, for whoever reads them again; none by default,
+    /// since the system keeps files of this machine by itself
+    #[arg(long, global = true, value_name = "SIZE", value_parser = memory_size,
+          help_heading = "Engine")]
+    pub(super) cache: Option<u64>,
     /// Types of partition columns instead of those guessed from the directory names
     #[arg(
         long,
@@ -124,6 +129,9 @@ impl GlobalArgs {
         let mut builder = Engine::builder().local_access(access);
         if let Some(bytes) = self.memory {
             builder = builder.memory_limit(bytes);
+        }
+        if let Some(bytes) = self.cache {
+            builder = builder.cache_bytes(bytes);
         }
         let parquet = match self.key_provider() {
             Some(keys) => ParquetReaderFactory::with_keys(keys),

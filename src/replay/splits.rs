@@ -63,6 +63,9 @@ pub(super) fn read_split(
         json.optional("bucketConversion")?.map(|c| conversion(&c)).transpose()?;
     split.row_id = json.optional("rowIdProperties")?.map(|r| row_id(&r)).transpose()?;
     split.column_mapping = json.optional("columnMappingMode")?.map(|m| mapping(&m)).transpose()?;
+    if let Some(cacheable) = json.optional("cacheable")? {
+        split.cacheable = cacheable.boolean()?;
+    }
     if let Some(properties) = json.optional("properties")?
         && let Some(bytes) = properties.optional("fileSize")?
     {

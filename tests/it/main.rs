@@ -14,6 +14,7 @@ mod inspect;
 mod joins;
 mod late;
 mod many_queries;
+mod memory;
 mod mutants;
 mod partitions;
 mod preload;

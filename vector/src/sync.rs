@@ -39,6 +39,10 @@ mod imp {
         m.lock()
     }
 
+    pub(super) fn try_lock<T>(m: &MutexImpl<T>) -> Option<MutexGuard<'_, T>> {
+        m.try_lock()
+    }
+
     pub(super) fn wait<'a, T>(c: &CondvarImpl, mut guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
         c.wait(&mut guard);
         guard
@@ -67,6 +71,10 @@ mod imp {
 
     pub(super) fn lock<T>(m: &MutexImpl<T>) -> MutexGuard<'_, T> {
         m.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    pub(super) fn try_lock<T>(m: &MutexImpl<T>) -> Option<MutexGuard<'_, T>> {
+        m.try_lock().ok()
     }
 
     pub(super) fn wait<'a, T>(c: &CondvarImpl, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
@@ -105,6 +113,11 @@ impl<T> Mutex<T> {
     /// Waits for the lock and takes it.
     pub fn lock(&self) -> MutexGuard<'_, T> {
         imp::lock(&self.0)
+    }
+
+    /// Takes the lock if nobody has it.
+    pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+        imp::try_lock(&self.0)
     }
 }
 

@@ -7,12 +7,14 @@ use vector::sync::atomic::{AtomicU64, Ordering};
 use vector::sync::{Arc, Mutex, sleep, thread};
 use vector::{Buffer, Error, Result, ResultExt};
 
-use super::{FileEntry, FileSystem, ReadFile};
+use super::{FileEntry, FileSystem, FileVersion, ReadFile};
 
 /// Files that exist in memory only; directories are the prefixes of their paths.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryFiles {
-    files: Arc<Mutex<BTreeMap<String, Buffer<u8>>>>,
+    files: Arc<Mutex<BTreeMap<String, MemoryFile>>>,
+    /// Files put so far, where they are the versions of files.
+    num_puts: Option<Arc<AtomicU64>>,
 }
 
 impl MemoryFiles {
@@ -21,16 +23,25 @@ impl MemoryFiles {
         Self::default()
     }
 
+    /// No files; those to come can be told from others that are put at the same paths.
+    pub fn with_versions() -> Self {
+        MemoryFiles { num_puts: Some(Arc::default()), ..Self::default() }
+    }
+
     /// Puts a file at `path`, replacing an earlier one.
     pub fn put(&self, path: impl Into<String>, bytes: Vec<u8>) {
-        self.files.lock().insert(path.into(), Buffer::from_owner(bytes));
+        let (path, bytes) = (path.into(), Buffer::from_owner(bytes));
+        let num_puts = self.num_puts.as_ref().map(|puts| puts.fetch_add(1, Ordering::Relaxed));
+        let version = num_puts.map(|number| FileVersion([u128::from(number), 0, 0, 0]));
+        self.files.lock().insert(path.clone(), MemoryFile { path, bytes, version });
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct MemoryFile {
     path: String,
     bytes: Buffer<u8>,
+    version: Option<FileVersion>,
 }
 
 impl ReadFile for MemoryFile {
@@ -40,6 +51,10 @@ impl ReadFile for MemoryFile {
 
     fn len(&self) -> u64 {
         self.bytes.len() as u64
+    }
+
+    fn version(&self) -> Option<FileVersion> {
+        self.version
     }
 
     fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
@@ -56,9 +71,7 @@ impl ReadFile for MemoryFile {
 impl FileSystem for MemoryFiles {
     fn open(&self, path: &str) -> Result<Arc<dyn ReadFile>> {
         match self.files.lock().get(path) {
-            Some(bytes) => {
-                Ok(Arc::new(MemoryFile { path: path.to_string(), bytes: bytes.clone() }))
-            }
+            Some(file) => Ok(Arc::new(file.clone())),
             None => Err(Error::not_found("no such file").in_named("file", path)),
         }
     }
@@ -72,8 +85,8 @@ impl FileSystem for MemoryFiles {
             len,
             modified: None,
         };
-        if let Some(bytes) = files.get(path) {
-            return Ok(entry(false, bytes.len() as u64));
+        if let Some(file) = files.get(path) {
+            return Ok(entry(false, file.len()));
         }
         let inside = format!("{path}/");
         if files.keys().any(|k| k.starts_with(&inside)) {
@@ -86,11 +99,11 @@ impl FileSystem for MemoryFiles {
         let inside = format!("{}/", path.trim_end_matches('/'));
         let files = self.files.lock();
         let mut entries: Vec<FileEntry> = Vec::new();
-        for (name, bytes) in files.iter() {
+        for (name, file) in files.iter() {
             let Some(rest) = name.strip_prefix(&inside) else { continue };
             let (path, is_directory, len) = match rest.split_once('/') {
                 Some((directory, _)) => (format!("{inside}{directory}"), true, 0),
-                None => (name.clone(), false, bytes.len() as u64),
+                None => (name.clone(), false, file.len()),
             };
             if entries.last().is_none_or(|last| last.path != path) {
                 entries.push(FileEntry { path, is_directory, len, modified: None });
@@ -187,6 +200,10 @@ impl ReadFile for ObservedFile {
 
     fn len(&self) -> u64 {
         self.inner.len()
+    }
+
+    fn version(&self) -> Option<FileVersion> {
+        self.inner.version()
     }
 
     fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {

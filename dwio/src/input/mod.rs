@@ -1,15 +1,18 @@
 //! Buffered input: the bytes of one file, region by region.
 //!
 //! A reader first announces the regions it will want ([`BufferedInput::enqueue`]), then loads them
-//! in few large reads ([`BufferedInput::load`]): regions whose gap is at most
-//! [`MAX_COALESCE_GAP`] are read together, up to [`MAX_COALESCED_BYTES`] at once. Reading a region
-//! that was not loaded reads it on the spot. The end of a file, where formats keep what they know of
-//! it, and small files whole are read once ([`BufferedInput::load_end`]), and never again.
+//! in few large reads ([`BufferedInput::load`]): regions whose gap is small are read together, up to
+//! a limit ([`Coalescing`]). Reading a region that was not loaded reads it on the spot. The end of a
+//! file, where formats keep what they know of it, and small files whole are read once
+//! ([`BufferedInput::load_end`]), and never again.
 //!
 //! ```text
 //! enqueued   |--a--| gap |---b---|            |--c--|
 //! reads      [-------- one --------]          [-two-]
 //! ```
+//!
+//! Each read looks into the cache that the queries of an engine share, if there is one
+//! ([`cache`]); mapped files and their pages are in memory anyway.
 #![cfg_attr(
     not(test),
     deny(
@@ -25,21 +28,22 @@
     )
 )]
 
+pub mod cache;
 pub mod cursor;
+mod options;
+mod spare;
 
 use std::ops::Range;
 
 use vector::sync::Arc;
-use vector::{Buffer, BufferMut, Error, MemoryPool, Result, ResultExt};
+use vector::{Buffer, Error, MemoryPool, Result, ResultExt};
 
+use self::cache::CachedFile;
+pub use self::options::{
+    Coalescing, InputOptions, LOAD_QUANTUM, MAX_COALESCE_GAP, MAX_COALESCED_BYTES,
+};
+use self::spare::Spare;
 use crate::fs::{FileVersion, ReadFile};
-
-/// Regions closer than this are read together. A gap costs a copy from the page cache, a read of
-/// its own a system call; both are some microseconds here.
-pub const MAX_COALESCE_GAP: u64 = 16 << 10;
-
-/// A joined read stops growing here.
-pub const MAX_COALESCED_BYTES: u64 = 128 << 20;
 
 /// Files up to this size are read whole when they are opened: one read instead of one for the
 /// footer and more for its pages.
@@ -49,13 +53,14 @@ pub const SMALL_FILE_BYTES: u64 = 256 << 10;
 #[derive(Debug)]
 pub struct BufferedInput {
     file: Arc<dyn ReadFile>,
-    pool: MemoryPool,
+    coalescing: Coalescing,
+    cached: Option<CachedFile>,
     /// The last bytes of the file, or all, and where they start.
     end: Option<(u64, Buffer<u8>)>,
     enqueued: Vec<Range<u64>>,
     loaded: Vec<(u64, Buffer<u8>)>,
     /// Memory of released regions that nobody else holds, for the regions loaded next.
-    spare: Vec<BufferMut<u8>>,
+    spare: Spare,
     /// Bytes between regions that were read with them.
     gap_bytes: u64,
 }
@@ -63,14 +68,36 @@ pub struct BufferedInput {
 impl BufferedInput {
     /// Input from `file`; memory is taken from `pool`, which must be a leaf.
     pub fn new(file: Arc<dyn ReadFile>, pool: MemoryPool) -> Self {
-        let (enqueued, loaded, spare) = (Vec::new(), Vec::new(), Vec::new());
-        BufferedInput { file, pool, end: None, enqueued, loaded, spare, gap_bytes: 0 }
+        Self::with_options(file, pool, InputOptions::default())
+    }
+
+    /// As [`BufferedInput::new`], read as `options` say.
+    pub fn with_options(file: Arc<dyn ReadFile>, pool: MemoryPool, options: InputOptions) -> Self {
+        let InputOptions { coalescing, cache, cancel } = options;
+        let cached = cache.and_then(|cache| CachedFile::new(&file, cache, cancel));
+        Self::made(file, Spare::new(pool), coalescing, cached)
+    }
+
+    fn made(
+        file: Arc<dyn ReadFile>,
+        spare: Spare,
+        coalescing: Coalescing,
+        cached: Option<CachedFile>,
+    ) -> Self {
+        let (enqueued, loaded) = (Vec::new(), Vec::new());
+        BufferedInput { file, coalescing, cached, end: None, enqueued, loaded, spare, gap_bytes: 0 }
     }
 
     /// A second input over the same file, with nothing loaded but the end that this one has.
     pub fn reopened(&self) -> Self {
-        let end = self.end.clone();
-        BufferedInput { end, ..Self::new(Arc::clone(&self.file), self.pool.clone()) }
+        let (file, cached) = (Arc::clone(&self.file), self.cached.clone());
+        let input = Self::made(file, Spare::new(self.pool().clone()), self.coalescing, cached);
+        BufferedInput { end: self.end.clone(), ..input }
+    }
+
+    /// What is read at once.
+    pub fn coalescing(&self) -> Coalescing {
+        self.coalescing
     }
 
     /// Reads the last `len` bytes of the file, all of one of at most [`SMALL_FILE_BYTES`], and keeps
@@ -80,7 +107,7 @@ impl BufferedInput {
         if self.end.is_none() {
             let len = if file_len <= SMALL_FILE_BYTES { file_len } else { len.min(file_len) };
             let start = file_len.saturating_sub(len);
-            self.end = Some((start, self.fetch(start, len)?));
+            self.end = Some((start, self.bytes(start, len)?));
         }
         Ok(())
     }
@@ -90,7 +117,7 @@ impl BufferedInput {
     pub fn release_with(&mut self, mut other: BufferedInput) {
         self.release();
         other.release();
-        self.spare.append(&mut other.spare);
+        self.spare.absorb(other.spare);
     }
 
     /// The file's path.
@@ -110,7 +137,7 @@ impl BufferedInput {
 
     /// The pool that pays for what is read.
     pub fn pool(&self) -> &MemoryPool {
-        &self.pool
+        self.spare.pool()
     }
 
     /// Announces a region; nothing is read yet. `Corrupt` when it is not inside the file.
@@ -140,7 +167,13 @@ impl BufferedInput {
 
     /// Says that a region will be read.
     pub fn will_need(&self, region: Range<u64>) {
-        self.file.will_need(region.start, region.end.saturating_sub(region.start));
+        let missing = match &self.cached {
+            Some(cached) => cached.missing(region),
+            None => Some(region),
+        };
+        if let Some(region) = missing {
+            self.file.will_need(region.start, region.end.saturating_sub(region.start));
+        }
     }
 
     /// Bytes that were read because they stood between regions that were read together.
@@ -160,8 +193,8 @@ impl BufferedInput {
         for region in regions {
             match joined.last_mut() {
                 Some(last)
-                    if region.start <= last.end.saturating_add(MAX_COALESCE_GAP)
-                        && region.end.max(last.end) - last.start <= MAX_COALESCED_BYTES =>
+                    if region.start <= last.end.saturating_add(self.coalescing.max_distance)
+                        && region.end.max(last.end) - last.start <= self.coalescing.max_bytes =>
                 {
                     gap_bytes = gap_bytes.saturating_add(region.start.saturating_sub(last.end));
                     last.end = last.end.max(region.end);
@@ -173,29 +206,9 @@ impl BufferedInput {
     }
 
     fn load_region(&mut self, region: Range<u64>) -> Result<()> {
-        let len = region_len(region.end - region.start)?;
-        let bytes = match self.file.mapped(region.start, len) {
-            Some(bytes) => bytes,
-            None => {
-                let memory = self.take_spare(len)?;
-                self.read_into(region.start, len, memory)?
-            }
-        };
+        let bytes = self.bytes(region.start, region.end.saturating_sub(region.start))?;
         self.loaded.push((region.start, bytes));
         Ok(())
-    }
-
-    /// Memory for `len` bytes: the smallest spare one that has the room, or fresh.
-    fn take_spare(&mut self, len: usize) -> Result<BufferMut<u8>> {
-        let spare = self.spare.iter().enumerate().filter(|(_, memory)| memory.capacity() >= len);
-        match spare.min_by_key(|(_, memory)| memory.capacity()) {
-            Some((i, _)) => Ok(self.spare.swap_remove(i)),
-            None => {
-                // What is too small now will not be needed later either, most likely.
-                self.spare.pop();
-                BufferMut::with_capacity_in(len, &self.pool)
-            }
-        }
     }
 
     /// Lets go of everything loaded; buffers handed out stay valid. Memory that nobody else holds
@@ -203,7 +216,7 @@ impl BufferedInput {
     pub fn release(&mut self) {
         self.enqueued.clear();
         for (_, bytes) in std::mem::take(&mut self.loaded) {
-            self.spare.extend(bytes.into_mut().ok());
+            self.spare.keep(bytes);
         }
     }
 
@@ -213,7 +226,7 @@ impl BufferedInput {
         self.check(offset, len)?;
         match self.loaded(offset, len) {
             Some(bytes) => Ok(bytes),
-            None => self.fetch(offset, len),
+            None => self.bytes(offset, len),
         }
     }
 
@@ -226,18 +239,41 @@ impl BufferedInput {
         })
     }
 
-    fn fetch(&self, offset: u64, len: u64) -> Result<Buffer<u8>> {
+    /// The bytes from the map, the cache or the file.
+    fn bytes(&self, offset: u64, len: u64) -> Result<Buffer<u8>> {
         let len = region_len(len)?;
-        match self.file.mapped(offset, len) {
-            Some(bytes) => Ok(bytes),
-            None => self.read_into(offset, len, BufferMut::with_capacity_in(len, &self.pool)?),
+        if let Some(bytes) = self.file.mapped(offset, len) {
+            return Ok(bytes);
         }
-    }
-
-    fn read_into(&self, offset: u64, len: usize, mut memory: BufferMut<u8>) -> Result<Buffer<u8>> {
+        if let Some(cached) = &self.cached
+            && let Some(bytes) = self.cached_bytes(cached, offset, len)?
+        {
+            return Ok(bytes);
+        }
+        let mut memory = self.spare.take(len)?;
         memory.resize_unspecified(len);
         self.file.read_exact_at(offset, &mut memory)?;
         Ok(memory.freeze())
+    }
+
+    /// The bytes out of the cache: a part of a block, or copied from several.
+    fn cached_bytes(
+        &self,
+        cached: &CachedFile,
+        offset: u64,
+        len: usize,
+    ) -> Result<Option<Buffer<u8>>> {
+        let region = offset..offset.saturating_add(len as u64);
+        let max_bytes = self.coalescing.max_bytes;
+        let Some(parts) = cached.read(&*self.file, region, max_bytes, self.pool())? else {
+            return Ok(None);
+        };
+        if let [only] = parts.as_slice() {
+            return Ok(Some(only.clone()));
+        }
+        let mut memory = self.spare.take(len)?;
+        parts.iter().for_each(|part| memory.extend_from_slice(part));
+        Ok(Some(memory.freeze()))
     }
 
     fn check(&self, offset: u64, len: u64) -> Result<()> {
@@ -258,7 +294,7 @@ fn region_len(len: u64) -> Result<usize> {
         .map_err(|_| Error::limit("a region is larger than the address space").with("bytes", len))
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
     use crate::fs::{FileSystem, MemoryFiles, ObservedFiles};
@@ -285,6 +321,28 @@ mod tests {
         assert_eq!(observed.reads(), 3);
         input.read(900_000, 10).unwrap();
         assert_eq!(observed.reads(), 4);
+    }
+
+    #[test]
+    fn what_is_joined_is_a_setting() {
+        let reads = |max_distance, max_bytes| {
+            let (plain, observed) = input(1 << 20);
+            let coalescing = Coalescing { max_distance, max_bytes, ..Coalescing::default() };
+            let options = InputOptions { coalescing, ..InputOptions::default() };
+            let pool = plain.pool().clone();
+            let mut input = BufferedInput::with_options(Arc::clone(&plain.file), pool, options);
+            for start in [0, 1_000, 2_000, 100_000] {
+                input.enqueue(start..start + 100).unwrap();
+            }
+            input.load().unwrap();
+            assert_eq!(input.reopened().coalescing(), coalescing);
+            (observed.reads(), observed.read_bytes())
+        };
+        assert_eq!(reads(900, 1 << 20), (2, 2_200));
+        assert_eq!(reads(899, 1 << 20), (4, 400));
+        assert_eq!(reads(1 << 20, 1 << 20), (1, 100_100));
+        assert_eq!(reads(1 << 20, 1_100), (3, 1_300));
+        assert_eq!(reads(1 << 20, 0), (4, 400), "a region is never cut");
     }
 
     #[test]

@@ -13,6 +13,7 @@
 //! | waits for | when |
 //! |---|---|
 //! | `WaitForScanScaleUp` | memory had no room for this driver yet |
+//! | `WaitForJoinBuild` | a table that may have a filter for it is not made yet |
 //! | `WaitForSplit` | there is no split now |
 //! | `WaitForConnector` | the split is being prepared, or the source says so |
 //! | `Yield` | no rows came for the time limit or a driver's time slice, or the task wants its threads |
@@ -279,6 +280,11 @@ impl TableScan {
         self.end_split()
     }
 
+    /// The wait for filters before the first read.
+    fn until_filters(&self) -> Option<Continuation> {
+        if self.num_splits > 0 { None } else { self.sources.until_filters() }
+    }
+
     /// The wait for this driver's turn to read. A barrier has to be passed in any case.
     fn turn(&self) -> Option<Continuation> {
         let (driver, scale_up) = self.scale_up.as_ref()?;
@@ -303,6 +309,10 @@ impl TableScan {
 
     fn read(&mut self) -> Result<Option<RowVector>> {
         let start = self.time_limit.map(|_| Instant::now());
+        if let Some(until) = self.until_filters() {
+            self.block(BlockingReason::WaitForJoinBuild, until);
+            return Ok(None);
+        }
         if let Some(turn) = self.turn() {
             self.block(BlockingReason::WaitForScanScaleUp, turn);
             return Ok(None);

@@ -14,7 +14,7 @@
 
 use std::ops::Range;
 
-use dwio::input::BufferedInput;
+use dwio::input::{BufferedInput, Coalescing};
 use vector::sync::Arc;
 use vector::{Result, ResultExt};
 
@@ -30,10 +30,9 @@ use crate::statistics::TrustOptions;
 /// What all columns of a pass together hold of the stored bytes of one row group, about.
 const MAX_HELD_BYTES: usize = 32 << 20;
 
-/// The pieces that large chunks are read in. Larger ones gain nothing: a read of this size takes
-/// many times what the call costs, and its bytes are still in a near cache when they are
-/// decompressed.
-const PIECE_BYTES: std::ops::RangeInclusive<usize> = (64 << 10)..=(512 << 10);
+/// The pieces that large chunks are read in are at least this long, unless the input reads less at
+/// once.
+const MIN_PIECE_BYTES: usize = 64 << 10;
 
 /// Chunks smaller than this are read whole even when few of their pages are wanted: reading the
 /// offset index would cost as much.
@@ -75,9 +74,10 @@ pub(super) struct GroupScan {
     pub(super) offsets: Vec<(usize, OffsetIndex)>,
 }
 
-/// The pieces of a pass that reads `num_leaves` leaves.
-pub(super) fn piece_bytes(num_leaves: usize) -> usize {
-    (MAX_HELD_BYTES / num_leaves.max(1)).clamp(*PIECE_BYTES.start(), *PIECE_BYTES.end())
+/// The pieces of a pass that reads `num_leaves` leaves, at most what the input reads at once.
+pub(super) fn piece_bytes(num_leaves: usize, coalescing: Coalescing) -> usize {
+    let most = usize::try_from(coalescing.load_quantum).unwrap_or(usize::MAX).max(1);
+    (MAX_HELD_BYTES / num_leaves.max(1)).clamp(MIN_PIECE_BYTES.min(most), most)
 }
 
 impl GroupScan {

@@ -39,6 +39,6 @@ pub(super) fn split_json(split: &dyn ConnectorSplit) -> Result<Json> {
         "storageParameters": {},
         "infoColumns": split.info_columns,
         "splitWeight": 0,
-        "cacheable": true,
+        "cacheable": split.cacheable,
     }))
 }

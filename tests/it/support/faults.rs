@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use dwio::fs::{FileEntry, FileSystem, ReadFile};
+use dwio::fs::{FileEntry, FileSystem, FileVersion, ReadFile};
 use vector::{Buffer, Result};
 
 /// Something done to a file.
@@ -72,6 +72,10 @@ impl ReadFile for FaultyFile {
 
     fn len(&self) -> u64 {
         self.inner.len()
+    }
+
+    fn version(&self) -> Option<FileVersion> {
+        self.inner.version()
     }
 
     fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {

@@ -9,17 +9,21 @@
 //! ```
 //!
 //! A reservation climbs from the leaf to the root; if any pool on the way would pass its limit,
-//! what was added below is taken back and the caller gets a `Limit` error with the tree of pools.
+//! what was added below is taken back. Then holders of memory that they can do without are asked to
+//! give it back (`reclaim`); when that does not help the caller gets a `Limit` error with the tree of
+//! pools.
 //! Counters are plain atomics: used and peak are exact for one pool, and a limit is never passed by
 //! what [`MemoryPool::reserve`] granted. Who can wait for memory of others instead of failing finds
 //! the way in `waits`.
 
 pub mod buffer;
 mod pool;
+mod reclaim;
 mod tree;
 mod waits;
 
 pub use pool::MemoryPool;
+pub use reclaim::Reclaim;
 
 #[cfg(all(test, not(loom)))]
 mod tests {

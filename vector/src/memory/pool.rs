@@ -1,5 +1,6 @@
 //! One pool of the tree: its counters, and the climb of a reservation.
 
+use super::reclaim::{MAX_ROUNDS, Reclaim};
 use super::waits::{WAITING, Waits};
 use crate::error::{Error, Result};
 use crate::sync::atomic::{AtomicU64, Ordering};
@@ -9,17 +10,27 @@ use crate::sync::{Arc, ModelArc, Mutex, Weak};
 enum PoolKind {
     Aggregate,
     Leaf,
+    /// A leaf whose memory is no query's own.
+    Cache,
 }
 
 /// What is known of a pool: all that the pools above it see.
-#[derive(Debug)]
 pub(super) struct Counters {
     pub(super) name: String,
     pub(super) limit: u64,
+    is_cache: bool,
     /// With the flag [`WAITING`], at the root.
     pub(super) used: AtomicU64,
     pub(super) peak: AtomicU64,
     pub(super) below: Mutex<Vec<Weak<Counters>>>,
+    /// Those who hold memory of this pool that they can do without.
+    pub(super) holders: Mutex<Vec<Weak<dyn Reclaim>>>,
+}
+
+impl std::fmt::Debug for Counters {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Counters({}: {} of {})", self.name, self.used(), self.limit)
+    }
 }
 
 impl Counters {
@@ -75,6 +86,15 @@ impl MemoryPool {
         Self::make(name.into(), PoolKind::Leaf, limit, Some(self.clone()))
     }
 
+    /// As [`MemoryPool::limited_leaf`], for a cache, whose memory no query holds by itself.
+    ///
+    /// # Panics
+    /// When this is not the root.
+    pub fn cache_leaf(&self, name: impl Into<String>, limit: u64) -> Self {
+        assert!(self.parent().is_none(), "a cache is shared by all queries");
+        Self::make(name.into(), PoolKind::Cache, limit, Some(self.clone()))
+    }
+
     /// A leaf of a tree of its own without a limit, for tests and tools.
     pub fn unlimited() -> Self {
         Self::root("unlimited", u64::MAX).leaf("leaf")
@@ -84,9 +104,11 @@ impl MemoryPool {
         let counters = Arc::new(Counters {
             name,
             limit,
+            is_cache: kind == PoolKind::Cache,
             used: AtomicU64::new(0),
             peak: AtomicU64::new(0),
             below: Mutex::default(),
+            holders: Mutex::default(),
         });
         if let Some(parent) = &parent {
             let mut below = parent.0.counters.below.lock();
@@ -100,11 +122,12 @@ impl MemoryPool {
         MemoryPool(ModelArc::new(Node { counters, kind, ahead, parent, waits }))
     }
 
-    /// Takes `bytes` from this leaf and everything above it, or nothing and a `Limit` error.
+    /// Takes `bytes` from this leaf and everything above it, or nothing and a `Limit` error. Where
+    /// there is no room, those who can do without some of theirs are asked for it first.
     pub fn reserve(&self, bytes: u64) -> Result<()> {
-        debug_assert!(self.0.kind == PoolKind::Leaf, "only leaves allocate");
+        debug_assert!(self.0.kind != PoolKind::Aggregate, "only leaves allocate");
         let paid = self.take_ahead(bytes);
-        self.climb(bytes - paid).map_err(|refusal| {
+        self.climb_or_reclaim(bytes - paid).map_err(|refusal| {
             self.0.ahead.fetch_add(paid, Ordering::Relaxed);
             let at = &refusal.pool.0.counters;
             Error::limit("memory limit reached")
@@ -117,9 +140,10 @@ impl MemoryPool {
         })
     }
 
-    /// Takes `bytes` for reservations of this leaf that follow; false when a limit is in the way.
+    /// Takes `bytes` for reservations of this leaf that follow; false when a limit is in the way, as
+    /// in [`MemoryPool::reserve`].
     pub fn reserve_ahead(&self, bytes: u64) -> bool {
-        let granted = self.climb(bytes).is_ok();
+        let granted = self.climb_or_reclaim(bytes).is_ok();
         if granted {
             self.0.ahead.fetch_add(bytes, Ordering::Relaxed);
         }
@@ -150,6 +174,35 @@ impl MemoryPool {
             }
         }
         0
+    }
+
+    /// As [`MemoryPool::climb`], again after others have given back what they can do without.
+    fn climb_or_reclaim(&self, bytes: u64) -> std::result::Result<(), Refusal> {
+        let mut outcome = self.climb(bytes);
+        for _ in 0..MAX_ROUNDS {
+            match &outcome {
+                Err(refusal) if refusal.pool.reclaim(bytes) => outcome = self.climb(bytes),
+                _ => break,
+            }
+        }
+        outcome
+    }
+
+    /// True when a reservation of `bytes` would be granted now, nobody being asked for memory.
+    pub fn has_room(&self, bytes: u64) -> bool {
+        self.obstacle(bytes).is_none()
+    }
+
+    /// The lowest pool that has no room for `bytes` more.
+    pub(super) fn obstacle(&self, bytes: u64) -> Option<&MemoryPool> {
+        self.upwards().find(|pool| pool.used().saturating_add(bytes) > pool.limit())
+    }
+
+    /// Bytes that caches directly below this pool hold.
+    pub(super) fn cached_bytes(&self) -> u64 {
+        let below = self.0.counters.below.lock();
+        let caches = below.iter().filter_map(Weak::upgrade).filter(|pool| pool.is_cache);
+        caches.fold(0, |sum: u64, pool| sum.saturating_add(pool.used()))
     }
 
     /// Adds `bytes` to this pool and all above it, or to none.

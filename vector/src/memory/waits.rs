@@ -12,21 +12,26 @@
 //! | when | then |
 //! |---|---|
 //! | memory is given back | whoever fits goes on, the longest waiting first |
+//! | nobody fits | holders of memory that they can do without are asked for it (`reclaim`) |
 //! | nobody fits, and all memory below the limit is held by parties that wait | the last to come fails |
 //! | a wait has lasted too long, see [`MemoryPool::expire_waits`] | it fails |
 //! | a party ends, see [`MemoryPool::forget_waits`] | its waits end |
 //!
 //! A wait grants nothing: who goes on asks again, and may have to wait again. So nobody can hang:
 //! of parties that wait for each other one fails, and a wait for a party that never ends has a
-//! limit in time.
+//! limit in time. What a cache still holds when it has been asked is in use by somebody who has other
+//! memory too, or waits: it is nobody's own ([`MemoryPool::cache_leaf`]).
+//!
+//! While one of a party waits the others of it should stand still ([`MemoryPool::arbitration`]): they
+//! would only want more, and whoever is told that nobody runs must be able to rely on it.
 //!
 //! Who gives memory back looks at one flag in the root's counter; it is up while somebody waits.
 
 use std::time::{Duration, Instant};
 
 use super::pool::MemoryPool;
-use crate::error::Error;
-use crate::sync::atomic::Ordering;
+use crate::error::{Error, Result};
+use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Continuation, Mutex, Promise, promise};
 
 /// The flag in the counter of a root below which somebody waits.
@@ -34,7 +39,11 @@ pub(super) const WAITING: u64 = 1 << 63;
 
 /// Those who wait below one root, in the order of their coming.
 #[derive(Debug, Default)]
-pub(super) struct Waits(Mutex<Vec<Wait>>);
+pub(super) struct Waits {
+    list: Mutex<Vec<Wait>>,
+    /// Somebody asks holders for memory: what these give back comes here on the same thread.
+    reclaiming: AtomicBool,
+}
 
 #[derive(Debug)]
 struct Wait {
@@ -43,12 +52,22 @@ struct Wait {
     bytes: u64,
     since: Instant,
     promise: Promise,
+    /// Those of the party who stand still as long as this.
+    followers: Vec<Promise>,
 }
 
 impl Wait {
     /// The lowest pool that has no room.
     fn obstacle(&self) -> Option<&MemoryPool> {
-        obstacle(&self.leaf, self.bytes)
+        self.leaf.obstacle(self.bytes)
+    }
+
+    fn end(self, outcome: Result<()>) {
+        match outcome {
+            Ok(()) => self.promise.fulfil(),
+            Err(error) => self.promise.fail(error),
+        }
+        self.followers.into_iter().for_each(Promise::fulfil);
     }
 
     fn refuse(self, message: &'static str) {
@@ -56,12 +75,8 @@ impl Wait {
             .with("wanted", self.bytes)
             .in_named("memory pool", self.leaf.path())
             .hint(format!("memory is held by\n  {}", self.leaf.tree()));
-        self.promise.fail(error);
+        self.end(Err(error));
     }
-}
-
-fn obstacle(leaf: &MemoryPool, bytes: u64) -> Option<&MemoryPool> {
-    leaf.upwards().find(|pool| pool.used().saturating_add(bytes) > pool.limit())
 }
 
 /// The memory below `limit` that is held by parties that do not wait, `own` being one that does.
@@ -73,28 +88,57 @@ fn held_by_others(waits: &[Wait], limit: &MemoryPool, own: Option<&MemoryPool>) 
             parties.push(party);
         }
     }
-    parties.iter().fold(limit.used(), |left, party| left.saturating_sub(party.used()))
+    let held = limit.used().saturating_sub(limit.cached_bytes());
+    parties.iter().fold(held, |left, party| left.saturating_sub(party.used()))
 }
 
 impl Waits {
     /// Lets go on whoever has room now; fails the last one where nobody would ever have.
     pub(super) fn settle(&self) {
-        let (ready, refused) = {
-            let mut waits = self.0.lock();
-            let ready: Vec<Wait> = waits.extract_if(.., |wait| wait.obstacle().is_none()).collect();
-            let refused = ready.is_empty().then(|| stuck(&waits)).flatten();
-            let refused = refused.map(|at| waits.remove(at));
-            lower_flag(&waits, ready.first().or(refused.as_ref()));
-            (ready, refused)
+        if self.wake_ready() || (self.reclaim_for_longest() && self.wake_ready()) {
+            return;
+        }
+        let refused = {
+            let mut waits = self.list.lock();
+            let refused = stuck(&waits).map(|at| waits.remove(at));
+            lower_flag(&waits, refused.as_ref());
+            refused
         };
-        ready.into_iter().for_each(|wait| wait.promise.fulfil());
         if let Some(wait) = refused {
             wait.refuse("memory limit reached, and all others wait for memory too");
         }
     }
 
+    /// Lets go on whoever has room now; true when there is somebody, or nobody waits.
+    fn wake_ready(&self) -> bool {
+        let (ready, nobody) = {
+            let mut waits = self.list.lock();
+            let nobody = waits.is_empty();
+            let ready: Vec<Wait> = waits.extract_if(.., |wait| wait.obstacle().is_none()).collect();
+            lower_flag(&waits, ready.first());
+            (ready, nobody)
+        };
+        let any = nobody || !ready.is_empty();
+        ready.into_iter().for_each(|wait| wait.end(Ok(())));
+        any
+    }
+
+    /// Asks for memory that others can do without, for whoever has waited longest; false when none
+    /// was given back.
+    fn reclaim_for_longest(&self) -> bool {
+        // Not under the lock: what is given back comes here again.
+        let longest = self.list.lock().first().map(|wait| (wait.leaf.clone(), wait.bytes));
+        let Some((leaf, bytes)) = longest else { return false };
+        if self.reclaiming.swap(true, Ordering::Relaxed) {
+            return false;
+        }
+        let given = leaf.obstacle(bytes).is_some_and(|limit| limit.reclaim(bytes));
+        self.reclaiming.store(false, Ordering::Relaxed);
+        given
+    }
+
     fn end(&self, mut which: impl FnMut(&Wait) -> bool) -> Vec<Wait> {
-        let mut waits = self.0.lock();
+        let mut waits = self.list.lock();
         let ended: Vec<Wait> = waits.extract_if(.., |wait| which(wait)).collect();
         lower_flag(&waits, ended.first());
         ended
@@ -121,11 +165,11 @@ impl MemoryPool {
     /// help: the memory is held by `party` itself, a pool above this leaf, or by parties that wait.
     pub fn wait_for_room(&self, bytes: u64, party: &MemoryPool) -> Option<Continuation> {
         let root = self.root_pool();
-        let mut waits = root.waits().0.lock();
+        let mut waits = root.waits().list.lock();
         // From here on whoever gives memory back comes to see who waits; what was given back
         // before is seen below.
         root.counters().used.fetch_or(WAITING, Ordering::AcqRel);
-        let wait = match obstacle(self, bytes) {
+        let wait = match self.obstacle(bytes) {
             None => Some(Continuation::ready()),
             Some(limit) => {
                 let is_own = party.upwards().skip(1).all(|above| !above.is(limit));
@@ -140,6 +184,7 @@ impl MemoryPool {
                         bytes,
                         since: Instant::now(),
                         promise,
+                        followers: Vec::new(),
                     });
                     continuation
                 })
@@ -156,6 +201,19 @@ impl MemoryPool {
         self.root_pool().counters().used.load(Ordering::Relaxed) & WAITING != 0
     }
 
+    /// While somebody of party `self` waits for memory, a wait for the end of that; whoever asks
+    /// stands still until then.
+    pub fn arbitration(&self) -> Option<Continuation> {
+        if !self.has_waits() {
+            return None;
+        }
+        let mut waits = self.root_pool().waits().list.lock();
+        let wait = waits.iter_mut().find(|wait| wait.party.is(self))?;
+        let (promise, over) = promise();
+        wait.followers.push(promise);
+        Some(over)
+    }
+
     /// Fails the waits of party `self` that have lasted for `time`.
     pub fn expire_waits(&self, time: Duration) {
         let waits = self.root_pool().waits();
@@ -166,7 +224,9 @@ impl MemoryPool {
 
     /// Ends the waits of party `self`, with `Cancelled`: its work has ended.
     pub fn forget_waits(&self) {
-        drop(self.root_pool().waits().end(|wait| wait.party.is(self)));
+        for wait in self.root_pool().waits().end(|wait| wait.party.is(self)) {
+            wait.end(Err(Error::cancelled("the work that waited for memory has ended")));
+        }
     }
 }
 
@@ -241,6 +301,49 @@ mod tests {
         assert!(error.to_string().contains("task 1: 50 B, at most 50 B"), "{error}");
         b_leaf.release(40);
         first.wait().unwrap();
+    }
+
+    #[test]
+    fn those_of_a_party_stand_still_while_one_of_it_waits() {
+        let (_root, [(a, a_leaf), (b, b_leaf), _]) = parties(100);
+        b_leaf.reserve(100).unwrap();
+        assert!(a.arbitration().is_none(), "nobody waits");
+        let waiting = a_leaf.wait_for_room(10, &a).unwrap();
+        assert!(b.arbitration().is_none(), "another party waits");
+        let (first, second) = (a.arbitration().unwrap(), a.arbitration().unwrap());
+        assert!(!first.is_ready());
+        b_leaf.release(100);
+        waiting.wait().unwrap();
+        first.wait().unwrap();
+        second.wait().unwrap();
+        assert!(a.arbitration().is_none());
+        // However the wait ends.
+        b_leaf.reserve(100).unwrap();
+        for end in
+            [MemoryPool::forget_waits, |party: &MemoryPool| party.expire_waits(Duration::ZERO)]
+        {
+            let waiting = a_leaf.wait_for_room(10, &a).unwrap();
+            let follower = a.arbitration().unwrap();
+            end(&a);
+            assert!(waiting.wait().is_err());
+            follower.wait().unwrap();
+        }
+        b_leaf.release(100);
+    }
+
+    #[test]
+    fn nobody_waits_for_what_only_a_cache_holds() {
+        let (root, [(a, a_leaf), (b, b_leaf), _]) = parties(100);
+        let cache = root.cache_leaf("cache", 50);
+        cache.reserve(50).unwrap();
+        a_leaf.reserve(30).unwrap();
+        assert!(a_leaf.wait_for_room(30, &a).is_none(), "nobody could give it");
+        b_leaf.reserve(20).unwrap();
+        let waiting = a_leaf.wait_for_room(30, &a).unwrap();
+        assert!(b_leaf.wait_for_room(30, &b).is_none(), "the other one waits");
+        b_leaf.release(20);
+        assert_eq!(waiting.wait().unwrap_err().kind(), ErrorKind::Limit);
+        (a_leaf.release(30), cache.release(50));
     }
 
     #[test]

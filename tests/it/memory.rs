@@ -1,0 +1,114 @@
+//! Memory that queries share: what one has read is there for others, and goes when it is needed
+//! otherwise; and how much of a file is read at once.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+use dwio::fs::{MemoryFiles, ObservedFiles};
+use exec::stats::OperatorStats;
+use ocior::{Engine, EngineBuilder, QueryOptions};
+
+use crate::support::files::{Layout, in_order, lines, parquet_file};
+
+const NUM_ROWS: i64 = 200_000;
+
+/// Columns `a`, `b` and `c`, each of more than a megabyte.
+fn rows() -> RecordBatch {
+    let column = |factor: i64| -> ArrayRef {
+        Arc::new(Int64Array::from_iter_values((0..NUM_ROWS).map(|n| n * factor)))
+    };
+    RecordBatch::try_from_iter([("a", column(1)), ("b", column(3)), ("c", column(5))]).unwrap()
+}
+
+/// The file `/t`, seen.
+fn files() -> (MemoryFiles, ObservedFiles) {
+    let layout = Layout { has_dictionary: false, ..Layout::default() };
+    let layout = Layout { codec: parquet::basic::Compression::UNCOMPRESSED, ..layout };
+    let files = MemoryFiles::with_versions();
+    files.put("/t", parquet_file(&rows(), layout));
+    (files.clone(), ObservedFiles::new(Arc::new(files)))
+}
+
+fn engine(files: &ObservedFiles, change: impl Fn(EngineBuilder) -> EngineBuilder) -> Engine {
+    change(Engine::builder().file_system(Arc::new(files.clone()))).build()
+}
+
+/// The rows of a query, and what its scan counted.
+fn run(engine: &Engine, sql: &str, options: &QueryOptions) -> (Vec<String>, OperatorStats) {
+    let mut result = engine.query_with(sql, options).unwrap();
+    while result.next_batch().unwrap().is_some() {}
+    let stats = result.stats();
+    let scan = stats.operators.iter().find(|stats| stats.operator == "TableScan").unwrap();
+    (lines(engine.query_with(sql, options).unwrap()).unwrap(), scan.clone())
+}
+
+#[test]
+fn what_a_query_has_read_the_next_one_finds_in_memory() {
+    let (memory, files) = files();
+    let engine = engine(&files, |builder| builder.cache_bytes(64 << 20));
+    let sql = "SELECT sum(a) AS a, sum(b) AS b FROM '/t' WHERE c >= 0";
+    let (_, first) = run(&engine, sql, &in_order());
+    assert!(first.metrics.sum("storageReadBytes") > 3 << 20);
+    let reads = files.reads();
+    let (wanted, again) = run(&engine, sql, &in_order());
+    assert_eq!(files.reads(), reads, "nothing is read again, not even the footer");
+    assert_eq!(again.metrics.sum("storageReadBytes"), 0);
+    assert!(again.metrics.sum("ramReadBytes") > 3 << 20 && again.metrics.sum("numRamRead") > 3);
+    assert_eq!(again.raw_bytes, again.metrics.sum("ramReadBytes") as u64);
+    let many = QueryOptions { drivers: 3, ..in_order() };
+    assert_eq!(run(&engine, sql, &many).0, wanted);
+    assert_eq!((files.reads(), engine.memory_pool().tree().contains("query")), (reads, false));
+    // Another file at the same place.
+    memory.put("/t", parquet_file(&rows().slice(0, 1), Layout::default()));
+    assert_eq!(run(&engine, sql, &in_order()).0, [r#"{"a":0,"b":0}"#]);
+}
+
+#[test]
+fn nothing_is_kept_unless_asked_for() {
+    let (_, files) = files();
+    let engine = engine(&files, |builder| builder.cache_bytes(0));
+    let (_, scan) = run(&engine, "SELECT sum(a) AS a FROM '/t'", &in_order());
+    let reads = files.reads();
+    run(&engine, "SELECT sum(a) AS a FROM '/t'", &in_order());
+    assert!(files.reads() > reads && scan.metrics.get("numRamRead").is_none());
+    assert_eq!(engine.memory_pool().used(), 0);
+}
+
+#[test]
+fn a_query_that_needs_memory_gets_that_of_the_cache() {
+    let (_, files) = files();
+    let sort = "SELECT a FROM '/t' ORDER BY b DESC LIMIT 100000 OFFSET 99990";
+    let calm = engine(&files, |builder| builder);
+    let wanted = run(&calm, sort, &in_order()).0;
+    // Room for the query, and for a part of what it would leave in a cache.
+    let limit = calm.memory_pool().peak() + (2 << 20);
+    let tight = engine(&files, |builder| builder.memory_limit(limit).cache_bytes(limit));
+    run(&tight, "SELECT sum(a) AS a, sum(b) AS b, sum(c) AS c FROM '/t'", &in_order());
+    let cached = tight.memory_pool().used();
+    assert!(cached > 3 << 20, "{cached} bytes");
+    assert_eq!(run(&tight, sort, &in_order()).0, wanted);
+    assert!(tight.memory_pool().peak() <= limit);
+}
+
+#[test]
+fn what_is_read_at_once_is_a_setting() {
+    let reads = |settings: &[(&str, &str)]| {
+        let (_, files) = files();
+        let engine = engine(&files, |builder| builder);
+        let mut options = in_order();
+        settings.iter().for_each(|(name, value)| options.settings.set(*name, *value));
+        let sql = "SELECT sum(a) AS a, sum(b) AS b FROM '/t'";
+        let (rows, scan) = run(&engine, sql, &options);
+        assert_eq!(rows.len(), 1);
+        let read = scan.metrics.get("storageReadBytes").unwrap();
+        (read.count, read.max)
+    };
+    let (usual, _) = reads(&[]);
+    let (small, _) = reads(&[("load-quantum", "65536")]);
+    assert!(small > 3 * usual, "{small} reads in place of {usual}");
+    // Whole chunks are pieces then, which are read together, up to the limit.
+    let (large, _) = reads(&[("load_quantum", "8388608")]);
+    assert!(large < usual / 2, "{large} reads in place of {usual}");
+    let (apart, _) = reads(&[("load_quantum", "8388608"), ("max-coalesced-bytes", "0")]);
+    assert!(apart > large, "{apart} reads in place of {large}");
+}
