@@ -24,11 +24,12 @@ use crate::operator::local_partition::{LocalPartition, Spread};
 use crate::operator::order_by::OrderBy;
 use crate::operator::single_row::EnforceSingleRow;
 use crate::operator::sink::{BatchQueue, QueueSink};
+use crate::operator::table_write::TableWrite;
 use crate::operator::top_n::TopN;
 use crate::operator::unnest::Unnest;
 use crate::operator::values::Values;
 use crate::operator::{Operator, OperatorCtx};
-use crate::plan::{AggregationStep, PlanNode, PlanNodeId, ProjectNode};
+use crate::plan::{AggregationStep, PlanNode, PlanNodeId, ProjectNode, WriterPlace};
 use crate::trace::{OperatorTrace, Traced, TracedOperator};
 
 pub(super) type Operators = Vec<StageParams>;
@@ -124,7 +125,8 @@ impl Shared {
             let ctx = self.operator_ctx(owner, place, node.name());
             let pool = Some(ctx.pool.clone());
             let trace = self.trace(owner, operator_name(node), step_of(node), place)?;
-            let (operator, name) = self.operator(node, fused, meetings, ctx, trace.as_ref())?;
+            let (operator, name) =
+                self.operator(node, fused, meetings, (ctx, place.driver), trace.as_ref())?;
             let operator = traced(operator, trace);
             made.push(StageParams { operator, name, node: Some(Arc::clone(owner)), pool });
         }
@@ -207,7 +209,7 @@ impl Shared {
         node: &PlanNode,
         fused: Option<&ProjectNode>,
         meetings: &Meetings,
-        ctx: OperatorCtx,
+        (ctx, driver): (OperatorCtx, usize),
         trace: Option<&Arc<dyn OperatorTrace>>,
     ) -> Result<(Box<dyn Operator>, &'static str)> {
         let evaluator = &*self.query.evaluator;
@@ -264,6 +266,11 @@ impl Shared {
             PlanNode::EnforceSingleRow(single) => {
                 let input = single.source.output_type();
                 (Box::new(EnforceSingleRow::new(input)), "EnforceSingleRow")
+            }
+            PlanNode::TableWrite(write) => {
+                let num_drivers = self.plan.num_drivers_of(&write.id);
+                let place = WriterPlace { driver, num_drivers, pool: ctx.pool };
+                (Box::new(TableWrite::new(write.target.writer(place)?)), "TableWrite")
             }
             PlanNode::LocalPartition(_) | PlanNode::LocalMerge(_) => {
                 return Err(Error::internal("an exchange inside of a pipeline"));
