@@ -25,6 +25,10 @@
 //! | its time slice is over, or the task asks its drivers to yield | Yield |
 //! | the last operator has finished | AtEnd |
 //! | all rows before a barrier have left it | Barrier; see `drain` |
+//!
+//! Velox tells a driver that comes after the end (AlreadyTerminated) from one that meets it, and one
+//! that another thread runs (AlreadyOnThread): here the former is Terminate too, and the latter
+//! cannot be, as whoever runs a driver owns it.
 
 mod drain;
 mod seat;
