@@ -11,6 +11,7 @@ use vector::sync::Arc;
 use vector::sync::atomic::{AtomicU64, Ordering};
 use vector::{
     BufferMut, Error, Result, RowSet, SelectivityVector, Vector, VectorLoader, VectorRef, bits,
+    select,
 };
 
 use super::column::SharedColumn;
@@ -60,14 +61,11 @@ impl VectorLoader for ColumnLoader {
         let mut wanted = SelectivityVector::all(self.passed.len());
         wanted.intersect_words(&words);
         let found = read(&wanted)?;
-        // Rows that nobody asked for show the first one that was.
+        // Ranks move to the rows that were asked for; others keep one that is there, too.
         let mut indices = BufferMut::new();
+        indices.extend((0..rows.len()).map_while(|rank| u32::try_from(rank).ok()));
         indices.resize(num_rows, 0u32);
-        for (rank, row) in (0u32..).zip(rows.iter()) {
-            if let Some(index) = indices.as_mut_slice().get_mut(row) {
-                *index = rank;
-            }
-        }
+        select::expand(indices.as_mut_slice(), &asked);
         Ok(Vector::wrap(&found, &indices.freeze()))
     }
 }
