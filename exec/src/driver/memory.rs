@@ -36,6 +36,10 @@ impl DriverMemory {
         let party = party.filter(MemoryPool::is_limited);
         DriverMemory { party, waited: 0, refused: Arc::default() }
     }
+
+    fn was_refused(&self, i: usize) -> bool {
+        i == self.waited && self.refused.load(Ordering::Relaxed)
+    }
 }
 
 impl Driver {
@@ -53,14 +57,20 @@ impl Driver {
     /// leave the thread until then.
     pub(super) fn room_for_output(&mut self, i: usize) -> Option<StopReason> {
         let party = self.memory.party.as_ref()?;
+        let pool = self.stages[i].pool.as_ref()?;
         let wanted = self.stages[i].operator.bytes_wanted();
-        let memory = &self.memory;
-        if wanted == 0 || (i == memory.waited && memory.refused.swap(false, Ordering::Relaxed)) {
+        if wanted == 0 {
             return None;
         }
         let (reason, until) = match party.arbitration() {
             Some(over) if i == 0 => (BlockingReason::WaitForArbitration, over),
-            _ => (BlockingReason::WaitForMemory, self.wait_for_memory(i, wanted)?),
+            _ if pool.reserve_ahead(wanted) => {
+                self.memory.refused.store(false, Ordering::Relaxed);
+                return None;
+            }
+            // Until there was room again it is not worth another wait.
+            _ if self.memory.was_refused(i) => return None,
+            _ => (BlockingReason::WaitForMemory, pool.wait_for_room(wanted, party)?),
         };
         (self.current, self.memory.waited) = (i, i);
         let (promise, over) = promise();
