@@ -252,3 +252,88 @@ mod tests {
         assert!(sink.is_finished());
     }
 }
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use super::super::local_exchange::LocalExchange;
+    use super::*;
+    use vector::RowType;
+    use vector::sync::thread;
+
+    fn batch(num_rows: usize) -> RowVector {
+        RowVector::batch(Arc::new(RowType::empty()), num_rows, Vec::new()).unwrap()
+    }
+
+    /// Puts batches of these numbers of rows, waiting for room as a driver does.
+    fn produce(mut sink: LocalPartition, batches: &[usize]) {
+        for num_rows in batches {
+            while !sink.needs_input() && !sink.is_finished() {
+                if let Some(blocked) = sink.is_blocked() {
+                    blocked.until.wait().unwrap();
+                }
+            }
+            sink.add_input(batch(*num_rows)).unwrap();
+        }
+        sink.close();
+    }
+
+    fn consume(mut exchange: LocalExchange) -> usize {
+        let mut rows = 0;
+        while !exchange.is_finished() {
+            rows += exchange.get_output().unwrap().map_or(0, |batch| batch.len());
+            if let Some(blocked) = exchange.is_blocked() {
+                blocked.until.wait().unwrap();
+            }
+        }
+        rows
+    }
+
+    #[test]
+    fn loom_a_producer_fills_queues_in_turn_and_each_consumer_sees_its_rows_and_the_end() {
+        loom::model(|| {
+            let queues: Vec<_> = (0..2).map(|_| Arc::new(BatchQueue::new(1, 1))).collect();
+            let sink = LocalPartition::new(queues.clone(), Spread::RoundRobin, 0);
+            let consumers = queues.into_iter().map(LocalExchange::new);
+            let consumers: Vec<_> =
+                consumers.map(|exchange| thread::spawn(move || consume(exchange))).collect();
+            produce(sink, &[1, 2, 4]);
+            let rows: Vec<usize> = consumers.into_iter().map(|c| c.join().unwrap()).collect();
+            assert_eq!(rows, [5, 2]);
+        });
+    }
+
+    #[test]
+    fn loom_a_consumer_that_closes_does_not_hold_up_the_producer_of_another() {
+        loom::model(|| {
+            let queues: Vec<_> = (0..2).map(|_| Arc::new(BatchQueue::new(1, 1))).collect();
+            let sink = LocalPartition::new(queues.clone(), Spread::RoundRobin, 0);
+            let closing = Arc::clone(&queues[0]);
+            let other = thread::spawn(move || closing.close());
+            let exchange = LocalExchange::new(Arc::clone(&queues[1]));
+            let consumer = thread::spawn(move || consume(exchange));
+            produce(sink, &[1, 2, 4]);
+            other.join().unwrap();
+            assert_eq!(consumer.join().unwrap(), 2);
+        });
+    }
+
+    #[test]
+    fn loom_memory_of_batches_that_wait_is_back_when_they_were_taken_or_dropped() {
+        loom::model(|| {
+            let root = MemoryPool::root("task", 1_000);
+            let queue = Arc::new(BatchQueue::new(2, 1));
+            let (giving, leaf) = (Arc::clone(&queue), root.leaf("producer"));
+            let producer = thread::spawn(move || {
+                let paid = Account::of(400, &leaf).unwrap();
+                giving.put_paid(batch(1), Some(paid));
+                giving.producer_done(0);
+            });
+            let mut exchange = LocalExchange::new(queue);
+            let rows = exchange.get_output().unwrap().map_or(0, |batch| batch.len());
+            exchange.close();
+            producer.join().unwrap();
+            assert!(rows <= 1);
+            assert_eq!(root.used(), 0);
+        });
+    }
+}
