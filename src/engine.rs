@@ -38,7 +38,7 @@ use format_parquet::ParquetReaderFactory;
 use vector::sync::Arc;
 use vector::{DecodedVector, Error, MemoryPool, Result, RowType, Value};
 
-use crate::copy::{self, CopyJob, CopyTarget};
+use crate::copy::{self, CopyEnd, CopyJob, CopyTarget};
 use crate::sql::{PlannedQuery, ScanClauses, plan_scan, plan_statement};
 use run::Surroundings;
 use tables::{HIVE, Tables};
@@ -296,12 +296,14 @@ impl Engine {
         if plan.copy.is_some() && self.is_read_only {
             return Err(Error::invalid_input("this engine reads only, and COPY writes files"));
         }
-        let result = self.surroundings.run(plan, options)?;
-        let Some(target) = &plan.copy else { return Ok(result) };
+        let planned = &plan.planned;
+        let Some(target) = &plan.copy else {
+            return self.surroundings.run(plan, &planned.root, options);
+        };
         let zone = self.hive.partition_zone(&options.settings)?;
-        let rows = &plan.planned.row_type;
-        let job = CopyJob::start(target.clone(), rows, zone, &self.surroundings.pool)?;
-        Ok(result.into_copy(job, Arc::clone(&plan.row_type)))
+        let job = CopyJob::start(target.clone(), &planned.row_type, zone)?;
+        let end = CopyEnd::new(job.clone());
+        Ok(self.surroundings.run(plan, &job.node(&planned.root), options)?.of_copy(end))
     }
 
     /// Where each term of a plan's conditions is tested, and why not earlier.

@@ -6,14 +6,15 @@
 //! ```
 //!
 //! Names that begin with a dot are no data to whoever lists a table. What is in the way is refused,
-//! or replaced at the end when the statement says OVERWRITE; a folder only if nothing but partitions
-//! is in it. Files are open while something is appended only, so that any number of partitions can
-//! be written at once.
+//! or replaced at the end when the statement says OVERWRITE; a folder only if nothing else is in it than
+//! COPY writes. Files are open while something is appended only, so that any number of partitions can
+//! be written at once; when a file has ended it is synced, so that what is renamed is on the disk.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use vector::sync::Mutex;
 use vector::sync::atomic::{AtomicU64, Ordering};
 use vector::{Error, Result, ResultExt};
 
@@ -28,8 +29,8 @@ static STAGINGS: AtomicU64 = AtomicU64::new(0);
 pub(super) enum Shape {
     /// One file.
     File,
-    /// A folder of partitions, the outermost by this key's directories.
-    Partitions(String),
+    /// A folder of things whose names begin so.
+    Folder(String),
 }
 
 /// The place where everything is written first; removed when dropped before it is published.
@@ -39,7 +40,15 @@ pub(super) struct Staging {
     staged: PathBuf,
     shape: Shape,
     overwrite: bool,
-    is_published: bool,
+    /// Held while files are begun and while all of them are moved or removed.
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Writing,
+    Published,
+    Abandoned,
 }
 
 impl Staging {
@@ -58,10 +67,10 @@ impl Staging {
             target,
             shape,
             overwrite,
-            is_published: false,
+            state: Mutex::new(State::Writing),
         };
         staging.check_target()?;
-        if staging.shape != Shape::File {
+        if !staging.is_file() {
             fs::create_dir(&staging.staged)
                 .map_err(|e| Error::from_io(e, "cannot create a folder"))
                 .in_named("path", staging.staged.to_string_lossy())?;
@@ -69,27 +78,39 @@ impl Staging {
         Ok(staging)
     }
 
+    /// True when there is one file.
+    pub(super) fn is_file(&self) -> bool {
+        self.shape == Shape::File
+    }
+
     /// Begins a file: the only one, or the one at `relative` in the folder.
     pub(super) fn file(&self, relative: &str) -> Result<StagedFile> {
+        let state = self.state.lock();
+        if *state != State::Writing {
+            return Err(Error::cancelled("COPY was given up"));
+        }
         let path = match self.shape {
             Shape::File => self.staged.clone(),
-            Shape::Partitions(_) => self.staged.join(relative),
+            Shape::Folder(_) => self.staged.join(relative),
         };
         let cannot = |e| Error::from_io(e, "cannot create a file");
-        if let (Shape::Partitions(_), Some(folder)) = (&self.shape, path.parent()) {
+        if let (Shape::Folder(_), Some(folder)) = (&self.shape, path.parent()) {
             fs::create_dir_all(folder).map_err(cannot).in_named("path", path.to_string_lossy())?;
         }
         File::create_new(&path).map_err(cannot).in_named("path", self.target.to_string_lossy())?;
         Ok(StagedFile { path, buffer: Vec::new() })
     }
 
-    /// Puts everything in its place.
-    pub(super) fn publish(mut self) -> Result<()> {
+    /// Puts everything in its place, for good: what has a name afterwards is on the disk.
+    pub(super) fn publish(&self) -> Result<()> {
+        let mut state = self.state.lock();
         // It may have come while the rows were written.
         self.check_target()?;
+        if !self.is_file() {
+            sync_folders(&self.staged)?;
+        }
         let replaced = self.staged.with_extension("old");
-        let is_folder = self.shape != Shape::File;
-        let set_aside = is_folder && self.target.exists();
+        let set_aside = !self.is_file() && self.target.exists();
         let moved = (|| {
             // A folder is not replaced by a rename, unlike a file.
             if set_aside {
@@ -105,13 +126,30 @@ impl Staging {
         moved
             .map_err(|e| Error::from_io(e, "cannot rename what was written"))
             .in_named("path", self.target.to_string_lossy())?;
-        self.is_published = true;
+        *state = State::Published;
         if set_aside {
             fs::remove_dir_all(&replaced)
                 .map_err(|e| Error::from_io(e, "cannot remove what was replaced"))
                 .in_named("path", replaced.to_string_lossy())?;
         }
-        Ok(())
+        match self.target.parent() {
+            Some(around) if around.as_os_str().is_empty() => sync(Path::new(".")).map(drop),
+            Some(around) => sync(around).map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// Removes what was written, unless it was published; files cannot be begun any more.
+    pub(super) fn abandon(&self) {
+        let mut state = self.state.lock();
+        if *state == State::Writing {
+            *state = State::Abandoned;
+            // Nothing can be done about what cannot be removed, and whoever failed says why.
+            let _ = match self.shape {
+                Shape::File => fs::remove_file(&self.staged),
+                Shape::Folder(_) => fs::remove_dir_all(&self.staged),
+            };
+        }
     }
 
     fn check_target(&self) -> Result<()> {
@@ -124,18 +162,18 @@ impl Staging {
                 "a folder is where COPY would write a file",
                 "with PARTITION_BY (columns) a folder is written",
             ),
-            (Shape::Partitions(_), false) => refuse(
+            (Shape::Folder(_), false) => refuse(
                 "a file is where COPY would write a folder",
-                "without PARTITION_BY one file is written",
+                "without PARTITION_BY and PER_THREAD_OUTPUT one file is written",
             ),
-            (Shape::Partitions(_), true) if self.is_empty_folder() => Ok(()),
+            (Shape::Folder(_), true) if self.is_empty_folder() => Ok(()),
             _ if !self.overwrite => refuse(
                 "what COPY would write exists already",
                 "COPY .. (.., OVERWRITE) replaces it",
             ),
-            (Shape::Partitions(key), true) => match self.first_stranger(key)? {
+            (Shape::Folder(own), true) => match self.first_stranger(own)? {
                 Some(stranger) => Err(Error::invalid_input(
-                    "a folder with other things than partitions is not overwritten",
+                    "a folder with other things than COPY writes is not overwritten",
                 )
                 .with("path", self.target.display())
                 .with("found", stranger)),
@@ -149,31 +187,51 @@ impl Staging {
         fs::read_dir(&self.target).is_ok_and(|mut entries| entries.next().is_none())
     }
 
-    /// The name of something in the folder that is no partition.
-    fn first_stranger(&self, key: &str) -> Result<Option<String>> {
+    /// The name of something in the folder that does not begin with `own`.
+    fn first_stranger(&self, own: &str) -> Result<Option<String>> {
         let entries = fs::read_dir(&self.target)
             .map_err(|e| Error::from_io(e, "cannot list the folder"))
             .in_named("path", self.target.to_string_lossy())?;
         let names = entries.flatten().map(|e| e.file_name().to_string_lossy().into_owned());
-        // `_SUCCESS` and the like come with partitions.
-        let belongs = |name: &str| {
-            let of_key = name.strip_prefix(key).is_some_and(|rest| rest.starts_with('='));
-            of_key || name.starts_with('_')
-        };
+        // `_SUCCESS` and the like come with data.
+        let belongs = |name: &str| name.starts_with(own) || name.starts_with('_');
         Ok(names.into_iter().find(|name| !belongs(name)))
     }
 }
 
 impl Drop for Staging {
     fn drop(&mut self) {
-        if !self.is_published {
-            // Nothing can be done about what cannot be removed, and whoever failed says why.
-            let _ = match self.shape {
-                Shape::File => fs::remove_file(&self.staged),
-                Shape::Partitions(_) => fs::remove_dir_all(&self.staged),
-            };
-        }
+        self.abandon();
     }
+}
+
+/// Waits until a file that was written is on the disk, and gives its length.
+pub(super) fn sync_file(path: &Path) -> Result<u64> {
+    sync(path)?
+        .metadata()
+        .map(|metadata| metadata.len())
+        .map_err(|e| Error::from_io(e, "cannot look at what was written"))
+        .in_named("path", path.to_string_lossy())
+}
+
+fn sync(path: &Path) -> Result<File> {
+    let file = File::open(path).and_then(|file| file.sync_all().map(|()| file));
+    file.map_err(|e| Error::from_io(e, "cannot write to the disk"))
+        .in_named("path", path.to_string_lossy())
+}
+
+/// Waits until the names in a folder and in those below are on the disk.
+fn sync_folders(folder: &Path) -> Result<()> {
+    let mut rest = vec![folder.to_path_buf()];
+    while let Some(folder) = rest.pop() {
+        let entries = fs::read_dir(&folder)
+            .map_err(|e| Error::from_io(e, "cannot list the folder"))
+            .in_named("path", folder.to_string_lossy())?;
+        let entries = entries.flatten().filter(|e| e.file_type().is_ok_and(|ty| ty.is_dir()));
+        rest.extend(entries.map(|entry| entry.path()));
+        sync(&folder)?;
+    }
+    Ok(())
 }
 
 /// A file that grows; what is buffered is lost unless flushed.

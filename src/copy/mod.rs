@@ -1,22 +1,24 @@
 //! COPY: the rows of a query into files.
 //!
 //! ```text
-//! CopyRequest (src/sql) --options.rs--> CopyTarget
-//!                                          |
-//! batches of the query --partitions.rs--> rows of a directory --sink.rs--> file being written
-//!                                                                            | all written
+//! CopyRequest (src/sql) --options.rs--> CopyTarget --CopyJob--> TableWrite on top of the plan
+//!
+//! batches of a driver --partitions.rs--> rows of a directory --sink.rs--> file being written
+//!    (writer.rs)                                                             | all written
 //!                                            one row: rows, files, bytes <-- files.rs renames
 //! ```
 //!
 //! | file | what |
 //! |---|---|
 //! | `options.rs` | what stands in the parentheses |
+//! | `writer.rs` | the rows of one driver |
 //! | `partitions.rs` | rows to directories by their keys |
 //! | `sink.rs` | where the rows of one file go |
 //! | `files.rs` | files that appear when all is written |
 //! | `parquet/` | Parquet files; with the feature `copy-parquet` |
 //!
-//! Files are written to the local file system, whatever the engine reads from.
+//! Files are written to the local file system, whatever the engine reads from. Into a folder each
+//! driver writes files of its own; a single file has one writer, in the order of the rows.
 
 mod files;
 mod options;
@@ -26,43 +28,57 @@ mod partitions;
 mod sink;
 #[cfg(test)]
 mod tests;
+mod writer;
 
-use std::collections::BTreeMap;
+use std::fmt;
 
 use connector_hive::zone::ProcessZone;
+use exec::plan::{PlanNode, RowWriter, TableWriteNode, WriteTarget, WriterPlace};
 use vector::build::vector_of;
-use vector::gather::gather_batch;
 use vector::sync::Arc;
-use vector::{Error, MemoryPool, Result, ResultExt, RowType, RowVector, Type, Value, VectorRef};
+use vector::sync::atomic::AtomicUsize;
+use vector::{DecodedVector, Error, Result, RowType, RowVector, Type, Value};
 
 use self::files::{Shape, Staging};
 use self::partitions::Partitioner;
-use self::sink::OpenFile;
+use self::writer::CopyWriter;
 
 pub(crate) use self::options::CopyTarget;
 
-/// Files that are written at once, at most: each has buffers of its own.
-const MAX_OPEN_FILES: usize = 10_000;
-/// Bytes of all files together that wait in memory at most.
-const MAX_BYTES: usize = 256 << 20;
+/// What is counted, by writers and in the end.
+const COUNTS: [&str; 3] = ["rows", "files", "bytes"];
+/// The id of the node that writes; other nodes have numbers.
+const NODE: &str = "copy";
 
 /// The columns of what COPY gives: one row that counts what was written.
 pub(crate) fn result_type() -> RowType {
-    RowType::new(["rows", "files", "bytes"].map(|name| (name, Type::BigInt)))
+    RowType::new(COUNTS.map(|name| (name, Type::BigInt)))
 }
 
-/// A COPY under way; what it has written vanishes when it is dropped unfinished.
-pub(crate) struct CopyJob {
+/// Counts as a row.
+fn counts_row(counts: [u64; 3]) -> Result<RowVector> {
+    let column = |count| {
+        let count = Value::BigInt(i64::try_from(count).unwrap_or(i64::MAX));
+        vector_of(&Type::BigInt, [&count])
+    };
+    let columns = counts.map(column).into_iter().collect::<Result<_>>()?;
+    RowVector::batch(Arc::new(result_type()), 1, columns)
+}
+
+/// A COPY under way, shared by its writers; what it has written vanishes when it is given up.
+#[derive(Clone)]
+pub(crate) struct CopyJob(Arc<Work>);
+
+/// What writers share.
+struct Work {
     target: CopyTarget,
+    description: String,
     partitioner: Partitioner,
     /// Positions of the columns that are written into files, and their types.
     kept: Vec<usize>,
     file_type: Arc<RowType>,
-    /// By directory; one without a name when nothing is partitioned.
-    files: BTreeMap<String, OpenFile>,
-    num_rows: u64,
-    memory: Charge,
-    // Last, so that files are closed before they are removed.
+    /// Files of all writers.
+    num_files: AtomicUsize,
     staging: Staging,
 }
 
@@ -70,9 +86,8 @@ impl CopyJob {
     /// Looks whether `target` may be written, and begins.
     pub(crate) fn start(
         target: CopyTarget,
-        row_type: &Arc<RowType>,
+        row_type: &RowType,
         zone: Option<ProcessZone>,
-        pool: &MemoryPool,
     ) -> Result<Self> {
         let partitioner = Partitioner::new(row_type, &target.partition_by, zone);
         let is_kept = |i: &usize| !target.partition_by.contains(i);
@@ -81,123 +96,85 @@ impl CopyJob {
         let file_type: Vec<_> =
             fields.map(|(_, (name, ty))| (name.to_string(), ty.clone())).collect();
         let shape = match partitioner.first_key() {
-            Some(key) => Shape::Partitions(connector_hive::partition::escape(key)),
+            Some(key) => Shape::Folder(format!("{}=", connector_hive::partition::escape(key))),
+            None if target.per_driver => Shape::Folder(writer::FILE_NAME.to_string()),
             None => Shape::File,
         };
         let staging = Staging::new(&target.path, shape, target.overwrite)?;
-        let mut job = CopyJob {
+        Ok(CopyJob(Arc::new(Work {
+            description: target.describe(row_type),
             target,
             partitioner,
             kept,
             file_type: Arc::new(RowType::new(file_type)),
-            files: BTreeMap::new(),
-            num_rows: 0,
-            memory: Charge { pool: pool.leaf("copy"), bytes: 0 },
+            num_files: AtomicUsize::new(0),
             staging,
-        };
-        if job.partitioner.first_key().is_none() {
-            // Also a query without rows leaves a file.
-            job.file("")?;
-        }
-        Ok(job)
+        })))
     }
 
-    /// Writes a batch.
-    pub(crate) fn write(&mut self, batch: &RowVector) -> Result<()> {
-        self.num_rows += batch.len() as u64;
-        let children = self.kept.iter().map(|i| batch.child(*i).cloned());
-        let children: Vec<VectorRef> = children.collect::<Result<_>>()?;
-        let rows = RowVector::batch(Arc::clone(&self.file_type), batch.len(), children)?;
-        if self.partitioner.first_key().is_none() {
-            return self.append("", &rows);
-        }
-        for (directory, picked) in self.partitioner.split(batch)? {
-            if picked.len() == rows.len() {
-                self.append(&directory, &rows)?;
-            } else {
-                self.append(&directory, &gather_batch(&rows, &picked)?)?;
+    /// The node that writes the rows of `source`.
+    pub(crate) fn node(&self, source: &Arc<PlanNode>) -> Arc<PlanNode> {
+        Arc::new(PlanNode::TableWrite(TableWriteNode {
+            id: NODE.into(),
+            source: Arc::clone(source),
+            target: Arc::new(self.clone()),
+            output_type: Arc::new(result_type()),
+        }))
+    }
+}
+
+impl WriteTarget for CopyJob {
+    fn is_single(&self) -> bool {
+        self.0.staging.is_file()
+    }
+
+    fn writer(&self, place: WriterPlace) -> Result<Box<dyn RowWriter>> {
+        Ok(Box::new(CopyWriter::new(Arc::clone(&self.0), place)?))
+    }
+}
+
+impl fmt::Debug for CopyJob {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.description)
+    }
+}
+
+/// The end of a COPY, for whoever gets what its writers counted. Dropped before it is reached, all
+/// that was written is removed.
+pub(crate) struct CopyEnd {
+    job: CopyJob,
+    counts: [u64; 3],
+}
+
+impl CopyEnd {
+    /// The end of `job`.
+    pub(crate) fn new(job: CopyJob) -> Self {
+        CopyEnd { job, counts: [0; 3] }
+    }
+
+    /// Adds what writers have counted.
+    pub(crate) fn add(&mut self, rows: &RowVector) -> Result<()> {
+        for (sum, column) in self.counts.iter_mut().zip(rows.children()) {
+            let column = DecodedVector::new(column)?;
+            for row in 0..rows.len() {
+                let Value::BigInt(count) = column.value(row)? else {
+                    return Err(Error::internal("a writer that does not count"));
+                };
+                *sum = sum.saturating_add_signed(count);
             }
         }
         Ok(())
     }
 
-    fn append(&mut self, directory: &str, rows: &RowVector) -> Result<()> {
-        let file = self.file(directory)?;
-        let before = file.sink.num_bytes();
-        file.sink.write(rows)?;
-        let after = file.sink.num_bytes();
-        self.memory.change(before, after)?;
-        while self.memory.bytes > MAX_BYTES {
-            let largest = self.files.values_mut().max_by_key(|file| file.sink.num_bytes());
-            let Some(file) = largest else { break };
-            let before = file.sink.num_bytes();
-            file.sink.flush()?;
-            let after = file.sink.num_bytes();
-            self.memory.change(before, after)?;
-            if after >= before {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    /// The file of a directory, which is begun when it is new.
-    fn file(&mut self, directory: &str) -> Result<&mut OpenFile> {
-        if !self.files.contains_key(directory) {
-            if self.files.len() >= MAX_OPEN_FILES {
-                return Err(Error::limit("COPY would write too many partitions")
-                    .with("max", MAX_OPEN_FILES));
-            }
-            let path = format!("{directory}/data_0.{}", self.target.ending());
-            let staged = self.staging.file(&path)?;
-            let file = OpenFile::new(&self.target.format, &self.file_type, staged)?;
-            self.files.insert(directory.to_string(), file);
-        }
-        let found = self.files.get_mut(directory);
-        found.ok_or_else(|| Error::internal("a file of COPY was lost"))
-    }
-
-    /// Ends all files, puts them in their places and counts them.
-    pub(crate) fn finish(self) -> Result<RowVector> {
-        let (num_files, mut num_bytes) = (self.files.len() as u64, 0);
-        for OpenFile { sink, path } in self.files.into_values() {
-            sink.finish()?;
-            let written = std::fs::metadata(&path)
-                .map_err(|e| Error::from_io(e, "cannot look at what was written"))
-                .in_named("path", path.to_string_lossy())?;
-            num_bytes += written.len();
-        }
-        self.staging.publish()?;
-        let counts = [self.num_rows, num_files, num_bytes].map(|count| {
-            let count = Value::BigInt(i64::try_from(count).unwrap_or(i64::MAX));
-            vector_of(&Type::BigInt, [&count])
-        });
-        let columns = counts.into_iter().collect::<Result<_>>()?;
-        RowVector::batch(Arc::new(result_type()), 1, columns)
+    /// Puts all files in their places, and gives the row of counts.
+    pub(crate) fn publish(self) -> Result<RowVector> {
+        self.job.0.staging.publish()?;
+        counts_row(self.counts)
     }
 }
 
-/// Memory of a pool, given back when dropped.
-struct Charge {
-    pool: MemoryPool,
-    bytes: usize,
-}
-
-impl Charge {
-    /// A part of it was `before` and is `after` bytes.
-    fn change(&mut self, before: usize, after: usize) -> Result<()> {
-        if after > before {
-            self.pool.reserve((after - before) as u64)?;
-        } else {
-            self.pool.release((before - after) as u64);
-        }
-        self.bytes = (self.bytes + after).saturating_sub(before);
-        Ok(())
-    }
-}
-
-impl Drop for Charge {
+impl Drop for CopyEnd {
     fn drop(&mut self) {
-        self.pool.release(self.bytes as u64);
+        self.job.0.staging.abandon();
     }
 }

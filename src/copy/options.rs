@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | `FORMAT parquet`, `csv`, `jsonl` | all | by the ending of the path when absent |
 //! | `PARTITION_BY (a, b)` | all | a folder of Hive partitions instead of a file |
+//! | `PER_THREAD_OUTPUT [true]` | all | a folder of files, one for each driver; also by a `/` behind the path |
 //! | `OVERWRITE [true]` | all | replaces what is there |
 //! | `HEADER [true]` | csv | a line of names first, as by default |
 //! | `COMPRESSION snappy`, `none` | parquet | how pages are packed |
@@ -23,6 +24,8 @@ pub(crate) struct CopyTarget {
     pub(super) format: CopyFormat,
     /// Positions of the partition keys among the query's columns, the outermost first.
     pub(super) partition_by: Vec<usize>,
+    /// A folder, in which each driver has a file.
+    pub(super) per_driver: bool,
     pub(super) overwrite: bool,
 }
 
@@ -51,12 +54,14 @@ impl CopyTarget {
             path: request.path.clone(),
             format: chosen_format(request)?,
             partition_by: Vec::new(),
+            per_driver: request.path.ends_with('/'),
             overwrite: false,
         };
         for option in &request.options {
             match option.name.as_str() {
                 "FORMAT" => {}
                 "PARTITION_BY" => target.partition_by = keys(option, row_type)?,
+                "PER_THREAD_OUTPUT" => target.per_driver = switch(option)?,
                 "OVERWRITE" => target.overwrite = switch(option)?,
                 _ => target.format.set(option)?,
             }
@@ -139,7 +144,7 @@ impl CopyFormat {
             }
             _ => {
                 return Err(wrong(option, "no such option of COPY").hint(
-                    "FORMAT, PARTITION_BY, OVERWRITE; HEADER of csv; COMPRESSION, ROW_GROUP_SIZE, \
+                    "FORMAT, PARTITION_BY, PER_THREAD_OUTPUT, OVERWRITE; HEADER of csv; COMPRESSION, ROW_GROUP_SIZE, \
                      TIMESTAMP_UNIT of parquet",
                 ));
             }

@@ -4,13 +4,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use dwio::fs::{LocalAccess, LocalFiles};
+use exec::plan::{WriteTarget, WriterPlace};
 use vector::build::vector_of;
 use vector::sync::Arc;
 use vector::{DecodedVector, ErrorKind, MemoryPool, RowType, RowVector, Type, Value};
 
 use super::{CopyJob, CopyTarget};
-use crate::Engine;
 use crate::sql::CopyRequest;
+use crate::{Engine, QueryOptions};
 
 /// A folder of one test, removed when the test is done.
 struct Scratch(PathBuf);
@@ -57,13 +58,22 @@ fn engine() -> Engine {
 
 /// Runs a COPY and gives its counts of rows, files and bytes.
 fn copy(sql: &str) -> vector::Result<Vec<i64>> {
-    let batches = engine().query(sql)?.collect_batches()?;
+    copy_with(sql, 1).map(|(counts, _)| counts)
+}
+
+/// The same with some drivers, and how many of them have written.
+fn copy_with(sql: &str, drivers: usize) -> vector::Result<(Vec<i64>, u64)> {
+    let mut result =
+        engine().query_with(sql, &QueryOptions { drivers, ..QueryOptions::default() })?;
+    let batches = result.by_ref().collect::<vector::Result<Vec<_>>>()?;
+    let stats = result.stats().operators;
+    let writers = stats.iter().find(|o| o.operator == "TableWrite").unwrap().num_drivers;
     let counts =
         batches[0].children().iter().map(|column| match DecodedVector::new(column)?.value(0)? {
             Value::BigInt(count) => Ok(count),
             other => panic!("{other:?}"),
         });
-    counts.collect()
+    Ok((counts.collect::<vector::Result<_>>()?, writers))
 }
 
 /// The nations of the example table, by key.
@@ -116,6 +126,100 @@ fn partitions_are_directories_of_their_keys() {
     assert!(folder.names("nations").contains(&"letter.txt".to_string()));
 }
 
+/// The lines of all files below a folder, but for their headers, in order.
+fn lines_of(folder: &Scratch, below: &str) -> Vec<String> {
+    let read = |name: &String| fs::read_to_string(folder.path(&format!("{below}/{name}"))).unwrap();
+    let texts: Vec<String> = folder.names(below).iter().map(read).collect();
+    let mut lines: Vec<String> =
+        texts.iter().flat_map(|text| text.lines().skip(1)).map(str::to_string).collect();
+    lines.sort();
+    lines
+}
+
+#[test]
+fn into_a_folder_each_driver_writes_files_of_its_own() {
+    let folder = Scratch::new("drivers");
+    let one = folder.path("one.csv");
+    let (counts, writers) = copy_with(&format!("COPY ({NATIONS}) TO '{one}'"), 3).unwrap();
+    assert_eq!((counts[1], writers), (1, 1), "a file has one writer");
+    let mut expected: Vec<String> =
+        fs::read_to_string(one).unwrap().lines().skip(1).map(str::to_string).collect();
+    expected.sort();
+    for (target, options) in [("a/", ""), ("b", ", PER_THREAD_OUTPUT")] {
+        let path = folder.path(target);
+        let sql = format!("COPY ({NATIONS}) TO '{path}' (FORMAT csv{options})");
+        let (counts, writers) = copy_with(&sql, 3).unwrap();
+        let names = folder.names(target);
+        assert_eq!(writers, 2, "as many as the scan has splits");
+        assert_eq!(counts[..2], [expected.len() as i64, names.len() as i64]);
+        assert!(names.iter().all(|name| ["data_0.csv", "data_1.csv"].contains(&name.as_str())));
+        assert_eq!(lines_of(&folder, target), expected);
+        // Replaced as a whole, but not together with what somebody else has put there.
+        assert!(copy(&sql).unwrap_err().to_string().contains("exists already"));
+        let again = sql.replace("csv", "jsonl").replace("FORMAT jsonl", "FORMAT jsonl, OVERWRITE");
+        copy(&again).unwrap();
+        assert!(folder.names(target).iter().all(|name| name.ends_with(".jsonl")));
+    }
+    let ordered = format!(
+        "COPY ({NATIONS} ORDER BY name DESC LIMIT 5) TO '{}/' (FORMAT csv)",
+        folder.path("ordered")
+    );
+    assert_eq!(copy_with(&ordered, 3).unwrap().1, 1, "rows in order have one writer");
+    let none = format!("COPY (SELECT 1 AS n WHERE 1 = 2) TO '{}/' (FORMAT csv)", folder.path("no"));
+    assert_eq!(copy_with(&none, 3).unwrap().0, [0, 1, 2]);
+}
+
+#[cfg(feature = "copy-parquet")]
+#[test]
+fn partitions_are_written_by_all_drivers() {
+    let folder = Scratch::new("partitioned-drivers");
+    let path = folder.path("p");
+    let sql = format!("COPY ({NATIONS}) TO '{path}' (FORMAT parquet, PARTITION_BY (regionkey))");
+    let (counts, writers) = copy_with(&sql, 3).unwrap();
+    assert_eq!((counts[0], writers), (50, 2));
+    assert_eq!(counts[1], folder.names("p").len() as i64);
+    let sums = "SELECT CAST(regionkey AS BIGINT) AS r, count(*), sum(nationkey), min(name) FROM";
+    let read = |from: &str| {
+        let found = engine().query(&format!("{sums} {from} GROUP BY 1 ORDER BY 1")).unwrap();
+        let mut rows = Vec::new();
+        for batch in found.collect_batches().unwrap() {
+            let columns = batch.children().iter().map(|c| DecodedVector::new(c).unwrap());
+            let columns: Vec<DecodedVector> = columns.collect();
+            let row = |row| columns.iter().map(|c| c.value(row).unwrap()).collect::<Vec<_>>();
+            rows.extend((0..batch.len()).map(row));
+        }
+        rows
+    };
+    let written = read(&format!("'{path}'"));
+    assert_eq!((written.len(), &written), (5, &read(&format!("({NATIONS})"))));
+}
+
+#[test]
+fn what_is_cancelled_leaves_nothing_behind() {
+    let folder = Scratch::new("cancelled");
+    let wide =
+        format!("SELECT a.* FROM ({NATIONS}) a, ({NATIONS}) b, ({NATIONS}) c, ({NATIONS}) d");
+    for (number, options) in
+        ["", ", PER_THREAD_OUTPUT", ", PARTITION_BY regionkey"].iter().enumerate()
+    {
+        let path = folder.path(&number.to_string());
+        let sql = format!("COPY ({wide}) TO '{path}' (FORMAT csv{options})");
+        let options = QueryOptions { drivers: 2, ..QueryOptions::default() };
+        let engine = engine();
+        let mut result = engine.query_with(&sql, &options).unwrap();
+        let canceller = result.canceller();
+        let waiting = vector::sync::thread::spawn(move || {
+            vector::sync::thread::sleep(std::time::Duration::from_millis(50));
+            canceller.cancel();
+        });
+        assert_eq!(result.next_batch().unwrap_err().kind(), ErrorKind::Cancelled);
+        waiting.join().unwrap();
+        assert_eq!(fs::read_dir(folder.path("")).unwrap().count(), 0, "with its error");
+        drop(result);
+        assert_eq!(engine.memory_pool().used(), 0);
+    }
+}
+
 #[test]
 fn what_fails_leaves_nothing_behind() {
     let folder = Scratch::new("failing");
@@ -124,6 +228,7 @@ fn what_fails_leaves_nothing_behind() {
     assert!(copy(&format!("COPY ({failing}) TO '{path}'")).is_err());
     let partitioned = format!("COPY ({failing}) TO '{path}' (PARTITION_BY regionkey)");
     assert!(copy(&partitioned).is_err());
+    assert!(copy(&format!("COPY ({failing}) TO '{path}/' (FORMAT csv)")).is_err());
     drop(engine().query(&format!("COPY ({NATIONS}) TO '{path}'")).unwrap());
     assert_eq!(folder.names(""), [""; 0]);
     assert_eq!(fs::read_dir(folder.path("")).unwrap().count(), 0);
@@ -147,15 +252,17 @@ fn rows_that_wait_for_their_row_group_are_paid_for() {
     let request = CopyRequest { path: folder.path("t.parquet"), options: Vec::new() };
     let target = CopyTarget::new(&request, &row_type).unwrap();
     let pool = MemoryPool::root("engine", 100_000);
-    let mut job = CopyJob::start(target, &row_type, None, &pool).unwrap();
+    let job = CopyJob::start(target, &row_type, None).unwrap();
+    let place = WriterPlace { driver: 0, num_drivers: 1, pool: pool.leaf("copy") };
+    let mut writer = job.writer(place).unwrap();
     let texts = vec![Value::bytes("x".repeat(100)); 300];
     let column = vector_of(&Type::Varchar, &texts).unwrap();
     let batch = RowVector::batch(Arc::clone(&row_type), 300, vec![column]).unwrap();
-    job.write(&batch).unwrap();
+    writer.write(&batch).unwrap();
     assert!((30_000..60_000).contains(&pool.used()), "{}", pool.used());
-    job.write(&batch).unwrap();
-    assert_eq!(job.write(&batch).unwrap_err().kind(), ErrorKind::Limit);
-    drop(job);
+    writer.write(&batch).unwrap();
+    assert_eq!(writer.write(&batch).unwrap_err().kind(), ErrorKind::Limit);
+    drop((writer, job));
     assert_eq!((pool.used(), folder.names("")), (0, Vec::new()));
 }
 
@@ -168,7 +275,15 @@ fn what_makes_no_sense_is_refused_by_name() {
         (format!("COPY (SELECT 1 AS n) TO '{}'", at("t.xyz")), "COPY does not know the format"),
         (format!("COPY (SELECT 1 AS n) TO '{}'", at("old.csv")), "exists already"),
         (format!("COPY (SELECT 1 AS n) TO '{}'", at("no/t.csv")), "cannot create a file"),
-        (format!("COPY (SELECT 1 AS n) TO '{}' (FORMAT csv)", at("")), "a folder is where"),
+        (
+            format!("COPY (SELECT 1 AS n) TO '{}' (FORMAT csv)", at("").trim_end_matches('/')),
+            "a folder is where",
+        ),
+        (format!("COPY (SELECT 1 AS n) TO '{}' (FORMAT csv)", at("")), "exists already"),
+        (
+            format!("COPY (SELECT 1 AS n) TO '{}/' (FORMAT csv)", at("old.csv")),
+            "a file is where COPY would write a folder",
+        ),
         (
             format!("COPY (SELECT 1 AS n) TO '{}' (FORMAT orc)", at("t")),
             "COPY does not write this format (option=FORMAT value=orc)",

@@ -101,10 +101,11 @@ fn dynamic_targets(root: &PlanNode) -> Vec<(PlanNodeId, usize, DynamicTarget)> {
     let mut rest = vec![root];
     while let Some(node) = rest.pop() {
         if let PlanNode::HashJoin(join) = node {
-            for (key, scan, channel) in filter_keys(join) {
-                let key = join.right_keys.get(key).cloned().unwrap_or_default();
+            for columns in filter_keys(join) {
+                let key = join.right_keys.get(columns.key).cloned().unwrap_or_default();
                 let target = DynamicTarget { column: String::new(), join: join.id.clone(), key };
-                found.push((scan.clone(), channel, target));
+                let scans = columns.scans.into_iter();
+                found.extend(scans.map(|(scan, channel)| (scan.clone(), channel, target.clone())));
             }
         }
         rest.extend(node.sources().map(AsRef::as_ref));

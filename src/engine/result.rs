@@ -7,7 +7,7 @@ use vector::sync::Arc;
 use vector::{Result, RowType, RowVector};
 
 use super::ScanFiles;
-use crate::copy::CopyJob;
+use crate::copy::CopyEnd;
 use crate::sql::CatalogTable;
 
 /// The batches of a running query, in the order in which they come; dropping it stops the query.
@@ -16,9 +16,9 @@ use crate::sql::CatalogTable;
 /// may repeat, since they are those that the query wrote.
 pub struct QueryResult {
     row_type: Arc<RowType>,
-    /// What the rows go to instead of the caller, and the columns of what it gives then.
-    copy: Option<(CopyJob, Arc<RowType>)>,
     cursor: Cursor,
+    /// The files that the rows go to. Behind the cursor, so that nobody writes when they are removed.
+    copy: Option<CopyEnd>,
     files: Vec<ScanFiles>,
     /// What planning knows of files serves the scans as long as it is held.
     tables: Vec<Arc<dyn CatalogTable>>,
@@ -39,25 +39,24 @@ impl QueryResult {
         QueryResult { files, tables, ..self }
     }
 
-    /// The same rows, written into files; what comes out is what the job counts.
-    pub(super) fn into_copy(self, job: CopyJob, counts: Arc<RowType>) -> Self {
-        QueryResult { copy: Some((job, counts)), ..self }
+    /// The rows are what the writers of a COPY count.
+    pub(super) fn of_copy(self, end: CopyEnd) -> Self {
+        QueryResult { copy: Some(end), ..self }
     }
 
     /// The columns of every batch.
     pub fn row_type(&self) -> &Arc<RowType> {
-        self.copy.as_ref().map_or(&self.row_type, |(_, counts)| counts)
+        &self.row_type
     }
 
     /// The next batch, all columns loaded; `None` at the end of the rows. All of a COPY happens in
     /// the first call.
     pub fn next_batch(&mut self) -> Result<Option<RowVector>> {
-        let Some((mut job, counts)) = self.copy.take() else { return self.next_rows() };
-        while let Some(batch) = self.next_rows()? {
-            job.write(&batch)?;
+        let Some(mut end) = self.copy.take() else { return self.next_rows() };
+        while let Some(counts) = self.next_rows()? {
+            end.add(&counts)?;
         }
-        self.row_type = counts;
-        job.finish().map(Some)
+        end.publish().map(Some)
     }
 
     fn next_rows(&mut self) -> Result<Option<RowVector>> {

@@ -41,8 +41,13 @@ pub(super) struct Surroundings {
 }
 
 impl Surroundings {
-    /// Starts a plan on the files that planning found.
-    pub(super) fn run(&self, plan: &Plan, options: &QueryOptions) -> Result<QueryResult> {
+    /// Starts a plan on the files that planning found; `root` is its topmost node, or one above.
+    pub(super) fn run(
+        &self,
+        plan: &Plan,
+        root: &Arc<PlanNode>,
+        options: &QueryOptions,
+    ) -> Result<QueryResult> {
         let (mut splits, mut files) = (Vec::new(), Vec::new());
         for scan in &plan.planned.scans {
             let target = split_bytes(scan.table.total_bytes(), options.drivers.max(1));
@@ -55,7 +60,7 @@ impl Surroundings {
             splits.push((scan.id.clone(), found.splits));
         }
         let planned = &plan.planned;
-        let result = self.start(&planned.root, &planned.row_type, splits, options)?;
+        let result = self.start(root, &plan.row_type, splits, options)?;
         let tables = planned.scans.iter().map(|scan| Arc::clone(&scan.table));
         Ok(result.with_files(files, tables.collect()))
     }

@@ -1,4 +1,4 @@
-//! Functions of text: length, lower, upper, substr, trim, concat, starts_with, ends_with, strpos.
+//! Functions of text: length, lower, upper, substr, trim, starts_with, ends_with, strpos.
 //!
 //! Positions and lengths count characters (code points). Functions that cut (substr, trim) copy
 //! nothing: their views point into the buffers of their argument. Bytes that are not UTF-8 pass
@@ -10,7 +10,7 @@ use vector::{
     Type, Vector,
 };
 
-use super::kernel::{Argument, Call, Kernel, Operand, test_rows, wrong_storage};
+use super::kernel::{Argument, Call, Kernel, Operand, for_each_row, test_rows, wrong_storage};
 use super::letter_case;
 use super::runs::{Run, RunVisitor, visit_runs};
 
@@ -31,7 +31,7 @@ fn count_characters(text: &[u8]) -> usize {
     count + tail.iter().filter(|b| is_character_start(**b)).count()
 }
 
-fn strings_of(argument: &DecodedVector) -> Result<&StringValues> {
+pub(super) fn strings_of(argument: &DecodedVector) -> Result<&StringValues> {
     match argument.flat_values() {
         Some(FlatValues::String(strings)) => Ok(strings),
         _ => Err(wrong_storage(argument.ty())),
@@ -87,9 +87,7 @@ impl RunVisitor for Lengths<'_> {
 pub(super) fn numbers(call: &Call<'_>, f: impl Fn(usize) -> i64) -> Result<Vector> {
     let mut out = BufferMut::new();
     out.resize(call.num_rows(), 0i64);
-    for row in call.rows.iter() {
-        out[row] = f(row);
-    }
+    for_each_row(call.rows, |row| out[row] = f(row));
     call.fixed(out.freeze())
 }
 
@@ -144,7 +142,7 @@ fn parts(call: &Call<'_>, f: impl Fn(usize, &[u8]) -> std::ops::Range<usize>) ->
     let strings = strings_of(argument)?;
     let mut views = BufferMut::new();
     views.resize(call.num_rows(), StringView::default());
-    for row in call.rows.iter() {
+    for_each_row(call.rows, |row| {
         let at = argument.index(row);
         let (view, text) = (strings.views()[at], strings.get(at));
         let range = f(row, text);
@@ -155,7 +153,7 @@ fn parts(call: &Call<'_>, f: impl Fn(usize, &[u8]) -> std::ops::Range<usize>) ->
             let (buffer, offset) = view.location();
             StringView::new(part, buffer as u32, (offset + range.start) as u32)
         };
-    }
+    });
     call.strings(StringValues::new(views.freeze(), strings.buffers().clone()))
 }
 
@@ -223,14 +221,6 @@ fn characters(text: &[u8], start: i64, length: i64) -> std::ops::Range<usize> {
         starts.nth((end - skip - 1) as usize).unwrap_or(text.len())
     };
     first..behind
-}
-
-pub(super) fn concat(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
-    Ok(Kernel::new(|call| {
-        texts(call, |row, out| {
-            call.args.iter().for_each(|arg| out.extend_from_slice(arg.string(row)));
-        })
-    }))
 }
 
 pub(super) fn starts_with(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {

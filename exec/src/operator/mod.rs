@@ -3,7 +3,7 @@
 //! ```text
 //! source ops    table_scan, values, local_exchange and local_merge (taking ends)
 //! middle ops    filter_project, hash_join (probe), aggregate, distinct, unnest, limit, order_by,
-//!               top_n, single_row
+//!               top_n, single_row, table_write
 //! sink ops      sink (giving end of a queue), local_partition (of several), hash_join (build)
 //! ```
 //!
@@ -24,6 +24,7 @@
 pub mod account;
 pub mod aggregate;
 mod batch_size;
+mod compaction;
 pub mod distinct;
 pub mod filter_project;
 pub mod hash_join;
@@ -39,8 +40,10 @@ pub mod scan_source;
 pub mod single_row;
 pub mod sink;
 mod sort_prefix;
+mod sort_selection;
 pub(crate) mod sorted_rows;
 pub mod table_scan;
+pub mod table_write;
 pub mod top_n;
 pub mod unnest;
 pub mod values;

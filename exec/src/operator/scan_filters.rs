@@ -10,10 +10,12 @@
 //! filter never changes in the middle of a batch (rule S12.13).
 //!
 //! A filter that came before any driver of the scan began to read, and that the source accepted,
-//! holds for every row that the scan ever gives: a join may rely on it (rule S12.15).
+//! holds for every row that the scan ever gives: a join may rely on it (rule S12.15). That is the
+//! usual case, because a scan that joins will tell something waits for them, also where rows go
+//! through exchanges between (rule S12.14).
 
 use vector::sync::atomic::{AtomicU64, Ordering};
-use vector::sync::{Arc, Mutex};
+use vector::sync::{Arc, Continuation, Mutex, Promise, promise};
 
 use dwio::filter::Filter;
 
@@ -32,6 +34,10 @@ struct State {
     /// A driver has begun to read.
     started: bool,
     filters: Vec<ChannelFilter>,
+    /// Tables that are not made yet, once for each filter that they may publish.
+    expected: usize,
+    /// Who waits for them.
+    waiting: Vec<Promise>,
 }
 
 impl State {
@@ -93,6 +99,35 @@ impl ScanFilters {
         true
     }
 
+    /// A table that will be made may publish a filter; then it says `settle`.
+    pub fn expect(&self) {
+        self.state.lock().expected += 1;
+    }
+
+    /// A filter that was expected is published, or never will be.
+    pub fn settle(&self) {
+        let waiting = {
+            let mut state = self.state.lock();
+            state.expected = state.expected.saturating_sub(1);
+            if state.expected > 0 {
+                return;
+            }
+            std::mem::take(&mut state.waiting)
+        };
+        waiting.into_iter().for_each(Promise::fulfil);
+    }
+
+    /// The wait for all filters that are expected; none when there are none.
+    pub fn until_settled(&self) -> Option<Continuation> {
+        let mut state = self.state.lock();
+        if state.expected == 0 {
+            return None;
+        }
+        let (promise, settled) = promise();
+        state.waiting.push(promise);
+        Some(settled)
+    }
+
     /// All filters when something changed since `seen`, and at the first call; the scan reads on
     /// afterwards.
     pub fn next_change(&self, seen: &mut SeenFilters) -> Option<Vec<(usize, Arc<Filter>)>> {
@@ -118,13 +153,14 @@ impl ScanFilters {
         }
     }
 
-    /// True when every row that the scan ever gives passes the filter that `producer` published
-    /// for `channel`.
+    /// True when every row that the scan has given passes the filter that `producer` published for
+    /// `channel`; then those that it will give pass it too.
     pub fn holds_for_all_rows(&self, producer: &PlanNodeId, channel: usize) -> bool {
         let state = self.state.lock();
         let filter = state.filters.iter().find(|f| f.channel == channel);
         let is_early = |known: &Producer| known.is_early && known.node == *producer;
-        filter.is_some_and(|f| f.accepted && f.producers.iter().any(is_early))
+        let is_tested = |f: &ChannelFilter| f.accepted || !state.started;
+        filter.is_some_and(|f| is_tested(f) && f.producers.iter().any(is_early))
     }
 
     /// The nodes whose filters the scan's sources test (rule S15.53).
@@ -161,9 +197,10 @@ mod tests {
         let slot = ScanFilters::default();
         let (early, late) = (PlanNodeId::from("1"), PlanNodeId::from("2"));
         slot.publish(&early, 0, Filter::bigint_range(0, 9, false));
-        assert!(!slot.holds_for_all_rows(&early, 0));
+        assert!(slot.holds_for_all_rows(&early, 0), "there are no rows");
         slot.next_change(&mut SeenFilters::default());
         slot.publish(&late, 0, Filter::bigint_range(0, 5, false));
+        assert!(!slot.holds_for_all_rows(&early, 0), "the source may not test it");
         slot.accepted(0);
         assert!(slot.holds_for_all_rows(&early, 0));
         assert!(!slot.holds_for_all_rows(&late, 0));

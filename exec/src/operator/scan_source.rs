@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use vector::Result;
 use vector::sync::atomic::{AtomicU64, Ordering};
-use vector::sync::{Arc, Mutex};
+use vector::sync::{Arc, Continuation, Mutex};
 
 use dwio::connector::{Connector, ConnectorQueryCtx, DataSource, DataSourceRequest};
 use dwio::filter::Filter;
@@ -126,6 +126,11 @@ impl ScanSources {
     /// The filters that are new since `seen`.
     pub fn new_filters(&self, seen: &mut SeenFilters) -> Option<Vec<(usize, Arc<Filter>)>> {
         self.filters.next_change(seen)
+    }
+
+    /// The wait for filters that joins will have before the scan begins (rule S12.14).
+    pub fn until_filters(&self) -> Option<Continuation> {
+        self.filters.until_settled()
     }
 
     /// The nodes whose filters are tested here (rule S15.53).

@@ -13,6 +13,7 @@
 //! | waits for | when |
 //! |---|---|
 //! | `WaitForScanScaleUp` | memory had no room for this driver yet |
+//! | `WaitForJoinBuild` | a table that may have a filter for it is not made yet |
 //! | `WaitForSplit` | there is no split now |
 //! | `WaitForConnector` | the split is being prepared, or the source says so |
 //! | `Yield` | no rows came for the time limit or a driver's time slice, or the task wants its threads |
@@ -190,7 +191,8 @@ impl TableScan {
                 .with("split", split.connector_id())
                 .with("table", table));
         }
-        self.metrics.add_bytes("connectorSplitSize", split.size_bytes());
+        let size = usize::try_from(split.size_bytes()).unwrap_or(usize::MAX);
+        self.metrics.add_count("connectorSplitSize", size);
         self.rows_before_split = self.source()?.progress().raw_rows;
         if let Some(preparation) = preparation {
             self.metrics.add_count("preloadedSplits", 1);
@@ -282,6 +284,11 @@ impl TableScan {
         self.end_split()
     }
 
+    /// The wait for filters before the first read.
+    fn until_filters(&self) -> Option<Continuation> {
+        if self.num_splits > 0 { None } else { self.sources.until_filters() }
+    }
+
     /// The wait for this driver's turn to read. A barrier has to be passed in any case.
     fn turn(&self) -> Option<Continuation> {
         let (driver, scale_up) = self.scale_up.as_ref()?;
@@ -306,6 +313,10 @@ impl TableScan {
 
     fn read(&mut self) -> Result<Option<RowVector>> {
         let start = self.time_limit.map(|_| Instant::now());
+        if let Some(until) = self.until_filters() {
+            self.block(BlockingReason::WaitForJoinBuild, until);
+            return Ok(None);
+        }
         if let Some(turn) = self.turn() {
             self.block(BlockingReason::WaitForScanScaleUp, turn);
             return Ok(None);

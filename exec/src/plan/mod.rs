@@ -8,6 +8,7 @@ pub mod builder;
 mod join;
 mod local;
 mod print;
+mod write;
 
 use vector::compare::SortOrder;
 use vector::sync::Arc;
@@ -20,6 +21,8 @@ pub use join::{HashJoinNode, JoinType};
 pub use local::{
     EnforceSingleRowNode, LocalMergeNode, LocalPartitionNode, Partitioning, UnnestNode,
 };
+
+pub use write::{RowWriter, TableWriteNode, WriteTarget, WriterPlace};
 
 /// The name of a node, unique in its plan.
 pub type PlanNodeId = Arc<str>;
@@ -53,6 +56,8 @@ pub enum PlanNode {
     LocalMerge(LocalMergeNode),
     /// The one row of a source; nulls when there is none.
     EnforceSingleRow(EnforceSingleRowNode),
+    /// What was counted while all rows were written.
+    TableWrite(TableWriteNode),
 }
 
 /// See [`PlanNode::TableScan`].
@@ -199,6 +204,7 @@ impl PlanNode {
             PlanNode::LocalPartition(n) => &n.id,
             PlanNode::LocalMerge(n) => &n.id,
             PlanNode::EnforceSingleRow(n) => &n.id,
+            PlanNode::TableWrite(n) => &n.id,
         }
     }
 
@@ -213,6 +219,7 @@ impl PlanNode {
             PlanNode::Unnest(n) => &n.output_type,
             PlanNode::LocalPartition(n) => &n.output_type,
             PlanNode::LocalMerge(n) => &n.output_type,
+            PlanNode::TableWrite(n) => &n.output_type,
             PlanNode::EnforceSingleRow(n) => n.source.output_type(),
             PlanNode::Filter(n) => n.source.output_type(),
             PlanNode::OrderBy(n) => n.source.output_type(),
@@ -230,6 +237,7 @@ impl PlanNode {
             PlanNode::LocalPartition(n) => n.sources.first(),
             PlanNode::LocalMerge(n) => n.sources.first(),
             PlanNode::EnforceSingleRow(n) => Some(&n.source),
+            PlanNode::TableWrite(n) => Some(&n.source),
             PlanNode::Filter(n) => Some(&n.source),
             PlanNode::Project(n) => Some(&n.source),
             PlanNode::Aggregation(n) => Some(&n.source),
@@ -282,6 +290,7 @@ impl PlanNode {
             PlanNode::LocalPartition(_) => "LocalPartition",
             PlanNode::LocalMerge(_) => "LocalMerge",
             PlanNode::EnforceSingleRow(_) => "EnforceSingleRow",
+            PlanNode::TableWrite(_) => "TableWrite",
         }
     }
 }

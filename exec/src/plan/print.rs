@@ -93,6 +93,7 @@ fn write_details(f: &mut fmt::Formatter<'_>, node: &PlanNode) -> fmt::Result {
         },
         PlanNode::LocalMerge(n) => write_keys(f, &n.keys),
         PlanNode::EnforceSingleRow(_) => f.write_str("[]"),
+        PlanNode::TableWrite(n) => write!(f, "[{:?}]", n.target),
     }
 }
 

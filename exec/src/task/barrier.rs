@@ -145,8 +145,8 @@ pub(super) fn check_plan(plan: &Arc<PlanNode>) -> Result<()> {
             | PlanNode::LocalMerge(_)
             | PlanNode::EnforceSingleRow(_) => rest.extend(node.sources()),
             // Rows of the plan come once, and a table is made of all rows of a build side: filters
-            // of its keys that scans were given could not be taken back.
-            PlanNode::Values(_) | PlanNode::HashJoin(_) => {
+            // of its keys that scans were given could not be taken back. Files end once.
+            PlanNode::Values(_) | PlanNode::HashJoin(_) | PlanNode::TableWrite(_) => {
                 return Err(Error::unsupported(
                     "a barrier in a plan with a node that cannot drain",
                 )

@@ -14,7 +14,9 @@ use crate::driver::StageParams;
 use crate::operator::aggregate::HashAggregation;
 use crate::operator::distinct::Distinct;
 use crate::operator::filter_project::FilterProject;
-use crate::operator::hash_join::{FilterTarget, HashBuild, HashJoin, HashProbe, filter_keys};
+use crate::operator::hash_join::{
+    HashBuild, HashJoin, HashProbe, KeyColumns, KeyTargets, ScanTarget, filter_keys,
+};
 use crate::operator::limit::Limit;
 use crate::operator::local_exchange::LocalExchange;
 use crate::operator::local_merge::LocalMerge;
@@ -22,11 +24,12 @@ use crate::operator::local_partition::{LocalPartition, Spread};
 use crate::operator::order_by::OrderBy;
 use crate::operator::single_row::EnforceSingleRow;
 use crate::operator::sink::{BatchQueue, QueueSink};
+use crate::operator::table_write::TableWrite;
 use crate::operator::top_n::TopN;
 use crate::operator::unnest::Unnest;
 use crate::operator::values::Values;
 use crate::operator::{Operator, OperatorCtx};
-use crate::plan::{AggregationStep, PlanNode, PlanNodeId, ProjectNode};
+use crate::plan::{AggregationStep, PlanNode, PlanNodeId, ProjectNode, WriterPlace};
 use crate::trace::{OperatorTrace, Traced, TracedOperator};
 
 pub(super) type Operators = Vec<StageParams>;
@@ -63,16 +66,23 @@ impl Shared {
     pub(super) fn joins(&self) -> Result<Vec<(PlanNodeId, Arc<HashJoin>)>> {
         let mut joins = Vec::new();
         for (node, num_probers) in self.plan.joins() {
-            let targets = filter_keys(node).into_iter().filter_map(|(key, scan, channel)| {
-                let scan = self.scans.iter().find(|s| s.id == *scan)?;
-                Some(FilterTarget { key, slot: Arc::clone(&scan.filters), channel })
-            });
+            let targets = filter_keys(node).into_iter().map(|key| self.targets_of(key));
             let drivers = (self.plan.num_builders(&node.id), num_probers);
             let config = &self.query.config;
             let join = HashJoin::new(node, drivers, targets.collect(), config)?;
             joins.push((Arc::clone(&node.id), Arc::new(join)));
         }
         Ok(joins)
+    }
+
+    /// The slots of the scans that give a key.
+    fn targets_of(&self, columns: KeyColumns<'_>) -> KeyTargets {
+        let KeyColumns { key, scans, covers_all } = columns;
+        let scans = scans.into_iter().filter_map(|(id, channel)| {
+            let scan = self.scans.iter().find(|scan| scan.id == *id)?;
+            Some(ScanTarget { slot: Arc::clone(&scan.filters), channel })
+        });
+        KeyTargets { key, scans: scans.collect(), covers_all }
     }
 
     /// Makes the queues of all exchanges.
@@ -118,7 +128,8 @@ impl Shared {
             let ctx = self.operator_ctx(owner, place, node.name());
             let pool = Some(ctx.pool.clone());
             let trace = self.trace(owner, operator_name(node), step_of(node), place)?;
-            let (operator, name) = self.operator(node, fused, meetings, ctx, trace.as_ref())?;
+            let (operator, name) =
+                self.operator(node, fused, meetings, (ctx, place.driver), trace.as_ref())?;
             let operator = traced(operator, trace);
             made.push(StageParams { operator, name, node: Some(Arc::clone(owner)), pool });
         }
@@ -203,7 +214,7 @@ impl Shared {
         node: &PlanNode,
         fused: Option<&ProjectNode>,
         meetings: &Meetings,
-        ctx: OperatorCtx,
+        (ctx, driver): (OperatorCtx, usize),
         trace: Option<&Arc<dyn OperatorTrace>>,
     ) -> Result<(Box<dyn Operator>, &'static str)> {
         let evaluator = &*self.query.evaluator;
@@ -260,6 +271,11 @@ impl Shared {
             PlanNode::EnforceSingleRow(single) => {
                 let input = single.source.output_type();
                 (Box::new(EnforceSingleRow::new(input)), "EnforceSingleRow")
+            }
+            PlanNode::TableWrite(write) => {
+                let num_drivers = self.plan.num_drivers_of(&write.id);
+                let place = WriterPlace { driver, num_drivers, pool: ctx.pool };
+                (Box::new(TableWrite::new(write.target.writer(place)?)), "TableWrite")
             }
             PlanNode::LocalPartition(_) | PlanNode::LocalMerge(_) => {
                 return Err(Error::internal("an exchange inside of a pipeline"));

@@ -26,6 +26,8 @@
 //! | top N | top N | in one driver | top N |
 //! | limit | limit of offset + count, from 0 | in one driver | limit |
 //! | single row | - | in one driver | single row |
+//! | write of one file | - | in one driver | write |
+//! | write of several | write | - | - |
 //! | the task's output | - | in one driver | - |
 //!
 //! Where there is one driver anyway nothing needs an exchange, except sources that are several.
@@ -228,6 +230,10 @@ impl Cutter<'_> {
                 let open = self.open(&n.source)?;
                 self.gather(open).then(node)
             }
+            PlanNode::TableWrite(n) => match self.open(&n.source)? {
+                open if n.target.is_single() => self.gather(open).then(node),
+                open => open.then(node),
+            },
             PlanNode::LocalPartition(n) => self.partition(n)?,
             PlanNode::LocalMerge(n) => self.merge(n)?,
         })

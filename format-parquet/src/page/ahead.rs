@@ -7,6 +7,9 @@
 //! skip 7    8 will be read alone
 //! ```
 //!
+//! Where an offset index tells the places of pages, a selection may leave any of them out: two are
+//! taken there only once several were read in a row.
+//!
 //! Some codecs decompress two blocks in little more time than one. Only a page whose bytes are
 //! there anyway is taken along, and what is wrong with it is told when it is wanted.
 
@@ -20,11 +23,15 @@ use crate::thrift::structs::PageKind;
 /// The largest page that is taken along.
 const MAX_BYTES: usize = 1 << 20;
 
+/// Where pages may be left out (their places are known, so one can be gone to without those in front
+/// of it), so many have to be read one after the other before the next one is expected to be.
+const STEADY_READS: usize = 4;
+
 /// What is known of the page behind the current one.
 #[derive(Debug, Default)]
 pub(super) struct Ahead {
-    /// The last page was read.
-    pub(super) reads_on: bool,
+    /// Pages read since one was passed over.
+    pub(super) reads_on: usize,
     /// A decompressed page that was not asked for yet, with its number.
     kept: Option<(usize, Buffer<u8>)>,
 }
@@ -58,13 +65,12 @@ impl PageReader {
     /// The page behind `found`, when it is in memory, may be decompressed and probably will be.
     fn next_packed(&self, found: &StoredPage, info: PageInfo) -> Option<Packed> {
         let chunk = &self.chunk;
-        let is_wanted = self.ahead.reads_on
+        let steady = if self.source.has_places() { STEADY_READS } else { 1 };
+        let is_wanted = self.ahead.reads_on >= steady
             && self.values_left > 0
             && self.decompressor.takes_two(chunk.codec)
             && chunk.decryptor.is_none()
-            && !chunk.verifies_checksums
-            // Where places are known, pages may be left out.
-            && !self.source.has_places();
+            && !chunk.verifies_checksums;
         if !is_wanted {
             return None;
         }

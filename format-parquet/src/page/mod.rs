@@ -239,7 +239,7 @@ impl PageReader {
     /// Passes over the page that [`PageReader::peek`] gave.
     pub fn skip(&mut self) -> Result<()> {
         self.take_next()?;
-        self.ahead.reads_on = false;
+        self.ahead.reads_on = 0;
         PageCounters::add(&self.chunk.counters.skipped, 1);
         Ok(())
     }
@@ -259,7 +259,7 @@ impl PageReader {
             PageKind::DataV2(v2) => self.read_v2(&found, v2, info),
             _ => Err(Error::internal("not a data page")),
         };
-        self.ahead.reads_on = true;
+        self.ahead.reads_on = self.ahead.reads_on.saturating_add(1);
         PageCounters::add(&self.chunk.counters.read, 1);
         page.map_err(|e| e.in_place("page", info.ordinal).in_place("offset", offset))
     }

@@ -74,6 +74,8 @@ pub(super) fn plan_json(node: &PlanNode) -> Result<Json> {
             json
         }
         PlanNode::LocalPartition(partition) => partition_json(partition)?,
+        // Who replays the rows has them, and no files are written again.
+        PlanNode::TableWrite(write) => return plan_json(&write.source),
         PlanNode::Values(values) => {
             return Err(Error::unsupported("a plan node that traces have no form for")
                 .with("node", node.name())

@@ -3,12 +3,14 @@
 //! ```text
 //! HashProbe   key "k"
 //!    |  Project: k := a            the key's column is followed down while it is passed on
-//!    |  Filter                     unchanged (rule S12.6)
-//! TableScan   output column "a" <-- filter: the values of the table's keys, or their range
+//!    |  Filter, groups by "a", ..  unchanged (rule S12.6)
+//!  UNION ALL                       to every source of an exchange
+//!    |    \
+//! TableScan  TableScan    output column "a" <-- filter: the values of the table's keys, or their range
 //! ```
 //!
-//! The last builder publishes the filters before it publishes the table, so that usually no row
-//! of the probe side was read yet (rule S12.14).
+//! The last builder publishes the filters before it publishes the table, and scans that will be
+//! told of some wait for them: no row of the probe side was read yet (rule S12.14).
 
 use hashbrown::HashTable;
 use vector::hash::{hash_bytes, mix};
@@ -30,13 +32,33 @@ const MAX_STRINGS: usize = 1_000;
 
 /// Where the filter of one key goes.
 #[derive(Debug, Clone)]
-pub struct FilterTarget {
+pub struct KeyTargets {
     /// The key's number.
     pub key: usize,
+    /// The scans that give the column, at least one.
+    pub scans: Vec<ScanTarget>,
+    /// True when every row of the probe side comes from one of them.
+    pub covers_all: bool,
+}
+
+/// A scan that takes the filter of a key.
+#[derive(Debug, Clone)]
+pub struct ScanTarget {
     /// The scan's slot.
     pub slot: Arc<ScanFilters>,
     /// The scan's output column.
     pub channel: usize,
+}
+
+/// The scans that give the column of one key unchanged.
+#[derive(Debug)]
+pub struct KeyColumns<'a> {
+    /// The key's number.
+    pub key: usize,
+    /// Each with its output column.
+    pub scans: Vec<(&'a PlanNodeId, usize)>,
+    /// True when every row of the probe side comes from one of them.
+    pub covers_all: bool,
 }
 
 /// What was made of one key.
@@ -47,49 +69,77 @@ struct KeyFilter {
     exact: bool,
 }
 
-/// The scan, and its output column, that gives column `name` of a node unchanged within the same
-/// pipeline.
-fn scan_column<'a>(node: &'a PlanNode, name: &'a str) -> Option<(&'a PlanNodeId, usize)> {
+/// Finds the scans, and their output columns, that give column `name` of a node unchanged; true when
+/// every row of the node comes from one of them.
+///
+/// A row that no partner is for may be left out anywhere below, as long as that changes no other
+/// row: groups go as a whole when the column is one of their keys, but a row that does not count for
+/// a limit lets another one in.
+fn scan_columns<'a>(
+    node: &'a PlanNode,
+    name: &'a str,
+    found: &mut Vec<(&'a PlanNodeId, usize)>,
+) -> bool {
     let (mut node, mut name) = (node, name);
     loop {
+        let channel = node.output_type().index_of(name);
+        let Some(channel) = channel else { return false };
         match node {
             PlanNode::TableScan(scan) => {
-                return Some((&scan.id, scan.output_type.index_of(name)?));
+                found.push((&scan.id, channel));
+                return true;
             }
             PlanNode::Filter(filter) => node = &filter.source,
+            PlanNode::OrderBy(order_by) => node = &order_by.source,
             PlanNode::Project(project) => {
-                match project.expressions.get(project.output_type.index_of(name)?)? {
-                    TypedExpr::Field { name: inner, .. } => name = inner,
-                    _ => return None,
+                match project.expressions.get(channel) {
+                    Some(TypedExpr::Field { name: inner, .. }) => name = inner,
+                    _ => return false,
                 }
                 node = &project.source;
+            }
+            PlanNode::Aggregation(aggregation) => {
+                let Some(key) = aggregation.keys.get(channel) else { return false };
+                (node, name) = (&aggregation.source, key);
+            }
+            PlanNode::Unnest(unnest) => {
+                let Some(replicated) = unnest.replicated.get(channel) else { return false };
+                (node, name) = (&unnest.source, replicated);
             }
             // Not through joins that add rows whose key is null: those pass no scan.
             PlanNode::HashJoin(join)
                 if join.join_type.gives_left() && !join.join_type.gives_right_at_end() =>
             {
-                join.left.output_type().index_of(name)?;
                 node = &join.left;
             }
-            _ => return None,
+            PlanNode::LocalPartition(_) | PlanNode::LocalMerge(_) => {
+                let of_each = node.sources().map(|source| scan_columns(source, name, found));
+                return of_each.fold(true, |all, covers| all && covers);
+            }
+            PlanNode::Values(_)
+            | PlanNode::TopN(_)
+            | PlanNode::Limit(_)
+            | PlanNode::EnforceSingleRow(_)
+            | PlanNode::TableWrite(_)
+            | PlanNode::HashJoin(_) => return false,
         }
     }
 }
 
-/// The keys of a join whose values can be asked of a scan; none when rows without partner count.
-pub fn filter_keys(node: &HashJoinNode) -> Vec<(usize, &PlanNodeId, usize)> {
+/// The keys of a join whose values can be asked of scans; none when rows without partner count.
+pub fn filter_keys(node: &HashJoinNode) -> Vec<KeyColumns<'_>> {
     let asks_for_partners = node.join_type.drops_unmatched_left()
         // Null aware answers about build rows depend on whether there were other rows at all.
         && !node.null_aware;
     if !asks_for_partners {
         return Vec::new();
     }
-    let keys = node.left_keys.iter().enumerate();
-    keys.filter_map(|(key, name)| {
-        let (scan, channel) = scan_column(&node.left, name)?;
-        Some((key, scan, channel))
-    })
-    .collect()
+    let keys = node.left_keys.iter().enumerate().map(|(key, name)| {
+        let mut scans = Vec::new();
+        let covers_all = scan_columns(&node.left, name, &mut scans);
+        KeyColumns { key, scans, covers_all }
+    });
+    keys.filter(|key| !key.scans.is_empty()).collect()
 }
 
 /// Publishes a filter for each target, and notes in the table how many and which are exact.
@@ -97,19 +147,24 @@ pub(super) fn publish(
     node: &PlanNodeId,
     table: &mut JoinTable,
     right_keys: &[usize],
-    targets: &[FilterTarget],
+    targets: &[KeyTargets],
     with_strings: bool,
 ) -> Result<()> {
     let mut published = 0;
     for target in targets {
         let Some(position) = right_keys.get(target.key) else { continue };
         let key = DecodedVector::new(table.rows.child(*position)?)?;
-        let Some(made) = filter_of(&key, with_strings) else { continue };
-        if target.slot.publish(node, target.channel, made.filter) {
-            published += 1;
-            table.exact_keys.extend(made.exact.then_some(target.key));
+        if let Some(made) = filter_of(&key, with_strings) {
+            let publish =
+                |scan: &&ScanTarget| scan.slot.publish(node, scan.channel, made.filter.clone());
+            let taken = target.scans.iter().filter(publish).count();
+            published += taken;
+            if made.exact && taken == target.scans.len() {
+                table.exact_keys.push(target.key);
+            }
         }
     }
+    targets.iter().flat_map(|target| &target.scans).for_each(|scan| scan.slot.settle());
     table.num_filters.store(published, Ordering::Relaxed);
     Ok(())
 }

@@ -43,7 +43,7 @@ use crate::plan::{HashJoinNode, JoinType, PlanNodeId};
 use crate::query_ctx::QueryConfig;
 
 pub use self::build::HashBuild;
-pub use self::filters::{FilterTarget, filter_keys};
+pub use self::filters::{KeyColumns, KeyTargets, ScanTarget, filter_keys};
 pub use self::probe::HashProbe;
 
 /// A join being run: what all of its operators share.
@@ -56,7 +56,7 @@ pub struct HashJoin {
     output_type: Arc<RowType>,
     left_type: Arc<RowType>,
     bridge: JoinBridge<BuildPart, JoinTable>,
-    targets: Vec<FilterTarget>,
+    targets: Vec<KeyTargets>,
     string_filters: bool,
 }
 
@@ -66,19 +66,22 @@ impl HashJoin {
     pub fn new(
         node: &HashJoinNode,
         (builders, probers): (usize, usize),
-        targets: Vec<FilterTarget>,
+        targets: Vec<KeyTargets>,
         config: &QueryConfig,
     ) -> Result<Self> {
         let wanted = config.hash_probe_dynamic_filter_pushdown_enabled;
+        let targets = if wanted { targets } else { Vec::new() };
+        let layout = Layout::of(node)?;
+        targets.iter().flat_map(|target| &target.scans).for_each(|scan| scan.slot.expect());
         Ok(HashJoin {
             id: Arc::clone(&node.id),
             join_type: node.join_type,
             null_aware: node.null_aware,
-            layout: Layout::of(node)?,
+            layout,
             output_type: Arc::clone(&node.output_type),
             left_type: Arc::clone(node.left.output_type()),
             bridge: JoinBridge::new(builders, probers),
-            targets: if wanted { targets } else { Vec::new() },
+            targets,
             string_filters: config.hash_probe_string_dynamic_filter_pushdown_enabled,
         })
     }

@@ -155,7 +155,8 @@ impl HashProbe {
             && !join.layout.gives_right()
             && !self.has_filter()
             && table.exact_keys == [target.key]
-            && target.slot.holds_for_all_rows(&join.id, target.channel)
+            && target.covers_all
+            && target.scans.iter().all(|s| s.slot.holds_for_all_rows(&join.id, s.channel))
     }
 
     fn gives_pairs(&self) -> bool {

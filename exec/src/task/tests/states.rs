@@ -184,9 +184,14 @@ fn calls_of_operators_are_timed_and_late_columns_are_time_of_the_scan() {
     assert_eq!(sort.runtime.get("runningFinishWallNanos").unwrap().count, 1);
     assert!(sort.runtime.sum("runningGetOutputWallNanos") > 0);
     assert!(sort.runtime.sum("dataSourceLazyWallNanos") > 0, "{}", sort.runtime);
+    assert!(sort.runtime.sum("dataSourceLazyCpuNanos") > 0, "{}", sort.runtime);
+    // Two columns of numbers, none of which the scan has loaded itself.
+    assert_eq!(sort.runtime.sum("dataSourceLazyInputBytes"), 1_000 * 16);
+    assert_eq!(scan.output_bytes, 1_000 * 16);
     assert!(scan.runtime.get("runningAddInputWallNanos").is_none());
     assert!(scan.cpu_nanos > 0 && scan.runtime.sum("driverCpuTimeNanos") > 0);
-    let sum: i64 = ["AddInput", "GetOutput", "Finish"]
+    assert!(scan.runtime.sum("runningIsBlockedWallNanos") > 0);
+    let sum: i64 = ["AddInput", "GetOutput", "Finish", "IsBlocked"]
         .iter()
         .map(|call| sort.runtime.sum(&format!("running{call}WallNanos")))
         .sum();

@@ -18,6 +18,15 @@ pub(super) const PAGE_BYTES: u64 = 16_100;
 /// all have offset indexes, and the first `num_ordered` column indexes too. Columns behind the
 /// eighth have the chunks of the first ones once more.
 pub(super) fn wide(num_columns: usize, num_ordered: usize, change: impl Fn(&mut Indexes)) -> File {
+    wide_in(Codec::Uncompressed, num_columns, num_ordered, change)
+}
+
+fn wide_in(
+    codec: Codec,
+    num_columns: usize,
+    num_ordered: usize,
+    change: impl Fn(&mut Indexes),
+) -> File {
     let element = |i: usize| crate::thrift::structs::SchemaElement {
         name: format!("c{i}"),
         repetition: Some(crate::thrift::structs::Repetition::Required),
@@ -31,7 +40,7 @@ pub(super) fn wide(num_columns: usize, num_ordered: usize, change: impl Fn(&mut 
     let mut indexes = Vec::new();
     let own = num_columns.min(8);
     for (factor, leaf) in (1..).zip(0..own) {
-        let mut chunk = ChunkWriter::new(Codec::Uncompressed, 0, 0);
+        let mut chunk = ChunkWriter::new(codec, 0, 0);
         let mut index = Indexes {
             pages: Vec::new(),
             null_pages: vec![false; NUM_PAGES as usize],
@@ -55,6 +64,7 @@ pub(super) fn wide(num_columns: usize, num_ordered: usize, change: impl Fn(&mut 
         indexes.push(index);
         let set = |column: &mut ColumnChunk| {
             let meta = column.meta_data.as_mut().unwrap();
+            meta.codec = codec;
             meta.num_values = ROWS as u64;
             meta.data_page_offset = start as u64;
             meta.total_compressed_bytes = chunk.bytes.len() as u64;
@@ -99,8 +109,12 @@ pub(super) fn pass(
     let pool = MemoryPool::unlimited();
     let input = BufferedInput::new(file.files.open("f.parquet").unwrap(), pool.clone());
     let footer = Arc::clone(&file.footer);
-    ParquetRowReader::new(OpenFile { footer, input, verifies_checksums: false }, params, &pool)
-        .unwrap()
+    ParquetRowReader::new(
+        OpenFile { footer, input, verifies_checksums: false, is_known: false },
+        params,
+        &pool,
+    )
+    .unwrap()
 }
 
 pub(super) fn one_of(values: &[i64]) -> Option<Filter> {
@@ -150,6 +164,26 @@ fn few_rows_that_only_the_values_tell_cost_few_pages_of_other_columns() {
     let others = file.files.read_bytes() - filter_bytes;
     assert!(others < 3 * PAGE_BYTES + 1_000, "{others}");
     assert_eq!(reader.metrics().sum("parquet.pagesRead"), i64::from(NUM_PAGES) + 3);
+}
+
+/// Two pages may be decompressed at once, also where any of them may be left out.
+#[test]
+fn whichever_pages_a_selection_leaves_out_the_others_are_read_once_and_right() {
+    let file = wide_in(Codec::Snappy, 2, 0, |_| {});
+    let all_pages = (1u32 << NUM_PAGES) - 1;
+    for left_out in [0, 1, 1 << 4, 1 << 5, 0b11 << 4, 1 << 9, 0b10_1000_0000, 0b1_0101_0101] {
+        let pages = (0..NUM_PAGES).filter(|page| left_out >> page & 1 == 0);
+        let rows: Vec<i64> = pages.map(|page| i64::from(page * ROWS_OF_PAGE + 17)).collect();
+        let columns = vec![column("c0", None, one_of(&rows)), column("c1", Some(0), None)];
+        let mut reader = pass(&file, columns, None);
+        let doubled: Vec<i32> = rows.iter().map(|row| *row as i32 * 2).collect();
+        let windows = all(&mut reader, ROWS_OF_PAGE as usize);
+        let found: Vec<_> = (0..windows.len()).flat_map(|i| values(&windows[i..=i], 0)).collect();
+        assert_eq!(found, ints(doubled), "{left_out:b}");
+        let wanted = (all_pages & !left_out).count_ones();
+        let read = reader.metrics().sum("parquet.pagesRead");
+        assert_eq!(read, i64::from(NUM_PAGES) + i64::from(wanted), "{left_out:b}");
+    }
 }
 
 #[test]
@@ -218,6 +252,7 @@ fn lazy_columns_read_the_rows_that_are_asked_and_only_in_time() {
     let error = late.loaded().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Internal);
     assert!(error.to_string().contains("after its reader moved on"), "{error}");
+    assert!(error.is_in("row group") && error.is_in("file"), "{error}");
     assert_eq!(counts_of(&reader, 2), ColumnCounts { column: 2, ..ColumnCounts::default() });
 }
 

@@ -3,17 +3,17 @@
 use super::*;
 use crate::plan::{FilterNode, PlanNodeId, ProjectNode};
 
-fn metric(stats: &TaskStats, operator: &str, name: &str) -> i64 {
+pub(super) fn metric(stats: &TaskStats, operator: &str, name: &str) -> i64 {
     let found = stats.operators.iter().filter(|o| o.operator == operator);
     found.map(|o| o.metrics.sum(name)).sum()
 }
 
-fn scanned(stats: &TaskStats) -> u64 {
+pub(super) fn scanned(stats: &TaskStats) -> u64 {
     let of_left = |o: &&crate::stats::OperatorStats| o.node.as_deref() == Some("l");
     stats.operators.iter().filter(of_left).map(|o| o.output_rows).sum()
 }
 
-fn left_batches() -> Vec<Vec<Act>> {
+pub(super) fn left_batches() -> Vec<Vec<Act>> {
     let row_type = bigints(&["k", "v"]);
     let batch = |start: i64| {
         let (keys, values): (Vec<i64>, Vec<i64>) = (start..start + 50).map(|i| (i % 20, i)).unzip();
@@ -22,11 +22,11 @@ fn left_batches() -> Vec<Vec<Act>> {
     (0..4).map(|split| vec![batch(split * 100), batch(split * 100 + 50)]).collect()
 }
 
-fn sides() -> (Arc<PlanNode>, Arc<PlanNode>) {
+pub(super) fn sides() -> (Arc<PlanNode>, Arc<PlanNode>) {
     (scan("l", &bigints(&["k", "v"]), true), scan("r", &bigints(&["j", "w"]), true))
 }
 
-fn right(keys: &[i64]) -> Vec<Vec<Act>> {
+pub(super) fn right(keys: &[i64]) -> Vec<Vec<Act>> {
     vec![vec![Act::Batch(numbers(&bigints(&["j", "w"]), &[keys, keys]))]]
 }
 
@@ -55,28 +55,6 @@ fn a_scan_gives_only_rows_with_partners_through_filters_and_renames() {
         let producers: Vec<_> = scans.flat_map(|scan| &scan.filter_producers).collect();
         assert_eq!(producers, [&PlanNodeId::from("j")]);
         assert_eq!(metric(&stats, "HashProbe", "replacedWithDynamicFilterRows"), 0);
-    }
-}
-
-/// Rule S12.15.
-#[test]
-fn a_join_whose_filter_does_its_work_passes_batches_through() {
-    let (l, r) = sides();
-    let cases = [
-        (JoinType::Inner, vec![3, 7], 40, 40),
-        // A key that comes twice gives its rows twice.
-        (JoinType::Inner, vec![3, 7, 7], 60, 0),
-        (JoinType::LeftSemiFilter, vec![3, 7, 7], 40, 40),
-    ];
-    for (kind, keys, num_rows, replaced) in cases {
-        for drivers in [1, 3] {
-            let node = join(kind, (&l, &r), (&["k"], &["j"]), &["v"]);
-            let run = Run::new(PlanNode::HashJoin(node), drivers, left_batches(), right(&keys));
-            let (rows, stats) = run.rows().unwrap();
-            assert_eq!(rows.len(), num_rows);
-            let counted = metric(&stats, "HashProbe", "replacedWithDynamicFilterRows");
-            assert_eq!(counted, replaced, "{kind} of {keys:?}");
-        }
     }
 }
 

@@ -1,11 +1,13 @@
 //! Joins of two scans whose splits hold batches, next to a model that compares all pairs.
 //!
-//! `model.rs` is the model and the random runs, `filters.rs` tests what scans are told, `ends.rs`
+//! `model.rs` is the model and the random runs, `filters.rs` tests what scans are told, `replaced.rs`
+//! joins that this makes redundant and the ways to their scans, `ends.rs`
 //! how joins wait, fail and stop.
 
 mod ends;
 mod filters;
 mod model;
+mod replaced;
 
 use vector::sync::Arc;
 use vector::{Result, RowType, RowVector, Type, Value, ValueReader};

@@ -1,0 +1,148 @@
+//! The rows of one driver into its files, one for each directory.
+
+use std::collections::BTreeMap;
+
+use exec::plan::{RowWriter, WriterPlace};
+use vector::gather::gather_batch;
+use vector::sync::Arc;
+use vector::sync::atomic::Ordering;
+use vector::{Error, MemoryPool, Result, RowVector, VectorRef};
+
+use super::files::sync_file;
+use super::sink::OpenFile;
+use super::{Work, counts_row};
+
+/// What names of files begin with; the number of the driver and the ending follow.
+pub(super) const FILE_NAME: &str = "data_";
+/// Files that are written at once, at most: each has buffers of its own.
+const MAX_OPEN_FILES: usize = 10_000;
+/// Bytes of all files together that wait in memory at most.
+const MAX_BYTES: usize = 256 << 20;
+
+/// Writes what one driver has.
+pub(super) struct CopyWriter {
+    work: Arc<Work>,
+    driver: usize,
+    /// By directory; one without a name when nothing is partitioned.
+    files: BTreeMap<String, OpenFile>,
+    num_rows: u64,
+    max_bytes: usize,
+    memory: Charge,
+}
+
+impl CopyWriter {
+    /// Has written nothing yet.
+    pub(super) fn new(work: Arc<Work>, place: WriterPlace) -> Result<Self> {
+        let WriterPlace { driver, num_drivers, pool } = place;
+        let mut writer = CopyWriter {
+            work,
+            driver,
+            files: BTreeMap::new(),
+            num_rows: 0,
+            max_bytes: MAX_BYTES / num_drivers.max(1),
+            memory: Charge { pool, bytes: 0 },
+        };
+        if driver == 0 && !writer.is_partitioned() {
+            // Also a query without rows leaves a file.
+            writer.file("")?;
+        }
+        Ok(writer)
+    }
+
+    fn is_partitioned(&self) -> bool {
+        self.work.partitioner.first_key().is_some()
+    }
+
+    fn append(&mut self, directory: &str, rows: &RowVector) -> Result<()> {
+        let file = self.file(directory)?;
+        let before = file.sink.num_bytes();
+        file.sink.write(rows)?;
+        let after = file.sink.num_bytes();
+        self.memory.change(before, after)?;
+        while self.memory.bytes > self.max_bytes {
+            let largest = self.files.values_mut().max_by_key(|file| file.sink.num_bytes());
+            let Some(file) = largest else { break };
+            let before = file.sink.num_bytes();
+            file.sink.flush()?;
+            let after = file.sink.num_bytes();
+            self.memory.change(before, after)?;
+            if after >= before {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The file of a directory, which is begun when it is new.
+    fn file(&mut self, directory: &str) -> Result<&mut OpenFile> {
+        if !self.files.contains_key(directory) {
+            let Work { target, file_type, staging, num_files, .. } = &*self.work;
+            if num_files.fetch_add(1, Ordering::Relaxed) >= MAX_OPEN_FILES {
+                return Err(
+                    Error::limit("COPY would write too many files").with("max", MAX_OPEN_FILES)
+                );
+            }
+            let name = format!("{FILE_NAME}{}.{}", self.driver, target.ending());
+            let path = if directory.is_empty() { name } else { format!("{directory}/{name}") };
+            let file = OpenFile::new(&target.format, file_type, staging.file(&path)?)?;
+            self.files.insert(directory.to_string(), file);
+        }
+        let found = self.files.get_mut(directory);
+        found.ok_or_else(|| Error::internal("a file of COPY was lost"))
+    }
+}
+
+impl RowWriter for CopyWriter {
+    fn write(&mut self, batch: &RowVector) -> Result<()> {
+        self.num_rows += batch.len() as u64;
+        let children = self.work.kept.iter().map(|i| batch.child(*i).cloned());
+        let children: Vec<VectorRef> = children.collect::<Result<_>>()?;
+        let file_type = Arc::clone(&self.work.file_type);
+        let rows = RowVector::batch(file_type, batch.len(), children)?;
+        if !self.is_partitioned() {
+            return self.append("", &rows);
+        }
+        for (directory, picked) in self.work.partitioner.split(batch)? {
+            if picked.len() == rows.len() {
+                self.append(&directory, &rows)?;
+            } else {
+                self.append(&directory, &gather_batch(&rows, &picked)?)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> Result<RowVector> {
+        let (num_files, mut num_bytes) = (self.files.len() as u64, 0);
+        for OpenFile { sink, path } in self.files.into_values() {
+            sink.finish()?;
+            num_bytes += sync_file(&path)?;
+        }
+        counts_row([self.num_rows, num_files, num_bytes])
+    }
+}
+
+/// Memory of a pool, given back when dropped.
+struct Charge {
+    pool: MemoryPool,
+    bytes: usize,
+}
+
+impl Charge {
+    /// A part of it was `before` and is `after` bytes.
+    fn change(&mut self, before: usize, after: usize) -> Result<()> {
+        if after > before {
+            self.pool.reserve((after - before) as u64)?;
+        } else {
+            self.pool.release((before - after) as u64);
+        }
+        self.bytes = (self.bytes + after).saturating_sub(before);
+        Ok(())
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.pool.release(self.bytes as u64);
+    }
+}
