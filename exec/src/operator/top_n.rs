@@ -18,6 +18,7 @@ use vector::{
     gather_batch,
 };
 
+use super::account::Account;
 use super::loading::{load_batch_rows, slice_batch};
 use super::sort_prefix::prefixes;
 use super::sort_selection::first_rows;
@@ -37,7 +38,7 @@ pub struct TopN {
     candidates: Vec<RowVector>,
     num_candidates: usize,
     bound: Option<Bound>,
-    reserved: u64,
+    account: Account,
     phase: Phase,
     sorted: Option<SortedRows>,
 }
@@ -59,6 +60,7 @@ impl TopN {
         ctx: OperatorCtx,
     ) -> Result<Self> {
         Ok(TopN {
+            account: Account::new(&ctx.pool),
             ctx,
             keys: SortChannels::new(keys, input_type)?,
             input_type: Arc::clone(input_type),
@@ -66,7 +68,6 @@ impl TopN {
             candidates: Vec::new(),
             num_candidates: 0,
             bound: None,
-            reserved: 0,
             phase: if count == 0 { Phase::Done } else { Phase::Taking },
             sorted: None,
         })
@@ -121,13 +122,10 @@ impl TopN {
         Ok((all, kept))
     }
 
-    fn account(&mut self) -> Result<()> {
-        let bytes: usize =
-            self.candidates.iter().flat_map(|b| b.children()).map(|c| c.retained_bytes()).sum();
-        self.ctx.pool.release(std::mem::take(&mut self.reserved));
-        self.ctx.pool.reserve(bytes as u64)?;
-        self.reserved = bytes as u64;
-        Ok(())
+    /// Says what the candidates take.
+    fn account(&mut self) {
+        let columns = self.candidates.iter().flat_map(|batch| batch.children());
+        self.account.hold(columns.map(|column| column.retained_bytes() as u64).sum());
     }
 }
 
@@ -149,6 +147,7 @@ impl Operator for TopN {
     }
 
     fn add_input(&mut self, batch: RowVector) -> Result<()> {
+        self.account.pay()?;
         let rows = self.promising(&batch)?;
         if rows.is_empty() {
             return Ok(());
@@ -170,10 +169,16 @@ impl Operator for TopN {
             self.num_candidates = first.len();
             self.candidates = vec![first];
         }
-        self.account()
+        self.account();
+        Ok(())
+    }
+
+    fn bytes_wanted(&self) -> u64 {
+        self.account.owed()
     }
 
     fn get_output(&mut self) -> Result<Option<RowVector>> {
+        self.account.pay()?;
         if !self.phase.gives() {
             return Ok(None);
         }
@@ -191,7 +196,7 @@ impl Operator for TopN {
                 self.phase = Phase::Taking;
                 self.num_candidates = 0;
                 self.bound = None;
-                self.ctx.pool.release(std::mem::take(&mut self.reserved));
+                self.account.hold(0);
             }
             (true, _) => self.phase = Phase::Done,
         }
@@ -217,6 +222,6 @@ impl Operator for TopN {
         self.candidates.clear();
         self.sorted = None;
         self.phase = Phase::Done;
-        self.ctx.pool.release(std::mem::take(&mut self.reserved));
+        self.account.hold(0);
     }
 }
