@@ -19,6 +19,7 @@ use vector::{
     concat_batches, gather_batch,
 };
 
+use super::account::Account;
 use super::loading::{load_batch_rows, slice_batch};
 use super::order_filter::OrderFilter;
 use super::sort_prefix::prefixes;
@@ -41,7 +42,7 @@ pub struct TopN {
     bound: Option<Bound>,
     /// Tells the scans below of the bound.
     filter: Option<OrderFilter>,
-    reserved: u64,
+    account: Account,
     phase: Phase,
     sorted: Option<SortedRows>,
 }
@@ -63,6 +64,7 @@ impl TopN {
         ctx: OperatorCtx,
     ) -> Result<Self> {
         Ok(TopN {
+            account: Account::new(&ctx.pool),
             ctx,
             keys: SortChannels::new(keys, input_type)?,
             input_type: Arc::clone(input_type),
@@ -71,7 +73,6 @@ impl TopN {
             num_candidates: 0,
             bound: None,
             filter: None,
-            reserved: 0,
             phase: if count == 0 { Phase::Done } else { Phase::Taking },
             sorted: None,
         })
@@ -134,13 +135,10 @@ impl TopN {
         Ok((all, kept))
     }
 
-    fn account(&mut self) -> Result<()> {
-        let bytes: usize =
-            self.candidates.iter().flat_map(|b| b.children()).map(|c| c.retained_bytes()).sum();
-        self.ctx.pool.release(std::mem::take(&mut self.reserved));
-        self.ctx.pool.reserve(bytes as u64)?;
-        self.reserved = bytes as u64;
-        Ok(())
+    /// Says what the candidates take.
+    fn account(&mut self) {
+        let columns = self.candidates.iter().flat_map(|batch| batch.children());
+        self.account.hold(columns.map(|column| column.retained_bytes() as u64).sum());
     }
 }
 
@@ -162,6 +160,7 @@ impl Operator for TopN {
     }
 
     fn add_input(&mut self, batch: RowVector) -> Result<()> {
+        self.account.pay()?;
         let rows = self.promising(&batch)?;
         if let Some(filter) = &mut self.filter {
             filter.saw(batch.len());
@@ -186,10 +185,16 @@ impl Operator for TopN {
             self.num_candidates = first.len();
             self.candidates = vec![first];
         }
-        self.account()
+        self.account();
+        Ok(())
+    }
+
+    fn bytes_wanted(&self) -> u64 {
+        self.account.owed()
     }
 
     fn get_output(&mut self) -> Result<Option<RowVector>> {
+        self.account.pay()?;
         if !self.phase.gives() {
             return Ok(None);
         }
@@ -210,7 +215,7 @@ impl Operator for TopN {
                 if let Some(filter) = &mut self.filter {
                     filter.withdraw();
                 }
-                self.ctx.pool.release(std::mem::take(&mut self.reserved));
+                self.account.hold(0);
             }
             (true, _) => self.phase = Phase::Done,
         }
@@ -236,6 +241,6 @@ impl Operator for TopN {
         self.candidates.clear();
         self.sorted = None;
         self.phase = Phase::Done;
-        self.ctx.pool.release(std::mem::take(&mut self.reserved));
+        self.account.hold(0);
     }
 }

@@ -5,7 +5,7 @@
 //! the splits and filters of a scan, the table of a join, the queues of an exchange.
 
 use vector::sync::Arc;
-use vector::{Error, Result};
+use vector::{Error, MemoryPool, Result};
 
 use super::Shared;
 use super::pipeline::{Exchange, ExchangeKind, Pipeline, PipelineEnd};
@@ -55,6 +55,8 @@ pub(super) struct Meetings {
 #[derive(Debug)]
 pub(super) struct ExchangeQueues {
     queues: Vec<Arc<BatchQueue>>,
+    /// The pool above those of its producers, which pay for what waits.
+    pool: MemoryPool,
     /// Producers made so far.
     num_producers: usize,
 }
@@ -104,7 +106,7 @@ impl Shared {
     /// Makes the queues of all exchanges.
     pub(super) fn exchanges(&self) -> Vec<ExchangeQueues> {
         let per_driver = self.query.config.local_exchange_batches_per_driver;
-        let exchanges = self.plan.exchanges.iter().map(|exchange| {
+        let exchanges = self.plan.exchanges.iter().enumerate().map(|(number, exchange)| {
             let (num_queues, producers_of_each) = match exchange.kind {
                 ExchangeKind::Merge(..) => (exchange.num_producers, 1),
                 _ => (exchange.num_consumers, exchange.num_producers),
@@ -113,7 +115,8 @@ impl Shared {
             let queues = (0..num_queues)
                 .map(|_| Arc::new(BatchQueue::new(capacity, producers_of_each)))
                 .collect();
-            ExchangeQueues { queues, num_producers: 0 }
+            let pool = self.pool.aggregate(format!("exchange.{number}"), u64::MAX);
+            ExchangeQueues { queues, pool, num_producers: 0 }
         });
         exchanges.collect()
     }
@@ -195,13 +198,15 @@ impl Shared {
             None => return Err(no_exchange()),
         };
         let (exchange, made) = self.exchange(number, meetings)?;
+        let pool = made.pool.leaf(format!("producer.{producer}"));
         let sink = |queue: usize| {
             let queue = made.queues.get(queue).ok_or_else(no_exchange)?;
-            Ok(StageParams::of_task(QueueSink::new(Arc::clone(queue)), "LocalExchangeSink"))
+            let sink = QueueSink::new(Arc::clone(queue)).paid_by(&pool);
+            Ok(StageParams::of_task(sink, "LocalExchangeSink"))
         };
         let partition = |spread| {
             let partition = LocalPartition::new(made.queues.clone(), spread, producer);
-            StageParams::of_task(partition, "LocalPartition")
+            StageParams::of_task(partition.paid_by(&pool), "LocalPartition")
         };
         let stage = match &exchange.kind {
             ExchangeKind::Gather => sink(0)?,
@@ -209,7 +214,7 @@ impl Shared {
             ExchangeKind::RoundRobin => partition(Spread::RoundRobin),
             ExchangeKind::Hash(channels) => partition(Spread::Hash(channels.clone())),
         };
-        Ok(StageParams { node: exchange.node.clone(), ..stage })
+        Ok(StageParams { node: exchange.node.clone(), pool: Some(pool), ..stage })
     }
 
     fn exchange<'a>(
