@@ -61,7 +61,7 @@ impl Aggregates {
     }
 
     /// The column that stands for a call.
-    fn add(&mut self, call: AggregateCall) -> TypedExpr {
+    pub(crate) fn add(&mut self, call: AggregateCall) -> TypedExpr {
         let ty = call.ty.clone();
         let index = self.calls.iter().position(|c| *c == call).unwrap_or_else(|| {
             self.calls.push(call);

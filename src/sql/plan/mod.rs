@@ -33,6 +33,7 @@ mod planner;
 mod query;
 mod relations;
 mod scan;
+mod set_operations;
 mod statement;
 mod subqueries;
 #[cfg(test)]
@@ -40,6 +41,7 @@ mod subquery_tests;
 #[cfg(test)]
 mod tests;
 mod tree;
+mod values;
 
 use dwio::expr::TypedExpr;
 use exec::expr::FunctionRegistry;

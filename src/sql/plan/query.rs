@@ -165,6 +165,12 @@ impl Query {
 }
 
 impl Select {
+    /// All rows of `from`, without columns yet.
+    pub(super) fn all_of(from: From) -> Self {
+        let (filter, items) = (Vec::new(), Vec::new());
+        Select { from, filter, items, groups: None, distinct: false }
+    }
+
     /// A condition on the selected columns, which are called `fields`, over those of FROM.
     fn inside(&self, term: &TypedExpr, fields: &[Arc<str>]) -> TypedExpr {
         let items = fields.iter().zip(&self.items);
