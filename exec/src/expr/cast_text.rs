@@ -44,6 +44,13 @@ fn relabelled(call: &Call<'_>) -> Result<Vector> {
 fn write_all(from: &Type, call: &Call<'_>) -> Result<Vector> {
     let argument = &call.args[0];
     let Some(values) = argument.flat_values() else { return Err(strings_error(argument.ty())) };
+    match (from, values) {
+        (Type::TinyInt, FlatValues::TinyInt(values)) => return write_integers(call, values),
+        (Type::SmallInt, FlatValues::SmallInt(values)) => return write_integers(call, values),
+        (Type::Integer, FlatValues::Integer(values)) => return write_integers(call, values),
+        (Type::BigInt, FlatValues::BigInt(values)) => return write_integers(call, values),
+        _ => {}
+    }
     let mut out = StringBuilder::new();
     let mut text = String::new();
     for row in 0..call.num_rows() {
@@ -54,6 +61,42 @@ fn write_all(from: &Type, call: &Call<'_>) -> Result<Vector> {
         out.push(text.as_bytes());
     }
     call.strings(out.finish())
+}
+
+/// Whole numbers, of which there are many, without the ways of formatting.
+fn write_integers<T: Copy + Into<i64>>(call: &Call<'_>, values: &[T]) -> Result<Vector> {
+    let argument = &call.args[0];
+    let mut out = StringBuilder::new();
+    let mut digits = [0; MAX_DIGITS];
+    for row in 0..call.num_rows() {
+        match call.rows.contains(row) {
+            true => out.push(decimal_digits(values[argument.index(row)].into(), &mut digits)),
+            false => out.push(b""),
+        }
+    }
+    call.strings(out.finish())
+}
+
+/// A sign and the digits of 64 bits.
+const MAX_DIGITS: usize = 20;
+
+/// The number in decimal, at the end of `digits`.
+fn decimal_digits(value: i64, digits: &mut [u8; MAX_DIGITS]) -> &[u8] {
+    let mut rest = value.unsigned_abs();
+    let mut start = MAX_DIGITS;
+    loop {
+        start -= 1;
+        digits[start] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    if value < 0 {
+        start -= 1;
+        digits[start] = b'-';
+    }
+    &digits[start..]
 }
 
 fn from_text(policy: Policy) -> Option<Kernel> {
@@ -162,4 +205,18 @@ fn booleans(policy: &Policy, call: &Call<'_>) -> Result<Vector> {
         call.validity.clone()
     };
     FlatVector::boolean(out.freeze(), validity).map(Vector::Flat)
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_numbers_are_written_as_everywhere() {
+        let mut digits = [0; MAX_DIGITS];
+        let powers = (0..63).flat_map(|power| [(1i64 << power) - 1, 1 << power, -(1 << power)]);
+        for value in powers.chain([0, 10, -10, 99, 100, i64::MIN, i64::MAX]) {
+            assert_eq!(decimal_digits(value, &mut digits), value.to_string().as_bytes());
+        }
+    }
 }

@@ -206,18 +206,22 @@ impl Compiler<'_> {
         if let Some(node) = self.known.get(&key) {
             return Ok(*node);
         }
-        let mut node = Node { operation: operation(self)?, ty: key.ty.clone(), num_uses: 0 };
+        let operation = operation(self)?;
         let inputs_are_constant = !key.inputs.is_empty()
             && key.inputs.iter().all(|input| self.constant_value(*input).is_some());
-        let id = self.program.nodes.len();
-        key.inputs.iter().for_each(|input| self.used(*input));
-        self.program.nodes.push(node);
+        let id = self.add(operation, key.ty.clone(), &key.inputs);
         if inputs_are_constant && let Some(value) = self.fold(id) {
-            node = Node { operation: Operation::Constant(value), ty: key.ty.clone(), num_uses: 0 };
-            self.program.nodes[id] = node;
+            self.program.nodes[id].operation = Operation::Constant(value);
         }
         self.known.insert(key, id);
         Ok(id)
+    }
+
+    /// A node of its own, whatever is known of others like it.
+    fn add(&mut self, operation: Operation, ty: Type, inputs: &[NodeId]) -> NodeId {
+        inputs.iter().for_each(|input| self.used(*input));
+        self.program.nodes.push(Node { operation, ty, num_uses: 0 });
+        self.program.nodes.len() - 1
     }
 
     /// The value of a node whose inputs are constants; `None` when it fails, to be reported by the
@@ -281,6 +285,12 @@ impl Compiler<'_> {
         let is_same = declared.is_equivalent(&resolved.result);
         let ty = if is_same { declared.clone() } else { resolved.result };
         match function.body {
+            // Two calls of dice are two throws.
+            Body::Scalar(bind) if !function.deterministic => {
+                let kernel = bind(&self.arguments(&inputs), &ty)?;
+                let operation = self.operation_of_call(kernel, inputs.clone());
+                Ok(self.add(operation, ty, &inputs))
+            }
             Body::Scalar(bind) => self.scalar(name, inputs, ty, bind),
             Body::Form(form) => self.form(form, inputs, ty),
             Body::HigherOrder(_) => Err(Error::internal("a higher-order function without lambdas")),
@@ -320,7 +330,14 @@ impl Compiler<'_> {
         let ty = if is_same { declared.clone() } else { resolved.result };
         // The text of a lambda leaves out types, its debug form does not.
         let what = format!("call {name} {args:?}");
-        let all = inputs.iter().copied().chain(captured).collect();
+        let all: Vec<NodeId> = inputs.iter().copied().chain(captured).collect();
+        if !args.iter().all(|arg| self.registry.is_deterministic(arg)) {
+            return Ok(self.add(
+                Operation::HigherOrder { function, args: inputs, lambdas },
+                ty,
+                &all,
+            ));
+        }
         self.node(what, ty, all, |_| Ok(Operation::HigherOrder { function, args: inputs, lambdas }))
     }
 
@@ -355,19 +372,16 @@ impl Compiler<'_> {
         bind: impl FnOnce(&[Argument<'_>], &Type) -> Result<Kernel>,
     ) -> Result<NodeId> {
         let (args, result) = (inputs.clone(), ty.clone());
-        let what = match inputs.as_slice() {
-            // Two calls of dice are two throws.
-            [] => format!("call {name} {}", self.program.nodes.len()),
-            _ => format!("call {name}"),
-        };
-        self.node(what, ty, inputs, |this| {
-            let arguments: Vec<Argument<'_>> = args
-                .iter()
-                .map(|arg| Argument { ty: this.ty(*arg), constant: this.constant_value(*arg) })
-                .collect();
-            let kernel = bind(&arguments, &result)?;
+        self.node(format!("call {name}"), ty, inputs, |this| {
+            let kernel = bind(&this.arguments(&args), &result)?;
             Ok(this.operation_of_call(kernel, args))
         })
+    }
+
+    fn arguments(&self, nodes: &[NodeId]) -> Vec<Argument<'_>> {
+        let argument =
+            |node: &NodeId| Argument { ty: self.ty(*node), constant: self.constant_value(*node) };
+        nodes.iter().map(argument).collect()
     }
 
     fn operation_of_call(&self, kernel: Kernel, args: Vec<NodeId>) -> Operation {

@@ -2,12 +2,15 @@
 
 use std::cmp::Ordering;
 
-use vector::sync::Arc;
-use vector::{Error, Result, Type, Vector, VectorBuilder, compare_rows};
+use vector::{Result, StringBuilder, Type, TypeKind, Vector};
 
 use super::coercion::common_type;
-use super::kernel::{Argument, Kernel};
+use super::comparison::Ordered;
+use super::kernel::{
+    Argument, Call, Kernel, Operand, Side, boolean_bits, map, wrong_storage, zip, zip_words,
+};
 use super::registry::Resolved;
+use super::string::strings_of;
 
 /// Scalars of one type.
 pub(super) fn scalars(types: &[Type]) -> Option<Resolved> {
@@ -16,33 +19,76 @@ pub(super) fn scalars(types: &[Type]) -> Option<Resolved> {
     (!common.is_nested()).then(|| Resolved::new(vec![common.clone(); types.len()], common))
 }
 
-pub(super) fn greatest(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
-    Ok(extreme(Ordering::Greater))
+pub(super) fn greatest(_: &[Argument<'_>], result: &Type) -> Result<Kernel> {
+    bind::<true>(result)
 }
 
-pub(super) fn least(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
-    Ok(extreme(Ordering::Less))
+pub(super) fn least(_: &[Argument<'_>], result: &Type) -> Result<Kernel> {
+    bind::<false>(result)
 }
 
-/// The first of the values that no other one beats.
-fn extreme(wins: Ordering) -> Kernel {
-    Kernel::new(move |call| {
-        let mut out = VectorBuilder::new(call.ty.clone());
-        for row in 0..call.num_rows() {
-            if !call.rows.contains(row) {
-                out.push_null();
-                continue;
-            }
-            let mut args = call.args.iter();
-            let mut best = args.next().ok_or_else(|| Error::internal("no value to choose"))?;
-            for arg in args {
-                if compare_rows(arg, row, best, row)? == wins {
-                    best = arg;
+/// The first of the values that no other one beats: above it if `GREATEST`, else below it.
+fn bind<const GREATEST: bool>(result: &Type) -> Result<Kernel> {
+    Ok(match result.kind() {
+        TypeKind::Boolean => Kernel::new(booleans::<GREATEST>),
+        TypeKind::TinyInt => Kernel::new(fixed::<i8, GREATEST>),
+        TypeKind::SmallInt => Kernel::new(fixed::<i16, GREATEST>),
+        TypeKind::Integer => Kernel::new(fixed::<i32, GREATEST>),
+        TypeKind::BigInt => Kernel::new(fixed::<i64, GREATEST>),
+        TypeKind::HugeInt => Kernel::new(fixed::<i128, GREATEST>),
+        TypeKind::Real => Kernel::new(fixed::<f32, GREATEST>),
+        TypeKind::Double => Kernel::new(fixed::<f64, GREATEST>),
+        TypeKind::Timestamp => Kernel::new(fixed::<vector::Timestamp, GREATEST>),
+        TypeKind::Varchar | TypeKind::Varbinary => Kernel::new(strings::<GREATEST>),
+        // Every row is null, so the kernel is never reached.
+        TypeKind::Unknown => {
+            Kernel::new(|call| Ok(Vector::nulls(call.ty.clone(), call.num_rows())))
+        }
+        TypeKind::Array | TypeKind::Map | TypeKind::Row => return Err(wrong_storage(result)),
+    })
+}
+
+fn fixed<T: Ordered, const GREATEST: bool>(call: &Call<'_>) -> Result<Vector> {
+    let [first, rest @ ..] = call.args else { return Err(wrong_storage(call.ty)) };
+    let len = call.num_rows();
+    let mut best = map(Operand::<T>::new(first)?.side(), len, |value| value);
+    for argument in rest {
+        let other = Operand::<T>::new(argument)?;
+        best = zip(Side::Many(&best), other.side(), len, |best: T, value: T| {
+            let beats = if GREATEST { best.below(value) } else { value.below(best) };
+            if beats { value } else { best }
+        });
+    }
+    call.fixed(best)
+}
+
+fn booleans<const GREATEST: bool>(call: &Call<'_>) -> Result<Vector> {
+    let [first, rest @ ..] = call.args else { return Err(wrong_storage(call.ty)) };
+    let mut best = boolean_bits(first)?;
+    for argument in rest {
+        let other = boolean_bits(argument)?;
+        best = zip_words(&best, &other, call.num_rows(), |best, other| {
+            if GREATEST { best | other } else { best & other }
+        });
+    }
+    call.boolean(best)
+}
+
+fn strings<const GREATEST: bool>(call: &Call<'_>) -> Result<Vector> {
+    let sources = call.args.iter().map(strings_of).collect::<Result<Vec<_>>>()?;
+    let wins = if GREATEST { Ordering::Greater } else { Ordering::Less };
+    let mut out = StringBuilder::new();
+    for row in 0..call.num_rows() {
+        let mut best: &[u8] = &[];
+        if call.rows.contains(row) {
+            for (i, (strings, argument)) in sources.iter().zip(call.args).enumerate() {
+                let text = strings.get(argument.index(row));
+                if i == 0 || text.cmp(best) == wins {
+                    best = text;
                 }
             }
-            out.push(&best.value(row)?)?;
         }
-        let made: Vector = Arc::unwrap_or_clone(out.finish()?);
-        Ok(made)
-    })
+        out.push(best);
+    }
+    call.strings(out.finish())
 }

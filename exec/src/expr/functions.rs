@@ -6,8 +6,8 @@ use super::higher_order::types as lambda_types;
 use super::registry::{Bind, Body, Form, Function, HigherOrder, Resolved};
 use super::signatures as types;
 use super::{
-    arithmetic, comparison, containers, extremes, like, logic, nested, random, rounding, string,
-    temporal, truncation,
+    arithmetic, comparison, containers, extremes, joining, like, logic, nested, random, rounding,
+    string, temporal, truncation,
 };
 
 /// Every built-in function and special form.
@@ -56,7 +56,7 @@ pub(super) const ALL: &[Function] = &[
     scalar("rtrim", &["(VARCHAR) -> VARCHAR"], types::text_to_text, string::rtrim),
     scalar("substr", SUBSTR, types::substr, string::substr),
     scalar("substring", SUBSTR, types::substr, string::substr),
-    scalar("concat", &["(VARCHAR, VARCHAR, ...) -> VARCHAR"], types::concat, string::concat),
+    scalar("concat", &["(VARCHAR, VARCHAR, ...) -> VARCHAR"], types::concat, joining::concat),
     scalar(
         "starts_with",
         &["(VARCHAR, VARCHAR) -> BOOLEAN"],
@@ -106,7 +106,7 @@ pub(super) const ALL: &[Function] = &[
         truncation::unit_and_point,
         truncation::date_trunc,
     ),
-    scalar("rand", &["() -> DOUBLE"], types::rand, random::rand),
+    dice("rand", &["() -> DOUBLE"], types::rand, random::rand),
     higher_order(
         "transform",
         &["(ARRAY(T), T -> U) -> ARRAY(U)"],
@@ -171,7 +171,17 @@ const fn scalar(
     resolve: Rule,
     bind: Bind,
 ) -> Function {
-    Function { name, signatures, resolve, body: Body::Scalar(bind) }
+    Function { name, signatures, resolve, body: Body::Scalar(bind), deterministic: true }
+}
+
+/// A function that gives another value each time.
+const fn dice(
+    name: &'static str,
+    signatures: &'static [&'static str],
+    resolve: Rule,
+    bind: Bind,
+) -> Function {
+    Function { name, signatures, resolve, body: Body::Scalar(bind), deterministic: false }
 }
 
 const fn form(
@@ -180,7 +190,7 @@ const fn form(
     resolve: Rule,
     form: Form,
 ) -> Function {
-    Function { name, signatures, resolve, body: Body::Form(form) }
+    Function { name, signatures, resolve, body: Body::Form(form), deterministic: true }
 }
 
 const fn higher_order(
@@ -189,5 +199,5 @@ const fn higher_order(
     resolve: Rule,
     function: HigherOrder,
 ) -> Function {
-    Function { name, signatures, resolve, body: Body::HigherOrder(function) }
+    Function { name, signatures, resolve, body: Body::HigherOrder(function), deterministic: true }
 }

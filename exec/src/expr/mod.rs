@@ -19,7 +19,7 @@
 //! | `merge.rs` | the branches of a CASE as one vector |
 //! | `kernel.rs` | what functions are made of: calls, operands, loops |
 //! | `arithmetic.rs`, `decimal.rs`, `comparison.rs`, `logic.rs` | numbers and truth |
-//! | `string.rs`, `like.rs`, `temporal.rs`, `nested.rs` | text, time, arrays and maps |
+//! | `string.rs`, `joining.rs`, `like.rs`, `temporal.rs`, `nested.rs` | text, time, arrays and maps |
 //! | `rounding.rs`, `extremes.rs`, `truncation.rs`, `containers.rs` | whole numbers, the greatest, units of time, what arrays and structs are made of |
 //! | `runs.rs` | strings that stand side by side, looked at as one text |
 //! | `random.rs` | dice |
@@ -38,6 +38,7 @@ mod eval;
 mod extremes;
 mod functions;
 mod higher_order;
+mod joining;
 mod kernel;
 mod letter_case;
 mod like;
@@ -191,9 +192,9 @@ impl CompiledExpr for ExprSet {
     }
 }
 
-/// The value of an expression without columns; `None` when it has columns or fails.
+/// The value of an expression without columns; `None` when it has columns, throws dice or fails.
 pub fn fold_constant(expr: &TypedExpr, registry: &FunctionRegistry) -> Option<Value> {
-    if !expr.field_names().is_empty() {
+    if !expr.field_names().is_empty() || !registry.is_deterministic(expr) {
         return None;
     }
     let input = Arc::new(RowType::empty());

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use dwio::expr::TypedExpr;
 use vector::{Error, Result, Type};
 
 use super::functions;
@@ -39,6 +40,9 @@ pub struct Function {
     pub resolve: fn(&[Type]) -> Option<Resolved>,
     /// What it does.
     pub body: Body,
+    /// False when equal calls may give different values: dice. Such a function is a
+    /// [`Body::Scalar`] without arguments, and a call of it is never computed ahead of its rows.
+    pub deterministic: bool,
 }
 
 /// Makes the kernel of a call from its arguments and the type of its result.
@@ -138,6 +142,17 @@ impl FunctionRegistry {
                 None => error,
             }
         })
+    }
+
+    /// True when an expression always has the same value for the same columns.
+    pub fn is_deterministic(&self, expr: &TypedExpr) -> bool {
+        let mut is_deterministic = true;
+        expr.visit(&mut |part| {
+            if let TypedExpr::Call { name, .. } = part {
+                is_deterministic &= self.functions.get(&**name).is_none_or(|f| f.deterministic);
+            }
+        });
+        is_deterministic
     }
 
     /// The types of a call of `name` with arguments of types `args`.

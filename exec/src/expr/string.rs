@@ -1,4 +1,4 @@
-//! Functions of text: length, lower, upper, substr, trim, concat, starts_with, ends_with, strpos.
+//! Functions of text: length, lower, upper, substr, trim, starts_with, ends_with, strpos.
 //!
 //! Positions and lengths count characters (code points). Functions that cut (substr, trim) copy
 //! nothing: their views point into the buffers of their argument. Bytes that are not UTF-8 pass
@@ -31,7 +31,7 @@ fn count_characters(text: &[u8]) -> usize {
     count + tail.iter().filter(|b| is_character_start(**b)).count()
 }
 
-fn strings_of(argument: &DecodedVector) -> Result<&StringValues> {
+pub(super) fn strings_of(argument: &DecodedVector) -> Result<&StringValues> {
     match argument.flat_values() {
         Some(FlatValues::String(strings)) => Ok(strings),
         _ => Err(wrong_storage(argument.ty())),
@@ -223,14 +223,6 @@ fn characters(text: &[u8], start: i64, length: i64) -> std::ops::Range<usize> {
         starts.nth((end - skip - 1) as usize).unwrap_or(text.len())
     };
     first..behind
-}
-
-pub(super) fn concat(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
-    Ok(Kernel::new(|call| {
-        texts(call, |row, out| {
-            call.args.iter().for_each(|arg| out.extend_from_slice(arg.string(row)));
-        })
-    }))
 }
 
 pub(super) fn starts_with(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {

@@ -1,39 +1,59 @@
 //! Functions of dates and timestamps: year, month, day, and moving them by an interval.
 
-use vector::types::temporal::{
-    NANOS_PER_SECOND, SECONDS_PER_DAY, civil_from_days, days_from_civil,
+use vector::types::calendar::{
+    Date, NEAR_DAYS, date_of, days_from_civil, days_in_month, near_date,
 };
-use vector::{BufferMut, Error, FlatType, Interval, Result, Timestamp, Type, TypeKind};
+use vector::types::temporal::{NANOS_PER_SECOND, SECONDS_PER_DAY};
+use vector::{Buffer, Error, FlatType, Interval, Native, Result, Timestamp, Type, TypeKind};
 
-use super::kernel::{Argument, Call, Kernel, Operand, map, wrong_storage};
+use super::kernel::{Argument, Call, Kernel, Operand, Side, map, wrong_storage, zip};
 
 pub(super) fn year(args: &[Argument<'_>], result: &Type) -> Result<Kernel> {
-    part(args, result, |days| civil_from_days(days).0)
+    part(args, result, |date| date.year)
 }
 
 pub(super) fn month(args: &[Argument<'_>], result: &Type) -> Result<Kernel> {
-    part(args, result, |days| i64::from(civil_from_days(days).1))
+    part(args, result, |date| i64::from(date.month))
 }
 
 pub(super) fn day(args: &[Argument<'_>], result: &Type) -> Result<Kernel> {
-    part(args, result, |days| i64::from(civil_from_days(days).2))
+    part(args, result, |date| i64::from(date.day))
 }
 
 fn part(
     args: &[Argument<'_>],
     result: &Type,
-    of_day: impl Fn(i64) -> i64 + Send + Sync + 'static,
+    of: impl Fn(Date) -> i64 + Send + Sync + 'static,
 ) -> Result<Kernel> {
     match args.first().map(|arg| arg.ty.kind()) {
         Some(TypeKind::Integer) => Ok(Kernel::new(move |call| {
             let days = Operand::<i32>::new(&call.args[0])?;
-            call.fixed(map(days.side(), call.num_rows(), |x: i32| of_day(i64::from(x))))
+            call.fixed(map_dates(days.side(), call.num_rows(), |_, date| of(date)))
         })),
         Some(TypeKind::Timestamp) => Ok(Kernel::new(move |call| {
             let points = Operand::<Timestamp>::new(&call.args[0])?;
-            call.fixed(map(points.side(), call.num_rows(), |x: Timestamp| of_day(x.days())))
+            call.fixed(map(points.side(), call.num_rows(), |x: Timestamp| of(date_of(x.days()))))
         })),
         _ => Err(wrong_storage(result)),
+    }
+}
+
+/// `f` of every day and its date. Where all days are near, which is asked first, the loop has no
+/// branch and takes several days at once.
+#[inline]
+pub(super) fn map_dates<R: Native>(
+    days: Side<'_, i32>,
+    len: usize,
+    f: impl Fn(i32, Date) -> R,
+) -> Buffer<R> {
+    let all_near = match days {
+        Side::Many(days) => days.iter().fold(true, |near, day| near & NEAR_DAYS.contains(day)),
+        Side::One(day) => NEAR_DAYS.contains(&day),
+    };
+    if all_near {
+        map(days, len, |day| f(day, near_date(day)))
+    } else {
+        map(days, len, |day| f(day, date_of(i64::from(day))))
     }
 }
 
@@ -64,21 +84,20 @@ pub(super) fn bind_interval(back: bool, left: &Type) -> Result<Kernel> {
 }
 
 /// Months first, keeping the day of the month where that month has it, then days.
+#[inline]
 fn move_days(days: i64, by: Interval, back: bool) -> Option<i64> {
     let sign = if back { -1 } else { 1 };
     let mut moved = days;
     if by.months != 0 {
-        let (year, month, day) = civil_from_days(days);
-        let months = year * 12 + i64::from(month) - 1 + sign * i64::from(by.months);
+        let date = date_of(days);
+        let months = date.year * 12 + i64::from(date.month) - 1 + sign * i64::from(by.months);
         let (year, month) = (months.div_euclid(12), months.rem_euclid(12) as u32 + 1);
-        moved = (28..=day)
-            .rev()
-            .find_map(|day| days_from_civil(year, month, day))
-            .or_else(|| days_from_civil(year, month, day))?;
+        moved = days_from_civil(year, month, date.day.min(days_in_month(year, month)))?;
     }
     moved.checked_add(sign * i64::from(by.days))
 }
 
+/// `f` of every point and interval; an error for the first row that counts and has no result.
 fn moved<T: FlatType + Default>(
     call: &Call<'_>,
     point: usize,
@@ -87,16 +106,26 @@ fn moved<T: FlatType + Default>(
 ) -> Result<vector::Vector> {
     let (points, intervals) =
         (Operand::<T>::new(&call.args[point])?, Operand::<i128>::new(&call.args[interval])?);
-    let (points, intervals) = (points.side(), intervals.side());
-    let mut out = BufferMut::new();
-    out.resize(call.num_rows(), T::default());
-    for row in call.rows.iter() {
-        let by = Interval::from_stored(intervals.at(row));
-        out[row] = f(points.at(row), by).ok_or_else(|| {
-            Error::invalid_input("a date moves out of range").with("interval", by)
-        })?;
+    let (points, intervals, len) = (points.side(), intervals.side(), call.num_rows());
+    let mut failed = false;
+    let mut keep = |moved: Option<T>| {
+        failed |= moved.is_none();
+        moved.unwrap_or_default()
+    };
+    let values = match intervals {
+        Side::One(by) => {
+            let by = Interval::from_stored(by);
+            map(points, len, |x| keep(f(x, by)))
+        }
+        many => zip(points, many, len, |x, by| keep(f(x, Interval::from_stored(by)))),
+    };
+    if failed {
+        let by = |row| Interval::from_stored(intervals.at(row));
+        if let Some(row) = call.first_row(|row| f(points.at(row), by(row)).is_none()) {
+            return Err(Error::invalid_input("a date moves out of range").with("interval", by(row)));
+        }
     }
-    call.fixed(out.freeze())
+    call.fixed(values)
 }
 
 #[cfg(all(test, not(loom)))]
@@ -116,5 +145,23 @@ mod tests {
         assert_eq!(move_days(day("1998-12-01"), interval(0, 90), true), Some(day("1998-09-02")));
         assert_eq!(move_days(day("1994-01-01"), interval(12, 0), false), Some(day("1995-01-01")));
         assert_eq!(move_days(day("1994-01-31"), interval(1, 1), false), Some(day("1994-03-01")));
+    }
+
+    #[test]
+    fn dates_near_and_far_are_taken_apart_alike() {
+        let near: Vec<i32> = (-1_000_000..1_000_000).step_by(7919).collect();
+        let far: Vec<i32> = [near.as_slice(), &[i32::MIN, i32::MAX]].concat();
+        let dates = |days: &[i32]| {
+            let numbers = map_dates(Side::Many(days), days.len(), |_, date| {
+                date.year * 10_000 + i64::from(date.month * 100 + date.day)
+            });
+            numbers.to_vec()
+        };
+        assert_eq!(dates(&near), dates(&far)[..near.len()]);
+        assert_eq!(
+            dates(&far)[near.len()..],
+            [-5_877_641 * 10_000 + 623, 5_881_580 * 10_000 + 711]
+        );
+        assert_eq!(map_dates(Side::One(0), 2, |_, date| date.year).to_vec(), [1970, 1970]);
     }
 }

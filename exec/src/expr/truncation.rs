@@ -1,11 +1,13 @@
 //! Dates and timestamps cut to the start of a unit: `date_trunc('month', day)`. Weeks start on
 //! Monday.
 
-use vector::types::temporal::{SECONDS_PER_DAY, civil_from_days, days_from_civil};
-use vector::{Error, Result, Timestamp, Type, TypeKind, Value};
+use vector::types::calendar::{Date, date_of, days_from_civil};
+use vector::types::temporal::SECONDS_PER_DAY;
+use vector::{Buffer, Error, Result, Timestamp, Type, TypeKind, Value};
 
-use super::kernel::{Argument, Kernel, Operand, map, wrong_storage};
+use super::kernel::{Argument, Kernel, Operand, Side, map, wrong_storage};
 use super::registry::Resolved;
+use super::temporal::map_dates;
 
 /// A unit's name, and a DATE or TIMESTAMP.
 pub(super) fn unit_and_point(types: &[Type]) -> Option<Resolved> {
@@ -18,8 +20,9 @@ enum Unit {
     /// Of this many seconds, at most a day.
     Seconds(i64),
     Week,
-    /// Of this many months, counted from January.
-    Months(u32),
+    Month,
+    Quarter,
+    Year,
 }
 
 /// The start of the unit that a point lies in. The unit is a constant.
@@ -37,8 +40,7 @@ pub(super) fn date_trunc(args: &[Argument<'_>], result: &Type) -> Result<Kernel>
             }
             Kernel::new(move |call| {
                 let days = Operand::<i32>::new(&call.args[1])?;
-                let cut = |day: i32| start_of_day(i64::from(day), unit) as i32;
-                call.fixed(map(days.side(), call.num_rows(), cut))
+                call.fixed(cut_days(days.side(), call.num_rows(), unit))
             })
         }
         TypeKind::Timestamp => Kernel::new(move |call| {
@@ -66,11 +68,24 @@ fn unit_of(name: &str) -> Result<Unit> {
         "hour" => Unit::Seconds(3600),
         "day" => Unit::Seconds(SECONDS_PER_DAY),
         "week" => Unit::Week,
-        "month" => Unit::Months(1),
-        "quarter" => Unit::Months(3),
-        "year" => Unit::Months(12),
+        "month" => Unit::Month,
+        "quarter" => Unit::Quarter,
+        "year" => Unit::Year,
         _ => return Err(Error::invalid_input("no such unit of time").with("unit", name)),
     })
+}
+
+/// The day that the unit of each day starts with.
+fn cut_days(days: Side<'_, i32>, len: usize, unit: Unit) -> Buffer<i32> {
+    let cut = |day: i32| start_of_day(i64::from(day), unit) as i32;
+    match unit {
+        Unit::Seconds(_) | Unit::Week => map(days, len, cut),
+        Unit::Month => map_dates(days, len, |day, date| start_of_month(day.into(), date) as i32),
+        Unit::Year => map_dates(days, len, |day, date| start_of_year(day.into(), date) as i32),
+        Unit::Quarter => {
+            map_dates(days, len, |day, date| start_of_quarter(day.into(), date) as i32)
+        }
+    }
 }
 
 /// The day that the unit of `day` starts with.
@@ -79,10 +94,48 @@ fn start_of_day(day: i64, unit: Unit) -> i64 {
         Unit::Seconds(_) => day,
         // The epoch was a Thursday.
         Unit::Week => day.saturating_sub((day + 3).rem_euclid(7)),
-        Unit::Months(months) => {
-            let (year, month, _) = civil_from_days(day);
-            let first = (month - 1) / months * months + 1;
-            days_from_civil(year, first, 1).unwrap_or(day)
+        Unit::Month => start_of_month(day, date_of(day)),
+        Unit::Quarter => start_of_quarter(day, date_of(day)),
+        Unit::Year => start_of_year(day, date_of(day)),
+    }
+}
+
+#[inline]
+fn start_of_month(day: i64, date: Date) -> i64 {
+    day - i64::from(date.day - 1)
+}
+
+#[inline]
+fn start_of_quarter(day: i64, date: Date) -> i64 {
+    let first_month = (date.month - 1) / 3 * 3 + 1;
+    days_from_civil(date.year, first_month, 1).unwrap_or(day)
+}
+
+#[inline]
+fn start_of_year(day: i64, date: Date) -> i64 {
+    day - i64::from(date.day_of_year)
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    /// The first day of the months that `unit` has, by the calendar.
+    fn expected(day: i64, months: u32) -> i64 {
+        let date = date_of(day);
+        days_from_civil(date.year, (date.month - 1) / months * months + 1, 1).unwrap()
+    }
+
+    #[test]
+    fn days_are_cut_to_the_first_of_their_months() {
+        let days: Vec<i32> =
+            (-40_000..40_000).step_by(13).chain([i32::MIN + 400, i32::MAX - 400]).collect();
+        for (unit, months) in [(Unit::Month, 1), (Unit::Quarter, 3), (Unit::Year, 12)] {
+            let cut = cut_days(Side::Many(&days), days.len(), unit);
+            for (day, start) in days.iter().zip(cut.iter()) {
+                assert_eq!(i64::from(*start), expected(i64::from(*day), months), "{unit:?} {day}");
+                assert_eq!(start_of_day(i64::from(*day), unit), i64::from(*start));
+            }
         }
     }
 }

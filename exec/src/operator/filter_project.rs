@@ -6,14 +6,18 @@
 //!
 //! Expressions are evaluated over the input batch for the passing rows only, and the results are
 //! wrapped in one dictionary (rule S1.53), so that no value is copied. When every row passes
-//! nothing is wrapped, and columns that are only passed on may stay lazy.
+//! nothing is wrapped, and columns that are only passed on may stay lazy. When few rows pass, the
+//! columns that expressions use are first copied down to them (`compaction.rs`).
 
 use vector::sync::Arc;
-use vector::{Error, Result, RowType, RowVector, SelectivityVector, Vector, VectorRef};
+use vector::{
+    Buffer, Error, Result, RowSet, RowType, RowVector, SelectivityVector, Type, Vector, VectorRef,
+};
 
 use dwio::connector::{CompiledExpr, CompiledExprs, ExpressionEvaluator};
 use dwio::expr::TypedExpr;
 
+use super::compaction::{self, compacted};
 use super::loading::{load_column, wrap_column};
 use super::{Operator, channel_of};
 use crate::expr::select_true;
@@ -60,7 +64,10 @@ impl FilterProject {
                         return channel_of(input, name).map(Projection::Channel);
                     }
                     for name in expr.field_names() {
-                        computed_from.push(channel_of(input, name)?);
+                        let channel = channel_of(input, name)?;
+                        if !computed_from.contains(&channel) {
+                            computed_from.push(channel);
+                        }
                     }
                     expressions.push(expr.clone());
                     Ok(Projection::Computed(expressions.len() - 1))
@@ -119,6 +126,10 @@ impl FilterProject {
     ) -> Result<(usize, Vec<VectorRef>)> {
         let rows = passing.to_rows();
         let indices = rows.to_positions();
+        if self.computed.is_some() && compaction::pays(indices.len(), batch.len()) {
+            let columns = self.project_compacted(batch, &rows, &indices)?;
+            return Ok((indices.len(), columns));
+        }
         // What expressions use is loaded for the passing rows before they ask for all.
         let mut columns = batch.children().to_vec();
         for channel in &self.computed_from {
@@ -132,6 +143,33 @@ impl FilterProject {
             Projection::Computed(i) => Ok(Vector::wrap(result(&computed, *i)?, &indices)),
         });
         Ok((indices.len(), columns.collect::<Result<_>>()?))
+    }
+
+    /// The output columns for few passing rows: those that expressions use, and so the results,
+    /// have no other rows.
+    fn project_compacted(
+        &mut self,
+        batch: &RowVector,
+        rows: &RowSet,
+        indices: &Buffer<u32>,
+    ) -> Result<Vec<VectorRef>> {
+        // What no expression uses is not looked at: nulls stand in its place.
+        let nulls = |ty: &Type| Arc::new(Vector::nulls(ty.clone(), indices.len()));
+        let mut columns: Vec<VectorRef> = batch.row_type().types().iter().map(nulls).collect();
+        for channel in &self.computed_from {
+            columns[*channel] = compacted(&load_column(batch.child(*channel)?, rows)?, indices)?;
+        }
+        let row_type = Arc::clone(batch.row_type());
+        let compact = RowVector::batch(row_type, indices.len(), columns)?;
+        let computed = self.compute(&compact, &SelectivityVector::all(indices.len()))?;
+        let columns = self.projections.iter().map(|projection| match projection {
+            Projection::Channel(channel) if self.computed_from.contains(channel) => {
+                compact.child(*channel).cloned()
+            }
+            Projection::Channel(channel) => wrap_column(batch.child(*channel)?, indices, rows),
+            Projection::Computed(i) => result(&computed, *i).cloned(),
+        });
+        columns.collect()
     }
 
     fn compute(&mut self, batch: &RowVector, rows: &SelectivityVector) -> Result<Vec<VectorRef>> {

@@ -23,6 +23,7 @@
 
 pub mod aggregate;
 mod batch_size;
+mod compaction;
 pub mod distinct;
 pub mod filter_project;
 pub mod hash_join;
@@ -38,6 +39,7 @@ pub mod scan_source;
 pub mod single_row;
 pub mod sink;
 mod sort_prefix;
+mod sort_selection;
 pub(crate) mod sorted_rows;
 pub mod table_scan;
 pub mod table_write;

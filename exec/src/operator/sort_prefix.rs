@@ -17,7 +17,8 @@
 //! last, so that an unstable sort keeps equal rows in their order.
 
 use vector::{
-    Buffer, DecodedVector, FlatValues, Result, RowComparator, SortOrder, Timestamp, VectorRef,
+    Buffer, DecodedVector, FlatValues, Mapping, Result, RowComparator, SortOrder, Timestamp,
+    VectorRef,
 };
 
 /// The prefixes of a sort column's rows.
@@ -116,20 +117,24 @@ fn spread(
     of: impl Fn(usize) -> u64,
 ) -> Vec<u64> {
     let direction = if order.descending { u64::MAX } else { 0 };
-    let of = |row: usize| of(decoded.index(row)) ^ direction;
-    let Some(validity) = decoded.validity() else {
-        return (0..decoded.len()).map(of).collect();
+    let of = |row: usize| of(row) ^ direction;
+    let mut values: Vec<u64> = match decoded.mapping() {
+        _ if decoded.all_null() => vec![0; decoded.len()],
+        Mapping::Identity => (0..decoded.len()).map(of).collect(),
+        Mapping::Constant => vec![of(0); decoded.len()],
+        Mapping::Indices(indices) => indices.iter().map(|row| of(*row as usize)).collect(),
     };
-    let null = if order.nulls_first { 0 } else { u64::MAX };
-    let prefix = |row: usize| {
-        if !validity.get(row) {
-            return null;
+    if let Some(validity) = decoded.validity() {
+        let null = if order.nulls_first { 0 } else { u64::MAX };
+        for (row, value) in values.iter_mut().enumerate() {
+            if validity.get(row) {
+                *exact &= *value != null;
+            } else {
+                *value = null;
+            }
         }
-        let value = of(row);
-        *exact &= value != null;
-        value
-    };
-    (0..decoded.len()).map(prefix).collect()
+    }
+    values
 }
 
 #[inline]

@@ -6,8 +6,9 @@
 //!                     +-- the Nth row in order <-- cut to N when they are many
 //! ```
 //!
-//! Once the candidates were cut, the last of them is the bound: a later row that is not before it
-//! cannot be among the first N. Of equal rows those that came first are kept.
+//! The last of any N rows is a bound: a later row that is not before it cannot be among the first
+//! N. A batch that gives N rows makes the bound narrower, and so does cutting the candidates. Of
+//! equal rows those that came first are kept.
 
 use std::cmp::Ordering;
 
@@ -19,6 +20,7 @@ use vector::{
 
 use super::loading::{load_batch_rows, slice_batch};
 use super::sort_prefix::prefixes;
+use super::sort_selection::first_rows;
 use super::sorted_rows::{SortChannels, SortedRows};
 use super::{Operator, OperatorCtx, Phase};
 use crate::plan::SortKey;
@@ -73,38 +75,42 @@ impl TopN {
     /// The rows of a batch that may be among the first, ascending, at most `count`.
     fn promising(&self, batch: &RowVector) -> Result<Vec<u32>> {
         let keys = self.keys.columns(batch)?;
-        let mut rows: Vec<u32> = match &self.bound {
+        let (Some(first), Some(order)) = (keys.first(), self.keys.orders.first()) else {
+            // Without keys all rows are equal.
+            let missing = self.count.saturating_sub(self.num_candidates);
+            return Ok((0..missing.min(batch.len()) as u32).collect());
+        };
+        let first = prefixes(first, *order)?;
+        let rows = match &self.bound {
             None => (0..batch.len() as u32).collect(),
             Some(bound) => {
-                let against = RowComparator::with_orders(&keys, &bound.keys, &self.keys.orders)?;
-                let before = |row: usize| against.compare_all(row, 0) == Ordering::Less;
-                match keys.first() {
-                    None => Vec::new(),
-                    Some(first) => {
-                        let prefixes = prefixes(first, self.keys.orders[0])?.values;
-                        let prefixes = prefixes.iter().take(batch.len()).enumerate();
-                        prefixes
-                            .filter(|(row, prefix)| match (**prefix).cmp(&bound.prefix) {
-                                Ordering::Less => true,
-                                Ordering::Equal => before(*row),
-                                Ordering::Greater => false,
-                            })
-                            .map(|(row, _)| row as u32)
-                            .collect()
-                    }
+                let mut rows = not_above(&first.values[..batch.len()], bound.prefix);
+                if rows.iter().any(|row| first.values[*row as usize] == bound.prefix) {
+                    let against =
+                        RowComparator::with_orders(&keys, &bound.keys, &self.keys.orders)?;
+                    rows.retain(|row| {
+                        first.values[*row as usize] < bound.prefix
+                            || against.compare_all(*row as usize, 0) == Ordering::Less
+                    });
                 }
+                rows
             }
         };
-        if rows.len() > self.count {
-            let within = RowComparator::with_orders(&keys, &keys, &self.keys.orders)?;
-            // Row numbers make the order total, so that an unstable selection keeps first-comers.
-            rows.select_nth_unstable_by(self.count, |a, b| {
-                within.compare_all(*a as usize, *b as usize).then(a.cmp(b))
-            });
-            rows.truncate(self.count);
-            rows.sort_unstable();
+        first_rows(&keys, &self.keys.orders, &first, rows, self.count)
+    }
+
+    /// Makes the last row in order of `batch`, which has `count` rows, the bound.
+    fn bound_by(&mut self, batch: &RowVector) -> Result<()> {
+        let keys = self.keys.columns(batch)?;
+        let order = RowComparator::with_orders(&keys, &keys, &self.keys.orders)?;
+        let last = (0..batch.len()).max_by(|a, b| order.compare_all(*a, *b)).unwrap_or(0);
+        let last = slice_batch(batch, last, 1)?;
+        let keys = self.keys.columns(&last)?;
+        if let (Some(first), Some(order)) = (keys.first(), self.keys.orders.first()) {
+            let prefix = prefixes(first, *order)?.values.first().copied().unwrap_or(u64::MAX);
+            self.bound = Some(Bound { keys, prefix });
         }
-        Ok(rows)
+        Ok(())
     }
 
     /// Joins the candidates; the first `count` of them in order.
@@ -125,6 +131,18 @@ impl TopN {
     }
 }
 
+/// The rows with values up to `bound`, ascending; many rows are passed over at once.
+fn not_above(values: &[u64], bound: u64) -> Vec<u32> {
+    let mut rows = Vec::new();
+    for (block, values) in values.chunks(64).enumerate() {
+        if values.iter().fold(false, |any, value| any | (*value <= bound)) {
+            let of_block = values.iter().zip(64 * block as u32..);
+            rows.extend(of_block.filter(|(value, _)| **value <= bound).map(|(_, row)| row));
+        }
+    }
+    rows
+}
+
 impl Operator for TopN {
     fn needs_input(&self) -> bool {
         self.phase.takes()
@@ -137,19 +155,17 @@ impl Operator for TopN {
         }
         let wanted = RowSet::from_positions(Buffer::from_slice(&rows));
         let loaded = load_batch_rows(&batch, &wanted)?;
-        self.candidates.push(gather_batch(&loaded, &rows)?);
+        let rows = gather_batch(&loaded, &rows)?;
         self.num_candidates += rows.len();
+        if rows.len() == self.count {
+            self.bound_by(&rows)?;
+        }
+        self.candidates.push(rows);
         if self.num_candidates >= self.count.saturating_add(self.count.max(MIN_SURPLUS)) {
             let (all, order) = self.first()?;
             let first = gather_batch(&all, &order)?;
             if first.len() == self.count {
-                let last = slice_batch(&first, self.count - 1, 1)?;
-                let keys = self.keys.columns(&last)?;
-                let prefix = match keys.first() {
-                    Some(first) => prefixes(first, self.keys.orders[0])?.values[0],
-                    None => 0,
-                };
-                self.bound = Some(Bound { keys, prefix });
+                self.bound_by(&first)?;
             }
             self.num_candidates = first.len();
             self.candidates = vec![first];

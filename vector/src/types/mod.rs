@@ -17,6 +17,7 @@
 //! | INTERVAL | HugeInt | months, days, milliseconds packed, see [`Interval`] |
 //! | ARRAY, MAP, ROW, UNKNOWN | the same | nested vectors; UNKNOWN has only nulls |
 
+pub mod calendar;
 pub mod decimal;
 pub mod string_view;
 pub mod temporal;

@@ -20,12 +20,29 @@ impl StringView {
     /// The view of a string of at most [`INLINE_LIMIT`] bytes; longer input is cut there.
     #[inline]
     pub fn inline(bytes: &[u8]) -> Self {
-        let len = bytes.len().min(INLINE_LIMIT);
-        let mut raw = [0u8; 16];
-        if let (Some(to), Some(from)) = (raw.get_mut(4..4 + len), bytes.get(..len)) {
-            to.copy_from_slice(from);
-        }
-        StringView(u128::from_le_bytes(raw) | len as u128)
+        let bytes = bytes.get(..INLINE_LIMIT).unwrap_or(bytes);
+        let len = bytes.len();
+        // Two overlapping loads of a fixed width are cheaper than a copy of any width: where both
+        // have a byte it is the same one.
+        let text = match (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
+            (Some(first), Some(last)) => {
+                let last = u128::from(u64::from_le_bytes(*last));
+                u128::from(u64::from_le_bytes(*first)) | last << (8 * (len - 8))
+            }
+            _ => match (bytes.first_chunk::<4>(), bytes.last_chunk::<4>(), bytes) {
+                (Some(first), Some(last), _) => {
+                    let last = u128::from(u32::from_le_bytes(*last));
+                    u128::from(u32::from_le_bytes(*first)) | last << (8 * (len - 4))
+                }
+                (.., [a, rest @ ..]) => {
+                    let rest =
+                        rest.iter().rev().fold(0, |text, byte| text << 8 | u128::from(*byte));
+                    rest << 8 | u128::from(*a)
+                }
+                (.., []) => 0,
+            },
+        };
+        StringView(text << 32 | len as u128)
     }
 
     /// The view of the first `len` bytes of `block`, whatever stands behind them; `len` is cut at
@@ -132,7 +149,10 @@ mod tests {
     fn bytes_behind_a_short_string_do_not_count() {
         let block = b"abcdefghijkl";
         for len in 0..=INLINE_LIMIT {
-            assert_eq!(StringView::inline_of(block, len), StringView::inline(&block[..len]));
+            let view = StringView::inline(&block[..len]);
+            assert_eq!(StringView::inline_of(block, len), view);
+            let (text, rest) = (&view.to_bytes()[4..4 + len], &view.to_bytes()[4 + len..]);
+            assert!(text == &block[..len] && rest.iter().all(|byte| *byte == 0), "{len}");
         }
     }
 

@@ -1,10 +1,9 @@
-//! Dates, times, timestamps and intervals: storage, civil calendar, text.
-//!
-//! The calendar is the proleptic Gregorian one in both directions; the two conversions between
-//! days and year-month-day are the era-based ones (400 years are 146,097 days), in `i64` so that
-//! no stored value overflows.
+//! Dates, times, timestamps and intervals: storage and text. The calendar itself is in
+//! `calendar.rs`.
 
 use std::fmt;
+
+pub use super::calendar::{civil_from_days, days_from_civil};
 
 /// The unit of a TIME.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -177,44 +176,6 @@ impl Interval {
 impl fmt::Display for Interval {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} months {} days {} ms", self.months, self.days, self.millis)
-    }
-}
-
-/// Year, month (1 to 12) and day (1 to 31) of a day since 1970-01-01.
-pub fn civil_from_days(days: i64) -> (i64, u32, u32) {
-    let shifted = days + 719_468; // days since 0000-03-01
-    let era = shifted.div_euclid(146_097);
-    let day_of_era = shifted.rem_euclid(146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted_month = (5 * day_of_year + 2) / 153;
-    let day = (day_of_year - (153 * shifted_month + 2) / 5 + 1) as u32;
-    let month = (if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 }) as u32;
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    (year, month, day)
-}
-
-/// The day since 1970-01-01 of a date; `None` when there is no such date.
-pub fn days_from_civil(year: i64, month: u32, day: u32) -> Option<i64> {
-    if !(1..=12).contains(&month) || day == 0 || day > days_in_month(year, month) {
-        return None;
-    }
-    let year = year.checked_sub(i64::from(month <= 2))?;
-    let era = year.div_euclid(400);
-    let year_of_era = year.rem_euclid(400);
-    let shifted_month = i64::from(if month > 2 { month - 3 } else { month + 9 });
-    let day_of_year = (153 * shifted_month + 2) / 5 + i64::from(day) - 1;
-    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    era.checked_mul(146_097)?.checked_add(day_of_era - 719_468)
-}
-
-fn days_in_month(year: i64, month: u32) -> u32 {
-    match month {
-        4 | 6 | 9 | 11 => 30,
-        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
-        2 => 28,
-        _ => 31,
     }
 }
 

@@ -2,12 +2,13 @@
 
 use vector::sync::Arc;
 use vector::{
-    ArrayVector, BitmapMut, BufferMut, DecodedVector, DictionaryVector, FlatVector, Result, Vector,
-    VectorRef,
+    ArrayVector, BitmapMut, BufferMut, DecodedVector, DictionaryVector, FlatVector, Result,
+    SelectivityVector, Vector, VectorRef,
 };
 
+use super::super::select_true;
 use super::HigherOrderCall;
-use super::elements::{Lists, Shape, ShapeBuilder};
+use super::elements::{Elements, Lists, Shape};
 
 /// What a match asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,12 +26,17 @@ fn array(shape: Shape, elements: VectorRef) -> Result<Vector> {
     ArrayVector::new(shape.offsets, shape.lengths, shape.validity, elements).map(Vector::Array)
 }
 
+/// What the lambda gives for each element of an array.
+fn ask(call: &HigherOrderCall<'_>, elements: &Elements, base: &VectorRef) -> Result<VectorRef> {
+    call.lambda(0)?.evaluate(vec![elements.of(base)?], || elements.shape.rows())
+}
+
 /// What the lambda gives for each element.
 pub(super) fn transform(call: &HigherOrderCall<'_>) -> Result<Vector> {
     let lists = Lists::new(call.arg(0)?)?;
     let Some(base) = lists.array()? else { return Ok(null(call)) };
     let elements = lists.elements(call.rows)?;
-    let values = call.lambda(0)?.evaluate(vec![elements.of(base)], &elements.rows)?;
+    let values = ask(call, &elements, base)?;
     array(elements.shape, values)
 }
 
@@ -39,9 +45,9 @@ pub(super) fn filter(call: &HigherOrderCall<'_>) -> Result<Vector> {
     let lists = Lists::new(call.arg(0)?)?;
     let Some(base) = lists.array()? else { return Ok(null(call)) };
     let elements = lists.elements(call.rows)?;
-    let test = call.lambda(0)?.evaluate(vec![elements.of(base)], &elements.rows)?;
+    let test = ask(call, &elements, base)?;
     let kept = elements.kept(&test)?;
-    let values = kept.of(base);
+    let values = kept.of(base)?;
     array(kept.shape, values)
 }
 
@@ -50,19 +56,32 @@ pub(super) fn matches(call: &HigherOrderCall<'_>, wanted: Match) -> Result<Vecto
     let lists = Lists::new(call.arg(0)?)?;
     let Some(base) = lists.array()? else { return Ok(null(call)) };
     let elements = lists.elements(call.rows)?;
-    let test = call.lambda(0)?.evaluate(vec![elements.of(base)], &elements.rows)?;
-    let test = DecodedVector::new(&test)?;
-    let decides = wanted != Match::All;
-    let (mut answers, mut known) = (BitmapMut::new(), BitmapMut::new());
-    let shape = &elements.shape;
-    for (row, (start, len)) in shape.offsets.iter().zip(shape.lengths.iter()).enumerate() {
-        let mut of_row = *start as usize..(*start + *len) as usize;
-        let decided = of_row.clone().any(|e| !test.is_null(e) && test.boolean(e) == decides);
-        let is_list = shape.validity.as_ref().is_none_or(|validity| validity.get(row));
-        answers.push(decided == (wanted == Match::Any));
-        known.push(is_list && (decided || !of_row.any(|e| test.is_null(e))));
+    let test = ask(call, &elements, base)?;
+    let all = SelectivityVector::all(test.len());
+    let is_true = select_true(&test, &all)?;
+    let mut is_known = all.clone();
+    is_known.deselect_nulls(DecodedVector::new(&test)?.validity());
+    let mut unknown = all;
+    unknown.subtract(&is_known.to_bitmap());
+    let mut decides = is_true.clone();
+    if wanted == Match::All {
+        is_known.subtract(&is_true.to_bitmap());
+        decides = is_known;
     }
-    FlatVector::boolean(answers.freeze(), known.freeze_validity()).map(Vector::Flat)
+    let (shape, num_rows) = (&elements.shape, call.rows.len());
+    let is_decided = |row: usize| shape.ones(row, decides.words()) > 0;
+    let mut answers = BitmapMut::new();
+    answers.extend_from_fn(num_rows, |row| is_decided(row) == (wanted == Match::Any));
+    let validity = if unknown.is_none() {
+        shape.validity.clone()
+    } else {
+        let mut known = BitmapMut::new();
+        known.extend_from_fn(num_rows, |row| {
+            shape.is_list(row) && (is_decided(row) || shape.ones(row, unknown.words()) == 0)
+        });
+        known.freeze_validity()
+    };
+    FlatVector::boolean(answers.freeze(), validity).map(Vector::Flat)
 }
 
 /// What the lambda gives for each pair of elements; a list that ends first goes on with nulls.
@@ -71,30 +90,26 @@ pub(super) fn zip_with(call: &HigherOrderCall<'_>) -> Result<Vector> {
     let (Some(left), Some(right)) = (sides[0].array()?, sides[1].array()?) else {
         return Ok(null(call));
     };
-    let mut shape = ShapeBuilder::default();
-    let mut rows = BufferMut::new();
+    let (mut lengths, mut is_pair) = (BufferMut::new(), BitmapMut::new());
     let mut pairs = [Side::default(), Side::default()];
     for row in 0..call.rows.len() {
-        let spans = [sides[0].span(row), sides[1].span(row)];
-        let [Some(a), Some(b)] = spans else {
-            shape.push(None)?;
-            continue;
+        let spans = match [sides[0].span(row), sides[1].span(row)] {
+            [Some(a), Some(b)] if call.rows.contains(row) => Some([a, b]),
+            _ => None,
         };
-        if !call.rows.contains(row) {
-            shape.push(None)?;
-            continue;
-        }
-        let len = a.len().max(b.len());
-        shape.push(Some(len))?;
-        for (side, span) in pairs.iter_mut().zip([a, b]) {
+        is_pair.push(spans.is_some());
+        let spans = spans.unwrap_or_default();
+        let len = spans[0].len().max(spans[1].len());
+        lengths.push(len as u32);
+        for (side, span) in pairs.iter_mut().zip(spans) {
             (0..len).for_each(|i| side.push((i < span.len()).then_some(span.start + i)));
         }
-        (0..len).for_each(|_| rows.push(row as u32));
     }
+    let shape = Shape::new(lengths, is_pair.freeze_validity())?;
     let [a, b] = pairs;
     let parameters = vec![a.of(left), b.of(right)];
-    let values = call.lambda(0)?.evaluate(parameters, &rows.freeze())?;
-    array(shape.finish(), values)
+    let values = call.lambda(0)?.evaluate(parameters, || shape.rows())?;
+    array(shape, values)
 }
 
 /// Elements of one side of pairs.

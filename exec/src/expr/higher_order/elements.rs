@@ -1,13 +1,17 @@
 //! The elements of the selected rows of arrays or maps, and lists made of what became of them.
+//!
+//! Most lists of a batch stand one behind the other, so that their elements are one run of all
+//! that there are: nothing is copied then, and no element is touched before the lambda is.
 
 use std::ops::Range;
 
 use vector::{
-    Bitmap, BitmapMut, Buffer, BufferMut, DecodedVector, Error, Result, SelectivityVector, Vector,
-    VectorRef,
+    Bitmap, Buffer, BufferMut, DecodedVector, Error, Mapping, Result, SelectivityVector, Vector,
+    VectorRef, bits,
 };
 
 use super::super::kernel::wrong_storage;
+use super::super::select_true;
 
 /// Elements of one batch: more would not be looked at in one go.
 const MAX_ELEMENTS: usize = 1 << 28;
@@ -54,120 +58,251 @@ impl Lists {
 
     /// The elements of the selected rows.
     pub(super) fn elements(&self, rows: &SelectivityVector) -> Result<Elements> {
-        let mut elements = Builder::default();
-        for row in 0..rows.len() {
-            let span = if rows.contains(row) { self.span(row) } else { None };
-            elements.push_row(row, span)?;
-        }
-        Ok(elements.finish())
+        let (offsets, lengths) = match self.decoded.base().as_ref() {
+            Vector::Array(array) => (array.offsets(), array.lengths()),
+            Vector::Map(map) => (map.offsets(), map.lengths()),
+            other => return Err(wrong_storage(other.ty())),
+        };
+        let mut lists = rows.clone();
+        lists.deselect_nulls(self.decoded.validity());
+        let starts = self.of_rows(offsets, &lists);
+        let shape = Shape::new(self.of_rows(lengths, &lists), validity_of(&lists))?;
+        let places = Places::new(&starts, &shape);
+        Ok(Elements { places, shape })
     }
+
+    /// What a buffer has for each row; 0 for rows that are no lists.
+    fn of_rows(&self, of_base: &Buffer<u32>, lists: &SelectivityVector) -> BufferMut<u32> {
+        let num_rows = lists.len();
+        let mut of_rows = BufferMut::with_capacity(num_rows);
+        match self.decoded.mapping() {
+            Mapping::Identity => of_rows.extend_from_slice(&of_base[..num_rows]),
+            Mapping::Constant => of_rows.resize(num_rows, of_base[0]),
+            Mapping::Indices(indices) => {
+                of_rows.extend(indices.iter().map(|index| of_base[*index as usize]));
+            }
+        }
+        for (word, rows) in lists.words().iter().zip(of_rows.as_mut_slice().chunks_mut(64)) {
+            let mut others = !word & bits::low_mask(rows.len());
+            while others != 0 {
+                rows[others.trailing_zeros() as usize] = 0;
+                others &= others - 1;
+            }
+        }
+        of_rows
+    }
+}
+
+fn validity_of(lists: &SelectivityVector) -> Option<Bitmap> {
+    (!lists.is_all()).then(|| lists.to_bitmap())
 }
 
 /// Elements one after another, and which of them make up which row.
 pub(super) struct Elements {
-    /// Where each element stands among all that the argument has.
-    pub(super) places: Buffer<u32>,
-    /// The row of each element.
-    pub(super) rows: Buffer<u32>,
+    places: Places,
     pub(super) shape: Shape,
 }
 
+/// Where each element stands among all that the argument has.
+#[derive(Clone)]
+enum Places {
+    Run(Range<usize>),
+    Each(Buffer<u32>),
+}
+
 /// How many elements each row has, one row after the other; none where a row is null.
+#[derive(Clone)]
 pub(super) struct Shape {
     pub(super) offsets: Buffer<u32>,
     pub(super) lengths: Buffer<u32>,
     pub(super) validity: Option<Bitmap>,
-}
-
-#[derive(Default)]
-struct Builder {
-    places: BufferMut<u32>,
-    rows: BufferMut<u32>,
-    shape: ShapeBuilder,
-}
-
-impl Builder {
-    fn push_row(&mut self, row: usize, span: Option<Range<usize>>) -> Result<()> {
-        self.shape.push(span.as_ref().map(Range::len))?;
-        for place in span.unwrap_or_default() {
-            self.places.push(place as u32);
-            self.rows.push(row as u32);
-        }
-        Ok(())
-    }
-
-    fn finish(self) -> Elements {
-        Elements {
-            places: self.places.freeze(),
-            rows: self.rows.freeze(),
-            shape: self.shape.finish(),
-        }
-    }
-}
-
-/// Collects the lengths of lists.
-#[derive(Default)]
-pub(super) struct ShapeBuilder {
-    offsets: BufferMut<u32>,
-    lengths: BufferMut<u32>,
-    validity: BitmapMut,
     num_elements: usize,
 }
 
-impl ShapeBuilder {
-    /// The next list, `None` for null.
-    pub(super) fn push(&mut self, len: Option<usize>) -> Result<()> {
-        self.offsets.push(self.num_elements as u32);
-        self.lengths.push(len.unwrap_or(0) as u32);
-        self.validity.push(len.is_some());
-        self.num_elements += len.unwrap_or(0);
-        if self.num_elements > MAX_ELEMENTS {
+impl Shape {
+    /// Lists of these lengths, of which null ones are 0.
+    pub(super) fn new(lengths: BufferMut<u32>, validity: Option<Bitmap>) -> Result<Self> {
+        let num_elements: u64 = lengths.iter().map(|len| u64::from(*len)).sum();
+        if num_elements > MAX_ELEMENTS as u64 {
             return Err(Error::limit("the lists of a batch have too many elements")
                 .with("max", MAX_ELEMENTS));
         }
-        Ok(())
+        let mut end = 0;
+        let offsets = lengths.iter().map(|len| {
+            let start = end;
+            end += len;
+            start
+        });
+        Ok(Shape {
+            offsets: offsets.collect(),
+            lengths: lengths.freeze(),
+            validity,
+            num_elements: num_elements as usize,
+        })
     }
 
-    pub(super) fn finish(self) -> Shape {
-        Shape {
-            offsets: self.offsets.freeze(),
-            lengths: self.lengths.freeze(),
-            validity: self.validity.freeze_validity(),
+    /// True when a row is a list.
+    pub(super) fn is_list(&self, row: usize) -> bool {
+        self.validity.as_ref().is_none_or(|validity| validity.get(row))
+    }
+
+    /// How many ones `words`, a bit for each element, have for a row.
+    #[inline]
+    pub(super) fn ones(&self, row: usize, words: &[u64]) -> u32 {
+        let (start, len) = (self.offsets[row] as usize, self.lengths[row] as usize);
+        if len <= 64 {
+            return (bits::word_at(words, start) & bits::low_mask(len)).count_ones();
         }
+        bits::count_ones_in(words, start..start + len) as u32
+    }
+
+    /// The row of each element.
+    pub(super) fn rows(&self) -> Buffer<u32> {
+        let mut rows = BufferMut::new();
+        rows.resize_unspecified(self.num_elements);
+        let mut rest = rows.as_mut_slice();
+        for (row, len) in self.lengths.iter().enumerate() {
+            let (of_row, behind) = rest.split_at_mut(*len as usize);
+            of_row.fill(row as u32);
+            rest = behind;
+        }
+        rows.freeze()
+    }
+}
+
+impl Places {
+    /// The places of lists that start at `starts`.
+    fn new(starts: &[u32], shape: &Shape) -> Self {
+        let lists = || starts.iter().zip(shape.lengths.iter()).filter(|(_, len)| **len > 0);
+        let first = lists().next().map_or(0, |(start, _)| *start);
+        let mut next = first;
+        let is_run = lists().all(|(start, len)| {
+            let follows = *start == next;
+            next = start.wrapping_add(*len);
+            follows
+        });
+        if is_run {
+            return Places::Run(first as usize..first as usize + shape.num_elements);
+        }
+        let mut places = BufferMut::new();
+        places.resize_unspecified(shape.num_elements);
+        let mut rest = places.as_mut_slice();
+        for (start, len) in lists() {
+            let (of_row, behind) = rest.split_at_mut(*len as usize);
+            of_row.iter_mut().zip(*start..).for_each(|(place, at)| *place = at);
+            rest = behind;
+        }
+        Places::Each(places.freeze())
     }
 }
 
 impl Elements {
     /// The elements themselves, of what `base` has for all of the argument.
-    pub(super) fn of(&self, base: &VectorRef) -> VectorRef {
-        picked(base, &self.places)
+    pub(super) fn of(&self, base: &VectorRef) -> Result<VectorRef> {
+        match &self.places {
+            Places::Run(run) if *run == (0..base.len()) => Ok(VectorRef::clone(base)),
+            Places::Run(run) => Vector::slice(base, run.start, run.len()),
+            Places::Each(places) => Ok(Vector::wrap(base, places)),
+        }
     }
 
     /// The elements, in their rows, that `test` is true for.
     pub(super) fn kept(&self, test: &VectorRef) -> Result<Elements> {
-        let keeps = super::super::select_true(test, &SelectivityVector::all(self.places.len()))?;
-        let mut kept = Builder::default();
-        for (row, len) in self.shape.lengths.iter().enumerate() {
-            if self.shape.validity.as_ref().is_some_and(|validity| !validity.get(row)) {
-                kept.push_row(row, None)?;
-                continue;
-            }
-            let start = self.shape.offsets[row] as usize;
-            let before = kept.places.len();
-            for element in (start..start + *len as usize).filter(|e| keeps.contains(*e)) {
-                kept.places.push(self.places[element]);
-                kept.rows.push(row as u32);
-            }
-            let len = kept.places.len() - before;
-            kept.shape.push(Some(len))?;
+        let keeps = select_true(test, &SelectivityVector::all(self.shape.num_elements))?;
+        if keeps.is_all() {
+            return Ok(Elements { places: self.places.clone(), shape: self.shape.clone() });
         }
-        Ok(kept.finish())
+        let words = keeps.words();
+        let mut lengths = BufferMut::with_capacity(self.shape.lengths.len());
+        lengths.extend((0..self.shape.lengths.len()).map(|row| self.shape.ones(row, words)));
+        let mut places = BufferMut::new();
+        bits::ones_into(words, keeps.len(), &mut places);
+        let places = places.freeze();
+        let places = match &self.places {
+            Places::Run(run) if run.start == 0 => places,
+            Places::Run(run) => places.iter().map(|place| place + run.start as u32).collect(),
+            Places::Each(all) => places.iter().map(|place| all[*place as usize]).collect(),
+        };
+        Ok(Elements {
+            places: Places::Each(places),
+            shape: Shape::new(lengths, self.shape.validity.clone())?,
+        })
     }
 }
 
-/// The rows `places` of `base`, or `base` itself when those are all of its rows in their order.
-pub(super) fn picked(base: &VectorRef, places: &Buffer<u32>) -> VectorRef {
-    let is_whole = places.len() == base.len()
-        && places.iter().enumerate().all(|(i, place)| *place as usize == i);
-    if is_whole { base.clone() } else { Vector::wrap(base, places) }
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use vector::build::vector_of;
+    use vector::testing::{Random, values_of};
+    use vector::{ArrayVector, FlatVector, Type, Value};
+
+    fn flags(bits: &[bool]) -> VectorRef {
+        let values = bits.iter().copied().collect();
+        VectorRef::new(Vector::Flat(FlatVector::boolean(values, None).unwrap()))
+    }
+
+    /// Lists as values: the elements, in their rows, of `of`.
+    fn lists(elements: &Elements, of: &VectorRef) -> Vec<Value> {
+        let Shape { offsets, lengths, validity, .. } = elements.shape.clone();
+        let array = ArrayVector::new(offsets, lengths, validity, elements.of(of).unwrap());
+        values_of(&VectorRef::new(Vector::Array(array.unwrap())))
+    }
+
+    #[test]
+    fn elements_are_those_of_the_selected_rows_however_lists_lie() {
+        for seed in 0..100 {
+            let mut random = Random::new(seed);
+            let num_lists = random.below(200) + 1;
+            let longest = *random.pick(&[1, 5, 90]);
+            let values: Vec<Value> = (0..num_lists)
+                .map(|_| match random.chance(0.1) {
+                    true => Value::Null,
+                    false => Value::Array(
+                        (0..random.below(longest)).map(|v| Value::BigInt(v as i64)).collect(),
+                    ),
+                })
+                .collect();
+            let mut argument = vector_of(&Type::array(Type::BigInt), &values).unwrap();
+            if random.chance(0.5) {
+                let places = (0..150).map(|_| random.below(num_lists) as u32).collect();
+                argument = Vector::wrap(&argument, &places);
+            }
+            let share = *random.pick(&[0.0, 0.5, 1.0]);
+            let mut rows = SelectivityVector::all(argument.len());
+            (0..rows.len()).for_each(|row| rows.set(row, random.chance(share)));
+            let of_rows = values_of(&argument);
+            let expected = of_rows.iter().enumerate();
+            let expected: Vec<Value> = expected
+                .map(|(row, list)| if rows.contains(row) { list.clone() } else { Value::Null })
+                .collect();
+
+            let lists_of = Lists::new(&argument).unwrap();
+            let Some(base) = lists_of.array().unwrap() else { continue };
+            let elements = lists_of.elements(&rows).unwrap();
+            assert_eq!(lists(&elements, base), expected);
+
+            let mut keeps = Vec::new();
+            let kept: Vec<Value> = expected
+                .iter()
+                .map(|list| match list {
+                    Value::Array(list) => {
+                        let kept = list.iter().filter(|_| {
+                            keeps.push(random.chance(0.4));
+                            keeps.last() == Some(&true)
+                        });
+                        Value::Array(kept.cloned().collect())
+                    }
+                    other => other.clone(),
+                })
+                .collect();
+            assert_eq!(lists(&elements.kept(&flags(&keeps)).unwrap(), base), kept);
+            let mut of_elements = elements.shape.rows().to_vec();
+            of_elements.dedup();
+            let with_elements = (0..rows.len() as u32).filter(
+                |row| matches!(&expected[*row as usize], Value::Array(list) if !list.is_empty()),
+            );
+            assert!(of_elements.into_iter().eq(with_elements));
+        }
+    }
 }

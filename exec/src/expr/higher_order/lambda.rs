@@ -65,18 +65,22 @@ impl<'a> BoundLambda<'a> {
         BoundLambda { lambda, captures }
     }
 
-    /// The lambda's value for each element: of `parameters`, which are as long as `rows`, and of
-    /// what was captured of the element's row.
+    /// The lambda's value for each element: of `parameters`, all of one length, and of what was
+    /// captured of the element's row, which `rows` gives when there is such a thing.
     pub(super) fn evaluate(
         &self,
         parameters: Vec<VectorRef>,
-        rows: &Buffer<u32>,
+        rows: impl FnOnce() -> Buffer<u32>,
     ) -> Result<VectorRef> {
+        let num_elements = parameters.first().map_or(0, |parameter| parameter.len());
         let mut columns = parameters;
-        columns.extend(self.captures.iter().map(|capture| Vector::wrap(capture, rows)));
-        let batch = RowVector::batch(Arc::clone(&self.lambda.columns), rows.len(), columns)?;
+        if !self.captures.is_empty() {
+            let rows = rows();
+            columns.extend(self.captures.iter().map(|capture| Vector::wrap(capture, &rows)));
+        }
+        let batch = RowVector::batch(Arc::clone(&self.lambda.columns), num_elements, columns)?;
         let mut memory = Memory::for_program(&self.lambda.program);
-        let all = SelectivityVector::all(rows.len());
+        let all = SelectivityVector::all(num_elements);
         Evaluation::new(&self.lambda.program, &mut memory, &batch).node(self.lambda.root, &all)
     }
 }

@@ -15,15 +15,15 @@ fn map(shape: Shape, keys: VectorRef, values: VectorRef) -> Result<Vector> {
 fn asked(call: &HigherOrderCall<'_>, lists: &Lists) -> Result<Option<(Elements, VectorRef)>> {
     let Some((keys, values)) = lists.map()? else { return Ok(None) };
     let entries = lists.elements(call.rows)?;
-    let parameters = vec![entries.of(keys), entries.of(values)];
-    let answers = call.lambda(0)?.evaluate(parameters, &entries.rows)?;
+    let parameters = vec![entries.of(keys)?, entries.of(values)?];
+    let answers = call.lambda(0)?.evaluate(parameters, || entries.shape.rows())?;
     Ok(Some((entries, answers)))
 }
 
 /// Both sides of an argument's entries.
 fn sides(lists: &Lists, entries: &Elements) -> Result<(VectorRef, VectorRef)> {
     let (keys, values) = lists.map()?.ok_or_else(|| Error::internal("a map without entries"))?;
-    Ok((entries.of(keys), entries.of(values)))
+    Ok((entries.of(keys)?, entries.of(values)?))
 }
 
 fn null(call: &HigherOrderCall<'_>) -> Vector {

@@ -21,32 +21,37 @@ pub(super) fn reduce(call: &HigherOrderCall<'_>) -> Result<Vector> {
     let Some(base) = lists.array()? else {
         return Ok(Vector::nulls(call.ty.clone(), call.rows.len()));
     };
-    let mut spans: Vec<(u32, std::ops::Range<usize>)> =
-        call.rows.iter().filter_map(|row| Some((row as u32, lists.span(row)?))).collect();
-    spans.sort_by_key(|(_, span)| std::cmp::Reverse(span.len()));
-    let rows: Buffer<u32> = spans.iter().map(|(row, _)| *row).collect();
+    let elements = lists.elements(call.rows)?;
+    let (shape, elements) = (&elements.shape, elements.of(base)?);
+    // The longest first, of equal ones the first row: one number holds both.
+    let lists = call.rows.iter().filter(|row| shape.is_list(*row));
+    let mut by_length: Vec<u64> =
+        lists.map(|row| u64::from(u32::MAX - shape.lengths[row]) << 32 | row as u64).collect();
+    by_length.sort_unstable();
+    let rows: Buffer<u32> = by_length.iter().map(|row| *row as u32).collect();
+    let length = |row: &u32| shape.lengths[*row as usize] as usize;
+    let mut next: Vec<u32> = rows.iter().map(|row| shape.offsets[*row as usize]).collect();
 
     let mut states = Vector::wrap(call.arg(1)?, &rows);
     // States of rows that are done, the shortest rows first.
     let mut done: Vec<VectorRef> = Vec::new();
-    let mut num_active = spans.len();
-    let longest = spans.first().map_or(0, |(_, span)| span.len());
-    for step in 0..longest {
-        let still = spans[..num_active].partition_point(|(_, span)| span.len() > step);
+    let mut num_active = rows.len();
+    for step in 0..rows.first().map_or(0, length) {
+        let still = rows[..num_active].partition_point(|row| length(row) > step);
         if still < num_active {
             done.push(Vector::slice(&states, still, num_active - still)?);
             states = Vector::slice(&states, 0, still)?;
             num_active = still;
         }
-        let places = spans[..still].iter().map(|(_, span)| (span.start + step) as u32);
-        let elements = Vector::wrap(base, &places.collect());
-        let parameters = vec![states, elements];
-        states = call.lambda(0)?.evaluate(parameters, &rows.slice(0..still))?;
+        let of_step = Vector::wrap(&elements, &Buffer::from_slice(&next[..still]));
+        next[..still].iter_mut().for_each(|next| *next += 1);
+        let parameters = vec![states, of_step];
+        states = call.lambda(0)?.evaluate(parameters, || rows.slice(0..still))?;
     }
     done.push(states);
     done.reverse();
     let states = concat(&done)?;
-    let results = call.lambda(1)?.evaluate(vec![states], &rows)?;
+    let results = call.lambda(1)?.evaluate(vec![states], || rows.clone())?;
     in_rows(&results, &rows, call.rows.len())
 }
 

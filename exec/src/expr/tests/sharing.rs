@@ -28,6 +28,7 @@ macro_rules! counting_registry {
             signatures: &["(BIGINT) -> BIGINT"],
             resolve: |types| Some(Resolved::new(types.to_vec(), Type::BigInt)),
             body: Body::Scalar(bind),
+            deterministic: true,
         });
         (registry, &$counter)
     }};
@@ -79,6 +80,19 @@ fn constants_are_folded_when_compiled() {
     let folded = fold_constant(&call("plus", vec![bigint(1), bigint(2)]), &registry);
     assert_eq!(folded, Some(Value::BigInt(3)));
     assert_eq!(fold_constant(&x(), &registry), None);
+}
+
+#[test]
+fn dice_are_never_folded_wherever_they_stand() {
+    let registry = FunctionRegistry::builtin();
+    let dice = TypedExpr::call("rand", vec![], Type::Double);
+    let above =
+        call("gt", vec![dice.clone(), TypedExpr::constant(Value::Double(0.5), Type::Double)]);
+    for expr in [dice, above.clone(), call("not", vec![above])] {
+        assert!(!registry.is_deterministic(&expr), "{expr}");
+        assert_eq!(fold_constant(&expr, &registry), None, "{expr}");
+    }
+    assert!(registry.is_deterministic(&counted(x())));
 }
 
 #[test]

@@ -61,22 +61,26 @@ pub(super) fn accumulator(ty: &Type, min: bool) -> Result<Box<dyn Accumulator>> 
     })
 }
 
-/// A dictionary is asked before its rows when it has at most one entry for this many of them.
+/// A dictionary is asked before its rows when it has at most one entry, for each group, for this
+/// many of them.
 const MIN_ROWS_PER_ENTRY: usize = 4;
 
-/// True when no row of a batch, all of one group, can matter: its column has a small dictionary,
-/// and none of the entries is `better`.
-fn is_settled<T: Copy>(
-    groups: Groups<'_>,
+/// True when no row of a batch can matter: its column has a small dictionary, and none of the
+/// entries is `better` than what is known in any group.
+fn is_settled<T: Copy, S>(
     column: &DecodedVector,
     entries: &[T],
-    better: impl Fn(T) -> bool,
+    states: &[Option<S>],
+    better: impl Fn(T, &S) -> bool,
 ) -> bool {
     // Entries that are null may hold anything.
-    matches!((groups, column.mapping()), (Groups::One { .. }, Mapping::Indices(_)))
+    matches!(column.mapping(), Mapping::Indices(_))
         && column.validity().is_none()
-        && entries.len() <= column.len() / MIN_ROWS_PER_ENTRY
-        && !entries.iter().any(|entry| better(*entry))
+        && entries.len().saturating_mul(states.len()) <= column.len() / MIN_ROWS_PER_ENTRY
+        && states.iter().all(|state| {
+            let none_better = |known| !entries.iter().any(|entry| better(*entry, known));
+            state.as_ref().is_some_and(none_better)
+        })
 }
 
 /// Least or greatest fixed-width values.
@@ -123,9 +127,7 @@ where
             }
             return Ok(());
         }
-        if let Some(Some(known)) = self.states.first()
-            && is_settled(groups, arg, values, |entry| better(entry, *known))
-        {
+        if is_settled(arg, values, &self.states, |entry, known| better(entry, *known)) {
             return Ok(());
         }
         fold(groups, arg, values, &mut self.states, |state, value| match state {
@@ -189,9 +191,7 @@ impl Accumulator for Strings {
             let order = prefix(*view).cmp(&best.prefix);
             order.then_with(|| strings.bytes_of(view).cmp(best.text.as_slice())) == wanted
         };
-        if let Some(Some(known)) = self.states.first()
-            && is_settled(groups, arg, strings.views(), |view| better(&view, known))
-        {
+        if is_settled(arg, strings.views(), &self.states, |view, best| better(&view, best)) {
             return Ok(());
         }
         let long_bytes = &mut self.long_bytes;

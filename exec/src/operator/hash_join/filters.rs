@@ -120,6 +120,7 @@ fn scan_columns<'a>(
             | PlanNode::TopN(_)
             | PlanNode::Limit(_)
             | PlanNode::EnforceSingleRow(_)
+            | PlanNode::TableWrite(_)
             | PlanNode::HashJoin(_) => return false,
         }
     }

@@ -1,0 +1,143 @@
+//! `concat`: the texts of several arguments one behind the other.
+//!
+//! ```text
+//! sizes   a row's length is the sum of those that its views tell, without a look at any text
+//! bytes   one buffer for all rows, written once; a row that fits into its view gives its bytes back
+//! ```
+
+use vector::{
+    Buffer, BufferMut, DecodedVector, Mapping, Result, StringBuilder, StringValues, StringView,
+    Type,
+};
+
+use super::kernel::{Argument, Call, Kernel};
+use super::string::strings_of;
+
+/// Bytes of a text inside of its view.
+const BLOCK: usize = 12;
+/// Rows with more bytes than this together go the way of builders, which take several buffers.
+const MAX_BUFFER: usize = 1 << 30;
+
+pub(super) fn concat(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
+    Ok(Kernel::new(|call| {
+        let sources = call.args.iter().map(Source::new).collect::<Result<Vec<_>>>()?;
+        let lengths = |row| sources.iter().map(move |source: &Source<'_>| source.view(row).len());
+        let num_bytes: usize = call.rows.iter().flat_map(lengths).sum();
+        call.strings(match num_bytes {
+            0..=MAX_BUFFER => joined(call, &sources, num_bytes),
+            _ => built(call, &sources),
+        })
+    }))
+}
+
+/// An argument's strings and where its rows stand in them.
+struct Source<'a> {
+    strings: &'a StringValues,
+    views: &'a [StringView],
+    mapping: &'a Mapping,
+}
+
+impl<'a> Source<'a> {
+    fn new(argument: &'a DecodedVector) -> Result<Self> {
+        let strings = strings_of(argument)?;
+        Ok(Source { strings, views: strings.views().as_slice(), mapping: argument.mapping() })
+    }
+
+    #[inline]
+    fn view(&self, row: usize) -> StringView {
+        self.views[self.mapping.index(row)]
+    }
+}
+
+/// All rows in one buffer of at most `num_bytes`.
+fn joined(call: &Call<'_>, sources: &[Source<'_>], num_bytes: usize) -> StringValues {
+    let mut views = BufferMut::new();
+    views.resize(call.num_rows(), StringView::default());
+    let mut text: BufferMut<u8> = BufferMut::new();
+    // A short text is written as a block, whatever stands behind it is written over.
+    text.resize_unspecified(num_bytes + BLOCK);
+    let out = text.as_mut_slice();
+    let mut start = 0;
+    for row in call.rows.iter() {
+        let mut end = start;
+        for source in sources {
+            let view = source.view(row);
+            if view.is_inline() {
+                out[end..end + BLOCK].copy_from_slice(&view.to_bytes()[4..]);
+            } else {
+                out[end..end + view.len()].copy_from_slice(source.strings.bytes_of(&view));
+            }
+            end += view.len();
+        }
+        views[row] = match out[start..].first_chunk::<BLOCK>() {
+            Some(block) if end - start <= BLOCK => StringView::inline_of(block, end - start),
+            _ => {
+                let view = StringView::new(&out[start..end], 0, start as u32);
+                start = end;
+                view
+            }
+        };
+    }
+    text.truncate(start);
+    let buffers: Vec<Buffer<u8>> = if start == 0 { Vec::new() } else { vec![text.freeze()] };
+    StringValues::new(views.freeze(), buffers)
+}
+
+/// The same, row by row.
+fn built(call: &Call<'_>, sources: &[Source<'_>]) -> StringValues {
+    let mut out = StringBuilder::new();
+    let mut text = Vec::new();
+    for row in 0..call.num_rows() {
+        text.clear();
+        if call.rows.contains(row) {
+            for source in sources {
+                text.extend_from_slice(source.strings.bytes_of(&source.view(row)));
+            }
+        }
+        out.push(&text);
+    }
+    out.finish()
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use vector::testing::{Random, varchars};
+    use vector::{SelectivityVector, Vector, VectorRef};
+
+    #[test]
+    fn one_buffer_holds_what_a_builder_makes_row_by_row() {
+        for seed in 0..100 {
+            let mut random = Random::new(seed);
+            let longest = *random.pick(&[3, 14, 40]);
+            let num_rows = random.below(200) + 1;
+            let mut column = || {
+                let texts: Vec<String> = (0..num_rows)
+                    .map(|row| format!("{row:040}")[40 - random.below(longest + 1)..].to_owned())
+                    .collect();
+                let texts: Vec<Option<&str>> = texts.iter().map(|text| Some(&**text)).collect();
+                varchars(&texts)
+            };
+            let columns: [VectorRef; 3] = [column(), column(), column()];
+            let shuffled = (0..num_rows as u32).rev().collect();
+            let args = [
+                DecodedVector::new(&columns[0]).unwrap(),
+                DecodedVector::new(&Vector::wrap(&columns[1], &shuffled)).unwrap(),
+                DecodedVector::new(&columns[2]).unwrap(),
+            ];
+            let mut rows = SelectivityVector::all(num_rows);
+            let share = *random.pick(&[0.3, 1.0]);
+            (0..num_rows).for_each(|row| rows.set(row, random.chance(share)));
+            let call = Call { args: &args, rows: &rows, validity: None, ty: &Type::Varchar };
+            let sources: Vec<Source<'_>> =
+                args.iter().map(|arg| Source::new(arg).unwrap()).collect();
+            let lengths = |row| sources.iter().map(move |source| source.view(row).len());
+            let num_bytes = rows.iter().flat_map(lengths).sum();
+            let (found, expected) = (joined(&call, &sources, num_bytes), built(&call, &sources));
+            for row in 0..num_rows {
+                assert_eq!(found.get(row), expected.get(row), "seed {seed} row {row}");
+                assert_eq!(found.views()[row].head(), expected.views()[row].head());
+            }
+        }
+    }
+}
