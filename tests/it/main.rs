@@ -18,6 +18,7 @@ mod memory;
 mod mutants;
 mod partitions;
 mod preload;
+mod queries;
 mod random_files;
 mod reasons;
 mod replay;

@@ -60,6 +60,11 @@ impl Aggregates {
         &self.calls
     }
 
+    /// The call that a column stands for.
+    pub(crate) fn call_of(&self, name: &str) -> Option<&AggregateCall> {
+        self.calls.get(placeholder_index(name)?)
+    }
+
     /// The column that stands for a call.
     pub(crate) fn add(&mut self, call: AggregateCall) -> TypedExpr {
         let ty = call.ty.clone();

@@ -22,6 +22,7 @@
 
 mod build;
 mod clauses;
+mod correlated;
 mod from;
 mod grouping;
 #[cfg(test)]

@@ -45,6 +45,8 @@ pub(super) struct Planner<'a> {
     named: Vec<NamedQuery>,
     num_relations: usize,
     depth: usize,
+    /// The columns around the subquery that is bound, for errors about them.
+    pub(super) around: Option<Scope>,
 }
 
 /// A query that WITH names.
@@ -79,15 +81,27 @@ impl<'a> Planner<'a> {
             named: Vec::new(),
             num_relations: 0,
             depth: 0,
+            around: None,
         }
     }
 
     /// Binds a query; `outer` has the columns of the query around it that WHERE may use.
     pub(super) fn query(&mut self, query: &ast::Query, outer: Option<&Scope>) -> Result<Bound> {
+        self.nested(|planner| planner.whole_query(query, outer))
+    }
+
+    /// Does something one level deeper.
+    pub(super) fn nested<T>(&mut self, f: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
             return Err(Error::limit("subqueries are nested too deep").with("max", MAX_DEPTH));
         }
+        let done = f(self);
+        self.depth -= 1;
+        done
+    }
+
+    fn whole_query(&mut self, query: &ast::Query, outer: Option<&Scope>) -> Result<Bound> {
         let num_named = self.named.len();
         if let Some(with) = &query.with {
             if with.recursive {
@@ -107,11 +121,11 @@ impl<'a> Planner<'a> {
         let trailer = Trailer::of(query, self.source)?;
         let bound = self.body(&query.body, &trailer, outer)?;
         self.named.truncate(num_named);
-        self.depth -= 1;
         Ok(bound)
     }
 
-    fn body(
+    /// Binds what is between WITH and ORDER BY.
+    pub(super) fn body(
         &mut self,
         body: &SetExpr,
         trailer: &Trailer<'_>,
@@ -152,6 +166,7 @@ impl<'a> Planner<'a> {
             Some(from) => self.from(from, clauses.filter)?,
             None => (From::nothing(), Scope::default()),
         };
+        let scope = scope.within(self.around.as_ref());
         let (source, functions) = (self.source, self.functions);
         let statement = Statement { source, functions, scope: &scope, clauses, outer };
         let (select, correlated, sort) = statement.bind(self, from, trailer.order_by)?;

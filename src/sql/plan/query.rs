@@ -114,6 +114,12 @@ impl Query {
         select.groups.as_ref().is_some_and(global) && self.offset == 0 && self.limit != Some(0)
     }
 
+    /// True when there is at most one row: aggregates without keys, and perhaps HAVING.
+    pub(super) fn has_one_group(&self) -> bool {
+        let Body::Select(select) = &self.body else { return false };
+        select.groups.as_ref().is_some_and(|groups| groups.keys.is_empty())
+    }
+
     /// Rows, about.
     pub(super) fn estimated_rows(&self) -> Result<u64> {
         let rows = match &self.body {

@@ -149,10 +149,9 @@ impl Planner<'_> {
 
     /// Whether rows without elements stay in a join with UNNEST; `terms` is its condition.
     fn is_outer_unnest(&self, step: &Step<'_>, terms: &[TypedExpr]) -> Result<bool> {
-        let truth = TypedExpr::constant(Value::Boolean(true), Type::Boolean);
         let sentence = match step.kind {
             JoinKind::Inner => return Ok(false),
-            JoinKind::Left if terms.iter().all(|term| *term == truth) => return Ok(true),
+            JoinKind::Left if terms.is_empty() => return Ok(true),
             JoinKind::Left => "a LEFT JOIN with UNNEST is supported with ON TRUE only",
             _ => "UNNEST is supported in inner and left joins only",
         };
@@ -313,7 +312,10 @@ impl Planner<'_> {
             Constraint::On(condition) => {
                 let mut binder = Binder::new(&both, self.functions, self.source, "ON");
                 let bound = binder.bind_condition(condition)?;
-                return Ok((bound.conjuncts().into_iter().cloned().collect(), both));
+                // ON TRUE says nothing.
+                let truth = TypedExpr::constant(Value::Boolean(true), Type::Boolean);
+                let terms = bound.conjuncts().into_iter().filter(|term| **term != truth);
+                return Ok((terms.cloned().collect(), both));
             }
             Constraint::Using(names) => names.iter().map(|name| (*name).clone()).collect(),
             Constraint::Natural(span) => common_names(left, right, *span),

@@ -188,17 +188,7 @@ impl Planner<'_> {
         for body in bodies {
             let bound = match body {
                 SetExpr::Query(query) => self.query(query, None)?,
-                other => {
-                    self.depth += 1;
-                    if self.depth > MAX_DEPTH {
-                        return Err(
-                            Error::limit("subqueries are nested too deep").with("max", MAX_DEPTH)
-                        );
-                    }
-                    let bound = self.body(other, &Trailer::default(), None)?;
-                    self.depth -= 1;
-                    bound
-                }
+                other => self.nested(|planner| planner.body(other, &Trailer::default(), None))?,
             };
             self.count_relation()?;
             arms.push(bound.query);
