@@ -5,10 +5,12 @@
 //! |---|---|
 //! | `harness` | the levels in turn, the answers checked first, the table |
 //! | `unpacking` | bit unpacking, matching of packed indices |
+//! | `levels` | levels in short runs, against the way for all runs |
 //! | `selecting` | values picked and spread by bits, filters |
 //! | `snappy` | decompression of columns; the portable form is the `snap` crate |
 
 mod harness;
+mod levels;
 mod selecting;
 mod snappy;
 mod unpacking;
@@ -27,6 +29,7 @@ fn noise(seed: u64) -> impl FnMut() -> u64 {
 fn main() {
     harness::print_header();
     unpacking::measure();
+    levels::measure();
     selecting::measure();
     snappy::measure();
 }

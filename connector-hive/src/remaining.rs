@@ -16,8 +16,8 @@ use dwio::connector::{CompiledExpr, ExpressionEvaluator};
 use dwio::expr::TypedExpr;
 use vector::sync::Arc;
 use vector::{
-    BitmapMut, DecodedVector, Error, ErrorKind, FlatValues, Result, RowSet, RowType, RowVector,
-    SelectivityVector, Type, Vector, VectorRef,
+    Bitmap, DecodedVector, Error, ErrorKind, FlatValues, Mapping, Result, RowSet, RowType,
+    RowVector, SelectivityVector, Type, Vector, VectorRef,
 };
 
 use crate::clock::{Started, Times};
@@ -175,13 +175,17 @@ fn rows_that_hold(outcome: &VectorRef, num_rows: usize) -> Result<SelectivityVec
         return Ok(selection);
     }
     let decoded = DecodedVector::new(outcome)?;
-    if decoded.all_null() {
-        // There may be no value at all to look at.
+    let (Some(FlatValues::Boolean(values)), false) = (decoded.flat_values(), decoded.all_null())
+    else {
         return Ok(SelectivityVector::none(num_rows));
-    }
-    let mut held = BitmapMut::new();
-    held.extend_from_fn(num_rows, |row| decoded.boolean(row));
-    let mut selection = SelectivityVector::from_bitmap(&held.freeze());
+    };
+    let held = match decoded.mapping() {
+        Mapping::Identity => values.slice(0, num_rows),
+        Mapping::Constant => Bitmap::filled(num_rows, values.get(0)),
+        // Mostly a few answers, for the entries of a dictionary.
+        Mapping::Indices(indices) => values.gather(indices.get(..num_rows).unwrap_or(&[])),
+    };
+    let mut selection = SelectivityVector::from_bitmap(&held);
     selection.deselect_nulls(decoded.validity());
     Ok(selection)
 }

@@ -55,7 +55,7 @@ use crate::prune::PrunedBy;
 use crate::read_plan::{ColumnFilter, GroupPlan, Planner};
 use crate::thrift::structs::RowGroup;
 use column::{ScanColumn, SharedColumn, no_rows, open_together};
-use counts::{GroupCounts, READ_GAP_BYTES, VALUES_DECODED};
+use counts::{GroupCounts, OVERREAD_BYTES, READ_GAP_BYTES, VALUES_DECODED};
 use filters::{FilterStep, Filtered};
 use group::{Expected, GroupScan, Pass, piece_bytes};
 use lazy::ColumnLoader;
@@ -72,6 +72,8 @@ pub(crate) struct OpenFile {
     pub(crate) input: BufferedInput,
     /// Pages are compared with their checksums.
     pub(crate) verifies_checksums: bool,
+    /// Somebody else had the footer already.
+    pub(crate) is_known: bool,
 }
 
 /// One pass over a Parquet file.
@@ -142,7 +144,7 @@ impl CurrentGroup {
 
 impl ParquetRowReader {
     pub(crate) fn new(file: OpenFile, params: RowReaderParams, pool: &MemoryPool) -> Result<Self> {
-        let OpenFile { footer, input, verifies_checksums } = file;
+        let OpenFile { footer, input, verifies_checksums, is_known } = file;
         let mut columns = Vec::new();
         let mut output = Vec::new();
         let mut num_leaves = 0;
@@ -170,7 +172,7 @@ impl ParquetRowReader {
         let row_groups = row_groups_of(&footer, &params.range)?.into_iter();
         let condition = Condition::new(&params, &footer.schema);
         let pass = Pass {
-            file: input.reopened(),
+            file: input.reopened_for_values(),
             max_piece: piece_bytes(num_leaves, input.coalescing()),
             verifies_checksums,
             pages: Arc::new(PageCounters::default()),
@@ -187,7 +189,7 @@ impl ParquetRowReader {
             current: None,
             all_rows: Arc::new(SelectivityVector::none(0)),
             window: Arc::new(AtomicU64::new(0)),
-            counts: GroupCounts::default(),
+            counts: GroupCounts::of_file(is_known),
         })
     }
 
@@ -477,6 +479,7 @@ impl RowReader for ParquetRowReader {
         }
         if self.input.gap_bytes() > 0 {
             metrics.add_bytes(READ_GAP_BYTES, self.input.gap_bytes());
+            metrics.add_bytes(OVERREAD_BYTES, self.input.gap_bytes());
         }
         metrics
     }

@@ -4,6 +4,7 @@ mod aggregates;
 mod bad_input;
 mod copy;
 mod corpus;
+mod counters;
 mod differential;
 mod evolution;
 mod explain;

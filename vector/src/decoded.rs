@@ -199,6 +199,7 @@ impl DecodedVector {
     }
 
     /// The base's flat values, unless every row is null or the base is nested.
+    #[inline]
     pub fn flat_values(&self) -> Option<&FlatValues> {
         match self.base.as_ref() {
             Vector::Flat(flat) => Some(flat.values()),

@@ -42,7 +42,8 @@ pub use compare::{RowComparator, SortOrder, compare_rows, equal_rows, sorted_row
 pub use decoded::{DecodedVector, Mapping, ValueReader};
 pub use encoding::{
     BitWriter, Bitmap, BitmapMut, ConstantVector, DictionaryVector, Encoding, FlatType, FlatValues,
-    FlatVector, LazyVector, StringValues, Vector, VectorLoader, VectorRef, lazy_load_time,
+    FlatVector, LazyLoads, LazyVector, StringValues, Vector, VectorLoader, VectorRef, lazy_loads,
+    measure_lazy_loads,
 };
 pub use error::{Error, ErrorKind, Result, ResultExt};
 pub use gather::{concat, concat_batches, flatten, gather, gather_batch};

@@ -25,6 +25,10 @@
 //! | its time slice is over, or the task asks its drivers to yield | Yield |
 //! | the last operator has finished | AtEnd |
 //! | all rows before a barrier have left it | Barrier; see `drain` |
+//!
+//! Velox tells a driver that comes after the end (AlreadyTerminated) from one that meets it, and one
+//! that another thread runs (AlreadyOnThread): here the former is Terminate too, and the latter
+//! cannot be, as whoever runs a driver owns it.
 
 mod drain;
 mod seat;
@@ -267,7 +271,12 @@ impl Driver {
     }
 
     fn blocked(&mut self, i: usize) -> Option<StopReason> {
-        let blocked = self.stages[i].operator.is_blocked()?;
+        let blocked = self.stages[i].operator.is_blocked();
+        if self.params.track_cpu {
+            let spent = self.meter.read_wall();
+            self.stages[i].add_time(Call::IsBlocked, spent);
+        }
+        let blocked = blocked?;
         self.current = i;
         Some(StopReason::Block(blocked))
     }
@@ -357,15 +366,19 @@ impl Driver {
         }
     }
 
-    /// The time since the last call, for the operator that was called; the time of lazy columns is
-    /// the first one's (rule S15.20).
+    /// The time since the last call, for the operator that was called; what loading lazy columns took
+    /// and gave is the first one's (rule S15.20).
     fn count_call(&mut self, i: usize, call: Call) {
         let mut spent = self.meter.read();
-        if i > 0 && !spent.lazy.is_zero() {
-            let lazy = spent.lazy;
-            spent.wall -= lazy;
-            self.stages[i].add_lazy_time(lazy);
-            self.stages[0].add_time(Call::GetOutput, Spent { wall: lazy, cpu: None, lazy });
+        let lazy = spent.lazy;
+        if i > 0 && !lazy.wall.is_zero() {
+            spent.wall = spent.wall.saturating_sub(lazy.wall);
+            spent.cpu = spent.cpu.map(|cpu| cpu.saturating_sub(lazy.cpu));
+            self.stages[i].add_lazy_loads(lazy);
+            let cpu = spent.cpu.map(|_| lazy.cpu);
+            let source = &mut self.stages[0];
+            source.add_time(Call::GetOutput, Spent { wall: lazy.wall, cpu, lazy });
+            source.stats.output_bytes = source.stats.output_bytes.saturating_add(lazy.bytes);
         }
         self.stages[i].add_time(call, spent);
     }

@@ -131,6 +131,14 @@ pub trait Operator: Send {
 macro_rules! blocking_reasons {
     ($($reason:ident),* $(,)?) => {
         /// Why an operator cannot go on (rule S11.43).
+        ///
+        /// Some reasons of Velox name what there is not here: tables that wait for those who look
+        /// them up to write rows out (`WaitForJoinProbe`), joins of sorted sides
+        /// (`WaitForMergeJoinRightSide`), an arbiter that stops others while it takes their memory
+        /// (`WaitForArbitration`: whoever has too little waits for memory itself), look-ups in
+        /// indexes (`WaitForIndexLookup`, `WaitForIndexSplits`), calls of other machines
+        /// (`WaitForRpc`) and partial groups that are put together by their drivers
+        /// (`WaitForAggregationPeers`). No operator gives them; traces may name them.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[allow(missing_docs)]
         pub enum BlockingReason {

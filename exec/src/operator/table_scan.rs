@@ -188,7 +188,8 @@ impl TableScan {
                 .with("split", split.connector_id())
                 .with("table", table));
         }
-        self.metrics.add_bytes("connectorSplitSize", split.size_bytes());
+        let size = usize::try_from(split.size_bytes()).unwrap_or(usize::MAX);
+        self.metrics.add_count("connectorSplitSize", size);
         self.rows_before_split = self.source()?.progress().raw_rows;
         if let Some(preparation) = preparation {
             self.metrics.add_count("preloadedSplits", 1);

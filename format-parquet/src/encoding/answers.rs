@@ -58,6 +58,7 @@ impl Answers {
         matches!(self.passing, Passing::All)
     }
 
+    #[inline]
     fn passes(&self, index: u32) -> bool {
         match &self.passing {
             Passing::None => false,
@@ -98,14 +99,18 @@ impl IndexVisitor for Retain<'_> {
         Some(largest)
     }
 
+    fn one(&mut self, place: usize, index: u32) {
+        if !self.answers.passes(index) {
+            bits::clear(self.words, place);
+        }
+    }
+
     fn block(&mut self, at: usize, indices: &[u32], selected: &BlockWords) {
-        let mut failed = BlockWords::default();
         for i in bits::ones(selected, indices.len()) {
-            if indices.get(i).is_some_and(|index| !self.answers.passes(*index)) {
-                bits::set(&mut failed, i);
+            if let Some(index) = indices.get(i) {
+                self.one(at + i, *index);
             }
         }
-        clear_at(self.words, at, &failed);
     }
 }
 

@@ -14,7 +14,11 @@
 //! are looked up, collected, or tested against a filter's [`Answers`].
 #![cfg_attr(
     not(test),
-    expect(clippy::indexing_slicing, reason = "kernels; indices are checked or masked by block")
+    expect(
+        clippy::indexing_slicing,
+        clippy::cast_possible_truncation,
+        reason = "kernels; indices are checked or masked by block"
+    )
 )]
 
 use std::ops::Range;
@@ -108,6 +112,8 @@ pub(super) trait IndexVisitor {
     }
     /// Indices from place `at` on. Those that are not selected may be any of the dictionary's.
     fn block(&mut self, at: usize, indices: &[u32], selected: &BlockWords);
+    /// The selected index at one place; it may be outside of the dictionary, and then all fails.
+    fn one(&mut self, place: usize, index: u32);
 }
 
 /// Puts what selected indices stand for into slots, one after the other.
@@ -126,6 +132,13 @@ impl<T: Copy, F: Fn(u32) -> T> IndexVisitor for Fill<'_, T, F> {
     fn repeat(&mut self, _: Range<usize>, num_selected: usize, index: u32) {
         self.slots[self.filled..self.filled + num_selected].fill((self.look_up)(index));
         self.filled += num_selected;
+    }
+
+    fn one(&mut self, _: usize, index: u32) {
+        if let Some(slot) = self.slots.get_mut(self.filled) {
+            *slot = (self.look_up)(index);
+        }
+        self.filled += 1;
     }
 
     fn block(&mut self, _: usize, indices: &[u32], selected: &BlockWords) {
@@ -306,7 +319,11 @@ impl DictionaryIndices {
                         let max = match num_selected {
                             0 => continue,
                             few if few * MIN_ROWS_TO_PICK <= n => {
-                                pick((bytes, width), first, &selected, indices)
+                                let max = pick((bytes, width), first, &selected, |i, index| {
+                                    visitor.one(at + done + i, index);
+                                });
+                                check(max, dictionary_len, num_selected)?;
+                                continue;
                             }
                             _ => {
                                 let packed = PackedIndices { bytes, first, width, n };
@@ -334,26 +351,33 @@ impl DictionaryIndices {
     }
 }
 
-/// Unpacks the selected ones of the indices from number `first` on; gives the largest.
+/// Unpacks the selected ones of the indices from number `first` on, calls `f(place, index)` for each
+/// and gives the largest.
+#[inline]
 fn pick(
     (bytes, width): (&[u8], u8),
     first: usize,
     selected: &BlockWords,
-    indices: &mut [u32],
+    mut f: impl FnMut(usize, u32),
 ) -> u32 {
-    let mask = bits::low_mask(width.into());
+    let mask = bits::low_mask(width.into()) as u32;
     let mut max = 0;
-    for i in bits::ones(selected, indices.len()) {
-        let bit = (first + i) * usize::from(width);
-        let rest = &bytes[bit / 8..];
-        let word = match rest.first_chunk::<8>() {
-            Some(eight) => u64::from_le_bytes(*eight),
-            None => rest.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)),
-        };
-        // At most 32 bits are left of 64, of which at most 7 are shifted out.
-        let index = u32::try_from(word >> (bit % 8) & mask).unwrap_or(u32::MAX);
-        indices[i] = index;
-        max = max.max(index);
+    for (base, word) in (0..).step_by(64).zip(selected) {
+        let mut rest = *word;
+        while rest != 0 {
+            let place = base + rest.trailing_zeros() as usize;
+            rest &= rest - 1;
+            let bit = (first + place) * usize::from(width);
+            let bytes = &bytes[bit / 8..];
+            let word = match bytes.first_chunk::<8>() {
+                Some(eight) => u64::from_le_bytes(*eight),
+                None => bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)),
+            };
+            // At most 32 bits are left of 64, of which at most 7 are shifted out.
+            let index = (word >> (bit % 8)) as u32 & mask;
+            f(place, index);
+            max = max.max(index);
+        }
     }
     max
 }

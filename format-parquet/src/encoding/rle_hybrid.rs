@@ -7,9 +7,10 @@
 //!
 //! [`RleHybrid::next_run`] hands out runs, or parts of them, and leaves to the caller what to do
 //! with each: a repeat run can be a fill, a skip or one test for all its rows. Values of one bit
-//! have a way of their own in `bits`.
+//! and those that get a byte each have ways of their own for short runs, in `bits` and `bytes`.
 
 mod bits;
+mod bytes;
 
 use dwio::input::cursor::Cursor;
 use vector::{Buffer, Error, Result};
@@ -30,6 +31,15 @@ pub struct RleHybrid {
 enum Current {
     Repeat { value: u32, left: usize },
     Packed { start: usize, end: usize, taken: usize, left: usize },
+}
+
+impl Current {
+    #[inline]
+    fn is_over(&self) -> bool {
+        match self {
+            Current::Repeat { left, .. } | Current::Packed { left, .. } => *left == 0,
+        }
+    }
 }
 
 /// A run or a part of one.
@@ -136,25 +146,33 @@ impl RleHybrid {
 
     /// Decodes as many values as `out` takes.
     pub fn read<T: Unpacked + TryFrom<u32>>(&mut self, out: &mut [T]) -> Result<()> {
-        let width = self.width;
         let mut out = out;
         while !out.is_empty() {
-            let run = self.next_run(out.len())?;
-            let n = match run {
-                Run::Repeat { n, .. } | Run::Packed { n, .. } => n,
-            };
-            let (now, rest) = out.split_at_mut(n);
-            match run {
-                Run::Repeat { value, .. } => {
-                    let value = T::try_from(value)
-                        .map_err(|_| Error::corrupt("a repeated value is too large"))?;
-                    now.fill(value);
-                }
-                Run::Packed { bytes, first, .. } => bit_pack::unpack(bytes, first, width, now),
-            }
-            out = rest;
+            let n = self.read_run(out)?;
+            out = out.split_at_mut(n).1;
         }
         Ok(())
+    }
+
+    /// Decodes values of one run into the front of `out`; gives how many they are, at least one
+    /// unless there is no room.
+    fn read_run<T: Unpacked + TryFrom<u32>>(&mut self, out: &mut [T]) -> Result<usize> {
+        if out.is_empty() {
+            return Ok(0);
+        }
+        let width = self.width;
+        match self.next_run(out.len())? {
+            Run::Repeat { value, n } => {
+                let value = T::try_from(value)
+                    .map_err(|_| Error::corrupt("a repeated value is too large"))?;
+                out.split_at_mut(n).0.fill(value);
+                Ok(n)
+            }
+            Run::Packed { bytes, first, n } => {
+                bit_pack::unpack(bytes, first, width, out.split_at_mut(n).0);
+                Ok(n)
+            }
+        }
     }
 
     /// Passes over `n` values.
@@ -200,7 +218,7 @@ mod tests {
         (bytes, values)
     }
 
-    fn uleb(mut value: u32) -> Vec<u8> {
+    pub(super) fn uleb(mut value: u32) -> Vec<u8> {
         let mut bytes = Vec::new();
         while value >= 0x80 {
             bytes.push(value as u8 | 0x80);

@@ -72,7 +72,7 @@ impl LevelDecoder {
         match &mut self.source {
             Source::Zero => out.fill(0),
             Source::Hybrid(runs) => {
-                runs.read(out)?;
+                runs.read_bytes(out)?;
                 let largest = out.iter().fold(0, |max, level| max.max(*level));
                 if largest > self.max {
                     return Err(above_maximum(largest, self.max));

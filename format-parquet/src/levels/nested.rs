@@ -15,6 +15,7 @@
 //!
 //! A null struct still has a slot in each of its children, and the slot is null there too.
 
+use vector::bits::{compress_word, expand_word, low_mask, word_at, word_where};
 use vector::{Bitmap, BitmapMut, Buffer, BufferMut, Error, MemoryPool, Result};
 
 /// The levels of a list or map column that its slots follow from.
@@ -60,9 +61,11 @@ pub fn list_slots(
     valid.resize_unspecified(rep.len());
     let (mut num_slots, mut num_elements, mut misplaced) = (0usize, 0u32, false);
     let mut last_def = 0;
+    let (next_offset, next_valid) = (offsets.as_mut_slice(), valid.as_mut_slice());
     for (rep, def) in rep.iter().zip(def) {
         // Both writes go to the next slot whether it is one or not; only the count decides.
-        if let (Some(offset), Some(valid)) = (offsets.get_mut(num_slots), valid.get_mut(num_slots))
+        if let (Some(offset), Some(valid)) =
+            (next_offset.get_mut(num_slots), next_valid.get_mut(num_slots))
         {
             *offset = num_elements;
             *valid = u8::from(*def >= list_def);
@@ -81,7 +84,7 @@ pub fn list_slots(
     let mut lengths = BufferMut::<u32>::with_capacity_in(num_slots, pool)?;
     let ends = offsets.iter().skip(1).copied().chain([num_elements]);
     lengths.extend(offsets.iter().zip(ends).map(|(start, end)| end - start));
-    let validity = if list_def > slot_def { bits_of(&valid, |v| *v != 0) } else { None };
+    let validity = if list_def > slot_def { bits_of(&valid, |v| v != 0) } else { None };
     Ok(ListSlots {
         offsets: offsets.freeze(),
         lengths: lengths.freeze(),
@@ -103,35 +106,65 @@ pub fn slot_validity(
     valid_def: u8,
 ) -> (usize, Option<Bitmap>) {
     let Some(rep) = rep else {
-        let validity = if valid_def == 0 { None } else { bits_of(def, |d| *d >= valid_def) };
+        let validity = if valid_def == 0 { None } else { bits_of(def, |d| d >= valid_def) };
         return (def.len(), validity);
     };
     let mut bits = BitmapMut::new();
+    let mut writer = bits.writer();
     let mut num_slots = 0;
     for (rep, def) in rep.chunks(64).zip(def.chunks(64)) {
-        let mut slots = 0u64;
-        let mut valid = 0u64;
-        for (i, (rep, def)) in rep.iter().zip(def).enumerate() {
-            slots |= u64::from(*rep <= slot_rep && *def >= slot_def) << i;
-            valid |= u64::from(*def >= valid_def) << i;
-        }
+        let slots = word_where(rep, |rep| rep <= slot_rep) & word_where(def, |def| def >= slot_def);
         let n = slots.count_ones() as usize;
         num_slots += n;
         if valid_def > slot_def {
-            let word = if n == 64 { valid } else { vector::bits::compress_word(valid, slots) };
-            bits.extend_from_words(&[word], 0, n);
+            let valid = word_where(def, |def| def >= valid_def);
+            writer.push(if n == 64 { valid } else { compress_word(valid, slots) }, n);
         }
     }
+    drop(writer);
     let validity = if valid_def > slot_def { bits.freeze_validity() } else { None };
     (num_slots, validity)
 }
 
-fn bits_of(values: &[u8], is_set: impl Fn(&u8) -> bool) -> Option<Bitmap> {
-    let mut bits = BitmapMut::new();
-    for block in values.chunks(64) {
-        let word = block.iter().enumerate().fold(0u64, |w, (i, v)| w | u64::from(is_set(v)) << i);
-        bits.extend_from_words(&[word], 0, block.len());
+/// Appends a bit for each pair: whether its row is one of `rows`, of which the first one to start
+/// is number `first_row`. The pairs in front of the first start belong to the row before, which is
+/// one of them when `is_kept`; gives the same for the row that the last pair belongs to.
+///
+/// ```text
+/// starts   1 0 0 1 0 1 0 0
+/// rows     1     0   1
+/// out      1 1 1 0 0 1 1 1
+/// ```
+pub fn pairs_of_rows(
+    starts: &[u64],
+    rows: &[u64],
+    first_row: usize,
+    is_kept: bool,
+    out: &mut Vec<u64>,
+) -> bool {
+    let (mut row, mut kept) = (first_row, u64::from(is_kept));
+    for starts in starts {
+        let n = starts.count_ones() as usize;
+        let begun = word_at(rows, row) & low_mask(n);
+        let ended = (begun << 1 | kept) & low_mask(n);
+        // Ones from a start to the one that ends its row are the difference of the two.
+        let ends = expand_word(ended, *starts);
+        out.push(ends.wrapping_sub(expand_word(begun, *starts)).wrapping_sub(kept));
+        if n > 0 {
+            kept = begun >> (n - 1) & 1;
+        }
+        row += n;
     }
+    kept != 0
+}
+
+fn bits_of(values: &[u8], is_set: impl Fn(u8) -> bool) -> Option<Bitmap> {
+    let mut bits = BitmapMut::new();
+    let mut writer = bits.writer();
+    for block in values.chunks(64) {
+        writer.push(word_where(block, &is_set), block.len());
+    }
+    drop(writer);
     bits.freeze_validity()
 }
 
@@ -195,6 +228,29 @@ mod tests {
         let many: Vec<u8> = (0..1000).map(|i| u8::from(i % 3 == 0)).collect();
         let (n, validity) = slot_validity(None, &many, 0, 0, 1);
         assert_eq!((n, validity.unwrap().count_ones()), (1000, 334));
+    }
+
+    #[test]
+    fn pairs_belong_to_the_row_that_started_last() {
+        let mut random = vector::testing::Random::new(5);
+        for _ in 0..300 {
+            let density = 1 + random.below(5);
+            let starts: Vec<u64> =
+                (0..3).map(|_| (0..density).fold(u64::MAX, |w, _| w & random.bits())).collect();
+            let rows: Vec<u64> = (0..4).map(|_| random.bits()).collect();
+            let (first_row, before) = (random.below(30), random.below(2) == 0);
+            let (mut row, mut kept, mut expected) = (first_row, before, Vec::new());
+            for pair in 0..192 {
+                if vector::bits::get(&starts, pair) {
+                    kept = vector::bits::get(&rows, row);
+                    row += 1;
+                }
+                expected.push(kept);
+            }
+            let mut out = Vec::new();
+            assert_eq!(pairs_of_rows(&starts, &rows, first_row, before, &mut out), kept);
+            assert!(expected.iter().enumerate().all(|(i, e)| vector::bits::get(&out, i) == *e));
+        }
     }
 
     #[test]

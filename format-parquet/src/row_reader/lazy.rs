@@ -11,6 +11,7 @@ use vector::sync::Arc;
 use vector::sync::atomic::{AtomicU64, Ordering};
 use vector::{
     BufferMut, Error, Result, RowSet, SelectivityVector, Vector, VectorLoader, VectorRef, bits,
+    select,
 };
 
 use super::column::SharedColumn;
@@ -33,17 +34,21 @@ pub(super) struct ColumnLoader {
 
 impl VectorLoader for ColumnLoader {
     fn load(self: Box<Self>, rows: &RowSet) -> Result<VectorRef> {
+        let group = Arc::clone(&self.group);
+        // The scan may be far away when somebody meets this error: it says by itself where it is.
+        let here = |e: Error| {
+            e.in_place("row group", group.number).in_named("file", group.pass.file.path())
+        };
         let mut column = self.column.lock();
         // Under the lock: the reader counts its window before it moves a column.
         if self.current_window.load(Ordering::Acquire) != self.window {
-            return Err(Error::internal("a lazy column was touched after its reader moved on")
-                .with("window", self.window));
+            return Err(here(
+                Error::internal("a lazy column was touched after its reader moved on")
+                    .with("window", self.window),
+            ));
         }
         let mut read = |selection: &SelectivityVector| {
-            column
-                .read_selected(&self.group, self.row, (selection, self.expected))
-                .map_err(|e| e.in_place("row group", self.group.number))
-                .map_err(|e| e.in_named("file", self.group.pass.file.path()))
+            column.read_selected(&self.group, self.row, (selection, self.expected)).map_err(here)
         };
         let num_rows = self.passed.count();
         if rows.is_all(num_rows) {
@@ -56,14 +61,11 @@ impl VectorLoader for ColumnLoader {
         let mut wanted = SelectivityVector::all(self.passed.len());
         wanted.intersect_words(&words);
         let found = read(&wanted)?;
-        // Rows that nobody asked for show the first one that was.
+        // Ranks move to the rows that were asked for; others keep one that is there, too.
         let mut indices = BufferMut::new();
+        indices.extend((0..rows.len()).map_while(|rank| u32::try_from(rank).ok()));
         indices.resize(num_rows, 0u32);
-        for (rank, row) in (0u32..).zip(rows.iter()) {
-            if let Some(index) = indices.as_mut_slice().get_mut(row) {
-                *index = rank;
-            }
-        }
+        select::expand(indices.as_mut_slice(), &asked);
         Ok(Vector::wrap(&found, &indices.freeze()))
     }
 }

@@ -235,6 +235,26 @@ pub fn ones_into_with(level: Level, words: &[u64], len: usize, out: &mut BufferM
     }
 }
 
+/// A bit for each of at most 64 bytes: whether it passes. Bits behind them are zero.
+#[inline(always)]
+pub fn word_where(bytes: &[u8], test: impl Fn(u8) -> bool) -> u64 {
+    let mut answers = [0u8; 64];
+    // The answers are written as bytes first, which the compiler makes wide.
+    match bytes.first_chunk::<64>() {
+        Some(all) => {
+            for (answer, byte) in answers.iter_mut().zip(all) {
+                *answer = test(*byte).into();
+            }
+        }
+        None => {
+            for (answer, byte) in answers.iter_mut().zip(bytes) {
+                *answer = test(*byte).into();
+            }
+        }
+    }
+    word_of_bytes(&answers)
+}
+
 /// A bit for each byte; bytes are 0 or 1.
 #[inline]
 pub fn word_of_bytes(bytes: &[u8; 64]) -> u64 {
@@ -330,6 +350,10 @@ pub(super) mod tests {
         for word in words(20, 13) {
             let bytes: [u8; 64] = std::array::from_fn(|i| (word >> i & 1) as u8);
             assert_eq!(word_of_bytes(&bytes), word);
+            for n in [0, 1, 17, 63, 64] {
+                let zeros = word_where(&bytes[..n], |byte| byte == 0);
+                assert_eq!(zeros, !word & low_mask(n));
+            }
         }
     }
 }

@@ -78,7 +78,21 @@ impl Bitmap {
     /// One bit for each index: `self[indices[i]]`.
     pub fn gather(&self, indices: &[u32]) -> Bitmap {
         let mut bitmap = BitmapMut::new();
-        bitmap.extend_from_fn(indices.len(), |i| self.get(indices[i] as usize));
+        let mut writer = bitmap.writer();
+        // Few bits are a word in a register.
+        let only = (self.words.len() == 1).then(|| self.words[0]);
+        for indices in indices.chunks(64) {
+            let mut picked = 0;
+            for (i, index) in indices.iter().enumerate() {
+                let bit = match only {
+                    Some(word) => word >> (index % 64) & 1,
+                    None => u64::from(self.get(*index as usize)),
+                };
+                picked |= bit << i;
+            }
+            writer.push(picked, indices.len());
+        }
+        drop(writer);
         bitmap.freeze()
     }
 

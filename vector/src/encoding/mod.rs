@@ -28,7 +28,7 @@ pub use bitmap::{BitWriter, Bitmap, BitmapMut};
 pub use constant::ConstantVector;
 pub use dictionary::DictionaryVector;
 pub use flat::{FlatType, FlatValues, FlatVector, StringValues};
-pub use lazy::{LazyVector, VectorLoader, lazy_load_time};
+pub use lazy::{LazyLoads, LazyVector, VectorLoader, lazy_loads, measure_lazy_loads};
 
 /// A shared vector.
 pub type VectorRef = Arc<Vector>;

@@ -1,4 +1,4 @@
-//! Values of four and eight bytes picked with VPCOMPRESS and spread with VPEXPAND.
+//! Values of one, four and eight bytes picked with VPCOMPRESS and spread with VPEXPAND.
 //!
 //! Values go through registers and masked stores: the instructions' own stores are slow on some
 //! CPUs.
@@ -23,6 +23,7 @@ pub(super) fn compress<T: Native>(
     // and lengths are those of the slices.
     unsafe {
         match size_of::<T>() {
+            1 if level.has_avx512() => compress_1(from.cast(), n, words, to.cast(), room),
             4 if level.has_avx512() => compress_4(from.cast(), n, words, to.cast(), room),
             8 if level.has_avx512() => compress_8(from.cast(), n, words, to.cast(), room),
             _ => return false,
@@ -43,6 +44,7 @@ pub(super) fn expand<T: Native>(
     // SAFETY: as in `compress`.
     unsafe {
         match size_of::<T>() {
+            1 if level.has_avx512() => expand_1(start.cast(), n, words, num_values),
             4 if level.has_avx512() => expand_4(start.cast(), n, words, num_values),
             8 if level.has_avx512() => expand_8(start.cast(), n, words, num_values),
             _ => return false,
@@ -53,14 +55,14 @@ pub(super) fn expand<T: Native>(
 
 macro_rules! kernels {
     (
-        $compress:ident, $expand:ident, $t:ty, $mask:ty, $lanes:literal,
+        $features:literal, $compress:ident, $expand:ident, $t:ty, $mask:ty, $lanes:literal,
         $load_masked:ident, $store:ident, $store_masked:ident,
         $pick:ident, $spread:ident
     ) => {
         /// # Safety
         /// `from` has `n` values, `to` has `room`, and `words` have `room` ones among the first
         /// `n` bits.
-        #[target_feature(enable = "avx512f,popcnt")]
+        #[target_feature(enable = $features)]
         unsafe fn $compress(from: *const $t, n: usize, words: &[u64], to: *mut $t, room: usize) {
             let mut filled = 0;
             for (index, word) in words[..n.div_ceil(64)].iter().enumerate() {
@@ -92,7 +94,7 @@ macro_rules! kernels {
 
         /// # Safety
         /// `start` has `n` values, and `words` have `num_values` ones among the first `n` bits.
-        #[target_feature(enable = "avx512f,popcnt")]
+        #[target_feature(enable = $features)]
         unsafe fn $expand(start: *mut $t, n: usize, words: &[u64], num_values: usize) {
             let mut from = num_values;
             for (index, word) in words[..n.div_ceil(64)].iter().enumerate().rev() {
@@ -125,6 +127,20 @@ macro_rules! kernels {
 }
 
 kernels!(
+    "avx512bw,avx512vbmi2,popcnt",
+    compress_1,
+    expand_1,
+    u8,
+    __mmask64,
+    64,
+    _mm512_maskz_loadu_epi8,
+    _mm512_storeu_epi8,
+    _mm512_mask_storeu_epi8,
+    _mm512_maskz_compress_epi8,
+    _mm512_maskz_expand_epi8
+);
+kernels!(
+    "avx512f,popcnt",
     compress_4,
     expand_4,
     u32,
@@ -137,6 +153,7 @@ kernels!(
     _mm512_maskz_expand_epi32
 );
 kernels!(
+    "avx512f,popcnt",
     compress_8,
     expand_8,
     u64,

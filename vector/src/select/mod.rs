@@ -6,7 +6,7 @@
 //! expand    v0 v1 v2        ->  v0  .  . v1 v2
 //! ```
 //!
-//! Values of four and eight bytes go sixteen or eight at a time where the CPU can (rules P7.21,
+//! Values of one, four and eight bytes go as many at a time as a register holds where the CPU can (rules P7.21,
 //! P7.22); others, and all of them elsewhere, one run of ones at a time.
 
 #[cfg(target_arch = "x86_64")]
@@ -22,7 +22,11 @@ use crate::memory::buffer::Native;
 /// values that are not wanted along with those that are.
 pub fn compresses_fast<T: Native>() -> bool {
     let level = cpu::level();
-    matches!(size_of::<T>(), 4 | 8) && (level.has_avx512() || level.has_fast_pext())
+    match size_of::<T>() {
+        1 => level.has_avx512(),
+        4 | 8 => level.has_avx512() || level.has_fast_pext(),
+        _ => false,
+    }
 }
 
 /// Writes the values at the ones of `words` to the front of `out`, in order; gives how many they

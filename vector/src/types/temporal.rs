@@ -35,6 +35,7 @@ impl TimeUnit {
     }
 
     /// Units in a second.
+    #[inline]
     pub fn per_second(self) -> i64 {
         match self {
             TimeUnit::Millis => 1_000,
@@ -60,6 +61,7 @@ pub struct Timestamp {
 
 impl Timestamp {
     /// `nanos` below one second; larger ones carry into the seconds, saturating.
+    #[inline]
     pub fn new(seconds: i64, nanos: u64) -> Self {
         if nanos < NANOS_PER_SECOND {
             return Timestamp { seconds, nanos };
@@ -83,11 +85,13 @@ impl Timestamp {
     }
 
     /// Whole seconds since the epoch, rounded down.
+    #[inline]
     pub fn seconds(self) -> i64 {
         self.seconds
     }
 
     /// Nanoseconds above [`Timestamp::seconds`].
+    #[inline]
     pub fn nanos(self) -> u64 {
         self.nanos
     }

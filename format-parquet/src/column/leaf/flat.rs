@@ -237,12 +237,9 @@ impl Piece {
                 self.levels.clear();
                 let num_present = read_levels(levels, max, n, &mut self.levels)?;
                 if num_present < n {
+                    let mut writer = self.present.writer();
                     for levels in self.levels.chunks(64) {
-                        let word = levels
-                            .iter()
-                            .rev()
-                            .fold(0, |word, level| word << 1 | u64::from(*level == max));
-                        self.present.extend_from_words(&[word], 0, levels.len());
+                        writer.push(bits::word_where(levels, |level| level == max), levels.len());
                     }
                 }
                 Ok(num_present)

@@ -17,6 +17,8 @@ use vector::{Error, Result, bits};
 use super::{LeafReader, Rows, Window, too_few_rows};
 use crate::column::entries::push;
 use crate::encoding::plain::appended;
+use crate::encoding::selection::append_selected;
+use crate::levels::nested::pairs_of_rows;
 
 /// Pairs of levels that are decoded at a time.
 const BLOCK_LEVELS: usize = 4096;
@@ -37,6 +39,19 @@ impl Rows<'_> {
             Rows::Selected(words) => bits::count_ones_in(words, range) > 0,
         }
     }
+}
+
+/// Levels that are `level`.
+fn count_of(levels: &[u8], level: u8) -> usize {
+    levels
+        .chunks(64)
+        .map(|levels| bits::word_where(levels, |l| l == level).count_ones() as usize)
+        .sum()
+}
+
+/// Appends a bit for each level: whether it is `level`.
+fn bits_where(levels: &[u8], level: u8, out: &mut Vec<u64>) {
+    out.extend(levels.chunks(64).map(|levels| bits::word_where(levels, |l| l == level)));
 }
 
 impl LeafReader {
@@ -61,7 +76,7 @@ impl LeafReader {
             let rep = self.block_rep.get(self.block_at..).unwrap_or(&[]);
             let def = self.block_def.get(self.block_at..).unwrap_or(&[]);
             let mut n = rep.len();
-            let starts = rep.iter().filter(|rep| **rep == 0).count();
+            let starts = count_of(rep, 0);
             let first_row = rows_started;
             if rows_started + starts > num_rows {
                 // The start of a row that is not wanted any more ends the window.
@@ -73,44 +88,56 @@ impl LeafReader {
                 rows_started += starts;
             }
             let (rep, def) = (rep.get(..n).unwrap_or(&[]), def.get(..n).unwrap_or(&[]));
-            let present = def.iter().filter(|def| **def == self.max_def).count();
-            let whole = match rows {
-                Rows::All => self.window.entry_filters.is_empty(),
-                Rows::None => true,
-                Rows::Selected(_) => false,
-            };
-            let done = if !whole {
-                wanted.clear();
-                wanted.resize(bits::words_for(present), 0);
-                let Window { levels, entry_filters, .. } = &mut self.window;
-                let (mut row, mut value, mut num_wanted) = (first_row, 0, 0);
-                for (rep, def) in rep.iter().zip(def) {
-                    if *rep == 0 {
-                        is_kept = rows.has(row);
-                        row += 1;
-                    }
-                    let is_wanted = is_kept && push(entry_filters, *rep, *def, levels);
-                    if *def == self.max_def {
-                        if is_wanted {
-                            bits::set(&mut wanted, value);
-                            num_wanted += 1;
+            let present = count_of(def, self.max_def);
+            let Window { levels, entry_filters, .. } = &mut self.window;
+            let all_wanted = match rows {
+                Rows::None => Some(false),
+                _ if !entry_filters.is_empty() => {
+                    wanted.clear();
+                    wanted.resize(bits::words_for(present), 0);
+                    let (mut row, mut value) = (first_row, 0);
+                    for (rep, def) in rep.iter().zip(def) {
+                        if *rep == 0 {
+                            is_kept = rows.has(row);
+                            row += 1;
                         }
-                        value += 1;
+                        let is_wanted = is_kept && push(entry_filters, *rep, *def, levels);
+                        if *def == self.max_def {
+                            if is_wanted {
+                                bits::set(&mut wanted, value);
+                            }
+                            value += 1;
+                        }
                     }
+                    None
                 }
-                match num_wanted {
-                    _ if present == 0 => Ok(0),
-                    0 => self.values.skip(present).map(|()| 0),
-                    _ => self.values.read_selected(present, &wanted),
+                Rows::All => {
+                    is_kept = true;
+                    appended(&mut levels.rep, n)?.copy_from_slice(rep);
+                    appended(&mut levels.def, n)?.copy_from_slice(def);
+                    Some(true)
                 }
-            } else if let Rows::None = rows {
-                if present > 0 { self.values.skip(present).map(|()| 0) } else { Ok(0) }
-            } else {
-                is_kept = true;
-                let levels = &mut self.window.levels;
-                appended(&mut levels.rep, n)?.copy_from_slice(rep);
-                appended(&mut levels.def, n)?.copy_from_slice(def);
-                if present > 0 { self.values.read(present).map(|()| present) } else { Ok(0) }
+                Rows::Selected(rows) => {
+                    let (mut starts, mut pairs) = (Vec::new(), Vec::new());
+                    bits_where(rep, 0, &mut starts);
+                    is_kept = pairs_of_rows(&starts, rows, first_row, is_kept, &mut pairs);
+                    append_selected(rep, &pairs, &mut levels.rep, |level| level)?;
+                    append_selected(def, &pairs, &mut levels.def, |level| level)?;
+                    let (values, kept) = (&mut starts, &pairs);
+                    values.clear();
+                    bits_where(def, self.max_def, values);
+                    wanted.clear();
+                    bits::compress(kept, values, &mut wanted);
+                    None
+                }
+            };
+            let done = match all_wanted {
+                _ if present == 0 => Ok(0),
+                Some(true) => self.values.read(present).map(|()| present),
+                None if bits::count_ones(&wanted, present) > 0 => {
+                    self.values.read_selected(present, &wanted)
+                }
+                _ => self.values.skip(present).map(|()| 0),
             };
             let done = done.map(|decoded| self.counts.values_decoded += decoded as u64);
             done.map_err(|e| match &self.page {

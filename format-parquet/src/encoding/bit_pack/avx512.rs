@@ -254,10 +254,11 @@ pub(super) fn matches(
     unsafe {
         match wanted {
             wanted if from.width <= 8 => Some(match_bytes(from, num_values, wanted, words)),
-            Wanted::Interval { low, last } if from.width <= MAX_NARROW => {
-                Some(match_narrow(from, num_values, (*low, *last), words))
+            _ if from.width > MAX_NARROW => None,
+            Wanted::Interval { low, last } => {
+                Some(match_interval(from, num_values, (*low, *last), words))
             }
-            _ => None,
+            Wanted::Bits(bits) => Some(match_bits(from, num_values, bits, words)),
         }
     }
 }
@@ -307,14 +308,84 @@ fn match_bytes(from: Packed<'_>, num_values: usize, wanted: &Wanted, words: &mut
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
-fn match_narrow(
+fn match_interval(
     from: Packed<'_>,
     num_values: usize,
     (low, last): (u32, u32),
     words: &mut [u64],
 ) -> u32 {
-    let narrow = Narrow::new(from);
     let (low, last) = (_mm512_set1_epi32(low as i32), _mm512_set1_epi32(last as i32));
+    match_narrow(from, num_values, words, |values| {
+        _mm512_cmpge_epu32_mask(values, low) & _mm512_cmple_epu32_mask(values, last)
+    })
+}
+
+/// A bit of a table for each value. Tables of up to 2048 bits are registers whose 32-bit words are
+/// permuted, larger ones stay in memory.
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+fn match_bits(from: Packed<'_>, num_values: usize, bits: &[u64], words: &mut [u64]) -> u32 {
+    let [a, b, c, d] = [0, 8, 16, 24].map(|at| load_words(bits, at));
+    let halves = _mm512_set1_epi32(32);
+    match bits.len() {
+        ..=16 => match_narrow(from, num_values, words, |values| {
+            let places = _mm512_srli_epi32::<5>(values);
+            let found = _mm512_permutex2var_epi32(a, places, b);
+            bit_is_one(found, values) & _mm512_cmplt_epu32_mask(places, halves)
+        }),
+        ..=32 => match_narrow(from, num_values, words, |values| {
+            let places = _mm512_srli_epi32::<5>(values);
+            let lower = _mm512_permutex2var_epi32(a, places, b);
+            let upper = _mm512_permutex2var_epi32(c, places, d);
+            let is_upper = _mm512_test_epi32_mask(places, halves);
+            let found = _mm512_mask_blend_epi32(is_upper, lower, upper);
+            let inside = _mm512_cmplt_epu32_mask(places, _mm512_add_epi32(halves, halves));
+            bit_is_one(found, values) & inside
+        }),
+        num_words => {
+            // Values have at most `MAX_NARROW` bits, so that their places fit.
+            let end = _mm512_set1_epi32(num_words.saturating_mul(2).min(1 << 30) as i32);
+            match_narrow(from, num_values, words, |values| {
+                let places = _mm512_srli_epi32::<5>(values);
+                let inside = _mm512_cmplt_epu32_mask(places, end);
+                let nothing = _mm512_setzero_si512();
+                let start = bits.as_ptr().cast::<i32>();
+                // SAFETY: lanes outside of the table are masked and not read.
+                let found =
+                    unsafe { _mm512_mask_i32gather_epi32::<4>(nothing, inside, places, start) };
+                bit_is_one(found, values)
+            })
+        }
+    }
+}
+
+/// Eight words from number `at` on; those behind the end are zero.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn load_words(words: &[u64], at: usize) -> __m512i {
+    let rest = words.get(at..).unwrap_or(&[]);
+    let there = first_lanes(rest.len().min(8)) as __mmask8;
+    // SAFETY: lanes behind the slice's end are masked and not read.
+    unsafe { _mm512_maskz_loadu_epi64(there, rest.as_ptr().cast()) }
+}
+
+/// Whether the bit that the five lowest bits of a value choose is one.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn bit_is_one(words: __m512i, values: __m512i) -> __mmask16 {
+    let bit = _mm512_and_si512(values, _mm512_set1_epi32(31));
+    _mm512_test_epi32_mask(words, _mm512_sllv_epi32(_mm512_set1_epi32(1), bit))
+}
+
+/// Sixteen values at a time; `test` tells of them which are wanted.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+fn match_narrow(
+    from: Packed<'_>,
+    num_values: usize,
+    words: &mut [u64],
+    test: impl Fn(__m512i) -> __mmask16,
+) -> u32 {
+    let narrow = Narrow::new(from);
     let mut max = _mm512_setzero_si512();
     let (mut at, mut left) = (0, num_values);
     for word in words {
@@ -323,9 +394,7 @@ fn match_narrow(
             let there = first_lanes(left) as __mmask16;
             let values = _mm512_maskz_mov_epi32(there, narrow.values(load(from.bytes, at)));
             max = _mm512_max_epu32(max, values);
-            let found =
-                _mm512_cmpge_epu32_mask(values, low) & _mm512_cmple_epu32_mask(values, last);
-            *word |= u64::from(found & there) << (16 * quarter);
+            *word |= u64::from(test(values) & there) << (16 * quarter);
             at += narrow.step;
             left = left.saturating_sub(16);
         }

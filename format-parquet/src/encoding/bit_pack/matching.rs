@@ -166,7 +166,7 @@ mod tests {
     fn matching_equals_unpacking_and_looking_up_at_every_width_and_level() {
         for width in 0..=super::super::MAX_WIDTH {
             let bytes = noise(packed_bytes(400, width).unwrap());
-            for len in [1, 5, 256, 5000] {
+            for len in [1, 5, 256, 900, 2000, 5000] {
                 for passing in tables(len) {
                     let table = PassTable::new(&passing, len);
                     for (first, n) in

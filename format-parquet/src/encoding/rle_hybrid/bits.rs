@@ -11,7 +11,7 @@
 
 use vector::{BitmapMut, Result, bits};
 
-use super::{Current, RleHybrid, Run};
+use super::{RleHybrid, Run};
 use crate::encoding::bit_pack::append_bits;
 
 /// The bytes that are looked at for one run: a word, behind the header.
@@ -81,31 +81,13 @@ impl RleHybrid {
     }
 }
 
-impl Current {
-    #[inline]
-    fn is_over(&self) -> bool {
-        match self {
-            Current::Repeat { left, .. } | Current::Packed { left, .. } => *left == 0,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::encoding::bit_pack;
+    use crate::encoding::rle_hybrid::tests::uleb;
     use vector::Buffer;
     use vector::testing::Random;
-
-    fn uleb(mut value: usize) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        while value >= 0x80 {
-            bytes.push(value as u8 | 0x80);
-            value >>= 7;
-        }
-        bytes.push(value as u8);
-        bytes
-    }
 
     /// Runs of random kinds and lengths, headers written longer than they need now and then.
     fn runs(random: &mut Random) -> (Vec<u8>, Vec<u8>) {
@@ -116,12 +98,12 @@ mod tests {
                 let count = random.below(if long { 3000 } else { 70 });
                 let value = random.below(2) as u8;
                 values.extend(vec![value; count]);
-                (count << 1, vec![value])
+                ((count << 1) as u32, vec![value])
             } else {
                 let groups = random.below(if long { 400 } else { 11 });
                 let run: Vec<u32> = (0..groups * 8).map(|_| random.below(2) as u32).collect();
                 values.extend(run.iter().map(|bit| *bit as u8));
-                (groups << 1 | 1, bit_pack::pack(&run, 1))
+                ((groups << 1 | 1) as u32, bit_pack::pack(&run, 1))
             };
             let mut header = uleb(header);
             if random.below(20) == 0 {
