@@ -8,18 +8,20 @@
 //!
 //! The last of any N rows is a bound: a later row that is not before it cannot be among the first
 //! N. A batch that gives N rows makes the bound narrower, and so does cutting the candidates. Of
-//! equal rows those that came first are kept.
+//! equal rows those that came first are kept. The scans below hear of the bound (`order_filter`) and
+//! leave rows behind it unread where they can.
 
 use std::cmp::Ordering;
 
 use vector::sync::Arc;
 use vector::{
-    Buffer, Result, RowComparator, RowSet, RowType, RowVector, VectorRef, concat_batches,
-    gather_batch,
+    Buffer, DecodedVector, Result, RowComparator, RowSet, RowType, RowVector, VectorRef,
+    concat_batches, gather_batch,
 };
 
 use super::account::Account;
 use super::loading::{load_batch_rows, slice_batch};
+use super::order_filter::OrderFilter;
 use super::sort_prefix::prefixes;
 use super::sort_selection::first_rows;
 use super::sorted_rows::{SortChannels, SortedRows};
@@ -38,6 +40,8 @@ pub struct TopN {
     candidates: Vec<RowVector>,
     num_candidates: usize,
     bound: Option<Bound>,
+    /// Tells the scans below of the bound.
+    filter: Option<OrderFilter>,
     account: Account,
     phase: Phase,
     sorted: Option<SortedRows>,
@@ -68,9 +72,15 @@ impl TopN {
             candidates: Vec::new(),
             num_candidates: 0,
             bound: None,
+            filter: None,
             phase: if count == 0 { Phase::Done } else { Phase::Taking },
             sorted: None,
         })
+    }
+
+    /// The same, telling the scans below which rows come too late.
+    pub fn telling(self, filter: Option<OrderFilter>) -> Self {
+        TopN { filter, ..self }
     }
 
     /// The rows of a batch that may be among the first, ascending, at most `count`.
@@ -109,6 +119,9 @@ impl TopN {
         let keys = self.keys.columns(&last)?;
         if let (Some(first), Some(order)) = (keys.first(), self.keys.orders.first()) {
             let prefix = prefixes(first, *order)?.values.first().copied().unwrap_or(u64::MAX);
+            if let Some(filter) = &mut self.filter {
+                filter.bound_is(DecodedVector::new(first)?.value(0)?);
+            }
             self.bound = Some(Bound { keys, prefix });
         }
         Ok(())
@@ -149,6 +162,9 @@ impl Operator for TopN {
     fn add_input(&mut self, batch: RowVector) -> Result<()> {
         self.account.pay()?;
         let rows = self.promising(&batch)?;
+        if let Some(filter) = &mut self.filter {
+            filter.saw(batch.len());
+        }
         if rows.is_empty() {
             return Ok(());
         }
@@ -196,6 +212,9 @@ impl Operator for TopN {
                 self.phase = Phase::Taking;
                 self.num_candidates = 0;
                 self.bound = None;
+                if let Some(filter) = &mut self.filter {
+                    filter.withdraw();
+                }
                 self.account.hold(0);
             }
             (true, _) => self.phase = Phase::Done,

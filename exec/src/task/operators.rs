@@ -14,14 +14,14 @@ use crate::driver::StageParams;
 use crate::operator::aggregate::HashAggregation;
 use crate::operator::distinct::Distinct;
 use crate::operator::filter_project::FilterProject;
-use crate::operator::hash_join::{
-    HashBuild, HashJoin, HashProbe, KeyColumns, KeyTargets, ScanTarget, filter_keys,
-};
+use crate::operator::hash_join::{HashBuild, HashJoin, HashProbe, KeyTargets, filter_keys};
 use crate::operator::limit::Limit;
 use crate::operator::local_exchange::LocalExchange;
 use crate::operator::local_merge::LocalMerge;
 use crate::operator::local_partition::{LocalPartition, Spread};
 use crate::operator::order_by::OrderBy;
+use crate::operator::order_filter::OrderFilter;
+use crate::operator::scan_targets::{ColumnSources, ScanTarget};
 use crate::operator::single_row::EnforceSingleRow;
 use crate::operator::sink::{BatchQueue, QueueSink};
 use crate::operator::table_write::TableWrite;
@@ -29,7 +29,7 @@ use crate::operator::top_n::TopN;
 use crate::operator::unnest::Unnest;
 use crate::operator::values::Values;
 use crate::operator::{Operator, OperatorCtx};
-use crate::plan::{AggregationStep, PlanNode, PlanNodeId, ProjectNode, WriterPlace};
+use crate::plan::{AggregationStep, PlanNode, PlanNodeId, ProjectNode, TopNNode, WriterPlace};
 use crate::trace::{OperatorTrace, Traced, TracedOperator};
 
 pub(super) type Operators = Vec<StageParams>;
@@ -66,7 +66,11 @@ impl Shared {
     pub(super) fn joins(&self) -> Result<Vec<(PlanNodeId, Arc<HashJoin>)>> {
         let mut joins = Vec::new();
         for (node, num_probers) in self.plan.joins() {
-            let targets = filter_keys(node).into_iter().map(|key| self.targets_of(key));
+            let targets = filter_keys(node).into_iter().map(|(key, sources)| KeyTargets {
+                key,
+                scans: self.targets_of(&sources),
+                covers_all: sources.covers_all,
+            });
             let drivers = (self.plan.num_builders(&node.id), num_probers);
             let config = &self.query.config;
             let join = HashJoin::new(node, drivers, targets.collect(), config)?;
@@ -75,14 +79,28 @@ impl Shared {
         Ok(joins)
     }
 
-    /// The slots of the scans that give a key.
-    fn targets_of(&self, columns: KeyColumns<'_>) -> KeyTargets {
-        let KeyColumns { key, scans, covers_all } = columns;
-        let scans = scans.into_iter().filter_map(|(id, channel)| {
-            let scan = self.scans.iter().find(|scan| scan.id == *id)?;
-            Some(ScanTarget { slot: Arc::clone(&scan.filters), channel })
+    /// The slots of the scans that give a column.
+    fn targets_of(&self, sources: &ColumnSources<'_>) -> Vec<ScanTarget> {
+        let scans = sources.scans.iter().filter_map(|(id, channel)| {
+            let scan = self.scans.iter().find(|scan| scan.id == **id)?;
+            Some(ScanTarget { slot: Arc::clone(&scan.filters), channel: *channel })
         });
-        KeyTargets { key, scans: scans.collect(), covers_all }
+        scans.collect()
+    }
+
+    /// What a top-N tells the scans below; none when nobody listens or it is not wanted.
+    fn order_filter(&self, node: &TopNNode) -> Option<OrderFilter> {
+        let key = node.keys.first()?;
+        if !self.query.config.topn_dynamic_filter_pushdown_enabled {
+            return None;
+        }
+        let sources = ColumnSources::of(&node.source, &key.column);
+        let targets = self.targets_of(&sources);
+        if sources.is_direct {
+            targets.iter().for_each(|target| target.slot.read_first(target.channel, key.order));
+        }
+        let ty = node.source.output_type().type_of(&key.column)?.clone();
+        (!targets.is_empty()).then(|| OrderFilter::new(&node.id, (ty, key.order), targets))
     }
 
     /// Makes the queues of all exchanges.
@@ -258,7 +276,8 @@ impl Shared {
             }
             PlanNode::TopN(top_n) => {
                 let input = top_n.source.output_type();
-                (Box::new(TopN::new(&top_n.keys, top_n.count, input, ctx)?), "TopN")
+                let operator = TopN::new(&top_n.keys, top_n.count, input, ctx)?;
+                (Box::new(operator.telling(self.order_filter(top_n))), "TopN")
             }
             PlanNode::HashJoin(join) => {
                 (Box::new(HashProbe::new(join_of(meetings, &join.id)?, ctx)?), "HashProbe")

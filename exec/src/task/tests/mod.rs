@@ -106,9 +106,13 @@ fn column_of(name: &str) -> TypedExpr {
 }
 
 fn scan() -> PlanBuilder {
-    let handle = Arc::new(Table { takes_filters: false }) as Arc<dyn ColumnHandle>;
+    scan_of(false)
+}
+
+fn scan_of(takes_filters: bool) -> PlanBuilder {
+    let handle = Arc::new(Table { takes_filters }) as Arc<dyn ColumnHandle>;
     let assignments = vec![("k".into(), Arc::clone(&handle)), ("v".into(), handle)];
-    PlanBuilder::table_scan(table_type(), Arc::new(Table { takes_filters: false }), assignments)
+    PlanBuilder::table_scan(table_type(), Arc::new(Table { takes_filters }), assignments)
 }
 
 /// The rows in the order of `v`; sorting waits for memory.
