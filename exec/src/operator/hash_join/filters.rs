@@ -113,8 +113,11 @@ fn scan_columns<'a>(
                 node = &join.left;
             }
             PlanNode::LocalPartition(_) | PlanNode::LocalMerge(_) => {
-                let of_each = node.sources().map(|source| scan_columns(source, name, found));
-                return of_each.fold(true, |all, covers| all && covers);
+                let mut covers_all = true;
+                for source in node.sources() {
+                    covers_all &= scan_columns(source, name, found);
+                }
+                return covers_all;
             }
             PlanNode::Values(_)
             | PlanNode::TopN(_)
