@@ -29,6 +29,7 @@ mod counts;
 mod filters;
 mod group;
 mod lazy;
+mod order;
 mod pick;
 
 use std::collections::VecDeque;
@@ -87,6 +88,8 @@ pub(crate) struct ParquetRowReader {
     output_type: Arc<RowType>,
     /// Row groups of the range that are not started yet, with the file row they start at.
     row_groups: std::vec::IntoIter<(usize, u64)>,
+    /// A row group was started, or all were left out.
+    has_begun: bool,
     planner: Planner,
     current: Option<CurrentGroup>,
     /// All rows of the last window without filters: most windows have the same length.
@@ -185,6 +188,7 @@ impl ParquetRowReader {
             columns,
             output_type: Arc::new(RowType::new(output)),
             row_groups,
+            has_begun: false,
             planner: Planner::new(condition),
             current: None,
             all_rows: Arc::new(SelectivityVector::none(0)),
@@ -248,6 +252,10 @@ impl ParquetRowReader {
     /// Moves on to the next row group with rows that may pass; false when there is none.
     fn start_row_group(&mut self, adaptation: &ScanAdaptation) -> Result<bool> {
         self.end_row_group();
+        if let Some(first) = adaptation.first().filter(|_| !self.has_begun) {
+            self.order_row_groups(first);
+        }
+        self.has_begun = true;
         let filters = self.column_filters(adaptation);
         loop {
             let Some((number, first_row)) = self.row_groups.next() else { return Ok(false) };

@@ -31,6 +31,7 @@
 //! cannot be, as whoever runs a driver owns it.
 
 mod drain;
+mod memory;
 mod seat;
 mod stage;
 
@@ -40,6 +41,7 @@ use vector::sync::{Arc, CancelFlag, Continuation};
 use vector::{Error, ErrorKind, MemoryPool, Metrics, Result, RowVector, check_batch};
 
 use self::drain::Drain;
+use self::memory::DriverMemory;
 pub use self::seat::launch;
 pub use self::stage::StageParams;
 use self::stage::{Call, Meter, Spent, Stage};
@@ -87,6 +89,7 @@ pub struct Driver {
     /// A batch for the operator at this place, which waits for memory to keep it.
     waiting_input: Option<(usize, RowVector)>,
     drain: Drain,
+    memory: DriverMemory,
     /// Since when and why it is off its thread.
     off_thread: Option<OffThread>,
     /// Passes over the operators in which nothing moved and nobody waited.
@@ -137,7 +140,7 @@ enum Away {
 
 impl Driver {
     /// A driver of operators in the order of the rows' way; there is at least one.
-    pub fn new(operators: Vec<StageParams>, params: DriverParams) -> Result<Self> {
+    pub fn new(operators: Vec<StageParams>, mut params: DriverParams) -> Result<Self> {
         if operators.is_empty() {
             return Err(Error::internal("a driver without operators"));
         }
@@ -145,6 +148,7 @@ impl Driver {
             stages: operators.into_iter().map(Stage::new).collect(),
             meter: Meter::new(params.track_cpu),
             metrics: Metrics::new(),
+            memory: DriverMemory::new(params.memory.take()),
             params,
             slice_start: Instant::now(),
             current: 0,
@@ -215,6 +219,9 @@ impl Driver {
                 if !self.is_dropped(i) && !self.stages[i + 1].operator.needs_input() {
                     return Ok(None);
                 }
+            }
+            if let Some(reason) = self.room_for_output(i) {
+                return Ok(Some(Step::Stop(reason)));
             }
             match self.output_of(i)? {
                 Some(batch) => {
@@ -289,6 +296,7 @@ impl Driver {
             // The caller may keep the batch while the scan moves on: nothing may stay lazy.
             output = output.and_then(|batch| batch.map(load_batch).transpose());
         }
+        self.release_ahead(i);
         self.count_call(i, Call::GetOutput);
         let output = output.map_err(|error| self.place(i, error))?;
         if let Some(batch) = &output {
@@ -321,11 +329,8 @@ impl Driver {
                 return Ok(Some(StopReason::Block(blocked)));
             }
             let again = (wanted > 0).then(|| batch.clone());
-            let stage = &mut self.stages[i];
-            let outcome = stage.operator.add_input(batch);
-            if let Some(pool) = &stage.pool {
-                pool.release_ahead();
-            }
+            let outcome = self.stages[i].operator.add_input(batch);
+            self.release_ahead(i);
             self.count_call(i, Call::AddInput);
             match (outcome, again) {
                 (Ok(()), _) => break,
@@ -344,16 +349,6 @@ impl Driver {
         stats.input_batches += 1;
         stats.input_bytes += num_bytes;
         Ok(None)
-    }
-
-    /// Reserves `wanted` bytes for operator `i`. Where others hold the memory, gives a wait for
-    /// them; where waiting does not help, the operator may try.
-    fn wait_for_memory(&self, i: usize, wanted: u64) -> Option<Continuation> {
-        let (pool, party) = self.stages[i].pool.as_ref().zip(self.params.memory.as_ref())?;
-        if wanted == 0 || pool.reserve_ahead(wanted) {
-            return None;
-        }
-        pool.wait_for_room(wanted, party)
     }
 
     fn end_input(&mut self, i: usize) {

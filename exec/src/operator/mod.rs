@@ -21,6 +21,7 @@
 //! | `start_drain` | at a barrier, in the order of the rows' way | gives all it kept, then begins anew |
 //! | `close` | once, last | lets go of everything |
 
+pub mod account;
 pub mod aggregate;
 mod batch_size;
 mod compaction;
@@ -33,9 +34,11 @@ pub mod local_exchange;
 pub mod local_merge;
 pub mod local_partition;
 pub mod order_by;
+pub mod order_filter;
 pub mod scan_filters;
 pub mod scan_scale;
 pub mod scan_source;
+pub mod scan_targets;
 pub mod single_row;
 pub mod sink;
 mod sort_prefix;
@@ -71,6 +74,13 @@ pub trait Operator: Send {
     /// room does not help.
     fn bytes_to_keep(&self, batch: &RowVector) -> u64 {
         let _ = batch;
+        0
+    }
+
+    /// How many bytes the next call of `get_output` will reserve, about: what is owed for what was
+    /// taken, or what the next batch of a source takes. The call is made when there is room, or when
+    /// waiting for room does not help.
+    fn bytes_wanted(&self) -> u64 {
         0
     }
 

@@ -6,7 +6,7 @@ use crate::plan::{LocalPartitionNode, Partitioning};
 use crate::stats::TaskStats;
 
 /// How often the operators called `name` were waited for because of `reason`; a wait has a time.
-fn waits(stats: &TaskStats, name: &str, reason: BlockingReason) -> u64 {
+pub(super) fn waits(stats: &TaskStats, name: &str, reason: BlockingReason) -> u64 {
     let operators = stats.operators.iter().filter(|stats| stats.operator == name);
     let mut times = 0;
     for stats in operators {
