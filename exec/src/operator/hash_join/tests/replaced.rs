@@ -211,7 +211,7 @@ fn whole_groups_are_left_out_but_rows_of_limits_are_not() {
         // The first 30 rows have the keys 0 and 1.
         let (rows, replaced, given) = with_two_scans(PlanNode::TopN(top.clone()), drivers);
         assert_eq!((rows, replaced), (0, 0));
-        assert!(given >= 200, "only the rows behind those were left out, not {given}");
+        assert!(given > 100, "{given} rows: keys without partners are given too");
     }
 }
 
