@@ -24,7 +24,7 @@ use dwio::filter::Filter;
 use dwio::reader::{Payload, ReadRequest};
 use dwio::scan_spec::{ColumnSource, ColumnSpec};
 use vector::sync::Arc;
-use vector::{Error, Metrics, Result, RowVector};
+use vector::{Error, Metrics, Result, RowVector, SortOrder};
 
 use crate::binding::ScanPlan;
 use crate::columns::ScanColumns;
@@ -389,5 +389,12 @@ impl DynamicFilters for HiveDataSource {
         // The file's columns are tested while reading; a constant of the current split decides
         // about all the rows that are left of it.
         self.drop_rejected()
+    }
+
+    fn read_first(&mut self, channel: usize, order: SortOrder) {
+        let at = self.output_column(channel).map(|(at, _)| at);
+        if let Some(at) = at {
+            self.adaptation.read_first(at, order);
+        }
     }
 }

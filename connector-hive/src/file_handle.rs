@@ -117,7 +117,8 @@ impl FileAccess {
             return Ok(None);
         }
         let factory = self.formats.factory(wanted.format)?;
-        let counted = CountedFile { file, counter: opener.counter.clone() };
+        let counter = opener.counter.clone();
+        let counted = CountedFile { file, counter, is_of_values: false };
         let options = InputOptions {
             coalescing: opener.coalescing,
             cache: self.cache.as_ref().map(|cache| CacheAccess {
@@ -157,29 +158,77 @@ pub(crate) fn in_file(error: Error, path: &str) -> Error {
     if error.is_in("file") { error } else { error.in_named("file", path) }
 }
 
-/// Bytes read through all files of one scan, by how many reads, and how long these took.
+/// What was read through all files of one scan: values, what files say of themselves, and what was
+/// begun ahead.
 #[derive(Debug, Clone, Default)]
 pub struct ReadCounter {
-    read: Arc<ReadCounts>,
+    values: Arc<ReadCounts>,
+    metadata: Arc<ReadCounts>,
+    ahead: Arc<ReadCounts>,
     found: CacheCounter,
 }
 
+/// Bytes, by how many reads, and how long these took.
 #[derive(Debug, Default)]
-struct ReadCounts {
+pub struct ReadCounts {
     bytes: AtomicU64,
     reads: AtomicU64,
     nanos: AtomicU64,
 }
 
-impl ReadCounter {
+impl ReadCounts {
     /// The bytes so far.
     pub fn bytes(&self) -> u64 {
-        self.read.bytes.load(Ordering::Relaxed)
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// The reads so far.
+    pub fn reads(&self) -> u64 {
+        self.reads.load(Ordering::Relaxed)
+    }
+
+    /// The time in reads.
+    pub fn time(&self) -> Duration {
+        Duration::from_nanos(self.nanos.load(Ordering::Relaxed))
     }
 
     /// Bytes and number of reads as one metric; `None` before the first read.
     pub fn metric(&self) -> Option<RuntimeMetric> {
-        summed(self.bytes(), self.read.reads.load(Ordering::Relaxed))
+        summed(self.bytes(), self.reads())
+    }
+
+    fn add(&self, bytes: u64, reads: u64, time: Duration) {
+        // Only sums are kept, nothing is ordered by them.
+        let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        self.nanos.fetch_add(nanos, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.reads.fetch_add(reads, Ordering::Relaxed);
+    }
+
+    fn absorb(&self, other: &ReadCounts) {
+        self.add(other.bytes(), other.reads(), other.time());
+    }
+}
+
+impl ReadCounter {
+    /// The bytes so far.
+    pub fn bytes(&self) -> u64 {
+        self.values.bytes().saturating_add(self.metadata.bytes())
+    }
+
+    /// Reads of values, and of small files as a whole.
+    pub fn values(&self) -> &ReadCounts {
+        &self.values
+    }
+
+    /// Reads of footers, page indexes and the like (rule S15.31).
+    pub fn metadata(&self) -> &ReadCounts {
+        &self.metadata
+    }
+
+    /// Regions that the file system began to read before they were wanted (rule S15.35).
+    pub fn ahead(&self) -> &ReadCounts {
+        &self.ahead
     }
 
     /// What was found in memory instead.
@@ -192,32 +241,27 @@ impl ReadCounter {
         self.bytes().saturating_add(self.found.hits().0)
     }
 
-    /// The time in reads.
-    pub fn time(&self) -> Duration {
-        Duration::from_nanos(self.read.nanos.load(Ordering::Relaxed))
-    }
-
     /// Adds what another counter has counted.
     pub fn absorb(&self, other: &ReadCounter) {
-        self.read.bytes.fetch_add(other.bytes(), Ordering::Relaxed);
-        self.read.reads.fetch_add(other.read.reads.load(Ordering::Relaxed), Ordering::Relaxed);
-        self.read.nanos.fetch_add(other.read.nanos.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.values.absorb(&other.values);
+        self.metadata.absorb(&other.metadata);
+        self.ahead.absorb(&other.ahead);
         self.found.absorb(&other.found);
-    }
-
-    fn add(&self, bytes: usize, time: Duration) {
-        // Only sums are kept, nothing is ordered by them.
-        let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        self.read.nanos.fetch_add(nanos, Ordering::Relaxed);
-        self.read.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
-        self.read.reads.fetch_add(1, Ordering::Relaxed);
     }
 }
 
+/// A file whose reads are counted: as those of metadata, until it is asked for values.
 #[derive(Debug)]
 struct CountedFile {
     file: Arc<dyn ReadFile>,
     counter: ReadCounter,
+    is_of_values: bool,
+}
+
+impl CountedFile {
+    fn counts(&self) -> &ReadCounts {
+        if self.is_of_values { &self.counter.values } else { &self.counter.metadata }
+    }
 }
 
 impl ReadFile for CountedFile {
@@ -236,18 +280,27 @@ impl ReadFile for CountedFile {
     fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
         let start = Instant::now();
         self.file.read_exact_at(offset, out)?;
-        self.counter.add(out.len(), start.elapsed());
+        self.counts().add(out.len() as u64, 1, start.elapsed());
         Ok(())
     }
 
-    fn will_need(&self, offset: u64, len: u64) {
-        self.file.will_need(offset, len);
+    fn will_need(&self, offset: u64, len: u64) -> bool {
+        let begins = self.file.will_need(offset, len);
+        if begins {
+            self.counter.ahead.add(len, 1, Duration::ZERO);
+        }
+        begins
+    }
+
+    fn of_values(&self) -> Option<Arc<dyn ReadFile>> {
+        let (file, counter) = (Arc::clone(&self.file), self.counter.clone());
+        Some(Arc::new(CountedFile { file, counter, is_of_values: true }))
     }
 
     fn mapped(&self, offset: u64, len: usize) -> Option<Buffer<u8>> {
         let bytes = self.file.mapped(offset, len)?;
         // The pages of a map are read when they are touched.
-        self.counter.add(len, Duration::ZERO);
+        self.counts().add(len as u64, 1, Duration::ZERO);
         Some(bytes)
     }
 }

@@ -1,4 +1,4 @@
-//! What a data source counts, by the names of Velox (rules S15.7 to S15.16).
+//! What a data source counts, by the names of Velox (rules S15.7 to S15.16, S15.31 to S15.44).
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use dwio::reader::FileFormat;
 use vector::{MetricUnit, Metrics, RuntimeMetric};
 
 use crate::clock::Times;
-use crate::file_handle::ReadCounter;
+use crate::file_handle::{ReadCounter, ReadCounts};
 use crate::split_reader::SplitReader;
 
 /// Splits whose rows were read: kept by rule S7.40.
@@ -22,10 +22,20 @@ pub const NUM_BUCKET_CONVERSION: &str = "numBucketConversion";
 pub const REMAINING_FILTER_WALL_NANOS: &str = "totalRemainingFilterWallNanos";
 /// What of it the thread was at work.
 pub const REMAINING_FILTER_CPU_NANOS: &str = "totalRemainingFilterCpuNanos";
-/// Bytes read from storage; the count is the number of reads.
-pub const STORAGE_READ_BYTES: &str = "storageReadBytes";
-/// Time in reads from storage (rule S15.32).
-pub const STORAGE_READ_WALL_NANOS: &str = "storageReadWallNanos";
+/// Bytes of values read from storage, the count being the number of reads (rule S15.38); the time in
+/// these reads (rule S15.32); and the time that somebody waited for them (rule S15.31), which is the
+/// same, because whoever wants bytes reads them.
+pub const READS_OF_VALUES: [&str; 3] =
+    ["storageReadBytes", "storageReadWallNanos", "ioWaitWallNanos"];
+/// The same for what files say of themselves.
+pub const READS_OF_METADATA: [&str; 3] =
+    ["metadata.storageReadBytes", "metadata.storageReadWallNanos", "metadata.ioWaitWallNanos"];
+/// Regions that the file system began to read before they were wanted, and their bytes (rule S15.35).
+pub const NUM_PREFETCH: &str = "numPrefetch";
+/// See [`NUM_PREFETCH`].
+pub const PREFETCH_BYTES: &str = "prefetchBytes";
+/// Time waited for blocks of the cache that others loaded (rule S15.33).
+pub const CACHE_WAIT_WALL_NANOS: &str = "cacheWaitWallNanos";
 /// Wanted bytes that were found in memory; the count is the number of blocks (rule S15.40).
 pub const RAM_READ_BYTES: &str = "ramReadBytes";
 /// How often bytes were found in memory (rule S15.40).
@@ -115,9 +125,14 @@ impl SourceStats {
         }
         metrics.add_time(REMAINING_FILTER_WALL_NANOS, remaining.wall);
         metrics.add_time(REMAINING_FILTER_CPU_NANOS, remaining.cpu);
-        if let Some(bytes) = read.metric() {
-            metrics.add_metric(STORAGE_READ_BYTES, &bytes);
-            metrics.add_time(STORAGE_READ_WALL_NANOS, read.time());
+        add_reads(&mut metrics, READS_OF_VALUES, read.values());
+        add_reads(&mut metrics, READS_OF_METADATA, read.metadata());
+        if let Some(bytes) = read.ahead().metric() {
+            metrics.add_metric(PREFETCH_BYTES, &bytes);
+            metrics.add_count(NUM_PREFETCH, usize::try_from(bytes.count).unwrap_or(usize::MAX));
+        }
+        if !read.found().wait_time().is_zero() {
+            metrics.add_time(CACHE_WAIT_WALL_NANOS, read.found().wait_time());
         }
         let (found_bytes, num_found) = read.found().hits();
         if let Some(bytes) = summed(found_bytes, num_found) {
@@ -125,6 +140,17 @@ impl SourceStats {
             metrics.add_count(NUM_RAM_READ, usize::try_from(num_found).unwrap_or(usize::MAX));
         }
         metrics
+    }
+}
+
+/// Adds the bytes and times of reads, unless there were none.
+fn add_reads(metrics: &mut Metrics, [bytes, wall, wait]: [&'static str; 3], read: &ReadCounts) {
+    let Some(metric) = read.metric() else { return };
+    metrics.add_metric(bytes, &metric);
+    // Those of mapped files take no time of their own.
+    if !read.time().is_zero() {
+        metrics.add_time(wall, read.time());
+        metrics.add_time(wait, read.time());
     }
 }
 

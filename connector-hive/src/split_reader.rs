@@ -19,14 +19,14 @@ use dwio::reader::{ReadOutcome, ReadRequest, ReadRows, Reader, RowReader, RowRea
 use dwio::scan_spec::{BoundColumn, ColumnSource, ColumnSpec, NestedSpec, SplitBinding};
 use vector::sync::Arc;
 use vector::{
-    Buffer, Error, ErrorKind, FlatVector, Metrics, Result, ResultExt, RowType, RowVector, TimeUnit,
-    Type, Value, Vector, VectorRef,
+    Buffer, Error, ErrorKind, FlatVector, Metrics, Result, RowType, RowVector, TimeUnit, Type,
+    Value, Vector, VectorRef,
 };
 
 use crate::binding::{ScanPlan, column_without_match, rejected_column};
 use crate::bucket::BucketFilter;
 use crate::entries::{has_entries, without_unwanted};
-use crate::file_handle::{FileAccess, FileToOpen, Opener};
+use crate::file_handle::{FileAccess, FileToOpen, Opener, in_file};
 use crate::late::{Change, changed, picked_batch};
 use crate::prune::PartitionPredicate;
 use crate::row_id::{row_id_constants, row_ids};
@@ -195,9 +195,11 @@ impl SplitReader {
             && specs().all(|(i, _)| matches!(binding.column(i), Some(BoundColumn::Constant(_))));
         let num_file_columns = specs().filter(|(i, column)| is_read(*i, column)).count();
         let drops_entries = !reader.filters_map_keys();
+        let path: Arc<str> = Arc::from(split.path.as_str());
         let changes = specs().map(|(i, column)| {
             let nested = drops_entries.then_some(&column.nested);
-            if is_read(i, column) { change_of(column, nested, unit) } else { None }
+            let change = is_read(i, column).then(|| change_of(column, nested, unit, &path));
+            change.flatten()
         });
         let changes = changes.collect();
         let spec = match drops_entries {
@@ -339,21 +341,29 @@ impl SplitReader {
 
 /// What is done with a column of the file after it is read: entries that `nested` does not want
 /// are dropped, timestamps are cut.
-fn change_of(column: &ColumnSpec, nested: Option<&NestedSpec>, unit: TimeUnit) -> Option<Change> {
+fn change_of(
+    column: &ColumnSpec,
+    nested: Option<&NestedSpec>,
+    unit: TimeUnit,
+    path: &Arc<str>,
+) -> Option<Change> {
     let nested = nested.filter(|nested| has_entries(&column.ty, nested)).cloned();
     let is_cut = unit != TimeUnit::Nanos && has_timestamps(&column.ty);
     if nested.is_none() && !is_cut {
         return None;
     }
-    let name = column.name.clone();
+    let (name, path) = (column.name.clone(), Arc::clone(path));
     let change = move |vector: VectorRef| {
         let vector = match &nested {
-            Some(nested) => without_unwanted(&vector, nested).in_named("column", &name)?,
+            Some(nested) => without_unwanted(&vector, nested)?,
             None => vector,
         };
-        if is_cut { cut(&vector, unit).in_named("column", &name) } else { Ok(vector) }
+        if is_cut { cut(&vector, unit) } else { Ok(vector) }
     };
-    Some(Arc::new(change))
+    // A lazy column is changed far from here, where nobody knows its file.
+    Some(Arc::new(move |vector| {
+        change(vector).map_err(|e| in_file(e.in_named("column", &name), &path))
+    }))
 }
 
 fn constant_of(binding: &SplitBinding, i: usize) -> Option<&Value> {

@@ -4,6 +4,7 @@
 //! read. Filter order follows the measured cost of dropping a row, first by the filters' kinds
 //! (rule S5.31).
 
+use vector::SortOrder;
 use vector::sync::Arc;
 
 use crate::filter::Filter;
@@ -48,6 +49,7 @@ pub struct ScanAdaptation {
     num_filters_set: u64,
     /// Filters stay in the order of their kinds, whatever they cost.
     keeps_order: bool,
+    first: Option<(usize, SortOrder)>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -64,12 +66,24 @@ impl ScanAdaptation {
             columns: vec![Learned::default(); num_columns],
             num_filters_set: 0,
             keeps_order: false,
+            first: None,
         }
     }
 
     /// The same, for filters that stay in the order of their kinds whatever they cost (rule S5.33).
     pub fn keeping_order(self, keeps_order: bool) -> Self {
         ScanAdaptation { keeps_order, ..self }
+    }
+
+    /// Rows that come first in this order of column `i` are wanted most: units of a file may be read
+    /// in the order that their statistics suggest.
+    pub fn read_first(&mut self, i: usize, order: SortOrder) {
+        self.first = Some((i, order));
+    }
+
+    /// What [`ScanAdaptation::read_first`] said.
+    pub fn first(&self) -> Option<(usize, SortOrder)> {
+        self.first
     }
 
     /// What puts the filter of column `i` before others: the lower, the earlier.

@@ -57,9 +57,16 @@ pub trait ReadFile: Send + Sync + fmt::Debug {
     }
 
     /// Says that these bytes are going to be read. A file whose reads take long may begin with them;
-    /// nobody waits, and nothing follows from it but time.
-    fn will_need(&self, offset: u64, len: u64) {
+    /// nobody waits, and nothing follows from it but time. True when it begins.
+    fn will_need(&self, offset: u64, len: u64) -> bool {
         let _ = (offset, len);
+        false
+    }
+
+    /// The same file for reads of values, where they are told from reads of what the file says of
+    /// itself.
+    fn of_values(&self) -> Option<Arc<dyn ReadFile>> {
+        None
     }
 
     /// The bytes without a copy, where the file is mapped into memory.

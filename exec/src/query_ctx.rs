@@ -38,6 +38,8 @@ pub struct QueryConfig {
     pub hash_probe_dynamic_filter_pushdown_enabled: bool,
     /// They do so for keys that are strings too (rule S12.4).
     pub hash_probe_string_dynamic_filter_pushdown_enabled: bool,
+    /// ORDER BY with LIMIT tells the scans below which rows can no longer be among the first.
+    pub topn_dynamic_filter_pushdown_enabled: bool,
     /// Bytes that the query, that all operators of one of its nodes, and that a single operator may
     /// hold; `u64::MAX` is as many as there are.
     pub query_memory_limit_bytes: u64,
@@ -71,6 +73,7 @@ impl Default for QueryConfig {
             local_exchange_batches_per_driver: 4,
             hash_probe_dynamic_filter_pushdown_enabled: true,
             hash_probe_string_dynamic_filter_pushdown_enabled: true,
+            topn_dynamic_filter_pushdown_enabled: true,
             query_memory_limit_bytes: u64::MAX,
             node_memory_limit_bytes: u64::MAX,
             operator_memory_limit_bytes: u64::MAX,
@@ -108,6 +111,7 @@ settings!(
     local_exchange_batches_per_driver,
     hash_probe_dynamic_filter_pushdown_enabled,
     hash_probe_string_dynamic_filter_pushdown_enabled,
+    topn_dynamic_filter_pushdown_enabled,
     query_memory_limit_bytes,
     node_memory_limit_bytes,
     operator_memory_limit_bytes,

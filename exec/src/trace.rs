@@ -76,6 +76,14 @@ impl Operator for Traced {
         self.inner.add_input(batch)
     }
 
+    fn bytes_to_keep(&self, batch: &RowVector) -> u64 {
+        self.inner.bytes_to_keep(batch)
+    }
+
+    fn bytes_wanted(&self) -> u64 {
+        self.inner.bytes_wanted()
+    }
+
     fn get_output(&mut self) -> Result<Option<RowVector>> {
         let output = self.inner.get_output()?;
         if let Some(batch) = &output {

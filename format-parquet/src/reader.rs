@@ -50,12 +50,14 @@ impl ParquetReaderFactory {
         params: ReaderParams,
     ) -> Result<ParquetReader> {
         let path = input.path().to_string();
+        let mut is_known = true;
         let footer = self.footers.footer(&path, version, || {
+            is_known = false;
             input.load_end(SPECULATIVE_BYTES)?;
             read_footer(&input, self.keys.as_ref())
         })?;
         let reader = ParquetReader::of_footer(footer, input, params.pool);
-        Ok(ParquetReader { is_shared: true, ..reader })
+        Ok(ParquetReader { is_shared: true, is_known, ..reader })
     }
 }
 
@@ -82,6 +84,8 @@ pub struct ParquetReader {
     verifies_checksums: bool,
     /// Whoever opens the file again gets the same footer.
     is_shared: bool,
+    /// Somebody else had the footer already.
+    is_known: bool,
 }
 
 impl ParquetReader {
@@ -98,7 +102,8 @@ impl ParquetReader {
 
     /// A file whose footer was read before.
     pub fn of_footer(footer: Arc<Footer>, input: BufferedInput, pool: MemoryPool) -> Self {
-        ParquetReader { footer, input, pool, verifies_checksums: false, is_shared: false }
+        let (verifies_checksums, is_shared, is_known) = (false, false, false);
+        ParquetReader { footer, input, pool, verifies_checksums, is_shared, is_known }
     }
 
     /// Compares pages with their checksums, if `yes`.
@@ -173,6 +178,7 @@ impl Reader for ParquetReader {
             footer: Arc::clone(&self.footer),
             input: self.input.reopened(),
             verifies_checksums: self.verifies_checksums,
+            is_known: self.is_known,
         };
         let reader = ParquetRowReader::new(file, params, &self.pool);
         Ok(Box::new(reader.in_named("file", self.input.path())?))

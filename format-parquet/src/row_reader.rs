@@ -29,6 +29,7 @@ mod counts;
 mod filters;
 mod group;
 mod lazy;
+mod order;
 mod pick;
 
 use std::collections::VecDeque;
@@ -55,7 +56,7 @@ use crate::prune::PrunedBy;
 use crate::read_plan::{ColumnFilter, GroupPlan, Planner};
 use crate::thrift::structs::RowGroup;
 use column::{ScanColumn, SharedColumn, no_rows, open_together};
-use counts::{GroupCounts, READ_GAP_BYTES, VALUES_DECODED};
+use counts::{GroupCounts, OVERREAD_BYTES, READ_GAP_BYTES, VALUES_DECODED};
 use filters::{FilterStep, Filtered};
 use group::{Expected, GroupScan, Pass, piece_bytes};
 use lazy::ColumnLoader;
@@ -72,6 +73,8 @@ pub(crate) struct OpenFile {
     pub(crate) input: BufferedInput,
     /// Pages are compared with their checksums.
     pub(crate) verifies_checksums: bool,
+    /// Somebody else had the footer already.
+    pub(crate) is_known: bool,
 }
 
 /// One pass over a Parquet file.
@@ -85,6 +88,8 @@ pub(crate) struct ParquetRowReader {
     output_type: Arc<RowType>,
     /// Row groups of the range that are not started yet, with the file row they start at.
     row_groups: std::vec::IntoIter<(usize, u64)>,
+    /// A row group was started, or all were left out.
+    has_begun: bool,
     planner: Planner,
     current: Option<CurrentGroup>,
     /// All rows of the last window without filters: most windows have the same length.
@@ -142,7 +147,7 @@ impl CurrentGroup {
 
 impl ParquetRowReader {
     pub(crate) fn new(file: OpenFile, params: RowReaderParams, pool: &MemoryPool) -> Result<Self> {
-        let OpenFile { footer, input, verifies_checksums } = file;
+        let OpenFile { footer, input, verifies_checksums, is_known } = file;
         let mut columns = Vec::new();
         let mut output = Vec::new();
         let mut num_leaves = 0;
@@ -170,7 +175,7 @@ impl ParquetRowReader {
         let row_groups = row_groups_of(&footer, &params.range)?.into_iter();
         let condition = Condition::new(&params, &footer.schema);
         let pass = Pass {
-            file: input.reopened(),
+            file: input.reopened_for_values(),
             max_piece: piece_bytes(num_leaves, input.coalescing()),
             verifies_checksums,
             pages: Arc::new(PageCounters::default()),
@@ -183,11 +188,12 @@ impl ParquetRowReader {
             columns,
             output_type: Arc::new(RowType::new(output)),
             row_groups,
+            has_begun: false,
             planner: Planner::new(condition),
             current: None,
             all_rows: Arc::new(SelectivityVector::none(0)),
             window: Arc::new(AtomicU64::new(0)),
-            counts: GroupCounts::default(),
+            counts: GroupCounts::of_file(is_known),
         })
     }
 
@@ -246,6 +252,10 @@ impl ParquetRowReader {
     /// Moves on to the next row group with rows that may pass; false when there is none.
     fn start_row_group(&mut self, adaptation: &ScanAdaptation) -> Result<bool> {
         self.end_row_group();
+        if let Some(first) = adaptation.first().filter(|_| !self.has_begun) {
+            self.order_row_groups(first);
+        }
+        self.has_begun = true;
         let filters = self.column_filters(adaptation);
         loop {
             let Some((number, first_row)) = self.row_groups.next() else { return Ok(false) };
@@ -477,6 +487,7 @@ impl RowReader for ParquetRowReader {
         }
         if self.input.gap_bytes() > 0 {
             metrics.add_bytes(READ_GAP_BYTES, self.input.gap_bytes());
+            metrics.add_bytes(OVERREAD_BYTES, self.input.gap_bytes());
         }
         metrics
     }

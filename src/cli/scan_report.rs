@@ -45,6 +45,8 @@ const LINES: [(&str, &[(&str, &str)]); 5] = [
         "bytes",
         &[
             ("storageReadBytes", "read"),
+            ("metadata.storageReadBytes", "of metadata"),
+            ("prefetchBytes", "begun ahead"),
             ("parquet.pageBytes", "of pages"),
             ("parquet.decompressedBytes", "decompressed"),
             ("readGapBytes", "of it between what was wanted"),
@@ -66,6 +68,8 @@ const LINES: [(&str, &[(&str, &str)]); 5] = [
             ("dataSourceAddSplitWallNanos", "opening"),
             ("dataSourceReadWallNanos", "reading"),
             ("storageReadWallNanos", "of it in storage"),
+            ("metadata.storageReadWallNanos", "of it for metadata"),
+            ("cacheWaitWallNanos", "waiting for the cache"),
         ],
     ),
 ];
@@ -76,8 +80,12 @@ const ROWS_SCANNED: &str = "rowsScanned";
 const ROWS_GIVEN: &str = "rowsGiven";
 
 /// Counters that other lines tell.
-const TOLD_ELSEWHERE: [&str; 6] = [
+const TOLD_ELSEWHERE: [&str; 10] = [
     "numStripes",
+    "processedUnits",
+    "overreadBytes",
+    "ioWaitWallNanos",
+    "metadata.ioWaitWallNanos",
     "processedSplits",
     "skippedSplits",
     "totalRemainingFilterWallNanos",

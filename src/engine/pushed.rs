@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! PlannedScan --splits--> files that are opened     TableScanNode --push-down--> filters, the rest
-//! HashJoinNode --filter_keys--> columns of scans that its table will speak of
+//! HashJoinNode, TopNNode --ColumnSources--> columns of scans that they will speak of
 //! ```
 
 use connector_hive::columns::ScanColumns;
@@ -13,6 +13,7 @@ use dwio::expr::TypedExpr;
 use dwio::filter::Filter;
 use dwio::subfield::Subfield;
 use exec::operator::hash_join::filter_keys;
+use exec::operator::scan_targets::ColumnSources;
 use exec::plan::{PlanNode, PlanNodeId, TableScanNode};
 use vector::sync::Arc;
 use vector::{Result, RowType, Type};
@@ -43,7 +44,7 @@ pub struct PushedScan {
     pub remaining: Vec<String>,
     /// True when statistics are asked about the remaining terms.
     pub remaining_prunes: bool,
-    /// Columns that joins will put filters on.
+    /// Columns that joins and top-Ns will put filters on.
     pub dynamic: Vec<DynamicTarget>,
 }
 
@@ -58,14 +59,16 @@ pub struct PushedColumn {
     pub subfields: Vec<String>,
 }
 
-/// A filter that will come from a join's table.
+/// A filter that will come from a join's table or from the bound of a top-N.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DynamicTarget {
     /// The column of the scan.
     pub column: String,
-    /// The join.
-    pub join: PlanNodeId,
-    /// The key on the build side.
+    /// The node that makes the filter.
+    pub node: PlanNodeId,
+    /// What that node is: `HashJoin` or `TopN`.
+    pub operator: &'static str,
+    /// The key on the build side; the sort column.
     pub key: String,
 }
 
@@ -95,22 +98,40 @@ pub(super) fn pushed(
     scans.collect()
 }
 
-/// The filters that joins will make: the scan, its output column, and from where.
+/// The filters that operators will make: the scan, its output column, and from where.
 fn dynamic_targets(root: &PlanNode) -> Vec<(PlanNodeId, usize, DynamicTarget)> {
     let mut found = Vec::new();
     let mut rest = vec![root];
     while let Some(node) = rest.pop() {
-        if let PlanNode::HashJoin(join) = node {
-            for columns in filter_keys(join) {
-                let key = join.right_keys.get(columns.key).cloned().unwrap_or_default();
-                let target = DynamicTarget { column: String::new(), join: join.id.clone(), key };
-                let scans = columns.scans.into_iter();
-                found.extend(scans.map(|(scan, channel)| (scan.clone(), channel, target.clone())));
+        match node {
+            PlanNode::HashJoin(join) => {
+                for (key, sources) in filter_keys(join) {
+                    let key = join.right_keys.get(key).cloned().unwrap_or_default();
+                    found.extend(targets(node, key, sources));
+                }
             }
+            PlanNode::TopN(top_n) => {
+                let first = top_n.keys.first();
+                found.extend(first.into_iter().flat_map(|key| {
+                    let sources = ColumnSources::of(&top_n.source, &key.column);
+                    targets(node, key.column.clone(), sources)
+                }));
+            }
+            _ => {}
         }
         rest.extend(node.sources().map(AsRef::as_ref));
     }
     found
+}
+
+fn targets(
+    node: &PlanNode,
+    key: String,
+    sources: ColumnSources<'_>,
+) -> impl Iterator<Item = (PlanNodeId, usize, DynamicTarget)> {
+    let (node, operator) = (node.id().clone(), node.name());
+    let target = DynamicTarget { column: String::new(), node, operator, key };
+    sources.scans.into_iter().map(move |(scan, channel)| (scan.clone(), channel, target.clone()))
 }
 
 fn of_scan(scan: &TableScanNode, evaluator: &dyn ExpressionEvaluator) -> Result<PushedScan> {

@@ -151,6 +151,10 @@ fn an_error_in_any_stage_reaches_the_caller_once_with_its_split_and_operator() {
             assert!(text.contains("split \"/t/"), "{text}");
             assert!(text.contains(&format!("operator \"{operator}")), "{text}");
             assert_eq!(text.matches("operator \"").count(), 1, "{text}");
+            if stage.starts_with("lazy") || *stage == "page" {
+                let place = "column \"m\", row group 0, file \"/t/b.parquet\"";
+                assert!(text.contains(place) && text.contains("split \"/t/b.parquet"), "{text}");
+            }
         }
     }
 }

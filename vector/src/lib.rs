@@ -42,14 +42,15 @@ pub use compare::{RowComparator, SortOrder, compare_rows, equal_rows, sorted_row
 pub use decoded::{DecodedVector, Mapping, ValueReader};
 pub use encoding::{
     BitWriter, Bitmap, BitmapMut, ConstantVector, DictionaryVector, Encoding, FlatType, FlatValues,
-    FlatVector, LazyVector, StringValues, Vector, VectorLoader, VectorRef, lazy_load_time,
+    FlatVector, LazyLoads, LazyVector, StringValues, Vector, VectorLoader, VectorRef, lazy_loads,
+    measure_lazy_loads,
 };
 pub use error::{Error, ErrorKind, Result, ResultExt};
 pub use gather::{concat, concat_batches, flatten, gather, gather_batch};
 pub use hash::hash_into;
 pub use load::{is_loaded, load_rows};
 pub use memory::buffer::{Buffer, BufferMut, Native};
-pub use memory::{MemoryPool, Reclaim};
+pub use memory::{Held, MemoryPool, Reclaim};
 pub use metrics::{MetricUnit, Metrics, RuntimeMetric};
 pub use nested::{ArrayVector, MapVector, RowVector};
 pub use print::{print_rows, value_text, write_value};

@@ -152,13 +152,16 @@ impl Spans {
         let spans = Spans { offsets, lengths, validity };
         let sizes_agree = spans.offsets.len() == spans.lengths.len()
             && spans.validity.as_ref().is_none_or(|v| v.len() == spans.offsets.len());
-        let inside = sizes_agree
-            && (0..spans.offsets.len()).all(|i| {
-                // Offset and length of a null row are undefined (rule S1.5).
-                spans.validity.as_ref().is_some_and(|v| !v.get(i))
-                    || spans.offsets[i] as usize + spans.lengths[i] as usize <= num_entries
-            });
-        if inside {
+        let end = |(offset, len): (&u32, &u32)| u64::from(*offset) + u64::from(*len);
+        let ends = || spans.offsets.iter().zip(spans.lengths.iter()).map(end);
+        let num_ends = num_entries as u64;
+        // Offset and length of a null row are undefined (rule S1.5); mostly they are inside too.
+        let is_inside = sizes_agree
+            && (ends().fold(0, u64::max) <= num_ends
+                || ends().enumerate().all(|(i, end)| {
+                    end <= num_ends || spans.validity.as_ref().is_some_and(|v| !v.get(i))
+                }));
+        if is_inside {
             return Ok(spans);
         }
         Err(Error::internal("offsets and lengths do not fit their entries")

@@ -2,7 +2,7 @@
 
 use dwio::filter::Bound;
 use dwio::stats::ColumnStatistics;
-use vector::{ErrorKind, Timestamp};
+use vector::{ErrorKind, MetricUnit, Timestamp};
 
 use super::*;
 use crate::handles::{BUCKET, FILE_SIZE, PATH};
@@ -177,9 +177,13 @@ fn s7_44_kept_excluded_and_empty_splits_are_counted() {
     let metrics = source.metrics();
     assert!(metrics.get("totalRemainingFilterWallNanos").is_some());
     assert!(metrics.get("numBucketConversion").is_none());
-    let reads = metrics.get("storageReadBytes").unwrap();
+    // The format of these tests announces nothing, so that all of its reads are of metadata.
+    let reads = metrics.get("metadata.storageReadBytes").unwrap();
     assert_eq!(reads.sum as u64, source.progress().raw_bytes);
-    assert!(reads.count >= 2);
+    assert!(reads.count >= 2 && metrics.get("storageReadBytes").is_none());
+    for time in ["metadata.storageReadWallNanos", "metadata.ioWaitWallNanos"] {
+        assert_eq!(metrics.get(time).unwrap().unit, MetricUnit::Nanos);
+    }
 }
 
 /// Rule S8.6.

@@ -98,7 +98,7 @@ impl LineReader {
 
     fn at(file: TextFile<'_>, offset: u64, end: u64) -> Result<Self> {
         let mut lines = LineReader {
-            source: Some(ByteSource::new(file.input.reopened(), file.codec, offset)?),
+            source: Some(ByteSource::new(file.input.reopened_for_values(), file.codec, offset)?),
             buffer: BufferMut::new_in(file.pool),
             at: 0,
             buffer_offset: offset,

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::time::Duration;
 
 use vector::sync::{Arc, Continuation};
-use vector::{Error, Metrics, Result, RowVector};
+use vector::{Error, Metrics, Result, RowVector, SortOrder};
 
 use crate::connector::ConnectorSplit;
 use crate::filter::Filter;
@@ -117,6 +117,12 @@ pub trait DynamicFilters {
 
     /// Replaces the filter of output column `channel` by one that is merged with all earlier ones.
     fn add_dynamic_filter(&mut self, channel: usize, filter: Arc<Filter>) -> Result<()>;
+
+    /// Rows that come first in this order of output column `channel` are wanted most, and nobody
+    /// sees in which order rows come: what is likely to have them may be read before the rest.
+    fn read_first(&mut self, channel: usize, order: SortOrder) {
+        let _ = (channel, order);
+    }
 }
 
 /// What one call of [`DataSource::next`] gives.

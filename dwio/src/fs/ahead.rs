@@ -323,22 +323,24 @@ impl ReadFile for AheadFile {
         self.file.mapped(offset, len)
     }
 
-    fn will_need(&self, offset: u64, len: u64) {
+    fn will_need(&self, offset: u64, len: u64) -> bool {
         let range = offset..offset.saturating_add(len).min(self.len());
         let is_coming = |region: &Arc<Region>| {
             region.range.start <= range.start && range.end <= region.range.end
         };
         if range.is_empty() || self.regions.lock().iter().any(is_coming) {
-            return;
+            return false;
         }
         let fetched = self.threads.fetch(&self.file, range.clone());
         let mut regions = self.regions.lock();
+        let begins = fetched.is_some();
         match fetched {
             Some(region) => regions.push(region),
             // What has waited longest is wanted least: it makes room for the next.
             None if !regions.is_empty() => drop(regions.remove(0)),
             None => {}
         }
+        begins
     }
 }
 
@@ -414,8 +416,8 @@ mod tests {
     #[test]
     fn a_read_takes_what_is_there_and_reads_the_rest() {
         let opened = Opened::new(1 << 20);
-        opened.file.will_need(1_000, 1_000);
-        opened.file.will_need(1_200, 100);
+        assert!(opened.file.will_need(1_000, 1_000));
+        assert!(!opened.file.will_need(1_200, 100), "that is on its way");
         opened.settle();
         opened.read(500..2_500);
         assert_eq!(opened.reads(), (2, 1));
@@ -425,7 +427,7 @@ mod tests {
     fn a_read_that_comes_early_waits_or_does_it_itself() {
         for _ in 0..20 {
             let opened = Opened::new(1 << 20);
-            (0..6).for_each(|i| opened.file.will_need(i * 1_000, 1_000));
+            assert!((0..6).all(|i| opened.file.will_need(i * 1_000, 1_000)));
             opened.read(0..6_000);
             let (own, others) = opened.reads();
             assert!(own <= 6 && others <= 6 && own + others >= 6, "{own} {others}");
@@ -437,7 +439,8 @@ mod tests {
     #[test]
     fn what_is_held_is_bounded_and_what_nobody_reads_makes_room() {
         let opened = Opened::new(2_500);
-        (0..3).for_each(|i| opened.file.will_need(i * 1_000, 1_000));
+        let begins = [0, 1, 2].map(|i| opened.file.will_need(i * 1_000, 1_000));
+        assert_eq!(begins, [true, true, false]);
         opened.settle();
         assert_eq!(opened.held_bytes(), 1_000, "the third is refused, the first lets go");
         opened.file.will_need(3_000, 1_000);

@@ -222,8 +222,8 @@ impl ReadFile for ObservedFile {
         self.inner.read_exact_at(offset, out)
     }
 
-    fn will_need(&self, offset: u64, len: u64) {
-        self.inner.will_need(offset, len);
+    fn will_need(&self, offset: u64, len: u64) -> bool {
+        self.inner.will_need(offset, len)
     }
 }
 

@@ -28,7 +28,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use vector::sync::atomic::{AtomicU64, Ordering};
 use vector::sync::{Arc, CancelFlag, Condvar, Mutex, MutexGuard, Weak};
@@ -90,6 +90,7 @@ pub struct CacheCounter(Arc<Counts>);
 struct Counts {
     reads: AtomicU64,
     bytes: AtomicU64,
+    wait_nanos: AtomicU64,
 }
 
 impl CacheCounter {
@@ -98,12 +99,23 @@ impl CacheCounter {
         (self.0.bytes.load(Ordering::Relaxed), self.0.reads.load(Ordering::Relaxed))
     }
 
+    /// The time that readers waited for blocks that others loaded.
+    pub fn wait_time(&self) -> Duration {
+        Duration::from_nanos(self.0.wait_nanos.load(Ordering::Relaxed))
+    }
+
     /// Adds what another counter has counted.
     pub fn absorb(&self, other: &CacheCounter) {
+        self.waited(other.wait_time());
         let (bytes, reads) = other.hits();
         // Only sums are kept, nothing is ordered by them.
         self.0.bytes.fetch_add(bytes, Ordering::Relaxed);
         self.0.reads.fetch_add(reads, Ordering::Relaxed);
+    }
+
+    fn waited(&self, time: Duration) {
+        let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        self.0.wait_nanos.fetch_add(nanos, Ordering::Relaxed);
     }
 
     fn add(&self, bytes: u64) {
@@ -239,7 +251,10 @@ impl CachedFile {
         }
         for block in self.blocks(&wanted) {
             if let std::collections::btree_map::Entry::Vacant(place) = found.entry(block) {
-                let Some(bytes) = self.wait(block)? else { return Ok(None) };
+                let start = Instant::now();
+                let bytes = self.wait(block)?;
+                self.access.counter.waited(start.elapsed());
+                let Some(bytes) = bytes else { return Ok(None) };
                 place.insert((bytes, true));
             }
         }

@@ -52,7 +52,10 @@ pub const SMALL_FILE_BYTES: u64 = 256 << 10;
 /// The bytes of one open file, with what is loaded of them.
 #[derive(Debug)]
 pub struct BufferedInput {
+    /// For what the file says of itself, which is read piece by piece,
     file: Arc<dyn ReadFile>,
+    /// and the same one for values, which are loaded.
+    values: Arc<dyn ReadFile>,
     coalescing: Coalescing,
     cached: Option<CachedFile>,
     /// The last bytes of the file, or all, and where they start.
@@ -84,8 +87,18 @@ impl BufferedInput {
         coalescing: Coalescing,
         cached: Option<CachedFile>,
     ) -> Self {
-        let (enqueued, loaded) = (Vec::new(), Vec::new());
-        BufferedInput { file, coalescing, cached, end: None, enqueued, loaded, spare, gap_bytes: 0 }
+        let values = file.of_values().unwrap_or_else(|| Arc::clone(&file));
+        BufferedInput {
+            file,
+            values,
+            coalescing,
+            cached,
+            end: None,
+            enqueued: Vec::new(),
+            loaded: Vec::new(),
+            spare,
+            gap_bytes: 0,
+        }
     }
 
     /// A second input over the same file, with nothing loaded but the end that this one has.
@@ -93,6 +106,12 @@ impl BufferedInput {
         let (file, cached) = (Arc::clone(&self.file), self.cached.clone());
         let input = Self::made(file, Spare::new(self.pool().clone()), self.coalescing, cached);
         BufferedInput { end: self.end.clone(), ..input }
+    }
+
+    /// As [`BufferedInput::reopened`], for values only: also what is read without being loaded.
+    pub fn reopened_for_values(&self) -> Self {
+        let input = self.reopened();
+        BufferedInput { file: Arc::clone(&input.values), ..input }
     }
 
     /// What is read at once.
@@ -107,7 +126,9 @@ impl BufferedInput {
         if self.end.is_none() {
             let len = if file_len <= SMALL_FILE_BYTES { file_len } else { len.min(file_len) };
             let start = file_len.saturating_sub(len);
-            self.end = Some((start, self.bytes(start, len)?));
+            // Of a small file it is the values too.
+            let file = if start == 0 { &self.values } else { &self.file };
+            self.end = Some((start, self.bytes(file, start, len)?));
         }
         Ok(())
     }
@@ -172,7 +193,7 @@ impl BufferedInput {
             None => Some(region),
         };
         if let Some(region) = missing {
-            self.file.will_need(region.start, region.end.saturating_sub(region.start));
+            self.values.will_need(region.start, region.end.saturating_sub(region.start));
         }
     }
 
@@ -206,7 +227,8 @@ impl BufferedInput {
     }
 
     fn load_region(&mut self, region: Range<u64>) -> Result<()> {
-        let bytes = self.bytes(region.start, region.end.saturating_sub(region.start))?;
+        let len = region.end.saturating_sub(region.start);
+        let bytes = self.bytes(&self.values, region.start, len)?;
         self.loaded.push((region.start, bytes));
         Ok(())
     }
@@ -226,7 +248,7 @@ impl BufferedInput {
         self.check(offset, len)?;
         match self.loaded(offset, len) {
             Some(bytes) => Ok(bytes),
-            None => self.bytes(offset, len),
+            None => self.bytes(&self.file, offset, len),
         }
     }
 
@@ -240,32 +262,32 @@ impl BufferedInput {
     }
 
     /// The bytes from the map, the cache or the file.
-    fn bytes(&self, offset: u64, len: u64) -> Result<Buffer<u8>> {
+    fn bytes(&self, file: &Arc<dyn ReadFile>, offset: u64, len: u64) -> Result<Buffer<u8>> {
         let len = region_len(len)?;
-        if let Some(bytes) = self.file.mapped(offset, len) {
+        if let Some(bytes) = file.mapped(offset, len) {
             return Ok(bytes);
         }
         if let Some(cached) = &self.cached
-            && let Some(bytes) = self.cached_bytes(cached, offset, len)?
+            && let Some(bytes) = self.cached_bytes((cached, &**file), offset, len)?
         {
             return Ok(bytes);
         }
         let mut memory = self.spare.take(len)?;
         memory.resize_unspecified(len);
-        self.file.read_exact_at(offset, &mut memory)?;
+        file.read_exact_at(offset, &mut memory)?;
         Ok(memory.freeze())
     }
 
     /// The bytes out of the cache: a part of a block, or copied from several.
     fn cached_bytes(
         &self,
-        cached: &CachedFile,
+        (cached, file): (&CachedFile, &dyn ReadFile),
         offset: u64,
         len: usize,
     ) -> Result<Option<Buffer<u8>>> {
         let region = offset..offset.saturating_add(len as u64);
         let max_bytes = self.coalescing.max_bytes;
-        let Some(parts) = cached.read(&*self.file, region, max_bytes, self.pool())? else {
+        let Some(parts) = cached.read(file, region, max_bytes, self.pool())? else {
             return Ok(None);
         };
         if let [only] = parts.as_slice() {

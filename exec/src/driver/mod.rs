@@ -25,8 +25,13 @@
 //! | its time slice is over, or the task asks its drivers to yield | Yield |
 //! | the last operator has finished | AtEnd |
 //! | all rows before a barrier have left it | Barrier; see `drain` |
+//!
+//! Velox tells a driver that comes after the end (AlreadyTerminated) from one that meets it, and one
+//! that another thread runs (AlreadyOnThread): here the former is Terminate too, and the latter
+//! cannot be, as whoever runs a driver owns it.
 
 mod drain;
+mod memory;
 mod seat;
 mod stage;
 
@@ -36,6 +41,7 @@ use vector::sync::{Arc, CancelFlag, Continuation};
 use vector::{Error, ErrorKind, MemoryPool, Metrics, Result, RowVector, check_batch};
 
 use self::drain::Drain;
+use self::memory::DriverMemory;
 pub use self::seat::launch;
 pub use self::stage::StageParams;
 use self::stage::{Call, Meter, Spent, Stage};
@@ -83,6 +89,7 @@ pub struct Driver {
     /// A batch for the operator at this place, which waits for memory to keep it.
     waiting_input: Option<(usize, RowVector)>,
     drain: Drain,
+    memory: DriverMemory,
     /// Since when and why it is off its thread.
     off_thread: Option<OffThread>,
     /// Passes over the operators in which nothing moved and nobody waited.
@@ -133,7 +140,7 @@ enum Away {
 
 impl Driver {
     /// A driver of operators in the order of the rows' way; there is at least one.
-    pub fn new(operators: Vec<StageParams>, params: DriverParams) -> Result<Self> {
+    pub fn new(operators: Vec<StageParams>, mut params: DriverParams) -> Result<Self> {
         if operators.is_empty() {
             return Err(Error::internal("a driver without operators"));
         }
@@ -141,6 +148,7 @@ impl Driver {
             stages: operators.into_iter().map(Stage::new).collect(),
             meter: Meter::new(params.track_cpu),
             metrics: Metrics::new(),
+            memory: DriverMemory::new(params.memory.take()),
             params,
             slice_start: Instant::now(),
             current: 0,
@@ -212,6 +220,9 @@ impl Driver {
                     return Ok(None);
                 }
             }
+            if let Some(reason) = self.room_for_output(i) {
+                return Ok(Some(Step::Stop(reason)));
+            }
             match self.output_of(i)? {
                 Some(batch) => {
                     self.idle_passes = 0;
@@ -267,7 +278,12 @@ impl Driver {
     }
 
     fn blocked(&mut self, i: usize) -> Option<StopReason> {
-        let blocked = self.stages[i].operator.is_blocked()?;
+        let blocked = self.stages[i].operator.is_blocked();
+        if self.params.track_cpu {
+            let spent = self.meter.read_wall();
+            self.stages[i].add_time(Call::IsBlocked, spent);
+        }
+        let blocked = blocked?;
         self.current = i;
         Some(StopReason::Block(blocked))
     }
@@ -280,6 +296,7 @@ impl Driver {
             // The caller may keep the batch while the scan moves on: nothing may stay lazy.
             output = output.and_then(|batch| batch.map(load_batch).transpose());
         }
+        self.release_ahead(i);
         self.count_call(i, Call::GetOutput);
         let output = output.map_err(|error| self.place(i, error))?;
         if let Some(batch) = &output {
@@ -312,11 +329,8 @@ impl Driver {
                 return Ok(Some(StopReason::Block(blocked)));
             }
             let again = (wanted > 0).then(|| batch.clone());
-            let stage = &mut self.stages[i];
-            let outcome = stage.operator.add_input(batch);
-            if let Some(pool) = &stage.pool {
-                pool.release_ahead();
-            }
+            let outcome = self.stages[i].operator.add_input(batch);
+            self.release_ahead(i);
             self.count_call(i, Call::AddInput);
             match (outcome, again) {
                 (Ok(()), _) => break,
@@ -337,16 +351,6 @@ impl Driver {
         Ok(None)
     }
 
-    /// Reserves `wanted` bytes for operator `i`. Where others hold the memory, gives a wait for
-    /// them; where waiting does not help, the operator may try.
-    fn wait_for_memory(&self, i: usize, wanted: u64) -> Option<Continuation> {
-        let (pool, party) = self.stages[i].pool.as_ref().zip(self.params.memory.as_ref())?;
-        if wanted == 0 || pool.reserve_ahead(wanted) {
-            return None;
-        }
-        pool.wait_for_room(wanted, party)
-    }
-
     fn end_input(&mut self, i: usize) {
         let stage = &mut self.stages[i];
         if !stage.input_ended {
@@ -357,15 +361,19 @@ impl Driver {
         }
     }
 
-    /// The time since the last call, for the operator that was called; the time of lazy columns is
-    /// the first one's (rule S15.20).
+    /// The time since the last call, for the operator that was called; what loading lazy columns took
+    /// and gave is the first one's (rule S15.20).
     fn count_call(&mut self, i: usize, call: Call) {
         let mut spent = self.meter.read();
-        if i > 0 && !spent.lazy.is_zero() {
-            let lazy = spent.lazy;
-            spent.wall -= lazy;
-            self.stages[i].add_lazy_time(lazy);
-            self.stages[0].add_time(Call::GetOutput, Spent { wall: lazy, cpu: None, lazy });
+        let lazy = spent.lazy;
+        if i > 0 && !lazy.wall.is_zero() {
+            spent.wall = spent.wall.saturating_sub(lazy.wall);
+            spent.cpu = spent.cpu.map(|cpu| cpu.saturating_sub(lazy.cpu));
+            self.stages[i].add_lazy_loads(lazy);
+            let cpu = spent.cpu.map(|_| lazy.cpu);
+            let source = &mut self.stages[0];
+            source.add_time(Call::GetOutput, Spent { wall: lazy.wall, cpu, lazy });
+            source.stats.output_bytes = source.stats.output_bytes.saturating_add(lazy.bytes);
         }
         self.stages[i].add_time(call, spent);
     }

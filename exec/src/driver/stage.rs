@@ -3,13 +3,14 @@
 //! A driver reads the clock once between two calls: what passes from one reading to the next is the
 //! time of the call before it (rules S15.59, S15.60). Columns that an operator loads were left to it
 //! by the scan; the time goes to the driver's first operator (rule S15.20). The clock of the
-//! thread's CPU is slow on many machines, and is read only when asked for.
+//! thread's CPU is slow on many machines, and is read only when asked for; so is the time of asking an
+//! operator whether it waits, which is short and comes often.
 
 use std::time::{Duration, Instant};
 
 use vector::metrics::RuntimeMetric;
 use vector::sync::thread_cpu_time;
-use vector::{Error, MemoryPool, MetricUnit, lazy_load_time};
+use vector::{Error, LazyLoads, MemoryPool, MetricUnit, lazy_loads, measure_lazy_loads};
 
 use crate::operator::{BlockingReason, Operator};
 use crate::plan::PlanNodeId;
@@ -40,13 +41,15 @@ pub(super) enum Call {
     AddInput,
     GetOutput,
     Finish,
+    IsBlocked,
 }
 
 impl Call {
-    const ALL: [(Call, &'static str); 3] = [
+    const ALL: [(Call, &'static str); 4] = [
         (Call::AddInput, "runningAddInputWallNanos"),
         (Call::GetOutput, "runningGetOutputWallNanos"),
         (Call::Finish, "runningFinishWallNanos"),
+        (Call::IsBlocked, "runningIsBlockedWallNanos"),
     ];
 }
 
@@ -58,7 +61,15 @@ pub(super) struct Stage {
     /// The operator before has finished and this one knows.
     pub(super) input_ended: bool,
     calls: [RuntimeMetric; Call::ALL.len()],
-    lazy: RuntimeMetric,
+    lazy: LazyMetrics,
+}
+
+/// What loading columns that were left to an operator took.
+#[derive(Debug)]
+struct LazyMetrics {
+    wall: RuntimeMetric,
+    cpu: RuntimeMetric,
+    bytes: RuntimeMetric,
 }
 
 impl Stage {
@@ -71,7 +82,11 @@ impl Stage {
             pool,
             input_ended: false,
             calls: [RuntimeMetric::new(MetricUnit::Nanos); Call::ALL.len()],
-            lazy: RuntimeMetric::new(MetricUnit::Nanos),
+            lazy: LazyMetrics {
+                wall: RuntimeMetric::new(MetricUnit::Nanos),
+                cpu: RuntimeMetric::new(MetricUnit::Nanos),
+                bytes: RuntimeMetric::new(MetricUnit::Bytes),
+            },
         }
     }
 
@@ -81,9 +96,15 @@ impl Stage {
         self.stats.cpu_nanos += spent.cpu.map_or(0, nanos);
     }
 
-    /// The time of loading columns that were left to the operator.
-    pub(super) fn add_lazy_time(&mut self, time: Duration) {
-        self.lazy.add(signed(time));
+    /// Columns that were left to the operator were loaded.
+    pub(super) fn add_lazy_loads(&mut self, loads: LazyLoads) {
+        self.lazy.wall.add(signed(loads.wall));
+        if !loads.cpu.is_zero() {
+            self.lazy.cpu.add(signed(loads.cpu));
+        }
+        if loads.bytes > 0 {
+            self.lazy.bytes.add(i64::try_from(loads.bytes).unwrap_or(i64::MAX));
+        }
     }
 
     /// The operator was waited for (rule S15.57).
@@ -111,8 +132,14 @@ impl Stage {
                 runtime.add_metric(name, metric);
             }
         }
-        if self.lazy.count > 0 {
-            runtime.add_metric("dataSourceLazyWallNanos", &self.lazy);
+        for (name, metric) in [
+            ("dataSourceLazyWallNanos", &self.lazy.wall),
+            ("dataSourceLazyCpuNanos", &self.lazy.cpu),
+            ("dataSourceLazyInputBytes", &self.lazy.bytes),
+        ] {
+            if metric.count > 0 {
+                runtime.add_metric(name, metric);
+            }
         }
         if self.stats.cpu_nanos > 0 {
             runtime.add_time("driverCpuTimeNanos", Duration::from_nanos(self.stats.cpu_nanos));
@@ -142,8 +169,8 @@ pub(super) struct Spent {
     pub(super) wall: Duration,
     /// Time of the CPU, when it is measured.
     pub(super) cpu: Option<Duration>,
-    /// The part of `wall` in which lazy columns were loaded.
-    pub(super) lazy: Duration,
+    /// What of it went into lazy columns.
+    pub(super) lazy: LazyLoads,
 }
 
 /// The clocks of a driver: each reading ends one time and begins the next.
@@ -152,28 +179,40 @@ pub(super) struct Meter {
     track_cpu: bool,
     wall: Instant,
     cpu: Option<Duration>,
-    lazy: Duration,
+    lazy: LazyLoads,
 }
 
 impl Meter {
     pub(super) fn new(track_cpu: bool) -> Self {
-        Meter { track_cpu, wall: Instant::now(), cpu: None, lazy: Duration::ZERO }
+        Meter { track_cpu, wall: Instant::now(), cpu: None, lazy: LazyLoads::default() }
     }
 
     /// Begins on this thread: what passed before belongs to nobody.
     pub(super) fn begin(&mut self) {
+        measure_lazy_loads(self.track_cpu);
+        self.look();
+    }
+
+    fn look(&mut self) {
         self.wall = Instant::now();
         self.cpu = if self.track_cpu { thread_cpu_time() } else { None };
-        self.lazy = lazy_load_time();
+        self.lazy = lazy_loads();
     }
 
     /// The time since the last reading.
     pub(super) fn read(&mut self) -> Spent {
         let last = (self.wall, self.cpu, self.lazy);
-        self.begin();
+        self.look();
         let wall = self.wall.saturating_duration_since(last.0);
         let cpu = self.cpu.zip(last.1).map(|(now, last)| now.saturating_sub(last));
-        Spent { wall, cpu, lazy: self.lazy.saturating_sub(last.2).min(wall) }
+        Spent { wall, cpu, lazy: self.lazy.since(last.2) }
+    }
+
+    /// As [`Meter::read`], by the wall clock alone, for what is short.
+    pub(super) fn read_wall(&mut self) -> Spent {
+        let last = std::mem::replace(&mut self.wall, Instant::now());
+        let wall = self.wall.saturating_duration_since(last);
+        Spent { wall, cpu: None, lazy: LazyLoads::default() }
     }
 
     /// When the clock was read last.

@@ -10,7 +10,7 @@ use vector::{
     Type,
 };
 
-use super::kernel::{Argument, Call, Kernel};
+use super::kernel::{Argument, Call, Kernel, for_each_row};
 use super::string::strings_of;
 
 /// Bytes of a text inside of its view.
@@ -58,7 +58,7 @@ fn joined(call: &Call<'_>, sources: &[Source<'_>], num_bytes: usize) -> StringVa
     text.resize_unspecified(num_bytes + BLOCK);
     let out = text.as_mut_slice();
     let mut start = 0;
-    for row in call.rows.iter() {
+    for_each_row(call.rows, |row| {
         let mut end = start;
         for source in sources {
             let view = source.view(row);
@@ -77,7 +77,7 @@ fn joined(call: &Call<'_>, sources: &[Source<'_>], num_bytes: usize) -> StringVa
                 view
             }
         };
-    }
+    });
     text.truncate(start);
     let buffers: Vec<Buffer<u8>> = if start == 0 { Vec::new() } else { vec![text.freeze()] };
     StringValues::new(views.freeze(), buffers)

@@ -213,17 +213,6 @@ pub(super) fn zip<A: Copy, B: Copy, R: Native>(
     }
 }
 
-/// The truth of 64 tests as one word: eight bytes of 0 or 1 become eight bits by a multiplication
-/// that moves bit `8 * i` to `56 + i`; no two of its partial products meet.
-#[inline]
-fn pack(tests: &[u8; 64]) -> u64 {
-    let (eights, _) = tests.as_chunks::<8>();
-    eights.iter().enumerate().fold(0, |word, (i, eight)| {
-        let bits = u64::from_le_bytes(*eight).wrapping_mul(0x0102_0408_1020_4080) >> 56;
-        word | bits << (8 * i)
-    })
-}
-
 /// The values for which `f` holds, as bits.
 #[inline]
 pub(super) fn test_slice<A: Copy>(values: &[A], f: impl Fn(A) -> bool) -> Bitmap {
@@ -234,7 +223,7 @@ pub(super) fn test_slice<A: Copy>(values: &[A], f: impl Fn(A) -> bool) -> Bitmap
         for (test, value) in tests.iter_mut().zip(chunk) {
             *test = u8::from(f(*value));
         }
-        words.push(pack(&tests));
+        words.push(bits::word_of_bytes(&tests));
     }
     if !tail.is_empty() {
         words.push(tail.iter().rev().fold(0, |word, value| word << 1 | u64::from(f(*value))));
@@ -259,7 +248,7 @@ pub(super) fn test_pairs<A: Copy, B: Copy>(
                 for ((test, x), y) in tests.iter_mut().zip(xs).zip(ys) {
                     *test = u8::from(f(*x, *y));
                 }
-                words.push(pack(&tests));
+                words.push(bits::word_of_bytes(&tests));
             }
             if !a_tail.is_empty() {
                 let pairs = a_tail.iter().zip(b_tail).rev();
@@ -287,6 +276,22 @@ pub(super) fn test_rows(rows: &SelectivityVector, mut f: impl FnMut(usize) -> bo
         word
     });
     Bitmap::new(words.collect(), rows.len())
+}
+
+/// Calls `f` for the selected rows, in their order; blocks of rows that are all selected need no look at their bits.
+#[inline]
+pub(super) fn for_each_row(rows: &SelectivityVector, mut f: impl FnMut(usize)) {
+    for (index, word) in rows.words().iter().enumerate() {
+        if *word == u64::MAX {
+            (index * 64..(index + 1) * 64).for_each(&mut f);
+            continue;
+        }
+        let mut rest = *word;
+        while rest != 0 {
+            f(index * 64 + rest.trailing_zeros() as usize);
+            rest &= rest - 1;
+        }
+    }
 }
 
 /// The booleans of an argument as bits, one for each row.

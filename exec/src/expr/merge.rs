@@ -7,7 +7,7 @@ use vector::{
     VectorRef, bits,
 };
 
-use super::kernel::{boolean_bits, wrong_storage};
+use super::kernel::{boolean_bits, for_each_row, wrong_storage};
 
 /// A vector and the rows that take their value from it.
 pub(super) struct Part {
@@ -82,13 +82,13 @@ fn fixed<T: FlatType + Default>(len: usize, parts: &[Decoded<'_>]) -> Result<Buf
         let base = base_of::<T>(values)?;
         let slots = out.as_mut_slice();
         match values.mapping() {
-            Mapping::Identity => rows.iter().for_each(|row| slots[row] = base[row]),
+            Mapping::Identity => for_each_row(rows, |row| slots[row] = base[row]),
             Mapping::Constant => {
                 let value = base[0];
-                rows.iter().for_each(|row| slots[row] = value);
+                for_each_row(rows, |row| slots[row] = value);
             }
             Mapping::Indices(indices) => {
-                rows.iter().for_each(|row| slots[row] = base[indices[row] as usize]);
+                for_each_row(rows, |row| slots[row] = base[indices[row] as usize]);
             }
         }
     }

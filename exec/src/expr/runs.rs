@@ -14,6 +14,8 @@
 
 use vector::{SelectivityVector, StringValues};
 
+use super::kernel::for_each_row;
+
 /// Rows of a run at most: their views and their text stay in the nearest caches.
 const MAX_ROWS: usize = 1024;
 /// Fewer rows are not worth the name.
@@ -77,22 +79,6 @@ pub(super) fn visit_runs(
         open.num_rows += 1;
     });
     open.close(strings, visitor);
-}
-
-/// Selected rows in their order; blocks of rows that are all selected need no look at their bits.
-#[inline]
-fn for_each_row(rows: &SelectivityVector, mut f: impl FnMut(usize)) {
-    for (index, word) in rows.words().iter().enumerate() {
-        if *word == u64::MAX {
-            (index * 64..(index + 1) * 64).for_each(&mut f);
-            continue;
-        }
-        let mut rest = *word;
-        while rest != 0 {
-            f(index * 64 + rest.trailing_zeros() as usize);
-            rest &= rest - 1;
-        }
-    }
 }
 
 /// A run that may still grow.

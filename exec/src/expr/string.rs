@@ -10,7 +10,7 @@ use vector::{
     Type, Vector,
 };
 
-use super::kernel::{Argument, Call, Kernel, Operand, test_rows, wrong_storage};
+use super::kernel::{Argument, Call, Kernel, Operand, for_each_row, test_rows, wrong_storage};
 use super::letter_case;
 use super::runs::{Run, RunVisitor, visit_runs};
 
@@ -87,9 +87,7 @@ impl RunVisitor for Lengths<'_> {
 pub(super) fn numbers(call: &Call<'_>, f: impl Fn(usize) -> i64) -> Result<Vector> {
     let mut out = BufferMut::new();
     out.resize(call.num_rows(), 0i64);
-    for row in call.rows.iter() {
-        out[row] = f(row);
-    }
+    for_each_row(call.rows, |row| out[row] = f(row));
     call.fixed(out.freeze())
 }
 
@@ -144,7 +142,7 @@ fn parts(call: &Call<'_>, f: impl Fn(usize, &[u8]) -> std::ops::Range<usize>) ->
     let strings = strings_of(argument)?;
     let mut views = BufferMut::new();
     views.resize(call.num_rows(), StringView::default());
-    for row in call.rows.iter() {
+    for_each_row(call.rows, |row| {
         let at = argument.index(row);
         let (view, text) = (strings.views()[at], strings.get(at));
         let range = f(row, text);
@@ -155,7 +153,7 @@ fn parts(call: &Call<'_>, f: impl Fn(usize, &[u8]) -> std::ops::Range<usize>) ->
             let (buffer, offset) = view.location();
             StringView::new(part, buffer as u32, (offset + range.start) as u32)
         };
-    }
+    });
     call.strings(StringValues::new(views.freeze(), strings.buffers().clone()))
 }
 

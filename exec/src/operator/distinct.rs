@@ -7,6 +7,7 @@
 use vector::sync::Arc;
 use vector::{BufferMut, Result, RowSet, RowType, RowVector, VectorRef};
 
+use super::account::Account;
 use super::aggregate::GroupTable;
 use super::loading::{column_of, wrap_column};
 use super::{Operator, OperatorCtx, channel_of};
@@ -14,14 +15,13 @@ use crate::plan::AggregationNode;
 
 /// Gives each combination of key columns once.
 pub struct Distinct {
-    ctx: OperatorCtx,
     channels: Vec<usize>,
     output_type: Arc<RowType>,
     table: GroupTable,
     /// The group of each row of the current batch.
     ids: Vec<u32>,
     output: Option<RowVector>,
-    reserved: u64,
+    account: Account,
     no_more_input: bool,
 }
 
@@ -33,26 +33,14 @@ impl Distinct {
             node.keys.iter().map(|key| channel_of(input, key)).collect::<Result<_>>()?;
         let types: Vec<_> = node.output_type.types().to_vec();
         Ok(Distinct {
-            ctx,
             channels,
             output_type: Arc::clone(&node.output_type),
             table: GroupTable::new(&types),
             ids: Vec::new(),
             output: None,
-            reserved: 0,
+            account: Account::new(&ctx.pool),
             no_more_input: false,
         })
-    }
-
-    /// Keeps the reservation in step with what the keys take, in large steps.
-    fn account(&mut self) -> Result<()> {
-        let bytes = self.table.bytes() as u64;
-        if bytes > self.reserved {
-            let wanted = bytes.next_multiple_of(64 << 10);
-            self.ctx.pool.reserve(wanted - self.reserved)?;
-            self.reserved = wanted;
-        }
-        Ok(())
     }
 }
 
@@ -62,11 +50,12 @@ impl Operator for Distinct {
     }
 
     fn add_input(&mut self, batch: RowVector) -> Result<()> {
+        self.account.pay()?;
         let keys = self.channels.iter().map(|channel| column_of(&batch, *channel));
         let keys: Vec<VectorRef> = keys.collect::<Result<_>>()?;
         let mut seen = self.table.len();
         self.table.assign(&keys, batch.len(), &mut self.ids)?;
-        self.account()?;
+        self.account.hold_in_steps(self.table.bytes() as u64);
         if self.table.len() == seen {
             return Ok(());
         }
@@ -91,7 +80,12 @@ impl Operator for Distinct {
         Ok(())
     }
 
+    fn bytes_wanted(&self) -> u64 {
+        self.account.owed()
+    }
+
     fn get_output(&mut self) -> Result<Option<RowVector>> {
+        self.account.pay()?;
         Ok(self.output.take())
     }
 
@@ -105,13 +99,13 @@ impl Operator for Distinct {
 
     fn start_drain(&mut self, _: u64) -> bool {
         self.table = GroupTable::new(self.output_type.types());
-        self.ctx.pool.release(std::mem::take(&mut self.reserved));
+        self.account.hold(0);
         false
     }
 
     fn close(&mut self) {
         self.table = GroupTable::new(&[]);
         self.output = None;
-        self.ctx.pool.release(std::mem::take(&mut self.reserved));
+        self.account.hold(0);
     }
 }

@@ -7,7 +7,7 @@
 
 use vector::sync::Arc;
 use vector::{
-    Buffer, DecodedVector, DictionaryVector, Result, RowSet, RowVector, Vector, VectorRef,
+    Buffer, DecodedVector, DictionaryVector, Held, Result, RowSet, RowVector, Vector, VectorRef,
     load_rows,
 };
 
@@ -17,6 +17,12 @@ pub fn bytes_when_loaded(batch: &RowVector) -> u64 {
     // Of a column that nobody has read yet only the number of rows is known.
     let bytes = columns.map(|column| column.retained_bytes().max(batch.len() * size_of::<u64>()));
     bytes.fold(0, |sum, bytes| sum.saturating_add(bytes as u64))
+}
+
+/// Bytes that a batch keeps alive and that nobody pays for, as far as it is loaded.
+pub fn unpaid_bytes(batch: &RowVector) -> u64 {
+    let columns = batch.children().iter().map(|column| column.held_bytes(Held::Unpaid) as u64);
+    columns.fold(0, u64::saturating_add)
 }
 
 /// The batch with all of its columns loaded.

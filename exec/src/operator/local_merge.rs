@@ -366,6 +366,9 @@ impl Operator for LocalMerge {
     }
 }
 
+#[cfg(all(test, loom))]
+mod loom_tests;
+
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;

@@ -13,9 +13,10 @@
 //! what it gets; the others go on.
 
 use vector::sync::Arc;
-use vector::{BufferMut, Result, RowVector, hash_into};
+use vector::{BufferMut, MemoryPool, Result, RowVector, hash_into};
 
-use super::loading::{decoded_column, load_batch};
+use super::account::Account;
+use super::loading::{decoded_column, load_batch, unpaid_bytes};
 use super::sink::{BatchQueue, Space};
 use super::{Blocked, BlockingReason, Operator};
 
@@ -36,6 +37,8 @@ pub enum Spread {
 pub struct LocalPartition {
     queues: Vec<Arc<BatchQueue>>,
     spread: Spread,
+    /// Pays for what waits.
+    pool: Option<MemoryPool>,
     /// The queue that is next in turn.
     next: usize,
     hashes: Vec<u64>,
@@ -49,17 +52,32 @@ impl LocalPartition {
     /// Producer number `producer` of all `queues`, of which there is at least one.
     pub fn new(queues: Vec<Arc<BatchQueue>>, spread: Spread, producer: usize) -> Self {
         let next = producer % queues.len().max(1);
-        let (hashes, no_more_input, closed) = (Vec::new(), false, false);
-        LocalPartition { queues, spread, next, hashes, no_more_input, arrived: 0, closed }
+        let (hashes, pool, no_more_input, closed) = (Vec::new(), None, false, false);
+        LocalPartition { queues, spread, pool, next, hashes, no_more_input, arrived: 0, closed }
     }
 
-    fn put(&self, queue: usize, batch: RowVector) {
-        if let Some(queue) = self.queues.get(queue) {
-            queue.put(batch);
+    /// Has `pool` pay for what it puts while that waits.
+    pub fn paid_by(self, pool: &MemoryPool) -> Self {
+        LocalPartition { pool: Some(pool.clone()), ..self }
+    }
+
+    /// The part of a batch that goes to each queue.
+    fn parts(&mut self, batch: RowVector) -> Result<Vec<(usize, RowVector)>> {
+        match self.spread.clone() {
+            Spread::RoundRobin => {
+                let queue = self.next;
+                self.next = (self.next + 1) % self.queues.len().max(1);
+                Ok(vec![(queue, batch)])
+            }
+            Spread::Hash(channels) => self.parts_by_hash(batch, &channels),
         }
     }
 
-    fn put_by_hash(&mut self, batch: RowVector, channels: &[usize]) -> Result<()> {
+    fn parts_by_hash(
+        &mut self,
+        batch: RowVector,
+        channels: &[usize],
+    ) -> Result<Vec<(usize, RowVector)>> {
         self.hashes.clear();
         self.hashes.resize(batch.len(), SEED);
         for channel in channels {
@@ -71,14 +89,30 @@ impl LocalPartition {
             let queue = (u128::from(*hash) * self.queues.len() as u128) >> 64;
             rows[queue as usize].push(row as u32);
         }
-        for (queue, rows) in rows.into_iter().enumerate() {
-            match rows.len() {
-                0 => {}
-                all if all == batch.len() => self.put(queue, batch.clone()),
-                _ => self.put(queue, batch.wrap(&rows.freeze())),
-            }
+        let parts = rows.into_iter().enumerate().filter(|(_, rows)| !rows.is_empty());
+        let part = |rows: BufferMut<u32>| match rows.len() {
+            all if all == batch.len() => batch.clone(),
+            _ => batch.wrap(&rows.freeze()),
+        };
+        Ok(parts.map(|(queue, rows)| (queue, part(rows))).collect())
+    }
+
+    /// Pays for parts of a batch: what nobody else pays for, each for its share of it.
+    fn pay(&self, batch: &RowVector, parts: &[(usize, RowVector)]) -> Result<Vec<Option<Account>>> {
+        let Some(pool) = &self.pool else { return Ok(parts.iter().map(|_| None).collect()) };
+        let bytes_of_row = unpaid_bytes(batch) / batch.len().max(1) as u64 + self.row_bytes();
+        let shares = parts.iter().map(|(_, part)| {
+            Account::of(bytes_of_row.saturating_mul(part.len() as u64), pool).map(Some)
+        });
+        shares.collect()
+    }
+
+    /// What a row takes in a part, beside its batch.
+    fn row_bytes(&self) -> u64 {
+        match self.spread {
+            Spread::RoundRobin => 0,
+            Spread::Hash(_) => size_of::<u32>() as u64,
         }
-        Ok(())
     }
 }
 
@@ -90,14 +124,19 @@ impl Operator for LocalPartition {
     fn add_input(&mut self, batch: RowVector) -> Result<()> {
         // The scan moves on and other threads read the batch: nothing may stay lazy.
         let batch = load_batch(batch)?;
-        match self.spread.clone() {
-            Spread::RoundRobin => {
-                self.put(self.next, batch);
-                self.next = (self.next + 1) % self.queues.len().max(1);
-                Ok(())
+        let parts = self.parts(batch.clone())?;
+        let paid = self.pay(&batch, &parts)?;
+        for ((queue, part), paid) in parts.into_iter().zip(paid) {
+            if let Some(queue) = self.queues.get(queue) {
+                queue.put_paid(part, paid);
             }
-            Spread::Hash(channels) => self.put_by_hash(batch, &channels),
         }
+        Ok(())
+    }
+
+    fn bytes_to_keep(&self, batch: &RowVector) -> u64 {
+        let rows = self.row_bytes().saturating_mul(batch.len() as u64);
+        self.pool.as_ref().map_or(0, |_| unpaid_bytes(batch).saturating_add(rows))
     }
 
     fn get_output(&mut self) -> Result<Option<RowVector>> {
@@ -211,5 +250,90 @@ mod tests {
         assert!(!sink.is_finished(), "the other one still takes");
         queues[1].close();
         assert!(sink.is_finished());
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use super::super::local_exchange::LocalExchange;
+    use super::*;
+    use vector::RowType;
+    use vector::sync::thread;
+
+    fn batch(num_rows: usize) -> RowVector {
+        RowVector::batch(Arc::new(RowType::empty()), num_rows, Vec::new()).unwrap()
+    }
+
+    /// Puts batches of these numbers of rows, waiting for room as a driver does.
+    fn produce(mut sink: LocalPartition, batches: &[usize]) {
+        for num_rows in batches {
+            while !sink.needs_input() && !sink.is_finished() {
+                if let Some(blocked) = sink.is_blocked() {
+                    blocked.until.wait().unwrap();
+                }
+            }
+            sink.add_input(batch(*num_rows)).unwrap();
+        }
+        sink.close();
+    }
+
+    fn consume(mut exchange: LocalExchange) -> usize {
+        let mut rows = 0;
+        while !exchange.is_finished() {
+            rows += exchange.get_output().unwrap().map_or(0, |batch| batch.len());
+            if let Some(blocked) = exchange.is_blocked() {
+                blocked.until.wait().unwrap();
+            }
+        }
+        rows
+    }
+
+    #[test]
+    fn loom_a_producer_fills_queues_in_turn_and_each_consumer_sees_its_rows_and_the_end() {
+        loom::model(|| {
+            let queues: Vec<_> = (0..2).map(|_| Arc::new(BatchQueue::new(1, 1))).collect();
+            let sink = LocalPartition::new(queues.clone(), Spread::RoundRobin, 0);
+            let consumers = queues.into_iter().map(LocalExchange::new);
+            let consumers: Vec<_> =
+                consumers.map(|exchange| thread::spawn(move || consume(exchange))).collect();
+            produce(sink, &[1, 2, 4]);
+            let rows: Vec<usize> = consumers.into_iter().map(|c| c.join().unwrap()).collect();
+            assert_eq!(rows, [5, 2]);
+        });
+    }
+
+    #[test]
+    fn loom_a_consumer_that_closes_does_not_hold_up_the_producer_of_another() {
+        loom::model(|| {
+            let queues: Vec<_> = (0..2).map(|_| Arc::new(BatchQueue::new(1, 1))).collect();
+            let sink = LocalPartition::new(queues.clone(), Spread::RoundRobin, 0);
+            let closing = Arc::clone(&queues[0]);
+            let other = thread::spawn(move || closing.close());
+            let exchange = LocalExchange::new(Arc::clone(&queues[1]));
+            let consumer = thread::spawn(move || consume(exchange));
+            produce(sink, &[1, 2, 4]);
+            other.join().unwrap();
+            assert_eq!(consumer.join().unwrap(), 2);
+        });
+    }
+
+    #[test]
+    fn loom_memory_of_batches_that_wait_is_back_when_they_were_taken_or_dropped() {
+        loom::model(|| {
+            let root = MemoryPool::root("task", 1_000);
+            let queue = Arc::new(BatchQueue::new(2, 1));
+            let (giving, leaf) = (Arc::clone(&queue), root.leaf("producer"));
+            let producer = thread::spawn(move || {
+                let paid = Account::of(400, &leaf).unwrap();
+                giving.put_paid(batch(1), Some(paid));
+                giving.producer_done(0);
+            });
+            let mut exchange = LocalExchange::new(queue);
+            let rows = exchange.get_output().unwrap().map_or(0, |batch| batch.len());
+            exchange.close();
+            producer.join().unwrap();
+            assert!(rows <= 1);
+            assert_eq!(root.used(), 0);
+        });
     }
 }

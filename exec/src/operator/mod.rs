@@ -21,6 +21,7 @@
 //! | `start_drain` | at a barrier, in the order of the rows' way | gives all it kept, then begins anew |
 //! | `close` | once, last | lets go of everything |
 
+pub mod account;
 pub mod aggregate;
 mod batch_size;
 mod compaction;
@@ -33,9 +34,11 @@ pub mod local_exchange;
 pub mod local_merge;
 pub mod local_partition;
 pub mod order_by;
+pub mod order_filter;
 pub mod scan_filters;
 pub mod scan_scale;
 pub mod scan_source;
+pub mod scan_targets;
 pub mod single_row;
 pub mod sink;
 mod sort_prefix;
@@ -71,6 +74,13 @@ pub trait Operator: Send {
     /// room does not help.
     fn bytes_to_keep(&self, batch: &RowVector) -> u64 {
         let _ = batch;
+        0
+    }
+
+    /// How many bytes the next call of `get_output` will reserve, about: what is owed for what was
+    /// taken, or what the next batch of a source takes. The call is made when there is room, or when
+    /// waiting for room does not help.
+    fn bytes_wanted(&self) -> u64 {
         0
     }
 
@@ -131,6 +141,14 @@ pub trait Operator: Send {
 macro_rules! blocking_reasons {
     ($($reason:ident),* $(,)?) => {
         /// Why an operator cannot go on (rule S11.43).
+        ///
+        /// Some reasons of Velox name what there is not here: tables that wait for those who look
+        /// them up to write rows out (`WaitForJoinProbe`), joins of sorted sides
+        /// (`WaitForMergeJoinRightSide`), an arbiter that stops others while it takes their memory
+        /// (`WaitForArbitration`: whoever has too little waits for memory itself), look-ups in
+        /// indexes (`WaitForIndexLookup`, `WaitForIndexSplits`), calls of other machines
+        /// (`WaitForRpc`) and partial groups that are put together by their drivers
+        /// (`WaitForAggregationPeers`). No operator gives them; traces may name them.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[allow(missing_docs)]
         pub enum BlockingReason {

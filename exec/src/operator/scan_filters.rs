@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! join's table --publish--> ScanFilters --next_change--> TableScan of each driver --> DataSource
-//!                              (one for each scan node, shared by its drivers)
+//! top-N ---------bound-----^   (one for each scan node, shared by its drivers)
 //! ```
 //!
 //! A filter of a column is merged with the earlier ones of that column here, and with the plan's
@@ -13,7 +13,11 @@
 //! holds for every row that the scan ever gives: a join may rely on it (rule S12.15). That is the
 //! usual case, because a scan that joins will tell something waits for them, also where rows go
 //! through exchanges between (rule S12.14).
+//!
+//! The bound of a top-N comes while rows do, gets narrower, and is taken back when a barrier makes
+//! the rows behind it count for themselves.
 
+use vector::SortOrder;
 use vector::sync::atomic::{AtomicU64, Ordering};
 use vector::sync::{Arc, Continuation, Mutex, Promise, promise};
 
@@ -38,11 +42,31 @@ struct State {
     expected: usize,
     /// Who waits for them.
     waiting: Vec<Promise>,
+    /// The output column, and its order, whose first rows are wanted most.
+    first: Option<(usize, SortOrder)>,
 }
 
 impl State {
     fn all(&self) -> Vec<(usize, Arc<Filter>)> {
-        self.filters.iter().map(|f| (f.channel, Arc::clone(&f.filter))).collect()
+        self.filters.iter().map(|f| (f.channel, f.merged())).collect()
+    }
+
+    fn of_channel(&mut self, channel: usize) -> Option<&mut ChannelFilter> {
+        self.filters.iter_mut().find(|known| known.channel == channel)
+    }
+
+    /// The slot of a channel, which lets everything pass when it is new.
+    fn slot(&mut self, channel: usize) -> Option<&mut ChannelFilter> {
+        if self.of_channel(channel).is_none() {
+            self.filters.push(ChannelFilter {
+                channel,
+                filter: Arc::new(Filter::AlwaysTrue),
+                bound: None,
+                accepted: false,
+                producers: Vec::new(),
+            });
+        }
+        self.of_channel(channel)
     }
 }
 
@@ -50,9 +74,26 @@ impl State {
 #[derive(Debug)]
 struct ChannelFilter {
     channel: usize,
+    /// What joins published, for good.
     filter: Arc<Filter>,
+    /// What a top-N wants at present.
+    bound: Option<Filter>,
     accepted: bool,
     producers: Vec<Producer>,
+}
+
+impl ChannelFilter {
+    /// Both; where they have no common form, what is for good: a bound saves work and no more.
+    fn merged(&self) -> Arc<Filter> {
+        let merged = self.bound.as_ref().map(|bound| self.filter.merge(bound));
+        merged.and_then(Result::ok).map_or_else(|| Arc::clone(&self.filter), Arc::new)
+    }
+
+    fn add_producer(&mut self, node: &PlanNodeId, is_early: bool) {
+        if !self.producers.iter().any(|known| known.node == *node) {
+            self.producers.push(Producer { node: Arc::clone(node), is_early });
+        }
+    }
 }
 
 /// A node that published a filter.
@@ -73,30 +114,50 @@ impl ScanFilters {
     pub fn publish(&self, producer: &PlanNodeId, channel: usize, filter: Filter) -> bool {
         let mut state = self.state.lock();
         let is_early = !state.started;
-        let known = state.filters.iter_mut().find(|known| known.channel == channel);
-        let slot = match known {
-            Some(known) => {
-                let Ok(merged) = known.filter.merge(&filter) else { return false };
-                known.filter = Arc::new(merged);
-                known
-            }
-            None => {
-                state.filters.push(ChannelFilter {
-                    channel,
-                    filter: Arc::new(filter),
-                    accepted: false,
-                    producers: Vec::new(),
-                });
-                match state.filters.last_mut() {
-                    Some(slot) => slot,
-                    None => return false,
-                }
-            }
-        };
-        slot.producers.push(Producer { node: Arc::clone(producer), is_early });
+        let Some(slot) = state.slot(channel) else { return false };
+        let Ok(merged) = slot.filter.merge(&filter) else { return false };
+        slot.filter = Arc::new(merged);
+        slot.add_producer(producer, is_early);
         // Under the lock, so that whoever sees the new number finds the filter.
         self.version.fetch_add(1, Ordering::Release);
         true
+    }
+
+    /// `producer` needs only the rows that pass `bound`, besides all that was said before.
+    pub fn bound(&self, producer: &PlanNodeId, channel: usize, bound: &Filter) {
+        let mut state = self.state.lock();
+        let Some(slot) = state.slot(channel) else { return };
+        let merged = match &slot.bound {
+            None => bound.clone(),
+            // Several drivers have bounds of their own: the narrowest counts.
+            Some(known) => match known.merge(bound) {
+                Ok(merged) if merged != *known => merged,
+                _ => return,
+            },
+        };
+        slot.bound = Some(merged);
+        slot.add_producer(producer, false);
+        self.version.fetch_add(1, Ordering::Release);
+    }
+
+    /// Takes the bound of a channel back.
+    pub fn unbound(&self, channel: usize) {
+        let mut state = self.state.lock();
+        let bound = state.of_channel(channel).and_then(|slot| slot.bound.take());
+        if bound.is_some() {
+            self.version.fetch_add(1, Ordering::Release);
+        }
+    }
+
+    /// The rows that come first in this order of an output column are wanted most, and nobody sees
+    /// in which order rows come.
+    pub fn read_first(&self, channel: usize, order: SortOrder) {
+        self.state.lock().first = Some((channel, order));
+    }
+
+    /// What [`ScanFilters::read_first`] said.
+    pub fn first(&self) -> Option<(usize, SortOrder)> {
+        self.state.lock().first
     }
 
     /// A table that will be made may publish a filter; then it says `settle`.
@@ -190,6 +251,25 @@ mod tests {
         let strings = Filter::bytes_values(vec![Arc::from(*b"x")], false);
         assert!(!slot.publish(&node, 1, strings));
         assert_eq!(slot.next_change(&mut seen), None);
+    }
+
+    #[test]
+    fn a_bound_gets_narrower_and_is_taken_back_while_what_joins_said_stays() {
+        let slot = ScanFilters::default();
+        let (mut seen, top) = (SeenFilters::default(), PlanNodeId::from("t"));
+        slot.publish(&PlanNodeId::from("j"), 0, Filter::bigint_range(10, 90, false));
+        let mut now = || slot.next_change(&mut seen).map(|mut all| all.remove(0).1);
+        now();
+        slot.bound(&top, 0, &Filter::bigint_range(i64::MIN, 50, false));
+        assert_eq!(now(), Some(Arc::new(Filter::bigint_range(10, 50, false))));
+        // Another driver's, which is wider, changes nothing.
+        slot.bound(&top, 0, &Filter::bigint_range(i64::MIN, 70, false));
+        assert_eq!(now(), None);
+        slot.bound(&top, 0, &Filter::bigint_range(i64::MIN, 20, false));
+        assert_eq!(now(), Some(Arc::new(Filter::bigint_range(10, 20, false))));
+        slot.unbound(0);
+        assert_eq!(now(), Some(Arc::new(Filter::bigint_range(10, 90, false))));
+        assert!(!slot.holds_for_all_rows(&top, 0));
     }
 
     #[test]

@@ -78,6 +78,12 @@ impl ScanSources {
             cancel: self.ctx.stop.clone(),
         });
         let mut source = self.connector()?.data_source(self.request.clone(), &connector_ctx)?;
+        if let (Some((channel, order)), Some(target)) =
+            (self.filters.first(), source.dynamic_filters())
+            && target.accepts(channel)
+        {
+            target.read_first(channel, order);
+        }
         if let Some(listener) = &query.batch_listener {
             source.set_batch_listener(listener.0.clone());
         }

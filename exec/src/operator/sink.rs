@@ -16,15 +16,19 @@
 //! nothing in front of it: then all that is put until there is dropped, and producers need not make
 //! it.
 //!
+//! An item comes with the memory that was paid for it ([`BatchQueue::put_paid`]), which goes back when
+//! the item is taken or dropped: that of a batch which no other pool pays for.
+//!
 //! Nobody blocks inside: who must wait gets a continuation. The bound is soft by one item of each
 //! producer, because a producer asks for room before it makes a batch.
 
 use std::collections::VecDeque;
 
 use vector::sync::{Arc, Continuation, Mutex, promise};
-use vector::{Result, RowVector};
+use vector::{MemoryPool, Result, RowVector};
 
-use super::loading::load_batch;
+use super::account::Account;
+use super::loading::{load_batch, unpaid_bytes};
 use super::{Blocked, BlockingReason, Operator};
 
 /// A bounded queue with any number of producers and one consumer.
@@ -36,7 +40,7 @@ pub struct BatchQueue<T = RowVector> {
 
 #[derive(Debug)]
 struct State<T> {
-    items: VecDeque<T>,
+    items: VecDeque<(T, Option<Account>)>,
     num_producers: usize,
     barrier: QueueBarrier,
     closed: bool,
@@ -100,12 +104,17 @@ impl<T> BatchQueue<T> {
     /// Adds an item; it is dropped when the consumer has closed the queue, or wants nothing in
     /// front of the next barrier.
     pub fn put(&self, item: T) {
+        self.put_paid(item, None);
+    }
+
+    /// As [`BatchQueue::put`], with the memory that was paid for it.
+    pub fn put_paid(&self, item: T, paid: Option<Account>) {
         let waiting = {
             let mut state = self.state.lock();
             if state.closed || state.barrier.dropping {
                 return;
             }
-            state.items.push_back(item);
+            state.items.push_back((item, paid));
             std::mem::take(&mut state.waiting_consumer)
         };
         waiting.into_iter().for_each(vector::sync::Promise::fulfil);
@@ -167,7 +176,7 @@ impl<T> BatchQueue<T> {
 
     /// The oldest item, a barrier, a wait, or the end.
     pub fn take(&self) -> Taken<T> {
-        let (item, waiting) = {
+        let ((item, paid), waiting) = {
             let mut state = self.state.lock();
             match state.items.pop_front() {
                 Some(item) => (item, std::mem::take(&mut state.waiting_producers)),
@@ -184,6 +193,7 @@ impl<T> BatchQueue<T> {
                 }
             }
         };
+        drop(paid);
         waiting.into_iter().for_each(vector::sync::Promise::fulfil);
         Taken::Item(item)
     }
@@ -230,6 +240,8 @@ impl<T> State<T> {
 #[derive(Debug)]
 pub struct QueueSink {
     queue: Arc<BatchQueue>,
+    /// Pays for what waits.
+    pool: Option<MemoryPool>,
     no_more_input: bool,
     /// The last barrier.
     arrived: u64,
@@ -239,7 +251,12 @@ pub struct QueueSink {
 impl QueueSink {
     /// One of the producers of `queue`.
     pub fn new(queue: Arc<BatchQueue>) -> Self {
-        QueueSink { queue, no_more_input: false, arrived: 0, closed: false }
+        QueueSink { queue, pool: None, no_more_input: false, arrived: 0, closed: false }
+    }
+
+    /// Has `pool` pay for what it puts while that waits.
+    pub fn paid_by(self, pool: &MemoryPool) -> Self {
+        QueueSink { pool: Some(pool.clone()), ..self }
     }
 }
 
@@ -250,8 +267,15 @@ impl Operator for QueueSink {
 
     fn add_input(&mut self, batch: RowVector) -> Result<()> {
         // The scan moves on and another thread reads the batch: nothing may stay lazy.
-        self.queue.put(load_batch(batch)?);
+        let batch = load_batch(batch)?;
+        let pay = |pool: &MemoryPool| Account::of(unpaid_bytes(&batch), pool);
+        let paid = self.pool.as_ref().map(pay).transpose()?;
+        self.queue.put_paid(batch, paid);
         Ok(())
+    }
+
+    fn bytes_to_keep(&self, batch: &RowVector) -> u64 {
+        self.pool.as_ref().map_or(0, |_| unpaid_bytes(batch))
     }
 
     fn get_output(&mut self) -> Result<Option<RowVector>> {

@@ -68,6 +68,8 @@ pub struct TableScan {
     /// Nobody wants rows from before the next barrier.
     dropping: bool,
     batch_size: BatchSize,
+    /// Rows that were asked for last.
+    asked_rows: usize,
     time_limit: Option<Duration>,
     /// Asks the driver to leave its thread.
     threads: Option<Arc<TaskThreads>>,
@@ -104,6 +106,7 @@ impl TableScan {
         };
         TableScan {
             batch_size: BatchSize::new(config),
+            asked_rows: 0,
             time_limit: time_limit.map(Duration::from_millis),
             threads: None,
             sources: Arc::new(ScanSources::new(request, ctx.clone(), filters)),
@@ -188,7 +191,8 @@ impl TableScan {
                 .with("split", split.connector_id())
                 .with("table", table));
         }
-        self.metrics.add_bytes("connectorSplitSize", split.size_bytes());
+        let size = usize::try_from(split.size_bytes()).unwrap_or(usize::MAX);
+        self.metrics.add_count("connectorSplitSize", size);
         self.rows_before_split = self.source()?.progress().raw_rows;
         if let Some(preparation) = preparation {
             self.metrics.add_count("preloadedSplits", 1);
@@ -332,6 +336,7 @@ impl TableScan {
             let before = self.source()?.progress();
             let hint = self.split.as_ref().and_then(|split| split.batch_rows_hint());
             let num_rows = self.batch_size.rows(hint, before.row_size);
+            self.asked_rows = num_rows;
             match self.read_batch(num_rows, before.raw_rows)? {
                 SourcePoll::Batch(batch) => {
                     self.batch_size.record(num_rows, batch.len());
@@ -360,6 +365,12 @@ impl Operator for TableScan {
 
     fn add_input(&mut self, _: RowVector) -> Result<()> {
         Err(refuse_input())
+    }
+
+    fn bytes_wanted(&self) -> u64 {
+        // Before the first batch nobody knows how large rows are.
+        let Some(source) = self.source.as_ref().filter(|_| self.split.is_some()) else { return 0 };
+        source.progress().row_size.unwrap_or(0).saturating_mul(self.asked_rows as u64)
     }
 
     fn get_output(&mut self) -> Result<Option<RowVector>> {

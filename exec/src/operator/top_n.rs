@@ -8,17 +8,20 @@
 //!
 //! The last of any N rows is a bound: a later row that is not before it cannot be among the first
 //! N. A batch that gives N rows makes the bound narrower, and so does cutting the candidates. Of
-//! equal rows those that came first are kept.
+//! equal rows those that came first are kept. The scans below hear of the bound (`order_filter`) and
+//! leave rows behind it unread where they can.
 
 use std::cmp::Ordering;
 
 use vector::sync::Arc;
 use vector::{
-    Buffer, Result, RowComparator, RowSet, RowType, RowVector, VectorRef, concat_batches,
-    gather_batch,
+    Buffer, DecodedVector, Result, RowComparator, RowSet, RowType, RowVector, VectorRef,
+    concat_batches, gather_batch,
 };
 
+use super::account::Account;
 use super::loading::{load_batch_rows, slice_batch};
+use super::order_filter::OrderFilter;
 use super::sort_prefix::prefixes;
 use super::sort_selection::first_rows;
 use super::sorted_rows::{SortChannels, SortedRows};
@@ -37,7 +40,9 @@ pub struct TopN {
     candidates: Vec<RowVector>,
     num_candidates: usize,
     bound: Option<Bound>,
-    reserved: u64,
+    /// Tells the scans below of the bound.
+    filter: Option<OrderFilter>,
+    account: Account,
     phase: Phase,
     sorted: Option<SortedRows>,
 }
@@ -59,6 +64,7 @@ impl TopN {
         ctx: OperatorCtx,
     ) -> Result<Self> {
         Ok(TopN {
+            account: Account::new(&ctx.pool),
             ctx,
             keys: SortChannels::new(keys, input_type)?,
             input_type: Arc::clone(input_type),
@@ -66,10 +72,15 @@ impl TopN {
             candidates: Vec::new(),
             num_candidates: 0,
             bound: None,
-            reserved: 0,
+            filter: None,
             phase: if count == 0 { Phase::Done } else { Phase::Taking },
             sorted: None,
         })
+    }
+
+    /// The same, telling the scans below which rows come too late.
+    pub fn telling(self, filter: Option<OrderFilter>) -> Self {
+        TopN { filter, ..self }
     }
 
     /// The rows of a batch that may be among the first, ascending, at most `count`.
@@ -108,6 +119,9 @@ impl TopN {
         let keys = self.keys.columns(&last)?;
         if let (Some(first), Some(order)) = (keys.first(), self.keys.orders.first()) {
             let prefix = prefixes(first, *order)?.values.first().copied().unwrap_or(u64::MAX);
+            if let Some(filter) = &mut self.filter {
+                filter.bound_is(DecodedVector::new(first)?.value(0)?);
+            }
             self.bound = Some(Bound { keys, prefix });
         }
         Ok(())
@@ -121,13 +135,10 @@ impl TopN {
         Ok((all, kept))
     }
 
-    fn account(&mut self) -> Result<()> {
-        let bytes: usize =
-            self.candidates.iter().flat_map(|b| b.children()).map(|c| c.retained_bytes()).sum();
-        self.ctx.pool.release(std::mem::take(&mut self.reserved));
-        self.ctx.pool.reserve(bytes as u64)?;
-        self.reserved = bytes as u64;
-        Ok(())
+    /// Says what the candidates take.
+    fn account(&mut self) {
+        let columns = self.candidates.iter().flat_map(|batch| batch.children());
+        self.account.hold(columns.map(|column| column.retained_bytes() as u64).sum());
     }
 }
 
@@ -149,7 +160,11 @@ impl Operator for TopN {
     }
 
     fn add_input(&mut self, batch: RowVector) -> Result<()> {
+        self.account.pay()?;
         let rows = self.promising(&batch)?;
+        if let Some(filter) = &mut self.filter {
+            filter.saw(batch.len());
+        }
         if rows.is_empty() {
             return Ok(());
         }
@@ -170,10 +185,16 @@ impl Operator for TopN {
             self.num_candidates = first.len();
             self.candidates = vec![first];
         }
-        self.account()
+        self.account();
+        Ok(())
+    }
+
+    fn bytes_wanted(&self) -> u64 {
+        self.account.owed()
     }
 
     fn get_output(&mut self) -> Result<Option<RowVector>> {
+        self.account.pay()?;
         if !self.phase.gives() {
             return Ok(None);
         }
@@ -191,7 +212,10 @@ impl Operator for TopN {
                 self.phase = Phase::Taking;
                 self.num_candidates = 0;
                 self.bound = None;
-                self.ctx.pool.release(std::mem::take(&mut self.reserved));
+                if let Some(filter) = &mut self.filter {
+                    filter.withdraw();
+                }
+                self.account.hold(0);
             }
             (true, _) => self.phase = Phase::Done,
         }
@@ -217,6 +241,6 @@ impl Operator for TopN {
         self.candidates.clear();
         self.sorted = None;
         self.phase = Phase::Done;
-        self.ctx.pool.release(std::mem::take(&mut self.reserved));
+        self.account.hold(0);
     }
 }

@@ -332,8 +332,10 @@ impl Shared {
                 let mut output = None;
                 if let (Some(capacity), true) = (output_queue, is_output) {
                     let queue = Arc::new(BatchQueue::new(capacity, 1));
-                    let sink = QueueSink::new(Arc::clone(&queue));
-                    operators.push(StageParams::of_task(sink, "CursorSink"));
+                    let pool = self.pool.aggregate("cursor", u64::MAX).leaf("producer");
+                    let sink = QueueSink::new(Arc::clone(&queue)).paid_by(&pool);
+                    let sink = StageParams::of_task(sink, "CursorSink");
+                    operators.push(StageParams { pool: Some(pool), ..sink });
                     output = Some(StageParams::of_task(LocalExchange::new(queue), "Cursor"));
                 }
                 let on_worker = all_on_workers && (!is_output || output.is_some());

@@ -5,7 +5,7 @@
 //! the splits and filters of a scan, the table of a join, the queues of an exchange.
 
 use vector::sync::Arc;
-use vector::{Error, Result};
+use vector::{Error, MemoryPool, Result};
 
 use super::Shared;
 use super::pipeline::{Exchange, ExchangeKind, Pipeline, PipelineEnd};
@@ -14,14 +14,14 @@ use crate::driver::StageParams;
 use crate::operator::aggregate::HashAggregation;
 use crate::operator::distinct::Distinct;
 use crate::operator::filter_project::FilterProject;
-use crate::operator::hash_join::{
-    HashBuild, HashJoin, HashProbe, KeyColumns, KeyTargets, ScanTarget, filter_keys,
-};
+use crate::operator::hash_join::{HashBuild, HashJoin, HashProbe, KeyTargets, filter_keys};
 use crate::operator::limit::Limit;
 use crate::operator::local_exchange::LocalExchange;
 use crate::operator::local_merge::LocalMerge;
 use crate::operator::local_partition::{LocalPartition, Spread};
 use crate::operator::order_by::OrderBy;
+use crate::operator::order_filter::OrderFilter;
+use crate::operator::scan_targets::{ColumnSources, ScanTarget};
 use crate::operator::single_row::EnforceSingleRow;
 use crate::operator::sink::{BatchQueue, QueueSink};
 use crate::operator::table_write::TableWrite;
@@ -29,7 +29,7 @@ use crate::operator::top_n::TopN;
 use crate::operator::unnest::Unnest;
 use crate::operator::values::Values;
 use crate::operator::{Operator, OperatorCtx};
-use crate::plan::{AggregationStep, PlanNode, PlanNodeId, ProjectNode, WriterPlace};
+use crate::plan::{AggregationStep, PlanNode, PlanNodeId, ProjectNode, TopNNode, WriterPlace};
 use crate::trace::{OperatorTrace, Traced, TracedOperator};
 
 pub(super) type Operators = Vec<StageParams>;
@@ -55,6 +55,8 @@ pub(super) struct Meetings {
 #[derive(Debug)]
 pub(super) struct ExchangeQueues {
     queues: Vec<Arc<BatchQueue>>,
+    /// The pool above those of its producers, which pay for what waits.
+    pool: MemoryPool,
     /// Producers made so far.
     num_producers: usize,
 }
@@ -64,7 +66,11 @@ impl Shared {
     pub(super) fn joins(&self) -> Result<Vec<(PlanNodeId, Arc<HashJoin>)>> {
         let mut joins = Vec::new();
         for (node, num_probers) in self.plan.joins() {
-            let targets = filter_keys(node).into_iter().map(|key| self.targets_of(key));
+            let targets = filter_keys(node).into_iter().map(|(key, sources)| KeyTargets {
+                key,
+                scans: self.targets_of(&sources),
+                covers_all: sources.covers_all,
+            });
             let drivers = (self.plan.num_builders(&node.id), num_probers);
             let config = &self.query.config;
             let join = HashJoin::new(node, drivers, targets.collect(), config)?;
@@ -73,20 +79,34 @@ impl Shared {
         Ok(joins)
     }
 
-    /// The slots of the scans that give a key.
-    fn targets_of(&self, columns: KeyColumns<'_>) -> KeyTargets {
-        let KeyColumns { key, scans, covers_all } = columns;
-        let scans = scans.into_iter().filter_map(|(id, channel)| {
-            let scan = self.scans.iter().find(|scan| scan.id == *id)?;
-            Some(ScanTarget { slot: Arc::clone(&scan.filters), channel })
+    /// The slots of the scans that give a column.
+    fn targets_of(&self, sources: &ColumnSources<'_>) -> Vec<ScanTarget> {
+        let scans = sources.scans.iter().filter_map(|(id, channel)| {
+            let scan = self.scans.iter().find(|scan| scan.id == **id)?;
+            Some(ScanTarget { slot: Arc::clone(&scan.filters), channel: *channel })
         });
-        KeyTargets { key, scans: scans.collect(), covers_all }
+        scans.collect()
+    }
+
+    /// What a top-N tells the scans below; none when nobody listens or it is not wanted.
+    fn order_filter(&self, node: &TopNNode) -> Option<OrderFilter> {
+        let key = node.keys.first()?;
+        if !self.query.config.topn_dynamic_filter_pushdown_enabled {
+            return None;
+        }
+        let sources = ColumnSources::of(&node.source, &key.column);
+        let targets = self.targets_of(&sources);
+        if sources.is_direct {
+            targets.iter().for_each(|target| target.slot.read_first(target.channel, key.order));
+        }
+        let ty = node.source.output_type().type_of(&key.column)?.clone();
+        (!targets.is_empty()).then(|| OrderFilter::new(&node.id, (ty, key.order), targets))
     }
 
     /// Makes the queues of all exchanges.
     pub(super) fn exchanges(&self) -> Vec<ExchangeQueues> {
         let per_driver = self.query.config.local_exchange_batches_per_driver;
-        let exchanges = self.plan.exchanges.iter().map(|exchange| {
+        let exchanges = self.plan.exchanges.iter().enumerate().map(|(number, exchange)| {
             let (num_queues, producers_of_each) = match exchange.kind {
                 ExchangeKind::Merge(..) => (exchange.num_producers, 1),
                 _ => (exchange.num_consumers, exchange.num_producers),
@@ -95,7 +115,8 @@ impl Shared {
             let queues = (0..num_queues)
                 .map(|_| Arc::new(BatchQueue::new(capacity, producers_of_each)))
                 .collect();
-            ExchangeQueues { queues, num_producers: 0 }
+            let pool = self.pool.aggregate(format!("exchange.{number}"), u64::MAX);
+            ExchangeQueues { queues, pool, num_producers: 0 }
         });
         exchanges.collect()
     }
@@ -177,13 +198,15 @@ impl Shared {
             None => return Err(no_exchange()),
         };
         let (exchange, made) = self.exchange(number, meetings)?;
+        let pool = made.pool.leaf(format!("producer.{producer}"));
         let sink = |queue: usize| {
             let queue = made.queues.get(queue).ok_or_else(no_exchange)?;
-            Ok(StageParams::of_task(QueueSink::new(Arc::clone(queue)), "LocalExchangeSink"))
+            let sink = QueueSink::new(Arc::clone(queue)).paid_by(&pool);
+            Ok(StageParams::of_task(sink, "LocalExchangeSink"))
         };
         let partition = |spread| {
             let partition = LocalPartition::new(made.queues.clone(), spread, producer);
-            StageParams::of_task(partition, "LocalPartition")
+            StageParams::of_task(partition.paid_by(&pool), "LocalPartition")
         };
         let stage = match &exchange.kind {
             ExchangeKind::Gather => sink(0)?,
@@ -191,7 +214,7 @@ impl Shared {
             ExchangeKind::RoundRobin => partition(Spread::RoundRobin),
             ExchangeKind::Hash(channels) => partition(Spread::Hash(channels.clone())),
         };
-        Ok(StageParams { node: exchange.node.clone(), ..stage })
+        Ok(StageParams { node: exchange.node.clone(), pool: Some(pool), ..stage })
     }
 
     fn exchange<'a>(
@@ -253,7 +276,8 @@ impl Shared {
             }
             PlanNode::TopN(top_n) => {
                 let input = top_n.source.output_type();
-                (Box::new(TopN::new(&top_n.keys, top_n.count, input, ctx)?), "TopN")
+                let operator = TopN::new(&top_n.keys, top_n.count, input, ctx)?;
+                (Box::new(operator.telling(self.order_filter(top_n))), "TopN")
             }
             PlanNode::HashJoin(join) => {
                 (Box::new(HashProbe::new(join_of(meetings, &join.id)?, ctx)?), "HashProbe")

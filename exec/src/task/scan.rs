@@ -45,13 +45,16 @@ impl ScanState {
         config: &QueryConfig,
     ) -> Self {
         let order = if num_drivers > 1 { SplitOrder::ReadyFirst } else { SplitOrder::Added };
+        let splits = Arc::new(SplitQueue::new(order));
+        let prepared: Weak<SplitQueue> = Arc::downgrade(&splits);
+        pool.give_back_through(prepared);
         let scale_up = config.table_scan_scaled_processing_enabled.then(|| {
             let ratio = config.table_scan_scale_up_memory_usage_ratio;
             Arc::new(ScanScaleUp::new(pool, num_drivers, ratio))
         });
         ScanState {
             id: Arc::clone(&node.id),
-            splits: Arc::new(SplitQueue::new(order)),
+            splits,
             filters: Arc::default(),
             num_drivers,
             num_made: AtomicUsize::new(0),

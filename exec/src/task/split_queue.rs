@@ -13,16 +13,18 @@
 //! Whoever has waited least is woken first (rule S11.55). When a driver takes a split, the ones
 //! that come next are prepared, as many as its quota says. Several drivers then take what is ready
 //! before what is not, as far as the quota reaches (rule S11.57); a single driver takes the splits in
-//! the order they were added, so that its rows come in that order.
+//! the order they were added, so that its rows come in that order. When memory is short, what was
+//! prepared and not taken is let go.
 
 use std::collections::VecDeque;
 
 use vector::sync::{Arc, Continuation, Mutex, Promise, promise};
-use vector::{Error, Result};
+use vector::{Error, Reclaim, Result};
 
 use dwio::connector::ConnectorSplit;
 
 use crate::operator::{SplitPoll, SplitSource, TakenSplit};
+use crate::preload::async_source::Phase as Made;
 use crate::preload::{SplitPreloader, SplitPreparation};
 
 /// In which order splits are taken.
@@ -217,6 +219,21 @@ impl State {
             }
         }
         Some((taken, begun))
+    }
+}
+
+impl Reclaim for SplitQueue {
+    /// Lets go of what was prepared ahead: whoever takes the split makes it again.
+    fn reclaim(&self, _: u64) {
+        let Some(mut state) = self.state.try_lock() else { return };
+        let is_prepared = |waiting: &&mut TakenSplit| {
+            let preparation = waiting.preparation.as_ref();
+            preparation.is_some_and(|preparation| preparation.phase() == Made::Prepared)
+        };
+        let prepared = state.splits.iter_mut().filter(is_prepared);
+        let prepared: Vec<_> = prepared.filter_map(|split| split.preparation.take()).collect();
+        drop(state);
+        prepared.iter().for_each(|preparation| preparation.cancel());
     }
 }
 

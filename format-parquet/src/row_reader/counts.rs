@@ -7,10 +7,14 @@ use crate::page::PageCounters;
 use crate::page_index::RowRanges;
 use crate::prune::PrunedBy;
 
+/// Files whose footer somebody else had already (rule S15.12).
+const FOOTER_CACHE_HIT: &str = "footerCacheHit";
 /// Row groups that were read.
 pub(super) const PROCESSED_STRIDES: &str = "processedStrides";
 /// The same by the name that row groups have in other formats (rule S15.13).
 const NUM_STRIPES: &str = "numStripes";
+/// And by the name of what is loaded at once (rule S15.17).
+const PROCESSED_UNITS: &str = "processedUnits";
 /// Row groups that metadata left out.
 pub(super) const SKIPPED_STRIDES: &str = "skippedStrides";
 /// Rows that page indexes left out of row groups that were read.
@@ -24,10 +28,13 @@ pub(super) const ROWS_PASSED: &str = "parquet.rowsPassed";
 pub(super) const VALUES_DECODED: &str = "parquet.valuesDecoded";
 /// Bytes between wanted ones that were read with them (rule S15.41).
 pub(super) const READ_GAP_BYTES: &str = "readGapBytes";
+/// The same as bytes beyond wanted ones (rule S15.37): there are no others.
+pub(super) const OVERREAD_BYTES: &str = "overreadBytes";
 
 /// Row groups and rows of a pass.
 #[derive(Debug, Default)]
 pub(super) struct GroupCounts {
+    footer_was_known: bool,
     processed: usize,
     /// By what they were left out.
     skipped: [(Option<PrunedBy>, usize); 6],
@@ -37,6 +44,11 @@ pub(super) struct GroupCounts {
 }
 
 impl GroupCounts {
+    /// Nothing yet of a file, whose footer somebody else may have had.
+    pub(super) fn of_file(footer_was_known: bool) -> Self {
+        GroupCounts { footer_was_known, ..Self::default() }
+    }
+
     /// Counts a row group that is left out.
     pub(super) fn skipped(&mut self, by: PrunedBy) {
         let mut places = self.skipped.iter_mut();
@@ -67,8 +79,10 @@ impl GroupCounts {
             }
         };
         let skipped: usize = self.skipped.iter().map(|(_, count)| count).sum();
+        count(FOOTER_CACHE_HIT, u64::from(self.footer_was_known));
         count(PROCESSED_STRIDES, self.processed as u64);
         count(NUM_STRIPES, self.processed as u64);
+        count(PROCESSED_UNITS, self.processed as u64);
         count(SKIPPED_STRIDES, skipped as u64);
         for (by, skipped) in &self.skipped {
             if let Some(by) = by {

@@ -34,17 +34,21 @@ pub(super) struct ColumnLoader {
 
 impl VectorLoader for ColumnLoader {
     fn load(self: Box<Self>, rows: &RowSet) -> Result<VectorRef> {
+        let group = Arc::clone(&self.group);
+        // The scan may be far away when somebody meets this error: it says by itself where it is.
+        let here = |e: Error| {
+            e.in_place("row group", group.number).in_named("file", group.pass.file.path())
+        };
         let mut column = self.column.lock();
         // Under the lock: the reader counts its window before it moves a column.
         if self.current_window.load(Ordering::Acquire) != self.window {
-            return Err(Error::internal("a lazy column was touched after its reader moved on")
-                .with("window", self.window));
+            return Err(here(
+                Error::internal("a lazy column was touched after its reader moved on")
+                    .with("window", self.window),
+            ));
         }
         let mut read = |selection: &SelectivityVector| {
-            column
-                .read_selected(&self.group, self.row, (selection, self.expected))
-                .map_err(|e| e.in_place("row group", self.group.number))
-                .map_err(|e| e.in_named("file", self.group.pass.file.path()))
+            column.read_selected(&self.group, self.row, (selection, self.expected)).map_err(here)
         };
         let num_rows = self.passed.count();
         if rows.is_all(num_rows) {

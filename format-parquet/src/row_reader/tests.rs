@@ -94,7 +94,7 @@ fn reader_of(
     let pool = MemoryPool::unlimited();
     let input = BufferedInput::new(files.open("f.parquet").unwrap(), pool.clone());
     let footer = Arc::clone(&file.footer);
-    let file = OpenFile { footer, input, verifies_checksums: false };
+    let file = OpenFile { footer, input, verifies_checksums: false, is_known: false };
     ParquetRowReader::new(file, params, &pool).unwrap()
 }
 

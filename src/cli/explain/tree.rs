@@ -14,7 +14,7 @@ use std::fmt::Write;
 use exec::plan::PlanNode;
 use serde_json::{Map, Value as Json, json};
 
-use crate::engine::PushedScan;
+use crate::engine::{DynamicTarget, PushedScan};
 
 /// Width of the first column of notes.
 pub(super) const LABEL_WIDTH: usize = 12;
@@ -146,8 +146,8 @@ fn scan_notes(scan: &PushedScan) -> Vec<(&'static str, String)> {
         notes.push(("sample", format!("{share} of the rows")));
     }
     for target in &scan.dynamic {
-        let text = format!("{} from {} of HashJoin[{}]", target.column, target.key, target.join);
-        notes.push(("dynamic", text));
+        let DynamicTarget { column, node, operator, key } = target;
+        notes.push(("dynamic", format!("{column} from {key} of {operator}[{node}]")));
     }
     notes
 }
@@ -156,10 +156,10 @@ fn pushed_json(scan: &PushedScan) -> Json {
     let columns = scan.columns.iter().map(|column| {
         json!({ "name": column.name, "source": column.source, "subfields": column.subfields })
     });
-    let dynamic = scan
-        .dynamic
-        .iter()
-        .map(|target| json!({ "column": target.column, "join": &*target.join, "key": target.key }));
+    let dynamic = scan.dynamic.iter().map(|target| {
+        let DynamicTarget { column, node, operator, key } = target;
+        json!({ "column": column, "node": &**node, "operator": operator, "key": key })
+    });
     json!({
         "table": scan.table,
         "files": scan.files.map(|(found, left_out)| json!({ "found": found, "left_out": left_out })),

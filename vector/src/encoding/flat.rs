@@ -3,6 +3,7 @@
 use super::bitmap::Bitmap;
 use crate::bits;
 use crate::error::{Error, Result};
+use crate::memory::Held;
 use crate::memory::buffer::{Buffer, Native};
 use crate::sync::Arc;
 use crate::types::{StringView, Timestamp, Type, TypeKind, Value};
@@ -286,15 +287,15 @@ impl FlatVector {
         FlatVector { ty: self.ty.clone(), values, validity }
     }
 
-    /// Bytes that this vector keeps alive.
-    pub fn retained_bytes(&self) -> usize {
+    /// Bytes of the memory that is asked for which this vector keeps alive.
+    pub fn held_bytes(&self, held: Held) -> usize {
         let values = match_flat!(
             &self.values,
-            fixed(v) => v.retained_bytes(),
+            fixed(v) => v.held_bytes(held),
             boolean(v) => bits::words_for(v.len()) * 8,
             string(v) => {
-                v.views.retained_bytes()
-                    + v.buffers.iter().map(Buffer::retained_bytes).sum::<usize>()
+                v.views.held_bytes(held)
+                    + v.buffers.iter().map(|buffer| buffer.held_bytes(held)).sum::<usize>()
             }
         );
         values + self.validity.as_ref().map_or(0, |v| bits::words_for(v.len()) * 8)

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use super::{Vector, VectorRef};
 use crate::error::{Error, Result};
 use crate::rows::RowSet;
-use crate::sync::{ModelArc, Mutex};
+use crate::sync::{ModelArc, Mutex, thread_cpu_time};
 use crate::types::Type;
 
 /// Reads the values of a lazy column.
@@ -128,7 +128,7 @@ impl LazyVector {
         if rows.is_empty() {
             return Ok(Vector::nulls(self.ty.clone(), self.len).into());
         }
-        let vector = Vector::loaded(&timed(|| loader.load(rows))?)?;
+        let vector = Vector::loaded(&counted(|| loader.load(rows))?)?;
         if vector.len() < self.len || !vector.ty().is_equivalent(&self.ty) {
             return Err(Error::internal("a loader gave another vector than it promised")
                 .with("rows", vector.len())
@@ -140,26 +140,78 @@ impl LazyVector {
     }
 }
 
+/// What loading lazy columns took on a thread (rule S15.20).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LazyLoads {
+    /// Time that passed.
+    pub wall: Duration,
+    /// Time that the thread was at work; 0 unless the thread measures it.
+    pub cpu: Duration,
+    /// Bytes of the values that were loaded; 0 unless the thread measures them.
+    pub bytes: u64,
+}
+
+impl LazyLoads {
+    /// What was added since `before`.
+    pub fn since(self, before: LazyLoads) -> LazyLoads {
+        LazyLoads {
+            wall: self.wall.saturating_sub(before.wall),
+            cpu: self.cpu.saturating_sub(before.cpu),
+            bytes: self.bytes.saturating_sub(before.bytes),
+        }
+    }
+}
+
+/// The loads of a thread.
+#[derive(Debug, Clone, Copy, Default)]
+struct Loading {
+    until_now: LazyLoads,
+    /// How many loaders the thread is in.
+    depth: u32,
+    /// Work and bytes are measured, which costs more than the clock.
+    measures: bool,
+}
+
 thread_local! {
-    /// Time that this thread has spent in loaders, and how many of them it is in.
-    static LOADING: Cell<(Duration, u32)> = const { Cell::new((Duration::ZERO, 0)) };
+    static LOADING: Cell<Loading> = const {
+        let until_now = LazyLoads { wall: Duration::ZERO, cpu: Duration::ZERO, bytes: 0 };
+        Cell::new(Loading { until_now, depth: 0, measures: false })
+    };
 }
 
-/// The time that the calling thread has spent loading lazy columns until now: whoever calls others
-/// learns from two readings how much of a call was loading.
-pub fn lazy_load_time() -> Duration {
-    LOADING.get().0
+/// What the calling thread has spent loading lazy columns until now: whoever calls others learns
+/// from two readings how much of a call was loading.
+pub fn lazy_loads() -> LazyLoads {
+    LOADING.get().until_now
 }
 
-/// Counts the time of `load`, but not twice inside of another load.
-fn timed<T>(load: impl FnOnce() -> T) -> T {
-    let (spent, depth) = LOADING.get();
-    LOADING.set((spent, depth.saturating_add(1)));
-    let start = (depth == 0).then(Instant::now);
+/// Says whether the calling thread measures work and bytes of its loads from now on.
+pub fn measure_lazy_loads(measures: bool) {
+    LOADING.set(Loading { measures, ..LOADING.get() });
+}
+
+/// Counts what `load` takes and gives, but not twice inside of another load.
+fn counted(load: impl FnOnce() -> Result<VectorRef>) -> Result<VectorRef> {
+    let before = LOADING.get();
+    LOADING.set(Loading { depth: before.depth.saturating_add(1), ..before });
+    if before.depth > 0 {
+        let result = load();
+        LOADING.set(Loading { depth: before.depth, ..LOADING.get() });
+        return result;
+    }
+    let cpu = before.measures.then(thread_cpu_time).flatten();
+    let start = Instant::now();
     let result = load();
-    let (spent, depth) = LOADING.get();
-    let own = start.map_or(Duration::ZERO, |start| start.elapsed());
-    LOADING.set((spent + own, depth.saturating_sub(1)));
+    let wall = start.elapsed();
+    let mut after = before.until_now;
+    after.wall += wall;
+    if before.measures {
+        let worked = thread_cpu_time().zip(cpu).map(|(now, then)| now.saturating_sub(then));
+        after.cpu += worked.unwrap_or_default();
+        let bytes = result.as_ref().map_or(0, |vector| vector.flat_bytes());
+        after.bytes = after.bytes.saturating_add(bytes);
+    }
+    LOADING.set(Loading { until_now: after, ..before });
     result
 }
 

@@ -20,6 +20,7 @@ pub mod flat;
 pub mod lazy;
 
 use crate::error::{Error, Result};
+use crate::memory::Held;
 use crate::nested::{ArrayVector, MapVector, RowVector};
 use crate::sync::Arc;
 use crate::types::{RowType, Type, Value};
@@ -28,7 +29,7 @@ pub use bitmap::{BitWriter, Bitmap, BitmapMut};
 pub use constant::ConstantVector;
 pub use dictionary::DictionaryVector;
 pub use flat::{FlatType, FlatValues, FlatVector, StringValues};
-pub use lazy::{LazyVector, VectorLoader, lazy_load_time};
+pub use lazy::{LazyLoads, LazyVector, VectorLoader, lazy_loads, measure_lazy_loads};
 
 /// A shared vector.
 pub type VectorRef = Arc<Vector>;
@@ -164,14 +165,19 @@ impl Vector {
 
     /// Bytes that this vector keeps alive, shared ones counted in full.
     pub fn retained_bytes(&self) -> usize {
+        self.held_bytes(Held::All)
+    }
+
+    /// As [`Vector::retained_bytes`], of the memory that is asked for.
+    pub fn held_bytes(&self, held: Held) -> usize {
         match self {
-            Vector::Flat(v) => v.retained_bytes(),
+            Vector::Flat(v) => v.held_bytes(held),
             Vector::Constant(_) => 0,
-            Vector::Dictionary(v) => v.indices().retained_bytes() + v.base().retained_bytes(),
-            Vector::Lazy(v) => v.loaded_if_ready().map_or(0, |l| l.retained_bytes()),
-            Vector::Row(v) => v.children().iter().map(|c| c.retained_bytes()).sum(),
-            Vector::Array(v) => v.elements().retained_bytes() + v.len() * 8,
-            Vector::Map(v) => v.keys().retained_bytes() + v.values().retained_bytes() + v.len() * 8,
+            Vector::Dictionary(v) => v.indices().held_bytes(held) + v.base().held_bytes(held),
+            Vector::Lazy(v) => v.loaded_if_ready().map_or(0, |l| l.held_bytes(held)),
+            Vector::Row(v) => v.children().iter().map(|c| c.held_bytes(held)).sum(),
+            Vector::Array(v) => v.elements().held_bytes(held) + v.len() * 8,
+            Vector::Map(v) => v.keys().held_bytes(held) + v.values().held_bytes(held) + v.len() * 8,
         }
     }
 }

@@ -21,7 +21,7 @@ use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut, Range};
 use std::ptr::NonNull;
 
-use super::MemoryPool;
+use super::{Held, MemoryPool};
 use crate::error::{Error, Result};
 use crate::types::{StringView, Timestamp};
 
@@ -221,7 +221,15 @@ impl<T: Native> Buffer<T> {
 
     /// Bytes of the memory that this buffer keeps alive.
     pub fn retained_bytes(&self) -> usize {
-        self.allocation.capacity
+        self.held_bytes(Held::All)
+    }
+
+    /// As [`Buffer::retained_bytes`], of the memory that is asked for.
+    pub fn held_bytes(&self, held: Held) -> usize {
+        match held {
+            Held::Unpaid if self.allocation.pool.is_some() => 0,
+            _ => self.allocation.capacity,
+        }
     }
 
     /// Readable bytes behind the last element; wide loads may touch that many.

@@ -25,6 +25,15 @@ mod waits;
 pub use pool::MemoryPool;
 pub use reclaim::Reclaim;
 
+/// Which memory is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Held {
+    /// All that is kept alive.
+    All,
+    /// What no pool pays for.
+    Unpaid,
+}
+
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;

@@ -289,6 +289,11 @@ impl MemoryPool {
         self.0.counters.limit
     }
 
+    /// True when this pool, or one above it, has a limit.
+    pub fn is_limited(&self) -> bool {
+        self.upwards().any(|pool| pool.limit() != u64::MAX)
+    }
+
     /// The pool above, if this is not the root.
     pub fn parent(&self) -> Option<&MemoryPool> {
         self.0.parent.as_ref()

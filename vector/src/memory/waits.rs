@@ -176,7 +176,9 @@ impl MemoryPool {
                 let hopeless = is_own
                     || bytes > limit.limit()
                     || held_by_others(&waits, limit, Some(party)) == 0;
-                (!hopeless).then(|| {
+                // Others hold nothing also when they have just given it back.
+                let over = hopeless.then(|| self.has_room(bytes).then(Continuation::ready));
+                over.unwrap_or_else(|| {
                     let (promise, continuation) = promise();
                     waits.push(Wait {
                         leaf: self.clone(),
@@ -186,7 +188,7 @@ impl MemoryPool {
                         promise,
                         followers: Vec::new(),
                     });
-                    continuation
+                    Some(continuation)
                 })
             }
         };

@@ -1,6 +1,10 @@
 //! What expressions mean for one row, told the simplest way: the oracle of the property tests.
 
+use std::cmp::Ordering;
+
 use super::*;
+use vector::Interval;
+use vector::types::calendar::{civil_from_days, days_from_civil};
 use vector::types::decimal::{fits, power_of_ten};
 
 /// A row for which an expression has no value.
@@ -100,6 +104,31 @@ fn scalar(name: &str, values: &[Value], types: &[&Type], result: &Type) -> Outco
         "gt" => Value::Boolean(order().is_gt()),
         "gte" => Value::Boolean(order().is_ge()),
         "not" => Value::Boolean(values[0] == Value::Boolean(false)),
+        "plus" | "minus" if types[1] == &Type::Interval => {
+            return moved(&values[0], &values[1], name == "minus");
+        }
+        "greatest" | "least" => {
+            let wins = if name == "greatest" { Ordering::Greater } else { Ordering::Less };
+            let mut best = &values[0];
+            for value in &values[1..] {
+                if value.cmp(best) == wins {
+                    best = value;
+                }
+            }
+            best.clone()
+        }
+        "year" => Value::BigInt(date_of(&values[0]).0),
+        "month" => Value::BigInt(date_of(&values[0]).1.into()),
+        "day" => Value::BigInt(date_of(&values[0]).2.into()),
+        "date_trunc" => {
+            let (year, month, _) = date_of(&values[1]);
+            let first = match &*text(&values[0]) {
+                "month" => month,
+                "quarter" => month - (month - 1) % 3,
+                _ => 1,
+            };
+            Value::Integer(days_from_civil(year, first, 1).unwrap() as i32)
+        }
         "plus" | "minus" | "multiply" | "divide" | "modulus" => {
             return arithmetic(name, values, types, result);
         }
@@ -144,6 +173,33 @@ fn like(text: &[char], pattern: &[char]) -> bool {
         Some(('_', rest)) => !text.is_empty() && like(&text[1..], rest),
         Some((c, rest)) => text.first() == Some(c) && like(&text[1..], rest),
     }
+}
+
+/// Year, month and day of a DATE or TIMESTAMP.
+fn date_of(point: &Value) -> (i64, u32, u32) {
+    civil_from_days(match point {
+        Value::Timestamp(point) => point.days(),
+        days => days.as_i64().unwrap(),
+    })
+}
+
+/// A DATE moved by an interval: a month at a time, then a day at a time.
+fn moved(date: &Value, by: &Value, back: bool) -> Outcome {
+    let by = Interval::from_stored(by.as_i128().unwrap());
+    let (mut year, mut month, day) = date_of(date);
+    for _ in 0..by.months {
+        (year, month) = match (back, month) {
+            (false, 12) => (year + 1, 1),
+            (false, month) => (year, month + 1),
+            (true, 1) => (year - 1, 12),
+            (true, month) => (year, month - 1),
+        };
+    }
+    let mut days = (1..=day).rev().find_map(|day| days_from_civil(year, month, day)).unwrap();
+    for _ in 0..by.days + by.millis / 86_400_000 {
+        days += if back { -1 } else { 1 };
+    }
+    days.try_into().map(Value::Integer).map_err(|_| Failed)
 }
 
 /// An integer as a value of `ty`, if it fits.

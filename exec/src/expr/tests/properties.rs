@@ -18,7 +18,17 @@ fn some_value(random: &mut Random, ty: &Type) -> Value {
         Type::TinyInt => Value::TinyInt(if extreme { i8::MIN } else { small as i8 }),
         Type::SmallInt => Value::SmallInt(if extreme { i16::MAX } else { small as i16 }),
         Type::Integer => Value::Integer(if extreme { i32::MIN } else { small as i32 }),
-        Type::Date => Value::Integer(small as i32),
+        Type::Date if extreme => Value::Integer(*random.pick(&[i32::MIN, i32::MAX])),
+        // The epoch, leap days and ends of months.
+        Type::Date => {
+            let near = *random.pick(&[0, 18_321, 19_782, -141_428, 11_016, -719_468]);
+            Value::Integer(near + small as i32)
+        }
+        Type::Interval => {
+            let (months, days) = (random.below(30) as u32, random.below(40) as u32);
+            let millis = *random.pick(&[0, 5, 2 * 86_400_000 + 5]);
+            Value::HugeInt(vector::Interval { months, days, millis }.to_stored())
+        }
         Type::BigInt => Value::BigInt(if extreme { i64::MIN } else { small }),
         Type::HugeInt => Value::HugeInt(if extreme { i128::MAX } else { small.into() }),
         Type::Real => Value::Real(*random.pick(&[0.0, -0.0, 1.5, -2.0, f32::NAN])),
@@ -198,8 +208,57 @@ fn text_functions_equal_the_model() {
     for name in ["concat", "starts_with", "ends_with", "strpos", "like"] {
         check_function(name, &[text.clone(), text.clone()]);
     }
+    check_function("concat", &[text.clone(), text.clone(), text.clone(), text.clone()]);
     check_function("substr", &[text.clone(), Type::BigInt]);
     check_function("substr", &[text, Type::BigInt, Type::BigInt]);
+}
+
+#[test]
+fn extremes_equal_the_model() {
+    let types = [
+        Type::Boolean,
+        Type::TinyInt,
+        Type::Integer,
+        Type::BigInt,
+        Type::HugeInt,
+        Type::Real,
+        Type::Double,
+        Type::Timestamp,
+        Type::Varchar,
+        decimal_type(30, 2),
+    ];
+    for ty in types {
+        for name in ["greatest", "least"] {
+            check_function(name, std::slice::from_ref(&ty));
+            check_function(name, &[ty.clone(), ty.clone(), ty.clone()]);
+        }
+    }
+}
+
+#[test]
+fn functions_of_dates_equal_the_model() {
+    for ty in [Type::Date, Type::Timestamp] {
+        for name in ["year", "month", "day"] {
+            check_function(name, std::slice::from_ref(&ty));
+        }
+    }
+    for name in ["plus", "minus"] {
+        check_function(name, &[Type::Date, Type::Interval]);
+    }
+    for unit in ["month", "quarter", "year"] {
+        for seed in 0..NUM_ROUNDS {
+            let mut vectors = RandomVectors::new(seed);
+            let (batch, plain) = some_batch(&mut vectors, &[("a", Type::Date)]);
+            // The first day of the first unit is before all that a DATE can be.
+            let first = |value: &Value| matches!(value, Value::Integer(days) if *days == i32::MIN);
+            let mut rows = some_rows(vectors.random(), batch.len());
+            for (row, _) in plain[0].iter().enumerate().filter(|(_, value)| first(value)) {
+                rows.set(row, false);
+            }
+            let args = vec![varchar(unit), column("a", Type::Date)];
+            check(&call("date_trunc", args), &batch, &plain, &rows);
+        }
+    }
 }
 
 fn either(random: &mut Random, names: [&'static str; 2]) -> &'static str {

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use vector::{DecodedVector, Mapping, Result, Type, VectorRef};
+use vector::{BufferMut, DecodedVector, Mapping, Result, Type, VectorRef, bits};
 
 /// The state of one aggregate in every group.
 pub(super) trait Accumulator: Send {
@@ -64,17 +64,51 @@ impl Groups<'_> {
 ///
 /// Adding to a state in memory, row after row, waits for the addition before when both are for one
 /// group, which is usual when groups are few. With lists the state of a group stays in registers
-/// for all of its rows. Making the lists costs about as much as one such pass.
+/// for all of its rows. Making the lists costs about as much as one such pass, less where groups
+/// are few enough to pick the rows of one after the other.
 #[derive(Debug, Default)]
 pub(super) struct GroupLists {
-    rows: Vec<u32>,
+    rows: BufferMut<u32>,
     /// Where each group's rows end.
     ends: Vec<u32>,
+    /// The rows of one group as bits.
+    words: Vec<u64>,
 }
+
+/// So many groups are picked one after the other: each is a look at all rows, 64 at once.
+const MAX_PICKED_GROUPS: usize = 8;
 
 impl GroupLists {
     /// Lists the rows of groups `0..num_groups`.
     pub(super) fn build(&mut self, ids: &[u32], num_groups: usize) {
+        if num_groups <= MAX_PICKED_GROUPS {
+            self.pick(ids, num_groups);
+        } else {
+            self.distribute(ids, num_groups);
+        }
+    }
+
+    fn pick(&mut self, ids: &[u32], num_groups: usize) {
+        self.rows.clear();
+        self.ends.clear();
+        for group in 0..num_groups as u32 {
+            self.words.clear();
+            let (blocks, rest) = ids.as_chunks::<64>();
+            let mut tests = [0u8; 64];
+            for block in blocks {
+                for (test, id) in tests.iter_mut().zip(block) {
+                    *test = u8::from(*id == group);
+                }
+                self.words.push(bits::word_of_bytes(&tests));
+            }
+            let last = rest.iter().rev().fold(0, |word, id| word << 1 | u64::from(*id == group));
+            self.words.push(last);
+            bits::ones_into(&self.words, ids.len(), &mut self.rows);
+            self.ends.push(self.rows.len() as u32);
+        }
+    }
+
+    fn distribute(&mut self, ids: &[u32], num_groups: usize) {
         // The two halves of the rows are taken side by side, because a row waits for the one
         // before it when both are of one group.
         let (first, second) = ids.split_at(ids.len() / 2);
@@ -229,6 +263,33 @@ fn each_valid(input: &DecodedVector, mut visit: impl FnMut(usize)) {
             for row in validity.ones() {
                 visit(row);
             }
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use vector::testing::Random;
+
+    #[test]
+    fn lists_have_the_rows_of_each_group_in_their_order() {
+        for seed in 0..60 {
+            let mut random = Random::new(seed);
+            let num_groups = random.below(2 * MAX_PICKED_GROUPS) + 1;
+            let num_rows = random.below(300);
+            let ids: Vec<u32> = (0..num_rows).map(|_| random.below(num_groups) as u32).collect();
+            let mut lists = GroupLists::default();
+            // What was listed before does not matter.
+            lists.build(&[0; 70], 1);
+            lists.build(&ids, num_groups);
+            let expected = (0..num_groups).map(|group| {
+                let rows = (0..num_rows as u32).filter(|row| ids[*row as usize] == group as u32);
+                (group, rows.collect::<Vec<_>>())
+            });
+            let expected: Vec<_> = expected.filter(|(_, rows)| !rows.is_empty()).collect();
+            let found: Vec<_> = lists.iter().map(|(group, rows)| (group, rows.to_vec())).collect();
+            assert_eq!(found, expected, "seed {seed}");
         }
     }
 }

@@ -48,6 +48,7 @@ use dwio::expr::TypedExpr;
 use self::accumulator::{Accumulator, Column, GroupLists, Groups, Part};
 pub(super) use self::group_table::GroupTable;
 use self::masks::Masked;
+use super::account::Account;
 use super::loading::column_of;
 use super::{Operator, OperatorCtx, Phase, channel_of};
 use crate::plan::{Aggregate, AggregationNode, AggregationStep};
@@ -76,7 +77,7 @@ pub struct HashAggregation {
     /// The group of each row of the current batch.
     ids: Vec<u32>,
     lists: GroupLists,
-    reserved: u64,
+    account: Account,
     phase: Phase,
     given: usize,
 }
@@ -108,6 +109,7 @@ impl HashAggregation {
             outputs.push(add_aggregate(&mut aggregates, aggregate, node.step, input)?);
         }
         let mut made = HashAggregation {
+            account: Account::new(&ctx.pool),
             ctx,
             node: node.clone(),
             table: GroupTable::new(&key_types),
@@ -116,7 +118,6 @@ impl HashAggregation {
             outputs,
             ids: Vec::new(),
             lists: GroupLists::default(),
-            reserved: 0,
             phase: Phase::default(),
             given: 0,
         };
@@ -199,25 +200,17 @@ impl HashAggregation {
     /// All groups were given: it is done, or begins anew behind a barrier.
     fn all_given(&mut self) -> Result<()> {
         if self.phase == Phase::Draining {
-            let anew = HashAggregation::new(&self.node, self.ctx.clone())?;
-            let drained = std::mem::replace(self, anew);
-            self.ctx.pool.release(drained.reserved);
+            *self = HashAggregation::new(&self.node, self.ctx.clone())?;
         } else {
             self.phase = Phase::Done;
         }
         Ok(())
     }
 
-    /// Keeps the reservation in step with what the groups take, in large steps.
-    fn account(&mut self) -> Result<()> {
+    /// Says what the groups take.
+    fn account(&mut self) {
         let bytes: usize = self.aggregates.iter().map(|a| a.accumulator.bytes()).sum();
-        let bytes = (bytes + self.table.bytes()) as u64;
-        if bytes > self.reserved {
-            let wanted = bytes.next_multiple_of(64 << 10);
-            self.ctx.pool.reserve(wanted - self.reserved)?;
-            self.reserved = wanted;
-        }
-        Ok(())
+        self.account.hold_in_steps((bytes + self.table.bytes()) as u64);
     }
 }
 
@@ -293,11 +286,18 @@ impl Operator for HashAggregation {
     }
 
     fn add_input(&mut self, batch: RowVector) -> Result<()> {
+        self.account.pay()?;
         self.aggregate(&batch)?;
-        self.account()
+        self.account();
+        Ok(())
+    }
+
+    fn bytes_wanted(&self) -> u64 {
+        self.account.owed()
     }
 
     fn get_output(&mut self) -> Result<Option<RowVector>> {
+        self.account.pay()?;
         if !self.phase.gives() {
             return Ok(None);
         }
@@ -341,6 +341,6 @@ impl Operator for HashAggregation {
         self.aggregates.clear();
         self.outputs.clear();
         self.phase = Phase::Done;
-        self.ctx.pool.release(std::mem::take(&mut self.reserved));
+        self.account.hold(0);
     }
 }

@@ -20,7 +20,8 @@ pub struct HashBuild {
     ctx: OperatorCtx,
     /// The rows so far; none once they were handed over.
     part: Option<BuildPart>,
-    no_more_input: bool,
+    /// The rows of all builders, when this one is the last, and what their table takes, about.
+    all: Option<(Vec<BuildPart>, u64)>,
     table_bytes: u64,
     num_keys: usize,
 }
@@ -29,13 +30,12 @@ impl HashBuild {
     /// One of the builders of `join`.
     pub fn new(join: Arc<HashJoin>, ctx: OperatorCtx) -> Self {
         let part = Some(Vec::new());
-        HashBuild { join, ctx, part, no_more_input: false, table_bytes: 0, num_keys: 0 }
+        HashBuild { join, ctx, part, all: None, table_bytes: 0, num_keys: 0 }
     }
 
     fn finish(&mut self) -> Result<()> {
-        let Some(part) = self.part.take() else { return Ok(()) };
+        let Some((parts, _)) = self.all.take() else { return Ok(()) };
         let join = &*self.join;
-        let Some(parts) = join.bridge.add_part(part) else { return Ok(()) };
         let layout = &join.layout;
         let mut table = JoinTable::build(layout, join.join_type, parts, &self.ctx.pool)?;
         self.table_bytes = table.bytes();
@@ -49,7 +49,7 @@ impl HashBuild {
 
 impl Operator for HashBuild {
     fn needs_input(&self) -> bool {
-        !self.no_more_input
+        self.part.is_some()
     }
 
     fn add_input(&mut self, batch: RowVector) -> Result<()> {
@@ -66,19 +66,24 @@ impl Operator for HashBuild {
         bytes_when_loaded(batch)
     }
 
+    fn bytes_wanted(&self) -> u64 {
+        self.all.as_ref().map_or(0, |(_, bytes)| *bytes)
+    }
+
     fn get_output(&mut self) -> Result<Option<RowVector>> {
-        if self.no_more_input {
-            self.finish()?;
-        }
-        Ok(None)
+        self.finish().map(|()| None)
     }
 
     fn no_more_input(&mut self) {
-        self.no_more_input = true;
+        let parts = self.part.take().and_then(|part| self.join.bridge.add_part(part));
+        self.all = parts.map(|parts| {
+            let bytes = JoinTable::bytes_to_build(&parts);
+            (parts, bytes)
+        });
     }
 
     fn is_finished(&self) -> bool {
-        self.no_more_input && self.part.is_none()
+        self.part.is_none() && self.all.is_none()
     }
 
     fn add_stats(&self, stats: &mut OperatorStats) {
@@ -89,6 +94,6 @@ impl Operator for HashBuild {
     }
 
     fn close(&mut self) {
-        self.part = None;
+        (self.part, self.all) = (None, None);
     }
 }

@@ -1,12 +1,9 @@
 //! Dynamic filters: what a join's table says about the rows of the probe side's scan.
 //!
 //! ```text
-//! HashProbe   key "k"
-//!    |  Project: k := a            the key's column is followed down while it is passed on
-//!    |  Filter, groups by "a", ..  unchanged (rule S12.6)
-//!  UNION ALL                       to every source of an exchange
-//!    |    \
-//! TableScan  TableScan    output column "a" <-- filter: the values of the table's keys, or their range
+//! HashProbe    key "k"
+//!    |         filter: the values of the table's keys, or their range
+//! TableScans   that give "k", by whatever name (`scan_targets`)
 //! ```
 //!
 //! The last builder publishes the filters before it publishes the table, and scans that will be
@@ -18,12 +15,11 @@ use vector::sync::Arc;
 use vector::sync::atomic::Ordering;
 use vector::{DecodedVector, FlatType, FlatValues, Result};
 
-use dwio::expr::TypedExpr;
 use dwio::filter::Filter;
 
 use super::table::JoinTable;
-use crate::operator::scan_filters::ScanFilters;
-use crate::plan::{HashJoinNode, PlanNode, PlanNodeId};
+use crate::operator::scan_targets::{ColumnSources, ScanTarget};
+use crate::plan::{HashJoinNode, PlanNodeId};
 
 /// Values of a filter at most; more become a range.
 const MAX_VALUES: usize = 100_000;
@@ -41,26 +37,6 @@ pub struct KeyTargets {
     pub covers_all: bool,
 }
 
-/// A scan that takes the filter of a key.
-#[derive(Debug, Clone)]
-pub struct ScanTarget {
-    /// The scan's slot.
-    pub slot: Arc<ScanFilters>,
-    /// The scan's output column.
-    pub channel: usize,
-}
-
-/// The scans that give the column of one key unchanged.
-#[derive(Debug)]
-pub struct KeyColumns<'a> {
-    /// The key's number.
-    pub key: usize,
-    /// Each with its output column.
-    pub scans: Vec<(&'a PlanNodeId, usize)>,
-    /// True when every row of the probe side comes from one of them.
-    pub covers_all: bool,
-}
-
 /// What was made of one key.
 #[derive(Debug)]
 struct KeyFilter {
@@ -69,77 +45,16 @@ struct KeyFilter {
     exact: bool,
 }
 
-/// Finds the scans, and their output columns, that give column `name` of a node unchanged; true when
-/// every row of the node comes from one of them.
-///
-/// A row that no partner is for may be left out anywhere below, as long as that changes no other
-/// row: groups go as a whole when the column is one of their keys, but a row that does not count for
-/// a limit lets another one in.
-fn scan_columns<'a>(
-    node: &'a PlanNode,
-    name: &'a str,
-    found: &mut Vec<(&'a PlanNodeId, usize)>,
-) -> bool {
-    let (mut node, mut name) = (node, name);
-    loop {
-        let channel = node.output_type().index_of(name);
-        let Some(channel) = channel else { return false };
-        match node {
-            PlanNode::TableScan(scan) => {
-                found.push((&scan.id, channel));
-                return true;
-            }
-            PlanNode::Filter(filter) => node = &filter.source,
-            PlanNode::OrderBy(order_by) => node = &order_by.source,
-            PlanNode::Project(project) => {
-                match project.expressions.get(channel) {
-                    Some(TypedExpr::Field { name: inner, .. }) => name = inner,
-                    _ => return false,
-                }
-                node = &project.source;
-            }
-            PlanNode::Aggregation(aggregation) => {
-                let Some(key) = aggregation.keys.get(channel) else { return false };
-                (node, name) = (&aggregation.source, key);
-            }
-            PlanNode::Unnest(unnest) => {
-                let Some(replicated) = unnest.replicated.get(channel) else { return false };
-                (node, name) = (&unnest.source, replicated);
-            }
-            // Not through joins that add rows whose key is null: those pass no scan.
-            PlanNode::HashJoin(join)
-                if join.join_type.gives_left() && !join.join_type.gives_right_at_end() =>
-            {
-                node = &join.left;
-            }
-            PlanNode::LocalPartition(_) | PlanNode::LocalMerge(_) => {
-                let of_each = node.sources().map(|source| scan_columns(source, name, found));
-                return of_each.fold(true, |all, covers| all && covers);
-            }
-            PlanNode::Values(_)
-            | PlanNode::TopN(_)
-            | PlanNode::Limit(_)
-            | PlanNode::EnforceSingleRow(_)
-            | PlanNode::TableWrite(_)
-            | PlanNode::HashJoin(_) => return false,
-        }
-    }
-}
-
 /// The keys of a join whose values can be asked of scans; none when rows without partner count.
-pub fn filter_keys(node: &HashJoinNode) -> Vec<KeyColumns<'_>> {
+pub fn filter_keys(node: &HashJoinNode) -> Vec<(usize, ColumnSources<'_>)> {
     let asks_for_partners = node.join_type.drops_unmatched_left()
         // Null aware answers about build rows depend on whether there were other rows at all.
         && !node.null_aware;
     if !asks_for_partners {
         return Vec::new();
     }
-    let keys = node.left_keys.iter().enumerate().map(|(key, name)| {
-        let mut scans = Vec::new();
-        let covers_all = scan_columns(&node.left, name, &mut scans);
-        KeyColumns { key, scans, covers_all }
-    });
-    keys.filter(|key| !key.scans.is_empty()).collect()
+    let keys = node.left_keys.iter().map(|name| ColumnSources::of(&node.left, name)).enumerate();
+    keys.filter(|(_, sources)| !sources.scans.is_empty()).collect()
 }
 
 /// Publishes a filter for each target, and notes in the table how many and which are exact.

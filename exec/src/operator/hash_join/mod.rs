@@ -43,7 +43,7 @@ use crate::plan::{HashJoinNode, JoinType, PlanNodeId};
 use crate::query_ctx::QueryConfig;
 
 pub use self::build::HashBuild;
-pub use self::filters::{KeyColumns, KeyTargets, ScanTarget, filter_keys};
+pub use self::filters::{KeyTargets, filter_keys};
 pub use self::probe::HashProbe;
 
 /// A join being run: what all of its operators share.

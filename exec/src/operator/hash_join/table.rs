@@ -13,7 +13,11 @@ use vector::{
 
 use super::index::Index;
 use super::layout::Layout;
+use crate::operator::loading::bytes_when_loaded;
 use crate::plan::JoinType;
+
+/// What an index takes for a row, about: a slot that may be one of two, and a link.
+const INDEX_BYTES_OF_ROW: usize = 32;
 
 /// What one builder collected: batches of the kept columns.
 pub(super) type BuildPart = Vec<RowVector>;
@@ -109,6 +113,15 @@ impl JoinTable {
             exact_keys: Vec::new(),
             reservation,
         })
+    }
+
+    /// What building a table of `parts` will reserve, about.
+    pub(super) fn bytes_to_build(parts: &[BuildPart]) -> u64 {
+        let batches = parts.iter().flatten();
+        let bytes = |batch: &RowVector| {
+            bytes_when_loaded(batch).saturating_add((batch.len() * INDEX_BYTES_OF_ROW) as u64)
+        };
+        batches.fold(0, |sum: u64, batch| sum.saturating_add(bytes(batch)))
     }
 
     /// The number of rows.

@@ -74,7 +74,8 @@ impl Fixture {
             Start::Making => {
                 let busy = Arc::clone(source);
                 fixture.maker = Some(thread::spawn(move || busy.prepare()));
-                while source.phase() != Phase::Making {
+                // At work, not only about to be.
+                while fixture.runs.load(Ordering::SeqCst) == 0 {
                     thread::yield_now();
                 }
             }

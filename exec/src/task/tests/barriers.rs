@@ -76,6 +76,8 @@ fn plans() -> Vec<(&'static str, fn() -> PlanBuilder, bool)> {
         ("distinct of groups", || counts_and_sums().aggregate(&["n"], vec![]), false),
         ("order by", by_value, true),
         ("top n", || scan().top_n(&[("v", SortOrder::default())], 3), true),
+        // What a bound leaves out in front of a barrier is wanted behind it.
+        ("top n with its filter", || scan_of(true).top_n(&[("v", SortOrder::default())], 3), true),
         ("order of groups", || counts_and_sums().order_by(&[("s", SortOrder::default())]), true),
         ("limit of sorted rows", || by_value().limit(2, 5), true),
         ("large limit", || scan().limit(0, 1_000_000), false),

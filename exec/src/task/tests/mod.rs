@@ -1,7 +1,8 @@
 //! An evaluator of two functions, and plans over scans whose splits are scripts.
 //!
 //! `rows.rs` tests which rows come out, `spread.rs` that drivers do not change them, `ends.rs` how
-//! tasks stop and fail, `waits.rs` what they wait for, `states.rs` how drivers leave their threads,
+//! tasks stop and fail, `waits.rs` what they wait for, `memory.rs`
+//! what they do when memory is short, `states.rs` how drivers leave their threads,
 //! `cancels.rs` stops at any point, `groups.rs` groups of splits,
 //! `barriers.rs` barriers between splits.
 
@@ -9,6 +10,7 @@ mod barriers;
 mod cancels;
 mod ends;
 mod groups;
+mod memory;
 mod rows;
 mod spread;
 mod states;
@@ -104,9 +106,13 @@ fn column_of(name: &str) -> TypedExpr {
 }
 
 fn scan() -> PlanBuilder {
-    let handle = Arc::new(Table { takes_filters: false }) as Arc<dyn ColumnHandle>;
+    scan_of(false)
+}
+
+fn scan_of(takes_filters: bool) -> PlanBuilder {
+    let handle = Arc::new(Table { takes_filters }) as Arc<dyn ColumnHandle>;
     let assignments = vec![("k".into(), Arc::clone(&handle)), ("v".into(), handle)];
-    PlanBuilder::table_scan(table_type(), Arc::new(Table { takes_filters: false }), assignments)
+    PlanBuilder::table_scan(table_type(), Arc::new(Table { takes_filters }), assignments)
 }
 
 /// The rows in the order of `v`; sorting waits for memory.
@@ -164,7 +170,16 @@ impl Run {
         splits: Vec<Vec<Act>>,
         change: impl FnOnce(&mut QueryCtx),
     ) -> Self {
-        let connector = ScriptConnector::default();
+        Self::over(ScriptConnector::default(), plan, drivers, splits, change)
+    }
+
+    fn over(
+        connector: ScriptConnector,
+        plan: PlanBuilder,
+        drivers: usize,
+        splits: Vec<Vec<Act>>,
+        change: impl FnOnce(&mut QueryCtx),
+    ) -> Self {
         let mut query = QueryCtx::clone(&query(&connector));
         change(&mut query);
         let pool = query.pool.clone();

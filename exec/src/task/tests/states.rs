@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::driver::{Driver, DriverParams, Step, StopReason};
+use crate::operator::BlockingReason;
 use crate::operator::values::Values;
 use crate::plan::ValuesNode;
 use crate::termination::{TaskState, Termination};
@@ -11,7 +12,16 @@ use std::time::Instant;
 fn driver(termination: &Arc<Termination>, threads: &Arc<TaskThreads>) -> Driver {
     let batches = vec![table_rows(0, 10), table_rows(10, 20)];
     let node = ValuesNode { id: "0".into(), output_type: table_type(), batches };
-    let params = DriverParams {
+    let params = params(termination, threads, &Arc::default());
+    Driver::new(vec![StageParams::of_task(Values::new(&node), "Values")], params).unwrap()
+}
+
+fn params(
+    termination: &Arc<Termination>,
+    threads: &Arc<TaskThreads>,
+    stats: &Arc<StatsCollector>,
+) -> DriverParams {
+    DriverParams {
         pipeline: 0,
         ticket: termination.enter(),
         barriers: Arc::<barrier::Barriers>::default().enter(),
@@ -21,9 +31,8 @@ fn driver(termination: &Arc<Termination>, threads: &Arc<TaskThreads>) -> Driver 
         memory: None,
         validate: true,
         track_cpu: true,
-        stats: Arc::default(),
-    };
-    Driver::new(vec![StageParams::of_task(Values::new(&node), "Values")], params).unwrap()
+        stats: Arc::clone(stats),
+    }
 }
 
 #[test]
@@ -47,6 +56,31 @@ fn a_driver_says_why_it_leaves_its_thread() {
     threads.pause();
     // The end comes before the pause: who waits for it would wait for nothing.
     assert!(matches!(second.run().unwrap(), Step::Stop(StopReason::Terminate)));
+    assert!(matches!(second.run().unwrap(), Step::Stop(StopReason::Terminate)), "also afterwards");
+}
+
+/// A queue without rows is waited for, and then at its end; each wait is counted once.
+#[test]
+fn a_driver_leaves_its_thread_while_an_operator_waits() {
+    let (termination, threads) = (Termination::new(), Arc::new(TaskThreads::default()));
+    let queue = Arc::new(BatchQueue::new(1, 1));
+    let exchange = StageParams::of_task(LocalExchange::new(Arc::clone(&queue)), "LocalExchange");
+    let stats = Arc::<StatsCollector>::default();
+    let params = params(&termination, &threads, &stats);
+    let mut driver = Driver::new(vec![exchange], params).unwrap();
+    let Step::Stop(StopReason::Block(blocked)) = driver.run().unwrap() else { panic!("no wait") };
+    assert_eq!(blocked.reason, BlockingReason::WaitForProducer);
+    assert!(!blocked.until.is_ready());
+    queue.put(table_rows(0, 10));
+    blocked.until.wait().unwrap();
+    assert!(matches!(driver.run().unwrap(), Step::Output(_)));
+    queue.arrive(1);
+    assert!(matches!(driver.run().unwrap(), Step::Barrier(1)));
+    queue.producer_done(1);
+    assert!(matches!(driver.run().unwrap(), Step::Stop(StopReason::AtEnd)));
+    drop(driver);
+    let stats = stats.snapshot();
+    assert_eq!(stats.operators[0].blocked(BlockingReason::WaitForProducer).0, 1);
 }
 
 #[test]
@@ -184,9 +218,14 @@ fn calls_of_operators_are_timed_and_late_columns_are_time_of_the_scan() {
     assert_eq!(sort.runtime.get("runningFinishWallNanos").unwrap().count, 1);
     assert!(sort.runtime.sum("runningGetOutputWallNanos") > 0);
     assert!(sort.runtime.sum("dataSourceLazyWallNanos") > 0, "{}", sort.runtime);
+    assert!(sort.runtime.sum("dataSourceLazyCpuNanos") > 0, "{}", sort.runtime);
+    // Two columns of numbers, none of which the scan has loaded itself.
+    assert_eq!(sort.runtime.sum("dataSourceLazyInputBytes"), 1_000 * 16);
+    assert_eq!(scan.output_bytes, 1_000 * 16);
     assert!(scan.runtime.get("runningAddInputWallNanos").is_none());
     assert!(scan.cpu_nanos > 0 && scan.runtime.sum("driverCpuTimeNanos") > 0);
-    let sum: i64 = ["AddInput", "GetOutput", "Finish"]
+    assert!(scan.runtime.sum("runningIsBlockedWallNanos") > 0);
+    let sum: i64 = ["AddInput", "GetOutput", "Finish", "IsBlocked"]
         .iter()
         .map(|call| sort.runtime.sum(&format!("running{call}WallNanos")))
         .sum();

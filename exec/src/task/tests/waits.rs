@@ -2,10 +2,11 @@
 
 use super::*;
 use crate::operator::BlockingReason;
+use crate::plan::{LocalPartitionNode, Partitioning};
 use crate::stats::TaskStats;
 
 /// How often the operators called `name` were waited for because of `reason`; a wait has a time.
-fn waits(stats: &TaskStats, name: &str, reason: BlockingReason) -> u64 {
+pub(super) fn waits(stats: &TaskStats, name: &str, reason: BlockingReason) -> u64 {
     let operators = stats.operators.iter().filter(|stats| stats.operator == name);
     let mut times = 0;
     for stats in operators {
@@ -114,6 +115,37 @@ fn a_scan_that_finds_nothing_for_long_lets_others_run() {
     let stats = run.task.stats();
     assert!(waits(&stats, "TableScan", BlockingReason::Yield) > 0);
     assert_eq!(stats.operators[0].num_blocked, 0, "who yields is not waited for");
+}
+
+#[test]
+fn a_scan_waits_until_memory_has_room_for_one_more_driver() {
+    let splits = vec![vec![Act::Sleep(5), read_rows(0, 10)]; 6];
+    let run = Run::with(scan(), 3, splits, |query| {
+        query.config.table_scan_scaled_processing_enabled = true;
+        query.config.table_scan_scale_up_memory_usage_ratio = 0.0;
+        query.pool = vector::MemoryPool::root("query", 1 << 30);
+    });
+    assert_eq!(run.rows().unwrap().len(), 60);
+    let stats = run.task.stats();
+    assert!(waits(&stats, "TableScan", BlockingReason::WaitForScanScaleUp) > 0);
+    assert_eq!(stats.operators[0].metrics.sum("numRunningScaleThreads"), 1);
+}
+
+#[test]
+fn a_scan_behind_an_exchange_waits_for_the_table_that_has_a_filter_for_it() {
+    let joined = joined().build();
+    let PlanNode::HashJoin(join) = &*joined else { panic!("a join") };
+    let spread =
+        LocalPartitionNode::new("x".into(), vec![Arc::clone(&join.left)], Partitioning::RoundRobin);
+    let left = Arc::new(PlanNode::LocalPartition(spread.unwrap()));
+    let plan = PlanNode::HashJoin(HashJoinNode { left, ..join.clone() });
+    let run = Run::new(PlanBuilder::above(plan, 9), 2, vec![vec![read_rows(0, 100)]]);
+    run.task.add_split("r", Arc::new(Script(vec![Act::Block, read_rows(0, 10)]))).unwrap();
+    run.task.no_more_splits("r").unwrap();
+    let helper = unblock(&run);
+    assert_eq!(run.rows().unwrap().len(), 10);
+    helper.join().unwrap();
+    assert!(waits(&run.task.stats(), "TableScan", BlockingReason::WaitForJoinBuild) > 0);
 }
 
 #[test]

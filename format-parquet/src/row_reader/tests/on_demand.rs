@@ -109,8 +109,12 @@ pub(super) fn pass(
     let pool = MemoryPool::unlimited();
     let input = BufferedInput::new(file.files.open("f.parquet").unwrap(), pool.clone());
     let footer = Arc::clone(&file.footer);
-    ParquetRowReader::new(OpenFile { footer, input, verifies_checksums: false }, params, &pool)
-        .unwrap()
+    ParquetRowReader::new(
+        OpenFile { footer, input, verifies_checksums: false, is_known: false },
+        params,
+        &pool,
+    )
+    .unwrap()
 }
 
 pub(super) fn one_of(values: &[i64]) -> Option<Filter> {
@@ -248,6 +252,7 @@ fn lazy_columns_read_the_rows_that_are_asked_and_only_in_time() {
     let error = late.loaded().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Internal);
     assert!(error.to_string().contains("after its reader moved on"), "{error}");
+    assert!(error.is_in("row group") && error.is_in("file"), "{error}");
     assert_eq!(counts_of(&reader, 2), ColumnCounts { column: 2, ..ColumnCounts::default() });
 }
 
