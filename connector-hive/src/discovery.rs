@@ -12,9 +12,10 @@
 //!
 //! The walk goes down from the table's directory. Each `key=value` directory adds a partition
 //! value; when a condition on partitions is given, it is asked at every level, and a directory that
-//! cannot have rows is never listed. Names that start with `_` or `.` are hidden, directories too.
-//! Other directories are walked into and add nothing. All files must have the same keys in the
-//! same order; a table that mixes depths is refused with both paths.
+//! cannot have rows is never listed. Names that start with `_` or `.` are hidden, directories too, and
+//! `x._COPYING_`, which is being written. Other directories are walked into and add nothing. All files must have the same keys in the
+//! same order; a table that mixes depths is refused with both paths. A file of no bytes has no rows,
+//! so that one beside the partitions (markers of object stores, say) is passed over.
 //!
 //! Nothing is opened here, and what the files contain is not looked at.
 
@@ -270,7 +271,7 @@ impl<'a> Walk<'a> {
             let mut below = Vec::new();
             for entry in self.fs.list(&directory.path)? {
                 let name = file_name(&entry.path);
-                if name.starts_with(['_', '.']) {
+                if is_hidden(name) {
                     continue;
                 }
                 if !entry.is_directory {
@@ -312,6 +313,15 @@ impl<'a> Walk<'a> {
 
     fn add(&mut self, entry: FileEntry, keys: &Keys) -> Result<()> {
         let same = |first: &Vec<String>| first.iter().eq(keys.iter().map(|(key, _)| key));
+        let differs = self.keys.as_ref().is_some_and(|(first, _)| !same(first));
+        if differs && entry.len == 0 {
+            return Ok(());
+        }
+        if differs && self.files.iter().all(|file| file.len == 0) {
+            // What was found so far has no rows, and says nothing of those that have.
+            self.files.clear();
+            self.keys = None;
+        }
         match &self.keys {
             Some((first, path)) if !same(first) => {
                 let found: Vec<&str> = keys.iter().map(|(key, _)| key.as_str()).collect();
@@ -373,6 +383,11 @@ impl<'a> Walk<'a> {
             partition_columns: Arc::new(RowType::new(names.into_iter().zip(types))),
         })
     }
+}
+
+/// What Hive and Spark pass over.
+fn is_hidden(name: &str) -> bool {
+    name.starts_with(['_', '.']) || name.ends_with("._COPYING_")
 }
 
 fn file_name(path: &str) -> &str {

@@ -31,7 +31,7 @@ use vector::{Buffer, Error, Result, Value};
 use crate::chunk_source::{ChunkSource, is_defect, region_inside};
 use crate::decrypt::ModuleKind;
 use crate::footer::Footer;
-use crate::statistics::{BoundRules, StoredBounds, TrustOptions, leaf_statistics};
+use crate::statistics::{BoundRules, Distrust, StoredBounds, TrustOptions, leaf_statistics};
 use crate::thrift::structs::IndexRegion;
 
 pub use row_ranges::RowRanges;
@@ -44,6 +44,8 @@ pub struct PageIndex {
     offsets: Option<OffsetIndex>,
     columns: Option<ColumnIndex>,
     statistics: Vec<ColumnStatistics>,
+    /// Why a bound of a page is not believed, by page.
+    doubts: Vec<(usize, Distrust)>,
     is_ordered: bool,
     offset_defect: Option<Error>,
     column_defect: Option<Error>,
@@ -126,11 +128,13 @@ impl PageIndex {
             return index;
         };
         let chunk = leaf_statistics(footer, row_group, leaf, options);
-        match index.page_statistics(columns, &rules).and_then(|pages| {
+        let mut doubts = Vec::new();
+        match index.page_statistics(columns, &rules, &mut doubts).and_then(|pages| {
             check_against_chunk(&pages, &chunk)?;
             Ok(pages)
         }) {
             Ok(pages) => {
+                index.doubts = doubts;
                 index.is_ordered = is_ordered(&pages, columns.boundary_order);
                 index.statistics = pages;
             }
@@ -169,6 +173,11 @@ impl PageIndex {
         &self.statistics
     }
 
+    /// Bounds of pages that are not believed, though others are, and why.
+    pub fn doubts(&self) -> &[(usize, Distrust)] {
+        &self.doubts
+    }
+
     /// The bounds ascend or descend as the file says.
     pub fn is_ordered(&self) -> bool {
         self.is_ordered
@@ -203,6 +212,7 @@ impl PageIndex {
         &self,
         columns: &ColumnIndex,
         rules: &BoundRules<'_>,
+        doubts: &mut Vec<(usize, Distrust)>,
     ) -> Result<Vec<ColumnStatistics>> {
         if self.offsets.is_none() {
             return Err(Error::corrupt("a column index needs an offset index"));
@@ -254,6 +264,8 @@ impl PageIndex {
                     ..StoredBounds::default()
                 };
                 let judged = rules.judge_page(bounds, num_rows, null_count, nan_count);
+                let of_bounds = [judged.min.distrust, judged.max.distrust];
+                doubts.extend(of_bounds.into_iter().flatten().map(|reason| (page, reason)));
                 match judged.distrust {
                     None => Ok(judged.trusted),
                     Some(distrust) => Err(Error::corrupt(distrust.as_str())

@@ -26,6 +26,8 @@ pub(crate) struct Scope {
     places: Vec<Place>,
     /// The columns around, for names that are unknown here.
     outer: Option<Arc<Scope>>,
+    /// The columns around where they cannot be used, for errors.
+    around: Option<Arc<Scope>>,
 }
 
 /// How a column can be named.
@@ -46,7 +48,14 @@ impl Scope {
             columns: columns.to_vec(),
             places: vec![Place::default(); columns.len()],
             outer: None,
+            around: None,
         }
+    }
+
+    /// Tells names that are columns of `around` from those that nobody knows.
+    pub(crate) fn within(mut self, around: Option<&Scope>) -> Self {
+        self.around = around.map(|around| Arc::new(around.clone()));
+        self
     }
 
     /// Lets names that are unknown here mean columns of `outer`.
@@ -136,6 +145,14 @@ impl Scope {
             [first, ..] => first,
             [] => return Error::internal("a name without parts"),
         };
+        if let Some(around) = &self.around
+            && around.find(path, source).is_ok_and(|found| found.is_some())
+        {
+            let error = Error::unsupported(
+                "a subquery can use columns of the query around it in its WHERE only",
+            );
+            return source.point(error.with("name", &missing.value), missing.span);
+        }
         let names: Vec<&str> = self.columns.iter().map(|c| c.name.as_str()).collect();
         let error = Error::not_found("no such column").with("name", &missing.value);
         source.advise(error, missing.span, &suggestion(&missing.value, &names))

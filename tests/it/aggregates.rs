@@ -137,3 +137,17 @@ fn arguments_that_have_no_such_aggregate_are_refused() {
         assert!(refused.contains(what), "{call}: {refused}");
     }
 }
+
+#[test]
+fn dice_are_thrown_for_each_row_whether_they_are_given_out_or_tested() {
+    check(
+        "SELECT count(DISTINCT r) > 1000 AS a, count(DISTINCT s) > 1000 AS b
+            FROM (SELECT rand() AS r, n + rand() AS s FROM t) AS thrown",
+        &[r#"{"a":true,"b":true}"#],
+    );
+    for test in ["rand() < 0.5e0", "rand() > 0.5e0", "NOT rand() < 0.5e0", "n < 1e9 * rand() - 5e8"]
+    {
+        let sql = format!("SELECT count(*) BETWEEN 300 AND 900 AS c FROM t WHERE {test}");
+        check(&sql, &[r#"{"c":true}"#]);
+    }
+}

@@ -19,6 +19,7 @@ mod memory;
 mod mutants;
 mod partitions;
 mod preload;
+mod queries;
 mod random_files;
 mod reasons;
 mod replay;

@@ -96,6 +96,23 @@ fn files_that_lie_differently_deep_are_refused_with_both_paths() {
 }
 
 #[test]
+fn files_without_bytes_are_passed_over_where_no_data_can_be() {
+    let world = World::new();
+    let empty =
+        ["t/SUCCESS", "t/ds=1_$folder$", "t/ds=1/hour=2/empty", "t/ds=1/marker", "t/x/marker"];
+    empty.into_iter().for_each(|path| world.files.put(path, Vec::new()));
+    world.files.put("t/ds=1/hour=2/a", vec![7]);
+    world.files.put("t/ds=1/hour=2/b._COPYING_", vec![7]);
+    let table = world.discover("t").unwrap();
+    assert_eq!(paths(&table), ["t/ds=1/hour=2/a", "t/ds=1/hour=2/empty"]);
+    assert_eq!(table.partition_columns.to_string(), "ds BIGINT,hour BIGINT");
+    // With bytes it may have rows, which would have no partition.
+    world.files.put("t/SUCCESS", vec![7]);
+    let error = world.discover("t").unwrap_err().to_string();
+    assert!(error.contains("two files of a table have different partition keys"), "{error}");
+}
+
+#[test]
 fn a_directory_without_data_files_is_not_found() {
     let world = World::new();
     world.files.put("t/_SUCCESS", vec![7]);

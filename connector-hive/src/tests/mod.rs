@@ -2,6 +2,7 @@
 //! needs neither a real format nor `exec`.
 
 mod buckets;
+mod cache;
 mod constants;
 mod discovery;
 mod evaluator;

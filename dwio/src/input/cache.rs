@@ -176,6 +176,16 @@ impl Shared {
     }
 }
 
+/// The blocks that a read wants, by their numbers.
+type Found = BTreeMap<u64, Block>;
+
+/// A block that a reader holds.
+struct Block {
+    bytes: Buffer<u8>,
+    /// It was in memory before.
+    was_there: bool,
+}
+
 /// A file as it is seen through a cache.
 #[derive(Debug, Clone)]
 pub(crate) struct CachedFile {
@@ -224,7 +234,7 @@ impl CachedFile {
         let state = self.shared().blocks.lock();
         let mut absent = self.blocks(&wanted).filter(|block| !state.has(&self.key(*block)));
         let first = absent.next()?;
-        let last = absent.last().unwrap_or(first);
+        let last = absent.next_back().unwrap_or(first);
         Some(self.region(first).start..self.region(last).end)
     }
 
@@ -246,7 +256,7 @@ impl CachedFile {
         for claim in claims {
             let Some(loaded) = claim.load(file, pool) else { return Ok(None) };
             for (block, bytes) in loaded {
-                found.insert(block, (bytes, false));
+                found.insert(block, Block { bytes, was_there: false });
             }
         }
         for block in self.blocks(&wanted) {
@@ -255,7 +265,7 @@ impl CachedFile {
                 let bytes = self.wait(block)?;
                 self.access.counter.waited(start.elapsed());
                 let Some(bytes) = bytes else { return Ok(None) };
-                place.insert((bytes, true));
+                place.insert(Block { bytes, was_there: true });
             }
         }
         Ok(found.into_iter().map(|(block, found)| self.part(block, found, &wanted)).collect())
@@ -263,17 +273,13 @@ impl CachedFile {
 
     /// Looks at all wanted blocks: those that are there, and claims of those that nobody has; the
     /// others are being loaded. `None` when one is absent and nothing is to be kept.
-    fn begin(
-        &self,
-        wanted: &Range<u64>,
-        max_bytes: u64,
-    ) -> Option<(BTreeMap<u64, (Buffer<u8>, bool)>, Vec<Claim<'_>>)> {
-        let (mut found, mut claims) = (BTreeMap::new(), Vec::<Claim<'_>>::new());
+    fn begin(&self, wanted: &Range<u64>, max_bytes: u64) -> Option<(Found, Vec<Claim<'_>>)> {
+        let (mut found, mut claims) = (Found::new(), Vec::<Claim<'_>>::new());
         let mut state = self.shared().blocks.lock();
         for block in self.blocks(wanted) {
             match state.turn(&self.key(block), self.access.keeps) {
                 Turn::Ready(bytes) => {
-                    found.insert(block, (bytes, true));
+                    found.insert(block, Block { bytes, was_there: true });
                 }
                 Turn::Wait => {}
                 Turn::Load => {
@@ -324,7 +330,7 @@ impl CachedFile {
     fn part(
         &self,
         block: u64,
-        (bytes, was_there): (Buffer<u8>, bool),
+        Block { bytes, was_there }: Block,
         wanted: &Range<u64>,
     ) -> Option<Buffer<u8>> {
         let region = self.region(block);

@@ -44,7 +44,7 @@ fn part(
 pub(super) fn map_dates<R: Native>(
     days: Side<'_, i32>,
     len: usize,
-    f: impl Fn(i32, Date) -> R,
+    mut f: impl FnMut(i32, Date) -> R,
 ) -> Buffer<R> {
     let all_near = match days {
         Side::Many(days) => days.iter().fold(true, |near, day| near & NEAR_DAYS.contains(day)),
@@ -61,12 +61,13 @@ pub(super) fn map_dates<R: Native>(
 pub(super) fn bind_interval(back: bool, left: &Type) -> Result<Kernel> {
     let (point, interval) = if left == &Type::Interval { (1, 0) } else { (0, 1) };
     Ok(Kernel::new(move |call| match call.ty {
-        Type::Date => moved::<i32>(call, point, interval, |days, by| {
-            let moved = move_days(i64::from(days), by, back)?;
-            // A date has no time of day: milliseconds move it by whole days only.
-            let millis = i64::from(by.millis) / (SECONDS_PER_DAY * 1000);
-            i32::try_from(if back { moved - millis } else { moved + millis }).ok()
-        }),
+        Type::Date => match moved_alike(call, point, interval, back)? {
+            Some(days) => call.fixed(days),
+            None => moved::<i32>(call, point, interval, |days, by| {
+                let moved = move_days(i64::from(days), by, back)?;
+                i32::try_from(moved.checked_add(days_of_millis(by, back))?).ok()
+            }),
+        },
         Type::Timestamp => moved::<Timestamp>(call, point, interval, |point, by| {
             let second = point.seconds().rem_euclid(SECONDS_PER_DAY);
             let days = move_days(point.days(), by, back)?;
@@ -83,17 +84,57 @@ pub(super) fn bind_interval(back: bool, left: &Type) -> Result<Kernel> {
     }))
 }
 
-/// Months first, keeping the day of the month where that month has it, then days.
+/// A date has no time of day: milliseconds move it by whole days only.
+fn days_of_millis(by: Interval, back: bool) -> i64 {
+    let days = i64::from(by.millis) / (SECONDS_PER_DAY * 1000);
+    if back { -days } else { days }
+}
+
+/// All dates moved by one interval; `None` when there are several, or when a date moves out of
+/// range, which may not count.
+fn moved_alike(
+    call: &Call<'_>,
+    point: usize,
+    interval: usize,
+    back: bool,
+) -> Result<Option<Buffer<i32>>> {
+    let (days, intervals) =
+        (Operand::<i32>::new(&call.args[point])?, Operand::<i128>::new(&call.args[interval])?);
+    let Side::One(by) = intervals.side() else { return Ok(None) };
+    let by = Interval::from_stored(by);
+    let sign = if back { -1 } else { 1 };
+    let (months, by_days) = (sign * i64::from(by.months), sign * i64::from(by.days));
+    let by_days = by_days + days_of_millis(by, back);
+    let mut failed = false;
+    let mut keep = |day: i64| {
+        failed |= i64::from(day as i32) != day;
+        day as i32
+    };
+    let (days, len) = (days.side(), call.num_rows());
+    let moved = match months {
+        0 => map(days, len, |day: i32| keep(i64::from(day) + by_days)),
+        _ => map_dates(days, len, |_, date| {
+            keep(move_months(date, months).unwrap_or(i64::MAX).saturating_add(by_days))
+        }),
+    };
+    Ok((!failed).then_some(moved))
+}
+
+/// The day of the month stays where that month has it.
 #[inline]
+fn move_months(date: Date, by: i64) -> Option<i64> {
+    let months = date.year * 12 + i64::from(date.month) - 1 + by;
+    let (year, month) = (months.div_euclid(12), months.rem_euclid(12) as u32 + 1);
+    days_from_civil(year, month, date.day.min(days_in_month(year, month)))
+}
+
+/// Months first, then days.
 fn move_days(days: i64, by: Interval, back: bool) -> Option<i64> {
     let sign = if back { -1 } else { 1 };
-    let mut moved = days;
-    if by.months != 0 {
-        let date = date_of(days);
-        let months = date.year * 12 + i64::from(date.month) - 1 + sign * i64::from(by.months);
-        let (year, month) = (months.div_euclid(12), months.rem_euclid(12) as u32 + 1);
-        moved = days_from_civil(year, month, date.day.min(days_in_month(year, month)))?;
-    }
+    let moved = match by.months {
+        0 => days,
+        months => move_months(date_of(days), sign * i64::from(months))?,
+    };
     moved.checked_add(sign * i64::from(by.days))
 }
 

@@ -142,10 +142,10 @@ macro_rules! blocking_reasons {
     ($($reason:ident),* $(,)?) => {
         /// Why an operator cannot go on (rule S11.43).
         ///
-        /// Some reasons of Velox name what there is not here: tables that wait for those who look
-        /// them up to write rows out (`WaitForJoinProbe`), joins of sorted sides
-        /// (`WaitForMergeJoinRightSide`), an arbiter that stops others while it takes their memory
-        /// (`WaitForArbitration`: whoever has too little waits for memory itself), look-ups in
+        /// Whoever has too little memory waits for it itself; `WaitForArbitration` is a scan that makes
+        /// no more while another driver of its query waits so. Some reasons of Velox name what there
+        /// is not here: tables that wait for those who look them up to write rows out
+        /// (`WaitForJoinProbe`), joins of sorted sides (`WaitForMergeJoinRightSide`), look-ups in
         /// indexes (`WaitForIndexLookup`, `WaitForIndexSplits`), calls of other machines
         /// (`WaitForRpc`) and partial groups that are put together by their drivers
         /// (`WaitForAggregationPeers`). No operator gives them; traces may name them.

@@ -7,7 +7,8 @@
 //! 3   null     {y: 8}         3   null     y      8      1
 //! ```
 //!
-//! A row has as many output rows as its longest list; a null list has none. Output rows are made
+//! A row has as many output rows as its longest list; a null list has none. Where rows without
+//! elements are kept (a left join) such a row has one output row, of nulls. Output rows are made
 //! piece by piece: which input row each belongs to, and which entry of each list it shows. Columns
 //! are seen through these numbers, so that neither values nor elements are copied.
 
@@ -28,6 +29,7 @@ pub struct Unnest {
     replicated: Vec<usize>,
     unnested: Vec<usize>,
     with_ordinality: bool,
+    keeps_empty: bool,
     output_type: Arc<RowType>,
     max_rows: usize,
     input: Option<Input>,
@@ -65,6 +67,7 @@ impl Unnest {
             replicated: channels(&node.replicated)?,
             unnested: channels(&node.unnested)?,
             with_ordinality: node.with_ordinality,
+            keeps_empty: node.keeps_empty,
             output_type: Arc::clone(&node.output_type),
             max_rows: max_rows.max(1),
             input: None,
@@ -77,8 +80,9 @@ impl Input {
     fn new(unnest: &Unnest, batch: &RowVector) -> Result<Self> {
         let lists = unnest.unnested.iter().map(|channel| Lists::new(batch, *channel));
         let lists: Vec<Lists> = lists.collect::<Result<_>>()?;
-        let longest = |row| lists.iter().map(|list| list.span(row).len()).max().unwrap_or(0);
-        let counts: Vec<usize> = (0..batch.len()).map(longest).collect();
+        let least = usize::from(unnest.keeps_empty);
+        let counts: Vec<usize> =
+            (0..batch.len()).map(|row| longest(&lists, row).max(least)).collect();
         // What is repeated is loaded for the rows that have elements, once for all pieces.
         let mut shown = SelectivityVector::none(batch.len());
         for (row, count) in counts.iter().enumerate() {
@@ -127,8 +131,13 @@ impl Input {
         }
         if ordinality {
             let numbers = runs.iter().flat_map(|(_, run)| run.clone().map(|i| i as i64 + 1));
-            let numbers =
-                FlatVector::from_buffer(Type::BigInt, numbers.collect::<Buffer<i64>>(), None)?;
+            let mut validity = BitmapMut::new();
+            for (row, run) in runs {
+                validity.push_n(longest(&self.lists, *row) > 0, run.len());
+            }
+            let numbers = numbers.collect::<Buffer<i64>>();
+            let validity = validity.freeze_validity();
+            let numbers = FlatVector::from_buffer(Type::BigInt, numbers, validity)?;
             columns.push(Arc::new(numbers.into()));
         }
         Ok(columns)
@@ -204,6 +213,11 @@ impl Lists {
             })
         })
     }
+}
+
+/// Elements of a row's longest list.
+fn longest(lists: &[Lists], row: usize) -> usize {
+    lists.iter().map(|list| list.span(row).len()).max().unwrap_or(0)
 }
 
 fn not_a_list(found: &Vector) -> Error {

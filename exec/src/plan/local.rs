@@ -96,6 +96,8 @@ pub struct UnnestNode {
     pub unnested: Vec<String>,
     /// True when the last output column counts the elements of a row from 1.
     pub with_ordinality: bool,
+    /// True when a row without elements gives one row, with nulls in their place.
+    pub keeps_empty: bool,
     /// The replicated columns, then one for each array and two for each map, then the ordinality.
     pub output_type: Arc<RowType>,
 }
@@ -143,7 +145,21 @@ impl UnnestNode {
         }
         fields.extend(names.into_iter().zip(types));
         let output_type = Arc::new(RowType::new(fields));
-        Ok(UnnestNode { id, source, replicated, unnested, with_ordinality, output_type })
+        let keeps_empty = false;
+        Ok(UnnestNode {
+            id,
+            source,
+            replicated,
+            unnested,
+            with_ordinality,
+            keeps_empty,
+            output_type,
+        })
+    }
+
+    /// The same, but rows without elements stay, if `yes`.
+    pub fn keeping_empty(self, yes: bool) -> Self {
+        UnnestNode { keeps_empty: yes, ..self }
     }
 }
 

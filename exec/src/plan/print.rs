@@ -84,7 +84,8 @@ fn write_details(f: &mut fmt::Formatter<'_>, node: &PlanNode) -> fmt::Result {
         }
         PlanNode::Unnest(n) => {
             write!(f, "[{}", n.unnested.join(", "))?;
-            f.write_str(if n.with_ordinality { " with ordinality]" } else { "]" })
+            f.write_str(if n.with_ordinality { " with ordinality" } else { "" })?;
+            f.write_str(if n.keeps_empty { ", keeping rows without elements]" } else { "]" })
         }
         PlanNode::LocalPartition(n) => match &n.partitioning {
             Partitioning::Gather => f.write_str("[gather]"),

@@ -101,6 +101,7 @@ fn read_facts<'a>(
             report.problem(check, chosen.place(defect.duplicate()));
         }
     }
+    check_bounds(&index, &chosen, report);
     let bloom = match BloomFilter::open(source)? {
         FoundBloom::Missing => None,
         FoundBloom::Unusable(defect) => {
@@ -113,6 +114,27 @@ fn read_facts<'a>(
         }
     };
     Ok(ChunkFacts { chosen, statistics, index, bloom })
+}
+
+/// Bounds of pages that contradict each other, or the order that the index says they are in.
+fn check_bounds(index: &PageIndex, chosen: &Chosen<'_>, report: &mut Report) {
+    if let Some((page, reason)) = index.doubts().iter().find(|(_, reason)| is_wrong(*reason)) {
+        let error = Error::corrupt(reason.as_str()).in_place("page", page);
+        return report.problem(Check::ColumnIndex, chosen.place(error));
+    }
+    let Some(stored) = index.stored_columns().filter(|_| index.column_defect().is_none()) else {
+        return;
+    };
+    let sentence = match stored.boundary_order {
+        // Bounds that nobody can read are in no order.
+        0..=2 if index.statistics().is_empty() => return,
+        0 => return,
+        1 | 2 if index.is_ordered() => return,
+        1 | 2 => "the bounds of pages are not in the order that the column index says",
+        _ => "the column index names an order that does not exist",
+    };
+    let error = Error::corrupt(sentence).with("boundary_order", stored.boundary_order);
+    report.problem(Check::ColumnIndex, chosen.place(error));
 }
 
 /// The reason is a mistake in the file, and not a rule of the format or a known writer's habit.

@@ -117,6 +117,10 @@ fn partition_json(node: &LocalPartitionNode) -> Result<Json> {
 }
 
 fn unnest_json(node: &UnnestNode) -> Result<Json> {
+    if node.keeps_empty {
+        let what = "traces have no form for an unnest that keeps rows without elements";
+        return Err(Error::unsupported(what).with("id", &node.id));
+    }
     let input = node.source.output_type();
     let mut names = node.output_type.names().get(node.replicated.len()..).unwrap_or_default();
     let mut json = json!({

@@ -60,8 +60,13 @@ impl Aggregates {
         &self.calls
     }
 
+    /// The call that a column stands for.
+    pub(crate) fn call_of(&self, name: &str) -> Option<&AggregateCall> {
+        self.calls.get(placeholder_index(name)?)
+    }
+
     /// The column that stands for a call.
-    fn add(&mut self, call: AggregateCall) -> TypedExpr {
+    pub(crate) fn add(&mut self, call: AggregateCall) -> TypedExpr {
         let ty = call.ty.clone();
         let index = self.calls.iter().position(|c| *c == call).unwrap_or_else(|| {
             self.calls.push(call);

@@ -42,7 +42,7 @@ impl Binder<'_> {
     }
 
     /// `expr` as `ty`, by an implicit conversion; constants are converted at once.
-    pub(super) fn cast_to(&self, expr: TypedExpr, ty: &Type) -> TypedExpr {
+    pub(crate) fn cast_to(&self, expr: TypedExpr, ty: &Type) -> TypedExpr {
         if expr.ty().is_equivalent(ty) {
             return expr;
         }

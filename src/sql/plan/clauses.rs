@@ -73,14 +73,9 @@ pub(super) fn is_bare(query: &Query) -> bool {
         && query.fetch.is_none()
 }
 
-/// The error for what is no SELECT and no UNION.
+/// The error for what is no query.
 pub(super) fn unsupported_body(body: &SetExpr, source: SourceText<'_>) -> Error {
-    let what = match body {
-        SetExpr::SetOperation { .. } => "INTERSECT and EXCEPT are not supported yet",
-        SetExpr::Values(_) => "VALUES is not supported yet",
-        _ => "only SELECT statements are supported",
-    };
-    source.point(Error::unsupported(what), body.span())
+    source.point(Error::unsupported("only SELECT statements are supported"), body.span())
 }
 
 fn refuse(source: SourceText<'_>, extra: Option<(&'static str, Span)>) -> Result<()> {

@@ -166,11 +166,19 @@ fn relation<'a>(factor: &'a TableFactor, source: SourceText<'_>) -> Result<Relat
             };
             (from, alias, name.span())
         }
+        TableFactor::Function { name, args, with_ordinality, alias, .. } if is_unnest(name) => {
+            let lists = arguments(args, name, source)?;
+            let with_ordinality = *with_ordinality;
+            (SourceSyntax::Unnest { lists, with_ordinality }, alias, name.span())
+        }
+        TableFactor::Function { name, .. } => {
+            return unsupported("LATERAL is supported with UNNEST only", name.span());
+        }
         TableFactor::Derived { lateral: false, subquery, alias, sample: None } => {
             (SourceSyntax::Query(subquery), alias, factor.span())
         }
         TableFactor::Derived { lateral: true, .. } => {
-            return unsupported("LATERAL is not supported yet", factor.span());
+            return unsupported("LATERAL is supported with UNNEST only", factor.span());
         }
         TableFactor::NestedJoin { .. } => {
             return unsupported("joins in parentheses are not supported yet", factor.span());

@@ -39,7 +39,7 @@ impl Builder {
             },
             Source::OneRow => self.one_row()?,
             Source::Join(join) => self.join(join, relations, &above)?,
-            Source::Unnest { input, relation, lists } => {
+            Source::Unnest { input, relation, lists, keeps_empty } => {
                 let Some(added) = relations.get(*relation) else {
                     return Err(Error::internal("an unnest into an unknown relation"));
                 };
@@ -54,7 +54,7 @@ impl Builder {
                 let replicated = replicated.cloned().collect();
                 let names = added.fields.iter().map(ToString::to_string).collect();
                 let node = UnnestNode::new(id, source, replicated, lists, names)?;
-                self.push(PlanNode::Unnest(node));
+                self.push(PlanNode::Unnest(node.keeping_empty(*keeps_empty)));
             }
         }
         if let Some(terms) = terms {

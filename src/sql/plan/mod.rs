@@ -22,6 +22,7 @@
 
 mod build;
 mod clauses;
+mod correlated;
 mod from;
 mod grouping;
 #[cfg(test)]
@@ -33,6 +34,7 @@ mod planner;
 mod query;
 mod relations;
 mod scan;
+mod set_operations;
 mod statement;
 mod subqueries;
 #[cfg(test)]
@@ -40,6 +42,7 @@ mod subquery_tests;
 #[cfg(test)]
 mod tests;
 mod tree;
+mod values;
 
 use dwio::expr::TypedExpr;
 use exec::expr::FunctionRegistry;

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! WITH a AS (..)        named queries; each use of a name is bound on its own
-//! .. UNION ALL ..       arms, whose columns are converted to common types
+//! .. UNION ALL ..       arms, whose columns are converted to common types    set_operations.rs
+//! VALUES ..             rows of constants                                    values.rs
 //! SELECT ..             one after the other: FROM, WHERE, SELECT, GROUP BY, HAVING, ORDER BY
 //! ```
 //!
@@ -12,21 +13,19 @@
 use std::collections::HashSet;
 
 use dwio::expr::TypedExpr;
-use exec::expr::{FunctionRegistry, common_type};
-use sqlparser::ast::{self, Ident, OrderBy, SetExpr, SetOperator, SetQuantifier, Spanned};
+use exec::expr::FunctionRegistry;
+use sqlparser::ast::{self, Ident, SetExpr, SetOperator, Spanned};
 use vector::sync::Arc;
-use vector::{Error, Result, Type};
+use vector::{Error, Result};
 
 use super::clauses::{self, SelectClauses, Trailer};
 use super::from::{RelationSyntax, SourceSyntax};
-use super::output::{Sort, sort_keys};
-use super::query::{Body, Query, Select, Union};
-use super::relations::{From, Relation, Rows};
+use super::query::{Body, Query};
+use super::relations::From;
+use super::set_operations::{Matched, arms};
 use super::statement::Statement;
-use super::tree::Tree;
-use super::{Item, all_columns};
-use crate::sql::bind::{Binder, is_placeholder};
-use crate::sql::catalog::{Catalog, TableColumn};
+use crate::sql::bind::is_placeholder;
+use crate::sql::catalog::Catalog;
 use crate::sql::scope::{self, Scope};
 use crate::sql::source::SourceText;
 
@@ -46,6 +45,8 @@ pub(super) struct Planner<'a> {
     named: Vec<NamedQuery>,
     num_relations: usize,
     depth: usize,
+    /// The columns around the subquery that is bound, for errors about them.
+    pub(super) around: Option<Scope>,
 }
 
 /// A query that WITH names.
@@ -80,15 +81,27 @@ impl<'a> Planner<'a> {
             named: Vec::new(),
             num_relations: 0,
             depth: 0,
+            around: None,
         }
     }
 
     /// Binds a query; `outer` has the columns of the query around it that WHERE may use.
     pub(super) fn query(&mut self, query: &ast::Query, outer: Option<&Scope>) -> Result<Bound> {
+        self.nested(|planner| planner.whole_query(query, outer))
+    }
+
+    /// Does something one level deeper.
+    pub(super) fn nested<T>(&mut self, f: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
             return Err(Error::limit("subqueries are nested too deep").with("max", MAX_DEPTH));
         }
+        let done = f(self);
+        self.depth -= 1;
+        done
+    }
+
+    fn whole_query(&mut self, query: &ast::Query, outer: Option<&Scope>) -> Result<Bound> {
         let num_named = self.named.len();
         if let Some(with) = &query.with {
             if with.recursive {
@@ -108,11 +121,11 @@ impl<'a> Planner<'a> {
         let trailer = Trailer::of(query, self.source)?;
         let bound = self.body(&query.body, &trailer, outer)?;
         self.named.truncate(num_named);
-        self.depth -= 1;
         Ok(bound)
     }
 
-    fn body(
+    /// Binds what is between WITH and ORDER BY.
+    pub(super) fn body(
         &mut self,
         body: &SetExpr,
         trailer: &Trailer<'_>,
@@ -127,17 +140,18 @@ impl<'a> Planner<'a> {
                 self.body(&inner.body, trailer, outer)
             }
             SetExpr::Query(_) => self.union(vec![body], false, trailer),
-            SetExpr::SetOperation { op: SetOperator::Union, set_quantifier, .. } => {
-                let distinct = match set_quantifier {
-                    SetQuantifier::All => false,
-                    SetQuantifier::Distinct | SetQuantifier::None => true,
-                    _ => {
-                        let error = Error::unsupported("UNION BY NAME is not supported yet");
-                        return Err(self.source.point(error, body.span()));
+            SetExpr::SetOperation { op, set_quantifier, left, right } => {
+                let is_all = self.is_all(*set_quantifier, body)?;
+                let sides = [&**left, right];
+                match op {
+                    SetOperator::Union => self.union(arms(body, !is_all), !is_all, trailer),
+                    SetOperator::Intersect => self.matched(sides, Matched::Both(is_all), trailer),
+                    SetOperator::Except | SetOperator::Minus => {
+                        self.matched(sides, Matched::First(is_all), trailer)
                     }
-                };
-                self.union(arms(body, distinct), distinct, trailer)
+                }
             }
+            SetExpr::Values(values) => self.values(values, trailer),
             other => Err(clauses::unsupported_body(other, self.source)),
         }
     }
@@ -152,112 +166,13 @@ impl<'a> Planner<'a> {
             Some(from) => self.from(from, clauses.filter)?,
             None => (From::nothing(), Scope::default()),
         };
+        let scope = scope.within(self.around.as_ref());
         let (source, functions) = (self.source, self.functions);
         let statement = Statement { source, functions, scope: &scope, clauses, outer };
         let (select, correlated, sort) = statement.bind(self, from, trailer.order_by)?;
         let body = Body::Select(Box::new(select));
         let query = Query { body, sort, offset: trailer.offset, limit: trailer.limit };
         Ok(Bound { query, correlated })
-    }
-
-    fn union(
-        &mut self,
-        bodies: Vec<&SetExpr>,
-        distinct: bool,
-        trailer: &Trailer<'_>,
-    ) -> Result<Bound> {
-        let mut arms = Vec::with_capacity(bodies.len());
-        for body in &bodies {
-            let bound = match body {
-                SetExpr::Query(query) => self.query(query, None)?,
-                other => {
-                    self.depth += 1;
-                    if self.depth > MAX_DEPTH {
-                        return Err(
-                            Error::limit("subqueries are nested too deep").with("max", MAX_DEPTH)
-                        );
-                    }
-                    let bound = self.body(other, &Trailer::default(), None)?;
-                    self.depth -= 1;
-                    bound
-                }
-            };
-            self.count_relation()?;
-            arms.push(bound.query);
-        }
-        let types = self.common_types(&arms, &bodies)?;
-        let names: Vec<String> = match arms.first() {
-            Some(first) => first.columns().iter().map(|(name, _)| name.to_string()).collect(),
-            None => Vec::new(),
-        };
-        let columns = names.into_iter().zip(&types).map(|(name, ty)| TableColumn {
-            field: self.fresh_field("union", &name),
-            name,
-            ty: ty.clone(),
-            hidden: false,
-        });
-        let columns: Vec<TableColumn> = columns.collect();
-        let arms = arms.into_iter().map(|arm| self.converted(arm, &types)).collect();
-        let sort = self.union_sort(&columns, trailer.order_by)?;
-        let body = Body::Union(Union { arms, distinct, columns });
-        let query = Query { body, sort, offset: trailer.offset, limit: trailer.limit };
-        Ok(Bound { query, correlated: Vec::new() })
-    }
-
-    /// The types that the columns of all arms convert to.
-    fn common_types(&self, arms: &[Query], bodies: &[&SetExpr]) -> Result<Vec<Type>> {
-        let mut types: Vec<Type> = Vec::new();
-        for (number, (arm, body)) in arms.iter().zip(bodies).enumerate() {
-            let columns = arm.columns();
-            if number > 0 && columns.len() != types.len() {
-                let error = Error::invalid_input("the queries of a UNION differ in columns")
-                    .with("one", types.len())
-                    .with("other", columns.len());
-                return Err(self.source.point(error, body.span()));
-            }
-            for (i, (name, ty)) in columns.into_iter().enumerate() {
-                let Some(before) = types.get_mut(i) else {
-                    types.push(ty.clone());
-                    continue;
-                };
-                *before = common_type(before, ty).ok_or_else(|| {
-                    let error = Error::invalid_input("the columns of a UNION have no common type")
-                        .with("column", name)
-                        .with("one", &*before)
-                        .with("other", ty);
-                    self.source.advise(error, body.span(), "convert one side with CAST")
-                })?;
-            }
-        }
-        Ok(types)
-    }
-
-    /// The query with its columns converted to `types`.
-    fn converted(&mut self, query: Query, types: &[Type]) -> Query {
-        let own: Vec<(String, Type)> =
-            query.columns().into_iter().map(|(name, ty)| (name.to_string(), ty.clone())).collect();
-        if own.iter().zip(types).all(|((_, ty), wanted)| ty == wanted) {
-            return query;
-        }
-        let mut fields = Vec::new();
-        let mut items = Vec::new();
-        for ((name, ty), wanted) in own.into_iter().zip(types) {
-            let field = self.fresh_field("union", &name);
-            let column = TypedExpr::field(Arc::clone(&field), ty.clone());
-            let expr = if ty == *wanted { column } else { TypedExpr::cast(column, wanted.clone()) };
-            fields.push(field);
-            items.push(Item { name, expr });
-        }
-        let relation = Relation { rows: Rows::Query(Box::new(query)), fields };
-        let from = From { relations: vec![relation], tree: Tree::relation(0) };
-        let select = Select { from, filter: Vec::new(), items, groups: None, distinct: false };
-        Query::plain(Body::Select(Box::new(select)))
-    }
-
-    fn union_sort(&self, columns: &[TableColumn], order_by: Option<&OrderBy>) -> Result<Sort> {
-        let scope = Scope::new("union", columns);
-        let mut binder = Binder::new(&scope, self.functions, self.source, "ORDER BY");
-        sort_keys(self.source, &all_columns(&scope), order_by, |expr| binder.bind(expr))
     }
 
     /// The query that WITH gave the name of a relation, if any.
@@ -310,30 +225,4 @@ impl<'a> Planner<'a> {
         }
         field
     }
-}
-
-/// The queries that a chain of UNIONs puts together. Chains are long where programs write them, so
-/// they are walked and not recursed into.
-fn arms(body: &SetExpr, distinct: bool) -> Vec<&SetExpr> {
-    let mut arms = Vec::new();
-    let mut rest = vec![body];
-    while let Some(next) = rest.pop() {
-        match next {
-            // Below a UNION that drops repeated rows it does not matter whether others do.
-            SetExpr::SetOperation { op: SetOperator::Union, set_quantifier, left, right }
-                if matches!(set_quantifier, SetQuantifier::All)
-                    || distinct
-                        && matches!(
-                            set_quantifier,
-                            SetQuantifier::Distinct | SetQuantifier::None
-                        ) =>
-            {
-                rest.push(right);
-                rest.push(left);
-            }
-            SetExpr::Query(query) if clauses::is_bare(query) => rest.push(&query.body),
-            other => arms.push(other),
-        }
-    }
-    arms
 }

@@ -114,6 +114,12 @@ impl Query {
         select.groups.as_ref().is_some_and(global) && self.offset == 0 && self.limit != Some(0)
     }
 
+    /// True when there is at most one row: aggregates without keys, and perhaps HAVING.
+    pub(super) fn has_one_group(&self) -> bool {
+        let Body::Select(select) = &self.body else { return false };
+        select.groups.as_ref().is_some_and(|groups| groups.keys.is_empty())
+    }
+
     /// Rows, about.
     pub(super) fn estimated_rows(&self) -> Result<u64> {
         let rows = match &self.body {
@@ -165,6 +171,12 @@ impl Query {
 }
 
 impl Select {
+    /// All rows of `from`, without columns yet.
+    pub(super) fn all_of(from: From) -> Self {
+        let (filter, items) = (Vec::new(), Vec::new());
+        Select { from, filter, items, groups: None, distinct: false }
+    }
+
     /// A condition on the selected columns, which are called `fields`, over those of FROM.
     fn inside(&self, term: &TypedExpr, fields: &[Arc<str>]) -> TypedExpr {
         let items = fields.iter().zip(&self.items);

@@ -11,7 +11,7 @@ use dwio::expr::TypedExpr;
 use sqlparser::ast::{Expr, Ident};
 use sqlparser::tokenizer::Span;
 use vector::sync::Arc;
-use vector::{Error, Result, Type};
+use vector::{Error, Result, RowVector, Type, Value};
 
 use super::from::{Constraint, FromClause, RelationSyntax, SourceSyntax, Step};
 use super::known_terms;
@@ -41,6 +41,8 @@ pub(super) enum Rows {
     Query(Box<Query>),
     /// The one row of a query; nulls when there is none.
     Value(Box<Query>),
+    /// Rows that the statement itself has.
+    Values(Vec<RowVector>),
     /// A node of the tree adds them to rows that it has.
     Added,
 }
@@ -58,6 +60,7 @@ impl Relation {
             Rows::Table(table) => table.estimated_rows(),
             Rows::Query(query) => query.estimated_rows(),
             Rows::Value(_) => Ok(1),
+            Rows::Values(batches) => Ok(batches.iter().map(|batch| batch.len() as u64).sum()),
             Rows::Added => Ok(0),
         }
     }
@@ -79,6 +82,13 @@ impl From {
     /// One table.
     pub(super) fn alone(table: Arc<dyn CatalogTable>) -> Self {
         From { relations: vec![Relation::alone(table)], tree: Tree::relation(0) }
+    }
+
+    /// One query, whose columns are called as `columns` says.
+    pub(super) fn of(query: Query, columns: &[TableColumn]) -> Self {
+        let fields = columns.iter().map(|column| Arc::clone(&column.field)).collect();
+        let relation = Relation { rows: Rows::Query(Box::new(query)), fields };
+        From { relations: vec![relation], tree: Tree::relation(0) }
     }
 
     /// Adds a relation and gives its place.
@@ -108,7 +118,7 @@ impl Planner<'_> {
         let first = &clause.first;
         let (mut scope, lists) = self.relation(first, filter, &nothing, &mut from)?;
         from.tree = match lists {
-            Some(lists) => Tree::unnest(from.tree, 0, lists),
+            Some(lists) => Tree::unnest(from.tree, 0, lists, false),
             None => Tree::relation(0),
         };
         for step in &clause.steps {
@@ -118,11 +128,8 @@ impl Planner<'_> {
             let (terms, both) = self.constraint(step, &scope, &right, both)?;
             let left = std::mem::replace(&mut from.tree, Tree::one_row());
             if let Some(lists) = lists {
-                if step.kind != JoinKind::Inner {
-                    let error = Error::unsupported("UNNEST is supported in inner joins only");
-                    return Err(self.source.point(error, step.relation.span));
-                }
-                from.tree = Tree::unnest(left, place, lists);
+                let keeps_empty = self.is_outer_unnest(step, &terms)?;
+                from.tree = Tree::unnest(left, place, lists, keeps_empty);
                 for term in terms {
                     from.tree.push_down(term, &from.relations);
                 }
@@ -138,6 +145,17 @@ impl Planner<'_> {
             };
         }
         Ok((from, scope))
+    }
+
+    /// Whether rows without elements stay in a join with UNNEST; `terms` is its condition.
+    fn is_outer_unnest(&self, step: &Step<'_>, terms: &[TypedExpr]) -> Result<bool> {
+        let sentence = match step.kind {
+            JoinKind::Inner => return Ok(false),
+            JoinKind::Left if terms.is_empty() => return Ok(true),
+            JoinKind::Left => "a LEFT JOIN with UNNEST is supported with ON TRUE only",
+            _ => "UNNEST is supported in inner and left joins only",
+        };
+        Err(self.source.point(Error::unsupported(sentence), step.relation.span))
     }
 
     /// Adds what FROM names; what UNNEST takes apart, over the columns of `left`, comes back.
@@ -294,7 +312,10 @@ impl Planner<'_> {
             Constraint::On(condition) => {
                 let mut binder = Binder::new(&both, self.functions, self.source, "ON");
                 let bound = binder.bind_condition(condition)?;
-                return Ok((bound.conjuncts().into_iter().cloned().collect(), both));
+                // ON TRUE says nothing.
+                let truth = TypedExpr::constant(Value::Boolean(true), Type::Boolean);
+                let terms = bound.conjuncts().into_iter().filter(|term| **term != truth);
+                return Ok((terms.cloned().collect(), both));
             }
             Constraint::Using(names) => names.iter().map(|name| (*name).clone()).collect(),
             Constraint::Natural(span) => common_names(left, right, *span),

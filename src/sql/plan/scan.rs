@@ -3,9 +3,9 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use dwio::expr::TypedExpr;
-use exec::plan::{EnforceSingleRowNode, PlanNode};
+use exec::plan::{EnforceSingleRowNode, PlanNode, ValuesNode};
 use vector::sync::Arc;
-use vector::{Error, Result, RowType};
+use vector::{Error, Result, RowType, RowVector};
 
 use super::PlannedScan;
 use super::build::Builder;
@@ -23,6 +23,13 @@ impl Builder {
     ) -> Result<()> {
         match &relation.rows {
             Rows::Table(table) => self.scan(table, relation, filter, used),
+            Rows::Values(batches) => {
+                self.values(batches, relation, used.iter().copied().chain(&filter))?;
+                if let Some(filter) = filter {
+                    self.filter(filter);
+                }
+                Ok(())
+            }
             Rows::Added => Err(Error::internal("added columns without rows to add them to")),
             Rows::Query(query) => {
                 let mut query = Query::clone(query);
@@ -62,6 +69,34 @@ impl Builder {
         let wanted: Vec<bool> = relation.fields.iter().map(|f| used.contains(&**f)).collect();
         let names: Vec<String> = relation.fields.iter().map(ToString::to_string).collect();
         self.query(query, &names, &wanted)
+    }
+
+    /// Rows of the statement: the columns that `used` names.
+    fn values<'e>(
+        &mut self,
+        batches: &[RowVector],
+        relation: &Relation,
+        used: impl Iterator<Item = &'e TypedExpr>,
+    ) -> Result<()> {
+        let used: HashSet<&str> = used.flat_map(TypedExpr::field_names).collect();
+        let kept = relation.fields.iter().enumerate().filter(|(_, name)| used.contains(&***name));
+        let kept: Vec<(usize, &Arc<str>)> = kept.collect();
+        let types = batches.first().map(|batch| batch.row_type().types()).unwrap_or_default();
+        let fields =
+            kept.iter().filter_map(|(i, name)| Some((name.to_string(), types.get(*i)?.clone())));
+        let output_type = Arc::new(RowType::new(fields.collect::<Vec<_>>()));
+        let batches = batches.iter().map(|batch| {
+            let children = kept.iter().map(|(i, _)| batch.child(*i).cloned());
+            RowVector::batch(
+                Arc::clone(&output_type),
+                batch.len(),
+                children.collect::<Result<_>>()?,
+            )
+        });
+        let batches = batches.collect::<Result<_>>()?;
+        let id = self.id();
+        self.push(PlanNode::Values(ValuesNode { id, output_type, batches }));
+        Ok(())
     }
 
     /// A scan of the columns that `used` names, with the condition pushed into it.

@@ -72,14 +72,17 @@ impl Statement<'_> {
 
         let Wanted { aggregates, subqueries } = wanted;
         let grouped = keys.is_some() || having.is_some() || !aggregates.calls().is_empty();
-        let groups = grouped.then(|| {
-            let mut keys = keys.unwrap_or_default();
-            // A value is the same for all rows, so that it may be one more key.
-            if !keys.is_empty() {
-                keys.extend(subqueries.values());
+        let groups = match grouped {
+            true => {
+                let mut keys = keys.unwrap_or_default();
+                let above = items.iter().map(|item| &item.expr).chain(&having);
+                let above: Vec<&TypedExpr> =
+                    above.chain(sort.keys.iter().map(|key| &key.expr)).collect();
+                keys.extend(subqueries.group_values(&keys, &above)?);
+                Some(Grouping { keys, aggregates, having: having.into_iter().collect() })
             }
-            Grouping { keys, aggregates, having: having.into_iter().collect() }
-        });
+            false => None,
+        };
         let mut filter = match filter {
             Some(filter) if self.outer.is_none() && subqueries.is_empty() => vec![filter],
             Some(filter) => filter.conjuncts().into_iter().cloned().collect(),

@@ -4,7 +4,8 @@
 //! x IN (SELECT y ..)      a term of WHERE: semi join on x = y; elsewhere a column that says so
 //! x NOT IN (SELECT y ..)  a term of WHERE: null aware anti join
 //! EXISTS (SELECT ..)      the same without x = y
-//! (SELECT max(y) ..)      a join with its one row
+//! (SELECT max(y) ..)      a join with its one row; a lookup by key where it uses columns of the
+//!                         query around it                                       correlated.rs
 //! ```
 //!
 //! While a clause is bound each subquery becomes a relation, and a column of it stands in the
@@ -22,6 +23,7 @@ use vector::sync::Arc;
 use vector::{Error, Result, Type};
 
 use super::Item;
+use super::correlated::{group_by_links, take_having, value_or_default};
 use super::output::Sort;
 use super::planner::{Bound, Planner};
 use super::query::{Body, Query};
@@ -57,6 +59,8 @@ enum Answer {
     In(TypedExpr, TypedExpr),
     /// The value of the one row.
     Value,
+    /// A value for each row of the query around, made of columns of the row that is found for it.
+    LookedUp,
 }
 
 impl<'f, 'p> Subqueries<'f, 'p> {
@@ -69,10 +73,27 @@ impl<'f, 'p> Subqueries<'f, 'p> {
         self.found.is_empty()
     }
 
-    /// The columns that stand for values.
-    pub(super) fn values(&self) -> impl Iterator<Item = TypedExpr> {
-        let values = self.found.iter().filter(|s| matches!(s.answer, Answer::Value));
-        values.map(|subquery| subquery.column.clone())
+    /// The values that groups by `keys` have beside them; `above` is what is made of groups.
+    pub(super) fn group_values(
+        &self,
+        keys: &[TypedExpr],
+        above: &[&TypedExpr],
+    ) -> Result<Vec<TypedExpr>> {
+        let mut values = Vec::new();
+        for subquery in &self.found {
+            match subquery.answer {
+                // A value is the same for all rows, so that it may be one more key.
+                Answer::Value if !keys.is_empty() => values.push(subquery.column.clone()),
+                Answer::LookedUp if subquery.is_used_by(above) => {
+                    subquery
+                        .check_keys(keys)
+                        .map_err(|e| self.planner.source.point(e, subquery.span))?;
+                    values.push(subquery.column.clone());
+                }
+                _ => {}
+            }
+        }
+        Ok(values)
     }
 
     /// Joins the subqueries to FROM. Terms of WHERE that are nothing but an answer become the join;
@@ -92,11 +113,17 @@ impl<'f, 'p> Subqueries<'f, 'p> {
     }
 
     /// Binds a subquery and makes its relation; its own columns come first, `num_columns` of them.
-    fn relation(&mut self, ast: &ast::Query, scope: &Scope, is_value: bool) -> Result<Related> {
+    fn relation(&mut self, ast: &ast::Query, scope: &Scope, asked: Asked) -> Result<Related> {
         self.planner.count_relation()?;
-        let Bound { mut query, correlated } = self.planner.query(ast, Some(scope))?;
+        let around = self.planner.around.replace(scope.clone());
+        let bound = self.planner.query(ast, Some(scope));
+        self.planner.around = around;
+        let Bound { mut query, correlated } = bound?;
+        if asked == Asked::Exists && query.offset == 0 && query.limit != Some(0) {
+            query.limit = None;
+        }
         let cut = query.limit.is_some() || query.offset > 0;
-        if !cut && !is_value {
+        if !cut && asked != Asked::Value {
             // Which rows there are matters, neither how often nor where.
             query.sort = Sort::default();
             match &mut query.body {
@@ -106,31 +133,95 @@ impl<'f, 'p> Subqueries<'f, 'p> {
         }
         let names = query.columns().into_iter().map(|(name, _)| name.to_string());
         let names: Vec<String> = names.collect();
-        let mut fields: Vec<Arc<str>> =
-            names.iter().map(|name| self.planner.fresh_field("subquery", name)).collect();
-        if !correlated.is_empty() {
-            let shared = match &mut query.body {
-                Body::Select(select) if select.groups.is_none() && !cut && !is_value => select,
-                _ => {
-                    let error = Error::unsupported(
-                        "a subquery with groups or a limit, or that stands for a value, cannot \
-                         use columns of the query around it yet",
-                    );
-                    return Err(self.planner.source.point(error, ast.span()));
+        let fields = names.iter().map(|name| self.planner.fresh_field("subquery", name));
+        let fields: Vec<Arc<str>> = fields.collect();
+        let num_columns = names.len();
+        let mut related = Related { query, fields, num_columns, terms: correlated, value: None };
+        if !related.terms.is_empty() {
+            let tied = self.tie(&mut related, asked);
+            tied.map_err(|error| self.planner.source.point(error, ast.span()))?;
+        }
+        Ok(related)
+    }
+
+    /// Gives a subquery the columns that its terms over the query around need of it.
+    fn tie(&mut self, related: &mut Related, asked: Asked) -> Result<()> {
+        let Related { query, fields, num_columns, terms, value } = related;
+        let is_single_row = query.is_single_row() || query.has_one_group();
+        let cut = query.offset > 0 || query.limit.is_some_and(|limit| limit == 0 || !is_single_row);
+        let select = match &mut query.body {
+            Body::Select(select) if !cut => select,
+            _ => {
+                return Err(Error::unsupported(
+                    "a subquery with a limit cannot use columns of the query around it",
+                ));
+            }
+        };
+        match &select.groups {
+            None if asked == Asked::Value => Err(Error::unsupported(
+                "a subquery that stands for a value and uses columns of the query around it must \
+                 be an aggregate",
+            )),
+            None => {
+                let own = select.from.relations.iter().flat_map(|relation| &relation.fields);
+                let own: HashSet<Arc<str>> = own.cloned().collect();
+                for (name, ty) in columns_of(terms) {
+                    if own.contains(&name) && !fields.contains(&name) {
+                        let expr = TypedExpr::field(Arc::clone(&name), ty);
+                        select.items.push(Item { name: name.to_string(), expr });
+                        fields.push(name);
+                    }
                 }
-            };
-            let own = shared.from.relations.iter().flat_map(|relation| &relation.fields);
-            let own: HashSet<Arc<str>> = own.cloned().collect();
-            for (name, ty) in columns_of(&correlated) {
-                if own.contains(&name) && !fields.contains(&name) {
-                    let expr = TypedExpr::field(Arc::clone(&name), ty);
-                    shared.items.push(Item { name: name.to_string(), expr });
-                    fields.push(name);
+                Ok(())
+            }
+            Some(groups) if !groups.keys.is_empty() => {
+                if asked == Asked::Value {
+                    return Err(Error::unsupported(
+                        "a subquery that stands for a value and uses columns of the query around \
+                         it cannot have GROUP BY",
+                    ));
                 }
+                let links = group_by_links(self.planner, select, terms)?;
+                fields.extend(links.fields);
+                *terms = links.terms;
+                Ok(())
+            }
+            Some(groups) => {
+                if asked == Asked::In && !groups.having.is_empty() {
+                    return Err(Error::unsupported(
+                        "a subquery of IN with HAVING and without GROUP BY cannot use columns of \
+                         the query around it",
+                    ));
+                }
+                if *num_columns != 1 && asked != Asked::Exists {
+                    return Ok(());
+                }
+                select.items.truncate(1);
+                fields.truncate(1);
+                *num_columns = 1;
+                take_having(select, asked == Asked::Exists);
+                let (Some(field), Some(item)) = (fields.first(), select.items.first()) else {
+                    return Err(Error::internal("a subquery without its column"));
+                };
+                let column = TypedExpr::field(Arc::clone(field), item.expr.ty().clone());
+                let (column, found) = value_or_default(self.planner, select, column)?;
+                fields.extend(found);
+                let links = group_by_links(self.planner, select, terms)?;
+                fields.extend(links.fields);
+                (*terms, *value) = (links.terms, Some(column));
+                (query.sort, query.limit) = (Sort::default(), None);
+                Ok(())
             }
         }
-        Ok(Related { query, fields, num_columns: names.len(), terms: correlated })
     }
+}
+
+/// What is asked of a subquery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    Exists,
+    In,
+    Value,
 }
 
 /// A subquery as a relation.
@@ -139,6 +230,8 @@ struct Related {
     fields: Vec<Arc<str>>,
     num_columns: usize,
     terms: Vec<TypedExpr>,
+    /// What stands for it where it is looked up for each row of the query around.
+    value: Option<TypedExpr>,
 }
 
 impl Related {
@@ -171,8 +264,26 @@ impl SubqueryBinder for Subqueries<'_, '_> {
         scope: &Scope,
     ) -> Result<TypedExpr> {
         let (source, span) = (self.planner.source, query.span());
-        let is_value = matches!(usage, SubqueryUse::Value);
-        let mut related = self.relation(query, scope, is_value)?;
+        let asked = match usage {
+            SubqueryUse::Exists => Asked::Exists,
+            SubqueryUse::In(_) => Asked::In,
+            SubqueryUse::Value => Asked::Value,
+        };
+        let mut related = self.relation(query, scope, asked)?;
+        if let Some(value) = related.value.take() {
+            let Related { query, fields, terms, .. } = related;
+            let relation = Relation { rows: Rows::Query(Box::new(query)), fields };
+            let (column, answer) = (value.clone(), Answer::LookedUp);
+            self.found.push(Subquery { relation, terms, column, answer, span });
+            // One row is among the values of a subquery when it has its value.
+            return match usage {
+                SubqueryUse::In(left) => {
+                    let binder = Binder::new(scope, self.planner.functions, source, "IN");
+                    binder.equal(left, value, span)
+                }
+                SubqueryUse::Exists | SubqueryUse::Value => Ok(value),
+            };
+        }
         let only_column = related.only_column().ok_or_else(|| {
             let error = Error::invalid_input("this subquery must have one column")
                 .with("columns", related.num_columns);
@@ -204,7 +315,10 @@ impl SubqueryBinder for Subqueries<'_, '_> {
         };
         let Related { query, fields, terms, .. } = related;
         let query = Box::new(query);
-        let rows = if is_value { Rows::Value(query) } else { Rows::Query(query) };
+        let rows = match asked {
+            Asked::Value => Rows::Value(query),
+            Asked::Exists | Asked::In => Rows::Query(query),
+        };
         let relation = Relation { rows, fields };
         self.found.push(Subquery { relation, terms, column: column.clone(), answer, span });
         Ok(column)
@@ -212,6 +326,31 @@ impl SubqueryBinder for Subqueries<'_, '_> {
 }
 
 impl Subquery {
+    /// True when an expression has a column of its relation.
+    fn is_used_by(&self, exprs: &[&TypedExpr]) -> bool {
+        let own: HashSet<&str> = self.relation.fields.iter().map(AsRef::as_ref).collect();
+        exprs.iter().any(|expr| expr.field_names().iter().any(|name| own.contains(name)))
+    }
+
+    /// Fails when rows of one group may find different values.
+    fn check_keys(&self, keys: &[TypedExpr]) -> Result<()> {
+        let own: HashSet<&str> = self.relation.fields.iter().map(AsRef::as_ref).collect();
+        let around = columns_of(&self.terms);
+        let mut around = around.iter().filter(|(name, _)| !own.contains(&**name));
+        let is_key = |name: &str| {
+            keys.iter()
+                .any(|key| matches!(key, TypedExpr::Field { name: key, .. } if **key == *name))
+        };
+        match around.find(|(name, _)| !is_key(name)) {
+            None => Ok(()),
+            Some((name, _)) => Err(Error::invalid_input(
+                "a subquery uses a column that is neither grouped by nor inside an aggregate",
+            )
+            .with("column", name)
+            .hint(format!("add {name} to GROUP BY"))),
+        }
+    }
+
     fn join(
         self,
         from: &mut From,
@@ -224,7 +363,7 @@ impl Subquery {
         let known: HashSet<&str> =
             from.relations.iter().flat_map(|r| &r.fields).map(AsRef::as_ref).collect();
         let mut in_pair = match answer {
-            Answer::Value | Answer::Exists => None,
+            Answer::Value | Answer::LookedUp | Answer::Exists => None,
             Answer::In(ref left, ref right) => Some((left.clone(), right.clone())),
         };
         let sides = in_pair.iter().flat_map(|(left, right)| [left, right]);
@@ -243,6 +382,7 @@ impl Subquery {
         let mut mark = None;
         let kind = match answer {
             Answer::Value => JoinType::Inner,
+            Answer::LookedUp => JoinType::Left,
             Answer::Exists | Answer::In(..) => {
                 let (kind, answered) = kind_of(&column, filter, above);
                 if let Some(answered) = answered {

@@ -90,13 +90,50 @@ fn subqueries_of_where_are_semi_and_anti_joins() {
 }
 
 #[test]
+fn aggregates_that_use_the_query_around_are_looked_up_by_key() {
+    assert_eq!(
+        shown("SELECT id FROM t WHERE n < (SELECT max(n) FROM t b WHERE b.id = t.id AND b.flag)"),
+        "\
+-- Project[6][id := id]
+  -- Filter[5][lt(n, max(n))]
+    -- HashJoin[0][LEFT, id = key]
+      -- TableScan[1][t]
+      -- Project[4][max(n) := max, key := b.id]
+        -- Aggregation[3][Single by (b.id), max := max(b.n)]
+          -- TableScan[2][t where flag]"
+    );
+    let count = shown("SELECT (SELECT count(*) + 1 FROM t b WHERE b.id = t.id) FROM t");
+    assert!(count.contains("if(is_null(found), 1, count(*) + 1)"), "{count}");
+    // No row is looked up where there is one always.
+    let always =
+        shown("SELECT id FROM t WHERE EXISTS (SELECT count(*) FROM t b WHERE b.id = t.id)");
+    assert!(always.contains("if(is_null(found), true"), "{always}");
+}
+
+#[test]
+fn set_operations_are_groups_of_both_sides() {
+    assert_eq!(
+        shown("SELECT id FROM t EXCEPT SELECT id FROM t WHERE flag"),
+        "\
+-- Project[10][id := union.id#4]
+  -- Filter[9][and(gt(count, 0), eq(count_1, 0))]
+    -- Aggregation[8][Single by (union.id#4), count := count() filter union.side, count_1 := count() filter filter]
+      -- Project[7][union.id#4 := union.id#4, union.side := union.side, filter := not(union.side)]
+        -- LocalPartition[6][round robin]
+          -- Project[2][union.id#4 := union.id, union.side := true]
+            -- Project[1][union.id := id]
+              -- TableScan[0][t]
+          -- Project[5][union.id#4 := union.id#2, union.side := false]
+            -- Project[4][union.id#2 := t.id]
+              -- TableScan[3][t where flag]",
+    );
+}
+
+#[test]
 fn what_subqueries_cannot_do_yet_is_said() {
     for (sql, what) in [
         ("SELECT 1 FROM t WHERE n IN (SELECT n, id FROM t)", "must have one column"),
-        (
-            "SELECT 1 FROM t WHERE n = (SELECT max(n) FROM t b WHERE b.id = t.id)",
-            "cannot use columns of the query around it yet",
-        ),
+        ("SELECT 1 FROM t WHERE n = (SELECT n FROM t b WHERE b.id = t.id)", "must be an aggregate"),
         (
             "SELECT 1 FROM t WHERE EXISTS (SELECT 1 FROM t b WHERE EXISTS \
              (SELECT 1 FROM t c WHERE c.id = t.id))",
@@ -135,6 +172,12 @@ fn lists_are_taken_apart_beside_their_rows() {
     let joined = shown("SELECT b.id FROM t a CROSS JOIN UNNEST(a.list) u(e) JOIN t b ON b.id = e");
     assert!(joined.contains("e = b.id") || joined.contains("b.id = e"), "{joined}");
     assert!(error("SELECT 1 FROM t, UNNEST(n) u").contains("UNNEST takes arrays and maps"));
-    assert!(error("SELECT 1 FROM t LEFT JOIN UNNEST(list) u ON true").contains("inner joins only"));
+    let outer = shown("SELECT u FROM t LEFT JOIN LATERAL UNNEST(list) AS u ON true WHERE n = 1");
+    assert_eq!(
+        outer,
+        "-- Unnest[0][list, keeping rows without elements]\n  -- TableScan[1][t where eq(n, 1)]"
+    );
+    assert!(error("SELECT 1 FROM t LEFT JOIN UNNEST(list) u ON n = 1").contains("ON TRUE only"));
+    assert!(error("SELECT 1 FROM t FULL JOIN UNNEST(list) u ON true").contains("inner and left"));
     assert!(error("SELECT 1 FROM t, UNNEST(list) u(a, b)").contains("more names than columns"));
 }

@@ -91,6 +91,8 @@ pub(super) enum Source {
         input: Box<Tree>,
         relation: usize,
         lists: Vec<TypedExpr>,
+        /// A row without elements stays, as in a left join.
+        keeps_empty: bool,
     },
 }
 
@@ -122,10 +124,17 @@ impl Tree {
         Self::new(Relations::one(index), Source::Relation(index))
     }
 
-    /// The elements of `lists`, which are relation `index`, beside the rows of `input`.
-    pub(super) fn unnest(input: Tree, index: usize, lists: Vec<TypedExpr>) -> Self {
+    /// The elements of `lists`, which are relation `index`, beside the rows of `input`; with
+    /// `keeps_empty` also rows that have none.
+    pub(super) fn unnest(
+        input: Tree,
+        index: usize,
+        lists: Vec<TypedExpr>,
+        keeps_empty: bool,
+    ) -> Self {
         let relations = input.relations.joined(Relations::one(index));
-        let source = Source::Unnest { input: Box::new(input), relation: index, lists };
+        let input = Box::new(input);
+        let source = Source::Unnest { input, relation: index, lists, keeps_empty };
         Self::new(relations, source)
     }
 

@@ -170,3 +170,39 @@ fn pages_end(bytes: &[u8]) -> usize {
     };
     ran.out.lines().map(end).max().unwrap()
 }
+
+/// A column of numbers with four pages, whose first and last bounds are told apart from all others.
+fn file_of_pages() -> Vec<u8> {
+    let numbers: ArrayRef =
+        Arc::new(Int64Array::from_iter_values((0..400).map(|n| n + 0x5a5a_0000)));
+    let rows = RecordBatch::try_from_iter([("n", numbers)]).unwrap();
+    let properties = WriterProperties::builder()
+        .set_dictionary_enabled(false)
+        .set_data_page_row_count_limit(100)
+        .set_write_batch_size(50)
+        .build();
+    let mut bytes = Vec::new();
+    let mut writer = ArrowWriter::try_new(&mut bytes, rows.schema(), Some(properties)).unwrap();
+    writer.write(&rows).unwrap();
+    writer.close().unwrap();
+    bytes
+}
+
+#[test]
+fn bounds_of_pages_that_contradict_each_other_are_found() {
+    let bytes = file_of_pages();
+    let (code, checks) = verified(&bytes);
+    assert_eq!(code, 0, "{checks:?}");
+    let bound = |n: i64| [&[8][..], &(n + 0x5a5a_0000i64).to_le_bytes()].concat();
+    // The second page's least value above its greatest.
+    let crossed = replaced(&bytes, &bound(100), &bound(1_000), 1);
+    let found = problem(&crossed, "column index");
+    assert!(found.contains("the minimum is above the maximum"), "{found}");
+    // ASCENDING, an enum of 1, becomes DESCENDING, and something else.
+    let last = [&bound(399)[..], &[0x15, 2]].concat();
+    for (changed, says) in [(4, "not in the order"), (6, "an order that does not exist")] {
+        let other = [&bound(399)[..], &[0x15, changed]].concat();
+        let found = problem(&replaced(&bytes, &last, &other, 1), "column index");
+        assert!(found.contains(says), "{found}");
+    }
+}

@@ -22,8 +22,8 @@
 //! limit in time. What a cache still holds when it has been asked is in use by somebody who has other
 //! memory too, or waits: it is nobody's own ([`MemoryPool::cache_leaf`]).
 //!
-//! While one of a party waits the others of it should stand still ([`MemoryPool::arbitration`]): they
-//! would only want more, and whoever is told that nobody runs must be able to rely on it.
+//! While one of a party waits its sources should make no more ([`MemoryPool::arbitration`]): that
+//! would only make it want more. Those who hold something go on, and may give it back.
 //!
 //! Who gives memory back looks at one flag in the root's counter; it is up while somebody waits.
 
@@ -52,7 +52,7 @@ struct Wait {
     bytes: u64,
     since: Instant,
     promise: Promise,
-    /// Those of the party who stand still as long as this.
+    /// Those of the party who begin nothing new as long as this.
     followers: Vec<Promise>,
 }
 
@@ -203,8 +203,8 @@ impl MemoryPool {
         self.root_pool().counters().used.load(Ordering::Relaxed) & WAITING != 0
     }
 
-    /// While somebody of party `self` waits for memory, a wait for the end of that; whoever asks
-    /// stands still until then.
+    /// While somebody of party `self` waits for memory, a wait for the end of that: for those of it
+    /// who would begin something new.
     pub fn arbitration(&self) -> Option<Continuation> {
         if !self.has_waits() {
             return None;
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn those_of_a_party_stand_still_while_one_of_it_waits() {
+    fn those_of_a_party_that_begin_nothing_new_go_on_however_its_wait_ends() {
         let (_root, [(a, a_leaf), (b, b_leaf), _]) = parties(100);
         b_leaf.reserve(100).unwrap();
         assert!(a.arbitration().is_none(), "nobody waits");
@@ -345,7 +345,8 @@ mod tests {
         assert!(b_leaf.wait_for_room(30, &b).is_none(), "the other one waits");
         b_leaf.release(20);
         assert_eq!(waiting.wait().unwrap_err().kind(), ErrorKind::Limit);
-        (a_leaf.release(30), cache.release(50));
+        a_leaf.release(30);
+        cache.release(50);
     }
 
     #[test]
@@ -368,7 +369,8 @@ mod tests {
 #[cfg(all(test, loom))]
 mod loom_tests {
     use super::*;
-    use crate::sync::thread;
+    use crate::memory::Reclaim;
+    use crate::sync::{Arc, Weak, thread};
 
     #[test]
     fn loom_memory_given_back_while_somebody_begins_to_wait_is_not_missed() {
@@ -410,6 +412,53 @@ mod loom_tests {
             let there = other.join().unwrap();
             assert!(here || there, "the memory of the one that failed is for the other");
             assert_eq!(root.used(), 0);
+        });
+    }
+
+    #[test]
+    fn loom_whoever_stands_still_goes_on_when_the_wait_of_its_party_is_over() {
+        loom::model(|| {
+            let root = MemoryPool::root("root", 100);
+            let (a, b) = (root.aggregate("a", u64::MAX), root.aggregate("b", u64::MAX));
+            let (a_leaf, b_leaf) = (a.leaf("leaf"), b.leaf("leaf"));
+            b_leaf.reserve(100).unwrap();
+            let wait = a_leaf.wait_for_room(10, &a).unwrap();
+            let other =
+                thread::spawn(move || a.arbitration().is_none_or(|over| over.wait().is_ok()));
+            b_leaf.release(100);
+            wait.wait().unwrap();
+            assert!(other.join().unwrap());
+        });
+    }
+
+    #[test]
+    fn loom_what_others_can_do_without_is_asked_for_while_somebody_waits() {
+        struct Spare(MemoryPool, Mutex<u64>);
+        impl Reclaim for Spare {
+            fn reclaim(&self, _: u64) {
+                let Some(mut held) = self.1.try_lock() else { return };
+                let given = std::mem::take(&mut *held);
+                drop(held);
+                self.0.release(given);
+            }
+        }
+        loom::model(|| {
+            let root = MemoryPool::root("root", 100);
+            let (a, b) = (root.aggregate("a", u64::MAX), root.aggregate("b", u64::MAX));
+            let (a_leaf, b_leaf, cache) =
+                (a.leaf("leaf"), b.leaf("leaf"), root.cache_leaf("c", 100));
+            b_leaf.reserve(50).unwrap();
+            cache.reserve(50).unwrap();
+            let spare = Arc::new(Spare(cache.clone(), Mutex::new(50)));
+            let holder = Arc::downgrade(&spare);
+            cache.give_back_through(holder as Weak<dyn Reclaim>);
+            let other = thread::spawn(move || b_leaf.release(50));
+            if let Some(wait) = a_leaf.wait_for_room(80, &a) {
+                wait.wait().unwrap();
+            }
+            a_leaf.reserve(80).unwrap();
+            other.join().unwrap();
+            assert_eq!(root.used(), 80);
         });
     }
 }

@@ -2,10 +2,11 @@
 
 use vector::sync::Arc;
 use vector::{
-    ArrayVector, BitmapMut, BufferMut, DecodedVector, DictionaryVector, FlatVector, Result,
+    ArrayVector, Bitmap, BitmapMut, BufferMut, DecodedVector, DictionaryVector, FlatVector, Result,
     SelectivityVector, Vector, VectorRef,
 };
 
+use super::super::kernel::zip_words;
 use super::super::select_true;
 use super::HigherOrderCall;
 use super::elements::{Elements, Lists, Shape};
@@ -69,19 +70,22 @@ pub(super) fn matches(call: &HigherOrderCall<'_>, wanted: Match) -> Result<Vecto
         decides = is_known;
     }
     let (shape, num_rows) = (&elements.shape, call.rows.len());
-    let is_decided = |row: usize| shape.ones(row, decides.words()) > 0;
-    let mut answers = BitmapMut::new();
-    answers.extend_from_fn(num_rows, |row| is_decided(row) == (wanted == Match::Any));
+    // A bit for each row of which some element has its bit in `words`.
+    let with_some = |words: &[u64]| {
+        let mut rows = BitmapMut::new();
+        rows.extend_from_fn(num_rows, |row| shape.any(row, words));
+        rows.freeze()
+    };
+    let decided = with_some(decides.words());
     let validity = if unknown.is_none() {
         shape.validity.clone()
     } else {
-        let mut known = BitmapMut::new();
-        known.extend_from_fn(num_rows, |row| {
-            shape.is_list(row) && (is_decided(row) || shape.ones(row, unknown.words()) == 0)
-        });
-        known.freeze_validity()
+        let open = with_some(unknown.words());
+        let known = zip_words(&decided, &open, num_rows, |decided, open| decided | !open);
+        Bitmap::and(shape.validity.as_ref(), Some(&known))
     };
-    FlatVector::boolean(answers.freeze(), validity).map(Vector::Flat)
+    let answers = if wanted == Match::Any { decided } else { decided.not() };
+    FlatVector::boolean(answers, validity).map(Vector::Flat)
 }
 
 /// What the lambda gives for each pair of elements; a list that ends first goes on with nulls.

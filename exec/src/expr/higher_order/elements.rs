@@ -65,6 +65,11 @@ impl Lists {
         };
         let mut lists = rows.clone();
         lists.deselect_nulls(self.decoded.validity());
+        if matches!(self.decoded.mapping(), Mapping::Identity)
+            && let Some(elements) = as_they_stand(offsets, lengths, &lists)?
+        {
+            return Ok(elements);
+        }
         let starts = self.of_rows(offsets, &lists);
         let shape = Shape::new(self.of_rows(lengths, &lists), validity_of(&lists))?;
         let places = Places::new(&starts, &shape);
@@ -91,6 +96,43 @@ impl Lists {
         }
         of_rows
     }
+}
+
+/// The elements of lists that follow each other without a gap, as is usual for what was read: the
+/// shape is shared then. `None` when they do not, or when other rows have elements too.
+fn as_they_stand(
+    offsets: &Buffer<u32>,
+    lengths: &Buffer<u32>,
+    lists: &SelectivityVector,
+) -> Result<Option<Elements>> {
+    let num_rows = lists.len();
+    let (offsets, lengths) = (offsets.slice(0..num_rows), lengths.slice(0..num_rows));
+    let (Some(first), Some(last)) = (offsets.first().copied(), offsets.last()) else {
+        return Ok(None);
+    };
+    let ends = offsets.iter().zip(lengths.iter()).map(|(start, len)| start.wrapping_add(*len));
+    let follow = ends.zip(&offsets[1..]).fold(true, |all, (end, next)| all & (end == *next));
+    let mut others = SelectivityVector::all(num_rows);
+    others.subtract(&lists.to_bitmap());
+    if !follow || others.iter().any(|row| lengths[row] > 0) {
+        return Ok(None);
+    }
+    let num_elements = (last - first) as usize + lengths[num_rows - 1] as usize;
+    check_number(num_elements as u64)?;
+    let offsets = match first {
+        0 => offsets,
+        _ => offsets.iter().map(|offset| offset - first).collect(),
+    };
+    let shape = Shape { offsets, lengths, validity: validity_of(lists), num_elements };
+    let first = first as usize;
+    Ok(Some(Elements { places: Places::Run(first..first + num_elements), shape }))
+}
+
+fn check_number(num_elements: u64) -> Result<()> {
+    if num_elements <= MAX_ELEMENTS as u64 {
+        return Ok(());
+    }
+    Err(Error::limit("the lists of a batch have too many elements").with("max", MAX_ELEMENTS))
 }
 
 fn validity_of(lists: &SelectivityVector) -> Option<Bitmap> {
@@ -123,10 +165,7 @@ impl Shape {
     /// Lists of these lengths, of which null ones are 0.
     pub(super) fn new(lengths: BufferMut<u32>, validity: Option<Bitmap>) -> Result<Self> {
         let num_elements: u64 = lengths.iter().map(|len| u64::from(*len)).sum();
-        if num_elements > MAX_ELEMENTS as u64 {
-            return Err(Error::limit("the lists of a batch have too many elements")
-                .with("max", MAX_ELEMENTS));
-        }
+        check_number(num_elements)?;
         let mut end = 0;
         let offsets = lengths.iter().map(|len| {
             let start = end;
@@ -148,12 +187,30 @@ impl Shape {
 
     /// How many ones `words`, a bit for each element, have for a row.
     #[inline]
-    pub(super) fn ones(&self, row: usize, words: &[u64]) -> u32 {
-        let (start, len) = (self.offsets[row] as usize, self.lengths[row] as usize);
-        if len <= 64 {
-            return (bits::word_at(words, start) & bits::low_mask(len)).count_ones();
+    fn ones(&self, row: usize, words: &[u64]) -> u32 {
+        match self.word(row, words) {
+            Ok(word) => word.count_ones(),
+            Err(elements) => bits::count_ones_in(words, elements) as u32,
         }
-        bits::count_ones_in(words, start..start + len) as u32
+    }
+
+    /// True when `words`, a bit for each element, have a one for a row.
+    #[inline]
+    pub(super) fn any(&self, row: usize, words: &[u64]) -> bool {
+        match self.word(row, words) {
+            Ok(word) => word != 0,
+            Err(elements) => bits::count_ones_in(words, elements) > 0,
+        }
+    }
+
+    /// The bits of a row's elements, if one word has room for them, else where they are.
+    #[inline]
+    fn word(&self, row: usize, words: &[u64]) -> std::result::Result<u64, Range<usize>> {
+        let (start, len) = (self.offsets[row] as usize, self.lengths[row] as usize);
+        match len {
+            0..=64 => Ok(bits::word_at(words, start) & bits::low_mask(len)),
+            _ => Err(start..start + len),
+        }
     }
 
     /// The row of each element.

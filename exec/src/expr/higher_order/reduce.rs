@@ -11,10 +11,13 @@
 //! in front, the rows of a step are a beginning of those of the step before.
 
 use vector::sync::Arc;
-use vector::{BitmapMut, Buffer, BufferMut, DictionaryVector, Result, Vector, VectorRef, concat};
+use vector::{
+    BitmapMut, Buffer, BufferMut, DictionaryVector, Result, SelectivityVector, Vector, VectorRef,
+    concat,
+};
 
 use super::HigherOrderCall;
-use super::elements::Lists;
+use super::elements::{Lists, Shape};
 
 pub(super) fn reduce(call: &HigherOrderCall<'_>) -> Result<Vector> {
     let lists = Lists::new(call.arg(0)?)?;
@@ -23,12 +26,7 @@ pub(super) fn reduce(call: &HigherOrderCall<'_>) -> Result<Vector> {
     };
     let elements = lists.elements(call.rows)?;
     let (shape, elements) = (&elements.shape, elements.of(base)?);
-    // The longest first, of equal ones the first row: one number holds both.
-    let lists = call.rows.iter().filter(|row| shape.is_list(*row));
-    let mut by_length: Vec<u64> =
-        lists.map(|row| u64::from(u32::MAX - shape.lengths[row]) << 32 | row as u64).collect();
-    by_length.sort_unstable();
-    let rows: Buffer<u32> = by_length.iter().map(|row| *row as u32).collect();
+    let rows = longest_first(shape, call.rows);
     let length = |row: &u32| shape.lengths[*row as usize] as usize;
     let mut next: Vec<u32> = rows.iter().map(|row| shape.offsets[*row as usize]).collect();
 
@@ -55,6 +53,33 @@ pub(super) fn reduce(call: &HigherOrderCall<'_>) -> Result<Vector> {
     in_rows(&results, &rows, call.rows.len())
 }
 
+/// The rows that are lists, the longest first and of equal ones the first row: counted by length,
+/// or sorted where lengths are of many kinds.
+fn longest_first(shape: &Shape, rows: &SelectivityVector) -> Buffer<u32> {
+    let longest = shape.lengths.iter().fold(0, |longest, len| longest.max(*len)) as usize;
+    let lists = || rows.iter().filter(|row| shape.is_list(*row));
+    if longest > rows.len() {
+        let mut by_length: Vec<u64> =
+            lists().map(|row| u64::from(!shape.lengths[row]) << 32 | row as u64).collect();
+        by_length.sort_unstable();
+        return by_length.iter().map(|row| *row as u32).collect();
+    }
+    // How many lists are longer, which is where the first list of a length goes.
+    let mut places = vec![0usize; longest + 2];
+    lists().for_each(|row| places[longest - shape.lengths[row] as usize + 1] += 1);
+    for i in 1..places.len() {
+        places[i] += places[i - 1];
+    }
+    let mut sorted = BufferMut::new();
+    sorted.resize_unspecified(places[longest + 1]);
+    for row in lists() {
+        let place = &mut places[longest - shape.lengths[row] as usize];
+        sorted[*place] = row as u32;
+        *place += 1;
+    }
+    sorted.freeze()
+}
+
 /// `results` in the rows that they are of; other rows are null.
 fn in_rows(results: &VectorRef, rows: &Buffer<u32>, num_rows: usize) -> Result<Vector> {
     if results.is_empty() {
@@ -73,4 +98,30 @@ fn in_rows(results: &VectorRef, rows: &Buffer<u32>, num_rows: usize) -> Result<V
         places.freeze(),
         found.freeze_validity(),
     )))
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use vector::Bitmap;
+    use vector::testing::Random;
+
+    #[test]
+    fn lists_are_in_the_order_of_their_lengths_however_long_they_are() {
+        for seed in 0..60 {
+            let mut random = Random::new(seed);
+            let (num_rows, longest) = (random.below(100) + 1, *random.pick(&[1, 9, 500]));
+            let lengths: Vec<u32> = (0..num_rows).map(|_| random.below(longest) as u32).collect();
+            let valid: Bitmap = (0..num_rows).map(|_| random.chance(0.9)).collect();
+            let mut rows = SelectivityVector::all(num_rows);
+            (0..num_rows).for_each(|row| rows.set(row, random.chance(0.9)));
+            let mut expected: Vec<u32> =
+                rows.iter().filter(|row| valid.get(*row)).map(|row| row as u32).collect();
+            expected.sort_by_key(|row| std::cmp::Reverse(lengths[*row as usize]));
+            let mut of_shape = BufferMut::new();
+            of_shape.extend_from_slice(&lengths);
+            let shape = Shape::new(of_shape, Some(valid)).unwrap();
+            assert_eq!(longest_first(&shape, &rows).as_slice(), expected, "seed {seed}");
+        }
+    }
 }

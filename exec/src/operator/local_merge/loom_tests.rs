@@ -77,11 +77,13 @@ fn loom_a_merge_that_is_closed_lets_its_producers_go() {
         let queues = queues();
         let mut merge = merge_of(&queues);
         let [first, second] = queues;
-        let producer = thread::spawn(move || produce(&first, &[&[1], &[2], &[3]]));
+        let giving = Arc::clone(&first);
+        let producer = thread::spawn(move || produce(&giving, &[&[1], &[2], &[3]]));
         produce(&second, &[]);
-        let rows = merge.get_output().unwrap().map_or(0, |batch| batch.len());
+        // It takes what has come, and may be closed while the producer waits for room.
+        merge.get_output().unwrap();
         merge.close();
         producer.join().unwrap();
-        assert!(rows <= 2, "{rows} rows");
+        assert!(matches!(first.take(), Taken::End));
     });
 }
