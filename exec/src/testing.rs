@@ -84,8 +84,6 @@ pub(crate) struct ScriptConnector {
     pub(crate) promises: Arc<Mutex<Vec<Promise>>>,
     pub(crate) reads: Arc<AtomicUsize>,
     pub(crate) ahead: Option<Ahead>,
-    /// What sources say of the bytes of a row.
-    pub(crate) row_size: Option<u64>,
 }
 
 /// What opening a split does.
@@ -131,7 +129,6 @@ impl Connector for ScriptConnector {
         Ok(Box::new(ScriptSource {
             output_type: request.output_type,
             raw_rows: 0,
-            row_size: self.row_size,
             promises: Arc::clone(&self.promises),
             reads: Arc::clone(&self.reads),
             open: self.ahead.as_ref().map(|ahead| Arc::clone(&ahead.open)),
@@ -169,7 +166,6 @@ impl Drop for Memory {
 struct ScriptSource {
     output_type: Arc<RowType>,
     raw_rows: u64,
-    row_size: Option<u64>,
     promises: Arc<Mutex<Vec<Promise>>>,
     reads: Arc<AtomicUsize>,
     open: Option<Open>,
@@ -259,8 +255,7 @@ impl DataSource for ScriptSource {
     }
 
     fn progress(&self) -> SourceProgress {
-        let (raw_rows, row_size) = (self.raw_rows, self.row_size);
-        SourceProgress { raw_rows, row_size, ..Default::default() }
+        SourceProgress { raw_rows: self.raw_rows, ..Default::default() }
     }
 
     fn dynamic_filters(&mut self) -> Option<&mut dyn DynamicFilters> {

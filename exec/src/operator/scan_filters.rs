@@ -287,3 +287,32 @@ mod tests {
         assert_eq!(slot.producers(), [early, late]);
     }
 }
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use super::*;
+    use vector::sync::thread;
+
+    #[test]
+    fn loom_who_waits_for_two_tables_goes_on_with_the_filters_of_both() {
+        loom::model(|| {
+            let slot = Arc::new(ScanFilters::default());
+            slot.expect();
+            slot.expect();
+            let tables = [0, 1].map(|channel| {
+                let slot = Arc::clone(&slot);
+                thread::spawn(move || {
+                    slot.publish(&PlanNodeId::from("j"), channel, Filter::AlwaysFalse);
+                    slot.settle();
+                })
+            });
+            while let Some(until) = slot.until_settled() {
+                until.wait().unwrap();
+            }
+            assert_eq!(slot.known().len(), 2);
+            for table in tables {
+                table.join().unwrap();
+            }
+        });
+    }
+}

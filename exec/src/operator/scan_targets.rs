@@ -85,8 +85,11 @@ impl<'a> ColumnSources<'a> {
                     node = &join.left;
                 }
                 PlanNode::LocalPartition(_) | PlanNode::LocalMerge(_) => {
-                    let of_each = node.sources().map(|source| self.follow(source, name));
-                    return of_each.fold(true, |all, covers| all && covers);
+                    let mut covers_all = true;
+                    for source in node.sources() {
+                        covers_all &= self.follow(source, name);
+                    }
+                    return covers_all;
                 }
                 PlanNode::Values(_)
                 | PlanNode::TopN(_)

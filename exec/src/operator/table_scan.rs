@@ -33,6 +33,7 @@ use vector::{Error, Metrics, Result, ResultExt, RowType, RowVector};
 use dwio::connector::{ConnectorSplit, DataSource, DataSourceRequest, SourcePoll};
 
 use super::batch_size::BatchSize;
+use super::loading::bytes_when_loaded;
 use super::scan_filters::{ScanFilters, SeenFilters};
 use super::scan_scale::ScanScaleUp;
 use super::scan_source::ScanSources;
@@ -68,8 +69,8 @@ pub struct TableScan {
     /// Nobody wants rows from before the next barrier.
     dropping: bool,
     batch_size: BatchSize,
-    /// Rows that were asked for last.
-    asked_rows: usize,
+    /// What the last batch with rows takes once it is loaded, about; so does the next one.
+    batch_bytes: u64,
     time_limit: Option<Duration>,
     /// Asks the driver to leave its thread.
     threads: Option<Arc<TaskThreads>>,
@@ -106,7 +107,7 @@ impl TableScan {
         };
         TableScan {
             batch_size: BatchSize::new(config),
-            asked_rows: 0,
+            batch_bytes: 0,
             time_limit: time_limit.map(Duration::from_millis),
             threads: None,
             sources: Arc::new(ScanSources::new(request, ctx.clone(), filters)),
@@ -336,7 +337,6 @@ impl TableScan {
             let before = self.source()?.progress();
             let hint = self.split.as_ref().and_then(|split| split.batch_rows_hint());
             let num_rows = self.batch_size.rows(hint, before.row_size);
-            self.asked_rows = num_rows;
             match self.read_batch(num_rows, before.raw_rows)? {
                 SourcePoll::Batch(batch) => {
                     self.batch_size.record(num_rows, batch.len());
@@ -345,6 +345,7 @@ impl TableScan {
                         continue;
                     }
                     if !batch.is_empty() {
+                        self.batch_bytes = bytes_when_loaded(&batch);
                         return Ok(Some(batch));
                     }
                 }
@@ -368,9 +369,7 @@ impl Operator for TableScan {
     }
 
     fn bytes_wanted(&self) -> u64 {
-        // Before the first batch nobody knows how large rows are.
-        let Some(source) = self.source.as_ref().filter(|_| self.split.is_some()) else { return 0 };
-        source.progress().row_size.unwrap_or(0).saturating_mul(self.asked_rows as u64)
+        if self.split.is_some() { self.batch_bytes } else { 0 }
     }
 
     fn get_output(&mut self) -> Result<Option<RowVector>> {

@@ -41,7 +41,7 @@ pub struct PageSource {
 #[derive(Debug)]
 enum Bytes {
     Loaded(Buffer<u8>),
-    File(Pieces),
+    File(Box<Pieces>),
 }
 
 /// Bytes of a file, a piece of which is in memory.
@@ -107,7 +107,7 @@ impl PageSource {
             first_piece: 0,
             max_piece,
         };
-        Ok(PageSource { bytes: Bytes::File(pieces), len, places: None })
+        Ok(PageSource { bytes: Bytes::File(Box::new(pieces)), len, places: None })
     }
 
     /// Fetches at least so many bytes at the start: a dictionary page that is larger than a piece is

@@ -369,7 +369,8 @@ mod tests {
 #[cfg(all(test, loom))]
 mod loom_tests {
     use super::*;
-    use crate::sync::thread;
+    use crate::memory::Reclaim;
+    use crate::sync::{Arc, Weak, thread};
 
     #[test]
     fn loom_memory_given_back_while_somebody_begins_to_wait_is_not_missed() {
@@ -411,6 +412,53 @@ mod loom_tests {
             let there = other.join().unwrap();
             assert!(here || there, "the memory of the one that failed is for the other");
             assert_eq!(root.used(), 0);
+        });
+    }
+
+    #[test]
+    fn loom_whoever_stands_still_goes_on_when_the_wait_of_its_party_is_over() {
+        loom::model(|| {
+            let root = MemoryPool::root("root", 100);
+            let (a, b) = (root.aggregate("a", u64::MAX), root.aggregate("b", u64::MAX));
+            let (a_leaf, b_leaf) = (a.leaf("leaf"), b.leaf("leaf"));
+            b_leaf.reserve(100).unwrap();
+            let wait = a_leaf.wait_for_room(10, &a).unwrap();
+            let other =
+                thread::spawn(move || a.arbitration().is_none_or(|over| over.wait().is_ok()));
+            b_leaf.release(100);
+            wait.wait().unwrap();
+            assert!(other.join().unwrap());
+        });
+    }
+
+    #[test]
+    fn loom_what_others_can_do_without_is_asked_for_while_somebody_waits() {
+        struct Spare(MemoryPool, Mutex<u64>);
+        impl Reclaim for Spare {
+            fn reclaim(&self, _: u64) {
+                let Some(mut held) = self.1.try_lock() else { return };
+                let given = std::mem::take(&mut *held);
+                drop(held);
+                self.0.release(given);
+            }
+        }
+        loom::model(|| {
+            let root = MemoryPool::root("root", 100);
+            let (a, b) = (root.aggregate("a", u64::MAX), root.aggregate("b", u64::MAX));
+            let (a_leaf, b_leaf, cache) =
+                (a.leaf("leaf"), b.leaf("leaf"), root.cache_leaf("c", 100));
+            b_leaf.reserve(50).unwrap();
+            cache.reserve(50).unwrap();
+            let spare = Arc::new(Spare(cache.clone(), Mutex::new(50)));
+            let holder = Arc::downgrade(&spare);
+            cache.give_back_through(holder as Weak<dyn Reclaim>);
+            let other = thread::spawn(move || b_leaf.release(50));
+            if let Some(wait) = a_leaf.wait_for_room(80, &a) {
+                wait.wait().unwrap();
+            }
+            a_leaf.reserve(80).unwrap();
+            other.join().unwrap();
+            assert_eq!(root.used(), 80);
         });
     }
 }

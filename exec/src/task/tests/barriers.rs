@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::plan::{LocalMergeNode, LocalPartitionNode, OrderByNode, Partitioning, SortKey};
+use vector::testing::Random;
 
 /// The rows up to a barrier or the end.
 fn rows_to_barrier(cursor: &mut Cursor) -> Vec<Vec<Option<i64>>> {
@@ -31,6 +32,13 @@ fn started(plan: PlanBuilder, drivers: usize, on_workers: bool) -> (Task, Cursor
 }
 
 const WAYS: [(usize, bool); 4] = [(1, false), (3, false), (1, true), (3, true)];
+
+/// A scan that takes filters while it runs.
+fn told() -> PlanBuilder {
+    let PlanNode::TableScan(node) = &*scan().build() else { panic!("a scan") };
+    let table = Arc::new(Table { takes_filters: true });
+    PlanBuilder::above(PlanNode::TableScan(TableScanNode { table, ..node.clone() }), 1)
+}
 
 /// Scans "0" and "1", all of whose rows meet.
 fn two_scans(make: impl FnOnce(Vec<Arc<PlanNode>>) -> PlanNode) -> PlanBuilder {
@@ -76,6 +84,7 @@ fn plans() -> Vec<(&'static str, fn() -> PlanBuilder, bool)> {
         ("distinct of groups", || counts_and_sums().aggregate(&["n"], vec![]), false),
         ("order by", by_value, true),
         ("top n", || scan().top_n(&[("v", SortOrder::default())], 3), true),
+        ("top n that its scan hears of", || told().top_n(&[("v", SortOrder::default())], 3), true),
         // What a bound leaves out in front of a barrier is wanted behind it.
         ("top n with its filter", || scan_of(true).top_n(&[("v", SortOrder::default())], 3), true),
         ("order of groups", || counts_and_sums().order_by(&[("s", SortOrder::default())]), true),
@@ -280,6 +289,55 @@ fn a_barrier_ends_with_its_task() {
         passed.wait().unwrap();
         assert_eq!(cursor.next().unwrap_err().kind(), ErrorKind::Cancelled);
         assert!(task.request_barrier().unwrap().is_ready());
+    }
+}
+
+#[test]
+fn a_cancel_at_any_point_in_front_of_barriers_leaves_nothing_behind() {
+    let (mut random, plans) = (Random::new(5), plans());
+    for round in 0..300 {
+        let (_, plan, _) = plans[random.below(plans.len())];
+        let (drivers, on_workers) = WAYS[random.below(WAYS.len())];
+        let connector = ScriptConnector::default();
+        let ctx = query(&connector);
+        let pool = ctx.pool.clone();
+        let task = Task::new(plan().build(), ctx, drivers).unwrap();
+        let scans: Vec<PlanNodeId> = task.scan_ids().cloned().collect();
+        let mut cursor = match on_workers {
+            true => task.start_on_workers(1).unwrap(),
+            false => task.start().unwrap(),
+        };
+        let (at_read, reads) = (random.below(40), Arc::clone(&connector.reads));
+        let (canceller, ended) = (cursor.canceller(), task.completed());
+        let other = thread::spawn(move || {
+            while reads.load(Ordering::SeqCst) < at_read && !ended.is_ready() {
+                thread::yield_now();
+            }
+            canceller.cancel();
+        });
+        for number in 1..5 {
+            for scan in &scans {
+                for acts in splits_of(number, scan) {
+                    task.add_split(scan, split(acts)).unwrap();
+                }
+            }
+            let passed = task.request_barrier().unwrap();
+            let outcome = loop {
+                match cursor.next() {
+                    Ok(Some(_)) => {}
+                    Ok(None) => break Ok(()),
+                    Err(error) => break Err(error),
+                }
+            };
+            passed.wait().unwrap();
+            if let Err(error) = outcome {
+                assert_eq!(error.kind(), ErrorKind::Cancelled, "round {round}: {error}");
+            }
+        }
+        task.cancel();
+        other.join().unwrap();
+        drop(cursor);
+        assert!(task.all_out().is_ready() && pool.used() == 0, "round {round}: {}", pool.tree());
     }
 }
 

@@ -37,26 +37,11 @@ impl Short {
         })
     }
 
-    fn run(&self, plan: PlanBuilder, drivers: usize, connector: ScriptConnector) -> Run {
-        self.run_splits(plan, drivers, connector, thousand_rows())
-    }
-
-    fn run_splits(
-        &self,
-        plan: PlanBuilder,
-        drivers: usize,
-        connector: ScriptConnector,
-        splits: Vec<Vec<Act>>,
-    ) -> Run {
-        Run::over(connector, plan, drivers, splits, |query| {
+    fn run(&self, plan: PlanBuilder, drivers: usize, splits: Vec<Vec<Act>>) -> Run {
+        Run::with(plan, drivers, splits, |query| {
             query.pool = self.engine.aggregate("query", u64::MAX);
         })
     }
-}
-
-/// A connector whose sources say how large rows are.
-fn sized() -> ScriptConnector {
-    ScriptConnector { row_size: Some(16), ..ScriptConnector::default() }
 }
 
 fn groups_of_values() -> PlanBuilder {
@@ -66,20 +51,20 @@ fn groups_of_values() -> PlanBuilder {
 
 #[test]
 fn a_scan_waits_for_memory_for_its_next_batch() {
-    for drivers in [1, 2] {
-        let short = Short::of(50_000);
-        let run = short.run(scan(), drivers, sized());
-        let releaser = short.release_when_wanted();
-        assert_eq!(run.rows().unwrap().len(), 1_000);
-        assert_eq!(releaser.join().unwrap().used(), 0);
-        assert!(waits(&run.task.stats(), "TableScan", BlockingReason::WaitForMemory) > 0);
-    }
+    // Less than the 70 rows of 16 bytes that most batches have.
+    let short = Short::of(700);
+    let run = short.run(scan(), 1, thousand_rows());
+    let releaser = short.release_when_wanted();
+    assert_eq!(run.rows().unwrap().len(), 1_000);
+    assert_eq!(releaser.join().unwrap().used(), 0);
+    assert!(waits(&run.task.stats(), "TableScan", BlockingReason::WaitForMemory) > 0);
 }
 
 #[test]
 fn a_scan_that_waited_in_vain_reads_on_with_what_there_is() {
-    let short = Short::of(50_000);
-    let run = Run::over(sized(), scan(), 1, thousand_rows(), |query| {
+    let short = Short::of(700);
+    let splits = (0..10).map(|s| vec![read_rows(s * 100, s * 100 + 100)]).collect();
+    let run = Run::with(scan(), 1, splits, |query| {
         query.pool = short.engine.aggregate("query", u64::MAX);
         query.config.memory_wait_limit_ms = 10;
     });
@@ -92,7 +77,7 @@ fn a_scan_that_waited_in_vain_reads_on_with_what_there_is() {
 fn groups_wait_for_memory_or_end_with_the_error_of_their_query() {
     for drivers in [1, 2] {
         let short = Short::of(30_000);
-        let run = short.run(groups_of_values(), drivers, ScriptConnector::default());
+        let run = short.run(groups_of_values(), drivers, thousand_rows());
         let releaser = short.release_when_wanted();
         assert_eq!(run.rows().unwrap().len(), 1_000);
         assert_eq!(releaser.join().unwrap().used(), 0);
@@ -117,7 +102,7 @@ fn the_table_of_a_join_waits_for_memory() {
     for drivers in [1, 2] {
         let short = Short::of(3_000);
         let splits = vec![vec![read_rows(0, 100)]];
-        let run = short.run_splits(joined(), drivers, ScriptConnector::default(), splits);
+        let run = short.run(joined(), drivers, splits);
         run.task.add_split("r", Arc::new(Script(vec![read_rows(0, 100)]))).unwrap();
         run.task.no_more_splits("r").unwrap();
         let releaser = short.release_when_wanted();
@@ -130,30 +115,24 @@ fn the_table_of_a_join_waits_for_memory() {
 #[test]
 fn scans_stand_still_while_another_driver_of_their_query_waits_for_memory() {
     let short = Short::of(1_100);
-    let (connector, engine) = (sized(), short.engine.clone());
-    // One driver sorts what it finds, and has no memory for it; the other one comes later.
-    let splits = vec![vec![Act::Block, read_rows(0, 1)], vec![read_rows(1, 100)]];
-    let run = Run::over(connector, by_value(), 2, splits, |query| {
-        query.pool = engine.aggregate("query", u64::MAX);
-        query.config.max_output_batch_rows = 10;
-    });
-    let (promises, Short { engine, other, held }) = (Arc::clone(&run.connector.promises), short);
+    // One driver sorts what it finds, and has no memory for it; the other one wants more meanwhile.
+    let splits = vec![vec![read_rows(0, 1), Act::Block, read_rows(1, 2)], vec![read_rows(2, 100)]];
+    let run = short.run(by_value(), 2, splits);
+    let (promises, ended) = (Arc::clone(&run.connector.promises), run.task.completed());
+    let Short { engine, other, held } = short;
     let helper = thread::spawn(move || {
-        let promise = loop {
-            match promises.lock().pop() {
-                Some(promise) => break promise,
-                None => thread::yield_now(),
-            }
-        };
-        while !engine.has_waits() {
-            thread::yield_now();
-        }
-        promise.fulfil();
-        // The driver that goes on by that finds that it must not.
+        let fulfil = || promises.lock().pop().into_iter().for_each(|promise| promise.fulfil());
         while !format!("{engine:?}").contains("followers: [Promise") {
+            if engine.has_waits() {
+                fulfil();
+            }
             thread::yield_now();
         }
         other.release(held);
+        while !ended.is_ready() {
+            fulfil();
+            thread::yield_now();
+        }
     });
     assert_eq!(run.rows().unwrap().len(), 100);
     helper.join().unwrap();
