@@ -161,7 +161,7 @@ fn chosen_format(request: &CopyRequest) -> Result<CopyFormat> {
     let name = match named {
         Some(option) => word(option)?,
         None => {
-            let file = request.path.rsplit('/').next().unwrap_or_default();
+            let file = request.path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
             file.rsplit_once('.').map_or(String::new(), |(_, ending)| ending.to_ascii_lowercase())
         }
     };

@@ -140,6 +140,10 @@ fn the_command_line_copies_and_says_how_much() {
     let plan = output_of(&["explain", &sql.replace("numbers", "others")]);
     assert!(plan.starts_with("-- Copy["), "{plan}");
     assert!(!folder.path().join("others.parquet").exists());
+    let ran =
+        output_of(&["explain", "--analyze", &sql.replace("numbers.parquet", "each.parquet/")]);
+    let writers: Vec<&str> = ran.lines().skip_while(|line| !line.starts_with("-- Copy[")).collect();
+    assert!(writers[1].contains(&format!("in          {} rows", counts[0])), "{ran}");
 }
 
 /// Lines of `x`, `y` and others with a back quote between.

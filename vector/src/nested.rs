@@ -216,6 +216,7 @@ macro_rules! span_methods {
         }
 
         /// The entries of row `i`, which must not be null.
+        #[inline]
         pub fn span(&self, i: usize) -> std::ops::Range<usize> {
             let start = self.spans.offsets[i] as usize;
             start..start + self.spans.lengths[i] as usize

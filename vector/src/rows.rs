@@ -104,6 +104,31 @@ impl RowSet {
         }
     }
 
+    /// The rows below `len` as bits of a batch of `len` rows.
+    pub fn to_words(&self, len: usize) -> Vec<u64> {
+        let mut words = vec![0; bits::words_for(len)];
+        match self {
+            RowSet::Range(range) => {
+                bits::fill(&mut words, range.start.min(len)..range.end.min(len), true);
+            }
+            RowSet::Positions(positions) => {
+                // They ascend: a word is complete before the next one is begun.
+                let (mut at, mut word) = (0, 0);
+                for row in positions.iter().map(|row| *row as usize).take_while(|row| *row < len) {
+                    if row / 64 != at {
+                        words[at] = word;
+                        (at, word) = (row / 64, 0);
+                    }
+                    word |= 1 << (row % 64);
+                }
+                if let Some(last) = words.get_mut(at) {
+                    *last = word;
+                }
+            }
+        }
+        words
+    }
+
     /// The positions as a buffer, for gathering and wrapping.
     pub fn to_positions(&self) -> Buffer<u32> {
         match self {
@@ -271,6 +296,10 @@ mod tests {
         let rows = RowSet::from_bits(bits.words(), 100);
         assert_eq!((rows.len(), rows.end()), (50, 99));
         assert!(rows.iter().eq((0..100).step_by(2)));
+        assert_eq!(rows.to_words(100), bits.words());
+        assert_eq!(rows.to_words(65), [bits.words()[0], 1]);
+        assert_eq!(RowSet::range(10, 90).to_words(70), [u64::MAX << 10, 0x3f]);
+        assert_eq!(RowSet::from_bits(&[0; 2], 100).to_words(100), [0, 0]);
         assert!(RowSet::from_bits(&[u64::MAX; 2], 100).is_all(100));
         assert!(RowSet::from_bits(&[0; 2], 100).is_empty());
     }

@@ -106,7 +106,7 @@ pub(super) const ALL: &[Function] = &[
         truncation::unit_and_point,
         truncation::date_trunc,
     ),
-    dice("rand", &["() -> DOUBLE"], types::rand, random::rand),
+    dice(scalar("rand", &["() -> DOUBLE"], types::rand, random::rand)),
     higher_order(
         "transform",
         &["(ARRAY(T), T -> U) -> ARRAY(U)"],
@@ -174,14 +174,9 @@ const fn scalar(
     Function { name, signatures, resolve, body: Body::Scalar(bind), deterministic: true }
 }
 
-/// A function that gives another value each time.
-const fn dice(
-    name: &'static str,
-    signatures: &'static [&'static str],
-    resolve: Rule,
-    bind: Bind,
-) -> Function {
-    Function { name, signatures, resolve, body: Body::Scalar(bind), deterministic: false }
+/// The function as one that gives another value each time.
+const fn dice(function: Function) -> Function {
+    Function { deterministic: false, ..function }
 }
 
 const fn form(

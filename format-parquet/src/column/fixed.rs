@@ -250,9 +250,11 @@ impl<P: PlainValues> ValueReader for FixedValues<P> {
     ) -> Result<usize> {
         if let PageValues::Indices(indices) = self.page.open()? {
             let dictionary = self.dictionary.as_ref().ok_or_else(no_dictionary)?;
-            let asked = (filter, || dictionary.passing(filter));
-            self.answers.filter(&mut indices.clone(), asked, n, wanted)?;
-            return self.read_selected(n, wanted);
+            let answers = self.answers.of(filter, || dictionary.passing(filter))?;
+            let window = self.window.get_or_insert_with(|| self.last.take(&self.pool));
+            let before = window.len();
+            indices.filter_and_gather((answers, dictionary), n, wanted, window)?;
+            return Ok(window.len() - before);
         }
         let num_recoded = self.in_blocks(n, wanted, Some(filter), |block, words, window| {
             filter.retain(block, words)?;

@@ -367,8 +367,16 @@ impl ValueReader for BytesValues {
     ) -> Result<usize> {
         if let PageValues::Indices(indices) = self.page.open()? {
             let base = self.dictionary.as_ref().ok_or_else(no_dictionary)?;
-            let asked = (filter, || base.passing(filter));
-            self.answers.filter(&mut indices.clone(), asked, n, wanted)?;
+            if let Window::Empty = self.window {
+                self.window = Window::Indices(self.last_indices.take(&self.pool));
+            }
+            let answers = self.answers.of(filter, || base.passing(filter))?;
+            if let Window::Indices(window) = &mut self.window {
+                let before = window.len();
+                indices.filter_and_read(answers, n, wanted, window)?;
+                return Ok(window.len() - before);
+            }
+            indices.clone().filter(answers, n, wanted)?;
             return self.read_selected(n, wanted);
         }
         if let (PageValues::Plain { at, .. }, Some(_)) = (self.page.open()?, filter.search()) {

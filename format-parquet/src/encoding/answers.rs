@@ -58,8 +58,9 @@ impl Answers {
         matches!(self.passing, Passing::All)
     }
 
+    /// True when an entry passes.
     #[inline]
-    fn passes(&self, index: u32) -> bool {
+    pub(super) fn passes(&self, index: u32) -> bool {
         match &self.passing {
             Passing::None => false,
             Passing::All => true,

@@ -11,7 +11,7 @@
 //!
 //! With a selection, indices are unpacked where a selected one is: a block of them, or one by one
 //! when few of the block are wanted. What then happens to them is up to an `IndexVisitor`: they
-//! are looked up, collected, or tested against a filter's [`Answers`].
+//! are looked up, collected (`filling`), or tested against a filter's [`Answers`].
 #![cfg_attr(
     not(test),
     expect(
@@ -24,19 +24,17 @@
 use std::ops::Range;
 
 use dwio::filter::{Filter, FilterValue};
-use vector::{Bitmap, Buffer, BufferMut, Error, Result, bits, select};
+use vector::{Bitmap, Buffer, BufferMut, Error, Native, Result, bits};
 
 use super::answers::{Answers, Retain};
 use super::bit_pack;
+use super::filling::{Fill, RetainAndFill, Slots};
 use super::plain::{PlainValues, appended};
 use super::rle_hybrid::{RleHybrid, Run};
-use super::selection::{BLOCK, BlockWords, block_at, fill_selected};
+use super::selection::{BLOCK, BlockWords, block_at};
 
 /// Indices are unpacked one by one when at most one in so many is wanted (rule P7.50).
-const MIN_ROWS_TO_PICK: usize = 12;
-
-/// From so many selected ones of a block on, they are moved together before they are looked up.
-const MIN_DENSE: usize = 16;
+pub(super) const MIN_ROWS_TO_PICK: usize = 12;
 
 /// The values of a dictionary page, as vectors store them.
 #[derive(Debug)]
@@ -114,47 +112,6 @@ pub(super) trait IndexVisitor {
     fn block(&mut self, at: usize, indices: &[u32], selected: &BlockWords);
     /// The selected index at one place; it may be outside of the dictionary, and then all fails.
     fn one(&mut self, place: usize, index: u32);
-}
-
-/// Puts what selected indices stand for into slots, one after the other.
-struct Fill<'a, T, F> {
-    words: &'a [u64],
-    slots: &'a mut [T],
-    filled: usize,
-    look_up: F,
-}
-
-impl<T: Copy, F: Fn(u32) -> T> IndexVisitor for Fill<'_, T, F> {
-    fn words(&self) -> &[u64] {
-        self.words
-    }
-
-    fn repeat(&mut self, _: Range<usize>, num_selected: usize, index: u32) {
-        self.slots[self.filled..self.filled + num_selected].fill((self.look_up)(index));
-        self.filled += num_selected;
-    }
-
-    fn one(&mut self, _: usize, index: u32) {
-        if let Some(slot) = self.slots.get_mut(self.filled) {
-            *slot = (self.look_up)(index);
-        }
-        self.filled += 1;
-    }
-
-    fn block(&mut self, _: usize, indices: &[u32], selected: &BlockWords) {
-        let slots = &mut self.slots[self.filled..];
-        let num_selected = bits::count_ones(selected, indices.len());
-        if num_selected < MIN_DENSE || !select::compresses_fast::<u32>() {
-            self.filled += fill_selected(indices, selected, slots, &self.look_up);
-            return;
-        }
-        let mut picked = [0; BLOCK];
-        select::compress(indices, selected, &mut picked);
-        for (slot, index) in slots.iter_mut().zip(&picked[..num_selected]) {
-            *slot = (self.look_up)(*index);
-        }
-        self.filled += num_selected;
-    }
 }
 
 /// The indices of one data page.
@@ -256,7 +213,8 @@ impl DictionaryIndices {
     ) -> Result<()> {
         let slots = appended(out, bits::count_ones(words, n))?;
         let look_up = |index| index;
-        self.walk(dictionary_len, n, &mut Fill { words, slots, filled: 0, look_up })
+        let slots = Slots::new(slots, look_up);
+        self.walk(dictionary_len, n, &mut Fill { words, slots })
     }
 
     /// Of the next `n` values appends the selected ones.
@@ -271,7 +229,61 @@ impl DictionaryIndices {
         let values = dictionary.values.as_slice();
         let mask = values.len() - 1;
         let look_up = |index: u32| values[index as usize & mask];
-        self.walk(dictionary.len, n, &mut Fill { words, slots, filled: 0, look_up })
+        let slots = Slots::new(slots, look_up);
+        self.walk(dictionary.len, n, &mut Fill { words, slots })
+    }
+
+    /// [`DictionaryIndices::filter`] and [`DictionaryIndices::read_selected`] in one walk.
+    pub fn filter_and_read(
+        &mut self,
+        answers: &Answers,
+        n: usize,
+        words: &mut [u64],
+        out: &mut BufferMut<u32>,
+    ) -> Result<()> {
+        if answers.is_all() {
+            return self.read_selected(answers.num_entries(), n, words, out);
+        }
+        self.retain_and_fill(answers, n, (words, out), |index| index)
+    }
+
+    /// [`DictionaryIndices::filter`] and [`DictionaryIndices::gather_selected`] in one walk.
+    pub fn filter_and_gather<T: FilterValue>(
+        &mut self,
+        (answers, dictionary): (&Answers, &Dictionary<T>),
+        n: usize,
+        words: &mut [u64],
+        out: &mut BufferMut<T>,
+    ) -> Result<()> {
+        if answers.is_all() {
+            return self.gather_selected(dictionary, n, words, out);
+        }
+        let values = dictionary.values.as_slice();
+        let mask = values.len() - 1;
+        let look_up = |index: u32| values[index as usize & mask];
+        self.retain_and_fill(answers, n, (words, out), look_up)
+    }
+
+    /// Clears the bits of indices whose entry fails and appends what the others stand for.
+    fn retain_and_fill<T: Native>(
+        &mut self,
+        answers: &Answers,
+        n: usize,
+        (words, out): (&mut [u64], &mut BufferMut<T>),
+        look_up: impl Fn(u32) -> T,
+    ) -> Result<()> {
+        if answers.is_none() {
+            words.fill(0);
+            return self.skip(n);
+        }
+        let before = out.len();
+        let slots = appended(out, bits::count_ones(words, n))?;
+        let slots = Slots::new(slots, look_up);
+        let mut visitor = RetainAndFill { retain: Retain { answers, words }, slots };
+        self.walk(answers.num_entries(), n, &mut visitor)?;
+        let filled = visitor.slots.filled();
+        out.truncate(before + filled);
+        Ok(())
     }
 
     /// Of the next `n` indices clears the bits of those whose entry does not pass.
@@ -354,7 +366,7 @@ impl DictionaryIndices {
 /// Unpacks the selected ones of the indices from number `first` on, calls `f(place, index)` for each
 /// and gives the largest.
 #[inline]
-fn pick(
+pub(super) fn pick(
     (bytes, width): (&[u8], u8),
     first: usize,
     selected: &BlockWords,
@@ -397,128 +409,4 @@ fn check(index: u32, len: usize, num_indices: usize) -> Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::encoding::plain::{Fixed, Int32};
-
-    fn dictionary(values: &[i32]) -> Dictionary<i32> {
-        let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
-        let memory = BufferMut::new();
-        Dictionary::decode(&Fixed::<4, Int32>::new(), &bytes, values.len(), memory).unwrap()
-    }
-
-    fn indices(width: u8, values: &[u32]) -> Buffer<u8> {
-        let groups = values.len().div_ceil(8);
-        let mut padded = values.to_vec();
-        padded.resize(groups * 8, 0);
-        let mut bytes = vec![width];
-        assert!(groups < 64);
-        bytes.push((groups << 1 | 1) as u8);
-        bytes.extend(bit_pack::pack(&padded, width));
-        Buffer::from_slice(&bytes)
-    }
-
-    #[test]
-    fn values_are_looked_up_in_packed_and_repeat_runs() {
-        let dictionary = dictionary(&[10, 20, 30, 40, 50]);
-        let picked: Vec<u32> = (0..300).map(|i| i % 5).collect();
-        let mut page = DictionaryIndices::new(&indices(3, &picked)).unwrap();
-        let mut out = vec![0; 300];
-        page.gather(&dictionary, &mut out[..77]).unwrap();
-        page.skip(100).unwrap();
-        page.gather(&dictionary, &mut out[177..]).unwrap();
-        for i in (0..77).chain(177..300) {
-            assert_eq!(out[i], (i as i32 % 5 + 1) * 10);
-        }
-        let mut repeat = DictionaryIndices::new(&Buffer::from_slice(&[3, 0x14, 4])).unwrap();
-        let mut out = [0; 10];
-        repeat.gather(&dictionary, &mut out).unwrap();
-        assert_eq!(out, [50; 10]);
-    }
-
-    #[test]
-    fn an_index_outside_of_the_dictionary_is_corrupt_in_every_kind_of_run() {
-        let dictionary = dictionary(&[1, 2, 3, 4, 5]);
-        for bytes in [indices(3, &[0, 1, 5]), Buffer::from_slice(&[3, 0x14, 5])] {
-            let error = DictionaryIndices::new(&bytes)
-                .unwrap()
-                .gather(&dictionary, &mut [0; 3])
-                .unwrap_err();
-            assert_eq!(
-                error.to_string(),
-                "corrupt: a dictionary index is outside of the dictionary \
-                 (index=5 dictionary_values=5)"
-            );
-            let mut page = DictionaryIndices::new(&bytes).unwrap();
-            assert!(page.read(5, &mut [0; 3]).is_err());
-        }
-        let mut empty = DictionaryIndices::new(&Buffer::from_slice(&[0, 0x14])).unwrap();
-        assert!(empty.gather(&self::dictionary(&[]), &mut [0; 3]).is_err());
-    }
-
-    #[test]
-    fn a_selection_reads_tests_and_looks_up_as_reading_all_does() {
-        let dictionary = dictionary(&[10, 20, 30, 40, 50]);
-        let picked: Vec<u32> = (0..300).map(|i| i * i % 5).collect();
-        let mut mixed = indices(3, &picked).to_vec();
-        mixed.extend([0x90, 0x01, 3, 0xc8, 0x01, 1]);
-        let all: Vec<u32> =
-            picked.iter().copied().chain([0; 4]).chain([3; 72]).chain([1; 100]).collect();
-        let n = all.len();
-        let page = DictionaryIndices::new(&Buffer::from_slice(&mixed)).unwrap();
-        for step in [1, 2, 7, 30, 100] {
-            for skipped in [0, 1, 65, 304] {
-                let wanted = |i: usize| i.is_multiple_of(step) || (310..320).contains(&i);
-                let words: Bitmap = (skipped..n).map(wanted).collect();
-                let words = words.words();
-                let n = n - skipped;
-                let mut page = page.clone();
-                page.skip(skipped).unwrap();
-                let expected: Vec<u32> = bits::ones(words, n).map(|i| all[skipped + i]).collect();
-                let mut found = BufferMut::new();
-                page.clone().read_selected(5, n, words, &mut found).unwrap();
-                assert_eq!(found.as_slice(), expected, "{step} {skipped}");
-                let mut values = BufferMut::new();
-                page.clone().gather_selected(&dictionary, n, words, &mut values).unwrap();
-                assert!(values.iter().zip(&expected).all(|(v, i)| *v == (*i as i32 + 1) * 10));
-                assert_eq!(values.len(), expected.len());
-                for passing in [vec![], vec![0, 1, 2, 3, 4], vec![3], vec![1, 2], vec![0, 3]] {
-                    let bitmap: Bitmap = (0..5).map(|i| passing.contains(&i)).collect();
-                    let mut left = words.to_vec();
-                    page.clone().filter(&Answers::new(&bitmap), n, &mut left).unwrap();
-                    let stays =
-                        |i: usize| bits::get(words, i) && passing.contains(&all[skipped + i]);
-                    assert!((0..n).all(|i| bits::get(&left, i) == stays(i)), "{passing:?}");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn an_index_that_is_not_wanted_may_be_anything() {
-        let dictionary = dictionary(&[1, 2, 3, 4, 5]);
-        let mut broken = vec![0; 256];
-        broken[100] = 7;
-        let page = DictionaryIndices::new(&indices(3, &broken)).unwrap();
-        let gather = |words: &[u64]| {
-            page.clone().gather_selected(&dictionary, 256, words, &mut BufferMut::new())
-        };
-        assert!(gather(&[1, 1, 0, 0]).is_ok());
-        assert!(gather(&[1, 1 << 36, 0, 0]).is_err());
-        assert!(gather(&[u64::MAX; 4]).is_err());
-    }
-
-    #[test]
-    fn width_zero_means_the_first_value_with_or_without_runs() {
-        let dictionary = dictionary(&[7]);
-        for bytes in [&[0u8, 0x14][..], &[0]] {
-            let mut page = DictionaryIndices::new(&Buffer::from_slice(bytes)).unwrap();
-            let mut out = [0; 10];
-            page.gather(&dictionary, &mut out).unwrap();
-            assert_eq!(out, [7; 10]);
-        }
-        let mut none = DictionaryIndices::new(&Buffer::empty()).unwrap();
-        none.gather(&dictionary, &mut []).unwrap();
-        assert!(none.gather(&dictionary, &mut [0]).is_err());
-    }
-}
+mod tests;

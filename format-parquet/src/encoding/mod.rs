@@ -10,6 +10,7 @@
 //! | `plain` | PLAIN of every storage, into what vectors store |
 //! | `byte_arrays` | where PLAIN byte arrays stand, and views of them |
 //! | `dictionary` | dictionaries and the indices into them |
+//! | `filling` | what selected indices stand for |
 //! | `answers` | which entries of a dictionary pass a filter |
 //! | `selection` | values of a selection |
 //! | `delta_binary_packed` | integers as differences (the kernels are in `delta_unpack`) |
@@ -27,6 +28,7 @@ pub mod delta_binary_packed;
 pub mod delta_byte_array;
 mod delta_unpack;
 pub mod dictionary;
+mod filling;
 pub mod plain;
 pub mod recoded;
 pub mod rle_hybrid;

@@ -12,7 +12,7 @@
 
 pub mod nested;
 
-use vector::{BitmapMut, Buffer, Error, Result};
+use vector::{BitmapMut, Buffer, Error, Result, bits};
 
 use crate::encoding::bit_pack;
 use crate::encoding::rle_hybrid::RleHybrid;
@@ -43,6 +43,12 @@ pub fn level_width(max: u8) -> u8 {
 /// Bytes of a BIT_PACKED section of `num_values` levels.
 pub fn bit_packed_bytes(num_values: usize, max: u8) -> Option<usize> {
     bit_pack::packed_bytes(num_values, level_width(max))
+}
+
+/// How many of the levels are `level`.
+pub fn count_of(levels: &[u8], level: u8) -> usize {
+    let words = levels.chunks(64).map(|levels| bits::word_where(levels, |l| l == level));
+    words.map(|word| word.count_ones() as usize).sum()
 }
 
 impl LevelDecoder {

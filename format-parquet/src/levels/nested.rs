@@ -15,7 +15,9 @@
 //!
 //! A null struct still has a slot in each of its children, and the slot is null there too.
 
-use vector::bits::{compress_word, expand_word, low_mask, word_at, word_where};
+use vector::bits::{
+    compress_word, count_ones, expand_word, low_mask, ranks_into, word_at, word_where,
+};
 use vector::{Bitmap, BitmapMut, Buffer, BufferMut, Error, MemoryPool, Result};
 
 /// The levels of a list or map column that its slots follow from.
@@ -55,42 +57,40 @@ pub fn list_slots(
     if u32::try_from(rep.len()).is_err() {
         return Err(Error::limit("too many elements in one batch").with("levels", rep.len()));
     }
-    let mut offsets = BufferMut::<u32>::with_capacity_in(rep.len(), pool)?;
-    let mut valid = BufferMut::<u8>::with_capacity_in(rep.len(), pool)?;
-    offsets.resize_unspecified(rep.len());
-    valid.resize_unspecified(rep.len());
-    let (mut num_slots, mut num_elements, mut misplaced) = (0usize, 0u32, false);
-    let mut last_def = 0;
-    let (next_offset, next_valid) = (offsets.as_mut_slice(), valid.as_mut_slice());
-    for (rep, def) in rep.iter().zip(def) {
-        // Both writes go to the next slot whether it is one or not; only the count decides.
-        if let (Some(offset), Some(valid)) =
-            (next_offset.get_mut(num_slots), next_valid.get_mut(num_slots))
-        {
-            *offset = num_elements;
-            *valid = u8::from(*def >= list_def);
+    let num_words = rep.len().div_ceil(64);
+    let (mut starts, mut elements) = (Vec::with_capacity(num_words), Vec::with_capacity(num_words));
+    let mut valid = BitmapMut::new();
+    let mut validity = valid.writer();
+    // The pair before the one at hand has no element; nor is there one in front of the first.
+    let (mut misplaced, mut before_is_empty) = (0, 1);
+    for (rep, def) in rep.chunks(64).zip(def.chunks(64)) {
+        let may_start = word_where(rep, |rep| rep < element_rep);
+        let slots = may_start & word_where(def, |def| def >= slot_def);
+        let has_element = word_where(def, |def| def >= element_def);
+        elements.push(word_where(rep, |rep| rep <= element_rep) & has_element);
+        starts.push(slots);
+        let empty = low_mask(rep.len()) & !has_element;
+        misplaced |= !may_start & low_mask(rep.len()) & (empty | empty << 1 | before_is_empty);
+        before_is_empty = empty >> (rep.len() - 1) & 1;
+        if list_def > slot_def {
+            let not_null = word_where(def, |def| def >= list_def);
+            validity.push(compress_word(not_null, slots), slots.count_ones() as usize);
         }
-        num_slots += usize::from(*rep < element_rep && *def >= slot_def);
-        num_elements += u32::from(*rep <= element_rep && *def >= element_def);
-        misplaced |= *rep >= element_rep && (*def).min(last_def) < element_def;
-        last_def = *def;
     }
-    if misplaced {
+    drop(validity);
+    if misplaced != 0 {
         return Err(Error::corrupt("an element is repeated in a list that has none")
             .with("repetition_level", element_rep));
     }
-    offsets.truncate(num_slots);
-    valid.truncate(num_slots);
+    let num_slots = count_ones(&starts, rep.len());
+    let num_elements = count_ones(&elements, rep.len());
+    let mut offsets = BufferMut::<u32>::with_capacity_in(num_slots, pool)?;
+    ranks_into(&starts, &elements, &mut offsets);
     let mut lengths = BufferMut::<u32>::with_capacity_in(num_slots, pool)?;
-    let ends = offsets.iter().skip(1).copied().chain([num_elements]);
+    let ends = offsets.iter().skip(1).copied().chain(u32::try_from(num_elements));
     lengths.extend(offsets.iter().zip(ends).map(|(start, end)| end - start));
-    let validity = if list_def > slot_def { bits_of(&valid, |v| v != 0) } else { None };
-    Ok(ListSlots {
-        offsets: offsets.freeze(),
-        lengths: lengths.freeze(),
-        validity,
-        num_elements: usize::try_from(num_elements).unwrap_or(usize::MAX),
-    })
+    let validity = if list_def > slot_def { valid.freeze_validity() } else { None };
+    Ok(ListSlots { offsets: offsets.freeze(), lengths: lengths.freeze(), validity, num_elements })
 }
 
 /// Which slots of a node are not null.
@@ -228,6 +228,50 @@ mod tests {
         let many: Vec<u8> = (0..1000).map(|i| u8::from(i % 3 == 0)).collect();
         let (n, validity) = slot_validity(None, &many, 0, 0, 1);
         assert_eq!((n, validity.unwrap().count_ones()), (1000, 334));
+    }
+
+    #[test]
+    fn slots_of_many_pairs_are_those_that_a_walk_pair_by_pair_finds() {
+        let mut random = vector::testing::Random::new(17);
+        for round in 0..300 {
+            let levels = match round % 3 {
+                0 => ListLevels { slot_def: 0, list_def: 1, element_def: 2, element_rep: 1 },
+                1 => ListLevels { slot_def: 2, list_def: 3, element_def: 4, element_rep: 2 },
+                _ => ListLevels { slot_def: 0, list_def: 0, element_def: 1, element_rep: 1 },
+            };
+            let ListLevels { slot_def, list_def, element_def, element_rep } = levels;
+            let n = random.below(200);
+            let (mut rep, mut def) = (Vec::new(), Vec::<u8>::new());
+            for i in 0..n {
+                let may_go_on = i > 0 && def[i - 1] >= element_def;
+                let repeats = may_go_on && random.below(2) == 0;
+                rep.push(if repeats {
+                    element_rep
+                } else {
+                    random.below(element_rep.into()) as u8
+                });
+                let least = if repeats { element_def } else { 0 };
+                def.push(least + random.below(usize::from(element_def + 2 - least)) as u8);
+            }
+            let (mut offsets, mut valid, mut elements) = (Vec::new(), Vec::new(), 0);
+            for (rep, def) in rep.iter().zip(&def) {
+                if *rep < element_rep && *def >= slot_def {
+                    offsets.push(elements);
+                    valid.push(*def >= list_def);
+                }
+                elements += u32::from(*def >= element_def);
+            }
+            let found = list_slots(&rep, &def, levels, &MemoryPool::unlimited()).unwrap();
+            assert_eq!(found.offsets.as_slice(), offsets);
+            assert_eq!(found.num_elements, elements as usize);
+            let is_valid = |i| found.validity.as_ref().is_none_or(|v| v.get(i));
+            assert!(valid.iter().enumerate().all(|(i, valid)| is_valid(i) == *valid));
+            // A pair that goes on where there is no element.
+            if let Some(at) = (1..n).find(|i| def[i - 1] < element_def) {
+                rep[at] = element_rep;
+                assert!(list_slots(&rep, &def, levels, &MemoryPool::unlimited()).is_err());
+            }
+        }
     }
 
     #[test]

@@ -54,8 +54,7 @@ impl VectorLoader for ColumnLoader {
         if rows.is_all(num_rows) {
             return read(&self.passed);
         }
-        let mut asked = vec![0; bits::words_for(num_rows)];
-        rows.iter().filter(|row| *row < num_rows).for_each(|row| bits::set(&mut asked, row));
+        let asked = rows.to_words(num_rows);
         let mut words = Vec::new();
         bits::expand(&asked, self.passed.words(), &mut words);
         let mut wanted = SelectivityVector::all(self.passed.len());

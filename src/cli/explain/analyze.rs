@@ -80,6 +80,12 @@ impl Run {
         notes
     }
 
+    /// What the drivers of a COPY did: their node is not one of the plan.
+    pub(super) fn writers(&self) -> Vec<String> {
+        let all = self.stats.operators.iter().filter(|operator| operator.operator == "TableWrite");
+        all.flat_map(of_operator).map(|note| format!("     {note}")).collect()
+    }
+
     /// What the pipelines did, with those of their operators that work for no node: the ends of
     /// exchanges between them.
     pub(super) fn pipelines(&self) -> Vec<String> {

@@ -81,7 +81,10 @@ pub(super) fn run(args: &ExplainArgs, global: &GlobalArgs) -> Outcome {
 }
 
 fn in_words(plan: &Plan, pushed: &[PushedScan], run: Option<&Run>) -> String {
-    let copy = plan.copies_to().map(|target| format!("-- Copy[{target}]"));
+    let copy = plan.copies_to().map(|target| {
+        let writers = run.map(Run::writers).unwrap_or_default();
+        [format!("-- Copy[{target}]")].into_iter().chain(writers).collect::<Vec<_>>().join("\n")
+    });
     let notes = |node: &PlanNode| run.map(|run| run.notes(node)).unwrap_or_default();
     let tree = tree::text(plan.root(), pushed, &notes);
     let mut parts: Vec<String> = run.map(Run::summary).into_iter().chain(copy).collect();

@@ -61,10 +61,7 @@ impl Planner<'_> {
     ) -> Result<Bound> {
         let queries = self.arms(&sides)?;
         let types = self.common_types(&queries, &sides)?;
-        let names: Vec<String> = match queries.first() {
-            Some(first) => first.columns().iter().map(|(name, _)| name.to_string()).collect(),
-            None => Vec::new(),
-        };
+        let names = names_of(&queries);
         // Both sides as one relation.
         let mut arms = Vec::with_capacity(queries.len());
         for (number, query) in queries.into_iter().enumerate() {
@@ -170,10 +167,7 @@ impl Planner<'_> {
     ) -> Result<Bound> {
         let arms = self.arms(&bodies)?;
         let types = self.common_types(&arms, &bodies)?;
-        let names: Vec<String> = match arms.first() {
-            Some(first) => first.columns().iter().map(|(name, _)| name.to_string()).collect(),
-            None => Vec::new(),
-        };
+        let names = names_of(&arms);
         let columns = self.new_columns(names.into_iter().zip(types.iter().cloned()));
         let arms = arms.into_iter().map(|arm| self.converted(arm, &types)).collect();
         let sort = self.union_sort(&columns, trailer.order_by)?;
@@ -263,6 +257,12 @@ impl Planner<'_> {
         let mut binder = Binder::new(&scope, self.functions, self.source, "ORDER BY");
         sort_keys(self.source, &all_columns(&scope), order_by, |expr| binder.bind(expr))
     }
+}
+
+/// The columns of what is put together are called as those of the first.
+fn names_of(queries: &[Query]) -> Vec<String> {
+    let columns = queries.first().map(Query::columns).unwrap_or_default();
+    columns.into_iter().map(|(name, _)| name.to_string()).collect()
 }
 
 /// The first columns as expressions.

@@ -4,6 +4,7 @@
 use std::arch::x86_64::{_pdep_u64, _pext_u64};
 
 use super::packing::{compress_each, expand_each};
+use super::ranks_each;
 use crate::cpu::Level;
 
 /// The bits of `word` at the ones of `mask`, together at the low end.
@@ -45,6 +46,15 @@ pub(super) fn count_ones(level: Level, words: &[u64]) -> Option<usize> {
     level.has_avx2().then(|| unsafe { count(words) })
 }
 
+/// Does what [`super::ranks_into`] does; `false` when the level does not suit.
+pub(super) fn ranks(level: Level, ones: &[u64], within: &[u64], slots: &mut [u32]) -> bool {
+    if level.has_avx2() {
+        // SAFETY: the level of AVX2 has BMI1 and POPCNT too.
+        unsafe { ranks_of(ones, within, slots) };
+    }
+    level.has_avx2()
+}
+
 #[target_feature(enable = "bmi2")]
 fn pext(word: u64, mask: u64) -> u64 {
     _pext_u64(word, mask)
@@ -63,6 +73,11 @@ fn compress_all(words: &[u64], mask: &[u64], out: &mut Vec<u64>) {
 #[target_feature(enable = "bmi2,popcnt")]
 fn expand_all(packed: &[u64], mask: &[u64], out: &mut Vec<u64>) {
     expand_each(packed, mask, out, |word, mask| _pdep_u64(word, mask));
+}
+
+#[target_feature(enable = "bmi1,popcnt")]
+fn ranks_of(ones: &[u64], within: &[u64], slots: &mut [u32]) {
+    ranks_each(ones, within, slots);
 }
 
 #[target_feature(enable = "popcnt")]

@@ -235,6 +235,42 @@ pub fn ones_into_with(level: Level, words: &[u64], len: usize, out: &mut BufferM
     }
 }
 
+/// Appends for each one of `ones` how many ones of `within` are in front of it.
+pub fn ranks_into(ones: &[u64], within: &[u64], out: &mut BufferMut<u32>) {
+    ranks_into_with(cpu::level(), ones, within, out);
+}
+
+/// [`ranks_into`] with no more than a level's instructions.
+pub fn ranks_into_with(level: Level, ones: &[u64], within: &[u64], out: &mut BufferMut<u32>) {
+    let start = out.len();
+    out.resize_unspecified(start + count_ones_with(level, ones, ones.len() * 64));
+    let slots = &mut out.as_mut_slice()[start..];
+    #[cfg(target_arch = "x86_64")]
+    if bmi2::ranks(level, ones, within, slots) {
+        return;
+    }
+    let _ = level;
+    ranks_each(ones, within, slots);
+}
+
+/// [`ranks_into`] with the instructions that its caller has.
+#[inline(always)]
+fn ranks_each(ones: &[u64], within: &[u64], slots: &mut [u32]) {
+    let mut slots = slots.iter_mut();
+    let mut before = 0u32;
+    for (ones, within) in ones.iter().zip(within) {
+        let mut left = *ones;
+        while left != 0
+            && let Some(slot) = slots.next()
+        {
+            let below = (left & left.wrapping_neg()).wrapping_sub(1);
+            *slot = before + (within & below).count_ones();
+            left &= left - 1;
+        }
+        before += within.count_ones();
+    }
+}
+
 /// A bit for each of at most 64 bytes: whether it passes. Bits behind them are zero.
 #[inline(always)]
 pub fn word_where(bytes: &[u8], test: impl Fn(u8) -> bool) -> u64 {
@@ -325,6 +361,19 @@ pub(super) mod tests {
                 assert!(positions.eq(naive.iter_ones()));
             }
             assert_eq!(all_ones(&data, len), naive.all());
+        }
+    }
+
+    #[test]
+    fn ranks_are_the_ones_in_front() {
+        let (ones_of, within) = (words(5, 9), words(5, 21));
+        let naive = as_bitslice(&within, 320);
+        for level in Level::available() {
+            let mut ranks = BufferMut::new();
+            ranks.push(7);
+            ranks_into_with(level, &ones_of, &within, &mut ranks);
+            let expected = ones(&ones_of, 320).map(|i| naive[..i].count_ones() as u32);
+            assert!(ranks[1..].iter().copied().eq(expected));
         }
     }
 

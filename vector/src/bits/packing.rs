@@ -86,24 +86,20 @@ pub(super) fn compress_each(
     compress: impl Fn(u64, u64) -> u64,
 ) {
     let (mut word, mut filled) = (0, 0);
-    out.reserve(mask.len());
+    let mut at = out.len();
+    out.resize(at + mask.len() + 1, 0);
     for (bits, mask) in words.iter().zip(mask) {
-        let packed = match *mask {
-            u64::MAX => *bits,
-            _ if bits & mask == 0 => 0,
-            mask => compress(*bits, mask),
-        };
-        word |= packed << filled;
+        // A word is written whether it is full or not, as that is chance.
+        let packed = compress(*bits, *mask);
+        let gathered = word | packed << filled;
+        out[at] = gathered;
         let end = filled + mask.count_ones();
-        if end >= 64 {
-            out.push(word);
-            word = packed >> 1 >> (63 - filled);
-        }
+        word = if end >= 64 { packed >> 1 >> (63 - filled) } else { gathered };
+        at += end as usize / 64;
         filled = end % 64;
     }
-    if filled > 0 {
-        out.push(word);
-    }
+    out[at] = word;
+    out.truncate(at + usize::from(filled > 0));
 }
 
 /// [`expand`] by means of a function for a word.
@@ -118,13 +114,8 @@ pub(super) fn expand_each(
     out.reserve(mask.len());
     for mask in mask {
         let word = word_at(packed, at);
-        let count = mask.count_ones() as usize;
-        out.push(match *mask {
-            u64::MAX => word,
-            _ if word & low_mask(count) == 0 => 0,
-            mask => expand(word, mask),
-        });
-        at += count;
+        out.push(expand(word, *mask));
+        at += mask.count_ones() as usize;
     }
 }
 

@@ -73,7 +73,7 @@ pub(super) fn matches(call: &HigherOrderCall<'_>, wanted: Match) -> Result<Vecto
     // A bit for each row of which some element has its bit in `words`.
     let with_some = |words: &[u64]| {
         let mut rows = BitmapMut::new();
-        rows.extend_from_fn(num_rows, |row| shape.ones(row, words) > 0);
+        rows.extend_from_fn(num_rows, |row| shape.any(row, words));
         rows.freeze()
     };
     let decided = with_some(decides.words());

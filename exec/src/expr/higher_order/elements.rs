@@ -187,12 +187,30 @@ impl Shape {
 
     /// How many ones `words`, a bit for each element, have for a row.
     #[inline]
-    pub(super) fn ones(&self, row: usize, words: &[u64]) -> u32 {
-        let (start, len) = (self.offsets[row] as usize, self.lengths[row] as usize);
-        if len <= 64 {
-            return (bits::word_at(words, start) & bits::low_mask(len)).count_ones();
+    fn ones(&self, row: usize, words: &[u64]) -> u32 {
+        match self.word(row, words) {
+            Ok(word) => word.count_ones(),
+            Err(elements) => bits::count_ones_in(words, elements) as u32,
         }
-        bits::count_ones_in(words, start..start + len) as u32
+    }
+
+    /// True when `words`, a bit for each element, have a one for a row.
+    #[inline]
+    pub(super) fn any(&self, row: usize, words: &[u64]) -> bool {
+        match self.word(row, words) {
+            Ok(word) => word != 0,
+            Err(elements) => bits::count_ones_in(words, elements) > 0,
+        }
+    }
+
+    /// The bits of a row's elements, if one word has room for them, else where they are.
+    #[inline]
+    fn word(&self, row: usize, words: &[u64]) -> std::result::Result<u64, Range<usize>> {
+        let (start, len) = (self.offsets[row] as usize, self.lengths[row] as usize);
+        match len {
+            0..=64 => Ok(bits::word_at(words, start) & bits::low_mask(len)),
+            _ => Err(start..start + len),
+        }
     }
 
     /// The row of each element.

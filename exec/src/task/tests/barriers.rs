@@ -73,8 +73,11 @@ fn totals(plan: PlanBuilder) -> PlanBuilder {
     plan.aggregate(&[], vec![count, sum])
 }
 
-/// Plans whose nodes keep rows, groups or counts, and whether their rows have an order.
-fn plans() -> Vec<(&'static str, fn() -> PlanBuilder, bool)> {
+/// What a plan does, how it is made, and whether its rows have an order.
+type Named = (&'static str, fn() -> PlanBuilder, bool);
+
+/// Plans whose nodes keep rows, groups or counts.
+fn plans() -> Vec<Named> {
     vec![
         ("scan", scan, false),
         ("filter", || scan().filter(call("gt", "k", 1, Type::Boolean)), false),

@@ -17,7 +17,7 @@ use vector::{BitmapMut, BufferMut, Error, Result, bits};
 use super::{LeafReader, Page, Task, too_few_rows};
 use crate::encoding::plain::appended;
 use crate::encoding::selection::append_selected;
-use crate::levels::LevelDecoder;
+use crate::levels::{LevelDecoder, count_of};
 
 /// Levels and selection of a piece of a page; kept for their memory.
 #[derive(Default)]
@@ -257,7 +257,7 @@ fn read_levels(
 ) -> Result<usize> {
     let out = appended(out, n)?;
     levels.read(out)?;
-    Ok(out.iter().filter(|level| **level == max).count())
+    Ok(count_of(out, max))
 }
 
 /// Bits `at..at + n` of `words`, as words of their own; bits behind them are zero.

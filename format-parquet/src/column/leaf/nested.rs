@@ -18,6 +18,7 @@ use super::{LeafReader, Rows, Window, too_few_rows};
 use crate::column::entries::push;
 use crate::encoding::plain::appended;
 use crate::encoding::selection::append_selected;
+use crate::levels::count_of;
 use crate::levels::nested::pairs_of_rows;
 
 /// Pairs of levels that are decoded at a time.
@@ -39,14 +40,6 @@ impl Rows<'_> {
             Rows::Selected(words) => bits::count_ones_in(words, range) > 0,
         }
     }
-}
-
-/// Levels that are `level`.
-fn count_of(levels: &[u8], level: u8) -> usize {
-    levels
-        .chunks(64)
-        .map(|levels| bits::word_where(levels, |l| l == level).count_ones() as usize)
-        .sum()
 }
 
 /// Appends a bit for each level: whether it is `level`.

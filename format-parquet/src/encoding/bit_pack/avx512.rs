@@ -332,7 +332,7 @@ fn match_bits(from: Packed<'_>, num_values: usize, bits: &[u64], words: &mut [u6
             let found = _mm512_permutex2var_epi32(a, places, b);
             bit_is_one(found, values) & _mm512_cmplt_epu32_mask(places, halves)
         }),
-        ..=32 => match_narrow(from, num_values, words, |values| {
+        17..=32 => match_narrow(from, num_values, words, |values| {
             let places = _mm512_srli_epi32::<5>(values);
             let lower = _mm512_permutex2var_epi32(a, places, b);
             let upper = _mm512_permutex2var_epi32(c, places, d);

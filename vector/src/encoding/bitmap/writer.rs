@@ -13,19 +13,18 @@ use crate::bits;
 #[derive(Debug)]
 pub struct BitWriter<'a> {
     bitmap: &'a mut BitmapMut,
-    /// Bits that do not fill a word yet; those behind them are zero.
+    /// The bits of word number `at`, `filled` of them; those behind are zero.
     word: u64,
+    at: usize,
     filled: usize,
 }
 
 impl BitmapMut {
     /// A writer that goes on behind the last bit.
     pub fn writer(&mut self) -> BitWriter<'_> {
-        let filled = self.len % 64;
+        let (at, filled) = (self.len / 64, self.len % 64);
         let word = if filled == 0 { 0 } else { self.words.last().copied().unwrap_or(0) };
-        self.len -= filled;
-        self.words.truncate(self.len / 64);
-        BitWriter { bitmap: self, word, filled }
+        BitWriter { bitmap: self, word, at, filled }
     }
 }
 
@@ -34,25 +33,37 @@ impl BitWriter<'_> {
     #[inline]
     pub fn push(&mut self, bits: u64, n: usize) {
         debug_assert!(n <= 64 && bits & !bits::low_mask(n) == 0, "bits behind the piece");
-        self.word |= bits << self.filled;
-        let end = self.filled + n;
-        if end < 64 {
-            self.filled = end;
-            return;
+        if self.at >= self.bitmap.words.len() {
+            self.grow();
         }
-        self.bitmap.words.push(self.word);
-        self.bitmap.len += 64;
-        // What the full word had no room for; nothing when the piece filled it alone.
-        self.word = bits >> 1 >> (63 - self.filled);
-        self.filled = end - 64;
+        // Whether a word is full is chance: it is written in any case, and nothing depends on a
+        // branch.
+        let word = self.word | bits << self.filled;
+        self.bitmap.words.as_mut_slice()[self.at] = word;
+        let end = self.filled + n;
+        // What a full word had no room for; nothing when the piece filled it alone.
+        let rest = bits >> 1 >> (63 - self.filled);
+        self.word = if end >= 64 { rest } else { word };
+        self.at += end / 64;
+        self.filled = end % 64;
+    }
+
+    /// Makes the room that there is usable, and twice as much when there is none.
+    #[cold]
+    fn grow(&mut self) {
+        let words = &mut self.bitmap.words;
+        words.reserve(self.at + 1 - words.len());
+        words.resize_unspecified(words.capacity());
     }
 }
 
 impl Drop for BitWriter<'_> {
     fn drop(&mut self) {
+        self.bitmap.len = self.at * 64 + self.filled;
+        let words = &mut self.bitmap.words;
+        words.resize_unspecified(bits::words_for(self.bitmap.len));
         if self.filled > 0 {
-            self.bitmap.words.push(self.word);
-            self.bitmap.len += self.filled;
+            words.as_mut_slice()[self.at] = self.word;
         }
     }
 }
