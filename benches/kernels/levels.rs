@@ -51,7 +51,7 @@ pub(crate) fn measure() {
 /// Runs as most writers make them: eight or more equal levels are repeated, others packed.
 fn page(one_null_in: u64, width: u8, max: u8) -> Buffer<u8> {
     let mut next = noise(11);
-    let mut level = || if next() % one_null_in == 0 { 0 } else { max };
+    let mut level = || if next().is_multiple_of(one_null_in) { 0 } else { max };
     let levels: Vec<u8> = (0..LEVELS).map(|_| level()).collect();
     let (groups, _) = levels.as_chunks::<8>();
     let is_equal = |group: &[u8; 8]| group.iter().all(|level| level == &group[0]);
@@ -64,7 +64,7 @@ fn page(one_null_in: u64, width: u8, max: u8) -> Buffer<u8> {
         // A header of one byte has room for 63 values or groups.
         if is_equal(&run[0]) {
             for part in run.chunks(7) {
-                bytes.extend([(part.len() * 8 << 1) as u8, part[0][0]]);
+                bytes.extend([(part.len() * 16) as u8, part[0][0]]);
             }
             continue;
         }
