@@ -359,7 +359,9 @@ impl Engine {
             registered: &self.tables,
             files: options.file_options()?,
             partition_types: options.partition_types()?,
-            pool: self.surroundings.pool.leaf("schema"),
+            // Footers are shared by whoever reads their files: no query can give them back alone, so
+            // none waits for their memory.
+            pool: self.surroundings.pool.cache_leaf("schema", u64::MAX),
         })
     }
 }

@@ -100,7 +100,7 @@ impl HiveConnector {
     }
 
     /// Rows of a table, about: counted in the footer of the first file that has bytes, and taken
-    /// for the others by their sizes. `None` when the file does not say, or there is none.
+    /// for the others by their sizes. `None` when the file does not say, as files of text do not.
     pub fn estimated_rows(
         &self,
         table: &HiveTable,
@@ -116,6 +116,9 @@ impl HiveConnector {
             cancel: None,
         };
         let Some(file) = table.nonempty_files().next() else { return Ok(Some(0)) };
+        if !self.access.formats.factory(format)?.describes_itself() {
+            return Ok(None);
+        }
         let reader = self.access.open(FileToOpen::new(&file.path, format), opener)?;
         let Some(num_rows) = reader.and_then(|reader| reader.num_rows()) else { return Ok(None) };
         let scaled = u128::from(num_rows) * u128::from(table.total_bytes());

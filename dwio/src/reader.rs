@@ -62,6 +62,11 @@ pub trait ReaderFactory: Send + Sync + fmt::Debug {
 
     /// Opens a file and reads its metadata.
     fn open(&self, input: BufferedInput, params: ReaderParams) -> Result<Box<dyn Reader>>;
+
+    /// True when files say themselves which columns and how many rows they have.
+    fn describes_itself(&self) -> bool {
+        true
+    }
 }
 
 /// One open file.

@@ -20,6 +20,7 @@ mod explain;
 mod inspect;
 mod keys;
 mod options;
+mod output_file;
 mod print;
 mod query;
 mod replay;
@@ -37,6 +38,7 @@ use vector::Error;
 use crate::output::is_closed_pipe;
 
 use options::GlobalArgs;
+use output_file::OutputFile;
 
 const EXIT_FAILED: u8 = 1;
 const EXIT_USAGE: u8 = 2;
@@ -91,19 +93,12 @@ type Outcome = Result<(), Failure>;
 
 /// Runs the program with the arguments of the process.
 pub fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let mut cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(stop) => return stopped_by_clap(&stop),
     };
-    let outcome = match &cli.command {
-        Command::Query(args) => query::run(args, &cli.global),
-        Command::Scan(args) => scan::run(args, &cli.global),
-        Command::Explain(args) => explain::run(args, &cli.global),
-        Command::Inspect(args) => inspect::run(args, &cli.global),
-        Command::Replay(args) => replay::run(args, &cli.global),
-        Command::Trace(args) => trace::run(args, &cli.global),
-    };
-    match outcome {
+    cli.global.output_file = cli.global.output.as_deref().and_then(OutputFile::of);
+    match run(&cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure::Usage(sentence)) => {
             complain(&format!("error: {sentence}\n\nFor more information, try '--help'."));
@@ -115,6 +110,22 @@ pub fn main() -> ExitCode {
             ExitCode::from(EXIT_FAILED)
         }
     }
+}
+
+/// Runs the command; the file of `-o` appears when that went well.
+fn run(cli: &Cli) -> Outcome {
+    match &cli.command {
+        Command::Query(args) => query::run(args, &cli.global),
+        Command::Scan(args) => scan::run(args, &cli.global),
+        Command::Explain(args) => explain::run(args, &cli.global),
+        Command::Inspect(args) => inspect::run(args, &cli.global),
+        Command::Replay(args) => replay::run(args, &cli.global),
+        Command::Trace(args) => trace::run(args, &cli.global),
+    }?;
+    if let Some(file) = &cli.global.output_file {
+        file.publish()?;
+    }
+    Ok(())
 }
 
 /// Help and version end well, unless nobody reads them; anything else is a wrong command line.

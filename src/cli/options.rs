@@ -12,6 +12,7 @@ use vector::sync::Arc;
 use vector::{Error, ResultExt, Type};
 
 use super::Failure;
+use super::output_file::OutputFile;
 use crate::output::OutputFormat;
 use crate::{Engine, EngineBuilder, QueryOptions};
 
@@ -24,6 +25,9 @@ pub(super) struct GlobalArgs {
     /// Write results to this file instead of standard output
     #[arg(short, long, global = true, value_name = "PATH")]
     pub(super) output: Option<PathBuf>,
+    /// Where the output is written first.
+    #[arg(skip)]
+    pub(super) output_file: Option<OutputFile>,
     /// Threads that scan; `query` takes one for each processor, `scan` one, so that rows keep
     /// their order
     #[arg(long, global = true, visible_alias = "threads", value_name = "N",

@@ -6,10 +6,10 @@ use std::io::{BufWriter, Write};
 use vector::{Error, Result, ResultExt, RowType, RowVector};
 
 use super::options::GlobalArgs;
+use super::output_file::OutputFile;
 use crate::output::{BatchWriter, OutputFormat, batch_writer};
 
-/// Opens the output of a command; the file of `-o` is made now, so that a query that cannot be
-/// planned leaves an older file alone.
+/// Opens the output of a command.
 pub(super) fn open(
     global: &GlobalArgs,
     format: OutputFormat,
@@ -24,7 +24,8 @@ pub(super) fn destination(global: &GlobalArgs) -> Result<Box<dyn Write>> {
         // Writers hand over whole batches: a second buffer would only hold lines back.
         None => Box::new(std::io::stdout().lock()),
         Some(path) => {
-            let file = File::create(path)
+            let staged = global.output_file.as_ref().map(OutputFile::staged);
+            let file = File::create(staged.unwrap_or(path))
                 .map_err(|e| Error::from_io(e, "cannot create the output file"))
                 .in_named("file", path.to_string_lossy())?;
             Box::new(BufWriter::new(file))

@@ -7,8 +7,10 @@
 //!
 //! Names that begin with a dot are no data to whoever lists a table. What is in the way is refused,
 //! or replaced at the end when the statement says OVERWRITE; a folder only if nothing else is in it than
-//! COPY writes. Files are open while something is appended only, so that any number of partitions can
-//! be written at once; when a file has ended it is synced, so that what is renamed is on the disk.
+//! COPY writes. Devices and pipes are never replaced; where there is a link, what it stands for is.
+//!
+//! Files are open while something is appended only, so that any number of partitions can be written
+//! at once; when a file has ended it is synced, so that what is renamed is on the disk.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -56,6 +58,8 @@ impl Staging {
     /// replaced; `NotFound` without the folder around it.
     pub(super) fn new(target: &str, shape: Shape, overwrite: bool) -> Result<Self> {
         let target = PathBuf::from(target.trim_end_matches('/'));
+        // A link stays, and what it stands for is written.
+        let target = fs::canonicalize(&target).unwrap_or(target);
         let Some(name) = target.file_name() else {
             return Err(Error::invalid_input("COPY needs the path of a file or folder")
                 .with("path", target.display()));
@@ -157,6 +161,12 @@ impl Staging {
         let refuse = |sentence: &'static str, hint: &str| {
             Err(Error::invalid_input(sentence).with("path", self.target.display()).hint(hint))
         };
+        if !found.is_dir() && !found.is_file() {
+            return refuse(
+                "what COPY would write exists as neither a file nor a folder",
+                "devices and pipes are written to with --output",
+            );
+        }
         match (&self.shape, found.is_dir()) {
             (Shape::File, true) => refuse(
                 "a folder is where COPY would write a file",

@@ -266,6 +266,22 @@ fn rows_that_wait_for_their_row_group_are_paid_for() {
     assert_eq!((pool.used(), folder.names("")), (0, Vec::new()));
 }
 
+#[cfg(unix)]
+#[test]
+fn links_stay_links_and_devices_are_not_replaced() {
+    let folder = Scratch::new("links");
+    fs::write(folder.path("real.csv"), "old").unwrap();
+    std::os::unix::fs::symlink("real.csv", folder.path("link.csv")).unwrap();
+    copy(&format!("COPY (SELECT 1 AS n) TO '{}' (OVERWRITE)", folder.path("link.csv"))).unwrap();
+    assert!(Path::new(&folder.path("link.csv")).is_symlink());
+    assert_eq!(fs::read_to_string(folder.path("real.csv")).unwrap(), "n\n1\n");
+    std::os::unix::fs::symlink("/dev/null", folder.path("null.csv")).unwrap();
+    let copied =
+        copy(&format!("COPY (SELECT 1 AS n) TO '{}' (OVERWRITE)", folder.path("null.csv")));
+    assert!(copied.unwrap_err().to_string().contains("neither a file nor a folder"));
+    assert!(!Path::new("/dev/null").is_file());
+}
+
 #[test]
 fn what_makes_no_sense_is_refused_by_name() {
     let folder = Scratch::new("refused");

@@ -100,6 +100,24 @@ fn output_goes_to_a_file_whose_ending_names_the_format() {
 }
 
 #[test]
+fn output_may_take_the_place_of_what_is_read_and_a_failure_keeps_what_was_there() {
+    let scratch = Scratch::new("output-over-input");
+    let path = scratch.write("t.parquet", &numbers_file(3));
+    let sql = format!("SELECT n FROM '{path}'");
+    assert_eq!(output_of(&["-f", "csv", "-o", &path, "query", &sql]), "");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "n\n0\n1\n2\n");
+    // A result that breaks off behind its first batches is no result.
+    let numbers = scratch.write("u.parquet", &numbers_file(100_000));
+    let old = scratch.write("old.csv", b"old");
+    let sql = format!("SELECT 1 / (n - 99999) FROM '{numbers}'");
+    assert_eq!(ocior(&["-o", &old, "query", "--drivers", "1", &sql]).code, 1);
+    assert_eq!(std::fs::read_to_string(&old).unwrap(), "old");
+    let mut left: Vec<_> = std::fs::read_dir(scratch.path()).unwrap().flatten().collect();
+    left.retain(|entry| entry.file_name().to_string_lossy().starts_with('.'));
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
 fn no_escape_codes_reach_a_pipe() {
     let mut all = printed_as("table");
     let ran = ocior(&["query", "--no-such-option"]);

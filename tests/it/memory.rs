@@ -90,6 +90,22 @@ fn a_query_that_needs_memory_gets_that_of_the_cache() {
     assert!(tight.memory_pool().peak() <= limit);
 }
 
+/// Footers, which whoever plans or runs a query holds, are nobody's to give back.
+#[test]
+fn a_query_that_is_alone_waits_for_nobody() {
+    let (_, files) = files();
+    let tight = engine(&files, |builder| builder.memory_limit(6 << 20));
+    for drivers in [1, 3] {
+        let mut options = QueryOptions { drivers, ..in_order() };
+        options.settings.set("memory_wait_limit_ms", "600000");
+        let start = std::time::Instant::now();
+        let distinct = "SELECT count(*) AS n FROM (SELECT DISTINCT a, b FROM '/t')";
+        let failed = tight.query_with(distinct, &options).and_then(lines).unwrap_err();
+        assert_eq!(failed.kind(), vector::ErrorKind::Limit, "{failed}");
+        assert!(start.elapsed().as_secs() < 300, "it has waited");
+    }
+}
+
 #[test]
 fn what_is_read_at_once_is_a_setting() {
     let reads = |settings: &[(&str, &str)]| {

@@ -140,3 +140,23 @@ fn the_command_line_reads_text_with_a_schema_and_serde_parameters() {
                     {\"id\":2,\"tags\":[],\"name\":null}\n";
     assert_eq!(output_of(&args), expected);
 }
+
+/// Nobody knows how many rows a text file has: the side that is built is chosen by its size.
+#[test]
+fn text_tables_are_joined_like_any_other() {
+    let folder = Scratch::new("text-join");
+    let a = folder.write("a.csv", b"1,one\n2,two\n3,three\n");
+    let b = folder.write("b.csv", b"2,zwei\n3,drei\n4,vier\n");
+    let query = |sql: &str| {
+        let schema = "id=BIGINT,v=VARCHAR";
+        let text = ["--input-format", "text", "--schema", schema, "--serde", "field.delim=,"];
+        output_of(&[&["-f", "csv", "query", sql][..], &text].concat())
+    };
+    let sql = format!("SELECT a.v, b.v AS w FROM '{a}' a JOIN '{b}' b ON a.id = b.id ORDER BY 1");
+    assert_eq!(query(&sql), "v,w\nthree,drei\ntwo,zwei\n");
+    let sql =
+        format!("SELECT v FROM '{a}' a WHERE NOT EXISTS (SELECT 1 FROM '{b}' b WHERE b.id = a.id)");
+    assert_eq!(query(&sql), "v\none\n");
+    let sql = format!("SELECT count(*) AS n FROM '{a}', '{b}'");
+    assert_eq!(query(&sql), "n\n9\n");
+}

@@ -47,6 +47,10 @@ impl ReaderFactory for TextReaderFactory {
         FileFormat::new(FORMAT_NAME)
     }
 
+    fn describes_itself(&self) -> bool {
+        false
+    }
+
     fn open(&self, input: BufferedInput, params: ReaderParams) -> Result<Box<dyn Reader>> {
         let Some(row_type) = params.file_schema else {
             return Err(Error::invalid_input("a text file is read with the schema of its table")
