@@ -5,7 +5,7 @@ use dwio::connector::{Connector, ConnectorQueryCtx, DataSource, DataSourceReques
 use dwio::fs::FileSystem;
 use dwio::input::Coalescing;
 use dwio::input::cache::RegionCache;
-use dwio::reader::{FileFormat, FileMetadata, FormatRegistry};
+use dwio::reader::{FileFormat, FileMetadata, FormatRegistry, Reader};
 use vector::sync::Arc;
 use vector::{Error, MemoryPool, Result};
 
@@ -66,16 +66,8 @@ impl HiveConnector {
         format: &FileFormat,
         pool: &MemoryPool,
     ) -> Result<(TableSchema, Option<FileMetadata>)> {
-        let (session, counter) = (Config::new(), ReadCounter::default());
-        let opener = Opener {
-            session: &session,
-            pool,
-            counter: &counter,
-            coalescing: Coalescing::default(),
-            cancel: None,
-        };
         let mut files = table.nonempty_files();
-        let open = |file: &DataFile| self.access.open(FileToOpen::new(&file.path, format), opener);
+        let open = |file: &DataFile| self.look_into(file, format, pool);
         // A file may have lost its bytes since it was listed.
         while let Some(file) = files.next() {
             let Some(reader) = open(file)? else { continue };
@@ -99,14 +91,13 @@ impl HiveConnector {
         }
     }
 
-    /// Rows of a table, about: counted in the footer of the first file that has bytes, and taken
-    /// for the others by their sizes. `None` when the file does not say, as files of text do not.
-    pub fn estimated_rows(
+    /// Opens a file for what it says of itself; `None` when it has no bytes.
+    fn look_into(
         &self,
-        table: &HiveTable,
+        file: &DataFile,
         format: &FileFormat,
         pool: &MemoryPool,
-    ) -> Result<Option<u64>> {
+    ) -> Result<Option<Box<dyn Reader>>> {
         let (session, counter) = (Config::new(), ReadCounter::default());
         let opener = Opener {
             session: &session,
@@ -115,11 +106,22 @@ impl HiveConnector {
             coalescing: Coalescing::default(),
             cancel: None,
         };
+        self.access.open(FileToOpen::new(&file.path, format), opener)
+    }
+
+    /// Rows of a table, about: counted in the footer of the first file that has bytes, and taken
+    /// for the others by their sizes. `None` when the file does not say, as files of text do not.
+    pub fn estimated_rows(
+        &self,
+        table: &HiveTable,
+        format: &FileFormat,
+        pool: &MemoryPool,
+    ) -> Result<Option<u64>> {
         let Some(file) = table.nonempty_files().next() else { return Ok(Some(0)) };
         if !self.access.formats.factory(format)?.describes_itself() {
             return Ok(None);
         }
-        let reader = self.access.open(FileToOpen::new(&file.path, format), opener)?;
+        let reader = self.look_into(file, format, pool)?;
         let Some(num_rows) = reader.and_then(|reader| reader.num_rows()) else { return Ok(None) };
         let scaled = u128::from(num_rows) * u128::from(table.total_bytes());
         let scaled = scaled / u128::from(file.len.max(1));

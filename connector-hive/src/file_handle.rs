@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use dwio::config::Config;
 use dwio::connector::ConnectorSplit;
-use dwio::fs::{FileSystem, FileVersion, ReadFile};
+use dwio::fs::{FileSystem, ReadFile};
 use dwio::input::cache::{CacheAccess, CacheCounter, RegionCache};
 use dwio::input::{BufferedInput, Coalescing, InputOptions};
 use dwio::reader::{FileFormat, FormatRegistry, Reader, ReaderParams};
@@ -265,17 +265,7 @@ impl CountedFile {
 }
 
 impl ReadFile for CountedFile {
-    fn path(&self) -> &str {
-        self.file.path()
-    }
-
-    fn len(&self) -> u64 {
-        self.file.len()
-    }
-
-    fn version(&self) -> Option<FileVersion> {
-        self.file.version()
-    }
+    dwio::same_file_as!(file);
 
     fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
         let start = Instant::now();

@@ -33,6 +33,25 @@ pub use ahead::AheadFiles;
 pub use local::{LocalAccess, LocalFiles};
 pub use memory::{Fault, MemoryFiles, ObservedFiles};
 
+/// Who a file is, for a [`ReadFile`] that reads the one in its field in another way: same path, same
+/// length, same version. What is left out here would be lost without anybody noticing.
+#[macro_export]
+macro_rules! same_file_as {
+    ($field:ident) => {
+        fn path(&self) -> &str {
+            self.$field.path()
+        }
+
+        fn len(&self) -> u64 {
+            self.$field.len()
+        }
+
+        fn version(&self) -> Option<$crate::fs::FileVersion> {
+            self.$field.version()
+        }
+    };
+}
+
 /// An open file, read by position from any thread.
 pub trait ReadFile: Send + Sync + fmt::Debug {
     /// The path it was opened by.

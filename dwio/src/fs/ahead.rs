@@ -20,7 +20,7 @@ use vector::sync::atomic::{AtomicU64, Ordering};
 use vector::sync::{Arc, Condvar, Mutex, thread};
 use vector::{Buffer, Error, Result};
 
-use super::{FileEntry, FileSystem, FileVersion, ReadFile};
+use super::{FileEntry, FileSystem, ReadFile};
 
 /// A file system whose files are read ahead.
 #[derive(Debug, Clone)]
@@ -276,17 +276,7 @@ impl AheadFile {
 }
 
 impl ReadFile for AheadFile {
-    fn path(&self) -> &str {
-        self.file.path()
-    }
-
-    fn len(&self) -> u64 {
-        self.file.len()
-    }
-
-    fn version(&self) -> Option<FileVersion> {
-        self.file.version()
-    }
+    crate::same_file_as!(file);
 
     fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
         let mut filled = 0;

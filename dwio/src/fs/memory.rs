@@ -194,17 +194,7 @@ struct ObservedFile {
 }
 
 impl ReadFile for ObservedFile {
-    fn path(&self) -> &str {
-        self.inner.path()
-    }
-
-    fn len(&self) -> u64 {
-        self.inner.len()
-    }
-
-    fn version(&self) -> Option<FileVersion> {
-        self.inner.version()
-    }
+    crate::same_file_as!(inner);
 
     fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
         self.counters.reads.fetch_add(1, Ordering::Relaxed);

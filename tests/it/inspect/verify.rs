@@ -14,6 +14,14 @@ use crate::support::pages::file_with_checksums;
 
 const NUM_ROWS: i64 = 500;
 
+fn written(rows: &RecordBatch, properties: WriterProperties) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut writer = ArrowWriter::try_new(&mut bytes, rows.schema(), Some(properties)).unwrap();
+    writer.write(rows).unwrap();
+    writer.close().unwrap();
+    bytes
+}
+
 /// Flat and nested columns in two row groups, with everything that the writer can state.
 fn sound_file(version: WriterVersion) -> Vec<u8> {
     let mut lists = ListBuilder::new(Int64Builder::new());
@@ -41,11 +49,7 @@ fn sound_file(version: WriterVersion) -> Vec<u8> {
         .set_write_batch_size(50)
         .set_max_row_group_row_count(Some(300))
         .build();
-    let mut bytes = Vec::new();
-    let mut writer = ArrowWriter::try_new(&mut bytes, rows.schema(), Some(properties)).unwrap();
-    writer.write(&rows).unwrap();
-    writer.close().unwrap();
-    bytes
+    written(&rows, properties)
 }
 
 /// The number checked and the problems of each kind of check.
@@ -181,11 +185,7 @@ fn file_of_pages() -> Vec<u8> {
         .set_data_page_row_count_limit(100)
         .set_write_batch_size(50)
         .build();
-    let mut bytes = Vec::new();
-    let mut writer = ArrowWriter::try_new(&mut bytes, rows.schema(), Some(properties)).unwrap();
-    writer.write(&rows).unwrap();
-    writer.close().unwrap();
-    bytes
+    written(&rows, properties)
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use dwio::fs::{FileEntry, FileSystem, FileVersion, ReadFile};
+use dwio::fs::{FileEntry, FileSystem, ReadFile};
 use vector::{Buffer, Result};
 
 /// Something done to a file.
@@ -66,17 +66,7 @@ impl fmt::Debug for FaultyFile {
 }
 
 impl ReadFile for FaultyFile {
-    fn path(&self) -> &str {
-        self.inner.path()
-    }
-
-    fn len(&self) -> u64 {
-        self.inner.len()
-    }
-
-    fn version(&self) -> Option<FileVersion> {
-        self.inner.version()
-    }
+    dwio::same_file_as!(inner);
 
     fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
         (self.fault)(FileOp::Read { path: self.path() })?;

@@ -120,34 +120,29 @@ pub(super) fn expand_each(
 }
 
 fn compress_bits(word: u64, mask: u64) -> u64 {
-    let mut rest = mask;
     let mut out = 0;
-    let mut at = 0;
-    while rest != 0 {
-        // Neighbouring ones move together.
-        let bit = rest.trailing_zeros();
-        let n = (rest >> bit).trailing_ones();
-        let run = low_mask(n as usize);
-        out |= (word >> bit & run) << at;
-        at += n;
-        rest &= !(run << bit);
-    }
+    each_run(mask, |spread, packed, run| out |= (word >> spread & run) << packed);
     out
 }
 
 fn expand_bits(word: u64, mask: u64) -> u64 {
-    let mut rest = mask;
     let mut out = 0;
-    let mut at = 0;
-    while rest != 0 {
-        let bit = rest.trailing_zeros();
-        let n = (rest >> bit).trailing_ones();
-        let run = low_mask(n as usize);
-        out |= (word >> at & run) << bit;
-        at += n;
-        rest &= !(run << bit);
-    }
+    each_run(mask, |spread, packed, run| out |= (word >> packed & run) << spread);
     out
+}
+
+/// Calls `f` for each run of neighbouring ones, which move together: where it starts in the mask,
+/// where among its ones, and as many ones from the lowest bit on.
+fn each_run(mask: u64, mut f: impl FnMut(u32, u32, u64)) {
+    let (mut rest, mut packed) = (mask, 0);
+    while rest != 0 {
+        let spread = rest.trailing_zeros();
+        let len = (rest >> spread).trailing_ones();
+        let run = low_mask(len as usize);
+        f(spread, packed, run);
+        packed += len;
+        rest &= !(run << spread);
+    }
 }
 
 #[cfg(all(test, not(loom)))]

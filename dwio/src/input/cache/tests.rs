@@ -1,7 +1,7 @@
 //! The cache through inputs: what is read of files, what stays, and what others meet.
 
 use super::*;
-use crate::fs::{Fault, FileSystem, FileVersion, MemoryFiles, ObservedFiles};
+use crate::fs::{Fault, FileSystem, MemoryFiles, ObservedFiles};
 use crate::input::{BufferedInput, InputOptions};
 use vector::ErrorKind;
 use vector::sync::{Continuation, promise, thread};
@@ -188,17 +188,7 @@ struct Gated {
 }
 
 impl ReadFile for Gated {
-    fn path(&self) -> &str {
-        self.file.path()
-    }
-
-    fn len(&self) -> u64 {
-        self.file.len()
-    }
-
-    fn version(&self) -> Option<FileVersion> {
-        self.file.version()
-    }
+    crate::same_file_as!(file);
 
     fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
         self.reads.fetch_add(1, Ordering::SeqCst);
