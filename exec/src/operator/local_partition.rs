@@ -118,7 +118,7 @@ impl LocalPartition {
 
 impl Operator for LocalPartition {
     fn needs_input(&self) -> bool {
-        !self.no_more_input && !self.queues.iter().any(|queue| queue.is_full())
+        !self.no_more_input
     }
 
     fn add_input(&mut self, batch: RowVector) -> Result<()> {
@@ -158,7 +158,7 @@ impl Operator for LocalPartition {
     }
 
     fn is_finished(&self) -> bool {
-        self.no_more_input || self.queues.iter().all(|queue| queue.is_closed()) || self.has_enough()
+        self.no_more_input || self.queues.iter().all(|queue| queue.is_closed())
     }
 
     fn start_drain(&mut self, number: u64) -> bool {
@@ -239,11 +239,10 @@ mod tests {
         let queues: Vec<_> = (0..2).map(|_| Arc::new(BatchQueue::new(1, 1))).collect();
         let mut sink = LocalPartition::new(queues.clone(), Spread::RoundRobin, 1);
         sink.add_input(batch(0..1)).unwrap();
-        assert!(!sink.needs_input());
         let blocked = sink.is_blocked().unwrap();
         assert_eq!(blocked.reason, BlockingReason::WaitForConsumer);
         assert_eq!(taken(&queues[1]), [0]);
-        assert!(blocked.until.is_ready() && sink.needs_input());
+        assert!(blocked.until.is_ready() && sink.is_blocked().is_none());
         sink.add_input(batch(1..2)).unwrap();
         assert_eq!(taken(&queues[0]), [1]);
         queues[0].close();
@@ -256,6 +255,7 @@ mod tests {
 #[cfg(all(test, loom))]
 mod loom_tests {
     use super::super::local_exchange::LocalExchange;
+    use super::super::sink::QueueSink;
     use super::*;
     use vector::RowType;
     use vector::sync::thread;
@@ -267,10 +267,8 @@ mod loom_tests {
     /// Puts batches of these numbers of rows, waiting for room as a driver does.
     fn produce(mut sink: LocalPartition, batches: &[usize]) {
         for num_rows in batches {
-            while !sink.needs_input() && !sink.is_finished() {
-                if let Some(blocked) = sink.is_blocked() {
-                    blocked.until.wait().unwrap();
-                }
+            while let Some(blocked) = sink.is_blocked() {
+                blocked.until.wait().unwrap();
             }
             sink.add_input(batch(*num_rows)).unwrap();
         }
@@ -314,6 +312,26 @@ mod loom_tests {
             produce(sink, &[1, 2, 4]);
             other.join().unwrap();
             assert_eq!(consumer.join().unwrap(), 2);
+        });
+    }
+
+    /// A driver that would end in front of a barrier leaves its split unread and its rows to nobody.
+    #[test]
+    fn loom_a_producer_whose_consumers_have_enough_until_a_barrier_has_not_finished() {
+        loom::model(|| {
+            let queues: Vec<_> = (0..2).map(|_| Arc::new(BatchQueue::new(1, 2))).collect();
+            let sinks: [Box<dyn Operator>; 2] = [
+                Box::new(LocalPartition::new(queues.clone(), Spread::RoundRobin, 0)),
+                Box::new(QueueSink::new(Arc::clone(&queues[0]))),
+            ];
+            let drop = |queue: Arc<BatchQueue>| thread::spawn(move || queue.drop_to_barrier());
+            let consumers: Vec<_> = queues.into_iter().map(drop).collect();
+            for sink in &sinks {
+                // In the order in which a driver asks.
+                assert!(sink.has_enough() || !sink.is_finished());
+            }
+            consumers.into_iter().for_each(|consumer| consumer.join().unwrap());
+            assert!(sinks.iter().all(|sink| sink.has_enough() && !sink.is_finished()));
         });
     }
 

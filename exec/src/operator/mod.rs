@@ -62,7 +62,8 @@ use crate::stats::OperatorStats;
 
 /// One step of a pipeline, in one driver.
 pub trait Operator: Send {
-    /// True when `add_input` may be called.
+    /// True when `add_input` may be called, once the operator is not blocked. The answer is the
+    /// operator's own: what other threads change is a matter of [`Operator::is_blocked`].
     fn needs_input(&self) -> bool;
 
     /// Takes a batch.
@@ -95,7 +96,9 @@ pub trait Operator: Send {
     /// The source has finished.
     fn no_more_input(&mut self);
 
-    /// True when no output will come any more, whatever input does.
+    /// True when no output will come any more, whatever input does. An operator that has enough
+    /// until a barrier is not finished by that: who asks for both would take the one for the other
+    /// when a second thread comes between.
     fn is_finished(&self) -> bool;
 
     /// The number of the barrier that a source has come to: it has given all rows before it, and

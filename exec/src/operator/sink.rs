@@ -134,12 +134,6 @@ impl<T> BatchQueue<T> {
         }
     }
 
-    /// True when there is no room, without registering a wait.
-    pub fn is_full(&self) -> bool {
-        let state = self.state.lock();
-        !state.closed && state.items.len() >= self.capacity
-    }
-
     /// True when the consumer has closed the queue.
     pub fn is_closed(&self) -> bool {
         self.state.lock().closed
@@ -262,7 +256,7 @@ impl QueueSink {
 
 impl Operator for QueueSink {
     fn needs_input(&self) -> bool {
-        !self.no_more_input && !self.queue.is_full()
+        !self.no_more_input
     }
 
     fn add_input(&mut self, batch: RowVector) -> Result<()> {

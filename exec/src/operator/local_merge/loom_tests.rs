@@ -30,10 +30,8 @@ fn queues() -> [Arc<BatchQueue>; 2] {
 fn produce(queue: &Arc<BatchQueue>, batches: &[&[i64]]) {
     let mut sink = QueueSink::new(Arc::clone(queue));
     for rows in batches {
-        while !sink.needs_input() && !sink.is_finished() {
-            if let Some(blocked) = sink.is_blocked() {
-                blocked.until.wait().unwrap();
-            }
+        while let Some(blocked) = sink.is_blocked() {
+            blocked.until.wait().unwrap();
         }
         sink.add_input(batch(rows)).unwrap();
     }
