@@ -79,8 +79,8 @@ impl Wait {
     }
 }
 
-/// The memory below `limit` that is held by parties that do not wait, `own` being one that does.
-fn held_by_others(waits: &[Wait], limit: &MemoryPool, own: Option<&MemoryPool>) -> u64 {
+/// True when parties that do not wait hold memory below `limit`, `own` being one that does.
+fn others_hold_some(waits: &[Wait], limit: &MemoryPool, own: Option<&MemoryPool>) -> bool {
     let mut parties: Vec<&MemoryPool> = Vec::new();
     for party in waits.iter().map(|wait| &wait.party).chain(own) {
         let counts = party.upwards().any(|pool| pool.is(limit));
@@ -88,8 +88,13 @@ fn held_by_others(waits: &[Wait], limit: &MemoryPool, own: Option<&MemoryPool>) 
             parties.push(party);
         }
     }
-    let held = limit.used().saturating_sub(limit.cached_bytes());
-    parties.iter().fold(held, |left, party| left.saturating_sub(party.used()))
+    let used = limit.used();
+    // What is on its way is counted above its party longer than in it: never as nobody's.
+    let held = used.saturating_sub(limit.cached_bytes());
+    let left = parties.iter().fold(held, |left, party| left.saturating_sub(party.used()));
+    // These numbers are of several moments. Who changes them just now runs on, and whatever it gives
+    // back brings it here.
+    left > 0 || limit.used() != used
 }
 
 impl Waits {
@@ -148,7 +153,7 @@ impl Waits {
 /// The last wait below a limit whose memory is all held by those who wait.
 fn stuck(waits: &[Wait]) -> Option<usize> {
     waits.iter().rposition(|wait| {
-        wait.obstacle().is_some_and(|limit| held_by_others(waits, limit, None) == 0)
+        wait.obstacle().is_some_and(|limit| !others_hold_some(waits, limit, None))
     })
 }
 
@@ -175,7 +180,7 @@ impl MemoryPool {
                 let is_own = party.upwards().skip(1).all(|above| !above.is(limit));
                 let hopeless = is_own
                     || bytes > limit.limit()
-                    || held_by_others(&waits, limit, Some(party)) == 0;
+                    || !others_hold_some(&waits, limit, Some(party));
                 // Others hold nothing also when they have just given it back.
                 let over = hopeless.then(|| self.has_room(bytes).then(Continuation::ready));
                 over.unwrap_or_else(|| {
@@ -412,6 +417,31 @@ mod loom_tests {
             let there = other.join().unwrap();
             assert!(here || there, "the memory of the one that failed is for the other");
             assert_eq!(root.used(), 0);
+        });
+    }
+
+    /// Two reserve what only one of them can have: what the other one has counted in vain is not its
+    /// party's.
+    #[test]
+    fn loom_a_reservation_in_vain_does_not_make_it_look_as_if_nobody_else_held_memory() {
+        loom::model(|| {
+            let root = MemoryPool::root("root", 100);
+            let (a, b) = (root.aggregate("a", u64::MAX), root.aggregate("b", u64::MAX));
+            let (a_leaf, b_leaf) = (a.leaf("waits"), b.leaf("runs"));
+            a_leaf.reserve(50).unwrap();
+            b_leaf.reserve(10).unwrap();
+            let others = [&a, &b].map(|party| {
+                let leaf = party.leaf("reserves");
+                thread::spawn(move || {
+                    leaf.reserve_ahead(30);
+                    leaf
+                })
+            });
+            let wait = a_leaf.wait_for_room(45, &a).expect("others hold memory");
+            others.into_iter().for_each(|other| other.join().unwrap().release_ahead());
+            b_leaf.release(10);
+            wait.wait().unwrap();
+            assert_eq!(root.used(), 50);
         });
     }
 
