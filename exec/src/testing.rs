@@ -2,10 +2,14 @@
 //!
 //! Columns come out lazy, as those of files do. Reads are counted, and a read that blocks leaves its
 //! promise for the test to fulfil.
+//!
+//! Tests that need an order between threads make it, however slow the machine is: reads block until
+//! the test says so, and the test lets everybody run until nobody can ([`run_until_all_wait`]).
 
 use std::any::Any;
+use std::time::{Duration, Instant};
 
-use vector::sync::atomic::{AtomicUsize, Ordering};
+use vector::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use vector::sync::{Arc, Mutex, Promise, promise};
 use vector::{
     Buffer, DecodedVector, Error, LazyVector, MemoryPool, Result, RowSet, RowType, RowVector,
@@ -18,6 +22,42 @@ use dwio::connector::{
 };
 use dwio::filter::Filter;
 
+use crate::Executor;
+use crate::task::{Cursor, Poll};
+
+/// Nothing that a test waits for takes so long on any machine, unless it never comes.
+pub(crate) const LONG: Duration = Duration::from_secs(60);
+
+/// Waits until something is so that other threads bring about.
+pub(crate) fn eventually(what: &str, is: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !is() {
+        assert!(start.elapsed() < LONG, "never: {what}");
+        vector::sync::thread::yield_now();
+    }
+}
+
+/// Waits until no thread of an executor has anything to do: whatever was handed in has ended, or
+/// waits for somebody outside.
+pub(crate) fn until_idle(executor: &Executor) {
+    eventually("the workers have nothing to do", || executor.usage().busy == 0);
+}
+
+/// Runs a task until each of its drivers waits for something that only others can bring about; gives
+/// the rows that come before.
+pub(crate) fn run_until_all_wait(executor: &Executor, cursor: &mut Cursor) -> usize {
+    let mut rows = 0;
+    loop {
+        until_idle(executor);
+        match cursor.poll().unwrap() {
+            Poll::Batch(batch) => rows += batch.len(),
+            Poll::Wait(until) if executor.usage().busy == 0 && !until.is_ready() => return rows,
+            Poll::Wait(_) => {}
+            Poll::Barrier | Poll::End => panic!("the rows have ended, and nobody waits"),
+        }
+    }
+}
+
 /// What a split does at each read.
 #[derive(Debug, Clone)]
 pub(crate) enum Act {
@@ -26,6 +66,8 @@ pub(crate) enum Act {
     Block,
     /// Finds nothing after so many milliseconds.
     Sleep(u64),
+    /// Finds nothing, again and again until this is set.
+    Until(Arc<AtomicBool>),
     Fail(&'static str),
 }
 
@@ -113,6 +155,16 @@ impl Ahead {
 impl std::fmt::Debug for Ahead {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Ahead")
+    }
+}
+
+impl ScriptConnector {
+    /// Lets all reads go on that have blocked by now; says how many.
+    pub(crate) fn unblock(&self) -> usize {
+        let promises = std::mem::take(&mut *self.promises.lock());
+        let num = promises.len();
+        promises.into_iter().for_each(Promise::fulfil);
+        num
     }
 }
 
@@ -243,6 +295,12 @@ impl DataSource for ScriptSource {
             }
             Some(Act::Sleep(millis)) => {
                 vector::sync::thread::sleep(std::time::Duration::from_millis(millis));
+                Ok(SourcePoll::Batch(RowVector::empty(Arc::clone(&self.output_type))))
+            }
+            Some(Act::Until(set)) => {
+                if !set.load(Ordering::SeqCst) {
+                    self.acts.push(Act::Until(set));
+                }
                 Ok(SourcePoll::Batch(RowVector::empty(Arc::clone(&self.output_type))))
             }
             Some(Act::Fail(message)) => Err(Error::corrupt(message)),

@@ -9,10 +9,11 @@
 //! own where it is installed (rules S12.7, S12.9, S12.10). A scan looks before each read, so that a
 //! filter never changes in the middle of a batch (rule S12.13).
 //!
-//! A filter that came before any driver of the scan began to read, and that the source accepted,
-//! holds for every row that the scan ever gives: a join may rely on it (rule S12.15). That is the
-//! usual case, because a scan that joins will tell something waits for them, also where rows go
-//! through exchanges between (rule S12.14).
+//! A filter that came before any driver of the scan looked, and that the source accepted, holds for
+//! every row that the scan ever gives: a join may rely on it (rule S12.15). That is the usual case,
+//! because a scan that joins will tell something waits for them, also where rows go through
+//! exchanges between (rule S12.14). While the first driver hands it to its source there are no rows,
+//! for which it holds as well.
 //!
 //! The bound of a top-N comes while rows do, gets narrower, and is taken back when a barrier makes
 //! the rows behind it count for themselves.
@@ -35,8 +36,10 @@ pub struct ScanFilters {
 
 #[derive(Debug, Default)]
 struct State {
-    /// A driver has begun to read.
-    started: bool,
+    /// A driver has looked: what comes now is late.
+    seen: bool,
+    /// A driver has handed what it saw to its source, and reads.
+    reading: bool,
     filters: Vec<ChannelFilter>,
     /// Tables that are not made yet, once for each filter that they may publish.
     expected: usize,
@@ -113,7 +116,7 @@ impl ScanFilters {
     /// with what is there; then nothing changes.
     pub fn publish(&self, producer: &PlanNodeId, channel: usize, filter: Filter) -> bool {
         let mut state = self.state.lock();
-        let is_early = !state.started;
+        let is_early = !state.seen;
         let Some(slot) = state.slot(channel) else { return false };
         let Ok(merged) = slot.filter.merge(&filter) else { return false };
         slot.filter = Arc::new(merged);
@@ -196,7 +199,7 @@ impl ScanFilters {
             return None;
         }
         let mut state = self.state.lock();
-        state.started = true;
+        state.seen = true;
         seen.0 = Some(self.version.load(Ordering::Acquire));
         Some(state.all()).filter(|filters| !filters.is_empty())
     }
@@ -206,21 +209,23 @@ impl ScanFilters {
         self.state.lock().all()
     }
 
-    /// The scan's sources test the filter of `channel`.
-    pub fn accepted(&self, channel: usize) {
+    /// A driver has handed what it saw to its source, which tests the filters of the `accepted`
+    /// channels; now it reads.
+    pub fn installed(&self, accepted: &[usize]) {
         let mut state = self.state.lock();
-        for filter in state.filters.iter_mut().filter(|f| f.channel == channel) {
+        state.reading = true;
+        for filter in state.filters.iter_mut().filter(|f| accepted.contains(&f.channel)) {
             filter.accepted = true;
         }
     }
 
     /// True when every row that the scan has given passes the filter that `producer` published for
-    /// `channel`; then those that it will give pass it too.
+    /// `channel`; once there are some, those that it will give pass it too.
     pub fn holds_for_all_rows(&self, producer: &PlanNodeId, channel: usize) -> bool {
         let state = self.state.lock();
         let filter = state.filters.iter().find(|f| f.channel == channel);
         let is_early = |known: &Producer| known.is_early && known.node == *producer;
-        let is_tested = |f: &ChannelFilter| f.accepted || !state.started;
+        let is_tested = |f: &ChannelFilter| f.accepted || !state.reading;
         filter.is_some_and(|f| is_tested(f) && f.producers.iter().any(is_early))
     }
 
@@ -280,8 +285,10 @@ mod tests {
         assert!(slot.holds_for_all_rows(&early, 0), "there are no rows");
         slot.next_change(&mut SeenFilters::default());
         slot.publish(&late, 0, Filter::bigint_range(0, 5, false));
+        assert!(slot.holds_for_all_rows(&early, 0), "there are still none");
+        slot.installed(&[]);
         assert!(!slot.holds_for_all_rows(&early, 0), "the source may not test it");
-        slot.accepted(0);
+        slot.installed(&[0]);
         assert!(slot.holds_for_all_rows(&early, 0));
         assert!(!slot.holds_for_all_rows(&late, 0));
         assert_eq!(slot.producers(), [early, late]);
@@ -292,6 +299,25 @@ mod tests {
 mod loom_tests {
     use super::*;
     use vector::sync::thread;
+
+    #[test]
+    fn loom_a_filter_that_was_there_in_time_holds_while_a_driver_begins_to_read() {
+        loom::model(|| {
+            let (slot, node) = (Arc::new(ScanFilters::default()), PlanNodeId::from("j"));
+            slot.publish(&node, 0, Filter::AlwaysFalse);
+            let scan = Arc::clone(&slot);
+            let driver = thread::spawn(move || {
+                let filters = scan.next_change(&mut SeenFilters::default()).unwrap();
+                assert_eq!(filters.len(), 1);
+                scan.installed(&[0]);
+            });
+            let late = PlanNodeId::from("k");
+            slot.publish(&late, 0, Filter::AlwaysFalse);
+            assert!(slot.holds_for_all_rows(&node, 0));
+            driver.join().unwrap();
+            assert!(slot.holds_for_all_rows(&node, 0));
+        });
+    }
 
     #[test]
     fn loom_who_waits_for_two_tables_goes_on_with_the_filters_of_both() {

@@ -151,7 +151,7 @@ impl ScanSources {
         source: &mut dyn DataSource,
     ) -> Result<usize> {
         let accepted = install(filters, source)?;
-        accepted.iter().for_each(|channel| self.filters.accepted(*channel));
+        self.filters.installed(&accepted);
         Ok(accepted.len())
     }
 

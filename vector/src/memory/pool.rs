@@ -35,7 +35,7 @@ impl std::fmt::Debug for Counters {
 
 impl Counters {
     pub(super) fn used(&self) -> u64 {
-        self.used.load(Ordering::Relaxed) & !WAITING
+        self.used.load(Ordering::Acquire) & !WAITING
     }
 }
 
@@ -207,24 +207,37 @@ impl MemoryPool {
 
     /// Adds `bytes` to this pool and all above it, or to none.
     fn climb(&self, bytes: u64) -> std::result::Result<(), Refusal> {
-        let counters = &self.0.counters;
-        let used = self.add(bytes).map_err(|used| Refusal { pool: self.clone(), used })?;
-        if let Some(Err(refusal)) = self.parent().map(|above| above.climb(bytes)) {
-            counters.used.fetch_sub(bytes, Ordering::Relaxed);
-            return Err(refusal);
+        match self.obstacle(bytes) {
+            Some(pool) => Err(Refusal { pool: pool.clone(), used: pool.used() }),
+            None => self.add_from_above(bytes),
         }
-        counters.peak.fetch_max(used, Ordering::Relaxed);
+    }
+
+    /// Adds `bytes` to all pools above this one, and then to it: at no time has a pool more than
+    /// the one above it. Where somebody else has taken the room just now, nothing is added.
+    fn add_from_above(&self, bytes: u64) -> std::result::Result<(), Refusal> {
+        if let Some(above) = self.parent() {
+            above.add_from_above(bytes)?;
+        }
+        let used = self.add(bytes).map_err(|used| {
+            if let Some(above) = self.parent() {
+                above.release(bytes);
+            }
+            Refusal { pool: self.clone(), used }
+        })?;
+        self.0.counters.peak.fetch_max(used, Ordering::Relaxed);
         Ok(())
     }
 
     /// Takes `bytes` without asking the limits: for growth that cannot fail. The excess is seen
     /// by the next [`MemoryPool::reserve`].
     pub fn charge(&self, bytes: u64) {
-        for pool in self.upwards() {
-            let counters = &pool.0.counters;
-            let used = counters.used.fetch_add(bytes, Ordering::Relaxed) + bytes;
-            counters.peak.fetch_max(used & !WAITING, Ordering::Relaxed);
+        if let Some(above) = self.parent() {
+            above.charge(bytes);
         }
+        let counters = &self.0.counters;
+        let used = counters.used.fetch_add(bytes, Ordering::Release) + bytes;
+        counters.peak.fetch_max(used & !WAITING, Ordering::Relaxed);
     }
 
     /// Gives `bytes` back.
@@ -252,7 +265,8 @@ impl MemoryPool {
             match counters.used.compare_exchange_weak(
                 used,
                 wanted | (used & WAITING),
-                Ordering::Relaxed,
+                // Pairs with the Acquire of `used`: whoever sees these bytes here sees them above.
+                Ordering::Release,
                 Ordering::Relaxed,
             ) {
                 Ok(_) => return Ok(wanted),

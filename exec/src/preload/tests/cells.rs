@@ -1,5 +1,6 @@
 //! Each state of an [`AsyncSource`] against each call: rule S13.21, cell by cell.
 
+use std::panic::resume_unwind;
 use std::time::Duration;
 
 use vector::sync::atomic::{AtomicUsize, Ordering};
@@ -7,6 +8,7 @@ use vector::sync::{Arc, Promise, promise, thread};
 use vector::{Error, ErrorKind, Result};
 
 use crate::preload::async_source::{AsyncSource, Phase, PrepareTime};
+use crate::testing::eventually;
 
 /// Which state a test begins in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -199,12 +201,20 @@ cells! {
 #[test]
 fn a_second_taker_gets_nothing_while_the_first_one_waits() {
     let mut fixture = Fixture::new(Start::Making);
-    let source = Arc::clone(&fixture.source);
-    let first = thread::spawn(move || gave(&source.take()));
-    thread::sleep(Duration::from_millis(20));
-    assert_eq!(fixture.call(Call::Take, false), Gave::Nothing);
+    let mut takers = [(), ()].map(|()| {
+        let source = Arc::clone(&fixture.source);
+        Some(thread::spawn(move || gave(&source.take())))
+    });
+    let is_through = |taker: &Option<thread::JoinHandle<Gave>>| {
+        taker.as_ref().is_some_and(thread::JoinHandle::is_finished)
+    };
+    // There is no item yet: the one that does not wait is the second one.
+    eventually("one of them gets nothing", || takers.iter().any(is_through));
+    let second = takers.iter().position(is_through).and_then(|at| takers[at].take());
+    assert_eq!(second.unwrap().join().unwrap(), Gave::Nothing);
     fixture.open();
-    assert_eq!(first.join().unwrap(), Gave::Item);
+    let first = takers.iter_mut().find_map(Option::take);
+    assert_eq!(first.unwrap().join().unwrap(), Gave::Item);
 }
 
 #[test]
@@ -256,11 +266,8 @@ fn the_time_of_the_maker_is_counted_wherever_it_ran_and_only_then() {
 
 #[test]
 fn a_maker_that_panics_has_failed_and_nobody_waits_for_it_forever() {
-    let source: AsyncSource<()> = AsyncSource::new(Box::new(|| std::panic::panic_any("quiet")));
-    let previous = std::panic::take_hook();
-    std::panic::set_hook(Box::new(|_| {}));
+    let source: AsyncSource<()> = AsyncSource::new(Box::new(|| resume_unwind(Box::new("quiet"))));
     source.prepare();
-    std::panic::set_hook(previous);
     assert_eq!(source.take().unwrap_err().kind(), ErrorKind::Internal);
 }
 

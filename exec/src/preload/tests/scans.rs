@@ -23,7 +23,7 @@ use crate::task::split_queue::{SplitOrder, SplitQueue};
 use crate::task::threads::TaskThreads;
 use crate::task::{Cursor, Task};
 use crate::termination::Termination;
-use crate::testing::{Act, Ahead, Script, ScriptConnector, Table};
+use crate::testing::{Act, Ahead, Script, ScriptConnector, Table, eventually};
 
 fn row_type() -> Arc<RowType> {
     Arc::new(RowType::new([("v", Type::BigInt)]))
@@ -90,16 +90,6 @@ pub(super) fn tens(num_splits: i64) -> Vec<Vec<Act>> {
 
 fn on_io_thread() -> bool {
     thread::current().name() == Some("ocior-io")
-}
-
-fn eventually(what: &str, is: impl Fn() -> bool) {
-    for _ in 0..2_000 {
-        if is() {
-            return;
-        }
-        thread::sleep(Duration::from_millis(1));
-    }
-    panic!("never: {what}");
 }
 
 /// The first row of a split.

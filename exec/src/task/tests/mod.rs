@@ -34,7 +34,7 @@ use super::*;
 use crate::operator::aggregate::aggregate_call;
 use crate::plan::builder::PlanBuilder;
 use crate::plan::{HashJoinNode, JoinType, TableScanNode};
-use crate::testing::{Act, Script, ScriptConnector, Table};
+use crate::testing::{Act, LONG, Script, ScriptConnector, Table, run_until_all_wait, until_idle};
 
 fn table_type() -> Arc<RowType> {
     Arc::new(RowType::new([("k", Type::BigInt), ("v", Type::BigInt)]))
@@ -157,6 +157,7 @@ struct Run {
     task: Task,
     connector: ScriptConnector,
     pool: vector::MemoryPool,
+    executor: Arc<crate::Executor>,
 }
 
 impl Run {
@@ -182,17 +183,24 @@ impl Run {
     ) -> Self {
         let mut query = QueryCtx::clone(&query(&connector));
         change(&mut query);
-        let pool = query.pool.clone();
+        let (pool, executor) = (query.pool.clone(), Arc::clone(&query.executor));
         let task = Task::new(plan.build(), Arc::new(query), drivers).unwrap();
         for split in splits {
             task.add_split("0", Arc::new(Script(split))).unwrap();
         }
         task.no_more_splits("0").unwrap();
-        Run { task, connector, pool }
+        Run { task, connector, pool, executor }
     }
 
     fn rows(&self) -> Result<Vec<Vec<Option<i64>>>> {
         collect(&mut self.task.start()?)
+    }
+
+    /// The number of rows when reads that block go on only after all drivers have come to wait.
+    fn num_rows_with_waits(&self, cursor: &mut Cursor) -> usize {
+        let rows = run_until_all_wait(&self.executor, cursor);
+        assert!(self.connector.unblock() > 0, "no read has blocked");
+        rows + collect(cursor).unwrap().len()
     }
 }
 

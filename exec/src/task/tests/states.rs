@@ -7,6 +7,7 @@ use crate::operator::values::Values;
 use crate::plan::ValuesNode;
 use crate::termination::{TaskState, Termination};
 use std::time::Instant;
+use vector::sync::atomic::AtomicBool;
 
 /// A driver of one operator that gives two batches.
 fn driver(termination: &Arc<Termination>, threads: &Arc<TaskThreads>) -> Driver {
@@ -101,15 +102,20 @@ fn drivers_yield_when_their_slice_is_over_and_the_rows_stay_the_same() {
 
 #[test]
 fn drivers_yield_when_their_task_asks_them_to() {
-    let run = Run::with(scan(), 2, vec![vec![Act::Sleep(1); 200]; 2], |query| {
+    let enough = Arc::new(AtomicBool::new(false));
+    let splits = vec![vec![Act::Until(Arc::clone(&enough))]; 2];
+    let run = Run::with(scan(), 2, splits, |query| {
         query.config.driver_cpu_time_slice_limit_ms = 0;
     });
     let mut cursor = run.task.start().unwrap();
-    let mut asked = 0;
-    while asked == 0 {
-        asked = run.task.yield_if_due(Instant::now());
+    let (mut asked, mut times) = (0, 0);
+    // They are asked for the second time when they have yielded for the first time.
+    while times < 2 {
+        let now = run.task.yield_if_due(Instant::now());
+        (asked, times) = (asked + now, times + usize::from(now > 0));
         thread::yield_now();
     }
+    enough.store(true, Ordering::SeqCst);
     assert!(collect(&mut cursor).unwrap().is_empty());
     let yields = cursor.stats().drivers.sum("numYields");
     assert!((1..=asked as i64).contains(&yields), "{yields} of {asked}");

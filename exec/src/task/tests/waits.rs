@@ -49,15 +49,13 @@ fn a_scan_waits_for_its_connector() {
 fn a_scan_waits_for_splits() {
     for drivers in [1, 2] {
         let connector = ScriptConnector::default();
-        let task = Task::new(scan().build(), query(&connector), drivers).unwrap();
+        let ctx = query(&connector);
+        let task = Task::new(scan().build(), Arc::clone(&ctx), drivers).unwrap();
         let mut cursor = task.start().unwrap();
-        let adder = thread::spawn(move || {
-            thread::sleep(Duration::from_millis(20));
-            task.add_split("0", Arc::new(Script(vec![read_rows(0, 10)]))).unwrap();
-            task.no_more_splits("0").unwrap();
-        });
+        assert_eq!(run_until_all_wait(&ctx.executor, &mut cursor), 0);
+        task.add_split("0", Arc::new(Script(vec![read_rows(0, 10)]))).unwrap();
+        task.no_more_splits("0").unwrap();
         assert_eq!(collect(&mut cursor).unwrap().len(), 10);
-        adder.join().unwrap();
         assert!(waits(&cursor.stats(), "TableScan", BlockingReason::WaitForSplit) > 0);
     }
 }
@@ -70,11 +68,10 @@ fn an_exchange_waits_for_producers_and_they_for_their_consumer() {
         query.config.local_exchange_batches_per_driver = 1;
     });
     let mut cursor = run.task.start().unwrap();
-    // Nobody takes anything until the producers have filled the exchange.
-    thread::sleep(Duration::from_millis(20));
-    let helper = unblock(&run);
-    assert_eq!(collect(&mut cursor).unwrap().len(), 1_000);
-    helper.join().unwrap();
+    // Nobody takes anything until the producers have filled the exchange, and the last read blocks
+    // until all that is in it was taken.
+    until_idle(&run.executor);
+    assert_eq!(run.num_rows_with_waits(&mut cursor), 1_000);
     let stats = cursor.stats();
     assert!(waits(&stats, "LocalExchangeSink", BlockingReason::WaitForConsumer) > 0);
     assert!(waits(&stats, "LocalExchange", BlockingReason::WaitForProducer) > 0);
@@ -85,7 +82,7 @@ fn on_workers_a_task_waits_for_who_takes_its_rows() {
     for drivers in [1, 3] {
         let run = Run::new(scan(), drivers, thousand_rows());
         let mut cursor = run.task.start_on_workers(2).unwrap();
-        thread::sleep(Duration::from_millis(20));
+        until_idle(&run.executor);
         let reads = run.connector.reads.load(Ordering::SeqCst);
         assert!(reads < 30, "{reads} reads before the first batch was taken");
         assert_eq!(collect(&mut cursor).unwrap().len(), 1_000);
@@ -99,9 +96,8 @@ fn a_probe_waits_for_the_table_of_its_join() {
     let run = Run::new(joined(), 2, vec![vec![read_rows(0, 100)]]);
     run.task.add_split("r", Arc::new(Script(vec![Act::Block, read_rows(0, 10)]))).unwrap();
     run.task.no_more_splits("r").unwrap();
-    let helper = unblock(&run);
-    assert_eq!(run.rows().unwrap().len(), 10);
-    helper.join().unwrap();
+    let mut cursor = run.task.start().unwrap();
+    assert_eq!(run.num_rows_with_waits(&mut cursor), 10);
     assert!(waits(&run.task.stats(), "HashProbe", BlockingReason::WaitForJoinBuild) > 0);
 }
 
@@ -119,13 +115,15 @@ fn a_scan_that_finds_nothing_for_long_lets_others_run() {
 
 #[test]
 fn a_scan_waits_until_memory_has_room_for_one_more_driver() {
-    let splits = vec![vec![Act::Sleep(5), read_rows(0, 10)]; 6];
+    let mut splits = vec![vec![read_rows(0, 10)]; 6];
+    splits[0].insert(0, Act::Block);
     let run = Run::with(scan(), 3, splits, |query| {
         query.config.table_scan_scaled_processing_enabled = true;
         query.config.table_scan_scale_up_memory_usage_ratio = 0.0;
         query.pool = vector::MemoryPool::root("query", 1 << 30);
     });
-    assert_eq!(run.rows().unwrap().len(), 60);
+    let mut cursor = run.task.start().unwrap();
+    assert_eq!(run.num_rows_with_waits(&mut cursor), 60);
     let stats = run.task.stats();
     assert!(waits(&stats, "TableScan", BlockingReason::WaitForScanScaleUp) > 0);
     assert_eq!(stats.operators[0].metrics.sum("numRunningScaleThreads"), 1);
@@ -142,9 +140,8 @@ fn a_scan_behind_an_exchange_waits_for_the_table_that_has_a_filter_for_it() {
     let run = Run::new(PlanBuilder::above(plan, 9), 2, vec![vec![read_rows(0, 100)]]);
     run.task.add_split("r", Arc::new(Script(vec![Act::Block, read_rows(0, 10)]))).unwrap();
     run.task.no_more_splits("r").unwrap();
-    let helper = unblock(&run);
-    assert_eq!(run.rows().unwrap().len(), 10);
-    helper.join().unwrap();
+    let mut cursor = run.task.start().unwrap();
+    assert_eq!(run.num_rows_with_waits(&mut cursor), 10);
     assert!(waits(&run.task.stats(), "TableScan", BlockingReason::WaitForJoinBuild) > 0);
 }
 
@@ -153,22 +150,17 @@ fn an_operator_waits_for_memory_of_another_query() {
     for drivers in [1, 2] {
         let engine = vector::MemoryPool::root("engine", 100_000);
         let other = engine.leaf("another query");
-        other.reserve(95_000).unwrap();
+        // Room for the sources, and not for the first batch that any driver sorts.
+        other.reserve(99_600).unwrap();
         let run = Run::with(by_value(), drivers, thousand_rows(), |query| {
             query.pool = engine.aggregate("query", u64::MAX);
         });
-        let reads = Arc::clone(&run.connector.reads);
-        let releaser = thread::spawn(move || {
-            while reads.load(Ordering::SeqCst) == 0 {
-                thread::yield_now();
-            }
-            thread::sleep(Duration::from_millis(20));
-            other.release(95_000);
-        });
-        let rows = run.rows().unwrap();
+        let mut cursor = run.task.start().unwrap();
+        assert_eq!(run_until_all_wait(&run.executor, &mut cursor), 0);
+        other.release(99_600);
+        let rows = collect(&mut cursor).unwrap();
         assert!(rows.iter().enumerate().all(|(i, row)| row[1] == Some(i as i64)));
         assert_eq!(rows.len(), 1_000);
-        releaser.join().unwrap();
         let stats = run.task.stats();
         assert!(waits(&stats, "OrderBy", BlockingReason::WaitForMemory) > 0);
         let sort = stats.operators.iter().find(|stats| stats.operator == "OrderBy").unwrap();

@@ -50,23 +50,12 @@ fn a_probe_waits_for_its_table_and_goes_on() {
         let mut right = side("j", 1);
         right[0].insert(0, Act::Block);
         let run = Run::new(plan(), drivers, side("k", 3), right);
-        let promises = Arc::clone(&run.connector.promises);
-        let reads = Arc::clone(&run.connector.reads);
-        let releaser = thread::spawn(move || {
-            loop {
-                if let Some(promise) = promises.lock().pop() {
-                    let before = reads.load(Ordering::SeqCst);
-                    thread::sleep(std::time::Duration::from_millis(20));
-                    // Nothing of the probe side is read before the table is there.
-                    assert_eq!(reads.load(Ordering::SeqCst), before);
-                    promise.fulfil();
-                    return;
-                }
-                thread::yield_now();
-            }
-        });
-        let (rows, stats) = run.rows().unwrap();
-        releaser.join().unwrap();
+        let mut cursor = run.task.start().unwrap();
+        assert_eq!(run_until_all_wait(&run.executor, &mut cursor), 0);
+        // Nothing of the probe side is read before the table is there.
+        assert_eq!(run.connector.reads.load(Ordering::SeqCst), 1);
+        assert_eq!(run.connector.unblock(), 1);
+        let (rows, stats) = Run::rest(&mut cursor).unwrap();
         assert_eq!(rows.len(), 3 * 2 * 3 * 2);
         let probes = stats.operators.iter().filter(|o| o.operator == "HashProbe");
         let waits: u64 = probes.map(|o| o.num_blocked).sum();

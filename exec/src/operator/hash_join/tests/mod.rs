@@ -20,7 +20,7 @@ use crate::expr::{ExecEvaluator, FunctionRegistry};
 use crate::plan::{HashJoinNode, JoinType, PlanNode, TableScanNode};
 use crate::query_ctx::QueryCtx;
 use crate::stats::TaskStats;
-use crate::testing::{Act, Script, ScriptConnector, Table};
+use crate::testing::{Act, Script, ScriptConnector, Table, run_until_all_wait};
 
 /// A scan of columns `output_type`.
 pub(super) fn scan(id: &str, output_type: &Arc<RowType>, takes_filters: bool) -> Arc<PlanNode> {
@@ -63,6 +63,7 @@ pub(super) fn join(
 pub(super) struct Run {
     task: Task,
     connector: ScriptConnector,
+    executor: Arc<crate::Executor>,
 }
 
 impl Run {
@@ -84,6 +85,7 @@ impl Run {
         let mut query = QueryCtx::new(Arc::new(ExecEvaluator::new(functions)), connectors);
         query.executor = Arc::new(crate::Executor::new(3));
         change(&mut query);
+        let executor = Arc::clone(&query.executor);
         let task = Task::new(Arc::new(plan), Arc::new(query), drivers).unwrap();
         for (id, splits) in [("l", left), ("r", right)] {
             for split in splits {
@@ -91,12 +93,24 @@ impl Run {
             }
             task.no_more_splits(id).unwrap();
         }
-        Run { task, connector }
+        Run { task, connector, executor }
     }
 
     /// All rows, and what was counted.
     fn rows(&self) -> Result<(Vec<Vec<Value>>, TaskStats)> {
+        Self::rest(&mut self.task.start()?)
+    }
+
+    /// As `rows`, when reads that block go on only after all drivers have come to wait, before there
+    /// are any rows.
+    fn rows_with_waits(&self) -> Result<(Vec<Vec<Value>>, TaskStats)> {
         let mut cursor = self.task.start()?;
+        assert_eq!(run_until_all_wait(&self.executor, &mut cursor), 0);
+        assert!(self.connector.unblock() > 0, "no read has blocked");
+        Self::rest(&mut cursor)
+    }
+
+    fn rest(cursor: &mut crate::task::Cursor) -> Result<(Vec<Vec<Value>>, TaskStats)> {
         let mut rows = Vec::new();
         while let Some(batch) = cursor.next()? {
             vector::check_batch(&batch)?;

@@ -251,10 +251,10 @@ fn scans_of_a_union_wait_for_the_table() {
     for drivers in [1, 3] {
         let node = join(JoinType::Inner, (&left, &r), (&["k"], &["j"]), &["v"]);
         let mut build = right(&[3]);
-        build[0].insert(0, Act::Sleep(5));
+        build[0].insert(0, Act::Block);
         let run = Run::new(PlanNode::HashJoin(node), drivers, left_batches(), build);
         run.task.no_more_splits("m").unwrap();
-        let (rows, stats) = run.rows().unwrap();
+        let (rows, stats) = run.rows_with_waits().unwrap();
         assert_eq!((rows.len(), scanned(&stats)), (20, 20));
         let scans = stats.operators.iter().filter(|o| o.operator == "TableScan");
         let waits: u64 = scans.map(|o| o.blocked(BlockingReason::WaitForJoinBuild).0).sum();
