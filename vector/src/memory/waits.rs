@@ -13,7 +13,7 @@
 //! |---|---|
 //! | memory is given back | whoever fits goes on, the longest waiting first |
 //! | nobody fits | holders of memory that they can do without are asked for it (`reclaim`) |
-//! | nobody fits, and all memory below the limit is held by parties that wait | the last to come fails |
+//! | nobody fits then, and all memory below the limit is held by parties that wait | the last to come fails |
 //! | a wait has lasted too long, see [`MemoryPool::expire_waits`] | it fails |
 //! | a party ends, see [`MemoryPool::forget_waits`] | its waits end |
 //!
@@ -41,7 +41,7 @@ pub(super) const WAITING: u64 = 1 << 63;
 #[derive(Debug, Default)]
 pub(super) struct Waits {
     list: Mutex<Vec<Wait>>,
-    /// Somebody asks holders for memory: what these give back comes here on the same thread.
+    /// Somebody asks holders for memory: what these give back comes here, on the same thread.
     reclaiming: AtomicBool,
 }
 
@@ -100,7 +100,7 @@ fn others_hold_some(waits: &[Wait], limit: &MemoryPool, own: Option<&MemoryPool>
 impl Waits {
     /// Lets go on whoever has room now; fails the last one where nobody would ever have.
     pub(super) fn settle(&self) {
-        if self.wake_ready() || (self.reclaim_for_longest() && self.wake_ready()) {
+        if self.wake_ready() || !self.reclaim_for_longest() || self.wake_ready() {
             return;
         }
         let refused = {
@@ -128,18 +128,23 @@ impl Waits {
         any
     }
 
-    /// Asks for memory that others can do without, for whoever has waited longest; false when none
-    /// was given back.
+    /// Asks for memory that others can do without, for whoever has waited longest; false when
+    /// somebody is at it already, who sees to those who wait when all have been asked. What is given
+    /// back bit by bit comes here at every bit, and not before the last one can anybody be refused.
     fn reclaim_for_longest(&self) -> bool {
         // Not under the lock: what is given back comes here again.
         let longest = self.list.lock().first().map(|wait| (wait.leaf.clone(), wait.bytes));
         let Some((leaf, bytes)) = longest else { return false };
-        if self.reclaiming.swap(true, Ordering::Relaxed) {
+        if self.reclaiming.swap(true, Ordering::AcqRel) {
             return false;
         }
-        let given = leaf.obstacle(bytes).is_some_and(|limit| limit.reclaim(bytes));
-        self.reclaiming.store(false, Ordering::Relaxed);
-        given
+        if let Some(limit) = leaf.obstacle(bytes) {
+            limit.reclaim(bytes);
+        }
+        // Pairs with the one above: what others gave back before they left it to this one is seen
+        // by this one afterwards.
+        self.reclaiming.swap(false, Ordering::AcqRel);
+        true
     }
 
     fn end(&self, mut which: impl FnMut(&Wait) -> bool) -> Vec<Wait> {
@@ -153,7 +158,9 @@ impl Waits {
 /// The last wait below a limit whose memory is all held by those who wait.
 fn stuck(waits: &[Wait]) -> Option<usize> {
     waits.iter().rposition(|wait| {
-        wait.obstacle().is_some_and(|limit| !others_hold_some(waits, limit, None))
+        let is_stuck = |limit| !others_hold_some(waits, limit, None);
+        // Others hold nothing also when they have just given it back: they come here after that.
+        wait.obstacle().is_some_and(is_stuck) && wait.obstacle().is_some()
     })
 }
 
@@ -241,6 +248,8 @@ impl MemoryPool {
 mod tests {
     use super::*;
     use crate::error::ErrorKind;
+    use crate::memory::Reclaim;
+    use crate::sync::{Arc, Weak};
 
     fn parties(limit: u64) -> (MemoryPool, [(MemoryPool, MemoryPool); 3]) {
         let root = MemoryPool::root("engine", limit);
@@ -355,6 +364,34 @@ mod tests {
     }
 
     #[test]
+    fn who_gives_back_bit_by_bit_is_heard_out() {
+        struct Bits(MemoryPool, Mutex<u64>);
+        impl Reclaim for Bits {
+            fn reclaim(&self, bytes: u64) {
+                let Some(mut held) = self.1.try_lock() else { return };
+                for _ in 0..bytes.min(*held) {
+                    *held -= 1;
+                    self.0.release(1);
+                }
+            }
+        }
+        let (root, [(a, a_leaf), (_, b_leaf), _]) = parties(100);
+        let cache = root.cache_leaf("cache", 50);
+        cache.reserve(50).unwrap();
+        let bits = Arc::new(Bits(cache.clone(), Mutex::new(50)));
+        let holder = Arc::downgrade(&bits);
+        cache.give_back_through(holder as Weak<dyn Reclaim>);
+        a_leaf.reserve(30).unwrap();
+        b_leaf.reserve(20).unwrap();
+        let waiting = a_leaf.wait_for_room(60, &a).unwrap();
+        // Nobody else is left but the cache.
+        b_leaf.release(20);
+        waiting.wait().unwrap();
+        assert_eq!(cache.used(), 10);
+        a_leaf.release(30);
+    }
+
+    #[test]
     fn waits_end_in_time_and_with_their_party() {
         let (_root, [(a, a_leaf), (b, b_leaf), (_, c_leaf)]) = parties(100);
         c_leaf.reserve(100).unwrap();
@@ -372,123 +409,4 @@ mod tests {
 }
 
 #[cfg(all(test, loom))]
-mod loom_tests {
-    use super::*;
-    use crate::memory::Reclaim;
-    use crate::sync::{Arc, Weak, thread};
-
-    #[test]
-    fn loom_memory_given_back_while_somebody_begins_to_wait_is_not_missed() {
-        loom::model(|| {
-            let root = MemoryPool::root("root", 100);
-            let (a, b) = (root.aggregate("a", u64::MAX), root.aggregate("b", u64::MAX));
-            let (a_leaf, b_leaf) = (a.leaf("leaf"), b.leaf("leaf"));
-            b_leaf.reserve(100).unwrap();
-            let other = thread::spawn(move || b_leaf.release(100));
-            if let Some(wait) = a_leaf.wait_for_room(10, &a) {
-                wait.wait().unwrap();
-            }
-            a_leaf.reserve(10).unwrap();
-            other.join().unwrap();
-            assert_eq!(root.used(), 10);
-        });
-    }
-
-    #[test]
-    fn loom_of_two_that_would_wait_for_each_other_one_is_told() {
-        loom::model(|| {
-            let root = MemoryPool::root("root", 100);
-            let ask = |party: MemoryPool, leaf: MemoryPool| {
-                let granted = match leaf.wait_for_room(20, &party) {
-                    Some(wait) => wait.wait().is_ok(),
-                    None => false,
-                };
-                leaf.release(50);
-                granted
-            };
-            let [a, b] = ["a", "b"].map(|name| {
-                let party = root.aggregate(name, u64::MAX);
-                let leaf = party.leaf("leaf");
-                leaf.reserve(50).unwrap();
-                (party, leaf)
-            });
-            let other = thread::spawn(move || ask(b.0, b.1));
-            let here = ask(a.0, a.1);
-            let there = other.join().unwrap();
-            assert!(here || there, "the memory of the one that failed is for the other");
-            assert_eq!(root.used(), 0);
-        });
-    }
-
-    /// Two reserve what only one of them can have: what the other one has counted in vain is not its
-    /// party's.
-    #[test]
-    fn loom_a_reservation_in_vain_does_not_make_it_look_as_if_nobody_else_held_memory() {
-        loom::model(|| {
-            let root = MemoryPool::root("root", 100);
-            let (a, b) = (root.aggregate("a", u64::MAX), root.aggregate("b", u64::MAX));
-            let (a_leaf, b_leaf) = (a.leaf("waits"), b.leaf("runs"));
-            a_leaf.reserve(50).unwrap();
-            b_leaf.reserve(10).unwrap();
-            let others = [&a, &b].map(|party| {
-                let leaf = party.leaf("reserves");
-                thread::spawn(move || {
-                    leaf.reserve_ahead(30);
-                    leaf
-                })
-            });
-            let wait = a_leaf.wait_for_room(45, &a).expect("others hold memory");
-            others.into_iter().for_each(|other| other.join().unwrap().release_ahead());
-            b_leaf.release(10);
-            wait.wait().unwrap();
-            assert_eq!(root.used(), 50);
-        });
-    }
-
-    #[test]
-    fn loom_whoever_stands_still_goes_on_when_the_wait_of_its_party_is_over() {
-        loom::model(|| {
-            let root = MemoryPool::root("root", 100);
-            let (a, b) = (root.aggregate("a", u64::MAX), root.aggregate("b", u64::MAX));
-            let (a_leaf, b_leaf) = (a.leaf("leaf"), b.leaf("leaf"));
-            b_leaf.reserve(100).unwrap();
-            let wait = a_leaf.wait_for_room(10, &a).unwrap();
-            let other =
-                thread::spawn(move || a.arbitration().is_none_or(|over| over.wait().is_ok()));
-            b_leaf.release(100);
-            wait.wait().unwrap();
-            assert!(other.join().unwrap());
-        });
-    }
-
-    #[test]
-    fn loom_what_others_can_do_without_is_asked_for_while_somebody_waits() {
-        struct Spare(MemoryPool, Mutex<u64>);
-        impl Reclaim for Spare {
-            fn reclaim(&self, _: u64) {
-                let Some(mut held) = self.1.try_lock() else { return };
-                let given = std::mem::take(&mut *held);
-                drop(held);
-                self.0.release(given);
-            }
-        }
-        loom::model(|| {
-            let root = MemoryPool::root("root", 100);
-            let (a, b) = (root.aggregate("a", u64::MAX), root.aggregate("b", u64::MAX));
-            let (a_leaf, b_leaf, cache) =
-                (a.leaf("leaf"), b.leaf("leaf"), root.cache_leaf("c", 100));
-            b_leaf.reserve(50).unwrap();
-            cache.reserve(50).unwrap();
-            let spare = Arc::new(Spare(cache.clone(), Mutex::new(50)));
-            let holder = Arc::downgrade(&spare);
-            cache.give_back_through(holder as Weak<dyn Reclaim>);
-            let other = thread::spawn(move || b_leaf.release(50));
-            if let Some(wait) = a_leaf.wait_for_room(80, &a) {
-                wait.wait().unwrap();
-            }
-            a_leaf.reserve(80).unwrap();
-            other.join().unwrap();
-            assert_eq!(root.used(), 80);
-        });
-    }
-}
+mod loom_tests;
