@@ -157,8 +157,10 @@ impl RegionCache {
 
 impl Reclaim for Shared {
     fn reclaim(&self, bytes: u64) {
-        // Dropped behind the lock: giving memory back may wake others.
-        let dropped = self.blocks.try_lock().map(|mut blocks| blocks.evict(bytes));
+        // Waited for, so that no query fails because somebody looked at the blocks just then; under
+        // this lock nobody asks for memory or waits. Dropped behind it: giving memory back may wake
+        // others.
+        let dropped = self.blocks.lock().evict(bytes);
         drop(dropped);
     }
 }

@@ -10,8 +10,9 @@
 //! weak pointer, so that nothing is held by being reclaimable. Those of a pool are asked after those
 //! of the pools below it, and pools in the order in which they were made.
 //!
-//! A reservation may be made anywhere, so a holder that is asked must never wait: what is locked just
-//! now gives nothing ([`Reclaim::reclaim`]).
+//! A reservation may be made anywhere, so a holder that is asked must never wait for whoever makes one:
+//! what is locked just now gives nothing, unless it is locked by those only who ask for nothing under
+//! that lock ([`Reclaim::reclaim`]).
 
 use super::pool::{Counters, MemoryPool};
 use crate::sync::{Arc, Weak};
@@ -22,7 +23,8 @@ pub(super) const MAX_ROUNDS: usize = 4;
 /// A holder of memory that it can do without.
 pub trait Reclaim: Send + Sync {
     /// Gives back about `bytes`, or what there is. Called on the thread of whoever needs the memory,
-    /// with whatever locks that thread holds: an implementation only tries to lock.
+    /// with whatever locks that thread holds: an implementation only tries to lock, or takes a lock
+    /// under which nobody reserves memory, gives it back, or takes another lock.
     fn reclaim(&self, bytes: u64);
 }
 
