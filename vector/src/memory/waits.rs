@@ -248,7 +248,7 @@ impl MemoryPool {
 mod tests {
     use super::*;
     use crate::error::ErrorKind;
-    use crate::memory::Reclaim;
+    use crate::memory::{Asked, Reclaim};
     use crate::sync::{Arc, Weak};
 
     fn parties(limit: u64) -> (MemoryPool, [(MemoryPool, MemoryPool); 3]) {
@@ -367,12 +367,13 @@ mod tests {
     fn who_gives_back_bit_by_bit_is_heard_out() {
         struct Bits(MemoryPool, Mutex<u64>);
         impl Reclaim for Bits {
-            fn reclaim(&self, bytes: u64) {
-                let Some(mut held) = self.1.try_lock() else { return };
+            fn reclaim(&self, bytes: u64) -> Asked {
+                let Some(mut held) = self.1.try_lock() else { return Asked::Busy };
                 for _ in 0..bytes.min(*held) {
                     *held -= 1;
                     self.0.release(1);
                 }
+                Asked::Heard
             }
         }
         let (root, [(a, a_leaf), (_, b_leaf), _]) = parties(100);
