@@ -8,7 +8,9 @@ use dwio::fs::{MemoryFiles, ObservedFiles};
 use ocior::{Engine, QueryOptions};
 use parquet::basic::Compression;
 
-use crate::support::files::{Layout, engine_over, lines, lines_of, numbers, parquet_file};
+use crate::support::files::{
+    Layout, engine_over, lines, lines_of, numbers, parquet_file, put_table,
+};
 use crate::support::random::Random;
 
 /// A row of a test table: `k`, `s`, `x`.
@@ -27,14 +29,14 @@ fn random_rows(random: &mut Random, num_rows: usize) -> Vec<Row> {
         .collect()
 }
 
-fn file_of(rows: &[Row]) -> Vec<u8> {
+fn put(files: &MemoryFiles, folder: &str, rows: &[Row]) {
     let k: ArrayRef = Arc::new(Int64Array::from_iter(rows.iter().map(|r| r.0)));
     let s: ArrayRef = Arc::new(StringArray::from_iter(rows.iter().map(|r| r.1.as_deref())));
     let x: ArrayRef = Arc::new(Int64Array::from_iter(rows.iter().map(|r| r.2)));
     let batch =
         RecordBatch::try_from_iter_with_nullable([("k", k, true), ("s", s, true), ("x", x, true)]);
     let layout = Layout { rows_per_page: 16, rows_per_group: 40, ..Layout::default() };
-    parquet_file(&batch.unwrap(), layout)
+    put_table(files, folder, &batch.unwrap(), (rows.len() / 3 + 1, layout));
 }
 
 /// The rows of `a JOIN b` of some kind, each side's `x`, where `meets` is the condition.
@@ -90,15 +92,15 @@ fn joins_of_all_kinds_give_what_loops_over_all_pairs_give() {
     for (num_left, num_right) in [(70, 20), (15, 90), (1, 0), (0, 5)] {
         let (a, b) = (random_rows(&mut random, num_left), random_rows(&mut random, num_right));
         let files = MemoryFiles::new();
-        files.put("a.parquet", file_of(&a));
-        files.put("b.parquet", file_of(&b));
+        put(&files, "a", &a);
+        put(&files, "b", &b);
         let engine = engine_over(&files);
         for kind in ["JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "SEMI JOIN", "ANTI JOIN"] {
             let gives_right = !kind.starts_with("SEMI") && !kind.starts_with("ANTI");
             let of_right = if gives_right { "b.x" } else { "CAST(NULL AS BIGINT)" };
             for (condition, meets) in conditions {
                 let sql = format!(
-                    "SELECT a.x AS ax, {of_right} AS bx FROM 'a.parquet' a {kind} 'b.parquet' b \
+                    "SELECT a.x AS ax, {of_right} AS bx FROM 'a' a {kind} 'b' b \
                      ON {condition}"
                 );
                 let want = paired(kind, &a, &b, meets);
@@ -181,8 +183,8 @@ fn an_inner_join_tells_the_larger_side_which_keys_have_partners() {
 fn columns_of_using_are_given_once_and_stars_give_both_sides() {
     let files = MemoryFiles::new();
     let row = |k: i64, s: &str, x: i64| (Some(k), Some(s.to_string()), Some(x));
-    files.put("a.parquet", file_of(&[row(1, "a", 10), row(2, "b", 20)]));
-    files.put("b.parquet", file_of(&[row(2, "b", 200), row(3, "c", 300)]));
+    put(&files, "a", &[row(1, "a", 10), row(2, "b", 20)]);
+    put(&files, "b", &[row(2, "b", 200), row(3, "c", 300)]);
     let engine = engine_over(&files);
     let query = |sql: &str| {
         let mut rows = lines_of(&engine, sql).unwrap();
@@ -190,7 +192,7 @@ fn columns_of_using_are_given_once_and_stars_give_both_sides() {
         rows
     };
     assert_eq!(
-        query("SELECT * FROM 'a.parquet' FULL JOIN 'b.parquet' USING (k, s)"),
+        query("SELECT * FROM 'a' FULL JOIN 'b' USING (k, s)"),
         [
             r#"{"k":1,"s":"a","x":10,"x":null}"#,
             r#"{"k":2,"s":"b","x":20,"x":200}"#,
@@ -198,13 +200,13 @@ fn columns_of_using_are_given_once_and_stars_give_both_sides() {
         ]
     );
     assert_eq!(
-        query("SELECT k, b.*, a.k AS ak FROM 'a.parquet' a RIGHT JOIN 'b.parquet' b USING (k)"),
+        query("SELECT k, b.*, a.k AS ak FROM 'a' a RIGHT JOIN 'b' b USING (k)"),
         [r#"{"k":2,"k":2,"s":"b","x":200,"ak":2}"#, r#"{"k":3,"k":3,"s":"c","x":300,"ak":null}"#]
     );
     assert_eq!(
-        query("SELECT a.x + b.x AS x FROM 'a.parquet' a, 'b.parquet' b WHERE a.k = b.k - 1"),
+        query("SELECT a.x + b.x AS x FROM 'a' a, 'b' b WHERE a.k = b.k - 1"),
         [r#"{"x":210}"#, r#"{"x":320}"#]
     );
-    let natural = "SELECT count(*) AS c FROM 'a.parquet' NATURAL JOIN 'b.parquet'";
+    let natural = "SELECT count(*) AS c FROM 'a' NATURAL JOIN 'b'";
     assert_eq!(query(natural), [r#"{"c":0}"#]);
 }

@@ -9,7 +9,7 @@ use arrow_array::{ArrayRef, Int64Array, ListArray, RecordBatch};
 use dwio::fs::MemoryFiles;
 use ocior::{Engine, QueryOptions};
 
-use crate::support::files::{Layout, engine_over, lines, parquet_file};
+use crate::support::files::{Layout, engine_over, lines, put_table};
 use crate::support::random::Random;
 
 type Cell = Option<i64>;
@@ -40,7 +40,7 @@ fn random_rows(random: &mut Random) -> Vec<Row> {
     (0..random.below(40)).map(|_| row(random)).collect()
 }
 
-fn file_of(rows: &[Row]) -> Vec<u8> {
+fn put(files: &MemoryFiles, folder: &str, rows: &[Row]) {
     let column = |cell: fn(&Row) -> Cell| -> ArrayRef {
         Arc::new(Int64Array::from_iter(rows.iter().map(cell)))
     };
@@ -53,7 +53,8 @@ fn file_of(rows: &[Row]) -> Vec<u8> {
         ("list", list, true),
     ];
     let batch = RecordBatch::try_from_iter_with_nullable(columns).unwrap();
-    parquet_file(&batch, Layout { rows_per_group: 7, ..Layout::default() })
+    let layout = Layout { rows_per_group: 7, ..Layout::default() };
+    put_table(files, folder, &batch, (rows.len() / 3 + 1, layout));
 }
 
 impl World {
@@ -61,11 +62,8 @@ impl World {
         let mut random = Random::new(seed);
         let (t, u) = (random_rows(&mut random), random_rows(&mut random));
         let files = MemoryFiles::new();
-        files.put("t/1.parquet", file_of(&t));
-        // The second table in two files, so that several drivers have something to share.
-        let (first, second) = u.split_at(u.len() / 2);
-        files.put("u/1.parquet", file_of(first));
-        files.put("u/2.parquet", file_of(second));
+        put(&files, "t", &t);
+        put(&files, "u", &u);
         World { engine: engine_over(&files), t, u }
     }
 

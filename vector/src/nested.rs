@@ -4,11 +4,11 @@
 //! without columns still has rows (rule S1.49). Array and map rows address `offset..offset +
 //! length` of child vectors that have a length of their own (S1.5).
 
-use crate::encoding::{Bitmap, Vector, VectorRef};
+use crate::encoding::{Bitmap, DictionaryVector, Vector, VectorRef};
 use crate::error::{Error, Result};
 use crate::memory::buffer::Buffer;
 use crate::sync::Arc;
-use crate::types::{RowType, Type};
+use crate::types::{RowType, Type, Value};
 
 /// Named children of equal length; a struct column or a batch.
 #[derive(Debug, Clone)]
@@ -124,6 +124,46 @@ impl RowVector {
             len: indices.len(),
             validity: self.validity.as_ref().map(|v| v.gather(indices)),
             children: self.children.iter().map(|c| Vector::wrap(c, indices)).collect(),
+        }
+    }
+}
+
+impl Vector {
+    /// Field `index` of a struct vector in any encoding, which it keeps; null where the struct is.
+    /// `Internal` when there is no such field.
+    pub fn field(structs: &VectorRef, index: usize) -> Result<VectorRef> {
+        let over = |field: VectorRef, indices, validity| {
+            let field = DictionaryVector::over_with_validity(field, indices, validity);
+            Arc::new(Vector::Dictionary(field))
+        };
+        match structs.as_ref() {
+            Vector::Row(row) => {
+                let field = Arc::clone(row.child(index)?);
+                let Some(validity) = row.validity() else { return Ok(field) };
+                let rows = (0..row.len() as u32).collect();
+                Ok(over(field, rows, Some(validity.clone())))
+            }
+            Vector::Dictionary(dictionary) => {
+                let field = Self::field(dictionary.base(), index)?;
+                Ok(over(field, dictionary.indices().clone(), dictionary.validity().cloned()))
+            }
+            Vector::Constant(constant) => {
+                let ty = constant.ty().as_row().and_then(|row| row.types().get(index));
+                let ty = ty.ok_or_else(|| {
+                    Error::internal("a struct has no such field").with("struct", constant.ty())
+                })?;
+                let field = match constant.value() {
+                    Value::Row(fields) => fields.get(index).cloned(),
+                    _ => None,
+                };
+                let field = field.unwrap_or(Value::Null);
+                Ok(Arc::new(Vector::constant(ty.clone(), field, constant.len())?))
+            }
+            Vector::Lazy(lazy) => Self::field(&lazy.loaded()?, index),
+            Vector::Flat(_) | Vector::Array(_) | Vector::Map(_) => {
+                Err(Error::internal("a struct has no fields in its vector")
+                    .with("type", structs.ty()))
+            }
         }
     }
 }

@@ -102,7 +102,7 @@ impl<'a> Evaluation<'a> {
             }
             Operation::Dereference(input, index) => {
                 let input = self.node(*input, rows)?;
-                loaded(&dereference(&input, *index)?, rows)?
+                loaded(&Vector::field(&input, *index)?, rows)?
             }
             Operation::And(terms) => self.junction(terms, rows, false)?,
             Operation::Or(terms) => self.junction(terms, rows, true)?,
@@ -338,45 +338,5 @@ fn has_lazy_base(dictionary: &DictionaryVector) -> bool {
         Vector::Lazy(_) => true,
         Vector::Dictionary(inner) => has_lazy_base(inner),
         _ => false,
-    }
-}
-
-/// Field `index` of a struct vector; null where the struct is.
-fn dereference(vector: &VectorRef, index: usize) -> Result<VectorRef> {
-    let len = vector.len();
-    match vector.as_ref() {
-        Vector::Row(row) => {
-            let child = row.child(index)?;
-            let Some(validity) = row.validity() else { return Ok(Arc::clone(child)) };
-            let indices = (0..len as u32).collect();
-            Ok(Arc::new(Vector::Dictionary(DictionaryVector::over_with_validity(
-                Arc::clone(child),
-                indices,
-                Some(validity.clone()),
-            ))))
-        }
-        Vector::Dictionary(dictionary) => {
-            Ok(Arc::new(Vector::Dictionary(DictionaryVector::over_with_validity(
-                dereference(dictionary.base(), index)?,
-                dictionary.indices().clone(),
-                dictionary.validity().cloned(),
-            ))))
-        }
-        Vector::Constant(constant) => {
-            let ty = constant.ty().as_row().and_then(|row| row.types().get(index));
-            let ty = ty.ok_or_else(|| {
-                Error::internal("a struct has no such field").with("struct", constant.ty())
-            })?;
-            let value = match constant.value() {
-                vector::Value::Row(fields) => fields.get(index).cloned(),
-                _ => None,
-            };
-            let value = value.unwrap_or(vector::Value::Null);
-            Ok(Arc::new(Vector::constant(ty.clone(), value, len)?))
-        }
-        Vector::Lazy(lazy) => dereference(&lazy.loaded()?, index),
-        Vector::Flat(_) | Vector::Array(_) | Vector::Map(_) => {
-            Err(Error::internal("a struct has no fields in its vector").with("type", vector.ty()))
-        }
     }
 }

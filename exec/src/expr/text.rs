@@ -1,8 +1,9 @@
 //! Scalar values as text, the way VARCHAR casts and their error messages show them.
 //!
-//! As everywhere (`vector::print`), except for floats, whose form is part of the language. They
-//! are written with the fewest digits that read back as the same number: plain between
-//! 0.001 and ten million, else as `1.5E10`; always with a point.
+//! As everywhere (`vector::print`), except for floats, whose form is part of the language: plain
+//! between 0.001 and ten million, with the fewest digits that read back as the same number, else as
+//! `1.5E10`, with up to 17 digits of a DOUBLE and 8 of a REAL, zeros at their end left out; always
+//! with a point. So Velox writes them (observed of 0.2.0: `1e300` is `1.0000000000000001E300`).
 
 use std::fmt::Write;
 
@@ -12,26 +13,35 @@ use vector::{FlatValues, Type, print};
 pub(super) fn write_value(out: &mut String, ty: &Type, values: &FlatValues, at: usize) {
     // Writing to a string cannot fail.
     let _ = match values {
-        FlatValues::Real(v) => write_float(out, f64::from(v[at]), &format!("{:e}", v[at])),
-        FlatValues::Double(v) => write_float(out, v[at], &format!("{:e}", v[at])),
+        FlatValues::Real(v) => write_float(out, v[at].into(), &v[at], 7),
+        FlatValues::Double(v) => write_float(out, v[at], &v[at], 16),
         other => print::write_value(out, ty, &other.value(at)),
     };
 }
 
-/// `shortest` is the number in the form `-1.25e-7`, with the fewest digits for its width.
-fn write_float(out: &mut String, value: f64, shortest: &str) -> std::fmt::Result {
+/// `float` is the number itself, whose fewest digits depend on its width; `decimals` come behind the
+/// point where there is an exponent.
+fn write_float(
+    out: &mut String,
+    value: f64,
+    float: &dyn std::fmt::LowerExp,
+    decimals: usize,
+) -> std::fmt::Result {
     if value.is_nan() {
         return out.write_str("NaN");
     }
     if value.is_infinite() {
         return out.write_str(if value > 0.0 { "Infinity" } else { "-Infinity" });
     }
-    let (mantissa, exponent) = shortest.split_once('e').unwrap_or((shortest, "0"));
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    if value != 0.0 && !(-3..7).contains(&exponent) {
-        let point = if mantissa.contains('.') { "" } else { ".0" };
-        return write!(out, "{mantissa}{point}E{exponent}");
+    let is_plain = value == 0.0 || (0.001..1e7).contains(&value.abs());
+    let text = if is_plain { format!("{float:e}") } else { format!("{float:.decimals$e}") };
+    let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    if !is_plain {
+        let mantissa = mantissa.trim_end_matches('0');
+        let zero = if mantissa.ends_with('.') { "0" } else { "" };
+        return write!(out, "{mantissa}{zero}E{exponent}");
     }
+    let exponent: i32 = exponent.parse().unwrap_or(0);
     let (sign, mantissa) = match mantissa.strip_prefix('-') {
         Some(rest) => ("-", rest),
         None => ("", mantissa),
@@ -55,7 +65,7 @@ mod tests {
 
     fn double(value: f64) -> String {
         let mut out = String::new();
-        write_float(&mut out, value, &format!("{value:e}")).unwrap();
+        write_float(&mut out, value, &value, 16).unwrap();
         out
     }
 
@@ -68,11 +78,16 @@ mod tests {
             (-1.5, "-1.5"),
             (0.1, "0.1"),
             (0.001, "0.001"),
-            (0.00025, "2.5E-4"),
+            (0.00025, "2.5000000000000001E-4"),
             (1_234_567.0, "1234567.0"),
             (12_345_678.0, "1.2345678E7"),
             (1e7, "1.0E7"),
-            (1e300, "1.0E300"),
+            (1e300, "1.0000000000000001E300"),
+            (1e23, "9.9999999999999992E22"),
+            (-1e22, "-1.0E22"),
+            (1e-7, "9.9999999999999995E-8"),
+            (5e-324, "4.9406564584124654E-324"),
+            (9_999_999.999, "9999999.999"),
             (123.456, "123.456"),
             (f64::NAN, "NaN"),
             (f64::NEG_INFINITY, "-Infinity"),
@@ -81,6 +96,21 @@ mod tests {
         }
         for value in [0.1 + 0.2, f64::MIN_POSITIVE, f64::MAX, 5e-324, 2.0 / 3.0] {
             assert_eq!(double(value).parse::<f64>().unwrap(), value);
+        }
+        let real = |value: f32| {
+            let mut out = String::new();
+            write_float(&mut out, value.into(), &value, 7).unwrap();
+            out
+        };
+        for (value, text) in [
+            (1e10, "1.0E10"),
+            (1e-5, "9.9999997E-6"),
+            (f32::MAX, "3.4028235E38"),
+            (f32::MIN_POSITIVE, "1.1754944E-38"),
+            (12_345_678.9, "1.2345679E7"),
+            (0.1, "0.1"),
+        ] {
+            assert_eq!(real(value), text);
         }
     }
 }

@@ -76,6 +76,20 @@ pub(crate) fn parquet_file(rows: &RecordBatch, layout: Layout) -> Vec<u8> {
     bytes
 }
 
+/// Puts rows as the files of a folder, `rows_per_file` in each: a small file is read by one driver,
+/// so that several of them need several files.
+pub(crate) fn put_table(
+    files: &MemoryFiles,
+    folder: &str,
+    rows: &RecordBatch,
+    (rows_per_file, layout): (usize, Layout),
+) {
+    for start in (0..rows.num_rows().max(1)).step_by(rows_per_file) {
+        let part = rows.slice(start, rows_per_file.min(rows.num_rows() - start));
+        files.put(format!("{folder}/{start}.parquet"), parquet_file(&part, layout));
+    }
+}
+
 /// Rows with one column `n`: the numbers from 0 on.
 pub(crate) fn numbers(num_rows: usize) -> RecordBatch {
     let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..num_rows as i64));

@@ -12,8 +12,8 @@ use std::ops::Range;
 use vector::build::vector_of;
 use vector::sync::Arc;
 use vector::{
-    Bitmap, Buffer, DecodedVector, Error, Result, RowComparator, RowVector, Type, Value,
-    ValueReader, Vector, VectorRef,
+    Bitmap, DecodedVector, Error, Result, RowComparator, RowVector, Type, Value, ValueReader,
+    Vector, VectorRef,
 };
 
 use super::accumulator::{Accumulator, Column, Groups, Part, fold_rows};
@@ -143,14 +143,8 @@ impl Accumulator for ExtremeBy {
     }
 
     fn merge(&mut self, groups: Groups<'_>, partial: &Column) -> Result<()> {
-        let partial = &partial.decoded;
-        let Vector::Row(row) = partial.base().as_ref() else {
-            return if partial.all_null() { Ok(()) } else { Err(not_pairs(partial)) };
-        };
-        let rows: Buffer<u32> = (0..partial.len()).map(|i| partial.index(i) as u32).collect();
-        let seen = |child| row.child(child).map(|column| Vector::wrap(column, &rows));
-        let by = Column::new(seen(1)?)?;
-        self.take(groups, partial, (&seen(0)?, &by))
+        let by = Column::new(Vector::field(&partial.vector, 1)?)?;
+        self.take(groups, &partial.decoded, (&Vector::field(&partial.vector, 0)?, &by))
     }
 
     fn output(&self, _: usize, part: Part, groups: Range<usize>) -> Result<VectorRef> {
@@ -197,8 +191,4 @@ fn value_bytes(value: &Value) -> usize {
             .sum(),
         _ => 0,
     }
-}
-
-fn not_pairs(partial: &DecodedVector) -> Error {
-    Error::internal("a partial result is not a row of two values").with("type", partial.ty())
 }

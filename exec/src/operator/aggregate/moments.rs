@@ -140,19 +140,14 @@ impl Accumulator for Dispersion {
     }
 
     fn merge(&mut self, groups: Groups<'_>, partial: &Column) -> Result<()> {
-        let partial = &partial.decoded;
-        let Vector::Row(row) = partial.base().as_ref() else {
-            return if partial.all_null() { Ok(()) } else { Err(not_moments(partial)) };
-        };
-        let [counts, means, squares] = [0, 1, 2].map(|i| row.child(i).map(DecodedVector::new));
-        let (counts, means, squares) = (counts??, means??, squares??);
+        let field = |index| DecodedVector::new(&Vector::field(&partial.vector, index)?);
+        let (counts, means, squares) = (field(0)?, field(1)?, field(2)?);
         let (Some(count), Some(mean), Some(square)) =
             (counts.base_slice::<i64>(), means.base_slice::<f64>(), squares.base_slice::<f64>())
         else {
-            return Err(not_moments(partial));
+            return Err(not_moments(&partial.decoded));
         };
-        fold_rows(groups, partial, &mut self.states, |state, row| {
-            let row = partial.index(row);
+        fold_rows(groups, &partial.decoded, &mut self.states, |state, row| {
             // Who has no values may leave the rest null.
             if !counts.is_null(row) && !means.is_null(row) && !squares.is_null(row) {
                 state.merge(Moments {

@@ -192,7 +192,7 @@ impl Accumulator for ExactSum {
     }
 
     fn merge(&mut self, groups: Groups<'_>, partial: &Column) -> Result<()> {
-        let Some((sums, counts)) = sum_and_count(self.forms.get(0)?, &partial.decoded)? else {
+        let Some((sums, counts)) = sum_and_count(self.forms.get(0)?, partial)? else {
             return self.add(groups, &partial.decoded);
         };
         self.add(groups, &sums)?;
@@ -298,7 +298,7 @@ impl Accumulator for FloatSum {
     }
 
     fn merge(&mut self, groups: Groups<'_>, partial: &Column) -> Result<()> {
-        let Some((sums, counts)) = sum_and_count(self.forms.get(0)?, &partial.decoded)? else {
+        let Some((sums, counts)) = sum_and_count(self.forms.get(0)?, partial)? else {
             return self.add(groups, &partial.decoded);
         };
         self.add(groups, &sums)?;
@@ -345,17 +345,12 @@ fn wrong_type(input: &DecodedVector) -> Error {
 }
 
 /// The two columns of an average's intermediate value; `None` for a sum.
-fn sum_and_count(
-    form: &Form,
-    partial: &DecodedVector,
-) -> Result<Option<(DecodedVector, DecodedVector)>> {
+fn sum_and_count(form: &Form, partial: &Column) -> Result<Option<(DecodedVector, DecodedVector)>> {
     if form.intermediate.is_none() {
         return Ok(None);
     }
-    let (Vector::Row(row), Mapping::Identity) = (partial.base().as_ref(), partial.mapping()) else {
-        return Err(Error::internal("partial averages are not plain rows"));
-    };
-    Ok(Some((DecodedVector::new(row.child(0)?)?, DecodedVector::new(row.child(1)?)?)))
+    let field = |index| DecodedVector::new(&Vector::field(&partial.vector, index)?);
+    Ok(Some((field(0)?, field(1)?)))
 }
 
 fn row(ty: &Type, sums: VectorRef, counts: Buffer<i64>) -> Result<VectorRef> {

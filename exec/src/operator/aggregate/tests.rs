@@ -12,7 +12,8 @@ fn aggregate(function: &str, ty: &Type, batches: &[(Option<Vec<u32>>, VectorRef)
     try_aggregate(function, ty, batches).unwrap()
 }
 
-/// Runs a function as a single step and as partial and final steps, which must agree.
+/// Runs a function as a single step and as partial and final steps, which must agree, however the
+/// partial results come: as they are, in halves, or picked from others as an exchange gives them.
 fn try_aggregate(
     function: &str,
     ty: &Type,
@@ -21,10 +22,13 @@ fn try_aggregate(
     let types = std::slice::from_ref(ty);
     let num_groups = batches.iter().flat_map(|(ids, _)| ids.iter().flatten()).max();
     let num_groups = num_groups.map_or(1, |max| *max as usize + 1);
-    let mut single = signatures::accumulator(function, types)?;
-    let mut last = signatures::accumulator(function, types)?;
-    single.resize(num_groups);
-    last.resize(num_groups);
+    let empty = || -> Result<Box<dyn Accumulator>> {
+        let mut made = signatures::accumulator(function, types)?;
+        made.resize(num_groups);
+        Ok(made)
+    };
+    let mut single = empty()?;
+    let mut last = (0..4).map(|_| empty()).collect::<Result<Vec<_>>>()?;
     for (ids, values) in batches {
         let groups = match ids {
             Some(ids) => Groups::Each { ids },
@@ -32,19 +36,48 @@ fn try_aggregate(
         };
         let column = [Column::new(Arc::clone(values))?];
         single.update(groups, &column)?;
-        let mut partial = signatures::accumulator(function, types)?;
-        partial.resize(num_groups);
+        let mut partial = empty()?;
         partial.update(groups, &column)?;
-        let partial = Column::new(partial.output(0, Part::Intermediate, 0..num_groups)?)?;
+        let partial = partial.output(0, Part::Intermediate, 0..num_groups)?;
         let wanted = resolve_aggregate(function, types)?.intermediate;
-        assert!(partial.vector.ty().is_equivalent(&wanted), "{}", partial.vector.ty());
-        let all: Vec<u32> = (0..num_groups as u32).collect();
-        last.merge(Groups::Each { ids: &all }, &partial)?;
+        assert!(partial.ty().is_equivalent(&wanted), "{}", partial.ty());
+        for (way, last) in ways(&partial)?.into_iter().zip(&mut last) {
+            for (ids, partial) in way {
+                last.merge(Groups::Each { ids: &ids }, &Column::new(partial)?)?;
+            }
+        }
     }
     let single = values(&single.output(0, Part::Result, 0..num_groups)?);
-    let last = values(&last.output(0, Part::Result, 0..num_groups)?);
-    assert_eq!(single, last, "{function} in parts");
+    for (way, last) in last.into_iter().enumerate() {
+        let last = values(&last.output(0, Part::Result, 0..num_groups)?);
+        assert_eq!(single, last, "{function} in parts, {way}");
+    }
     Ok(single)
+}
+
+/// A column of partial results, group by group, in parts with the groups of their rows.
+fn ways(partial: &VectorRef) -> Result<[Vec<(Vec<u32>, VectorRef)>; 4]> {
+    let num_groups = partial.len() as u32;
+    let all: Vec<u32> = (0..num_groups).collect();
+    let picked = |rows: Vec<u32>| {
+        let column = Vector::wrap(partial, &Buffer::from_slice(&rows));
+        (rows, column)
+    };
+    let (even, odd) = all.iter().partition(|row| *row % 2 == 0);
+    let (low, high) = all.split_at(all.len() / 2);
+    let halves = [(low, 0), (high, low.len())]
+        .map(|(ids, start)| Ok((ids.to_vec(), Vector::slice(partial, start, ids.len())?)));
+    let constant = |(row, value): (u32, Value)| {
+        let constant = Vector::constant(partial.ty().clone(), value, 1)?;
+        Ok((vec![row], Arc::new(constant) as VectorRef))
+    };
+    let constants = all.iter().copied().zip(values(partial)).map(constant);
+    Ok([
+        vec![(all.clone(), Arc::clone(partial))],
+        vec![picked(even), picked(odd)],
+        halves.into_iter().collect::<Result<_>>()?,
+        constants.collect::<Result<_>>()?,
+    ])
 }
 
 fn values(vector: &VectorRef) -> Vec<Value> {
