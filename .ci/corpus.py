@@ -20,6 +20,8 @@ def main():
         report = os.path.join(scratch, "report.json")
         runner = os.path.join(corpus, "check_corpus.py")
         command = [sys.executable, runner, "--ocior", ocior, "--corpus", corpus, "--with-keys", "--report", report, "--max-shown", "0"]
+        # What hangs does so for longer, and a busy machine may take its time.
+        command += ["--timeout", "300"]
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
         if done.returncode not in (0, 1):
             sys.exit(done.stdout)

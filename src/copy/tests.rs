@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use dwio::fs::{LocalAccess, LocalFiles};
 use exec::plan::{WriteTarget, WriterPlace};
@@ -18,10 +19,12 @@ struct Scratch(PathBuf);
 
 impl Scratch {
     fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("ocior-copy-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).unwrap();
-        Scratch(path)
+        let process = std::process::id();
+        // One that nobody has, also where several machines or their users share one place.
+        let path = (0..1_000)
+            .map(|n| std::env::temp_dir().join(format!("ocior-copy-{name}-{process}-{n}")))
+            .find(|path| fs::create_dir(path).is_ok());
+        Scratch(path.unwrap())
     }
 
     fn path(&self, name: &str) -> String {
@@ -197,8 +200,9 @@ fn partitions_are_written_by_all_drivers() {
 #[test]
 fn what_is_cancelled_leaves_nothing_behind() {
     let folder = Scratch::new("cancelled");
-    let wide =
-        format!("SELECT a.* FROM ({NATIONS}) a, ({NATIONS}) b, ({NATIONS}) c, ({NATIONS}) d");
+    // More rows than anybody waits for.
+    let tables: Vec<String> = ('a'..='f').map(|name| format!("({NATIONS}) {name}")).collect();
+    let wide = format!("SELECT a.* FROM {}", tables.join(", "));
     for (number, options) in
         ["", ", PER_THREAD_OUTPUT", ", PARTITION_BY regionkey"].iter().enumerate()
     {
@@ -208,8 +212,13 @@ fn what_is_cancelled_leaves_nothing_behind() {
         let engine = engine();
         let mut result = engine.query_with(&sql, &options).unwrap();
         let canceller = result.canceller();
+        let root = folder.0.clone();
         let waiting = vector::sync::thread::spawn(move || {
-            vector::sync::thread::sleep(std::time::Duration::from_millis(50));
+            let has_begun = || fs::read_dir(&root).unwrap().next().is_some();
+            let start = Instant::now();
+            while !has_begun() && start.elapsed() < Duration::from_secs(60) {
+                vector::sync::thread::sleep(Duration::from_millis(1));
+            }
             canceller.cancel();
         });
         assert_eq!(result.next_batch().unwrap_err().kind(), ErrorKind::Cancelled);

@@ -8,6 +8,7 @@ use exec::stats::{OperatorStats, TaskStats};
 use ocior::{Engine, QueryOptions};
 use vector::{MetricUnit, Metrics};
 
+use crate::support::faults::{FaultyFiles, FileOp, Gate, wait_until};
 use crate::support::files::{Layout, parquet_file};
 
 const ROWS: i64 = 60_000;
@@ -25,18 +26,36 @@ fn table(rows: i64, keys: i64) -> Vec<u8> {
 }
 
 /// A join whose probe side has a remaining filter and reads a column late, from files that are far
-/// away.
+/// away. The other side is read when the probe side waits for it.
 fn run(drivers: usize) -> TaskStats {
     let files = MemoryFiles::new();
     files.put("/fact/f", table(ROWS, 500));
     files.put("/dim/f", table(100, 100));
-    let far = AheadFiles::new(Arc::new(files) as Arc<dyn FileSystem>, 2, 16 << 20);
-    let engine = Engine::builder().file_system(Arc::new(far)).build();
+    let gate = Arc::new(Gate::default());
+    let passes = Arc::clone(&gate);
+    let gated = FaultyFiles::new(Arc::new(files), move |op| {
+        if matches!(op, FileOp::Read { path: "/dim/f" }) {
+            passes.pass();
+        }
+        Ok(())
+    });
+    let far = AheadFiles::new(Arc::new(gated) as Arc<dyn FileSystem>, 2, 16 << 20);
+    let engine = Engine::builder().file_system(Arc::new(far)).worker_threads(2).build();
     let mut options = QueryOptions { drivers, ..QueryOptions::default() };
     options.settings.set("track_operator_cpu_usage", "true");
     let sql = "SELECT sum(f.w + d.v) AS s FROM '/fact' f JOIN '/dim' d ON f.k = d.k \
                WHERE f.v % 3 = 1";
-    let mut result = engine.query_with(sql, &options).unwrap();
+    let plan = engine.plan_with(sql, &options).unwrap();
+    // A single driver comes to the probe side first; several run on threads of their own.
+    if drivers > 1 {
+        gate.shut();
+    }
+    let mut result = engine.run(&plan, &options).unwrap();
+    if drivers > 1 {
+        let is_waited_for = || gate.is_waited_at() && engine.thread_usage().0.busy == 1;
+        wait_until("the probe side waits for the other one, which is being read", is_waited_for);
+        gate.open();
+    }
     while result.next_batch().unwrap().is_some() {}
     result.stats()
 }

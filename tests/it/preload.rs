@@ -1,6 +1,7 @@
 //! Tables of many small files: opening the next ones ahead changes how long it takes, and nothing
 //! else.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
@@ -8,9 +9,10 @@ use dwio::connector::ScanBatchEvent;
 use dwio::fs::{FileEntry, FileSystem, MemoryFiles, ReadFile};
 use ocior::{Engine, QueryOptions, QueryResult};
 use vector::sync::atomic::{AtomicU64, Ordering};
-use vector::sync::{Arc, thread};
+use vector::sync::{Arc, Condvar, Mutex, thread};
 use vector::{ErrorKind, Result, Value, ValueReader};
 
+use crate::support::faults::FOR_EVER;
 use crate::support::files::{Layout, parquet_file};
 
 /// Files in memory that take a while to open.
@@ -183,24 +185,79 @@ fn scans_that_begin_one_by_one_give_all_rows() {
     }
 }
 
-#[test]
-fn files_that_are_slow_to_open_are_scanned_half_again_as_fast_when_opened_ahead() {
-    let files = SlowFiles { files: small_files(150), delay: Duration::from_millis(2) };
-    let engine = Engine::builder().file_system(Arc::new(files)).build();
-    let plan = engine.plan("SELECT id FROM 't'").unwrap();
-    let time = |quota| {
-        let start = Instant::now();
-        let result = engine.run(&plan, &options(1, &preload(quota))).unwrap();
-        assert_eq!(ids(result).unwrap().len(), 1_500);
-        start.elapsed().as_secs_f64()
-    };
-    // The machine may be busy with something else; it is not every time.
-    let mut best = [f64::MAX; 2];
-    for _ in 0..5 {
-        best = [best[0].min(time("0")), best[1].min(time("2"))];
-        if best[0] / best[1] >= 1.5 {
-            return;
-        }
+/// Files in memory of which, once armed, each but the last opens when the opening of the next one has
+/// begun: nobody gets through them who opens one after the other.
+#[derive(Debug)]
+struct ChainedFiles {
+    files: MemoryFiles,
+    last: usize,
+    opening: Mutex<Opening>,
+    begun: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Opening {
+    is_armed: bool,
+    /// The numbers of the files whose opening has begun.
+    begun: BTreeSet<usize>,
+    now: usize,
+    most_at_once: usize,
+    /// Somebody has waited for so long that the next one will not come.
+    is_broken: bool,
+}
+
+impl ChainedFiles {
+    fn new(num_files: usize) -> Arc<Self> {
+        let files = small_files(num_files as i64);
+        let (opening, begun) = (Mutex::default(), Condvar::new());
+        Arc::new(ChainedFiles { files, last: num_files - 1, opening, begun })
     }
-    panic!("{:.3} s alone and {:.3} s ahead", best[0], best[1]);
+}
+
+impl FileSystem for ChainedFiles {
+    fn open(&self, path: &str) -> Result<Arc<dyn ReadFile>> {
+        let number = path.trim_start_matches("t/").trim_end_matches(".parquet").parse().unwrap();
+        let start = Instant::now();
+        let mut opening = self.opening.lock();
+        opening.begun.insert(number);
+        opening.now += 1;
+        opening.most_at_once = opening.most_at_once.max(opening.now);
+        self.begun.notify_all();
+        while opening.is_armed
+            && number < self.last
+            && !opening.is_broken
+            && !opening.begun.contains(&(number + 1))
+        {
+            opening = self.begun.wait_at_most(opening, Duration::from_secs(1));
+            opening.is_broken |= start.elapsed() > FOR_EVER;
+        }
+        opening.now -= 1;
+        drop(opening);
+        self.files.open(path)
+    }
+
+    fn stat(&self, path: &str) -> Result<FileEntry> {
+        self.files.stat(path)
+    }
+
+    fn list(&self, path: &str) -> Result<Vec<FileEntry>> {
+        self.files.list(path)
+    }
+}
+
+#[test]
+fn each_file_is_opened_while_the_next_one_is_being_opened_too() {
+    const NUM_FILES: usize = 60;
+    for (quota, is_ahead) in [("2", true), ("0", false)] {
+        let files = ChainedFiles::new(NUM_FILES);
+        let engine = Engine::builder().file_system(Arc::clone(&files) as _).io_threads(2).build();
+        let plan = engine.plan("SELECT id FROM 't'").unwrap();
+        *files.opening.lock() = Opening { is_armed: is_ahead, ..Opening::default() };
+        let result = engine.run(&plan, &options(1, &preload(quota))).unwrap();
+        assert_eq!(ids(result).unwrap().len(), NUM_FILES * 10);
+        let opening = files.opening.lock();
+        assert_eq!(opening.begun.len(), NUM_FILES);
+        assert!(!opening.is_broken, "{opening:?}");
+        assert_eq!(opening.most_at_once > 1, is_ahead, "{opening:?}");
+    }
 }

@@ -8,6 +8,7 @@ use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use ocior::{Engine, QueryOptions};
 use vector::Result;
 
+use crate::support::command::Scratch;
 use crate::support::files::{Layout, parquet_file};
 
 const NUM_COLUMNS: usize = 200;
@@ -34,16 +35,14 @@ fn the_footer_of_a_wide_file_is_read_once_for_all_splits() -> Result<()> {
     let bytes = wide_file();
     let footer_bytes = footer_bytes(&bytes);
     assert!(bytes.len() > 8 << 20 && footer_bytes > 256 << 10, "{} {footer_bytes}", bytes.len());
-    let dir = std::env::temp_dir().join(format!("ocior-wide-{}", std::process::id()));
-    std::fs::create_dir_all(&dir).unwrap();
-    let path = dir.join("wide.parquet");
-    std::fs::write(&path, bytes).unwrap();
+    let scratch = Scratch::new("wide");
+    let path = scratch.write("wide.parquet", &bytes);
     let file = File::options().write(true).open(&path).unwrap();
     file.set_modified(SystemTime::now() - Duration::from_secs(60)).unwrap();
     let engine = Engine::new();
     for drivers in [1, 3] {
         let options = QueryOptions { drivers, ..QueryOptions::default() };
-        let sql = format!("SELECT count(*), sum(column007) FROM '{}'", path.display());
+        let sql = format!("SELECT count(*), sum(column007) FROM '{path}'");
         let mut result = engine.query_with(&sql, &options)?;
         let batches = result.by_ref().collect::<Result<Vec<_>>>()?;
         assert_eq!(batches.len(), 1);
@@ -51,7 +50,5 @@ fn the_footer_of_a_wide_file_is_read_once_for_all_splits() -> Result<()> {
         assert!(drivers == 1 || scan.num_splits > 1, "{}", scan.num_splits);
         assert!(scan.raw_bytes < footer_bytes, "{} of {footer_bytes}", scan.raw_bytes);
     }
-    drop(engine);
-    std::fs::remove_dir_all(dir).unwrap();
     Ok(())
 }

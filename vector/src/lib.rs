@@ -50,7 +50,7 @@ pub use gather::{concat, concat_batches, flatten, gather, gather_batch};
 pub use hash::hash_into;
 pub use load::{is_loaded, load_rows};
 pub use memory::buffer::{Buffer, BufferMut, Native};
-pub use memory::{Asked, Held, MemoryPool, Reclaim};
+pub use memory::{Held, MemoryPool, Reclaim};
 pub use metrics::{MetricUnit, Metrics, RuntimeMetric};
 pub use nested::{ArrayVector, MapVector, RowVector};
 pub use print::{print_rows, value_text, write_value};

@@ -99,7 +99,7 @@ impl FileSystem for LocalFiles {
             LocalAccess::Map if metadata.len() > 0 => Some(map_file(&file, path)?),
             _ => None,
         };
-        let (len, version) = (metadata.len(), version_of(&metadata));
+        let (len, version) = (metadata.len(), version_of(&metadata, SystemTime::now()));
         Ok(Arc::new(LocalFile { path: path.to_string(), len, version, file, map }))
     }
 
@@ -132,9 +132,9 @@ impl FileSystem for LocalFiles {
     }
 }
 
-/// The state of a file; `None` when the next change might look the same.
-fn version_of(metadata: &Metadata) -> Option<FileVersion> {
-    let age = SystemTime::now().duration_since(metadata.modified().ok()?).ok()?;
+/// The state of a file as it is seen at `now`; `None` when the next change might look the same.
+fn version_of(metadata: &Metadata, now: SystemTime) -> Option<FileVersion> {
+    let age = now.duration_since(metadata.modified().ok()?).ok()?;
     let since_1970 = |seconds: i64, nanos: i64| {
         (i128::from(seconds) * 1_000_000_000 + i128::from(nanos)).cast_unsigned()
     };
@@ -167,13 +167,18 @@ fn map_file(file: &File, path: &str) -> Result<Buffer<u8>> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use super::*;
     use vector::ErrorKind;
 
+    /// A directory that nobody has, also where several machines or their users share one place.
     fn scratch(name: &str) -> std::path::PathBuf {
-        let dir = std::env::temp_dir().join(format!("ocior-fs-{}-{name}", std::process::id()));
-        std::fs::create_dir_all(&dir).unwrap();
-        dir
+        let process = std::process::id();
+        (0..1_000)
+            .map(|n| std::env::temp_dir().join(format!("ocior-fs-{process}-{name}-{n}")))
+            .find(|dir| std::fs::create_dir(dir).is_ok())
+            .unwrap()
     }
 
     #[test]
@@ -200,19 +205,25 @@ mod tests {
     fn a_file_that_changes_is_another_version_of_it() {
         let path = scratch("version").join("f");
         let version = || LocalFiles::default().open(path.to_str().unwrap()).unwrap().version();
-        let change = |bytes: &[u8], age: Duration| {
+        let change = |bytes: &[u8], at: SystemTime| {
             std::fs::write(&path, bytes).unwrap();
-            let file = File::options().write(true).open(&path).unwrap();
-            file.set_modified(SystemTime::now() - age).unwrap();
+            File::options().write(true).open(&path).unwrap().set_modified(at).unwrap();
         };
-        change(b"a", Duration::ZERO);
-        assert_eq!(version(), None, "the next change might have the same time");
-        change(b"a", Duration::from_secs(60));
+        let at = SystemTime::now() - Duration::from_secs(3_600);
+        change(b"a", at);
         let first = version();
         assert!(first.is_some() && first == version());
-        std::thread::sleep(Duration::from_millis(20));
-        change(b"b", Duration::from_secs(60));
-        assert_ne!(version(), first);
+        // The time of the status moves in ticks, and nothing else differs.
+        let start = Instant::now();
+        while version() == first {
+            assert!(start.elapsed() < Duration::from_secs(60), "{first:?}");
+            change(b"b", at);
+        }
+        let metadata = std::fs::metadata(&path).unwrap();
+        let seen_after = |age: Duration| version_of(&metadata, at + age);
+        assert_eq!(seen_after(COARSEST_CLOCK), None, "the next change might have the same time");
+        assert!(seen_after(COARSEST_CLOCK + Duration::from_nanos(1)).is_some());
+        assert_eq!(version_of(&metadata, at - Duration::from_secs(1)), None, "clocks differ");
         std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
     }
 

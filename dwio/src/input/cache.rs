@@ -32,7 +32,7 @@ use std::time::{Duration, Instant};
 
 use vector::sync::atomic::{AtomicU64, Ordering};
 use vector::sync::{Arc, CancelFlag, Condvar, Mutex, MutexGuard, Weak};
-use vector::{Asked, Buffer, BufferMut, MemoryPool, Reclaim, Result};
+use vector::{Buffer, BufferMut, MemoryPool, Reclaim, Result};
 
 use self::blocks::{Blocks, Key, Turn};
 use crate::fs::{FileVersion, ReadFile};
@@ -156,10 +156,12 @@ impl RegionCache {
 }
 
 impl Reclaim for Shared {
-    fn reclaim(&self, bytes: u64) -> Asked {
-        // Dropped behind the lock: giving memory back may wake others.
-        let dropped = self.blocks.try_lock().map(|mut blocks| blocks.evict(bytes));
-        if dropped.is_some() { Asked::Heard } else { Asked::Busy }
+    fn reclaim(&self, bytes: u64) {
+        // Waited for, so that no query fails because somebody looked at the blocks just then; under
+        // this lock nobody asks for memory or waits. Dropped behind it: giving memory back may wake
+        // others.
+        let dropped = self.blocks.lock().evict(bytes);
+        drop(dropped);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Memory of an input that was used and is kept for its next reads, until somebody needs it more.
 
 use vector::sync::{Arc, Mutex, Weak};
-use vector::{Asked, Buffer, BufferMut, MemoryPool, Reclaim, Result};
+use vector::{Buffer, BufferMut, MemoryPool, Reclaim, Result};
 
 /// The spare memory of one input. It is given back when its pool is short of memory.
 #[derive(Debug)]
@@ -15,10 +15,11 @@ pub(super) struct Spare {
 struct Kept(Mutex<Vec<BufferMut<u8>>>);
 
 impl Reclaim for Kept {
-    fn reclaim(&self, _: u64) -> Asked {
-        // Taken out first: giving memory back may wake others.
-        let taken = self.0.try_lock().map(|mut kept| std::mem::take(&mut *kept));
-        if taken.is_some() { Asked::Heard } else { Asked::Busy }
+    fn reclaim(&self, _: u64) {
+        // Waited for, because nobody asks for memory under this lock. Taken out first: giving memory
+        // back may wake others.
+        let taken = std::mem::take(&mut *self.0.lock());
+        drop(taken);
     }
 }
 

@@ -19,7 +19,7 @@
 use std::collections::VecDeque;
 
 use vector::sync::{Arc, Continuation, Mutex, Promise, promise};
-use vector::{Asked, Error, Reclaim, Result};
+use vector::{Error, Reclaim, Result};
 
 use dwio::connector::ConnectorSplit;
 
@@ -232,8 +232,9 @@ impl State {
 
 impl Reclaim for SplitQueue {
     /// Lets go of what was prepared ahead: whoever takes the split makes it again.
-    fn reclaim(&self, _: u64) -> Asked {
-        let Some(mut state) = self.state.try_lock() else { return Asked::Busy };
+    fn reclaim(&self, _: u64) {
+        // Waited for, because under this lock nobody asks for memory or gives it back.
+        let mut state = self.state.lock();
         let is_prepared = |waiting: &&mut TakenSplit| {
             let preparation = waiting.preparation.as_ref();
             preparation.is_some_and(|preparation| preparation.phase() == Made::Prepared)
@@ -242,7 +243,6 @@ impl Reclaim for SplitQueue {
         let prepared: Vec<_> = prepared.filter_map(|split| split.preparation.take()).collect();
         drop(state);
         prepared.iter().for_each(|preparation| preparation.cancel());
-        Asked::Heard
     }
 }
 

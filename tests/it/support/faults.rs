@@ -1,7 +1,8 @@
-//! A file system whose operations a test may delay or let fail.
+//! A file system whose operations a test may delay or let fail, and a gate to delay them at.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
 
 use dwio::fs::{FileEntry, FileSystem, ReadFile};
 use vector::{Buffer, Result};
@@ -76,5 +77,56 @@ impl ReadFile for FaultyFile {
     fn mapped(&self, _: u64, _: usize) -> Option<Buffer<u8>> {
         // Every byte is read, so that every read may fail.
         None
+    }
+}
+
+/// Longer than anything takes, also on a machine that has much else to do.
+pub(crate) const FOR_EVER: Duration = Duration::from_secs(120);
+
+/// A gate: whoever comes while it is shut waits until it is opened.
+#[derive(Debug, Default)]
+pub(crate) struct Gate {
+    state: Mutex<GateState>,
+    opened: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct GateState {
+    is_shut: bool,
+    num_waiting: usize,
+}
+
+impl Gate {
+    pub(crate) fn shut(&self) {
+        self.state.lock().unwrap().is_shut = true;
+    }
+
+    pub(crate) fn open(&self) {
+        self.state.lock().unwrap().is_shut = false;
+        self.opened.notify_all();
+    }
+
+    /// Goes through, once the gate is open.
+    pub(crate) fn pass(&self) {
+        let mut state = self.state.lock().unwrap();
+        state.num_waiting += 1;
+        let waited = self.opened.wait_timeout_while(state, FOR_EVER, |state| state.is_shut);
+        state = waited.unwrap().0;
+        state.num_waiting -= 1;
+        assert!(!state.is_shut, "nobody has opened the gate");
+    }
+
+    /// True when somebody stands before it.
+    pub(crate) fn is_waited_at(&self) -> bool {
+        self.state.lock().unwrap().num_waiting > 0
+    }
+}
+
+/// Waits until something is so, which it must be soon.
+pub(crate) fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < FOR_EVER, "not yet: {what}");
+        std::thread::sleep(Duration::from_millis(1));
     }
 }

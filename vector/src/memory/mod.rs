@@ -23,7 +23,7 @@ mod tree;
 mod waits;
 
 pub use pool::MemoryPool;
-pub use reclaim::{Asked, Reclaim};
+pub use reclaim::Reclaim;
 
 /// Which memory is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

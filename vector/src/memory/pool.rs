@@ -252,6 +252,9 @@ impl MemoryPool {
 
     /// Gives `bytes` back.
     pub fn release(&self, bytes: u64) {
+        if bytes == 0 {
+            return;
+        }
         for pool in self.upwards() {
             // Release pairs with the Acquire of who begins to wait: what was given back below the
             // root is seen there, or the flag is seen here.

@@ -10,34 +10,22 @@
 //! weak pointer, so that nothing is held by being reclaimable. Those of a pool are asked after those
 //! of the pools below it, and pools in the order in which they were made.
 //!
-//! A reservation may be made anywhere, so a holder that is asked must never wait: what is locked just
-//! now gives nothing, and says so ([`Reclaim::reclaim`]). Then the others go first, and it is asked
-//! again: a query must not fail because somebody had a lock for a moment. It is not asked forever,
-//! for the lock may be the asker's own.
+//! A reservation may be made anywhere, so a holder that is asked must never wait for whoever makes one:
+//! what is locked just now gives nothing, unless it is locked by those only who ask for nothing under
+//! that lock ([`Reclaim::reclaim`]).
 
 use super::pool::{Counters, MemoryPool};
-use crate::sync::{Arc, Weak, thread};
+use crate::sync::{Arc, Weak};
 
 /// A reservation asks so often at most: others may take at once what was given back.
 pub(super) const MAX_ROUNDS: usize = 4;
 
-/// Holders that are busy are asked so often at most.
-const MAX_BUSY_ROUNDS: usize = if cfg!(loom) { 2 } else { 256 };
-
-/// What came of asking a holder for memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asked {
-    /// It has given back what it could do without.
-    Heard,
-    /// It could not look just now.
-    Busy,
-}
-
 /// A holder of memory that it can do without.
 pub trait Reclaim: Send + Sync {
     /// Gives back about `bytes`, or what there is. Called on the thread of whoever needs the memory,
-    /// with whatever locks that thread holds: an implementation only tries to lock.
-    fn reclaim(&self, bytes: u64) -> Asked;
+    /// with whatever locks that thread holds: an implementation only tries to lock, or takes a lock
+    /// under which nobody reserves memory, gives it back, or takes another lock.
+    fn reclaim(&self, bytes: u64);
 }
 
 impl MemoryPool {
@@ -54,27 +42,17 @@ impl MemoryPool {
     /// Asks those below this pool until there is room for `bytes` in it; false when nothing was
     /// given back.
     pub(super) fn reclaim(&self, bytes: u64) -> bool {
+        let before = self.used();
         let mut holders = Vec::new();
         self.counters().collect_holders(&mut holders);
-        for _ in 0..MAX_BUSY_ROUNDS {
-            let before = self.used();
-            let mut any_busy = false;
-            for holder in &holders {
-                let missing = self.used().saturating_add(bytes).saturating_sub(self.limit());
-                if missing == 0 {
-                    break;
-                }
-                any_busy |= holder.reclaim(missing) == Asked::Busy;
-            }
-            if self.used() < before {
-                return true;
-            }
-            if !any_busy {
+        for holder in holders {
+            let missing = self.used().saturating_add(bytes).saturating_sub(self.limit());
+            if missing == 0 {
                 break;
             }
-            thread::yield_now();
+            holder.reclaim(missing);
         }
-        false
+        self.used() < before
     }
 }
 
@@ -113,12 +91,11 @@ mod tests {
     }
 
     impl Reclaim for Spare {
-        fn reclaim(&self, bytes: u64) -> Asked {
-            let Some(mut held) = self.held.try_lock() else { return Asked::Busy };
+        fn reclaim(&self, bytes: u64) {
+            let Some(mut held) = self.held.try_lock() else { return };
             let given = bytes.min(*held);
             *held -= given;
             self.pool.release(given);
-            Asked::Heard
         }
     }
 
@@ -160,26 +137,6 @@ mod tests {
     }
 
     #[test]
-    fn a_holder_that_is_busy_for_a_moment_is_asked_again() {
-        struct Hesitant(Spare, Mutex<usize>);
-        impl Reclaim for Hesitant {
-            fn reclaim(&self, bytes: u64) -> Asked {
-                let mut times = self.1.lock();
-                *times += 1;
-                if *times < 5 { Asked::Busy } else { self.0.reclaim(bytes) }
-            }
-        }
-        let root = MemoryPool::root("engine", 50);
-        let leaf = root.leaf("cache");
-        leaf.reserve(50).unwrap();
-        let spare = Spare { pool: leaf.clone(), held: Mutex::new(50) };
-        let hesitant = Arc::new(Hesitant(spare, Mutex::new(0)));
-        leaf.give_back_through(Arc::downgrade(&hesitant) as Weak<dyn Reclaim>);
-        root.leaf("query").reserve(20).unwrap();
-        assert_eq!((*hesitant.1.lock(), hesitant.0.held()), (5, 30));
-    }
-
-    #[test]
     fn who_would_wait_gets_what_others_can_do_without() {
         let root = MemoryPool::root("engine", 100);
         let (a, b) = (root.aggregate("a", u64::MAX), root.aggregate("b", u64::MAX));
@@ -206,10 +163,9 @@ mod loom_tests {
     struct Spare(MemoryPool, Mutex<u64>);
 
     impl Reclaim for Spare {
-        fn reclaim(&self, _: u64) -> Asked {
-            let Some(mut held) = self.1.try_lock() else { return Asked::Busy };
+        fn reclaim(&self, _: u64) {
+            let Some(mut held) = self.1.try_lock() else { return };
             self.0.release(std::mem::take(&mut *held));
-            Asked::Heard
         }
     }
 

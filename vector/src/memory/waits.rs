@@ -185,9 +185,12 @@ impl MemoryPool {
             None => Some(Continuation::ready()),
             Some(limit) => {
                 let is_own = party.upwards().skip(1).all(|above| !above.is(limit));
+                // Nor is it hopeless while a holder gives back what another thread has asked for: that
+                // one looks at all waits afterwards.
                 let hopeless = is_own
                     || bytes > limit.limit()
-                    || !others_hold_some(&waits, limit, Some(party));
+                    || (!others_hold_some(&waits, limit, Some(party))
+                        && !root.waits().reclaiming.load(Ordering::Acquire));
                 // Others hold nothing also when they have just given it back.
                 let over = hopeless.then(|| self.has_room(bytes).then(Continuation::ready));
                 over.unwrap_or_else(|| {
@@ -248,7 +251,7 @@ impl MemoryPool {
 mod tests {
     use super::*;
     use crate::error::ErrorKind;
-    use crate::memory::{Asked, Reclaim};
+    use crate::memory::Reclaim;
     use crate::sync::{Arc, Weak};
 
     fn parties(limit: u64) -> (MemoryPool, [(MemoryPool, MemoryPool); 3]) {
@@ -367,13 +370,12 @@ mod tests {
     fn who_gives_back_bit_by_bit_is_heard_out() {
         struct Bits(MemoryPool, Mutex<u64>);
         impl Reclaim for Bits {
-            fn reclaim(&self, bytes: u64) -> Asked {
-                let Some(mut held) = self.1.try_lock() else { return Asked::Busy };
+            fn reclaim(&self, bytes: u64) {
+                let Some(mut held) = self.1.try_lock() else { return };
                 for _ in 0..bytes.min(*held) {
                     *held -= 1;
                     self.0.release(1);
                 }
-                Asked::Heard
             }
         }
         let (root, [(a, a_leaf), (_, b_leaf), _]) = parties(100);
@@ -390,6 +392,33 @@ mod tests {
         waiting.wait().unwrap();
         assert_eq!(cache.used(), 10);
         a_leaf.release(30);
+    }
+
+    #[test]
+    fn who_comes_while_a_cache_gives_back_waits_for_what_is_on_its_way() {
+        /// Gives all back, and somebody comes before.
+        struct Slow(MemoryPool, Box<dyn Fn() + Send + Sync>);
+        impl Reclaim for Slow {
+            fn reclaim(&self, _: u64) {
+                (self.1)();
+                self.0.release(self.0.used());
+            }
+        }
+        let (root, [(a, a_leaf), (_, b_leaf), (c, c_leaf)]) = parties(100);
+        let cache = root.cache_leaf("cache", 50);
+        cache.reserve(50).unwrap();
+        let second = Arc::new(Mutex::new(None));
+        let comes = Arc::clone(&second);
+        let come = move || *comes.lock() = Some(c_leaf.wait_for_room(60, &c));
+        let slow = Arc::new(Slow(cache.clone(), Box::new(come)));
+        let holder = Arc::downgrade(&slow);
+        cache.give_back_through(holder as Weak<dyn Reclaim>);
+        b_leaf.reserve(50).unwrap();
+        let first = a_leaf.wait_for_room(80, &a).unwrap();
+        b_leaf.release(50);
+        first.wait().unwrap();
+        let second = second.lock().take().unwrap().expect("it may wait");
+        second.wait().unwrap();
     }
 
     #[test]

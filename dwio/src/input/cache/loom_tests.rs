@@ -111,3 +111,21 @@ fn loom_a_block_that_goes_while_somebody_comes_is_whole_or_read_again() {
         assert_eq!(cache.pool().used(), 0);
     });
 }
+
+#[test]
+fn loom_who_needs_memory_gets_that_of_the_cache_also_while_somebody_looks_at_it() {
+    loom::model(|| {
+        let root = MemoryPool::root("engine", 1_000);
+        let cache = RegionCache::with_blocks(&root, 500, 4);
+        let reads = ModelArc::new(AtomicU64::new(0));
+        let file: Arc<dyn ReadFile> = Arc::new(Model { reads, fails: false });
+        let counter = CacheCounter::default();
+        let access = CacheAccess { cache: cache.clone(), keeps: true, counter };
+        let cached = CachedFile::new(&file, access, None).unwrap();
+        cached.read(&*file, 0..4, 100, &root.leaf("scan")).unwrap().unwrap();
+        let other = thread::spawn(move || cached.missing(0..8));
+        root.leaf("sort").reserve(1_000).unwrap();
+        other.join().unwrap();
+        assert_eq!(cache.pool().used(), 0);
+    });
+}

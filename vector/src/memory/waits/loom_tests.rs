@@ -1,7 +1,7 @@
 //! Models of waits for memory: who gives back, who begins to wait and who asks for more at once.
 
 use super::*;
-use crate::memory::{Asked, Reclaim};
+use crate::memory::Reclaim;
 use crate::sync::{Arc, Weak, thread};
 
 #[test]
@@ -105,12 +105,11 @@ impl Spare {
 }
 
 impl Reclaim for Spare {
-    fn reclaim(&self, _: u64) -> Asked {
-        let Some(mut held) = self.1.try_lock() else { return Asked::Busy };
+    fn reclaim(&self, _: u64) {
+        let Some(mut held) = self.1.try_lock() else { return };
         let given = std::mem::take(&mut *held);
         drop(held);
         self.0.release(given);
-        Asked::Heard
     }
 }
 
