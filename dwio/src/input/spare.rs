@@ -16,8 +16,9 @@ struct Kept(Mutex<Vec<BufferMut<u8>>>);
 
 impl Reclaim for Kept {
     fn reclaim(&self, _: u64) {
-        // Taken out first: giving memory back may wake others.
-        let taken = self.0.try_lock().map(|mut kept| std::mem::take(&mut *kept));
+        // Waited for, because nobody asks for memory under this lock. Taken out first: giving memory
+        // back may wake others.
+        let taken = std::mem::take(&mut *self.0.lock());
         drop(taken);
     }
 }

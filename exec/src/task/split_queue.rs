@@ -85,14 +85,25 @@ impl SplitQueue {
 
     /// Adds a split and wakes one driver. `Internal` after `no_more`.
     pub fn add(&self, split: Arc<dyn ConnectorSplit>) -> Result<()> {
+        self.add_if(split, |_| true).map(drop)
+    }
+
+    fn add_if(
+        &self,
+        split: Arc<dyn ConnectorSplit>,
+        is_wanted: impl FnOnce(&State) -> bool,
+    ) -> Result<bool> {
         let waiting = {
             let mut state = self.state.lock();
+            if !is_wanted(&state) {
+                return Ok(false);
+            }
             match state.phase {
                 Phase::NoMore => {
                     return Err(Error::internal("a split was added after the last one")
                         .with("split", split.describe()));
                 }
-                Phase::Abandoned => return Ok(()),
+                Phase::Abandoned => return Ok(true),
                 Phase::Open => {}
             }
             state.splits.push_back(TakenSplit { split, preparation: None });
@@ -102,16 +113,13 @@ impl SplitQueue {
         if let Some(promise) = waiting {
             promise.fulfil();
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Adds a split that has a number, unless those up to this number were sent before; says
     /// whether it was added.
     pub fn add_numbered(&self, number: u64, split: Arc<dyn ConnectorSplit>) -> Result<bool> {
-        if self.state.lock().max_sequence.is_some_and(|max| number <= max) {
-            return Ok(false);
-        }
-        self.add(split).map(|()| true)
+        self.add_if(split, |state| state.max_sequence.is_none_or(|max| number > max))
     }
 
     /// Splits with numbers up to `number` are not added any more.
@@ -225,7 +233,8 @@ impl State {
 impl Reclaim for SplitQueue {
     /// Lets go of what was prepared ahead: whoever takes the split makes it again.
     fn reclaim(&self, _: u64) {
-        let Some(mut state) = self.state.try_lock() else { return };
+        // Waited for, because under this lock nobody asks for memory or gives it back.
+        let mut state = self.state.lock();
         let is_prepared = |waiting: &&mut TakenSplit| {
             let preparation = waiting.preparation.as_ref();
             preparation.is_some_and(|preparation| preparation.phase() == Made::Prepared)

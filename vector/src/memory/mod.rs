@@ -101,6 +101,9 @@ mod tests {
         assert_eq!(root.used(), 80);
         a.release(80);
         assert_eq!((root.used(), a.used()), (0, 0));
+        assert!(a.reserve_ahead(20) && root.used() == 20);
+        drop(a);
+        assert_eq!(root.used(), 0, "it goes with its pool");
     }
 
     #[test]

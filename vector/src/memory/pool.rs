@@ -50,6 +50,16 @@ struct Node {
     waits: Waits,
 }
 
+impl Drop for Node {
+    /// Gives back what was reserved ahead and nobody has asked for.
+    fn drop(&mut self) {
+        let left = self.ahead.load(Ordering::Relaxed);
+        if let (true, Some(parent)) = (left > 0, &self.parent) {
+            parent.release(left);
+        }
+    }
+}
+
 /// A handle to one pool of the tree; cloning it shares the pool.
 #[derive(Debug, Clone)]
 pub struct MemoryPool(ModelArc<Node>);
