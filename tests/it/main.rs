@@ -11,6 +11,7 @@ mod explain;
 mod failures;
 mod filtered;
 mod formats;
+mod functions;
 mod inspect;
 mod joins;
 mod late;

@@ -20,9 +20,9 @@ use vector::{
     Vector,
 };
 
-use super::cast_text;
 use super::kernel::{Call, Kernel, Operand, Side, boolean_bits, map, wrong_storage};
 use super::text::write_value;
+use super::{cast_nested, cast_text};
 
 /// True when a cast from `from` to `to` exists; identical types and nulls always cast.
 pub fn can_cast(from: &Type, to: &Type) -> bool {
@@ -84,6 +84,10 @@ pub(super) fn bind(from: &Type, to: &Type, null_on_failure: bool) -> Result<Kern
             .with("to", to))
     };
     let number = |ty: &Type| ty.is_numeric() || ty == &Type::Boolean;
+    // Which row a part that fails belongs to is not known, so there is no TRY_CAST of nested ones.
+    if !null_on_failure && let Some(kernel) = cast_nested::bind(from, to)? {
+        return Ok(kernel);
+    }
     match (from, to) {
         (from, to) if number(from) && number(to) => numbers(policy).map_or_else(none, Ok),
         (Type::Date, Type::Timestamp) => {
@@ -163,6 +167,23 @@ macro_rules! with_integer {
     };
 }
 
+/// Runs `$body` with `$t` as the integer type that a decimal is stored as, or returns `None`.
+macro_rules! with_decimal {
+    ($kind:expr, $t:ident => $body:expr) => {
+        match $kind {
+            TypeKind::BigInt => {
+                type $t = i64;
+                $body
+            }
+            TypeKind::HugeInt => {
+                type $t = i128;
+                $body
+            }
+            _ => return None,
+        }
+    };
+}
+
 /// Runs `$body` with `$t` as the float type of a kind, or returns `None`.
 macro_rules! with_float {
     ($kind:expr, $t:ident => $body:expr) => {
@@ -228,14 +249,14 @@ fn numbers(policy: Policy) -> Option<Kernel> {
             Some(convert::<A, B>(policy, |x| B::try_from(round(f64::from(x))?).ok()))
         })),
         (Number::Integer, Number::Decimal { precision, scale }) => {
-            with_integer!(from, A => with_integer!(to, B => {
+            with_integer!(from, A => with_decimal!(to, B => {
                 Some(convert::<A, B>(policy, move |x| {
                     B::try_from(rescale(i128::from(x), 0, scale, precision)?).ok()
                 }))
             }))
         }
         (Number::Float, Number::Decimal { precision, scale }) => {
-            with_float!(from, A => with_integer!(to, B => {
+            with_float!(from, A => with_decimal!(to, B => {
                 Some(convert::<A, B>(policy, move |x: A| {
                     // The shortest text of a float is the number people mean by it.
                     B::try_from(parse(&format!("{x:e}"), precision, scale)?).ok()
@@ -243,21 +264,21 @@ fn numbers(policy: Policy) -> Option<Kernel> {
             }))
         }
         (Number::Decimal { scale, .. }, Number::Integer) => {
-            with_integer!(from, A => with_integer!(to, B => {
+            with_decimal!(from, A => with_integer!(to, B => {
                 Some(convert::<A, B>(policy, move |x| {
                     B::try_from(rescale(i128::from(x), scale, 0, u8::MAX)?).ok()
                 }))
             }))
         }
         (Number::Decimal { scale, .. }, Number::Float) => {
-            with_integer!(from, A => with_float!(to, B => {
+            with_decimal!(from, A => with_float!(to, B => {
                 Some(convert::<A, B>(policy, move |x| {
                     Some(decimal_to_float(i128::from(x), scale) as B)
                 }))
             }))
         }
         (Number::Decimal { scale: s1, .. }, Number::Decimal { precision, scale: s2 }) => {
-            with_integer!(from, A => with_integer!(to, B => {
+            with_decimal!(from, A => with_decimal!(to, B => {
                 Some(convert::<A, B>(policy, move |x| {
                     let x = i128::from(x);
                     let same = s1 == s2 && fits(x, precision);
@@ -314,7 +335,7 @@ fn from_boolean(to: TypeKind, target: Number) -> Option<Kernel> {
         // One has a digit before the point, which DECIMAL(p,p) has not.
         Number::Decimal { precision, scale } => {
             let one = rescale(1, 0, scale, precision)?;
-            with_integer!(to, B => Some(numbers::<B>(0, B::try_from(one).ok()?)))
+            with_decimal!(to, B => Some(numbers::<B>(0, B::try_from(one).ok()?)))
         }
     }
 }

@@ -5,6 +5,8 @@
 //! DATE < TIMESTAMP        TIME(3) < TIME(6) < TIME(9)        UNKNOWN < everything
 //! ```
 //!
+//! Arrays, maps and structs of one shape meet in the types that their parts meet in.
+//!
 //! Text never turns into a number or a date by itself: that needs a cast, or a literal of the
 //! right type from whoever binds the query.
 
@@ -49,6 +51,16 @@ pub fn common_type(a: &Type, b: &Type) -> Option<Type> {
         (Type::Unknown, other) | (other, Type::Unknown) => Some(other.clone()),
         (Type::Date, Type::Timestamp) | (Type::Timestamp, Type::Date) => Some(Type::Timestamp),
         (Type::Time(x), Type::Time(y)) => Some(Type::Time(*x.max(y))),
+        (Type::Array(x), Type::Array(y)) => common_type(x, y).map(Type::array),
+        (Type::Map(k, v), Type::Map(l, w)) => {
+            Some(Type::map(common_type(k, l)?, common_type(v, w)?))
+        }
+        // The names of fields are those of the first.
+        (Type::Row(x), Type::Row(y)) if x.len() == y.len() => {
+            let pairs = x.fields().zip(y.types());
+            let fields = pairs.map(|((name, a), b)| Some((name, common_type(a, b)?)));
+            fields.collect::<Option<Vec<_>>>().map(Type::row)
+        }
         // Half precision holds few integers, so it meets other numbers as REAL.
         (Type::Float16, other) | (other, Type::Float16) => match other {
             Type::Double => Some(Type::Double),

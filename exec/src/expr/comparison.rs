@@ -15,6 +15,7 @@ use super::kernel::{
     Argument, Call, Kernel, Operand, boolean_bits, test_pairs, test_rows, validity_bits,
     wrong_storage, zip_words,
 };
+use super::nested_equality;
 
 /// The comparison operators.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,8 +99,13 @@ pub(super) fn gte(args: &[Argument<'_>], _: &Type) -> Result<Kernel> {
     bind(Comparison::Gte, args)
 }
 
-/// The kernel of a comparison of two scalars of one type.
+/// The kernel of a comparison of two values of one type; nested ones are equal or not.
 pub(super) fn bind(comparison: Comparison, args: &[Argument<'_>]) -> Result<Kernel> {
+    if args.first().is_some_and(|arg| arg.ty.is_nested())
+        && let Comparison::Eq | Comparison::Neq = comparison
+    {
+        return Ok(nested_equality::bind(comparison == Comparison::Eq));
+    }
     let compare = bits_of(comparison, args)?;
     Ok(Kernel::new(move |call| call.boolean(compare(call)?)))
 }

@@ -292,6 +292,7 @@ impl Compiler<'_> {
                 Ok(self.add(operation, ty, &inputs))
             }
             Body::Scalar(bind) => self.scalar(name, inputs, ty, bind),
+            Body::Rows(run) => self.scalar(name, inputs, ty, |_, _| Ok(Kernel::new(run))),
             Body::Form(form) => self.form(form, inputs, ty),
             Body::HigherOrder(_) => Err(Error::internal("a higher-order function without lambdas")),
         }

@@ -117,12 +117,12 @@ fn entries(call: &Call<'_>, are_keys: bool) -> Result<Vector> {
 }
 
 /// An argument as a vector again.
-fn rewrapped(argument: &DecodedVector) -> VectorRef {
+pub(super) fn rewrapped(argument: &DecodedVector) -> VectorRef {
     placed(Arc::clone(argument.base()), argument)
 }
 
 /// `base` in the rows and with the nulls of an argument, in place of its own base.
-fn placed(base: VectorRef, argument: &DecodedVector) -> VectorRef {
+pub(super) fn placed(base: VectorRef, argument: &DecodedVector) -> VectorRef {
     if matches!(argument.mapping(), Mapping::Identity) && base.len() == argument.len() {
         return base;
     }

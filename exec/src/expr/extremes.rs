@@ -20,26 +20,26 @@ pub(super) fn scalars(types: &[Type]) -> Option<Resolved> {
 }
 
 pub(super) fn greatest(_: &[Argument<'_>], result: &Type) -> Result<Kernel> {
-    bind::<true>(result)
+    bind(result, true)
 }
 
 pub(super) fn least(_: &[Argument<'_>], result: &Type) -> Result<Kernel> {
-    bind::<false>(result)
+    bind(result, false)
 }
 
-/// The first of the values that no other one beats: above it if `GREATEST`, else below it.
-fn bind<const GREATEST: bool>(result: &Type) -> Result<Kernel> {
+/// The first of the values that no other one beats: above it if `greatest`, else below it.
+fn bind(result: &Type, greatest: bool) -> Result<Kernel> {
     Ok(match result.kind() {
-        TypeKind::Boolean => Kernel::new(booleans::<GREATEST>),
-        TypeKind::TinyInt => Kernel::new(fixed::<i8, GREATEST>),
-        TypeKind::SmallInt => Kernel::new(fixed::<i16, GREATEST>),
-        TypeKind::Integer => Kernel::new(fixed::<i32, GREATEST>),
-        TypeKind::BigInt => Kernel::new(fixed::<i64, GREATEST>),
-        TypeKind::HugeInt => Kernel::new(fixed::<i128, GREATEST>),
-        TypeKind::Real => Kernel::new(fixed::<f32, GREATEST>),
-        TypeKind::Double => Kernel::new(fixed::<f64, GREATEST>),
-        TypeKind::Timestamp => Kernel::new(fixed::<vector::Timestamp, GREATEST>),
-        TypeKind::Varchar | TypeKind::Varbinary => Kernel::new(strings::<GREATEST>),
+        TypeKind::Boolean => Kernel::new(move |call| booleans(call, greatest)),
+        TypeKind::TinyInt => Kernel::new(move |call| fixed::<i8>(call, greatest)),
+        TypeKind::SmallInt => Kernel::new(move |call| fixed::<i16>(call, greatest)),
+        TypeKind::Integer => Kernel::new(move |call| fixed::<i32>(call, greatest)),
+        TypeKind::BigInt => Kernel::new(move |call| fixed::<i64>(call, greatest)),
+        TypeKind::HugeInt => Kernel::new(move |call| fixed::<i128>(call, greatest)),
+        TypeKind::Real => Kernel::new(move |call| fixed::<f32>(call, greatest)),
+        TypeKind::Double => Kernel::new(move |call| fixed::<f64>(call, greatest)),
+        TypeKind::Timestamp => Kernel::new(move |call| fixed::<vector::Timestamp>(call, greatest)),
+        TypeKind::Varchar | TypeKind::Varbinary => Kernel::new(move |call| strings(call, greatest)),
         // Every row is null, so the kernel is never reached.
         TypeKind::Unknown => {
             Kernel::new(|call| Ok(Vector::nulls(call.ty.clone(), call.num_rows())))
@@ -48,35 +48,35 @@ fn bind<const GREATEST: bool>(result: &Type) -> Result<Kernel> {
     })
 }
 
-fn fixed<T: Ordered, const GREATEST: bool>(call: &Call<'_>) -> Result<Vector> {
+fn fixed<T: Ordered>(call: &Call<'_>, greatest: bool) -> Result<Vector> {
     let [first, rest @ ..] = call.args else { return Err(wrong_storage(call.ty)) };
     let len = call.num_rows();
     let mut best = map(Operand::<T>::new(first)?.side(), len, |value| value);
     for argument in rest {
         let other = Operand::<T>::new(argument)?;
         best = zip(Side::Many(&best), other.side(), len, |best: T, value: T| {
-            let beats = if GREATEST { best.below(value) } else { value.below(best) };
+            let beats = if greatest { best.below(value) } else { value.below(best) };
             if beats { value } else { best }
         });
     }
     call.fixed(best)
 }
 
-fn booleans<const GREATEST: bool>(call: &Call<'_>) -> Result<Vector> {
+fn booleans(call: &Call<'_>, greatest: bool) -> Result<Vector> {
     let [first, rest @ ..] = call.args else { return Err(wrong_storage(call.ty)) };
     let mut best = boolean_bits(first)?;
     for argument in rest {
         let other = boolean_bits(argument)?;
         best = zip_words(&best, &other, call.num_rows(), |best, other| {
-            if GREATEST { best | other } else { best & other }
+            if greatest { best | other } else { best & other }
         });
     }
     call.boolean(best)
 }
 
-fn strings<const GREATEST: bool>(call: &Call<'_>) -> Result<Vector> {
+fn strings(call: &Call<'_>, greatest: bool) -> Result<Vector> {
     let sources = call.args.iter().map(strings_of).collect::<Result<Vec<_>>>()?;
-    let wins = if GREATEST { Ordering::Greater } else { Ordering::Less };
+    let wins = if greatest { Ordering::Greater } else { Ordering::Less };
     let mut out = StringBuilder::new();
     for row in 0..call.num_rows() {
         let mut best: &[u8] = &[];

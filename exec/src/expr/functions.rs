@@ -6,14 +6,14 @@ use super::higher_order::types as lambda_types;
 use super::registry::{Bind, Body, Form, Function, HigherOrder, Resolved};
 use super::signatures as types;
 use super::{
-    arithmetic, comparison, containers, extremes, joining, like, logic, nested, random, rounding,
-    string, temporal, truncation,
+    arithmetic, comparison, containers, extremes, like, logic, nested, random, rounding, string,
+    temporal, truncation,
 };
 
 /// Every built-in function and special form.
 pub(super) const ALL: &[Function] = &[
-    scalar("eq", COMPARABLE, types::comparison, comparison::eq),
-    scalar("neq", COMPARABLE, types::comparison, comparison::neq),
+    scalar("eq", EQUATABLE, types::distinct_from, comparison::eq),
+    scalar("neq", EQUATABLE, types::distinct_from, comparison::neq),
     scalar("lt", COMPARABLE, types::comparison, comparison::lt),
     scalar("lte", COMPARABLE, types::comparison, comparison::lte),
     scalar("gt", COMPARABLE, types::comparison, comparison::gt),
@@ -51,12 +51,8 @@ pub(super) const ALL: &[Function] = &[
     ),
     scalar("lower", &["(VARCHAR) -> VARCHAR"], types::text_to_text, string::lower),
     scalar("upper", &["(VARCHAR) -> VARCHAR"], types::text_to_text, string::upper),
-    scalar("trim", &["(VARCHAR) -> VARCHAR"], types::text_to_text, string::trim),
-    scalar("ltrim", &["(VARCHAR) -> VARCHAR"], types::text_to_text, string::ltrim),
-    scalar("rtrim", &["(VARCHAR) -> VARCHAR"], types::text_to_text, string::rtrim),
     scalar("substr", SUBSTR, types::substr, string::substr),
     scalar("substring", SUBSTR, types::substr, string::substr),
-    scalar("concat", &["(VARCHAR, VARCHAR, ...) -> VARCHAR"], types::concat, joining::concat),
     scalar(
         "starts_with",
         &["(VARCHAR, VARCHAR) -> BOOLEAN"],
@@ -64,7 +60,6 @@ pub(super) const ALL: &[Function] = &[
         string::starts_with,
     ),
     scalar("ends_with", &["(VARCHAR, VARCHAR) -> BOOLEAN"], types::starts_with, string::ends_with),
-    scalar("strpos", &["(VARCHAR, VARCHAR) -> BIGINT"], types::strpos, string::strpos),
     scalar("year", DATED, types::date_part, temporal::year),
     scalar("month", DATED, types::date_part, temporal::month),
     scalar("day", DATED, types::date_part, temporal::day),
@@ -93,13 +88,11 @@ pub(super) const ALL: &[Function] = &[
     ),
     scalar("greatest", &["(T, ...) -> T for scalar T"], extremes::scalars, extremes::greatest),
     scalar("least", &["(T, ...) -> T for scalar T"], extremes::scalars, extremes::least),
-    scalar("floor", WHOLE, rounding::same_number, rounding::floor),
-    scalar("ceil", WHOLE, rounding::same_number, rounding::ceil),
-    scalar("ceiling", WHOLE, rounding::same_number, rounding::ceil),
-    scalar("round", WHOLE, rounding::same_number, rounding::round),
-    scalar("sqrt", &["(DOUBLE) -> DOUBLE"], rounding::one_double, rounding::sqrt),
-    scalar("power", POWER, rounding::two_doubles, rounding::power),
-    scalar("pow", POWER, rounding::two_doubles, rounding::power),
+    scalar("floor", WHOLE, rounding::whole_number, rounding::floor),
+    scalar("ceil", WHOLE, rounding::whole_number, rounding::ceil),
+    scalar("ceiling", WHOLE, rounding::whole_number, rounding::ceil),
+    scalar("truncate", ROUND, rounding::cut_number, rounding::truncate),
+    scalar("round", ROUND, rounding::number_and_digits, rounding::round),
     scalar(
         "date_trunc",
         &["(VARCHAR, DATE) -> DATE", "(VARCHAR, TIMESTAMP) -> TIMESTAMP"],
@@ -107,6 +100,7 @@ pub(super) const ALL: &[Function] = &[
         truncation::date_trunc,
     ),
     dice(scalar("rand", &["() -> DOUBLE"], types::rand, random::rand)),
+    dice(scalar("random", &["() -> DOUBLE"], types::rand, random::rand)),
     higher_order(
         "transform",
         &["(ARRAY(T), T -> U) -> ARRAY(U)"],
@@ -154,10 +148,11 @@ pub(super) const ALL: &[Function] = &[
     ),
 ];
 
-const WHOLE: &[&str] = &["(T) -> T for integers, REAL and DOUBLE"];
+const WHOLE: &[&str] = &["(T) -> T for numeric T, decimals with their own result type"];
+const ROUND: &[&str] = &["(T [, BIGINT]) -> T for numeric T, decimals with their own result type"];
 const MATCH: &[&str] = &["(ARRAY(T), T -> BOOLEAN) -> BOOLEAN"];
-const POWER: &[&str] = &["(DOUBLE, DOUBLE) -> DOUBLE"];
 const ELEMENT: &[&str] = &["(ARRAY(T), BIGINT) -> T", "(MAP(K,V), K) -> V"];
+const EQUATABLE: &[&str] = &["(T, T) -> BOOLEAN"];
 const COMPARABLE: &[&str] = &["(T, T) -> BOOLEAN for scalar T"];
 const NUMBERS: &str = "(T, T) -> T for numeric T, decimals with their own result type";
 const SUBSTR: &[&str] = &["(VARCHAR, BIGINT [, BIGINT]) -> VARCHAR"];
@@ -171,7 +166,13 @@ const fn scalar(
     resolve: Rule,
     bind: Bind,
 ) -> Function {
-    Function { name, signatures, resolve, body: Body::Scalar(bind), deterministic: true }
+    Function {
+        name,
+        signatures,
+        resolve: Some(resolve),
+        body: Body::Scalar(bind),
+        deterministic: true,
+    }
 }
 
 /// The function as one that gives another value each time.
@@ -185,7 +186,13 @@ const fn form(
     resolve: Rule,
     form: Form,
 ) -> Function {
-    Function { name, signatures, resolve, body: Body::Form(form), deterministic: true }
+    Function {
+        name,
+        signatures,
+        resolve: Some(resolve),
+        body: Body::Form(form),
+        deterministic: true,
+    }
 }
 
 const fn higher_order(
@@ -194,5 +201,11 @@ const fn higher_order(
     resolve: Rule,
     function: HigherOrder,
 ) -> Function {
-    Function { name, signatures, resolve, body: Body::HigherOrder(function), deterministic: true }
+    Function {
+        name,
+        signatures,
+        resolve: Some(resolve),
+        body: Body::HigherOrder(function),
+        deterministic: true,
+    }
 }

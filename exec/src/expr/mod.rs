@@ -11,8 +11,8 @@
 //! | file | what |
 //! |---|---|
 //! | `registry.rs` | functions by name, resolution of calls |
-//! | `functions.rs` | the list of built-in functions |
-//! | `signatures.rs`, `coercion.rs` | their typing rules, implicit conversions |
+//! | `functions.rs`, `families.rs` | the lists of built-in functions |
+//! | `signatures.rs`, `rule.rs`, `coercion.rs` | their typing rules, implicit conversions |
 //! | `compile.rs` | expressions to nodes: shared, folded, checked |
 //! | `eval.rs` | nodes over the selected rows of a batch; AND, OR, CASE, COALESCE |
 //! | `peel.rs` | functions under dictionaries and constants |
@@ -21,38 +21,60 @@
 //! | `arithmetic.rs`, `decimal.rs`, `comparison.rs`, `logic.rs` | numbers and truth |
 //! | `string.rs`, `joining.rs`, `like.rs`, `temporal.rs`, `nested.rs` | text, time, arrays and maps |
 //! | `rounding.rs`, `extremes.rs`, `truncation.rs`, `containers.rs` | whole numbers, the greatest, units of time, what arrays and structs are made of |
+//! | `by_row.rs` | loops for functions that are told apart row by row |
+//! | `temporal_parts.rs`, `date_moves.rs` | parts of points in time, units between them |
+//! | `pieces.rs`, `padding.rs` | texts split, searched, filled up, as bytes |
+//! | `numbers.rs`, `decimal_digits.rs`, `bits.rs` | digits, signs, kinds of numbers; bits of integers |
+//! | `lists.rs`, `array_*.rs`, `map_making.rs`, `nested_equality.rs` | arrays and maps by the places of their elements |
 //! | `runs.rs` | strings that stand side by side, looked at as one text |
 //! | `random.rs` | dice |
 //! | `higher_order/` | functions that ask lambdas about elements, all elements of a batch at once |
-//! | `cast.rs`, `cast_text.rs`, `text.rs` | conversions, values as text |
+//! | `cast.rs`, `cast_text.rs`, `cast_nested.rs`, `text.rs` | conversions, values as text |
 
 mod arithmetic;
+mod array_order;
+mod array_sets;
+mod array_shapes;
+mod bits;
+mod by_row;
 mod cast;
+mod cast_nested;
 mod cast_text;
 mod coercion;
 mod comparison;
 mod compile;
 mod containers;
+mod date_moves;
 mod decimal;
+mod decimal_digits;
 mod eval;
 mod extremes;
+mod families;
 mod functions;
 mod higher_order;
 mod joining;
 mod kernel;
 mod letter_case;
 mod like;
+mod lists;
 mod logic;
+mod map_making;
 mod merge;
 mod nested;
+mod nested_equality;
+mod numbers;
+mod padding;
 mod peel;
+mod pieces;
 mod random;
 mod registry;
 mod rounding;
+mod rule;
 mod runs;
 mod signatures;
 mod string;
 mod temporal;
+mod temporal_parts;
 #[cfg(all(test, not(loom)))]
 mod tests;
 mod text;
@@ -62,15 +84,18 @@ use dwio::connector::{CompiledExpr, CompiledExprs, ExpressionEvaluator};
 use dwio::expr::TypedExpr;
 use vector::sync::Arc;
 use vector::{
-    DecodedVector, Error, Result, ResultExt, RowType, RowVector, SelectivityVector, Value,
+    DecodedVector, Error, Result, ResultExt, RowType, RowVector, SelectivityVector, Type, Value,
     VectorRef,
 };
 
+pub(crate) use by_row::{Integers, integers_of};
 pub use cast::can_cast;
 pub use coercion::{can_coerce, common_type};
 pub use eval::select_true;
 pub use kernel::{Argument, Call, Kernel, Nulls};
-pub use registry::{Bind, Body, Form, Function, FunctionRegistry, HigherOrder, Resolved, nearest};
+pub use registry::{
+    Bind, Body, Form, Function, FunctionRegistry, HigherOrder, Resolved, Run, nearest,
+};
 
 use compile::Program;
 use eval::{Evaluation, Memory};
@@ -190,6 +215,26 @@ impl CompiledExpr for ExprSet {
         let mut vectors = ExprSet::evaluate(self, batch, rows)?;
         vectors.pop().ok_or_else(|| Error::internal("an expression set without expressions"))
     }
+}
+
+/// Lists with each of their elements once.
+pub(crate) fn distinct_elements(lists: &VectorRef) -> Result<VectorRef> {
+    of_all_rows(array_sets::distinct, lists, lists.ty())
+}
+
+/// Maps of type `ty` from lists of entries; a key that comes again keeps its first value.
+pub(crate) fn maps_of_entries(lists: &VectorRef, ty: &Type) -> Result<VectorRef> {
+    of_all_rows(map_making::from_first_entries, lists, ty)
+}
+
+/// Lists of type `ty` of the entries of maps.
+pub(crate) fn entries_of_maps(maps: &VectorRef, ty: &Type) -> Result<VectorRef> {
+    of_all_rows(map_making::entries, maps, ty)
+}
+
+fn of_all_rows(run: Run, values: &VectorRef, ty: &Type) -> Result<VectorRef> {
+    let rows = SelectivityVector::all(values.len());
+    peel::apply(&Kernel::new(run), std::slice::from_ref(values), &rows, ty, None)
 }
 
 /// The value of an expression without columns; `None` when it has columns, throws dice or fails.

@@ -39,7 +39,7 @@ fn pick(call: &Call<'_>, strict: bool) -> Result<Vector> {
         Vector::Array(array) => {
             let wanted = Operand::<i64>::new(&call.args[1])?;
             let wanted = wanted.side();
-            dictionary(call, array.elements(), |row| {
+            dictionary(call, array.elements(), &mut |row| {
                 let span = array.span(container.index(row));
                 let (index, count) = (wanted.at(row), span.len() as i64);
                 let place = if index > 0 && index <= count {
@@ -60,7 +60,7 @@ fn pick(call: &Call<'_>, strict: bool) -> Result<Vector> {
         Vector::Map(map) => {
             let keys = DecodedVector::new(map.keys())?;
             let wanted = &call.args[1];
-            dictionary(call, map.values(), |row| {
+            dictionary(call, map.values(), &mut |row| {
                 for entry in map.span(container.index(row)) {
                     if equal_rows(&keys, entry, wanted, row)? {
                         return Ok(Some(entry));
@@ -77,10 +77,11 @@ fn pick(call: &Call<'_>, strict: bool) -> Result<Vector> {
     }
 }
 
-fn dictionary(
+/// A value of `base` for each row that counts, or null.
+pub(super) fn dictionary(
     call: &Call<'_>,
     base: &VectorRef,
-    mut place_of: impl FnMut(usize) -> Result<Option<usize>>,
+    place_of: &mut dyn FnMut(usize) -> Result<Option<usize>>,
 ) -> Result<Vector> {
     let mut indices = BufferMut::new();
     indices.resize(call.num_rows(), 0u32);

@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use dwio::expr::TypedExpr;
-use vector::{Error, Result, Type};
+use vector::{Error, Result, Type, Vector};
 
-use super::functions;
-use super::kernel::{Argument, Kernel};
+use super::kernel::{Argument, Call, Kernel};
+use super::{families, functions, rule};
 
 /// What a call of a function looks like once its arguments have been converted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,8 +36,9 @@ pub struct Function {
     pub name: &'static str,
     /// What exists, for people: `(VARCHAR, VARCHAR [, VARCHAR]) -> BOOLEAN`.
     pub signatures: &'static [&'static str],
-    /// The types of a call, `None` when the arguments do not fit.
-    pub resolve: fn(&[Type]) -> Option<Resolved>,
+    /// The types of a call, `None` when the arguments do not fit. Without a rule the signatures
+    /// themselves are one, as `rule.rs` reads them.
+    pub resolve: Option<fn(&[Type]) -> Option<Resolved>>,
     /// What it does.
     pub body: Body,
     /// False when equal calls may give different values: dice. Such a function is a
@@ -48,12 +49,17 @@ pub struct Function {
 /// Makes the kernel of a call from its arguments and the type of its result.
 pub type Bind = fn(&[Argument<'_>], &Type) -> Result<Kernel>;
 
+/// The result of a call over a batch.
+pub type Run = fn(&Call<'_>) -> Result<Vector>;
+
 /// What a function does.
 #[derive(Clone, Copy)]
 pub enum Body {
     /// Computes each row from the arguments of that row. Deterministic: equal arguments give an
     /// equal result, but for functions without arguments, of which each call is its own.
     Scalar(Bind),
+    /// The same, for functions that are not bound to types and never see a null argument.
+    Rows(Run),
     /// Decides itself which arguments are evaluated on which rows.
     Form(Form),
     /// Asks lambdas about the elements of arrays and maps. Where a type is asked for, a lambda has
@@ -115,6 +121,9 @@ impl FunctionRegistry {
         for function in functions::ALL {
             registry.register(*function);
         }
+        for family in families::ALL {
+            family.members().for_each(|function| registry.register(function));
+        }
         registry
     }
 
@@ -161,7 +170,11 @@ impl FunctionRegistry {
     /// arguments do not fit (what exists is listed).
     pub fn resolve(&self, name: &str, args: &[Type]) -> Result<Resolved> {
         let function = self.function(name)?;
-        (function.resolve)(args).ok_or_else(|| {
+        let resolved = match function.resolve {
+            Some(rule) => rule(args),
+            None => rule::by_signatures(function.signatures, args),
+        };
+        resolved.ok_or_else(|| {
             let given: Vec<String> = args.iter().map(ToString::to_string).collect();
             let existing: Vec<String> =
                 function.signatures.iter().map(|s| format!("{name}{s}")).collect();

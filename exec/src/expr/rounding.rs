@@ -1,60 +1,83 @@
-//! Numbers to whole ones, and roots and powers.
+//! Numbers to whole ones.
 //!
 //! Integers are whole already: `floor` and `ceil` give them back as they are, in their own type.
 
 use vector::{FlatType, Result, Type, TypeKind};
 
-use super::kernel::{Argument, Call, Kernel, Operand, map, wrong_storage, zip};
+use super::coercion::can_coerce;
+use super::decimal_digits::{self, Way};
+use super::kernel::{Argument, Call, Kernel, Operand, map, wrong_storage};
+use super::numbers;
 use super::registry::Resolved;
 
-/// Any number but a decimal, to the same type.
-pub(super) fn same_number(types: &[Type]) -> Option<Resolved> {
+/// Integers and floats, to the same type.
+fn same_number(types: &[Type]) -> Option<Resolved> {
     let [ty] = types else { return None };
     let is_known = ty.is_integer() || matches!(ty, Type::Real | Type::Double);
     is_known.then(|| Resolved::new(vec![ty.clone()], ty.clone()))
 }
 
-/// As many DOUBLEs as are given, one or two, to a DOUBLE.
-pub(super) fn doubles(types: &[Type]) -> Option<Resolved> {
-    let fits = |ty: &Type| ty.is_integer() || matches!(ty, Type::Real | Type::Double);
-    let all = matches!(types.len(), 1 | 2) && types.iter().all(fits);
-    all.then(|| Resolved::new(vec![Type::Double; types.len()], Type::Double))
+/// Any number to a whole one.
+pub(super) fn whole_number(types: &[Type]) -> Option<Resolved> {
+    same_number(types).or_else(|| decimal_digits::whole(types, Way::Down))
 }
 
-pub(super) fn one_double(types: &[Type]) -> Option<Resolved> {
-    doubles(types).filter(|resolved| resolved.args.len() == 1)
+/// Any number, and perhaps how many digits behind the point are left.
+pub(super) fn number_and_digits(types: &[Type]) -> Option<Resolved> {
+    digits(types, Way::HalfAway)
 }
 
-pub(super) fn two_doubles(types: &[Type]) -> Option<Resolved> {
-    doubles(types).filter(|resolved| resolved.args.len() == 2)
+/// The same where digits are cut off; whole numbers have none to lose.
+pub(super) fn cut_number(types: &[Type]) -> Option<Resolved> {
+    match types.first() {
+        Some(ty) if ty.is_integer() => {
+            let doubles = [&[Type::Double], types.get(1..)?].concat();
+            digits(&doubles, Way::ToZero)
+        }
+        _ => digits(types, Way::ToZero),
+    }
+}
+
+fn digits(types: &[Type], way: Way) -> Option<Resolved> {
+    let Some(mut resolved) = same_number(types.get(..1)?) else {
+        return decimal_digits::at_digit(types, way);
+    };
+    match types {
+        [_] => {}
+        [_, digits] if can_coerce(digits, &Type::BigInt) => resolved.args.push(Type::BigInt),
+        _ => return None,
+    }
+    Some(resolved)
 }
 
 pub(super) fn floor(_: &[Argument<'_>], result: &Type) -> Result<Kernel> {
-    whole(result, f32::floor, f64::floor)
+    whole(result, Way::Down, f32::floor, f64::floor)
 }
 
 pub(super) fn ceil(_: &[Argument<'_>], result: &Type) -> Result<Kernel> {
-    whole(result, f32::ceil, f64::ceil)
+    whole(result, Way::Up, f32::ceil, f64::ceil)
 }
 
 /// Half away from zero.
-pub(super) fn round(_: &[Argument<'_>], result: &Type) -> Result<Kernel> {
-    whole(result, f32::round, f64::round)
+pub(super) fn round(args: &[Argument<'_>], result: &Type) -> Result<Kernel> {
+    if args.len() == 2 && !matches!(result, Type::Decimal { .. }) {
+        return Ok(Kernel::new(numbers::round));
+    }
+    whole(result, Way::HalfAway, f32::round, f64::round)
 }
 
-pub(super) fn sqrt(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
-    Ok(Kernel::new(|call| mapped(call, f64::sqrt)))
+/// Towards zero.
+pub(super) fn truncate(_: &[Argument<'_>], result: &Type) -> Result<Kernel> {
+    Ok(match result {
+        Type::Decimal { .. } => decimal_digits::bind(Way::ToZero),
+        _ => Kernel::new(numbers::truncate),
+    })
 }
 
-pub(super) fn power(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
-    Ok(Kernel::new(|call| {
-        let (base, exponent) =
-            (Operand::<f64>::new(&call.args[0])?, Operand::<f64>::new(&call.args[1])?);
-        call.fixed(zip(base.side(), exponent.side(), call.num_rows(), f64::powf))
-    }))
-}
-
-fn whole(result: &Type, real: fn(f32) -> f32, double: fn(f64) -> f64) -> Result<Kernel> {
+fn whole(result: &Type, way: Way, real: fn(f32) -> f32, double: fn(f64) -> f64) -> Result<Kernel> {
+    if let Type::Decimal { .. } = result {
+        return Ok(decimal_digits::bind(way));
+    }
     Ok(match result.kind() {
         TypeKind::Real => Kernel::new(move |call| mapped(call, real)),
         TypeKind::Double => Kernel::new(move |call| mapped(call, double)),

@@ -223,16 +223,8 @@ pub(super) fn substr(types: &[Type]) -> Option<Resolved> {
     exactly(types, &wanted[..count], Type::Varchar)
 }
 
-pub(super) fn concat(types: &[Type]) -> Option<Resolved> {
-    if types.is_empty() { None } else { texts(types, Type::Varchar) }
-}
-
 pub(super) fn starts_with(types: &[Type]) -> Option<Resolved> {
     (types.len() == 2).then(|| texts(types, Type::Boolean))?
-}
-
-pub(super) fn strpos(types: &[Type]) -> Option<Resolved> {
-    (types.len() == 2).then(|| texts(types, Type::BigInt))?
 }
 
 pub(super) fn date_part(types: &[Type]) -> Option<Resolved> {

@@ -12,14 +12,15 @@ use vector::{
 
 use super::kernel::{Argument, Call, Kernel, Operand, for_each_row, test_rows, wrong_storage};
 use super::letter_case;
+use super::pieces::{self, first_character};
 use super::runs::{Run, RunVisitor, visit_runs};
 
-fn is_character_start(byte: u8) -> bool {
+pub(super) fn is_character_start(byte: u8) -> bool {
     byte & 0xc0 != 0x80
 }
 
 /// Counts eight bytes at a time: a byte starts a character unless its top bits are 10.
-fn count_characters(text: &[u8]) -> usize {
+pub(super) fn count_characters(text: &[u8]) -> usize {
     const ONES: u64 = 0x0101_0101_0101_0101;
     let (eights, tail) = text.as_chunks::<8>();
     let mut count = 0;
@@ -157,24 +158,68 @@ fn parts(call: &Call<'_>, f: impl Fn(usize, &[u8]) -> std::ops::Range<usize>) ->
     call.strings(StringValues::new(views.freeze(), strings.buffers().clone()))
 }
 
-pub(super) fn trim(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
-    Ok(Kernel::new(|call| parts(call, |_, text| trimmed(text, true, true))))
+pub(super) fn trim(args: &[Argument<'_>], _: &Type) -> Result<Kernel> {
+    Ok(bind_trim(args, true, true))
 }
 
-pub(super) fn ltrim(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
-    Ok(Kernel::new(|call| parts(call, |_, text| trimmed(text, true, false))))
+pub(super) fn ltrim(args: &[Argument<'_>], _: &Type) -> Result<Kernel> {
+    Ok(bind_trim(args, true, false))
 }
 
-pub(super) fn rtrim(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
-    Ok(Kernel::new(|call| parts(call, |_, text| trimmed(text, false, true))))
+pub(super) fn rtrim(args: &[Argument<'_>], _: &Type) -> Result<Kernel> {
+    Ok(bind_trim(args, false, true))
 }
 
-fn trimmed(text: &[u8], left: bool, right: bool) -> std::ops::Range<usize> {
-    let is_space = |b: &u8| b.is_ascii_whitespace() || *b == 0x0b;
-    let start = if left { text.iter().take_while(|b| is_space(b)).count() } else { 0 };
-    let tail = &text[start..];
-    let end = if right { tail.iter().rev().take_while(|b| is_space(b)).count() } else { 0 };
-    start..text.len() - end
+/// Takes white space from the ends, or the characters of a second argument.
+fn bind_trim(args: &[Argument<'_>], left: bool, right: bool) -> Kernel {
+    let of_its_own = args.len() == 2;
+    Kernel::new(move |call| {
+        parts(call, |row, text| {
+            if of_its_own {
+                let characters = call.args[1].string(row);
+                let is_one = |c: &[u8]| memmem::find(characters, c).is_some();
+                return trimmed(text, left, right, &is_one);
+            }
+            trimmed(text, left, right, &is_space)
+        })
+    })
+}
+
+/// What is left without the characters at the ends that `drops` holds for.
+fn trimmed(
+    text: &[u8],
+    left: bool,
+    right: bool,
+    drops: &dyn Fn(&[u8]) -> bool,
+) -> std::ops::Range<usize> {
+    let (mut start, mut end) = (0, text.len());
+    while left && start < end {
+        let next = start + first_character(&text[start..]);
+        if !drops(&text[start..next]) {
+            break;
+        }
+        start = next;
+    }
+    while right && start < end {
+        let rest = &text[start..end];
+        let last = rest.iter().rposition(|b| is_character_start(*b)).unwrap_or(0);
+        if !drops(&rest[last..]) {
+            break;
+        }
+        end = start + last;
+    }
+    start..end
+}
+
+/// White space as Java has it, and so Presto and Velox: no space that is not to be broken at.
+fn is_space(character: &[u8]) -> bool {
+    match *character {
+        [byte] => matches!(byte, 0x09..=0x0d | 0x1c..=0x20),
+        // U+1680, U+2000 to U+200A but for U+2007, U+2028, U+2029, U+205F, U+3000.
+        [0xe1, 0x9a, 0x80] | [0xe2, 0x81, 0x9f] | [0xe3, 0x80, 0x80] => true,
+        [0xe2, 0x80, last] => matches!(last, 0x80..=0x86 | 0x88..=0x8a | 0xa8 | 0xa9),
+        _ => false,
+    }
 }
 
 /// `substr(text, start [, length])`: 1 is the first character, -1 the last.
@@ -192,7 +237,7 @@ pub(super) fn substr(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
 }
 
 /// The bytes of `length` characters from `start` on.
-fn characters(text: &[u8], start: i64, length: i64) -> std::ops::Range<usize> {
+pub(super) fn characters(text: &[u8], start: i64, length: i64) -> std::ops::Range<usize> {
     // Whether what comes behind the part is ASCII does not matter.
     if start > 0
         && let Some(end) = (start - 1).checked_add(length.max(0))
@@ -238,7 +283,10 @@ pub(super) fn ends_with(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
 }
 
 /// The position of the first occurrence in characters, from 1; 0 when there is none.
-pub(super) fn strpos(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
+pub(super) fn strpos(args: &[Argument<'_>], _: &Type) -> Result<Kernel> {
+    if args.len() == 3 {
+        return Ok(Kernel::new(pieces::position));
+    }
     Ok(Kernel::new(|call| {
         let (text, part) = (&call.args[0], &call.args[1]);
         numbers(call, |row| {

@@ -6,6 +6,7 @@ use vector::types::calendar::{
 use vector::types::temporal::{NANOS_PER_SECOND, SECONDS_PER_DAY};
 use vector::{Buffer, Error, FlatType, Interval, Native, Result, Timestamp, Type, TypeKind};
 
+use super::cast;
 use super::kernel::{Argument, Call, Kernel, Operand, Side, map, wrong_storage, zip};
 
 pub(super) fn year(args: &[Argument<'_>], result: &Type) -> Result<Kernel> {
@@ -55,6 +56,12 @@ pub(super) fn map_dates<R: Native>(
     } else {
         map(days, len, |day| f(day, date_of(i64::from(day))))
     }
+}
+
+/// The day of a timestamp or a text.
+pub(super) fn date(args: &[Argument<'_>], result: &Type) -> Result<Kernel> {
+    let from = args.first().ok_or_else(|| wrong_storage(result))?;
+    cast::bind(from.ty, result, false)
 }
 
 /// Moves a date or timestamp by an interval, backwards when `back`; the interval may stand first.
@@ -122,8 +129,8 @@ fn moved_alike(
 
 /// The day of the month stays where that month has it.
 #[inline]
-fn move_months(date: Date, by: i64) -> Option<i64> {
-    let months = date.year * 12 + i64::from(date.month) - 1 + by;
+pub(super) fn move_months(date: Date, by: i64) -> Option<i64> {
+    let months = (date.year * 12 + i64::from(date.month) - 1).checked_add(by)?;
     let (year, month) = (months.div_euclid(12), months.rem_euclid(12) as u32 + 1);
     days_from_civil(year, month, date.day.min(days_in_month(year, month)))
 }

@@ -128,13 +128,18 @@ impl Binder<'_> {
                         .collect();
                 self.scalar("substr", &args, span)
             }
-            Expr::Trim { expr: text, trim_where, trim_what: None, trim_characters: None } => {
+            Expr::Trim { expr: text, trim_where, trim_what, trim_characters: None } => {
                 let name = match trim_where {
                     Some(TrimWhereField::Leading) => "ltrim",
                     Some(TrimWhereField::Trailing) => "rtrim",
                     Some(TrimWhereField::Both) | None => "trim",
                 };
-                self.scalar(name, &[text], span)
+                let args: Vec<&Expr> = [Some(text), trim_what.as_ref()]
+                    .into_iter()
+                    .flatten()
+                    .map(AsRef::as_ref)
+                    .collect();
+                self.scalar(name, &args, span)
             }
             Expr::Position { expr: part, r#in: text } => self.scalar("strpos", &[text, part], span),
             Expr::Ceil {

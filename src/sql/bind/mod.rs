@@ -14,6 +14,7 @@
 mod aggregates;
 mod calls;
 mod coerce;
+mod interval;
 mod operators;
 #[cfg(test)]
 mod tests;
@@ -190,6 +191,7 @@ impl Binder<'_> {
                 self.case(operand.as_deref(), conditions, else_result.as_deref(), place_of(expr))
             }
             Expr::Function(function) => self.function(function, place_of(expr)),
+            Expr::Interval(interval) => self.interval(interval, place_of(expr)),
             Expr::Extract { field, expr: inner, .. } => self.extract(field, inner, place_of(expr)),
             Expr::Substring { .. }
             | Expr::Trim { .. }
@@ -289,7 +291,6 @@ impl Binder<'_> {
     /// The error for syntax that is understood but not built.
     fn unsupported(&self, expr: &Expr) -> Error {
         let what = match expr {
-            Expr::Interval(_) => "INTERVAL literals are not supported yet",
             Expr::AtTimeZone { .. } => "time zones are not supported yet",
             Expr::Array(_) | Expr::Map(_) | Expr::Struct { .. } | Expr::Tuple(_) => {
                 "literals of nested types are not supported yet"

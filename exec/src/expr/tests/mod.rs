@@ -6,10 +6,12 @@
 //! | `properties.rs` | random columns under random encodings against the model |
 //! | `forms.rs` | AND, OR, CASE, COALESCE: truth tables, laziness, errors |
 //! | `functions.rs` | each function by examples |
+//! | `arrays.rs` | functions of arrays against loops over values |
 //! | `lambdas.rs` | higher-order functions |
 //! | `casts.rs` | tables of casts |
 //! | `sharing.rs` | what is evaluated once: equal subtrees, dictionaries, constants |
 
+mod arrays;
 mod built;
 mod casts;
 mod forms;

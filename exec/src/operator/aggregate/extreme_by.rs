@@ -178,7 +178,7 @@ pub(super) fn intermediate(value: &Type, by: &Type) -> Type {
 }
 
 /// What a value takes beside its own place, about.
-fn value_bytes(value: &Value) -> usize {
+pub(super) fn value_bytes(value: &Value) -> usize {
     let of_all = |values: &[Value]| {
         values.iter().map(|value| size_of::<Value>() + value_bytes(value)).sum::<usize>()
     };

@@ -12,6 +12,7 @@
 //! | `accumulator.rs` | what an accumulator promises; the loops over rows and groups |
 //! | `count.rs`, `sum.rs`, `min_max.rs` | the functions; sums also are averages |
 //! | `moments.rs`, `booleans.rs`, `extreme_by.rs`, `array_agg.rs` | more of them |
+//! | `anything.rs`, `bits.rs`, `collections.rs` | any value, bits of all, sets and maps |
 //! | `distinct.rs`, `masks.rs` | DISTINCT around any of them, FILTER in front |
 //! | `group_table.rs`, `key_column.rs` | from keys to group numbers, and back |
 //!
@@ -20,8 +21,11 @@
 //! are no rows. A barrier ends the groups as the end of input does; those behind it are others.
 
 mod accumulator;
+mod anything;
 mod array_agg;
+mod bits;
 mod booleans;
+mod collections;
 mod count;
 mod distinct;
 mod extreme_by;

@@ -15,7 +15,10 @@
 //! | `stddev`, `variance`, each also `_samp` and `_pop` | numbers | ROW(BIGINT, DOUBLE, DOUBLE) | DOUBLE |
 //! | `bool_and`, `every`, `bool_or` | BOOLEAN | BOOLEAN | BOOLEAN |
 //! | `count_if` | BOOLEAN | BIGINT | BIGINT |
-//! | `array_agg` | anything | ARRAY of it | ARRAY of it |
+//! | `array_agg`, `set_agg` | anything | ARRAY of it | ARRAY of it |
+//! | `map_agg` | anything, twice | MAP of both | MAP of both |
+//! | `any_value`, `arbitrary` | anything | the argument's type | the argument's type |
+//! | `bitwise_and_agg`, also `or` and `xor` | TINYINT to BIGINT | the argument's type | the same |
 //!
 //! Integers and decimals are summed exactly, so that neither the order of rows nor the number of
 //! drivers changes a result, and an intermediate excess that is cancelled later is no error.
@@ -26,8 +29,11 @@ use vector::{Error, Result, Type};
 use dwio::expr::TypedExpr;
 
 use super::accumulator::Accumulator;
+use super::anything::Anything;
 use super::array_agg::Collected;
+use super::bits::{Bits, Bitwise};
 use super::booleans::{CountIf, Decided};
+use super::collections::{MapOf, SetOf};
 use super::count::Count;
 use super::extreme_by::{self, ExtremeBy};
 use super::min_max;
@@ -61,9 +67,13 @@ enum Function {
     Or,
     Dispersion(Statistic),
     Collect,
+    Set,
+    Map,
+    Anything,
+    Bits(Bitwise),
 }
 
-const FUNCTIONS: [(&str, Function); 18] = [
+const FUNCTIONS: [(&str, Function); 25] = [
     ("count", Function::Count),
     ("count_if", Function::CountIf),
     ("sum", Function::Sum),
@@ -82,6 +92,13 @@ const FUNCTIONS: [(&str, Function); 18] = [
     ("stddev_samp", Function::Dispersion(Statistic::DeviationOfSample)),
     ("stddev_pop", Function::Dispersion(Statistic::DeviationOfPopulation)),
     ("array_agg", Function::Collect),
+    ("set_agg", Function::Set),
+    ("map_agg", Function::Map),
+    ("any_value", Function::Anything),
+    ("arbitrary", Function::Anything),
+    ("bitwise_and_agg", Function::Bits(Bitwise::And)),
+    ("bitwise_or_agg", Function::Bits(Bitwise::Or)),
+    ("bitwise_xor_agg", Function::Bits(Bitwise::Xor)),
 ];
 
 /// The names of all aggregate functions.
@@ -96,7 +113,8 @@ pub fn ignores_repeats(name: &str) -> bool {
         Function::Min | Function::Max | Function::MinBy | Function::MaxBy => true,
         Function::And | Function::Or => true,
         Function::Count | Function::CountIf | Function::Sum | Function::Avg => false,
-        Function::Dispersion(_) | Function::Collect => false,
+        Function::Set | Function::Anything => true,
+        Function::Dispersion(_) | Function::Collect | Function::Map | Function::Bits(_) => false,
     })
 }
 
@@ -183,7 +201,15 @@ pub fn resolve_aggregate(name: &str, args: &[Type]) -> Result<AggregateSignature
             let args = vec![Type::Boolean];
             return Ok(AggregateSignature { args, intermediate: ty.clone(), result: ty });
         }
-        (Function::Collect, None) => {
+        (Function::Anything, None) => (arg.clone(), arg.clone()),
+        (Function::Bits(_), None) if arg.is_integer() && arg != Type::HugeInt => {
+            (arg.clone(), arg.clone())
+        }
+        (Function::Map, Some(value)) => {
+            let (args, map) = (vec![arg.clone(), value.clone()], Type::map(arg, value.clone()));
+            return Ok(AggregateSignature { args, intermediate: map.clone(), result: map });
+        }
+        (Function::Collect | Function::Set, None) => {
             let list = Type::array(arg.clone());
             (list.clone(), list)
         }
@@ -239,6 +265,10 @@ pub(super) fn accumulator(name: &str, raw_types: &[Type]) -> Result<Box<dyn Accu
         Function::Or => Box::new(Decided::or()),
         Function::Dispersion(statistic) => Box::new(Dispersion::new(statistic)),
         Function::Collect => Box::new(Collected::new(arg.clone())),
+        Function::Set => Box::new(SetOf::new(arg.clone())),
+        Function::Map => Box::new(MapOf::new(arg.clone(), by.clone())),
+        Function::Anything => Box::new(Anything::new(arg.clone())),
+        Function::Bits(operator) => Box::new(Bits::new(arg.clone(), operator)),
     })
 }
 

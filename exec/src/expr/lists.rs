@@ -1,0 +1,143 @@
+//! Arrays as arguments: all of their elements as one vector, and arrays made of places in one.
+//!
+//! ```text
+//! arguments   [3 1] [2]      [1 2] []        elements   3 1 2 | 1 2
+//! a function chooses places of elements for each row:   0 1 4   2
+//! result      a dictionary over the elements            [3 1 2] [2]
+//! ```
+//!
+//! No element is copied one by one, and no function knows what elements are: it compares places.
+
+use std::ops::Range;
+
+use vector::sync::Arc;
+use vector::{
+    ArrayVector, Bitmap, Buffer, BufferMut, DecodedVector, Error, FlatVector, Result,
+    RowComparator, SortOrder, Type, Vector, VectorRef, concat, sorted_rows,
+};
+
+use super::kernel::{Call, wrong_storage};
+
+/// Some arguments of a call, which are arrays.
+pub(super) struct Lists<'a> {
+    arrays: Vec<(&'a DecodedVector, &'a ArrayVector, usize)>,
+    /// The elements of all of them, one argument's behind the other's.
+    pub(super) elements: VectorRef,
+}
+
+impl<'a> Lists<'a> {
+    /// Of the first `count` arguments.
+    pub(super) fn new(call: &Call<'a>, count: usize) -> Result<Self> {
+        Lists::of(call.args.get(..count).unwrap_or_default())
+    }
+
+    /// Of arguments that are arrays of one type.
+    pub(super) fn of(arguments: &'a [DecodedVector]) -> Result<Self> {
+        let (mut arrays, mut elements, mut start) = (Vec::new(), Vec::new(), 0);
+        for argument in arguments {
+            let Vector::Array(array) = argument.base().as_ref() else {
+                return Err(wrong_storage(argument.ty()));
+            };
+            arrays.push((argument, array, start));
+            elements.push(Arc::clone(array.elements()));
+            start += array.elements().len();
+        }
+        let elements = match elements.as_slice() {
+            [only] => Arc::clone(only),
+            many => concat(many)?,
+        };
+        Ok(Lists { arrays, elements })
+    }
+
+    /// The places of an argument's elements in a row, which must not be null.
+    pub(super) fn span(&self, argument: usize, row: usize) -> Range<u32> {
+        let (decoded, array, start) = self.arrays[argument];
+        let span = array.span(decoded.index(row));
+        // A vector has fewer rows than a u32 counts.
+        (start + span.start) as u32..(start + span.end) as u32
+    }
+
+    /// The places of all arguments' elements in a row.
+    pub(super) fn all(&self, row: usize) -> impl Iterator<Item = u32> {
+        (0..self.arrays.len()).flat_map(move |argument| self.span(argument, row))
+    }
+
+    /// Which elements equal each other or come before others, nulls last.
+    pub(super) fn comparator(&self) -> Result<RowComparator> {
+        RowComparator::new(
+            std::slice::from_ref(&self.elements),
+            std::slice::from_ref(&self.elements),
+        )
+    }
+}
+
+/// Lists of places, one for each row.
+#[derive(Default)]
+pub(super) struct Places {
+    pub(super) offsets: BufferMut<u32>,
+    pub(super) lengths: BufferMut<u32>,
+    pub(super) places: Vec<u32>,
+}
+
+impl Places {
+    /// What `f` puts behind what is there for each row that counts.
+    pub(super) fn of_rows(
+        call: &Call<'_>,
+        f: &mut dyn FnMut(usize, &mut Vec<u32>) -> Result<()>,
+    ) -> Result<Self> {
+        let mut made = Places::default();
+        for row in 0..call.num_rows() {
+            let start = made.places.len();
+            if call.rows.contains(row) {
+                f(row, &mut made.places)?;
+            }
+            if u32::try_from(made.places.len()).is_err() {
+                return Err(Error::limit("the lists of a batch have too many elements"));
+            }
+            made.offsets.push(start as u32);
+            made.lengths.push((made.places.len() - start) as u32);
+        }
+        Ok(made)
+    }
+
+    /// The range of a row.
+    pub(super) fn range(&self, row: usize) -> Range<usize> {
+        let start = self.offsets[row] as usize;
+        start..start + self.lengths[row] as usize
+    }
+
+    /// Sorts each row's places by the values that they have in `base`; equal ones keep their order.
+    pub(super) fn sort(&mut self, base: &VectorRef, order: SortOrder) -> Result<()> {
+        let order = self.order(base, order)?;
+        self.places = order.iter().map(|at| self.places[*at as usize]).collect();
+        Ok(())
+    }
+
+    /// All places in the order of their rows, those of a row by the values that they have.
+    pub(super) fn order(&self, base: &VectorRef, order: SortOrder) -> Result<Buffer<u32>> {
+        let mut rows: BufferMut<i32> = BufferMut::with_capacity(self.places.len());
+        for (row, len) in self.lengths.iter().enumerate() {
+            rows.resize(rows.len() + *len as usize, row as i32);
+        }
+        let rows = FlatVector::from_buffer(Type::Integer, rows.freeze(), None)?;
+        let values = Vector::wrap(base, &Buffer::from_slice(&self.places));
+        let keys = [Arc::new(Vector::Flat(rows)), values];
+        sorted_rows(&keys, &[SortOrder::default(), order], self.places.len())
+    }
+
+    /// Arrays of what stands at the places.
+    pub(super) fn arrays(self, base: &VectorRef, validity: Option<Bitmap>) -> Result<Vector> {
+        let elements = Vector::wrap(base, &Buffer::from_slice(&self.places));
+        ArrayVector::new(self.offsets.freeze(), self.lengths.freeze(), validity, elements)
+            .map(Vector::Array)
+    }
+}
+
+/// An array for each row that counts, of the places in `base` that `f` chooses.
+pub(super) fn pick(
+    call: &Call<'_>,
+    base: &VectorRef,
+    f: &mut dyn FnMut(usize, &mut Vec<u32>) -> Result<()>,
+) -> Result<Vector> {
+    Places::of_rows(call, f)?.arrays(base, call.validity.clone())
+}

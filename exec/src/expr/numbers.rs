@@ -1,0 +1,151 @@
+//! Functions of numbers: signs, digits behind the point, what kind of a number a DOUBLE is.
+
+use vector::{BufferMut, Result, Type, TypeKind, Vector};
+
+use super::by_row::{Integers, numbers, tests};
+use super::kernel::{Call, Operand, Side, map};
+
+/// `f` of a float of either width and of a number of digits, 0 without a second argument.
+fn floats(call: &Call<'_>, f: fn(f64, i32) -> f64) -> Result<Vector> {
+    let digits = match call.args.len() {
+        2 => Some(Integers::new(call, 1)?),
+        _ => None,
+    };
+    let digits = |row| match &digits {
+        Some(digits) => digits.at(row).clamp(i32::MIN.into(), i32::MAX.into()) as i32,
+        None => 0,
+    };
+    macro_rules! of {
+        ($t:ty) => {{
+            let (values, mut out) = (Operand::<$t>::new(&call.args[0])?, BufferMut::new());
+            out.resize(call.num_rows(), <$t>::NAN);
+            for row in call.rows.iter() {
+                out[row] = f(f64::from(values.side().at(row)), digits(row)) as $t;
+            }
+            call.fixed(out.freeze())
+        }};
+    }
+    if call.ty.kind() == TypeKind::Real { of!(f32) } else { of!(f64) }
+}
+
+/// `f` of floats; integers as they are.
+fn of_floats(call: &Call<'_>, f: fn(f64, i32) -> f64) -> Result<Vector> {
+    if matches!(call.ty, Type::Real | Type::Double) {
+        return floats(call, f);
+    }
+    let values = Integers::new(call, 0)?;
+    numbers(call, &mut |row| Ok(Some(values.at(row))))
+}
+
+/// -1, 0 or 1; NaN for NaN.
+pub(super) fn sign(call: &Call<'_>) -> Result<Vector> {
+    if matches!(call.ty, Type::Real | Type::Double) {
+        return floats(call, |x, _| if x == 0.0 { 0.0 } else { x.signum() });
+    }
+    let values = Integers::new(call, 0)?;
+    numbers(call, &mut |row| Ok(Some(values.at(row).signum())))
+}
+
+/// Half away from zero, at a digit behind the point. Integers keep all of theirs, as in Velox.
+pub(super) fn round(call: &Call<'_>) -> Result<Vector> {
+    of_floats(call, rounded)
+}
+
+/// Towards zero, at a digit behind the point.
+pub(super) fn truncate(call: &Call<'_>) -> Result<Vector> {
+    of_floats(call, truncated)
+}
+
+fn rounded(x: f64, digits: i32) -> f64 {
+    if !x.is_finite() || (digits >= 0 && x == x.trunc()) {
+        return x;
+    }
+    let factor = 10f64.powf(digits.into());
+    ((x.abs() * factor).round() / factor).copysign(x)
+}
+
+fn truncated(x: f64, digits: i32) -> f64 {
+    let factor = 10f64.powf(digits.unsigned_abs().into());
+    if digits < 0 {
+        return if factor.is_finite() { (x / factor).trunc() * factor } else { 0.0 };
+    }
+    let moved = x * factor;
+    if moved.is_finite() { moved.trunc() / factor } else { x }
+}
+
+/// The value, or the bound that it is beyond; the upper one counts where they cross.
+pub(super) fn clamp(call: &Call<'_>) -> Result<Vector> {
+    if call.ty.kind() == TypeKind::Double {
+        let [x, low, high] = [0, 1, 2].map(|arg| Operand::<f64>::new(&call.args[arg]));
+        let (x, low, high) = (x?, low?, high?);
+        let mut out = BufferMut::new();
+        out.resize(call.num_rows(), 0f64);
+        for row in call.rows.iter() {
+            let [x, low, high] = [&x, &low, &high].map(|operand| operand.side().at(row));
+            out[row] = if x < low {
+                low
+            } else if high < x {
+                high
+            } else {
+                x
+            };
+        }
+        return call.fixed(out.freeze());
+    }
+    let (x, low, high) =
+        (Integers::new(call, 0)?, Integers::new(call, 1)?, Integers::new(call, 2)?);
+    numbers(call, &mut |row| {
+        let (x, low, high) = (x.at(row), low.at(row), high.at(row));
+        Ok(Some(if x < low { low } else { x.min(high) }))
+    })
+}
+
+/// Whether a DOUBLE is of a kind.
+pub(super) fn is(call: &Call<'_>, kind: fn(f64) -> bool) -> Result<Vector> {
+    let values = Operand::<f64>::new(&call.args[0])?;
+    tests(call, &mut |row| Ok(Some(kind(values.side().at(row)))))
+}
+
+/// One DOUBLE for all rows.
+pub(super) fn constant(call: &Call<'_>, value: f64) -> Result<Vector> {
+    call.fixed(map(Side::One(value), call.num_rows(), |x: f64| x))
+}
+
+#[cfg(all(test, not(loom)))]
+mod unit_tests {
+    use super::*;
+
+    #[test]
+    fn digits_are_rounded_as_the_product_with_a_power_of_ten_is() {
+        // Observed from Velox 0.2.0.
+        for (x, digits, expected) in [
+            (1.255, 2, 1.25),
+            (2.675, 2, 2.68),
+            (-2.5, 0, -3.0),
+            (1234.5, -2, 1200.0),
+            (1e300, 300, 1e300),
+            (1.5, 308, 1.5),
+            (1_234_567.5, 307, f64::INFINITY),
+            (1.5, 400, f64::NAN),
+            (1.5, -400, f64::NAN),
+            (f64::INFINITY, -2, f64::INFINITY),
+            (0.499_999_999_999_999_94, 0, 0.0),
+        ] {
+            let found = rounded(x, digits);
+            assert!(found == expected || found.is_nan() && expected.is_nan(), "{x} {digits}");
+        }
+        for (x, digits, expected) in [
+            (-0.5, 0, 0.0),
+            (1.999, 2, 1.99),
+            (0.29, 2, 0.28),
+            (1234.567, -2, 1200.0),
+            (1e300, 300, 1e300),
+            (1.5, 400, 1.5),
+            (123.5, -400, 0.0),
+            (f64::NAN, -400, 0.0),
+            (f64::INFINITY, 2, f64::INFINITY),
+        ] {
+            assert_eq!(truncated(x, digits), expected, "{x} {digits}");
+        }
+    }
+}

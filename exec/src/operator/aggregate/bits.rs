@@ -1,0 +1,71 @@
+//! BITWISE_AND_AGG, BITWISE_OR_AGG and BITWISE_XOR_AGG: the bits of all integers of a group.
+
+use std::ops::Range;
+
+use vector::{Error, Result, Type, VectorRef};
+
+use super::accumulator::{Accumulator, Column, Groups, Part, fold_rows};
+use crate::expr::{Integers, integers_of};
+
+/// What is done with the bits of two numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Bitwise {
+    And,
+    Or,
+    Xor,
+}
+
+impl Bitwise {
+    fn of(self, a: i64, b: i64) -> i64 {
+        match self {
+            Bitwise::And => a & b,
+            Bitwise::Or => a | b,
+            Bitwise::Xor => a ^ b,
+        }
+    }
+}
+
+/// Puts numbers together, bit by bit.
+pub(super) struct Bits {
+    ty: Type,
+    operator: Bitwise,
+    states: Vec<Option<i64>>,
+}
+
+impl Bits {
+    /// Of numbers of type `ty`.
+    pub(super) fn new(ty: Type, operator: Bitwise) -> Self {
+        Bits { ty, operator, states: Vec::new() }
+    }
+}
+
+impl Accumulator for Bits {
+    fn resize(&mut self, num_groups: usize) {
+        self.states.resize(num_groups, None);
+    }
+
+    fn update(&mut self, groups: Groups<'_>, args: &[Column]) -> Result<()> {
+        let arg = args.first().ok_or_else(|| Error::internal("bits without an argument"))?;
+        if arg.decoded.all_null() {
+            return Ok(());
+        }
+        let (numbers, operator) = (Integers::of(&arg.decoded)?, self.operator);
+        fold_rows(groups, &arg.decoded, &mut self.states, |state, row| {
+            let number = numbers.at(row);
+            *state = Some(state.map_or(number, |before| operator.of(before, number)));
+        });
+        Ok(())
+    }
+
+    fn merge(&mut self, groups: Groups<'_>, partial: &Column) -> Result<()> {
+        self.update(groups, std::slice::from_ref(partial))
+    }
+
+    fn output(&self, _: usize, _: Part, groups: Range<usize>) -> Result<VectorRef> {
+        integers_of(&self.ty, &self.states[groups])
+    }
+
+    fn bytes(&self) -> usize {
+        self.states.capacity() * size_of::<Option<i64>>()
+    }
+}

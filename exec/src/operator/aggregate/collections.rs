@@ -1,0 +1,101 @@
+//! SET_AGG and MAP_AGG: lists as ARRAY_AGG collects them, made sets or maps when they are given.
+//!
+//! A set has each value once, null too. The key of a map is never null, rows without one do not
+//! count; a key that comes again keeps its first value.
+
+use std::ops::Range;
+
+use vector::sync::Arc;
+use vector::{Buffer, Error, Result, RowVector, Type, Vector, VectorRef};
+
+use super::accumulator::{Accumulator, Column, Groups, Part};
+use super::array_agg::Collected;
+use crate::expr::{distinct_elements, entries_of_maps, maps_of_entries};
+
+/// The values of a group, each once.
+pub(super) struct SetOf(Collected);
+
+impl SetOf {
+    /// Sets of values of type `element`.
+    pub(super) fn new(element: Type) -> Self {
+        SetOf(Collected::new(element))
+    }
+}
+
+impl Accumulator for SetOf {
+    fn resize(&mut self, num_groups: usize) {
+        self.0.resize(num_groups);
+    }
+
+    fn update(&mut self, groups: Groups<'_>, args: &[Column]) -> Result<()> {
+        self.0.update(groups, args)
+    }
+
+    fn merge(&mut self, groups: Groups<'_>, partial: &Column) -> Result<()> {
+        self.0.merge(groups, partial)
+    }
+
+    fn output(&self, output: usize, part: Part, groups: Range<usize>) -> Result<VectorRef> {
+        distinct_elements(&self.0.output(output, part, groups)?)
+    }
+
+    fn bytes(&self) -> usize {
+        self.0.bytes()
+    }
+}
+
+/// The keys of a group, each with a value.
+pub(super) struct MapOf {
+    entry: Type,
+    ty: Type,
+    entries: Collected,
+}
+
+impl MapOf {
+    /// Maps from `key` to `value`.
+    pub(super) fn new(key: Type, value: Type) -> Self {
+        let entry = Type::row([("", key.clone()), ("", value.clone())]);
+        MapOf { entries: Collected::new(entry.clone()), entry, ty: Type::map(key, value) }
+    }
+}
+
+impl Accumulator for MapOf {
+    fn resize(&mut self, num_groups: usize) {
+        self.entries.resize(num_groups);
+    }
+
+    fn update(&mut self, groups: Groups<'_>, args: &[Column]) -> Result<()> {
+        let [keys, values] = args else {
+            return Err(Error::internal("a map has keys and values").with("arguments", args.len()));
+        };
+        let rows: Buffer<u32> = (0..groups.num_rows() as u32)
+            .filter(|row| !keys.decoded.is_null(*row as usize))
+            .collect();
+        let entry = self.entry.as_row().ok_or_else(|| Error::internal("entries are rows"))?;
+        let sides = [keys, values].map(|side| Vector::wrap(&side.vector, &rows)).to_vec();
+        let entries = RowVector::new(Arc::clone(entry), rows.len(), None, sides)?;
+        let entries = [Column::new(Arc::new(Vector::Row(entries)))?];
+        match groups {
+            Groups::One { .. } => {
+                self.entries.update(Groups::One { num_rows: rows.len() }, &entries)
+            }
+            Groups::Each { ids } | Groups::Listed { ids, .. } => {
+                let ids: Vec<u32> = rows.iter().map(|row| ids[*row as usize]).collect();
+                self.entries.update(Groups::Each { ids: &ids }, &entries)
+            }
+        }
+    }
+
+    fn merge(&mut self, groups: Groups<'_>, partial: &Column) -> Result<()> {
+        let lists = entries_of_maps(&partial.vector, &Type::array(self.entry.clone()))?;
+        self.entries.merge(groups, &Column::new(lists)?)
+    }
+
+    fn output(&self, output: usize, part: Part, groups: Range<usize>) -> Result<VectorRef> {
+        maps_of_entries(&self.entries.output(output, part, groups)?, &self.ty)
+    }
+
+    fn bytes(&self) -> usize {
+        self.entries.bytes()
+    }
+}
