@@ -22,6 +22,9 @@ use vector::{Buffer, Error, Result};
 
 use super::{FileEntry, FileSystem, ReadFile};
 
+#[cfg(all(test, loom))]
+mod loom_tests;
+
 /// A file system whose files are read ahead.
 #[derive(Debug, Clone)]
 pub struct AheadFiles {
@@ -135,7 +138,15 @@ impl Threads {
         queue.regions.push_back(Arc::clone(&region));
         if queue.idle < queue.regions.len() && queue.threads.len() < self.max {
             let shared = Arc::clone(&self.shared);
-            queue.threads.push(thread::spawn(move || shared.work()));
+            match thread::Builder::new().spawn(move || shared.work()) {
+                Ok(thread) => queue.threads.push(thread),
+                // The system has no thread to give: those that there are take longer.
+                Err(_) if !queue.threads.is_empty() => {}
+                Err(_) => {
+                    queue.regions.pop_back();
+                    return None;
+                }
+            }
         }
         drop(queue);
         self.shared.work.notify_one();
