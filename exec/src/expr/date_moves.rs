@@ -73,8 +73,11 @@ impl<'a> Units<'a> {
     }
 }
 
+/// A point in time for each row.
+type Points<'a> = Box<dyn Fn(usize) -> Timestamp + 'a>;
+
 /// The timestamps of an argument; a DATE is its midnight.
-fn points<'a>(argument: &'a DecodedVector) -> Result<Box<dyn Fn(usize) -> Timestamp + 'a>> {
+fn points(argument: &DecodedVector) -> Result<Points<'_>> {
     if *argument.ty() == Type::Date {
         let days = Operand::<i32>::new(argument)?;
         return Ok(Box::new(move |row| Timestamp::from_days(days.side().at(row))));

@@ -7,8 +7,8 @@ use std::f64::consts::{E, PI};
 use super::registry::Body::{self, Rows, Scalar};
 use super::registry::Function;
 use super::{
-    array_order, array_sets, array_shapes, bits, by_row, date_moves, map_making, numbers, padding,
-    pieces, string, temporal, temporal_parts,
+    array_order, array_sets, array_shapes, bits, by_row, date_format, date_moves, map_making,
+    numbers, padding, pieces, string, temporal, temporal_parts,
 };
 
 /// Functions that are typed alike.
@@ -67,6 +67,10 @@ pub(super) const ALL: &[Family] = &[
     Family {
         signatures: &["(DATE) -> DATE", "(TIMESTAMP) -> DATE"],
         members: &[("last_day_of_month", Rows(date_moves::last_day_of_month))],
+    },
+    Family {
+        signatures: &["(TIMESTAMP, VARCHAR) -> VARCHAR"],
+        members: &[("date_format", Rows(date_format::date_format))],
     },
     Family {
         signatures: &["(VARCHAR) -> DATE", "(TIMESTAMP) -> DATE"],

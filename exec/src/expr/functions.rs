@@ -1,9 +1,7 @@
 //! The list of built-in functions: name, what people are told it takes, typing rule, body.
 
-use vector::Type;
-
 use super::higher_order::types as lambda_types;
-use super::registry::{Bind, Body, Form, Function, HigherOrder, Resolved};
+use super::registry::{Bind, Body, Form, Function, HigherOrder, Rule};
 use super::signatures as types;
 use super::{
     arithmetic, comparison, containers, extremes, like, logic, nested, random, rounding, string,
@@ -157,8 +155,6 @@ const COMPARABLE: &[&str] = &["(T, T) -> BOOLEAN for scalar T"];
 const NUMBERS: &str = "(T, T) -> T for numeric T, decimals with their own result type";
 const SUBSTR: &[&str] = &["(VARCHAR, BIGINT [, BIGINT]) -> VARCHAR"];
 const DATED: &[&str] = &["(DATE) -> BIGINT", "(TIMESTAMP) -> BIGINT"];
-
-type Rule = fn(&[Type]) -> Option<Resolved>;
 
 const fn scalar(
     name: &'static str,

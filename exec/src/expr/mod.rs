@@ -22,7 +22,7 @@
 //! | `string.rs`, `joining.rs`, `like.rs`, `temporal.rs`, `nested.rs` | text, time, arrays and maps |
 //! | `rounding.rs`, `extremes.rs`, `truncation.rs`, `containers.rs` | whole numbers, the greatest, units of time, what arrays and structs are made of |
 //! | `by_row.rs` | loops for functions that are told apart row by row |
-//! | `temporal_parts.rs`, `date_moves.rs` | parts of points in time, units between them |
+//! | `temporal_parts.rs`, `date_moves.rs`, `date_format.rs` | parts of points in time, units between them, text |
 //! | `pieces.rs`, `padding.rs` | texts split, searched, filled up, as bytes |
 //! | `numbers.rs`, `decimal_digits.rs`, `bits.rs` | digits, signs, kinds of numbers; bits of integers |
 //! | `lists.rs`, `array_*.rs`, `map_making.rs`, `nested_equality.rs` | arrays and maps by the places of their elements |
@@ -44,6 +44,7 @@ mod coercion;
 mod comparison;
 mod compile;
 mod containers;
+mod date_format;
 mod date_moves;
 mod decimal;
 mod decimal_digits;
@@ -94,7 +95,7 @@ pub use coercion::{can_coerce, common_type};
 pub use eval::select_true;
 pub use kernel::{Argument, Call, Kernel, Nulls};
 pub use registry::{
-    Bind, Body, Form, Function, FunctionRegistry, HigherOrder, Resolved, Run, nearest,
+    Bind, Body, Form, Function, FunctionRegistry, HigherOrder, Resolved, Rule, Run, nearest,
 };
 
 use compile::Program;

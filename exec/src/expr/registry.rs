@@ -38,13 +38,16 @@ pub struct Function {
     pub signatures: &'static [&'static str],
     /// The types of a call, `None` when the arguments do not fit. Without a rule the signatures
     /// themselves are one, as `rule.rs` reads them.
-    pub resolve: Option<fn(&[Type]) -> Option<Resolved>>,
+    pub resolve: Option<Rule>,
     /// What it does.
     pub body: Body,
     /// False when equal calls may give different values: dice. Such a function is a
     /// [`Body::Scalar`] without arguments, and a call of it is never computed ahead of its rows.
     pub deterministic: bool,
 }
+
+/// The types of a call from those of its arguments, `None` when they do not fit.
+pub type Rule = fn(&[Type]) -> Option<Resolved>;
 
 /// Makes the kernel of a call from its arguments and the type of its result.
 pub type Bind = fn(&[Argument<'_>], &Type) -> Result<Kernel>;

@@ -27,12 +27,12 @@ pub(super) fn millis_of_day(point: Timestamp) -> i64 {
 }
 
 /// 0 for Monday. The epoch was a Thursday.
-fn weekday(day: i64) -> i64 {
+pub(super) fn weekday(day: i64) -> i64 {
     (day % 7 + 10) % 7
 }
 
 /// The date of the Thursday in the same week, which says the week's year.
-fn thursday(day: i64) -> Date {
+pub(super) fn thursday(day: i64) -> Date {
     date_of(day.saturating_add(3 - weekday(day)))
 }
 

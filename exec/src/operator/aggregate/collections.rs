@@ -99,3 +99,55 @@ impl Accumulator for MapOf {
         self.entries.bytes()
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use vector::Value;
+    use vector::testing::{bigints, values_of, varchars};
+
+    #[test]
+    fn a_map_keeps_the_first_value_of_a_key_in_one_step_and_in_parts() {
+        let column = |vector: VectorRef| Column::new(vector).unwrap();
+        let batches = [
+            (
+                vec![0, 0, 1],
+                [
+                    column(bigints(&[Some(5), None, None])),
+                    column(varchars(&[None, Some("x"), Some("y")])),
+                ],
+            ),
+            (
+                vec![0, 0, 0],
+                [
+                    column(bigints(&[Some(5), Some(2), Some(9)])),
+                    column(varchars(&[Some("b"), Some("c"), None])),
+                ],
+            ),
+        ];
+        let empty = || {
+            let mut made = MapOf::new(Type::BigInt, Type::Varchar);
+            made.resize(3);
+            made
+        };
+        let (mut single, mut last) = (empty(), empty());
+        for (ids, args) in &batches {
+            single.update(Groups::Each { ids }, args).unwrap();
+            let mut partial = empty();
+            partial.update(Groups::Each { ids }, args).unwrap();
+            let partial = partial.output(0, Part::Intermediate, 0..3).unwrap();
+            assert_eq!(partial.ty(), &Type::map(Type::BigInt, Type::Varchar));
+            // An exchange gives them picked from others.
+            let picked = Vector::wrap(&partial, &Buffer::from_slice(&[2, 0, 1]));
+            last.merge(Groups::Each { ids: &[2, 0, 1] }, &column(picked)).unwrap();
+        }
+        let entry = |key: i64, value: Option<&str>| {
+            (Value::BigInt(key), value.map_or(Value::Null, Value::bytes))
+        };
+        let first = [entry(2, Some("c")), entry(5, None), entry(9, None)];
+        let expected = [Value::Map(first.into()), Value::Null, Value::Null];
+        for made in [single, last] {
+            assert_eq!(values_of(&made.output(0, Part::Result, 0..3).unwrap()), expected);
+        }
+    }
+}

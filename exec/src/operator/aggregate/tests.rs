@@ -368,3 +368,29 @@ fn many_groups_keep_their_own_sums() {
         }
     }
 }
+
+#[test]
+fn sets_bits_and_any_values_pass_over_what_they_know() {
+    let ty = Type::BigInt;
+    let [five, seven] = [Value::BigInt(5), Value::BigInt(7)];
+    let rows = |values: &[&Value]| {
+        column(&ty, &values.iter().map(|value| (*value).clone()).collect::<Vec<_>>())
+    };
+    let null = Value::Null;
+    let batches = [
+        (Some(vec![0, 0, 1]), rows(&[&null, &five, &null])),
+        (Some(vec![0, 0, 0]), rows(&[&seven, &five, &null])),
+    ];
+    let set = |values: &[&Value]| Value::Array(values.iter().map(|v| (*v).clone()).collect());
+    let expected = [
+        ("set_agg", set(&[&null, &five, &seven]), set(&[&null])),
+        ("any_value", five.clone(), null.clone()),
+        ("arbitrary", five.clone(), null.clone()),
+        ("bitwise_and_agg", Value::BigInt(5), null.clone()),
+        ("bitwise_or_agg", Value::BigInt(7), null.clone()),
+        ("bitwise_xor_agg", Value::BigInt(5 ^ 7 ^ 5), null.clone()),
+    ];
+    for (function, first, second) in expected {
+        assert_eq!(aggregate(function, &ty, &batches), [first, second], "{function}");
+    }
+}
