@@ -1,13 +1,15 @@
 //! Scalar values as text, the way VARCHAR casts and their error messages show them.
 //!
-//! As everywhere (`vector::print`), except for floats, whose form is part of the language: plain
+//! As everywhere (`vector::print`), except where the form is part of the language. Floats are plain
 //! between 0.001 and ten million, with the fewest digits that read back as the same number, else as
 //! `1.5E10`, with up to 17 digits of a DOUBLE and 8 of a REAL, zeros at their end left out; always
-//! with a point. So Velox writes them (observed of 0.2.0: `1e300` is `1.0000000000000001E300`).
+//! with a point. Points in time have three digits of a second, whatever it has more is cut off, and
+//! years beyond 9999 no sign. So Velox writes them (observed of 0.2.0: `1e300` is
+//! `1.0000000000000001E300`, a whole second `10000-01-01 00:00:00.000`).
 
-use std::fmt::Write;
+use std::fmt::{self, Write};
 
-use vector::{FlatValues, Type, print};
+use vector::{FlatValues, Timestamp, Type, print};
 
 /// Appends value `at` of a flat column of type `ty`, which must not be null.
 pub(super) fn write_value(out: &mut String, ty: &Type, values: &FlatValues, at: usize) {
@@ -15,8 +17,28 @@ pub(super) fn write_value(out: &mut String, ty: &Type, values: &FlatValues, at: 
     let _ = match values {
         FlatValues::Real(v) => write_float(out, v[at].into(), &v[at], 7),
         FlatValues::Double(v) => write_float(out, v[at], &v[at], 16),
+        FlatValues::Timestamp(v) => write_point(out, v[at]),
+        other if *ty == Type::Date => {
+            without_plus(out, |out| print::write_value(out, ty, &other.value(at)))
+        }
         other => print::write_value(out, ty, &other.value(at)),
     };
+}
+
+fn write_point(out: &mut String, point: Timestamp) -> fmt::Result {
+    let whole = Timestamp::new(point.seconds, 0);
+    without_plus(out, |out| write!(out, "{whole}"))?;
+    write!(out, ".{:03}", point.nanos / 1_000_000)
+}
+
+/// Writes something that begins with a year.
+fn without_plus(out: &mut String, write: impl Fn(&mut String) -> fmt::Result) -> fmt::Result {
+    let start = out.len();
+    write(out)?;
+    if out[start..].starts_with('+') {
+        out.remove(start);
+    }
+    Ok(())
 }
 
 /// `float` is the number itself, whose fewest digits depend on its width; `decimals` come behind the
@@ -24,9 +46,9 @@ pub(super) fn write_value(out: &mut String, ty: &Type, values: &FlatValues, at: 
 fn write_float(
     out: &mut String,
     value: f64,
-    float: &dyn std::fmt::LowerExp,
+    float: &dyn fmt::LowerExp,
     decimals: usize,
-) -> std::fmt::Result {
+) -> fmt::Result {
     if value.is_nan() {
         return out.write_str("NaN");
     }
@@ -112,5 +134,18 @@ mod tests {
         ] {
             assert_eq!(real(value), text);
         }
+    }
+
+    #[test]
+    fn points_in_time_have_three_digits_of_a_second() {
+        let point = |seconds, nanos| {
+            let mut out = String::new();
+            write_point(&mut out, Timestamp::new(seconds, nanos)).unwrap();
+            out
+        };
+        assert_eq!(point(0, 0), "1970-01-01 00:00:00.000");
+        assert_eq!(point(-1, 999_999_999), "1969-12-31 23:59:59.999");
+        assert_eq!(point(0, 1_500_000), "1970-01-01 00:00:00.001");
+        assert_eq!(point(253_402_300_800, 0), "10000-01-01 00:00:00.000");
     }
 }
