@@ -55,8 +55,11 @@ fn try_aggregate(
     Ok(single)
 }
 
-/// A column of partial results, group by group, in parts with the groups of their rows.
-fn ways(partial: &VectorRef) -> Result<[Vec<(Vec<u32>, VectorRef)>; 4]> {
+/// Partial results, with the groups of their rows.
+type Piece = (Vec<u32>, VectorRef);
+
+/// A column of partial results, group by group, in pieces.
+fn ways(partial: &VectorRef) -> Result<[Vec<Piece>; 4]> {
     let num_groups = partial.len() as u32;
     let all: Vec<u32> = (0..num_groups).collect();
     let picked = |rows: Vec<u32>| {
