@@ -29,7 +29,9 @@ fn table(rows: i64, keys: i64) -> Vec<u8> {
 /// away. The other side is read when the probe side waits for it.
 fn run(drivers: usize) -> TaskStats {
     let files = MemoryFiles::new();
-    files.put("/fact/f", table(ROWS, 500));
+    // Two files, so that two drivers have something to read.
+    files.put("/fact/f", table(ROWS / 2, 500));
+    files.put("/fact/g", table(ROWS / 2, 500));
     files.put("/dim/f", table(100, 100));
     let gate = Arc::new(Gate::default());
     let passes = Arc::clone(&gate);
@@ -46,7 +48,8 @@ fn run(drivers: usize) -> TaskStats {
     let sql = "SELECT sum(f.w + d.v) AS s FROM '/fact' f JOIN '/dim' d ON f.k = d.k \
                WHERE f.v % 3 = 1";
     let plan = engine.plan_with(sql, &options).unwrap();
-    // A single driver comes to the probe side first; several run on threads of their own.
+    // A single driver comes to the probe side first; several run on threads of their own, and the
+    // caller's thread puts together what they give.
     if drivers > 1 {
         gate.shut();
     }
