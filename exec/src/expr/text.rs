@@ -26,9 +26,9 @@ pub(super) fn write_value(out: &mut String, ty: &Type, values: &FlatValues, at: 
 }
 
 fn write_point(out: &mut String, point: Timestamp) -> fmt::Result {
-    let whole = Timestamp::new(point.seconds, 0);
+    let whole = Timestamp::new(point.seconds(), 0);
     without_plus(out, |out| write!(out, "{whole}"))?;
-    write!(out, ".{:03}", point.nanos / 1_000_000)
+    write!(out, ".{:03}", point.nanos() / 1_000_000)
 }
 
 /// Writes something that begins with a year.

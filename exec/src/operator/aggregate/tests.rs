@@ -55,11 +55,11 @@ fn try_aggregate(
     Ok(single)
 }
 
-/// Partial results in parts, with the groups of their rows.
-type Parts = Vec<(Vec<u32>, VectorRef)>;
+/// Partial results, with the groups of their rows.
+type Piece = (Vec<u32>, VectorRef);
 
-/// Ways in which a column of partial results, group by group, may come.
-fn ways(partial: &VectorRef) -> Result<[Parts; 4]> {
+/// A column of partial results, group by group, in pieces.
+fn ways(partial: &VectorRef) -> Result<[Vec<Piece>; 4]> {
     let num_groups = partial.len() as u32;
     let all: Vec<u32> = (0..num_groups).collect();
     let picked = |rows: Vec<u32>| {
