@@ -43,7 +43,7 @@ fn values_convert_to_every_type_that_has_room() {
         ("true", Type::Boolean, Type::Integer, "1"),
         ("f", Type::Boolean, Type::Double, "0.0"),
         ("1", Type::Boolean, short, "1.00"),
-        ("2024-02-29", Type::Date, Type::Timestamp, "2024-02-29 00:00:00"),
+        ("2024-02-29", Type::Date, Type::Timestamp, "2024-02-29 00:00:00.000"),
         ("1969-12-31 23:59:59.5", Type::Timestamp, Type::Date, "1969-12-31"),
         (
             "12:30:01.123456",
@@ -82,7 +82,7 @@ fn text_is_read_and_written_the_same() {
         ("TRUE", Type::Boolean, "true"),
         ("1.005", decimal_type(10, 2), "1.01"),
         ("2020-1-5", Type::Date, "2020-01-05"),
-        ("2020-01-05T10:00", Type::Timestamp, "2020-01-05 10:00:00"),
+        ("2020-01-05T10:00", Type::Timestamp, "2020-01-05 10:00:00.000"),
         ("9:05", Type::Time(vector::TimeUnit::Nanos), "09:05:00"),
         (
             "00112233-4455-6677-8899-AABBCCDDEEFF",
