@@ -271,13 +271,16 @@ impl fmt::Display for TypedExpr {
     }
 }
 
+fn is_more_than_its_number(ty: &Type) -> bool {
+    use Type::{Date, Decimal, Interval, Time, Uuid};
+    matches!(ty, Date | Time(_) | Decimal { .. } | Interval | Uuid)
+}
+
 fn write_constant(f: &mut fmt::Formatter<'_>, value: &Value, ty: &Type) -> fmt::Result {
     match value {
         Value::Null => f.write_str("null"),
         // What is stored as a number and is none.
-        value if matches!(ty, Type::Date | Type::Time(_) | Type::Decimal { .. }) => {
-            f.write_str(&value_text(ty, value))
-        }
+        value if is_more_than_its_number(ty) => f.write_str(&value_text(ty, value)),
         Value::Boolean(v) => write!(f, "{v}"),
         Value::Real(v) => write!(f, "{v:?}"),
         Value::Double(v) => write!(f, "{v:?}"),
