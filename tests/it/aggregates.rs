@@ -6,9 +6,9 @@ use arrow_array::{
     ArrayRef, BooleanArray, Decimal128Array, Float64Array, Int64Array, RecordBatch, StringArray,
 };
 use dwio::fs::MemoryFiles;
-use ocior::{Engine, QueryOptions};
+use ocior::Engine;
 
-use crate::support::files::{Layout, engine_over, lines, put_table};
+use crate::support::files::{Layout, engine_over, lines, put_table, with_drivers};
 
 /// A table of 1,200 rows: `k` a, b, c in turn; `n` counts from 0; `d` is n / 2; `b` is true for even
 /// n, null for each ninth; `s` is a text for each fifth row; `price` has two digits.
@@ -40,7 +40,7 @@ fn engine() -> Engine {
 fn check(sql: &str, expected: &[&str]) {
     let engine = engine();
     for drivers in [1, 3] {
-        let options = QueryOptions { drivers, ..QueryOptions::default() };
+        let options = with_drivers(drivers);
         let found = lines(engine.query_with(sql, &options).unwrap()).unwrap();
         assert_eq!(found, expected, "{sql} with {drivers} drivers");
     }
@@ -186,7 +186,7 @@ fn every_aggregate_of_many_groups_is_the_same_with_any_number_of_drivers() {
         for key in ["n % 97", "k", "concat(k, CAST(n % 7 AS VARCHAR))"] {
             let sql = format!("SELECT {key} AS g, {call} AS v FROM t GROUP BY 1 ORDER BY 1");
             let found = [1, 2, 3, 7].map(|drivers| {
-                let options = QueryOptions { drivers, ..QueryOptions::default() };
+                let options = with_drivers(drivers);
                 lines(engine.query_with(&sql, &options).unwrap()).unwrap()
             });
             assert!(found[0].len() >= 3, "{sql}");

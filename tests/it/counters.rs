@@ -5,11 +5,11 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use dwio::fs::{AheadFiles, FileSystem, MemoryFiles};
 use exec::stats::{OperatorStats, TaskStats};
-use ocior::{Engine, QueryOptions};
+use ocior::Engine;
 use vector::{MetricUnit, Metrics};
 
 use crate::support::faults::{FaultyFiles, FileOp, Gate, wait_until};
-use crate::support::files::{Layout, parquet_file};
+use crate::support::files::{Layout, parquet_file, with_drivers};
 
 const ROWS: i64 = 60_000;
 
@@ -43,7 +43,7 @@ fn run(drivers: usize) -> TaskStats {
     });
     let far = AheadFiles::new(Arc::new(gated) as Arc<dyn FileSystem>, 2, 16 << 20);
     let engine = Engine::builder().file_system(Arc::new(far)).worker_threads(2).build();
-    let mut options = QueryOptions { drivers, ..QueryOptions::default() };
+    let mut options = with_drivers(drivers);
     options.settings.set("track_operator_cpu_usage", "true");
     let sql = "SELECT sum(f.w + d.v) AS s FROM '/fact' f JOIN '/dim' d ON f.k = d.k \
                WHERE f.v % 3 = 1";

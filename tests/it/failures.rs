@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use bytes::Bytes;
 use dwio::fs::MemoryFiles;
-use ocior::{Engine, QueryOptions};
+use ocior::Engine;
 use parquet::file::metadata::ParquetMetaDataReader;
 use vector::{Error, ErrorKind};
 
 use crate::support::faults::{FaultyFiles, FileOp};
-use crate::support::files::{Layout, parquet_file};
+use crate::support::files::{Layout, parquet_file, with_drivers};
 
 const ROWS: i64 = 2_000;
 
@@ -70,7 +70,7 @@ fn error_of(sql: &str, drivers: usize, wrong: &Wrong) -> Error {
         if hit { Err(Error::io("the disk is on fire")) } else { Ok(()) }
     });
     let engine = Engine::builder().file_system(Arc::new(faulty)).build();
-    let options = QueryOptions { drivers, ..QueryOptions::default() };
+    let options = with_drivers(drivers);
     let plan = engine.plan_with(sql, &options).unwrap();
     runs.store(true, Ordering::SeqCst);
     let mut errors: Vec<Error> =

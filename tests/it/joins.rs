@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use dwio::fs::{MemoryFiles, ObservedFiles};
-use ocior::{Engine, QueryOptions};
+use ocior::Engine;
 use parquet::basic::Compression;
 
 use crate::support::files::{
-    Layout, engine_over, lines, lines_of, numbers, parquet_file, put_table,
+    Layout, engine_over, lines, lines_of, numbers, parquet_file, put_table, with_drivers,
 };
 use crate::support::random::Random;
 
@@ -105,7 +105,7 @@ fn joins_of_all_kinds_give_what_loops_over_all_pairs_give() {
                 );
                 let want = paired(kind, &a, &b, meets);
                 for drivers in [1, 3] {
-                    let options = QueryOptions { drivers, ..QueryOptions::default() };
+                    let options = with_drivers(drivers);
                     let mut found = lines(engine.query_with(&sql, &options).unwrap()).unwrap();
                     found.sort();
                     assert_eq!(found, want, "{sql} of {num_left} and {num_right} rows");
@@ -161,7 +161,7 @@ fn an_inner_join_tells_the_larger_side_which_keys_have_partners() {
     let sql = "SELECT count(*) AS c, min(a.y) AS lo FROM parquet a JOIN parquet2 b ON a.x = b.x \
         WHERE b.x BETWEEN 100 AND 129 OR b.x = 4000";
     for drivers in [1, 3] {
-        let options = QueryOptions { drivers, ..QueryOptions::default() };
+        let options = with_drivers(drivers);
         let mut result = engine.query_with(sql, &options).unwrap();
         let batch = result.next_batch().unwrap().unwrap();
         assert_eq!(batch.len(), 1);

@@ -13,7 +13,7 @@ use vector::sync::{Arc, Condvar, Mutex, thread};
 use vector::{ErrorKind, Result, Value, ValueReader};
 
 use crate::support::faults::FOR_EVER;
-use crate::support::files::{Layout, parquet_file};
+use crate::support::files::{Layout, parquet_file, with_drivers};
 
 /// Files in memory that take a while to open.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ fn small_files(num_files: i64) -> MemoryFiles {
 }
 
 fn options(drivers: usize, settings: &[(&str, &str)]) -> QueryOptions {
-    let mut options = QueryOptions { drivers, ..QueryOptions::default() };
+    let mut options = with_drivers(drivers);
     // Files in memory open too quickly to be opened ahead otherwise.
     options.settings.set("split_preload_min_open_micros", "0");
     settings.iter().for_each(|(name, value)| options.settings.set(*name, *value));

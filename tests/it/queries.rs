@@ -7,9 +7,9 @@ use std::sync::Arc;
 use arrow_array::types::Int64Type;
 use arrow_array::{ArrayRef, Int64Array, ListArray, RecordBatch};
 use dwio::fs::MemoryFiles;
-use ocior::{Engine, QueryOptions};
+use ocior::Engine;
 
-use crate::support::files::{Layout, engine_over, lines, put_table};
+use crate::support::files::{Layout, engine_over, lines, put_table, with_drivers};
 use crate::support::random::Random;
 
 type Cell = Option<i64>;
@@ -80,7 +80,7 @@ impl World {
         let mut expected: Vec<String> = expected.into_iter().map(line).collect();
         expected.sort();
         for drivers in [1, 3] {
-            let options = QueryOptions { drivers, ..QueryOptions::default() };
+            let options = with_drivers(drivers);
             let mut found = self.engine.query_with(&sql, &options).and_then(lines).expect(&sql);
             found.sort();
             assert_eq!(found, expected, "{drivers} drivers: {sql}");

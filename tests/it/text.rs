@@ -9,7 +9,7 @@ use ocior::{Engine, QueryOptions};
 use vector::ErrorKind;
 
 use crate::support::command::{Scratch, output_of};
-use crate::support::files::{lines as json_lines, numbers_file};
+use crate::support::files::{lines as json_lines, numbers_file, with_drivers};
 
 const ROWS: usize = 100_000;
 
@@ -25,7 +25,7 @@ fn text(rows: std::ops::Range<usize>) -> String {
 const SCHEMA: &str = "n=BIGINT,half=INTEGER,list=ARRAY(BIGINT),map=MAP(VARCHAR,BIGINT)";
 
 fn options(drivers: usize) -> QueryOptions {
-    let mut options = QueryOptions { drivers, ..QueryOptions::default() };
+    let mut options = with_drivers(drivers);
     options.settings.set("input_format", "text");
     options.settings.set("table_schema", SCHEMA);
     options

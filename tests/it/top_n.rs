@@ -3,10 +3,12 @@
 use arrow_array::builder::{Float64Builder, Int64Builder, StringBuilder};
 use arrow_array::{ArrayRef, Date32Array, Decimal128Array, Int64Array, RecordBatch};
 use dwio::fs::MemoryFiles;
-use ocior::{Engine, QueryOptions};
+use ocior::Engine;
 use vector::sync::Arc;
 
-use crate::support::files::{Layout, engine_over, in_order, lines, lines_of, parquet_file};
+use crate::support::files::{
+    Layout, engine_over, in_order, lines, lines_of, put_table, with_drivers,
+};
 use crate::support::random::Random;
 
 const ROWS: usize = 12_000;
@@ -51,25 +53,21 @@ fn rows(run: Run) -> RecordBatch {
     .unwrap()
 }
 
-fn engine(run: Run, rows_per_group: usize) -> Engine {
+/// The rows as the table `t`, in files of so many.
+fn engine(run: Run, rows_per_file: usize) -> Engine {
     let files = MemoryFiles::new();
-    files
-        .put("t.parquet", parquet_file(&rows(run), Layout { rows_per_group, ..Layout::default() }));
+    let layout = Layout { rows_per_group: 1_000, ..Layout::default() };
+    put_table(&files, "t", &rows(run), (rows_per_file, layout));
     engine_over(&files)
-}
-
-fn with_drivers(drivers: usize) -> QueryOptions {
-    QueryOptions { drivers, ..QueryOptions::default() }
 }
 
 #[test]
 fn the_first_rows_in_order_are_those_of_the_whole_order() {
     for run in [Run::Up, Run::Down, Run::Anyhow] {
-        let engine = engine(run, 1_000);
+        let engine = engine(run, 4_000);
         for column in ["n", "f", "s", "d", "m"] {
             for order in ["", " DESC", " NULLS FIRST", " DESC NULLS LAST"] {
-                let from =
-                    format!("SELECT id, {column} FROM 't.parquet' ORDER BY {column}{order}, id");
+                let from = format!("SELECT id, {column} FROM 't' ORDER BY {column}{order}, id");
                 let whole = lines_of(&engine, &from).unwrap();
                 for (count, offset) in [(1, 0), (7, 3), (500, 0), (3_000, 20)] {
                     let sql = format!("{from} LIMIT {count} OFFSET {offset}");
@@ -86,17 +84,17 @@ fn the_first_rows_in_order_are_those_of_the_whole_order() {
 
 #[test]
 fn what_stands_below_changes_no_row() {
-    let engine = engine(Run::Anyhow, 1_000);
+    let engine = engine(Run::Anyhow, 4_000);
     let tables = [
-        "(SELECT id, n AS k FROM 't.parquet' WHERE f > 100.5)",
-        "(SELECT max(id) AS id, n AS k FROM 't.parquet' GROUP BY n)",
-        "(SELECT id, n AS k FROM 't.parquet' UNION ALL SELECT id + 100000, n + 1 FROM 't.parquet')",
-        "(SELECT id, n AS k FROM 't.parquet' UNION ALL SELECT id + 100000, n FROM 't.parquet')",
-        "(SELECT a.id AS id, a.n AS k FROM 't.parquet' a LEFT JOIN 't.parquet' b ON a.id = b.n)",
-        "(SELECT b.id AS id, b.n AS k FROM 't.parquet' a RIGHT JOIN 't.parquet' b ON a.n = b.id)",
-        "(SELECT id, n AS k FROM 't.parquet' ORDER BY f, id LIMIT 4000)",
-        "(SELECT id, -n AS k FROM 't.parquet')",
-        "(SELECT DISTINCT id / 7 AS id, n AS k FROM 't.parquet')",
+        "(SELECT id, n AS k FROM 't' WHERE f > 100.5)",
+        "(SELECT max(id) AS id, n AS k FROM 't' GROUP BY n)",
+        "(SELECT id, n AS k FROM 't' UNION ALL SELECT id + 100000, n + 1 FROM 't')",
+        "(SELECT id, n AS k FROM 't' UNION ALL SELECT id + 100000, n FROM 't')",
+        "(SELECT a.id AS id, a.n AS k FROM 't' a LEFT JOIN 't' b ON a.id = b.n)",
+        "(SELECT b.id AS id, b.n AS k FROM 't' a RIGHT JOIN 't' b ON a.n = b.id)",
+        "(SELECT id, n AS k FROM 't' ORDER BY f, id LIMIT 4000)",
+        "(SELECT id, -n AS k FROM 't')",
+        "(SELECT DISTINCT id / 7 AS id, n AS k FROM 't')",
     ];
     for table in tables {
         for order in ["k DESC NULLS LAST, id", "k NULLS LAST, id", "k NULLS FIRST, id DESC"] {
@@ -121,11 +119,11 @@ fn rows_scanned(engine: &Engine, sql: &str) -> u64 {
 #[test]
 fn of_sorted_row_groups_those_that_have_the_first_rows_are_read() {
     for run in [Run::Up, Run::Down] {
-        let engine = engine(run, 1_000);
+        let engine = engine(run, ROWS);
         for column in ["n", "s", "d", "m"] {
             for order in ["ASC", "DESC"] {
                 let sql = format!(
-                    "SELECT id, {column} FROM 't.parquet' WHERE {column} IS NOT NULL \
+                    "SELECT id, {column} FROM 't' WHERE {column} IS NOT NULL \
                      ORDER BY {column} {order} LIMIT 10"
                 );
                 let scanned = rows_scanned(&engine, &sql);

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
-use ocior::{Engine, QueryOptions};
+use ocior::Engine;
 use vector::Result;
 
 use crate::support::command::Scratch;
-use crate::support::files::{Layout, parquet_file};
+use crate::support::files::{Layout, parquet_file, with_drivers};
 
 const NUM_COLUMNS: usize = 200;
 
@@ -41,7 +41,7 @@ fn the_footer_of_a_wide_file_is_read_once_for_all_splits() -> Result<()> {
     file.set_modified(SystemTime::now() - Duration::from_secs(86_400)).unwrap();
     let engine = Engine::new();
     for drivers in [1, 3] {
-        let options = QueryOptions { drivers, ..QueryOptions::default() };
+        let options = with_drivers(drivers);
         let sql = format!("SELECT count(*), sum(column007) FROM '{path}'");
         let mut result = engine.query_with(&sql, &options)?;
         let batches = result.by_ref().collect::<Result<Vec<_>>>()?;

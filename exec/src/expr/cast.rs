@@ -138,66 +138,38 @@ pub(super) fn convert<A: FlatType, B: FlatType + Default>(
     })
 }
 
-/// Runs `$body` with `$t` as the integer type of a kind, or returns `None`.
+/// Runs `$body` with `$t` as the type that values of a kind are stored as, or returns `None` for a kind
+/// that is not listed.
+macro_rules! with_storage {
+    ($kind:expr, $t:ident => $body:expr, $($listed:ident: $storage:ty),+) => {
+        match $kind {
+            $(TypeKind::$listed => {
+                type $t = $storage;
+                $body
+            })+
+            _ => return None,
+        }
+    };
+}
+
 macro_rules! with_integer {
     ($kind:expr, $t:ident => $body:expr) => {
-        match $kind {
-            TypeKind::TinyInt => {
-                type $t = i8;
-                $body
-            }
-            TypeKind::SmallInt => {
-                type $t = i16;
-                $body
-            }
-            TypeKind::Integer => {
-                type $t = i32;
-                $body
-            }
-            TypeKind::BigInt => {
-                type $t = i64;
-                $body
-            }
-            TypeKind::HugeInt => {
-                type $t = i128;
-                $body
-            }
-            _ => return None,
-        }
+        with_storage!(
+            $kind, $t => $body,
+            TinyInt: i8, SmallInt: i16, Integer: i32, BigInt: i64, HugeInt: i128
+        )
     };
 }
 
-/// Runs `$body` with `$t` as the integer type that a decimal is stored as, or returns `None`.
 macro_rules! with_decimal {
     ($kind:expr, $t:ident => $body:expr) => {
-        match $kind {
-            TypeKind::BigInt => {
-                type $t = i64;
-                $body
-            }
-            TypeKind::HugeInt => {
-                type $t = i128;
-                $body
-            }
-            _ => return None,
-        }
+        with_storage!($kind, $t => $body, BigInt: i64, HugeInt: i128)
     };
 }
 
-/// Runs `$body` with `$t` as the float type of a kind, or returns `None`.
 macro_rules! with_float {
     ($kind:expr, $t:ident => $body:expr) => {
-        match $kind {
-            TypeKind::Real => {
-                type $t = f32;
-                $body
-            }
-            TypeKind::Double => {
-                type $t = f64;
-                $body
-            }
-            _ => return None,
-        }
+        with_storage!($kind, $t => $body, Real: f32, Double: f64)
     };
 }
 

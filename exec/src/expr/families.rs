@@ -87,7 +87,7 @@ pub(super) const ALL: &[Family] = &[
     Family {
         signatures: &["(DOUBLE) -> DOUBLE"],
         members: &[
-            ("sqrt", Rows(|call| by_row::double(call, f64::sqrt))),
+            ("sqrt", Rows(numbers::sqrt)),
             ("ln", Rows(|call| by_row::double(call, f64::ln))),
             ("log2", Rows(|call| by_row::double(call, f64::log2))),
             ("log10", Rows(|call| by_row::double(call, f64::log10))),

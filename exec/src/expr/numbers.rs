@@ -1,4 +1,4 @@
-//! Functions of numbers: signs, digits behind the point, what kind of a number a DOUBLE is.
+//! Functions of numbers: signs, roots, digits behind the point, what kind of a number a DOUBLE is.
 
 use vector::{BufferMut, Result, Type, TypeKind, Vector};
 
@@ -35,6 +35,12 @@ fn of_floats(call: &Call<'_>, f: fn(f64, i32) -> f64) -> Result<Vector> {
     }
     let values = Integers::new(call, 0)?;
     numbers(call, &mut |row| Ok(Some(values.at(row))))
+}
+
+/// One instruction takes several roots: worth a loop that it is compiled into.
+pub(super) fn sqrt(call: &Call<'_>) -> Result<Vector> {
+    let argument = Operand::<f64>::new(&call.args[0])?;
+    call.fixed(map(argument.side(), call.num_rows(), f64::sqrt))
 }
 
 /// -1, 0 or 1; NaN for NaN.

@@ -76,6 +76,11 @@ pub(crate) fn parquet_file(rows: &RecordBatch, layout: Layout) -> Vec<u8> {
     bytes
 }
 
+/// Options of a query by this many drivers.
+pub(crate) fn with_drivers(drivers: usize) -> QueryOptions {
+    QueryOptions { drivers, ..QueryOptions::default() }
+}
+
 /// Puts rows as the files of a folder, `rows_per_file` in each: a small file is read by one driver,
 /// so that several of them need several files.
 pub(crate) fn put_table(

@@ -5,7 +5,8 @@
 
 use std::ops::Range;
 
-use vector::{BufferMut, DecodedVector, Mapping, Result, Type, VectorRef, bits};
+use vector::build::vector_of;
+use vector::{BufferMut, DecodedVector, Mapping, Result, Type, Value, VectorRef, bits};
 
 /// The state of one aggregate in every group.
 pub(super) trait Accumulator: Send {
@@ -234,6 +235,12 @@ fn with_state<S: Default>(state: &mut S, f: impl FnOnce(&mut S)) {
     let mut held = std::mem::take(state);
     f(&mut held);
     *state = held;
+}
+
+/// A column of the values of some groups, null for those without one.
+pub(super) fn column_of_values(ty: &Type, states: &[Option<Value>]) -> Result<VectorRef> {
+    let null = Value::Null;
+    vector_of(ty, states.iter().map(|state| state.as_ref().unwrap_or(&null)))
 }
 
 /// Applies `step` to the state of its group and the number of every row that is not null.

@@ -2,10 +2,9 @@
 
 use std::ops::Range;
 
-use vector::build::vector_of;
 use vector::{Error, Result, Type, Value, ValueReader, VectorRef};
 
-use super::accumulator::{Accumulator, Column, Groups, Part, fold_rows};
+use super::accumulator::{Accumulator, Column, Groups, Part, column_of_values, fold_rows};
 use super::extreme_by::value_bytes;
 
 /// Keeps one value.
@@ -47,8 +46,7 @@ impl Accumulator for Anything {
     }
 
     fn output(&self, _: usize, _: Part, groups: Range<usize>) -> Result<VectorRef> {
-        let null = Value::Null;
-        vector_of(&self.ty, self.states[groups].iter().map(|s| s.as_ref().unwrap_or(&null)))
+        column_of_values(&self.ty, &self.states[groups])
     }
 
     fn bytes(&self) -> usize {

@@ -9,7 +9,6 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use vector::build::vector_of;
 use vector::sync::Arc;
 use vector::types::value::compare_floats;
 use vector::{
@@ -17,7 +16,7 @@ use vector::{
     StringBuilder, StringView, Timestamp, Type, TypeKind, Value, Vector, VectorRef,
 };
 
-use super::accumulator::{Accumulator, Column, Groups, Part, fold, fold_rows};
+use super::accumulator::{Accumulator, Column, Groups, Part, column_of_values, fold, fold_rows};
 
 fn compare_reals(a: &f32, b: &f32) -> Ordering {
     compare_floats(f64::from(*a), f64::from(*b))
@@ -260,8 +259,7 @@ impl Accumulator for Values {
     }
 
     fn output(&self, _: usize, _: Part, groups: Range<usize>) -> Result<VectorRef> {
-        let null = Value::Null;
-        vector_of(&self.ty, self.states[groups].iter().map(|s| s.as_ref().unwrap_or(&null)))
+        column_of_values(&self.ty, &self.states[groups])
     }
 
     fn bytes(&self) -> usize {
