@@ -22,6 +22,8 @@ pub struct StringBuilder {
     views: BufferMut<StringView>,
     full: Vec<Buffer<u8>>,
     open: BufferMut<u8>,
+    /// Why a string could not be kept; then none is.
+    failed: Option<Box<Error>>,
 }
 
 impl StringBuilder {
@@ -40,28 +42,60 @@ impl StringBuilder {
         self.views.is_empty()
     }
 
-    /// Appends a copy of `bytes`, which must be shorter than 1 GiB.
+    /// Appends a copy of `bytes`. Where there is no memory for it, or it has 1 GiB or more, an empty
+    /// string is appended and [`StringBuilder::finish`] fails.
     #[inline]
     pub fn push(&mut self, bytes: &[u8]) {
         if bytes.len() <= INLINE_LIMIT {
             self.views.push(StringView::inline(bytes));
             return;
         }
-        if self.open.len() + bytes.len() > MAX_STRING_BUFFER {
-            let open = std::mem::take(&mut self.open);
-            self.full.push(open.freeze());
+        if self.open.len() + bytes.len() > self.open.capacity() && !self.make_room(bytes.len()) {
+            self.views.push(StringView::default());
+            return;
         }
         let offset = self.open.len() as u32;
         self.open.extend_from_slice(bytes);
         self.views.push(StringView::new(bytes, self.full.len() as u32, offset));
     }
 
+    /// Makes room for `additional` more bytes of long strings; false when that fails.
+    #[cold]
+    fn make_room(&mut self, additional: usize) -> bool {
+        if self.failed.is_some() {
+            return false;
+        }
+        if self.open.len() + additional > MAX_STRING_BUFFER && !self.open.is_empty() {
+            let open = std::mem::take(&mut self.open);
+            self.full.push(open.freeze());
+        }
+        let room = if additional >= MAX_STRING_BUFFER {
+            Err(Error::limit("a string is too long").with("bytes", additional))
+        } else {
+            // Without room for twice as much there may be some for what is needed.
+            self.open.try_grow(additional).or_else(|_| self.open.try_reserve(additional))
+        };
+        self.failed = room.err().map(Box::new);
+        self.failed.is_none()
+    }
+
+    /// True when a string could not be kept: building more is of no use.
+    pub fn has_failed(&self) -> bool {
+        self.failed.is_some()
+    }
+
     /// Ends building.
-    pub fn finish(mut self) -> StringValues {
+    ///
+    /// # Errors
+    /// `Limit` when there was no memory for a string, or one was too long.
+    pub fn finish(mut self) -> Result<StringValues> {
+        if let Some(error) = self.failed {
+            return Err(*error);
+        }
         if !self.open.is_empty() {
             self.full.push(self.open.freeze());
         }
-        StringValues::new(self.views.freeze(), self.full)
+        Ok(StringValues::new(self.views.freeze(), self.full))
     }
 }
 
@@ -259,7 +293,7 @@ impl VectorBuilder {
             Storage::Real(v) => flat!(f32::wrap(v.freeze())),
             Storage::Double(v) => flat!(f64::wrap(v.freeze())),
             Storage::Timestamp(v) => flat!(Timestamp::wrap(v.freeze())),
-            Storage::String(v) => flat!(FlatValues::String(v.finish())),
+            Storage::String(v) => flat!(FlatValues::String(v.finish()?)),
             Storage::Array { offsets, lengths, elements } => Vector::Array(ArrayVector::new(
                 offsets.freeze(),
                 lengths.freeze(),

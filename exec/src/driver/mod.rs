@@ -290,12 +290,14 @@ impl Driver {
 
     fn output_of(&mut self, i: usize) -> Result<Option<RowVector>> {
         let is_last = i + 1 == self.stages.len();
+        let scope = self.stages[i].pool_scope();
         let operator = &mut self.stages[i].operator;
         let mut output = operator.get_output();
         if is_last {
             // The caller may keep the batch while the scan moves on: nothing may stay lazy.
             output = output.and_then(|batch| batch.map(load_batch).transpose());
         }
+        drop(scope);
         self.release_ahead(i);
         self.count_call(i, Call::GetOutput);
         let output = output.map_err(|error| self.place(i, error))?;
@@ -329,7 +331,9 @@ impl Driver {
                 return Ok(Some(StopReason::Block(blocked)));
             }
             let again = (wanted > 0).then(|| batch.clone());
+            let scope = self.stages[i].pool_scope();
             let outcome = self.stages[i].operator.add_input(batch);
+            drop(scope);
             self.release_ahead(i);
             self.count_call(i, Call::AddInput);
             match (outcome, again) {
@@ -355,7 +359,9 @@ impl Driver {
         let stage = &mut self.stages[i];
         if !stage.input_ended {
             stage.input_ended = true;
+            let scope = stage.pool_scope();
             stage.operator.no_more_input();
+            drop(scope);
             self.idle_passes = 0;
             self.count_call(i, Call::Finish);
         }

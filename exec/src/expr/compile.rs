@@ -20,6 +20,7 @@ use vector::{
     VectorRef,
 };
 
+use super::bounded::folding_scope;
 use super::cast;
 use super::comparison::{self, Comparison};
 use super::eval::{Evaluation, Memory};
@@ -82,6 +83,17 @@ pub(super) struct Program {
     pub(super) nodes: Vec<Node>,
     /// The node of each expression.
     pub(super) roots: Vec<NodeId>,
+}
+
+impl Program {
+    /// The input columns that the expressions use.
+    pub(super) fn fields(&self) -> Vec<usize> {
+        let fields = self.nodes.iter().filter_map(|node| match node.operation {
+            Operation::Field(channel) => Some(channel),
+            _ => None,
+        });
+        fields.collect()
+    }
 }
 
 /// What makes two nodes the same.
@@ -227,6 +239,7 @@ impl Compiler<'_> {
     /// The value of a node whose inputs are constants; `None` when it fails, to be reported by the
     /// first row that needs it.
     fn fold(&self, id: NodeId) -> Option<Value> {
+        let _scope = folding_scope();
         let node = &self.program.nodes[id];
         let row = SelectivityVector::all(1);
         let vector = match &node.operation {

@@ -311,7 +311,7 @@ fn is_subset(rows: &SelectivityVector, of: &SelectivityVector) -> bool {
 /// A column that nobody has touched is loaded whole: other expressions may need rows that this one
 /// does not, and a column cannot be read twice. Whoever knows that nobody will need more loads it
 /// before, for fewer rows.
-fn loaded(vector: &VectorRef, rows: &SelectivityVector) -> Result<VectorRef> {
+pub(super) fn loaded(vector: &VectorRef, rows: &SelectivityVector) -> Result<VectorRef> {
     match vector.as_ref() {
         Vector::Lazy(lazy) => {
             let values =

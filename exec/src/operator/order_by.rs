@@ -4,9 +4,10 @@
 //! that batch seen through the sorted row numbers, piece by piece.
 
 use vector::sync::Arc;
-use vector::{Result, RowType, RowVector, concat_batches};
+use vector::{Result, RowType, RowVector, concat_into};
 
-use super::loading::{bytes_when_loaded, load_batch};
+use super::loading::{bytes_when_loaded, load_batch, unpaid_bytes};
+use super::reservation::Reservation;
 use super::sorted_rows::{SortChannels, SortedRows};
 use super::{Operator, OperatorCtx, Phase};
 use crate::plan::SortKey;
@@ -17,7 +18,9 @@ pub struct OrderBy {
     keys: SortChannels,
     input_type: Arc<RowType>,
     input: Vec<RowVector>,
-    reserved: u64,
+    /// Pays for the joined copy in advance, for the numbers that sorting needs, and for what no pool
+    /// pays for of the rows.
+    memory: Reservation,
     phase: Phase,
     sorted: Option<SortedRows>,
 }
@@ -26,11 +29,11 @@ impl OrderBy {
     /// Sorts rows of `input_type` by `keys`, the first being the most significant.
     pub fn new(keys: &[SortKey], input_type: &Arc<RowType>, ctx: OperatorCtx) -> Result<Self> {
         Ok(OrderBy {
+            memory: Reservation::new(&ctx.pool),
             ctx,
             keys: SortChannels::new(keys, input_type)?,
             input_type: Arc::clone(input_type),
             input: Vec::new(),
-            reserved: 0,
             phase: Phase::default(),
             sorted: None,
         })
@@ -38,18 +41,29 @@ impl OrderBy {
 
     fn sort(&mut self) -> Result<SortedRows> {
         let input = std::mem::take(&mut self.input);
+        let num_rows: usize = input.iter().map(RowVector::len).sum();
+        let sorting = (num_rows * SORT_BYTES_OF_ROW) as u64;
+        // What was reserved for the copy is taken by its buffers.
+        self.memory.resize(sorting);
         let all = match <[RowVector; 1]>::try_from(input) {
             Ok([only]) => only,
-            Err(many) => concat_batches(&self.input_type, &many)?,
+            Err(many) => concat_into(&self.input_type, many)?,
         };
+        self.memory.resize(sorting + unpaid_bytes(&all));
+        self.memory.commit()?;
         let order = self.keys.sorted(&all)?;
+        self.memory.resize(unpaid_bytes(&all) + (num_rows * size_of::<u32>()) as u64);
         Ok(SortedRows::new(all, order))
     }
 }
 
-/// The joined copy and the row numbers, which are paid for in advance.
+/// Bytes that sorting needs for a row: the prefixes of up to two keys, once by themselves and once
+/// with the row's number, and the number.
+const SORT_BYTES_OF_ROW: usize = 2 * size_of::<u64>() + 2 * size_of::<u128>() + size_of::<u32>();
+
+/// The joined copy and what sorting needs, which are reserved in advance.
 fn held_bytes(batch: &RowVector) -> u64 {
-    bytes_when_loaded(batch) + (batch.len() * size_of::<u32>()) as u64
+    bytes_when_loaded(batch) + (batch.len() * SORT_BYTES_OF_ROW) as u64
 }
 
 impl Operator for OrderBy {
@@ -59,15 +73,13 @@ impl Operator for OrderBy {
 
     fn add_input(&mut self, batch: RowVector) -> Result<()> {
         let batch = load_batch(batch)?;
-        let bytes = held_bytes(&batch);
-        self.ctx.pool.reserve(bytes)?;
-        self.reserved += bytes;
+        self.memory.grow(held_bytes(&batch).saturating_add(unpaid_bytes(&batch)))?;
         self.input.push(batch);
         Ok(())
     }
 
     fn bytes_to_keep(&self, batch: &RowVector) -> u64 {
-        held_bytes(batch)
+        held_bytes(batch).saturating_add(unpaid_bytes(batch))
     }
 
     fn get_output(&mut self) -> Result<Option<RowVector>> {
@@ -83,7 +95,7 @@ impl Operator for OrderBy {
             (false, _) => self.sorted = Some(sorted),
             (true, Phase::Draining) => {
                 self.phase = Phase::Taking;
-                self.ctx.pool.release(std::mem::take(&mut self.reserved));
+                self.memory.resize(0);
             }
             (true, _) => self.phase = Phase::Done,
         }
@@ -107,6 +119,6 @@ impl Operator for OrderBy {
         self.input.clear();
         self.sorted = None;
         self.phase = Phase::Done;
-        self.ctx.pool.release(std::mem::take(&mut self.reserved));
+        self.memory.resize(0);
     }
 }

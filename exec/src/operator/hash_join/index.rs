@@ -15,6 +15,7 @@ use hashbrown::HashTable;
 use vector::{DecodedVector, Error, Result, RowComparator, VectorRef, hash_into};
 
 use super::packing::{Codes, Packing};
+use crate::operator::reservation::Reservation;
 
 /// Stands for "no row".
 pub(super) const NONE: u32 = u32::MAX;
@@ -23,6 +24,10 @@ pub(super) const NONE: u32 = u32::MAX;
 const DIRECT_PLACES_PER_ROW: u128 = 16;
 /// and this many in any case.
 const MIN_DIRECT_PLACES: u128 = 1 << 12;
+/// Bytes of a row's code, with its row number, or of its hash, while an index is made.
+const CODE_BYTES: usize = size_of::<u64>() + size_of::<u32>();
+/// Entries that a hash table has room for at least, once it has one.
+const MIN_ENTRIES: usize = 16;
 /// 2^64 by the golden ratio: the high bits of the product depend on all bits of the code.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
@@ -62,8 +67,13 @@ pub(super) struct Scratch {
 }
 
 impl Index {
-    /// Indexes the rows of flat key columns; rows with a null key are left out.
-    pub(super) fn new(keys: &[VectorRef], num_rows: usize) -> Result<Self> {
+    /// Indexes the rows of flat key columns; rows with a null key are left out. What it takes is
+    /// reserved in `memory` before it is allocated, and so is what is needed only meanwhile.
+    pub(super) fn new(
+        keys: &[VectorRef],
+        num_rows: usize,
+        memory: &mut Reservation,
+    ) -> Result<Self> {
         if num_rows >= NONE as usize {
             return Err(
                 Error::limit("too many rows on the build side of a join").with("rows", num_rows)
@@ -71,6 +81,9 @@ impl Index {
         }
         let decoded: Vec<DecodedVector> =
             keys.iter().map(DecodedVector::new).collect::<Result<_>>()?;
+        let before = memory.size();
+        // The chains, and the code or hash of each row.
+        memory.grow((num_rows * (size_of::<u32>() + CODE_BYTES)) as u64)?;
         let mut chains = Chains { next: vec![NONE; num_rows], num_keys: 0, repeats: false };
         let form = match Packing::of(&decoded) {
             Some(packing) => {
@@ -80,20 +93,24 @@ impl Index {
                 let limit =
                     (codes.rows.len() as u128 * DIRECT_PLACES_PER_ROW).max(MIN_DIRECT_PLACES);
                 if places <= limit {
+                    memory.grow(places as u64 * size_of::<u32>() as u64)?;
                     let heads = direct(&codes, places as usize, &mut chains);
                     Form::Direct { packing, heads }
                 } else {
+                    memory.grow((num_slots(codes.rows.len()) * size_of::<Slot>()) as u64)?;
                     let (slots, shift) = packed(&codes, &mut chains);
                     Form::Packed { packing, slots, shift }
                 }
             }
             None => Form::Hashed {
-                table: hashed(keys, &decoded, num_rows, &mut chains)?,
+                table: hashed(keys, &decoded, num_rows, (&mut chains, memory))?,
                 keys: keys.to_vec(),
             },
         };
         let next = if chains.repeats { chains.next } else { Vec::new() };
-        Ok(Index { form, next, num_keys: chains.num_keys })
+        let index = Index { form, next, num_keys: chains.num_keys };
+        memory.resize(before + index.bytes() as u64);
+        memory.commit().map(|()| index)
     }
 
     /// True when no two rows have the same key.
@@ -203,9 +220,13 @@ fn direct(codes: &Codes, num_places: usize, chains: &mut Chains) -> Vec<u32> {
     heads
 }
 
+/// Slots for a number of rows: at most half of them are taken.
+fn num_slots(num_rows: usize) -> usize {
+    (num_rows * 2).next_power_of_two().max(2)
+}
+
 fn packed(codes: &Codes, chains: &mut Chains) -> (Vec<Slot>, u32) {
-    // At most half of the slots are taken.
-    let num_slots = (codes.rows.len() * 2).next_power_of_two().max(2);
+    let num_slots = num_slots(codes.rows.len());
     let shift = 64 - num_slots.trailing_zeros();
     let mut slots = vec![Slot { code: 0, head: NONE }; num_slots];
     for (row, code) in codes.rows.iter().zip(&codes.codes).rev() {
@@ -237,7 +258,7 @@ fn hashed(
     keys: &[VectorRef],
     decoded: &[DecodedVector],
     num_rows: usize,
-    chains: &mut Chains,
+    (chains, memory): (&mut Chains, &mut Reservation),
 ) -> Result<HashTable<Entry>> {
     let mut hashes = vec![0; num_rows];
     for column in decoded {
@@ -256,6 +277,12 @@ fn hashed(
         match table.find_mut(hash, equal) {
             Some(entry) => chains.put(&mut entry.head, row as u32),
             None => {
+                if table.len() == table.capacity() {
+                    // The entries move, and for a moment both tables are there.
+                    let more = table.capacity().max(MIN_ENTRIES);
+                    memory.grow((2 * more * 2 * (size_of::<Entry>() + 1)) as u64)?;
+                    table.reserve(more, |other| hashes[other.head as usize]);
+                }
                 let mut head = NONE;
                 chains.put(&mut head, row as u32);
                 let entry = Entry { hash: short(hash), head };
