@@ -16,6 +16,9 @@ use crate::types::{StringView, Timestamp, Type, TypeKind, Value};
 /// A string buffer is closed when it reaches this many bytes, so that offsets fit 32 bits.
 const MAX_STRING_BUFFER: usize = 1 << 30;
 
+/// Bytes of a string buffer that is begun because another one could not grow.
+const MIN_STRING_BUFFER: usize = 64 << 10;
+
 /// Collects strings into views and buffers.
 #[derive(Debug, Default)]
 pub struct StringBuilder {
@@ -65,18 +68,27 @@ impl StringBuilder {
         if self.failed.is_some() {
             return false;
         }
-        if self.open.len() + additional > MAX_STRING_BUFFER && !self.open.is_empty() {
-            let open = std::mem::take(&mut self.open);
-            self.full.push(open.freeze());
+        if self.open.len() + additional > MAX_STRING_BUFFER {
+            self.begin_buffer();
         }
         let room = if additional >= MAX_STRING_BUFFER {
             Err(Error::limit("a string is too long").with("bytes", additional))
         } else {
-            // Without room for twice as much there may be some for what is needed.
-            self.open.try_grow(additional).or_else(|_| self.open.try_reserve(additional))
+            // Without room for twice as much beside what is there, another buffer may find some.
+            self.open.try_grow(additional).or_else(|_| {
+                self.begin_buffer();
+                self.open.try_reserve(additional.max(MIN_STRING_BUFFER))
+            })
         };
         self.failed = room.err().map(Box::new);
         self.failed.is_none()
+    }
+
+    fn begin_buffer(&mut self) {
+        if !self.open.is_empty() {
+            let open = std::mem::take(&mut self.open);
+            self.full.push(open.freeze());
+        }
     }
 
     /// True when a string could not be kept: building more is of no use.

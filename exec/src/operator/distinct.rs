@@ -84,7 +84,9 @@ impl Operator for Distinct {
     }
 
     fn bytes_wanted(&self) -> u64 {
-        self.memory.deficit()
+        // What comes next is about as much as what came last.
+        let growth = if self.no_more_input { 0 } else { self.table.bytes_to_grow(self.ids.len()) };
+        self.memory.deficit().saturating_add(growth)
     }
 
     fn get_output(&mut self) -> Result<Option<RowVector>> {

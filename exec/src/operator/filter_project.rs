@@ -319,3 +319,80 @@ impl Operator for FilterProject {
         (self.input, self.pieces) = (None, None);
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::expr::{ExecEvaluator, FunctionRegistry};
+    use vector::testing::{bigints, values_of};
+    use vector::{MemoryPool, Value};
+
+    fn lpad(size: i64) -> TypedExpr {
+        let text = TypedExpr::cast(TypedExpr::field("n", Type::BigInt), Type::Varchar);
+        let size = TypedExpr::constant(Value::BigInt(size), Type::BigInt);
+        let filling = TypedExpr::constant(Value::bytes("x"), Type::Varchar);
+        TypedExpr::call("lpad", vec![text, size, filling], Type::Varchar)
+    }
+
+    /// The output of `n` and 1,000 bytes for each of 1,000 rows, and the most bytes in use.
+    fn batches(predicate: Option<&TypedExpr>, limit: u64) -> Result<(Vec<RowVector>, u64)> {
+        let root = MemoryPool::root("query", limit);
+        let leaf = root.leaf("project");
+        let evaluator = ExecEvaluator::new(Arc::new(FunctionRegistry::builtin()));
+        let input = Arc::new(RowType::new([("n", Type::BigInt)]));
+        let output = Arc::new(RowType::new([("n", Type::BigInt), ("s", Type::Varchar)]));
+        let expressions = [TypedExpr::field("n", Type::BigInt), lpad(1_000)];
+        let projections = Some((expressions.as_slice(), &output));
+        let mut step =
+            FilterProject::new(&evaluator, &input, predicate, projections)?.with_batch_bytes(50_000);
+        let numbers: Vec<Option<i64>> = (0..1_000).map(Some).collect();
+        step.add_input(RowVector::batch(input, 1_000, vec![bigints(&numbers)])?)?;
+        let mut given = Vec::new();
+        while !step.needs_input() {
+            let _scope = PoolScope::enter(&leaf);
+            given.extend(step.get_output()?);
+        }
+        Ok((given, root.peak()))
+    }
+
+    #[test]
+    fn wide_results_come_in_several_batches_with_all_rows_in_their_order() {
+        let even = TypedExpr::call(
+            "eq",
+            vec![
+                TypedExpr::call(
+                    "modulus",
+                    vec![
+                        TypedExpr::field("n", Type::BigInt),
+                        TypedExpr::constant(Value::BigInt(2), Type::BigInt),
+                    ],
+                    Type::BigInt,
+                ),
+                TypedExpr::constant(Value::BigInt(0), Type::BigInt),
+            ],
+            Type::Boolean,
+        );
+        for (predicate, step) in [(None, 1), (Some(&even), 2)] {
+            let (given, _) = batches(predicate, u64::MAX).unwrap();
+            assert!(given.iter().all(|batch| batch.flat_bytes() < 120_000));
+            let numbers = given.iter().flat_map(|batch| values_of(batch.child(0).unwrap()));
+            let expected: Vec<i64> = (0..1_000).step_by(step).collect();
+            let expected = expected.into_iter().map(Value::BigInt);
+            assert!(numbers.eq(expected));
+            let texts = given.iter().flat_map(|batch| values_of(batch.child(1).unwrap()));
+            assert!(texts.eq((0..1_000).step_by(step).map(|n| Value::bytes(format!("{n:x>1000}")))));
+        }
+    }
+
+    #[test]
+    fn results_that_fit_nowhere_end_with_the_limit() {
+        let error = batches(None, 300_000).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Limit);
+        // Rows are tested for more bytes than there are, a few at a time.
+        let long = TypedExpr::call("length", vec![lpad(100_000)], Type::BigInt);
+        let none = TypedExpr::constant(Value::BigInt(7), Type::BigInt);
+        let short = TypedExpr::call("lt", vec![long, none], Type::Boolean);
+        let (given, peak) = batches(Some(&short), 3_000_000).unwrap();
+        assert!(given.is_empty() && peak <= 3_200_000, "{peak} bytes");
+    }
+}

@@ -39,10 +39,17 @@ impl OrderBy {
         })
     }
 
+    /// What a batch takes: its joined copy and what sorting needs, which are reserved in advance, and
+    /// what no pool pays for.
+    fn bytes_of(&self, batch: &RowVector) -> u64 {
+        let sorting = batch.len() * sort_bytes_of_row(self.keys.channels.len());
+        bytes_when_loaded(batch).saturating_add(sorting as u64).saturating_add(unpaid_bytes(batch))
+    }
+
     fn sort(&mut self) -> Result<SortedRows> {
         let input = std::mem::take(&mut self.input);
         let num_rows: usize = input.iter().map(RowVector::len).sum();
-        let sorting = (num_rows * SORT_BYTES_OF_ROW) as u64;
+        let sorting = (num_rows * sort_bytes_of_row(self.keys.channels.len())) as u64;
         // What was reserved for the copy is taken by its buffers.
         self.memory.resize(sorting);
         let all = match <[RowVector; 1]>::try_from(input) {
@@ -59,11 +66,13 @@ impl OrderBy {
 
 /// Bytes that sorting needs for a row: the prefixes of up to two keys, once by themselves and once
 /// with the row's number, and the number.
-const SORT_BYTES_OF_ROW: usize = 2 * size_of::<u64>() + 2 * size_of::<u128>() + size_of::<u32>();
-
-/// The joined copy and what sorting needs, which are reserved in advance.
-fn held_bytes(batch: &RowVector) -> u64 {
-    bytes_when_loaded(batch) + (batch.len() * SORT_BYTES_OF_ROW) as u64
+fn sort_bytes_of_row(num_keys: usize) -> usize {
+    let prefixes = match num_keys {
+        0 => 0,
+        1 => size_of::<u64>() + size_of::<(u64, u32)>(),
+        _ => 2 * size_of::<u64>() + size_of::<(u128, u32)>(),
+    };
+    prefixes + size_of::<u32>()
 }
 
 impl Operator for OrderBy {
@@ -73,13 +82,13 @@ impl Operator for OrderBy {
 
     fn add_input(&mut self, batch: RowVector) -> Result<()> {
         let batch = load_batch(batch)?;
-        self.memory.grow(held_bytes(&batch).saturating_add(unpaid_bytes(&batch)))?;
+        self.memory.grow(self.bytes_of(&batch))?;
         self.input.push(batch);
         Ok(())
     }
 
     fn bytes_to_keep(&self, batch: &RowVector) -> u64 {
-        held_bytes(batch).saturating_add(unpaid_bytes(batch))
+        self.bytes_of(batch)
     }
 
     fn get_output(&mut self) -> Result<Option<RowVector>> {

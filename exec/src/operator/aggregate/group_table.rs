@@ -216,6 +216,19 @@ impl GroupTable {
         self.columns.iter().map(|column| column.output(groups.clone())).collect()
     }
 
+    /// Bytes that the table and its keys would move to if `num_rows` rows were all new groups; 0 when
+    /// there is room for them.
+    pub(in crate::operator) fn bytes_to_grow(&self, num_rows: usize) -> u64 {
+        let strings = self.columns.iter().map(|column| column.bytes_to_grow(self.len(), num_rows));
+        let mut bytes: usize = strings.sum();
+        if self.table.len() + num_rows > self.table.capacity() {
+            let capacity = 2 * self.table.capacity().max(MIN_GROUPS);
+            let keys: usize = self.columns.iter().map(KeyColumn::fixed_bytes).sum();
+            bytes += table_bytes(capacity) + 2 * (keys + self.len() * size_of::<u64>());
+        }
+        bytes as u64
+    }
+
     /// Bytes of the keys of all groups.
     pub(in crate::operator) fn key_bytes(&self) -> usize {
         self.columns.iter().map(KeyColumn::key_bytes).sum()

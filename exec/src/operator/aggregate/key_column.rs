@@ -258,6 +258,31 @@ impl KeyColumn {
         Ok(())
     }
 
+    /// Bytes that the texts of `num_groups` keys would move to if `num_rows` like them were added.
+    pub(super) fn bytes_to_grow(&self, num_groups: usize, num_rows: usize) -> usize {
+        match &self.keys {
+            Keys::Strings { bytes, .. } => {
+                let added = (bytes.len() / num_groups.max(1)).saturating_mul(num_rows);
+                let is_full = bytes.len().saturating_add(added) > bytes.capacity();
+                if is_full { added.max(2 * bytes.capacity()) } else { 0 }
+            }
+            _ => 0,
+        }
+    }
+
+    /// Bytes of all keys but for the texts of strings.
+    pub(super) fn fixed_bytes(&self) -> usize {
+        let width = match &self.keys {
+            Keys::Boolean(_) | Keys::TinyInt(_) => 1,
+            Keys::SmallInt(_) => 2,
+            Keys::Integer(_) | Keys::Real(_) => 4,
+            Keys::BigInt(_) | Keys::Double(_) | Keys::Strings { .. } => 8,
+            Keys::HugeInt(_) | Keys::Timestamp(_) => 16,
+            Keys::Values(_) => size_of::<Value>(),
+        };
+        self.valid.len() * (width + 1)
+    }
+
     /// Bytes of all keys.
     pub(super) fn key_bytes(&self) -> usize {
         match &self.keys {

@@ -317,7 +317,9 @@ impl Operator for HashAggregation {
     }
 
     fn bytes_wanted(&self) -> u64 {
-        self.memory.deficit()
+        // What comes next is about as much as what came last.
+        let growth = if self.phase.takes() { self.table.bytes_to_grow(self.ids.len()) } else { 0 };
+        self.memory.deficit().saturating_add(growth)
     }
 
     fn get_output(&mut self) -> Result<Option<RowVector>> {
