@@ -146,7 +146,8 @@ fn check(
                     catch_unwind(AssertUnwindSafe(fails)).is_ok_and(|what| what.is_some())
                 });
                 let small_sql = print::sql(&small, &world.paths);
-                let of_small = wanted(world, &small).map(|want| outcome(world, &small, &want, &settings));
+                let of_small =
+                    wanted(world, &small).map(|want| outcome(world, &small, &want, &settings));
                 let of_small = match of_small {
                     Some(Outcome::Wrong { what, .. }) => what,
                     _ => "right in another run".to_string(),
@@ -180,7 +181,9 @@ fn outcome(world: &World, query: &Query, want: &[Row], settings: &Settings) -> O
             None => Outcome::Right,
             Some(what) => Outcome::Wrong { what, class: "rows".to_string() },
         },
-        Err(error) if settings.has_limit && error.kind() == ErrorKind::Limit => Outcome::OutOfMemory,
+        Err(error) if settings.has_limit && error.kind() == ErrorKind::Limit => {
+            Outcome::OutOfMemory
+        }
         Err(error) if error.kind() == ErrorKind::Unsupported => {
             Outcome::Unsupported(error.to_string())
         }

@@ -20,9 +20,9 @@ use super::values::Datum;
 
 /// Some columns of rows as a batch: each with its place in the rows.
 pub(super) fn record_batch(columns: &[(usize, Column)], rows: &[Row]) -> RecordBatch {
-    let fields = columns.iter().map(|(i, column)| {
-        Field::new(format!("c{i}"), column.stored.clone(), column.nullable)
-    });
+    let fields = columns
+        .iter()
+        .map(|(i, column)| Field::new(format!("c{i}"), column.stored.clone(), column.nullable));
     let arrays = columns.iter().map(|(i, column)| {
         let cells: Vec<&Datum> = rows.iter().map(|row| &row[*i]).collect();
         array(&column.stored, &cells)
@@ -132,7 +132,8 @@ fn array(stored: &DataType, cells: &[&Datum]) -> ArrayRef {
             };
             let maps: Vec<Vec<(Datum, Datum)>> = cells.iter().map(|cell| entries(cell)).collect();
             let offsets = OffsetBuffer::from_lengths(maps.iter().map(Vec::len));
-            let entry = |(key, value): &(Datum, Datum)| Datum::Row(vec![key.clone(), value.clone()]);
+            let entry =
+                |(key, value): &(Datum, Datum)| Datum::Row(vec![key.clone(), value.clone()]);
             let flat: Vec<Datum> = maps.iter().flatten().map(entry).collect();
             let entries = array(field.data_type(), &flat.iter().collect::<Vec<_>>());
             let entries = entries.as_any().downcast_ref::<StructArray>().unwrap().clone();

@@ -9,7 +9,11 @@ use super::values::{Datum, Kind};
 #[derive(Debug, Clone)]
 pub(super) enum Expr {
     Literal(Datum, Kind),
-    Column { relation: usize, column: usize, kind: Kind },
+    Column {
+        relation: usize,
+        column: usize,
+        kind: Kind,
+    },
     /// A key of the groups that the query makes, by its position.
     Key(usize, Kind),
     /// An aggregate over the groups that the query makes, by its position.
@@ -20,18 +24,49 @@ pub(super) enum Expr {
     And(Vec<Expr>),
     Or(Vec<Expr>),
     Compare(Comparison, Box<Expr>, Box<Expr>),
-    IsNull { input: Box<Expr>, negated: bool },
+    IsNull {
+        input: Box<Expr>,
+        negated: bool,
+    },
     /// `IS [NOT] TRUE` and `IS [NOT] FALSE`.
-    IsTruth { input: Box<Expr>, truth: bool, negated: bool },
-    Between { input: Box<Expr>, low: Box<Expr>, high: Box<Expr>, negated: bool },
-    InList { input: Box<Expr>, list: Vec<Expr>, negated: bool },
+    IsTruth {
+        input: Box<Expr>,
+        truth: bool,
+        negated: bool,
+    },
+    Between {
+        input: Box<Expr>,
+        low: Box<Expr>,
+        high: Box<Expr>,
+        negated: bool,
+    },
+    InList {
+        input: Box<Expr>,
+        list: Vec<Expr>,
+        negated: bool,
+    },
     /// A pattern, in which `!` escapes.
-    Like { input: Box<Expr>, pattern: String, negated: bool },
-    Case { branches: Vec<(Expr, Expr)>, default: Option<Box<Expr>>, kind: Kind },
+    Like {
+        input: Box<Expr>,
+        pattern: String,
+        negated: bool,
+    },
+    Case {
+        branches: Vec<(Expr, Expr)>,
+        default: Option<Box<Expr>>,
+        kind: Kind,
+    },
     Call(Function, Vec<Expr>, Kind),
     Cast(Box<Expr>, Kind),
-    Exists { query: Box<Query>, negated: bool },
-    InQuery { input: Box<Expr>, query: Box<Query>, negated: bool },
+    Exists {
+        query: Box<Query>,
+        negated: bool,
+    },
+    InQuery {
+        input: Box<Expr>,
+        query: Box<Query>,
+        negated: bool,
+    },
     /// The one value of a query, null without a row.
     Scalar(Box<Query>, Kind),
 }

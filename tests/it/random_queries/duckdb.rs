@@ -40,7 +40,12 @@ pub(super) fn write_plain_tables(world: &World, folder: &Path) -> Vec<String> {
 }
 
 /// A query with its expected rows; `None` when DuckDB has another meaning for a part of it.
-pub(super) fn exported(query: &Query, rows: &[Row], tables: &[String], name: &str) -> Option<Value> {
+pub(super) fn exported(
+    query: &Query,
+    rows: &[Row],
+    tables: &[String],
+    name: &str,
+) -> Option<Value> {
     let sql = duckdb_sql(query, tables)?;
     let kinds = query.kinds();
     let row = |row: &Row| -> Value {

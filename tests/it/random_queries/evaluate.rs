@@ -212,9 +212,7 @@ fn cast(value: Datum, kind: &Kind) -> Datum {
         (Datum::Timestamp(nanos), Kind::Date) => {
             Datum::Date(nanos.div_euclid(NANOS_PER_DAY) as i32)
         }
-        (Datum::Date(days), Kind::Timestamp) => {
-            Datum::Timestamp(i64::from(days) * NANOS_PER_DAY)
-        }
+        (Datum::Date(days), Kind::Timestamp) => Datum::Timestamp(i64::from(days) * NANOS_PER_DAY),
         // Of the same type, and REAL to DOUBLE.
         (value, _) => value,
     }
@@ -231,7 +229,11 @@ fn called(function: Function, args: &[Datum]) -> Datum {
             args.iter().find(|arg| !arg.is_null()).cloned().unwrap_or(Datum::Null)
         }
         (Function::NullIf, [a, b]) => {
-            if a.compare(b) == Some(Ordering::Equal) { Datum::Null } else { a.clone() }
+            if a.compare(b) == Some(Ordering::Equal) {
+                Datum::Null
+            } else {
+                a.clone()
+            }
         }
         (Function::Greatest, args) => args.iter().max().cloned().unwrap_or(Datum::Null),
         (Function::Least, args) => args.iter().min().cloned().unwrap_or(Datum::Null),
@@ -270,7 +272,11 @@ fn called(function: Function, args: &[Datum]) -> Datum {
         (Function::Day, [point]) => Datum::Int(civil(day_of(point)).2),
         (Function::Cardinality, [Datum::List(items)]) => Datum::Int(items.len() as i64),
         (Function::Contains, [Datum::List(items), value]) => {
-            if value.is_null() { Datum::Null } else { Datum::of_truth(is_among(value, items)) }
+            if value.is_null() {
+                Datum::Null
+            } else {
+                Datum::of_truth(is_among(value, items))
+            }
         }
         (Function::Contains, _) => Datum::Null,
         (Function::ElementAt, [Datum::List(items), Datum::Int(place)]) => {

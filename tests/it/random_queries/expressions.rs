@@ -66,7 +66,11 @@ impl Generator<'_> {
             6 => Expr::Not(boxed(self.condition(scope, depth - 1))),
             7 => {
                 let input = boxed(self.condition(scope, depth - 1));
-                Expr::IsTruth { input, truth: self.random.once_in(2), negated: self.random.once_in(2) }
+                Expr::IsTruth {
+                    input,
+                    truth: self.random.once_in(2),
+                    negated: self.random.once_in(2),
+                }
             }
             _ => self.case(scope, &Kind::Bool, depth - 1),
         }
@@ -144,8 +148,7 @@ impl Generator<'_> {
             }
             8 | 9 => {
                 let count = 1 + self.random.below(4);
-                let mut list: Vec<Expr> =
-                    (0..count).map(|_| self.literal(kind, samples)).collect();
+                let mut list: Vec<Expr> = (0..count).map(|_| self.literal(kind, samples)).collect();
                 if self.random.once_in(8) {
                     list.push(Expr::Literal(Datum::Null, kind.clone()));
                 }
@@ -156,8 +159,8 @@ impl Generator<'_> {
             }
             10 if *kind == Kind::Text => {
                 let patterns = [
-                    "a%", "%b", "%a%", "_", "__", "a_c", "%", "", "abc", "!%%", "%!_%", "a%c%", "%é_",
-                    "a% %_",
+                    "a%", "%b", "%a%", "_", "__", "a_c", "%", "", "abc", "!%%", "%!_%", "a%c%",
+                    "%é_", "a% %_",
                 ];
                 let pattern = one_of(self.random, &patterns).to_string();
                 Expr::Like { input: input_of, pattern, negated }
@@ -201,13 +204,13 @@ impl Generator<'_> {
     fn case(&mut self, scope: &Scope, kind: &Kind, depth: u32) -> Expr {
         if self.random.once_in(2) {
             let condition = self.condition(scope, depth.min(1));
-            let args = vec![condition, self.value(scope, kind, depth), self.value(scope, kind, depth)];
+            let args =
+                vec![condition, self.value(scope, kind, depth), self.value(scope, kind, depth)];
             return call(Function::If, args, kind.clone());
         }
         let count = 1 + self.random.below(2);
-        let branch = |this: &mut Self| {
-            (this.condition(scope, depth.min(1)), this.value(scope, kind, depth))
-        };
+        let branch =
+            |this: &mut Self| (this.condition(scope, depth.min(1)), this.value(scope, kind, depth));
         let branches = (0..count).map(|_| branch(self)).collect();
         let default = (!self.random.once_in(3)).then(|| boxed(self.value(scope, kind, depth)));
         Expr::Case { branches, default, kind: kind.clone() }

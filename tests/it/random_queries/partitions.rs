@@ -22,7 +22,13 @@ pub(super) fn failure(world: &World, random: &mut Random) -> Option<String> {
     };
     let query = |filter: Option<Expr>| {
         let (items, from) = (items.clone(), from.clone());
-        Query::of(Body::Select(Box::new(Select { distinct: false, items, from, filter, group: None })))
+        Query::of(Body::Select(Box::new(Select {
+            distinct: false,
+            items,
+            from,
+            filter,
+            group: None,
+        })))
     };
     let all = query(None);
     let not = Expr::Not(Box::new(condition.clone()));

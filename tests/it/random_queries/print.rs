@@ -261,7 +261,8 @@ impl Printer<'_> {
         }
         let distinct = if call.distinct { "DISTINCT " } else { "" };
         let input = call.input.as_ref().map_or("*".to_string(), |input| self.expr(input, None));
-        let filter = call.filter.as_ref().map(|f| format!(" FILTER (WHERE {})", self.expr(f, None)));
+        let filter =
+            call.filter.as_ref().map(|f| format!(" FILTER (WHERE {})", self.expr(f, None)));
         if call.function == Aggregate::CountIf && self.dialect == Dialect::DuckDb {
             let filter = filter.unwrap_or_default();
             return format!("count(CASE WHEN {input} THEN 1 END){filter}");

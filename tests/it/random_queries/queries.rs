@@ -35,7 +35,8 @@ impl<'a> Generator<'a> {
 
     /// A statement.
     pub(super) fn statement(&mut self) -> Query {
-        let mut query = if self.random.once_in(8) { self.set_query() } else { self.select_query(None) };
+        let mut query =
+            if self.random.once_in(8) { self.set_query() } else { self.select_query(None) };
         self.put_order(&mut query);
         query
     }
@@ -160,7 +161,11 @@ impl<'a> Generator<'a> {
         let aggregates: Vec<AggregateCall> = (0..count).map(|_| self.aggregate(scope)).collect();
         for (i, call) in aggregates.iter().enumerate() {
             let expr = Expr::Aggregate(i, call.kind.clone());
-            above.columns.push(ScopeColumn { expr, kind: call.kind.clone(), samples: Rc::default() });
+            above.columns.push(ScopeColumn {
+                expr,
+                kind: call.kind.clone(),
+                samples: Rc::default(),
+            });
         }
         let having = self.random.once_in(4).then(|| self.condition(&above, 1));
         let mut items: Vec<Expr> = above.columns.iter().map(|column| column.expr.clone()).collect();
@@ -178,7 +183,8 @@ impl<'a> Generator<'a> {
     fn aggregate(&mut self, scope: &Scope) -> AggregateCall {
         let filter = self.random.once_in(5).then(|| self.condition(scope, 1));
         let distinct = self.random.once_in(4);
-        let call = |function, input, kind| AggregateCall { function, input, distinct, filter, kind };
+        let call =
+            |function, input, kind| AggregateCall { function, input, distinct, filter, kind };
         let column = self.column(scope);
         let scalar = column.filter(|column| column.kind.is_scalar());
         let Some(column) = scalar.filter(|_| !self.random.once_in(6)) else {

@@ -98,11 +98,7 @@ impl<'a> Evaluator<'a> {
         Ok(rows)
     }
 
-    fn select(
-        &self,
-        select: &Select,
-        outer: Option<Outer<'_>>,
-    ) -> Result<Vec<Row>, TooExpensive> {
+    fn select(&self, select: &Select, outer: Option<Outer<'_>>) -> Result<Vec<Row>, TooExpensive> {
         let joined = self.from(&select.from, outer)?;
         let place = Place { layout: &joined.layout, outer };
         let mut kept = Vec::new();
@@ -171,11 +167,7 @@ impl<'a> Evaluator<'a> {
         Ok(found)
     }
 
-    fn from(
-        &self,
-        items: &[FromItem],
-        outer: Option<Outer<'_>>,
-    ) -> Result<Joined, TooExpensive> {
+    fn from(&self, items: &[FromItem], outer: Option<Outer<'_>>) -> Result<Joined, TooExpensive> {
         let mut joined = Joined { layout: Vec::new(), width: 0, rows: vec![Vec::new()] };
         for item in items {
             let (width, rows) = match &item.source {

@@ -60,7 +60,8 @@ impl Settings {
 
     /// The settings as options of the command line.
     pub(super) fn describe(&self) -> String {
-        let settings = self.options.settings.iter().map(|(key, value)| format!("--set {key}={value}"));
+        let settings =
+            self.options.settings.iter().map(|(key, value)| format!("--set {key}={value}"));
         let settings: Vec<String> = settings.collect();
         let cuts = self.cuts.map_or(String::new(), |seed| format!(", splits cut by seed {seed}"));
         format!("--drivers {} {}{cuts}", self.options.drivers, settings.join(" "))

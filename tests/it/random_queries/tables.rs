@@ -58,7 +58,8 @@ impl Table {
         let num_files = one_of(random, &[1, 2, 3, 5]);
         let keys = (0..num_files).map(|file| {
             // The type of the key is told from its values: one of them is no null.
-            let value = if file > 0 && random.once_in(4) { None } else { Some(random.below(3) as i64) };
+            let value =
+                if file > 0 && random.once_in(4) { None } else { Some(random.below(3) as i64) };
             has_key.then_some(value)
         });
         for (file, key) in keys.collect::<Vec<_>>().into_iter().enumerate() {
@@ -163,10 +164,8 @@ fn random_column(place: usize, random: &mut Random) -> Column {
         }
         13 => (Kind::List(boxed(Kind::Int)), DataType::List(item(DataType::Int64))),
         14 => {
-            let fields = [
-                Field::new("f0", DataType::Int32, true),
-                Field::new("f1", DataType::Utf8, true),
-            ];
+            let fields =
+                [Field::new("f0", DataType::Int32, true), Field::new("f1", DataType::Utf8, true)];
             (Kind::Row(vec![Kind::Int, Kind::Text]), DataType::Struct(fields.into_iter().collect()))
         }
         _ => {
@@ -227,7 +226,9 @@ pub(super) fn random_value(
         Kind::Date => Datum::Date(day(wide, random)),
         Kind::Timestamp => {
             let millis = if wide { random.below(86_400_000) } else { random.below(3) * 12_345_678 };
-            Datum::Timestamp(i64::from(day(wide, random)) * NANOS_PER_DAY + millis as i64 * 1_000_000)
+            Datum::Timestamp(
+                i64::from(day(wide, random)) * NANOS_PER_DAY + millis as i64 * 1_000_000,
+            )
         }
         Kind::List(item) => {
             let len = random.below(4);

@@ -188,7 +188,8 @@ impl Datum {
                 format!("({})", list(fields.collect()))
             }
             (Datum::Map(entries), Kind::Map(key, item)) => {
-                let entries = entries.iter().map(|(k, v)| format!("{}: {}", k.text(key), v.text(item)));
+                let entries =
+                    entries.iter().map(|(k, v)| format!("{}: {}", k.text(key), v.text(item)));
                 format!("{{{}}}", list(entries.collect()))
             }
             (other, kind) => unreachable!("{other:?} as {kind:?}"),
