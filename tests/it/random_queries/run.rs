@@ -30,7 +30,7 @@ impl World {
     pub(super) fn random(random: &mut Random) -> World {
         let mut few = |most: u64| if random.once_in(12) { 0 } else { 1 + random.below(most) };
         let mut sizes = vec![few(30), few(30), few(60)];
-        sizes.push(100 + random.below(100));
+        sizes.push(60 + random.below(120));
         if random.once_in(6) {
             sizes.push(1_000 + random.below(2_000));
         }
@@ -86,7 +86,7 @@ impl World {
         for file in &self.tables[table].files {
             let len = file.bytes.len() as u64;
             let mut cuts = vec![0, len];
-            for _ in 0..one_of(random, &[0, 1, 2, 5]) {
+            for _ in 0..one_of(random, &[0, 1, 2]) {
                 cuts.push(random.below(len + 1));
             }
             cuts.sort_unstable();
