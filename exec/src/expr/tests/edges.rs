@@ -168,7 +168,7 @@ fn evaluate_all(expr: &TypedExpr, columns: &[&(Type, Vec<Value>)]) {
     };
     run(&all, &rows);
     // One error ends a batch, so that rows behind it are only looked at by themselves.
-    let step = rows.len().div_ceil(400).max(1);
+    let step = rows.len().div_ceil(60).max(1);
     for row in rows.iter().step_by(step) {
         run(&batch(std::slice::from_ref(row)), std::slice::from_ref(row));
     }
