@@ -74,7 +74,10 @@ fn each_direct_dependency_has_its_reason_and_nothing_else_is_listed() {
         assert_eq!(found, Some(users), "users of {name} in docs/dependencies.md");
     }
     for name in listed.keys() {
-        assert!(expected.contains_key(name), "{name} is in docs/dependencies.md and in no manifest");
+        assert!(
+            expected.contains_key(name),
+            "{name} is in docs/dependencies.md and in no manifest"
+        );
     }
 }
 

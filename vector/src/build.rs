@@ -84,8 +84,9 @@ impl StringBuilder {
     pub fn finish(mut self) -> Result<StringValues> {
         self.close();
         if self.too_long > 0 {
-            return Err(Error::limit("a string is longer than 32 bits count")
-                .with("bytes", self.too_long));
+            return Err(
+                Error::limit("a string is longer than 32 bits count").with("bytes", self.too_long)
+            );
         }
         entries_of(self.full.len())?;
         Ok(StringValues::new(self.views.freeze(), self.full))

@@ -190,7 +190,8 @@ impl DecodedVector {
 
     /// True when every row is null, also without rows: no value may be looked at.
     pub fn all_null(&self) -> bool {
-        self.len == 0 || self.validity.as_ref().is_some_and(|v| bits::count_ones(v.words(), self.len) == 0)
+        self.len == 0
+            || self.validity.as_ref().is_some_and(|v| bits::count_ones(v.words(), self.len) == 0)
     }
 
     /// The base row of row `i`.

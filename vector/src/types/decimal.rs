@@ -167,7 +167,8 @@ mod tests {
     #[test]
     fn numbers_at_the_ends_of_precision_and_storage_are_parsed_or_refused_without_overflow() {
         let max = i128::MAX.to_string();
-        let wholes = ["", "0", "9", "1", &max, &max[..38], "99999999999999999999999999999999999999"];
+        let wholes =
+            ["", "0", "9", "1", &max, &max[..38], "99999999999999999999999999999999999999"];
         let longer = ["170141183460469231731687303715884105728", &"9".repeat(39), &"9".repeat(400)];
         let fractions = ["", "4", "5", "49", "99999999999999999999", &"9".repeat(60)];
         for whole in wholes.into_iter().chain(longer) {
