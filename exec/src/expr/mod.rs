@@ -192,6 +192,10 @@ impl ExpressionEvaluator for ExecEvaluator {
         Ok(Box::new(set))
     }
 
+    fn is_deterministic(&self, expr: &TypedExpr) -> bool {
+        self.registry.is_deterministic(expr)
+    }
+
     fn compile_all(
         &self,
         exprs: &[TypedExpr],

@@ -57,7 +57,7 @@ pub(super) fn copy_strings(parts: &[DecodedVector], len: usize) -> Result<String
     }
     let mut out = StringBuilder::new();
     (0..len).for_each(|i| out.push(values.get(i)));
-    Ok(out.finish())
+    out.finish()
 }
 
 /// The buffers of several string vectors, one list after the other.

@@ -69,6 +69,10 @@ impl ExpressionEvaluator for TinyEvaluator {
     fn compile(&self, expr: &TypedExpr, input: &Arc<RowType>) -> Result<Box<dyn CompiledExpr>> {
         Ok(Box::new(TinyExpr(expr.clone(), Arc::clone(input))))
     }
+
+    fn is_deterministic(&self, _: &TypedExpr) -> bool {
+        true
+    }
 }
 
 impl CompiledExpr for TinyExpr {
