@@ -33,3 +33,4 @@ mod traces;
 mod warehouse;
 mod wide;
 mod worked_example;
+mod wrong_values;
