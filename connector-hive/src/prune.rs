@@ -11,7 +11,7 @@
 //! A term that is false or null drops the partition. A term whose columns are not all known yet
 //! (deeper directories) says nothing. A term that fails says nothing either as long as another one
 //! may be false, in whatever order they stand: it is the condition's error only for a row that all
-//! other terms let through, those on columns of the file included (Velox's AND). So whoever reads
+//! other terms let through, those on columns of the file included (Velox's AND). So the reader of
 //! the file keeps the error for the first such row ([`PartitionPredicate::test`]).
 
 use dwio::connector::{CompiledExpr, ExpressionEvaluator};
