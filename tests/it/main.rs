@@ -36,3 +36,4 @@ mod traces;
 mod warehouse;
 mod wide;
 mod worked_example;
+mod wrong_values;

@@ -405,7 +405,16 @@ impl Compiler<'_> {
             (Form::Between, [value, low, high]) => {
                 let above = self.comparison(Comparison::Gte, *value, *low)?;
                 let below = self.comparison(Comparison::Lte, *value, *high)?;
-                self.form(Form::And, vec![above, below], Type::Boolean)
+                let is_known = |bound: &NodeId| {
+                    self.constant_value(*bound).is_some_and(|value| !value.is_null())
+                };
+                if is_known(low) && is_known(high) {
+                    return self.form(Form::And, vec![above, below], Type::Boolean);
+                }
+                // A null bound makes it null, also where the other bound is not kept (Velox).
+                self.scalar("both", vec![above, below], Type::Boolean, |_, _| {
+                    Ok(Kernel::new(logic::both))
+                })
             }
             (Form::NullIf, [value, other]) => {
                 let (value, other) = (*value, *other);

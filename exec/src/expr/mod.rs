@@ -15,6 +15,7 @@
 //! | `signatures.rs`, `rule.rs`, `coercion.rs` | their typing rules, implicit conversions |
 //! | `compile.rs` | expressions to nodes: shared, folded, checked |
 //! | `eval.rs` | nodes over the selected rows of a batch; AND, OR, CASE, COALESCE |
+//! | `failures.rs` | nodes over rows of which some fail |
 //! | `peel.rs` | functions under dictionaries and constants |
 //! | `merge.rs` | the branches of a CASE as one vector |
 //! | `kernel.rs` | what functions are made of: calls, operands, loops |
@@ -50,6 +51,7 @@ mod decimal;
 mod decimal_digits;
 mod eval;
 mod extremes;
+mod failures;
 mod families;
 mod functions;
 mod higher_order;
