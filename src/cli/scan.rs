@@ -2,6 +2,7 @@
 
 use clap::Args;
 
+use super::interrupt::Watch;
 use super::options::GlobalArgs;
 use super::{Outcome, print};
 use crate::ScanRequest;
@@ -42,6 +43,7 @@ pub(super) fn run(args: &ScanArgs, global: &GlobalArgs) -> Outcome {
         limit: args.limit,
     };
     let result = engine.scan(&request, &global.query_options(Some(DEFAULT_DRIVERS)))?;
+    let _watch = Watch::new(result.canceller());
     let mut writer = print::open(global, global.output_format(), result.row_type())?;
     for batch in result {
         writer.write(&batch?)?;

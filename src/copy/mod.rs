@@ -96,8 +96,8 @@ impl CopyJob {
         let file_type: Vec<_> =
             fields.map(|(_, (name, ty))| (name.to_string(), ty.clone())).collect();
         let shape = match partitioner.first_key() {
-            Some(key) => Shape::Folder(format!("{}=", connector_hive::partition::escape(key))),
-            None if target.per_driver => Shape::Folder(writer::FILE_NAME.to_string()),
+            Some(_) => Shape::Folder,
+            None if target.per_driver => Shape::Folder,
             None => Shape::File,
         };
         let staging = Staging::new(&target.path, shape, target.overwrite)?;

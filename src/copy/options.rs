@@ -11,6 +11,8 @@
 //! | `ROW_GROUP_SIZE n` | parquet | rows of a row group at most |
 //! | `TIMESTAMP_UNIT millis`, `micros`, `nanos` | parquet | what timestamps are stored in |
 
+use std::collections::HashSet;
+
 use vector::{Error, Result, RowType};
 
 #[cfg(feature = "copy-parquet")]
@@ -72,8 +74,9 @@ impl CopyTarget {
 
     fn check(&self, row_type: &RowType) -> Result<()> {
         let names = row_type.names();
-        for (i, name) in names.iter().enumerate() {
-            if names.iter().take(i).any(|before| before == name) {
+        let mut seen = HashSet::with_capacity(names.len());
+        for name in names {
+            if !seen.insert(name) {
                 return Err(Error::invalid_input("COPY would write two columns of one name")
                     .in_named("column", name)
                     .hint("AS gives one of them another name"));

@@ -11,6 +11,7 @@
 //! | `copy.rs` | the frame of COPY around a query |
 //! | `catalog.rs` | what the front end needs to know of tables |
 //! | `scope.rs` | names to columns |
+//! | `expr_index.rs` | finding an expression among many |
 //! | `literal.rs` | constants, and the types that SQL text names |
 //! | `bind/` | syntax to typed expressions |
 //! | `plan/` | clauses to plan nodes |
@@ -21,6 +22,7 @@
 mod bind;
 mod catalog;
 mod copy;
+mod expr_index;
 mod functions;
 mod literal;
 mod parse;
