@@ -57,6 +57,7 @@ impl RunArgs {
         let options = self.recording.options(options, sql);
         let mut result = start(&options)?;
         let _watch = Watch::new(result.canceller());
+        result.notes().iter().for_each(|note| complain(&format!("note: {note}")));
         let mut writer = print::open(global, format, result.row_type())?;
         for batch in &mut result {
             writer.write(&batch?)?;

@@ -33,6 +33,8 @@ mod source;
 #[cfg(test)]
 mod testing;
 
-pub(crate) use catalog::{Catalog, CatalogTable, FoundTable, ScanParts, TableColumn, TableSplits};
+pub(crate) use catalog::{
+    Catalog, CatalogTable, FoundTable, ScanParts, SchemaGap, TableColumn, TableSplits,
+};
 pub(crate) use copy::{CopyOption, CopyRequest, plan_statement};
-pub(crate) use plan::{PlannedQuery, ScanClauses, plan_scan};
+pub(crate) use plan::{PlannedQuery, PlannedScan, ScanClauses, plan_scan};

@@ -103,6 +103,10 @@ impl FileSystem for LocalFiles {
         Ok(Arc::new(LocalFile { path: path.to_string(), len, version, file, map }))
     }
 
+    fn is_local(&self) -> bool {
+        true
+    }
+
     fn stat(&self, path: &str) -> Result<FileEntry> {
         let metadata = std::fs::metadata(path)
             .map_err(|e| Error::from_io(e, "no such file or directory"))
