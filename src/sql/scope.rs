@@ -181,9 +181,34 @@ impl Scope {
             );
             return source.point(error.with("name", &missing.value), missing.span);
         }
-        let names: Vec<&str> = self.columns.iter().map(|c| c.name.as_str()).collect();
         let error = Error::not_found("no such column").with("name", &missing.value);
-        source.advise(error, missing.span, &suggestion(&missing.value, &names))
+        source.advise(error, missing.span, &self.hint_for(path, missing))
+    }
+
+    /// What may have been meant by `missing`, a part of `path`.
+    fn hint_for(&self, path: &[Ident], missing: &Ident) -> String {
+        let relation = match path {
+            [first, _, ..] if self.is_relation(first) => {
+                self.relations.iter().position(|r| matches(first, r))
+            }
+            _ => None,
+        };
+        // A column of another table is called by that table's name.
+        let alike = self.index().by_name.get(&missing.value.to_lowercase());
+        let place = alike.and_then(|alike| self.places.get(*alike.first()?));
+        if let Some(table) = place.and_then(|place| self.relations.get(place.relation)) {
+            return format!("{table} has such a column");
+        }
+        let is_own = |place: &Place| relation.is_none_or(|relation| place.relation == relation);
+        let own = self.columns.iter().zip(&self.places).filter(|(_, place)| is_own(place));
+        let columns = own.map(|(column, _)| column.name.as_str());
+        // The first of several names may have been meant for a table.
+        let tables = self.relations.iter().filter(|_| relation.is_none() && path.len() > 1);
+        let tables: Vec<&str> = tables.map(String::as_str).collect();
+        if let Some(near) = nearest(&missing.value, tables.iter().copied()) {
+            return format!("did you mean \"{near}\"?");
+        }
+        suggestion(&missing.value, &columns.collect::<Vec<_>>())
     }
 
     /// The table that a name means.

@@ -25,6 +25,7 @@ mod random_files;
 mod reasons;
 mod replay;
 mod row_groups;
+mod signals;
 mod support;
 mod text;
 mod tidy;
