@@ -3,6 +3,7 @@
 mod aggregates;
 mod bad_input;
 mod copy;
+mod copy_round_trip;
 mod corpus;
 mod counters;
 mod differential;
