@@ -172,8 +172,7 @@ fn is_staging_name(name: &str) -> bool {
     let parts = name.strip_prefix('.').and_then(|name| name.strip_suffix(ENDING));
     let digits = parts.and_then(|parts| parts.rsplit_once('.')).map(|(_, digits)| digits);
     digits.is_some_and(|digits| {
-        digits.len() == NUM_DIGITS
-            && digits.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+        digits.len() == NUM_DIGITS && digits.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
     })
 }
 
@@ -307,7 +306,8 @@ mod tests {
     fn only_what_nobody_locks_is_removed_for_others() {
         let folder = Scratch::new();
         let target = folder.0.join("t");
-        let (held, held_folder) = (Staged::file(&target).unwrap(), Staged::folder(&target).unwrap());
+        let (held, held_folder) =
+            (Staged::file(&target).unwrap(), Staged::folder(&target).unwrap());
         // What a process that was killed leaves: the same names, without a lock.
         let left = folder.0.join(random_name(&target));
         fs::write(&left, "rows").unwrap();
@@ -331,7 +331,9 @@ mod tests {
         let folder = Scratch::new();
         let target = folder.0.join("t");
         let staged = Staged::file(&target).unwrap();
-        staged.publish(|from| fs::rename(from, &target).map_err(|e| Error::from_io(e, "x"))).unwrap();
+        staged
+            .publish(|from| fs::rename(from, &target).map_err(|e| Error::from_io(e, "x")))
+            .unwrap();
         drop(staged);
         assert_eq!(folder.names(), ["t"]);
     }

@@ -47,7 +47,8 @@ impl ScanColumns {
         }
         for filter in table.filter_columns() {
             columns.check(filter)?;
-            if let Some(output) = columns.handle(filter.name()).filter(|_| columns.is_output(filter))
+            if let Some(output) =
+                columns.handle(filter.name()).filter(|_| columns.is_output(filter))
             {
                 check_consistent(output, filter)?;
             }

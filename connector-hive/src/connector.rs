@@ -137,9 +137,15 @@ impl HiveConnector {
 
     /// What files say of their columns, read on several threads; each file is closed again. Those that
     /// cannot be opened say nothing: the scan says why.
-    fn learn(&self, files: &[&DataFile], format: &FileFormat, pool: &MemoryPool) -> Option<Learned> {
+    fn learn(
+        &self,
+        files: &[&DataFile],
+        format: &FileFormat,
+        pool: &MemoryPool,
+    ) -> Option<Learned> {
         let of_part = |files: &[&DataFile]| {
-            let readers = files.iter().filter_map(|file| self.look_into(file, format, pool).ok()?);
+            let readers =
+                files.iter().filter_map(|file| self.look_into(file, format, pool).ok()?);
             readers.map(|reader| Learned::of(&*reader)).reduce(|mut all, one| {
                 all.extend(Some(one));
                 all

@@ -235,8 +235,11 @@ impl FileMapping<'_> {
             [] => Ok(None),
             [one] => Ok(Some(*one)),
             several => {
-                let names: Vec<&str> =
-                    several.iter().filter_map(|i| file.names().get(*i)).map(String::as_str).collect();
+                let names: Vec<&str> = several
+                    .iter()
+                    .filter_map(|i| file.names().get(*i))
+                    .map(String::as_str)
+                    .collect();
                 Err(Error::invalid_input("several columns of the file have this name")
                     .with("column", name)
                     .with("found", names.join(" ")))

@@ -28,7 +28,8 @@ impl Annotation {
     pub fn merged(self, other: Annotation) -> Annotation {
         match (self, other) {
             (Annotation::Time { unit: a, is_utc }, Annotation::Time { unit: b, is_utc: also }) => {
-                let finest = a.zip(b).map(|(a, b)| if a.per_second() >= b.per_second() { a } else { b });
+                let finest =
+                    a.zip(b).map(|(a, b)| if a.per_second() >= b.per_second() { a } else { b });
                 Annotation::Time { unit: finest, is_utc: is_utc && also }
             }
             (a, b) if a == b => a,
@@ -103,7 +104,8 @@ mod tests {
     #[test]
     fn fields_are_merged_by_name_and_elements_by_place() {
         let row = |children| StoredColumn { name: "r".into(), children, ..StoredColumn::default() };
-        let named = |name: &str, utc| StoredColumn { name: name.into(), ..time(TimeUnit::Micros, utc) };
+        let named =
+            |name: &str, utc| StoredColumn { name: name.into(), ..time(TimeUnit::Micros, utc) };
         let a = row(vec![named("x", true), named("y", true)]);
         let b = row(vec![named("Y", false)]);
         assert_eq!(a.merged(&b), row(vec![named("x", true), named("y", false)]));

@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::Path;
 
 use vector::{Error, Result, ResultExt, RowType, RowVector};
 
@@ -25,12 +24,10 @@ pub(super) fn destination(global: &GlobalArgs) -> Result<Box<dyn Write>> {
         // Writers hand over whole batches: a second buffer would only hold lines back.
         None => Box::new(std::io::stdout().lock()),
         Some(path) => {
-            let staged = global.output_file.as_ref().map(OutputFile::staged).transpose();
-            let create = |path: &Path| {
-                File::create(path).map_err(|e| Error::from_io(e, "cannot create the output file"))
-            };
-            let file = staged.and_then(|staged| create(staged.unwrap_or(path)));
-            let file = file.in_named("file", path.to_string_lossy())?;
+            let staged = global.output_file.as_ref().map(OutputFile::staged).transpose()?;
+            let file = File::create(staged.unwrap_or(path))
+                .map_err(|e| Error::from_io(e, "cannot create the output file"))
+                .in_named("file", path.to_string_lossy())?;
             Box::new(BufWriter::new(file))
         }
     })

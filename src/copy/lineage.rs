@@ -35,8 +35,9 @@ impl Lineage<'_> {
                 let at = scan.output_type.index_of(name);
                 let handle = at.and_then(|at| scan.assignments.get(at)).map(|(_, handle)| handle);
                 let stored = planned.zip(handle);
-                let stored =
-                    stored.and_then(|(planned, handle)| planned.table.stored_column(handle.column_name()));
+                let stored = stored.and_then(|(planned, handle)| {
+                    planned.table.stored_column(handle.column_name())
+                });
                 stored.cloned().unwrap_or_default()
             }
             PlanNode::Project(project) => {
@@ -46,7 +47,9 @@ impl Lineage<'_> {
             }
             PlanNode::Aggregation(node) => {
                 match node.aggregates.iter().find(|aggregate| aggregate.name == name) {
-                    Some(aggregate) => self.of_computed(&node.source, &aggregate.ty, &aggregate.args),
+                    Some(aggregate) => {
+                        self.of_computed(&node.source, &aggregate.ty, &aggregate.args)
+                    }
                     None => self.of_column(&node.source, name),
                 }
             }
@@ -81,17 +84,15 @@ impl Lineage<'_> {
         if !matches!(ty, Type::Timestamp | Type::Time(_)) {
             return StoredColumn::default();
         }
-        let is_known = |input: &&TypedExpr| {
-            input.ty() == ty && !matches!(input, TypedExpr::Constant { .. })
-        };
+        let is_known =
+            |input: &&TypedExpr| input.ty() == ty && !matches!(input, TypedExpr::Constant { .. });
         let annotations =
             inputs.iter().filter(is_known).map(|input| self.of_expr(source, input).annotation);
         let annotation = match annotations.reduce(Annotation::merged) {
             // Fractions may have come in; the unit of a copy is microseconds where none is known.
-            Some(Annotation::Time { unit, is_utc }) => Annotation::Time {
-                unit: unit.filter(|unit| *unit == TimeUnit::Nanos),
-                is_utc,
-            },
+            Some(Annotation::Time { unit, is_utc }) => {
+                Annotation::Time { unit: unit.filter(|unit| *unit == TimeUnit::Nanos), is_utc }
+            }
             _ => Annotation::None,
         };
         StoredColumn { annotation, ..StoredColumn::default() }

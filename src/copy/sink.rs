@@ -51,7 +51,7 @@ impl OpenFile {
             #[cfg(feature = "copy-parquet")]
             CopyFormat::Parquet(layout) => {
                 Box::new(ParquetSink::new((row_type, stored), *layout, file)?)
-            },
+            }
         };
         Ok(OpenFile { sink, path })
     }

@@ -72,7 +72,9 @@ fn write(path: &Path, schema: &str) {
         let written = match leaf.physical_type() {
             Physical::INT32 => column.typed::<Int32Type>().write_batch(&[7], def, rep),
             Physical::INT64 => column.typed::<Int64Type>().write_batch(&[number], def, rep),
-            Physical::BYTE_ARRAY => column.typed::<ByteArrayType>().write_batch(&[bytes()], def, rep),
+            Physical::BYTE_ARRAY => {
+                column.typed::<ByteArrayType>().write_batch(&[bytes()], def, rep)
+            }
             Physical::FIXED_LEN_BYTE_ARRAY => {
                 let value = FixedLenByteArray::from(bytes());
                 column.typed::<FixedLenByteArrayType>().write_batch(&[value], def, rep)
@@ -159,7 +161,8 @@ fn files_that_differ_are_copied_as_what_holds_for_all() {
     let scratch = Scratch::new("copy-differs");
     fs::create_dir(scratch.path().join("t")).unwrap();
     let one = |name: &str, of: &str| {
-        let schema = format!("message schema {{ optional int64 a ({of}); optional int64 b ({of}); }}");
+        let schema =
+            format!("message schema {{ optional int64 a ({of}); optional int64 b ({of}); }}");
         write(&scratch.path().join("t").join(name), &schema);
     };
     one("1.parquet", "TIMESTAMP(MILLIS,true)");
@@ -179,9 +182,32 @@ fn files_that_differ_are_copied_as_what_holds_for_all() {
 fn text_keys_of_partitions_come_back_or_are_refused() {
     let scratch = Scratch::new("copy-keys");
     let keys = [
-        "7", "007", "+1", "-0", "1e3", "2020-01-01", "2020-1-1", "%", "5%", "%41", "/", "a/b", "..",
-        "=", "a=b", " ", " a ", "__HIVE_DEFAULT_PARTITION__", "null", "NULL", "ä€", "a\tb", "\"'",
-        "true", "9223372036854775808", "#*?:{}[]^\\",
+        "7",
+        "007",
+        "+1",
+        "-0",
+        "1e3",
+        "2020-01-01",
+        "2020-1-1",
+        "%",
+        "5%",
+        "%41",
+        "/",
+        "a/b",
+        "..",
+        "=",
+        "a=b",
+        " ",
+        " a ",
+        "__HIVE_DEFAULT_PARTITION__",
+        "null",
+        "NULL",
+        "ä€",
+        "a\tb",
+        "\"'",
+        "true",
+        "9223372036854775808",
+        "#*?:{}[]^\\",
     ];
     for key in keys {
         let to = scratch.path().join("out");
@@ -249,7 +275,10 @@ fn a_folder_is_overwritten_whole_and_only_if_copy_wrote_it() {
     assert_eq!(names, ["j=3"]);
     fs::write(to.join("j=3/notes.txt"), "kept").unwrap();
     let error = copy("k").unwrap_err();
-    assert!(error.contains("other things than COPY writes") && error.contains("notes.txt"), "{error}");
+    assert!(
+        error.contains("other things than COPY writes") && error.contains("notes.txt"),
+        "{error}"
+    );
     assert!(to.join("j=3/notes.txt").exists());
     assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 1);
 }
@@ -289,7 +318,11 @@ fn the_columns_of_all_files_are_known_or_it_is_said_that_they_are_not() {
     let all = format!("SELECT count(*) AS n FROM '{}'", text(&folder));
     let ran = ocior(&[&["query", &all][..], &few].concat());
     assert_eq!((ran.code, ran.out.as_str()), (0, "n\n40\n"));
-    assert!(ran.err.starts_with("note: the columns of t are those of 3 of 40 files"), "{}", ran.err);
+    assert!(
+        ran.err.starts_with("note: the columns of t are those of 3 of 40 files"),
+        "{}",
+        ran.err
+    );
     output_of(&["query", &copy]);
     assert!(fs::read_to_string(&to).unwrap().starts_with("x,extra\n"));
     let options = QueryOptions::default();

@@ -148,7 +148,11 @@ fn a_later_copy_removes_what_a_killed_one_left_and_nothing_else() {
     fs::create_dir(&folder).unwrap();
     let to = |name: &str| folder.join(name).to_str().unwrap().to_string();
     for statement in [
-        format!("COPY ({}) TO '{}' (FORMAT parquet, PARTITION_BY (k), ROW_GROUP_SIZE 100)", endless(&table), to("parts")),
+        format!(
+            "COPY ({}) TO '{}' (FORMAT parquet, PARTITION_BY (k), ROW_GROUP_SIZE 100)",
+            endless(&table),
+            to("parts")
+        ),
         format!("COPY ({}) TO '{}'", endless(&table), to("rows.csv")),
     ] {
         let mut child = start(&["query", &statement]);
@@ -182,7 +186,8 @@ fn copies_into_one_folder_at_the_same_time_all_succeed() {
     fs::create_dir(&folder).unwrap();
     let copy = |i: usize| {
         let to = folder.join(format!("{}{i}", if i % 2 == 0 { "t" } else { "p" }));
-        let options = if i % 2 == 0 { "(FORMAT csv)" } else { "(FORMAT parquet, PARTITION_BY (k))" };
+        let options =
+            if i % 2 == 0 { "(FORMAT csv)" } else { "(FORMAT parquet, PARTITION_BY (k))" };
         start(&["query", &format!("COPY '{table}' TO '{}' {options}", to.display())])
     };
     let children: Vec<Child> = (0..6).map(copy).collect();

@@ -15,9 +15,9 @@ use serde_json::{Map, Value as Json, json};
 use vector::metrics::write_amount;
 use vector::{MetricUnit, Result};
 
-use crate::cli::interrupt::Watch;
 use super::tree;
 use crate::QueryResult;
+use crate::cli::interrupt::Watch;
 use crate::cli::scan_report::{metrics_json, num_drivers, scan_json, write_scan};
 use crate::engine::ScanFiles;
 

@@ -18,11 +18,11 @@ mod column;
 mod levels;
 mod schema;
 
+use dwio::stored::StoredColumn;
 use parquet::basic::Compression;
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
-use dwio::stored::StoredColumn;
 use vector::sync::Arc;
 use vector::{Error, Result, ResultExt, RowType, RowVector, TimeUnit};
 

@@ -74,7 +74,8 @@ impl Aggregates {
     pub(crate) fn add(&mut self, call: AggregateCall) -> TypedExpr {
         let ty = call.ty.clone();
         let args: Vec<String> = call.args.iter().map(ToString::to_string).collect();
-        let alike = self.by_text.entry(format!("{}({})", call.function, args.join(","))).or_default();
+        let alike =
+            self.by_text.entry(format!("{}({})", call.function, args.join(","))).or_default();
         let known = alike.iter().copied().find(|i| self.calls.get(*i) == Some(&call));
         let index = known.unwrap_or_else(|| {
             alike.push(self.calls.len());

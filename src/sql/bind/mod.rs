@@ -32,10 +32,10 @@ use super::literal;
 use super::scope::{self, Scope};
 use super::source::{SourceText, place_of};
 
-pub(crate) use aliases::{Alias, Aliases};
 pub(crate) use aggregates::{
     AggregateCall, Aggregates, GroupColumns, has_aggregate, is_placeholder, over_groups,
 };
+pub(crate) use aliases::{Alias, Aliases};
 
 /// Expressions inside each other at most, chains of AND and OR not counted.
 const MAX_DEPTH: usize = 100;

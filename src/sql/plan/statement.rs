@@ -57,15 +57,14 @@ impl Statement<'_> {
             None => None,
         };
         let items = self.items(&mut wanted)?;
-        let aliases = items
-            .iter()
-            .map(|item| Alias { name: item.name.clone(), expr: item.expr.clone() });
+        let aliases =
+            items.iter().map(|item| Alias { name: item.name.clone(), expr: item.expr.clone() });
         let aliases = Aliases::new(aliases.collect());
         let keys = self.group_keys(&items, &aliases)?;
         let having = match self.clauses.having {
-            Some(expr) => {
-                Some(self.binder("HAVING", Some(&aliases), Some(&mut wanted)).bind_condition(expr)?)
-            }
+            Some(expr) => Some(
+                self.binder("HAVING", Some(&aliases), Some(&mut wanted)).bind_condition(expr)?,
+            ),
             None => None,
         };
         let sort = self.sort(&items, &aliases, order_by, &mut wanted)?;
