@@ -178,6 +178,11 @@ fn timestamp_text(value: Timestamp) -> String {
 pub fn directory_name(key: &str, text: Option<&str>) -> String {
     match text {
         None | Some("") => format!("{}={NULL_PARTITION}", escape(key)),
+        // The name of a null, as a text: escaped once more than needed, it is a value (rule S8.20).
+        Some(NULL_PARTITION) => {
+            let (last, start) = (NULL_PARTITION.len() - 1, escape(key));
+            format!("{start}={}%5F", &NULL_PARTITION[..last])
+        }
         Some(text) => format!("{}={}", escape(key), escape(text)),
     }
 }
@@ -459,6 +464,9 @@ mod tests {
         assert_eq!(name(Value::BigInt(-5), Type::Decimal { precision: 9, scale: 2 }), "k=-0.05");
         assert_eq!(name(Value::Null, Type::BigInt), format!("k={NULL_PARTITION}"));
         assert_eq!(name(Value::bytes(""), Type::Varchar), format!("k={NULL_PARTITION}"));
+        let placeholder = name(Value::bytes(NULL_PARTITION), Type::Varchar);
+        let back = parse_directory_name(&placeholder).unwrap();
+        assert_eq!(back, Some(("k".to_string(), Some(NULL_PARTITION.to_string()))));
         for (nanos, text) in [(0, "0"), (980_000_000, "98"), (123_456_789, "123")] {
             let value = Value::Timestamp(Timestamp::new(1_577_836_800, nanos));
             let expected = format!("k=2020-01-01 00%3A00%3A00.{text}");

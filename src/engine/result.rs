@@ -20,6 +20,7 @@ pub struct QueryResult {
     /// The files that the rows go to. Behind the cursor, so that nobody writes when they are removed.
     copy: Option<CopyEnd>,
     files: Vec<ScanFiles>,
+    notes: Vec<String>,
     /// What planning knows of files serves the scans as long as it is held.
     tables: Vec<Arc<dyn CatalogTable>>,
     ended: bool,
@@ -28,7 +29,8 @@ pub struct QueryResult {
 impl QueryResult {
     pub(super) fn new(row_type: Arc<RowType>, cursor: Cursor) -> Self {
         let (files, tables) = (Vec::new(), Vec::new());
-        QueryResult { row_type, copy: None, cursor, files, tables, ended: false }
+        let notes = Vec::new();
+        QueryResult { row_type, copy: None, cursor, files, notes, tables, ended: false }
     }
 
     pub(super) fn with_files(
@@ -36,7 +38,15 @@ impl QueryResult {
         files: Vec<ScanFiles>,
         tables: Vec<Arc<dyn CatalogTable>>,
     ) -> Self {
-        QueryResult { files, tables, ..self }
+        let gaps = tables.iter().filter_map(|table| table.schema_gap());
+        let notes = gaps.map(|gap| {
+            format!(
+                "the columns of {} are those of {}; others may have more \
+                 (--set max_schema_files=N asks more of them)",
+                gap.table, gap.files
+            )
+        });
+        QueryResult { notes: notes.collect(), files, tables, ..self }
     }
 
     /// The rows are what the writers of a COPY count.
@@ -83,6 +93,11 @@ impl QueryResult {
     /// What planning left of the files of the query's scans; none for plans made elsewhere.
     pub fn files(&self) -> &[ScanFiles] {
         &self.files
+    }
+
+    /// What a person should know of the rows, such as that a table may have more columns.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
     }
 
     /// All batches that have rows, or the first error.

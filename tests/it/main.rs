@@ -3,6 +3,7 @@
 mod aggregates;
 mod bad_input;
 mod copy;
+mod copy_round_trip;
 mod corpus;
 mod counters;
 mod dependencies;
@@ -28,6 +29,7 @@ mod random_queries;
 mod reasons;
 mod replay;
 mod row_groups;
+mod signals;
 mod support;
 mod text;
 mod tidy;
