@@ -254,7 +254,7 @@ fn a_plan_runs_more_than_once_and_a_result_can_be_dropped() {
     }
     let mut result = engine.query_with("SELECT * FROM '/w/nation'", &options(2)).unwrap();
     assert!(result.next_batch().unwrap().is_some());
-    drop(result);
+    result.close();
     let mut cancelled = engine.query_with("SELECT * FROM '/w/nation'", &options(1)).unwrap();
     cancelled.canceller().cancel();
     assert_eq!(cancelled.next_batch().unwrap_err().kind(), ErrorKind::Cancelled);

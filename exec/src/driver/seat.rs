@@ -83,7 +83,7 @@ mod loom_tests {
     use crate::termination::{TaskState, Termination};
     use vector::RowVector;
     use vector::sync::atomic::{AtomicUsize, Ordering};
-    use vector::sync::{CancelFlag, ModelArc, promise, thread};
+    use vector::sync::{ModelArc, promise, thread};
 
     /// A sink that waits once, and then is finished.
     struct Waiting {
@@ -121,7 +121,6 @@ mod loom_tests {
             ticket: termination.enter(),
             barriers: Arc::<Barriers>::default().enter(),
             threads: Arc::new(TaskThreads::default()),
-            query_cancel: CancelFlag::new(),
             time_slice: None,
             memory: None,
             validate: true,

@@ -8,6 +8,7 @@
 //! A term of AND that fails is put aside. It is asked again at the end, for the rows that no other
 //! term made false; so `x <> 0 AND 1 / x > 2` is safe in either order.
 
+use vector::stop::check_stop;
 use vector::sync::Arc;
 use vector::{
     Bitmap, BufferMut, DecodedVector, DictionaryVector, Error, ErrorKind, Mapping, Result,
@@ -75,6 +76,7 @@ impl<'a> Evaluation<'a> {
                 Arc::new(Vector::constant(node.ty.clone(), value.clone(), num_rows)?)
             }
             Operation::Call { kernel, args, memo } => {
+                check_stop()?;
                 let mut vectors = Vec::with_capacity(args.len());
                 for arg in args {
                     vectors.push(self.node(*arg, rows)?);

@@ -40,6 +40,7 @@ mod by_row;
 mod cast;
 mod cast_nested;
 mod cast_text;
+mod check;
 mod coercion;
 mod comparison;
 mod compile;
@@ -190,6 +191,11 @@ impl ExpressionEvaluator for ExecEvaluator {
     fn compile(&self, expr: &TypedExpr, input: &Arc<RowType>) -> Result<Box<dyn CompiledExpr>> {
         let set = ExprSet::compile(std::slice::from_ref(expr), input, &self.registry)?;
         Ok(Box::new(set))
+    }
+
+    /// Without compiling: nothing is bound or computed.
+    fn check(&self, exprs: &[TypedExpr], input: &Arc<RowType>) -> Result<()> {
+        check::check(exprs, input, &self.registry)
     }
 
     fn compile_all(

@@ -6,6 +6,8 @@
 //! | Loaded   | the same vector, if it covers `rows`           | the same, if it has all  |
 //! | Poisoned | the same error again                           | the same error again     |
 //!
+//! A loader that panics has failed, with an `Internal` error.
+//!
 //! The loader runs at most once (rule S1.25), under the cell's lock, so a second thread waits for
 //! its outcome. A loader whose reader has moved on answers with an `Internal` error, never with
 //! other rows (S1.37); which reader position it belongs to is the loader's own knowledge.
@@ -15,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use super::{Vector, VectorRef};
 use crate::error::{Error, Result};
+use crate::panics::catch_panic;
 use crate::rows::RowSet;
 use crate::sync::{ModelArc, Mutex, thread_cpu_time};
 use crate::types::Type;
@@ -128,7 +131,9 @@ impl LazyVector {
         if rows.is_empty() {
             return Ok(Vector::nulls(self.ty.clone(), self.len).into());
         }
-        let vector = Vector::loaded(&counted(|| loader.load(rows))?)?;
+        let vector = Vector::loaded(&counted(|| {
+            catch_panic("the loader of a column panicked", || loader.load(rows))
+        })?)?;
         if vector.len() < self.len || !vector.ty().is_equivalent(&self.ty) {
             return Err(Error::internal("a loader gave another vector than it promised")
                 .with("rows", vector.len())
