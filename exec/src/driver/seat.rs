@@ -149,4 +149,22 @@ mod loom_tests {
             assert_eq!(termination.state(), TaskState::Cancelled);
         });
     }
+
+    #[test]
+    fn loom_a_driver_that_a_dropped_cursor_leaves_to_a_worker_is_closed_once() {
+        loom::model(|| {
+            let closes = ModelArc::new(AtomicUsize::new(0));
+            let (_promise, until) = promise();
+            let (termination, driver) = driver(until, &closes);
+            let executor = Arc::new(Executor::new(1));
+            let stopped = Arc::clone(&termination);
+            let stopper = thread::spawn(move || stopped.cancel());
+            termination.cancel();
+            executor.run(Box::new(move || drop(driver)));
+            termination.all_out().wait().unwrap();
+            stopper.join().unwrap();
+            assert_eq!(closes.load(Ordering::SeqCst), 1);
+            assert_eq!(termination.state(), TaskState::Cancelled);
+        });
+    }
 }

@@ -4,7 +4,8 @@
 //! tasks stop and fail, `waits.rs` what they wait for, `memory.rs`
 //! what they do when memory is short, `states.rs` how drivers leave their threads,
 //! `cancels.rs` stops at any point, `groups.rs` groups of splits,
-//! `barriers.rs` barriers between splits, `polls.rs` callers that poll, `panics.rs` panics.
+//! `barriers.rs` barriers between splits, `polls.rs` callers that poll, `panics.rs` panics,
+//! `stops.rs` loops that look whether they are to stop.
 
 mod barriers;
 mod cancels;
@@ -16,6 +17,7 @@ mod polls;
 mod rows;
 mod spread;
 mod states;
+mod stops;
 mod waits;
 
 use vector::build::vector_of;

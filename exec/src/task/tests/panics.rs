@@ -4,7 +4,6 @@
 use super::*;
 use crate::operator::Operator;
 use crate::termination::{TaskState, Termination};
-use dwio::expr::TypedExpr;
 use std::panic::resume_unwind;
 
 /// The error of a plan over splits of which one panics.
