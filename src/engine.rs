@@ -286,7 +286,8 @@ impl Engine {
             limit: request.limit,
         };
         catch_panic("planning a scan panicked", || {
-            let found = self.catalog(options)?.find_paths("scan", &request.paths)?;
+            let catalog = self.catalog(options)?;
+            let found = catalog.find_paths("scan", &request.paths)?;
             Ok(Plan::of_query(plan_scan(found, clauses, &self.functions)?))
         })
     }

@@ -16,7 +16,7 @@
 //! they need no cursor to end. [`Cursor::close`] waits for all of them.
 
 use vector::sync::{Arc, Continuation, Mutex, Promise, promise};
-use vector::{Result, RowType, RowVector};
+use vector::{Result, RowType, RowVector, ignore_panic};
 
 use super::Shared;
 use crate::driver::{Driver, Step, StopReason};
@@ -200,7 +200,9 @@ impl Drop for Cursor {
         let drivers = std::mem::take(&mut self.drivers);
         if !drivers.is_empty() {
             // Closing a driver may take a while: what it holds is freed, and its source is closed.
-            self.shared.query.executor.run(Box::new(move || drop(drivers)));
+            let executor = &self.shared.query.executor;
+            // It panics where the system has no thread at all, and this may be an unwinding already.
+            ignore_panic(|| executor.run(Box::new(move || drop(drivers))));
         }
     }
 }
