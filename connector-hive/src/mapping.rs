@@ -45,7 +45,8 @@ pub struct FileMapping<'a> {
     pub mapping: ColumnMapping,
     /// How names are compared.
     pub names: NameMatch,
-    /// A struct of which the file has no wanted field is null itself (rule S7.63).
+    /// A struct of which the file has none of the fields that its requested type has is null itself
+    /// (rule S7.63), whichever of these fields the query reads.
     pub null_struct_if_all_fields_missing: bool,
     /// The table's data columns, if known.
     pub data_columns: Option<&'a RowType>,
@@ -157,8 +158,10 @@ impl FileMapping<'_> {
         let whole = NestedSpec::Whole;
         let schema = level.schema.and_then(Type::as_row);
         let agree = file.names() == wanted.names();
+        let null_if_all_missing =
+            self.null_struct_if_all_fields_missing && self.mapping == ColumnMapping::Name;
         let mut bound = Vec::with_capacity(wanted.len());
-        let (mut num_wanted, mut num_missing) = (0, 0);
+        let mut any_found = false;
         for (i, (name, ty)) in wanted.fields().enumerate() {
             let nested = match nested {
                 NestedSpec::Row(fields) => match fields.get(i) {
@@ -168,10 +171,14 @@ impl FileMapping<'_> {
                 _ => Some(&whole),
             };
             let Some(nested) = nested else {
+                // A pruned field counts too: whether the struct is null must not depend on what
+                // the query reads of it. An ambiguous name is an error only where it is read.
+                any_found = any_found
+                    || (null_if_all_missing
+                        && (agree || !matches!(self.by_name(file.names(), name, None), Ok(None))));
                 bound.push(None);
                 continue;
             };
-            num_wanted += 1;
             // The requested struct may have fewer fields than the table's, in another order.
             let in_schema = schema.and_then(|s| s.index_of(name)).unwrap_or(i);
             let found = match self.mapping {
@@ -190,10 +197,10 @@ impl FileMapping<'_> {
                 _ => self.by_name(file.names(), name, None)?,
             };
             let Some((at, file)) = found.and_then(|at| Some((at, file.types().get(at)?))) else {
-                num_missing += 1;
                 bound.push(None);
                 continue;
             };
+            any_found = true;
             let schema = schema.and_then(|s| s.types().get(in_schema));
             let level = Level {
                 schema,
@@ -204,9 +211,7 @@ impl FileMapping<'_> {
             let below = self.below(ty, nested, level)?;
             bound.push(below.map(|nested| BoundField { ordinal: at, nested }));
         }
-        let is_null = self.null_struct_if_all_fields_missing
-            && self.mapping == ColumnMapping::Name
-            && num_missing == num_wanted;
+        let is_null = null_if_all_missing && !any_found && !wanted.is_empty();
         Ok((!is_null).then_some(NestedBinding::Row(bound)))
     }
 

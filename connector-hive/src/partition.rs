@@ -276,6 +276,37 @@ mod tests {
         parse_value("p", Some(text), ty, TextRules::default())
     }
 
+    /// Tests are compiled with overflow checks: a text at the end of a type's range is a value or
+    /// an error, never a panic, in whatever zone.
+    #[test]
+    fn no_text_overflows_whatever_the_columns_type() {
+        let digits = ["0", "9", "99", "170141183460469231731687303715884105727", "1e2147483647"];
+        let more = [".5", "170141183460469231731687303715884105727.5", "1e-2147483648", "-", "+."];
+        let times = ["999999999-12-31", "-999999999-01-01 00:00:00", "+292278994-08-17 07:12:55.9"];
+        let days = ["2147483647", "-2147483648", "23:59:59.999999999", "9999-12-31 23:59:59"];
+        let texts = digits.into_iter().chain(more).chain(times).chain(days);
+        let units = [TimeUnit::Millis, TimeUnit::Micros, TimeUnit::Nanos].map(Type::Time);
+        let decimals = [(1, 0), (18, 18), (19, 0), (38, 0), (38, 38)]
+            .map(|(precision, scale)| Type::Decimal { precision, scale });
+        let others = [Type::TinyInt, Type::BigInt, Type::HugeInt, Type::Real, Type::Double];
+        let at = [Type::Date, Type::Timestamp, Type::Uuid, Type::Boolean];
+        let types: Vec<Type> = units.into_iter().chain(decimals).chain(others).chain(at).collect();
+        let zones = ["UTC", "America/Los_Angeles", "Pacific/Kiritimati"];
+        let zones = zones.map(|name| Some(ProcessZone::named(name).unwrap()));
+        for text in texts.flat_map(|text| [text.to_string(), format!("-{text}")]) {
+            for (ty, zone) in types.iter().flat_map(|ty| zones.iter().map(move |zone| (ty, zone))) {
+                for dates in [DateText::Iso, DateText::Days] {
+                    let rules = TextRules { dates, zone: zone.as_ref() };
+                    match parse_value("p", Some(&text), ty, rules) {
+                        // What cannot be written as text is refused, and nothing else.
+                        Ok(value) => drop(value_text(&value, ty, zone.as_ref())),
+                        Err(error) => assert!(!error.message().is_empty()),
+                    }
+                }
+            }
+        }
+    }
+
     /// Rules S8.1, S8.2, S8.7, S8.8.
     #[test]
     fn text_becomes_a_value_of_the_columns_type() {

@@ -68,9 +68,10 @@ pub fn concat(vectors: &[VectorRef]) -> Result<VectorRef> {
     }
 }
 
-/// All rows of all batches as one batch of `row_type`; no batches give no rows.
+/// All rows of all batches as one batch of `row_type`, without rows when there are no batches. `Limit`
+/// for more rows than 32 bits count.
 pub fn concat_batches(row_type: &Arc<RowType>, batches: &[RowVector]) -> Result<RowVector> {
-    let len = batches.iter().map(RowVector::len).sum();
+    let len = rows_of(batches.iter().map(RowVector::len))?;
     let mut children = Vec::with_capacity(row_type.len());
     for (column, ty) in row_type.types().iter().enumerate() {
         let parts = batches.iter().map(|batch| {
@@ -82,6 +83,19 @@ pub fn concat_batches(row_type: &Arc<RowType>, batches: &[RowVector]) -> Result<
     }
     let validity = join_validity(batches.iter().map(|b| (b.validity(), b.len())));
     RowVector::new(Arc::clone(row_type), len, validity, children)
+}
+
+/// The number of rows of all parts. `Limit` when 32 bits, in which rows are numbered everywhere, do
+/// not count them.
+fn rows_of(parts: impl Iterator<Item = usize>) -> Result<usize> {
+    let num_rows = parts.fold(0usize, usize::saturating_add);
+    match u32::try_from(num_rows) {
+        Ok(_) => Ok(num_rows),
+        Err(_) => {
+            let message = "more rows are kept together than 32 bits count";
+            Err(Error::limit(message).with("rows", num_rows))
+        }
+    }
 }
 
 /// All rows of a decoded vector as a copy.
@@ -128,7 +142,7 @@ fn is_flat(vector: &Vector) -> bool {
 
 /// The one entry to all kernels: rows of `parts`, each of type `ty`, side by side.
 fn copy(ty: &Type, parts: &[DecodedVector]) -> Result<VectorRef> {
-    let len: usize = parts.iter().map(DecodedVector::len).sum();
+    let len = rows_of(parts.iter().map(DecodedVector::len))?;
     if u32::try_from(len).is_err() {
         return Err(Error::limit("a vector cannot have so many rows").with("rows", len));
     }

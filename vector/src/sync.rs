@@ -55,6 +55,7 @@ mod imp {
         mut guard: MutexGuard<'a, T>,
         time: std::time::Duration,
     ) -> MutexGuard<'a, T> {
+        // `wait_for` waits without an end when the time leaves the range of the clock.
         c.wait_for(&mut guard, time);
         guard
     }
@@ -288,8 +289,13 @@ impl Continuation {
     /// Blocks the calling thread until the wait is over or `time` has passed; true when it is over.
     pub fn wait_at_most(&self, time: std::time::Duration) -> bool {
         let mut cell = self.shared.cell.lock();
-        let end = std::time::Instant::now() + time;
+        // A time that leaves the range of the clock never passes.
+        let end = std::time::Instant::now().checked_add(time);
         while !matches!(*cell, Cell::Done(_)) {
+            let Some(end) = end else {
+                cell = self.shared.done.wait(cell);
+                continue;
+            };
             let left = end.saturating_duration_since(std::time::Instant::now());
             if left.is_zero() {
                 return false;
@@ -385,6 +391,29 @@ mod tests {
         // As a panic, but that nothing is written.
         continuation.on_ready(|_| std::panic::resume_unwind(Box::new("quiet")));
         promise.fulfil();
+    }
+
+    #[test]
+    fn waiting_for_any_duration_ends_when_the_promise_is_fulfilled() {
+        use std::time::Duration;
+        for time in [Duration::MAX, Duration::from_secs(u64::MAX), Duration::from_secs(1 << 62)] {
+            let (promise, continuation) = promise();
+            let fulfiller = thread::spawn(move || promise.fulfil());
+            assert!(continuation.wait_at_most(time));
+            fulfiller.join().unwrap();
+            let lock = Mutex::new(false);
+            let changed = Condvar::new();
+            thread::scope(|scope| {
+                let mut guard = lock.lock();
+                scope.spawn(|| {
+                    *lock.lock() = true;
+                    changed.notify_all();
+                });
+                while !*guard {
+                    guard = changed.wait_at_most(guard, time);
+                }
+            });
+        }
     }
 
     #[test]

@@ -21,6 +21,11 @@ pub trait ExpressionEvaluator: Send + Sync + fmt::Debug {
         exprs.iter().try_for_each(|expr| self.compile(expr, input).map(drop))
     }
 
+    /// True when `expr` has the same value whenever its columns have the same values: no function in
+    /// it is random or depends on the time. Only such an expression may be evaluated once for many
+    /// rows, for example for all rows of a file.
+    fn is_deterministic(&self, expr: &TypedExpr) -> bool;
+
     /// Compiles expressions that are evaluated together, so that equal parts can be evaluated once.
     fn compile_all(
         &self,

@@ -97,7 +97,7 @@ pub(super) fn texts(
         }
         out.push(&text);
     }
-    let values = FlatValues::String(out.finish());
+    let values = FlatValues::String(out.finish()?);
     FlatVector::new(call.ty.clone(), values, nulls.validity(call)).map(Vector::Flat)
 }
 

@@ -285,9 +285,9 @@ impl Compiler<'_> {
         let is_same = declared.is_equivalent(&resolved.result);
         let ty = if is_same { declared.clone() } else { resolved.result };
         match function.body {
-            // Two calls of dice are two throws.
+            // Each call of a non-deterministic function is evaluated by itself, for each row.
             Body::Scalar(bind) if !function.deterministic => {
-                let kernel = bind(&self.arguments(&inputs), &ty)?;
+                let kernel = bind(&self.arguments(&inputs), &ty)?.non_deterministic();
                 let operation = self.operation_of_call(kernel, inputs.clone());
                 Ok(self.add(operation, ty, &inputs))
             }

@@ -198,6 +198,10 @@ impl ExpressionEvaluator for ExecEvaluator {
         check::check(exprs, input, &self.registry)
     }
 
+    fn is_deterministic(&self, expr: &TypedExpr) -> bool {
+        self.registry.is_deterministic(expr)
+    }
+
     fn compile_all(
         &self,
         exprs: &[TypedExpr],

@@ -73,7 +73,7 @@ pub(super) fn split(call: &Call<'_>) -> Result<Vector> {
         offsets.push(start as u32);
         lengths.push((pieces.len() - start) as u32);
     }
-    let pieces = FlatVector::new(Type::Varchar, FlatValues::String(pieces.finish()), None)?;
+    let pieces = FlatVector::new(Type::Varchar, FlatValues::String(pieces.finish()?), None)?;
     let (pieces, validity) = (Arc::new(Vector::Flat(pieces)), call.validity.clone());
     ArrayVector::new(offsets.freeze(), lengths.freeze(), validity, pieces).map(Vector::Array)
 }

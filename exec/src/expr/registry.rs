@@ -41,8 +41,8 @@ pub struct Function {
     pub resolve: Option<Rule>,
     /// What it does.
     pub body: Body,
-    /// False when equal calls may give different values: dice. Such a function is a
-    /// [`Body::Scalar`] without arguments, and a call of it is never computed ahead of its rows.
+    /// False when equal calls may have different results, as those of `rand`. Such a function is a
+    /// [`Body::Scalar`]; a call of it is evaluated for each row and never before its rows are there.
     pub deterministic: bool,
 }
 

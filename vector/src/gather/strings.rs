@@ -60,7 +60,7 @@ pub(super) fn copy_strings(parts: &[DecodedVector], len: usize) -> Result<String
     for chunk in stoppable_chunks(len) {
         chunk?.for_each(|i| out.push(values.get(i)));
     }
-    Ok(out.finish())
+    out.finish()
 }
 
 /// The buffers of several string vectors, one list after the other.

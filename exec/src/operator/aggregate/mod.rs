@@ -59,7 +59,7 @@ use crate::plan::{Aggregate, AggregationNode, AggregationStep};
 
 pub use self::signatures::{
     AggregateSignature, aggregate_call, aggregate_names, ignores_repeats, intermediate_type,
-    is_aggregate, resolve_aggregate,
+    is_aggregate, resolve_aggregate, result_of_no_rows,
 };
 
 /// Rows are listed by group for at most this many groups,

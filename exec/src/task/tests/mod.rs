@@ -76,6 +76,10 @@ impl ExpressionEvaluator for TinyEvaluator {
         }
         Ok(Box::new(TinyExpr(expr.clone(), Arc::clone(input))))
     }
+
+    fn is_deterministic(&self, _: &TypedExpr) -> bool {
+        true
+    }
 }
 
 impl CompiledExpr for TinyExpr {

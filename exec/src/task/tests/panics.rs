@@ -70,8 +70,8 @@ fn a_function_that_panics_is_an_error_that_names_the_operator_that_called_it() {
 }
 
 #[test]
-fn a_column_whose_loader_panics_is_an_error_of_whatever_touches_it() {
-    let message = "internal: the loader of a column panicked (panic=no such page)\n  \
+fn a_column_whose_loader_panics_is_an_error_of_the_operator_that_touches_it() {
+    let message = "internal: an operator panicked (panic=no such page)\n  \
                    in split \"script of 2\", operator \"";
     for plan in [scan, counts_and_sums] {
         let errors = errors_of(plan, &Act::PanicLate("no such page"));
