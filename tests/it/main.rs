@@ -24,6 +24,7 @@ mod partitions;
 mod preload;
 mod queries;
 mod random_files;
+mod random_queries;
 mod reasons;
 mod replay;
 mod row_groups;
