@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use exec::plan::{RowWriter, WriterPlace};
 use vector::gather::gather_batch;
+use vector::stop::check_stop;
 use vector::sync::Arc;
 use vector::sync::atomic::Ordering;
 use vector::{Error, MemoryPool, Result, RowVector, VectorRef};
@@ -116,6 +117,7 @@ impl RowWriter for CopyWriter {
             return self.append("", &rows);
         }
         for (directory, picked) in self.work.partitioner.split(batch)? {
+            check_stop()?;
             if picked.len() == rows.len() {
                 self.append(&directory, &rows)?;
             } else {
@@ -128,6 +130,7 @@ impl RowWriter for CopyWriter {
     fn finish(self: Box<Self>) -> Result<RowVector> {
         let (num_files, mut num_bytes) = (self.files.len() as u64, 0);
         for OpenFile { sink, path } in self.files.into_values() {
+            check_stop()?;
             sink.finish()?;
             num_bytes += sync_file(&path)?;
         }

@@ -10,14 +10,16 @@ use super::ScanFiles;
 use crate::copy::CopyEnd;
 use crate::sql::CatalogTable;
 
-/// The batches of a running query, in the order in which they come; dropping it stops the query.
+/// The batches of a running query, in the order in which they come; dropping it stops the query, without
+/// waiting for its end, and [`QueryResult::close`] waits.
 ///
 /// Iterating gives batches until the rows are finished or one error was given. Names of columns
 /// may repeat, since they are those that the query wrote.
 pub struct QueryResult {
     row_type: Arc<RowType>,
     cursor: Cursor,
-    /// The files that the rows go to. Behind the cursor, so that nobody writes when they are removed.
+    /// The files that the rows go to. They are removed when it is dropped; drivers that still write
+    /// cannot begin new ones after that, and what they have open has no name any more.
     copy: Option<CopyEnd>,
     files: Vec<ScanFiles>,
     notes: Vec<String>,
@@ -83,6 +85,11 @@ impl QueryResult {
     /// error.
     pub fn canceller(&self) -> Canceller {
         self.cursor.canceller()
+    }
+
+    /// Stops the query, and blocks the thread until all that it holds was given back.
+    pub fn close(self) {
+        self.cursor.close();
     }
 
     /// What the query's operators have counted; complete once all batches were taken.

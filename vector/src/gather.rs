@@ -25,6 +25,7 @@ use crate::encoding::{
 use crate::error::{Error, Result, ResultExt};
 use crate::memory::buffer::{Buffer, BufferMut};
 use crate::nested::{ArrayVector, MapVector, RowVector};
+use crate::stop::{ROWS_PER_LOOK, check_stop};
 use crate::sync::Arc;
 use crate::types::{RowType, Timestamp, Type, TypeKind};
 
@@ -219,7 +220,9 @@ fn join_validity<'a>(
 }
 
 /// The flat values of a part; `None` when all of its rows are null, then the base may be anything.
+/// Copies of many parts look here whether they are to stop.
 fn values_of(part: &DecodedVector) -> Result<Option<&FlatValues>> {
+    check_stop()?;
     match part.flat_values() {
         _ if part.all_null() || part.is_empty() => Ok(None),
         Some(values) => Ok(Some(values)),
@@ -242,8 +245,12 @@ fn copy_fixed<T: FlatType>(parts: &[DecodedVector], len: usize) -> Result<Buffer
             Mapping::Indices(indices) => {
                 let values = values.as_slice();
                 out.resize_unspecified(start + indices.len());
-                for (slot, index) in out[start..].iter_mut().zip(indices.iter()) {
-                    *slot = values[*index as usize];
+                let slots = out[start..].chunks_mut(ROWS_PER_LOOK);
+                for (slots, indices) in slots.zip(indices.chunks(ROWS_PER_LOOK)) {
+                    check_stop()?;
+                    for (slot, index) in slots.iter_mut().zip(indices) {
+                        *slot = values[*index as usize];
+                    }
                 }
             }
         }
@@ -309,6 +316,7 @@ fn copy_spans<const N: usize>(
             new_lengths.resize(new_lengths.len() + part.len(), 0);
             continue;
         }
+        check_stop()?;
         let (sources, offsets, lengths) = open(part.base())?;
         let mut picked = Picked::default();
         for_each_row(part, |row| {

@@ -18,11 +18,13 @@
 //! | Resumer | Done, then `f` runs                 | cannot happen: it consumes itself |
 //! | Done    | cannot happen: it consumes itself   | `f` runs at once                  |
 //!
-//! A promise dropped unfulfilled ends the wait with `Cancelled`, so a waiter cannot be lost.
+//! A promise dropped unfulfilled ends the wait with `Cancelled`, so a waiter cannot be lost. A resumer
+//! that panics ends by itself: the thread that has ended the wait goes on.
 
 pub mod deque;
 
 use crate::error::{Error, Result};
+use crate::panics::ignore_panic;
 
 #[cfg(not(loom))]
 mod imp {
@@ -229,7 +231,7 @@ impl Promise {
             Cell::Resumer(resume) => {
                 *cell = Cell::Done(Ok(()));
                 drop(cell);
-                resume(outcome);
+                ignore_panic(|| resume(outcome));
             }
             Cell::Pending | Cell::Done(_) => {
                 *cell = Cell::Done(outcome);
@@ -381,6 +383,14 @@ mod tests {
         drop(promise);
         let outcome = waiter.join().unwrap();
         assert_eq!(outcome.unwrap_err().kind(), ErrorKind::Cancelled);
+    }
+
+    #[test]
+    fn a_resumer_that_panics_does_not_reach_the_thread_that_ends_the_wait() {
+        let (promise, continuation) = promise();
+        // As a panic, but that nothing is written.
+        continuation.on_ready(|_| std::panic::resume_unwind(Box::new("quiet")));
+        promise.fulfil();
     }
 
     #[test]

@@ -33,7 +33,7 @@ use super::registry::{Body, Form, FunctionRegistry, HigherOrder};
 pub(super) type NodeId = usize;
 
 /// Nesting beyond this is refused, so that no query can exhaust the stack.
-const MAX_DEPTH: usize = 256;
+pub(super) const MAX_DEPTH: usize = 256;
 
 /// What a node computes.
 #[derive(Debug)]

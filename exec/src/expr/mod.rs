@@ -41,6 +41,7 @@ mod by_row;
 mod cast;
 mod cast_nested;
 mod cast_text;
+mod check;
 mod coercion;
 mod comparison;
 mod compile;
@@ -192,6 +193,11 @@ impl ExpressionEvaluator for ExecEvaluator {
     fn compile(&self, expr: &TypedExpr, input: &Arc<RowType>) -> Result<Box<dyn CompiledExpr>> {
         let set = ExprSet::compile(std::slice::from_ref(expr), input, &self.registry)?;
         Ok(Box::new(set))
+    }
+
+    /// Without compiling: nothing is bound or computed.
+    fn check(&self, exprs: &[TypedExpr], input: &Arc<RowType>) -> Result<()> {
+        check::check(exprs, input, &self.registry)
     }
 
     fn is_deterministic(&self, expr: &TypedExpr) -> bool {

@@ -3,11 +3,13 @@
 //! An empty delimiter stands between any two characters, and an empty text is found at once.
 
 use memchr::memmem;
+use vector::stop::StopTick;
 use vector::sync::Arc;
 use vector::{
     ArrayVector, BufferMut, Error, FlatValues, FlatVector, Result, StringBuilder, Type, Vector,
 };
 
+use super::by_row::ROWS_PER_LOOK;
 use super::by_row::{Integers, numbers, texts};
 use super::kernel::Call;
 use super::string::{count_characters, is_character_start};
@@ -51,7 +53,9 @@ pub(super) fn split(call: &Call<'_>) -> Result<Vector> {
     };
     let mut pieces = StringBuilder::new();
     let (mut offsets, mut lengths) = (BufferMut::new(), BufferMut::new());
+    let mut tick = StopTick::every(ROWS_PER_LOOK);
     for row in 0..call.num_rows() {
+        tick.row()?;
         let start = pieces.len();
         if call.rows.contains(row) {
             let limit = limits.as_ref().map_or(i64::MAX, |limits| limits.at(row));
