@@ -45,7 +45,7 @@ impl StringBuilder {
         self.views.is_empty()
     }
 
-    /// Appends a copy of `bytes`. Where there is no memory for it, or it has 1 GiB or more, an empty
+    /// Appends a copy of `bytes`. Where there is no memory for it, or it has 4 GiB or more, an empty
     /// string is appended and [`StringBuilder::finish`] fails.
     #[inline]
     pub fn push(&mut self, bytes: &[u8]) {
@@ -57,6 +57,7 @@ impl StringBuilder {
             self.views.push(StringView::default());
             return;
         }
+        // `make_room` begins a buffer before offsets pass 32 bits; `finish` checks their number.
         let offset = self.open.len() as u32;
         self.open.extend_from_slice(bytes);
         self.views.push(StringView::new(bytes, self.full.len() as u32, offset));
@@ -69,14 +70,15 @@ impl StringBuilder {
             return false;
         }
         if self.open.len() + additional > MAX_STRING_BUFFER {
-            self.begin_buffer();
+            self.close();
         }
-        let room = if additional >= MAX_STRING_BUFFER {
-            Err(Error::limit("a string is too long").with("bytes", additional))
+        let room = if u32::try_from(additional).is_err() {
+            let message = "a string is longer than 32 bits count";
+            Err(Error::limit(message).with("bytes", additional))
         } else {
             // Without room for twice as much beside what is there, another buffer may find some.
             self.open.try_grow(additional).or_else(|_| {
-                self.begin_buffer();
+                self.close();
                 self.open.try_reserve(additional.max(MIN_STRING_BUFFER))
             })
         };
@@ -84,31 +86,39 @@ impl StringBuilder {
         self.failed.is_none()
     }
 
-    fn begin_buffer(&mut self) {
+    /// True when a string could not be kept: building more is of no use.
+    pub fn has_failed(&self) -> bool {
+        self.failed.is_some()
+    }
+
+    fn close(&mut self) {
         if !self.open.is_empty() {
             let open = std::mem::take(&mut self.open);
             self.full.push(open.freeze());
         }
     }
 
-    /// True when a string could not be kept: building more is of no use.
-    pub fn has_failed(&self) -> bool {
-        self.failed.is_some()
-    }
-
     /// Ends building.
     ///
     /// # Errors
-    /// `Limit` when there was no memory for a string, or one was too long.
+    /// `Limit` when there was no memory for a string, a string has 4 GiB or more, or strings have more
+    /// buffers than a view can number.
     pub fn finish(mut self) -> Result<StringValues> {
+        self.close();
         if let Some(error) = self.failed {
             return Err(*error);
         }
-        if !self.open.is_empty() {
-            self.full.push(self.open.freeze());
-        }
+        entries_of(self.full.len())?;
         Ok(StringValues::new(self.views.freeze(), self.full))
     }
+}
+
+/// A number of entries, or the position behind them, as arrays and maps store it. `Limit` when 32
+/// bits do not count that many.
+fn entries_of(number: usize) -> Result<u32> {
+    u32::try_from(number).map_err(|_| {
+        Error::limit("a vector has more entries than 32 bits count").with("entries", number)
+    })
 }
 
 enum Storage {
@@ -206,12 +216,9 @@ impl VectorBuilder {
             Storage::Double(v) => v.push(0.0),
             Storage::Timestamp(v) => v.push(Timestamp::default()),
             Storage::String(v) => v.push(b""),
-            Storage::Array { offsets, lengths, elements } => {
-                offsets.push(elements.len() as u32);
-                lengths.push(0);
-            }
-            Storage::Map { offsets, lengths, keys, .. } => {
-                offsets.push(keys.len() as u32);
+            // The span of a null row is unspecified.
+            Storage::Array { offsets, lengths, .. } | Storage::Map { offsets, lengths, .. } => {
+                offsets.push(0);
                 lengths.push(0);
             }
             Storage::Row(fields) => fields.iter_mut().for_each(VectorBuilder::push_null),
@@ -220,7 +227,8 @@ impl VectorBuilder {
         self.validity.push(false);
     }
 
-    /// Appends a value; `Internal` when it is not of the builder's type.
+    /// Appends a value. `Internal` when it is not of the builder's type, `Limit` when the entries
+    /// of all arrays or maps are more than 32 bits count; nothing can be built after an error.
     pub fn push(&mut self, value: &Value) -> Result<()> {
         match (&mut self.storage, value) {
             (_, Value::Null) => {
@@ -238,13 +246,13 @@ impl VectorBuilder {
             (Storage::Timestamp(v), Value::Timestamp(x)) => v.push(*x),
             (Storage::String(v), Value::Bytes(x)) => v.push(x),
             (Storage::Array { offsets, lengths, elements }, Value::Array(items)) => {
-                offsets.push(elements.len() as u32);
-                lengths.push(items.len() as u32);
+                offsets.push(entries_of(elements.len())?);
+                lengths.push(entries_of(items.len())?);
                 items.iter().try_for_each(|item| elements.push(item))?;
             }
             (Storage::Map { offsets, lengths, keys, values }, Value::Map(pairs)) => {
-                offsets.push(keys.len() as u32);
-                lengths.push(pairs.len() as u32);
+                offsets.push(entries_of(keys.len())?);
+                lengths.push(entries_of(pairs.len())?);
                 for (key, value) in pairs.iter() {
                     keys.push(key)?;
                     values.push(value)?;

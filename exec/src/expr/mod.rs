@@ -16,6 +16,7 @@
 //! | `compile.rs` | expressions to nodes: shared, folded, checked |
 //! | `eval.rs` | nodes over the selected rows of a batch; AND, OR, CASE, COALESCE |
 //! | `bounded.rs` | conditions over few rows at a time where intermediate results are large; the memory of folding |
+//! | `failures.rs` | nodes over rows of which some fail |
 //! | `peel.rs` | functions under dictionaries and constants |
 //! | `merge.rs` | the branches of a CASE as one vector |
 //! | `kernel.rs` | what functions are made of: calls, operands, loops |
@@ -42,6 +43,7 @@ mod by_row;
 mod cast;
 mod cast_nested;
 mod cast_text;
+mod check;
 mod coercion;
 mod comparison;
 mod compile;
@@ -52,6 +54,7 @@ mod decimal;
 mod decimal_digits;
 mod eval;
 mod extremes;
+mod failures;
 mod families;
 mod functions;
 mod higher_order;
@@ -192,6 +195,15 @@ impl ExpressionEvaluator for ExecEvaluator {
     fn compile(&self, expr: &TypedExpr, input: &Arc<RowType>) -> Result<Box<dyn CompiledExpr>> {
         let set = ExprSet::compile(std::slice::from_ref(expr), input, &self.registry)?;
         Ok(Box::new(set))
+    }
+
+    /// Without compiling: nothing is bound or computed.
+    fn check(&self, exprs: &[TypedExpr], input: &Arc<RowType>) -> Result<()> {
+        check::check(exprs, input, &self.registry)
+    }
+
+    fn is_deterministic(&self, expr: &TypedExpr) -> bool {
+        self.registry.is_deterministic(expr)
     }
 
     fn compile_all(

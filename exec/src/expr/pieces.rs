@@ -3,13 +3,14 @@
 //! An empty delimiter stands between any two characters, and an empty text is found at once.
 
 use memchr::memmem;
+use vector::stop::StopTick;
 use vector::sync::Arc;
 use vector::{
     ArrayVector, BufferMut, Error, FlatValues, FlatVector, Result, StringBuilder, StringView, Type, Vector,
     check_room,
 };
 
-use super::by_row::{reserve_text, Integers, numbers, texts};
+use super::by_row::{Integers, ROWS_PER_LOOK, numbers, reserve_text, texts};
 use super::kernel::Call;
 use super::string::{count_characters, is_character_start};
 
@@ -52,7 +53,9 @@ pub(super) fn split(call: &Call<'_>) -> Result<Vector> {
     };
     let mut pieces = StringBuilder::new();
     let (mut offsets, mut lengths) = (BufferMut::new(), BufferMut::new());
+    let mut tick = StopTick::every(ROWS_PER_LOOK);
     for row in 0..call.num_rows() {
+        tick.row()?;
         let start = pieces.len();
         if call.rows.contains(row) && !pieces.has_failed() {
             // A piece is a byte at least, or a part between two characters.

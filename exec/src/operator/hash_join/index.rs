@@ -12,6 +12,7 @@
 //! one by one, so that the loads of different rows overlap. Nothing is allocated for a row.
 
 use hashbrown::HashTable;
+use vector::stop::{ROWS_PER_LOOK, check_stop};
 use vector::{DecodedVector, Error, Result, RowComparator, VectorRef, hash_into};
 
 use super::packing::{Codes, Packing};
@@ -94,11 +95,11 @@ impl Index {
                     (codes.rows.len() as u128 * DIRECT_PLACES_PER_ROW).max(MIN_DIRECT_PLACES);
                 if places <= limit {
                     memory.grow(places as u64 * size_of::<u32>() as u64)?;
-                    let heads = direct(&codes, places as usize, &mut chains);
+                    let heads = direct(&codes, places as usize, &mut chains)?;
                     Form::Direct { packing, heads }
                 } else {
                     memory.grow((num_slots(codes.rows.len()) * size_of::<Slot>()) as u64)?;
-                    let (slots, shift) = packed(&codes, &mut chains);
+                    let (slots, shift) = packed(&codes, &mut chains)?;
                     Form::Packed { packing, slots, shift }
                 }
             }
@@ -210,14 +211,11 @@ impl Chains {
     }
 }
 
-fn direct(codes: &Codes, num_places: usize, chains: &mut Chains) -> Vec<u32> {
-    let mut heads = vec![NONE; num_places];
-    for (row, code) in codes.rows.iter().zip(&codes.codes).rev() {
-        if let Some(head) = heads.get_mut(*code as usize) {
-            chains.put(head, *row);
-        }
-    }
-    heads
+/// The rows with a code and their codes, from the last one on, with a look at the stop flag before each
+/// chunk.
+fn from_the_last(codes: &Codes) -> impl Iterator<Item = Result<(&[u32], &[u64])>> {
+    let chunks = codes.rows.rchunks(ROWS_PER_LOOK).zip(codes.codes.rchunks(ROWS_PER_LOOK));
+    chunks.map(|chunk| check_stop().map(|()| chunk))
 }
 
 /// Slots for a number of rows: at most half of them are taken.
@@ -225,17 +223,33 @@ fn num_slots(num_rows: usize) -> usize {
     (num_rows * 2).next_power_of_two().max(2)
 }
 
-fn packed(codes: &Codes, chains: &mut Chains) -> (Vec<Slot>, u32) {
+fn direct(codes: &Codes, num_places: usize, chains: &mut Chains) -> Result<Vec<u32>> {
+    let mut heads = vec![NONE; num_places];
+    for chunk in from_the_last(codes) {
+        let (rows, codes) = chunk?;
+        for (row, code) in rows.iter().zip(codes).rev() {
+            if let Some(head) = heads.get_mut(*code as usize) {
+                chains.put(head, *row);
+            }
+        }
+    }
+    Ok(heads)
+}
+
+fn packed(codes: &Codes, chains: &mut Chains) -> Result<(Vec<Slot>, u32)> {
     let num_slots = num_slots(codes.rows.len());
     let shift = 64 - num_slots.trailing_zeros();
     let mut slots = vec![Slot { code: 0, head: NONE }; num_slots];
-    for (row, code) in codes.rows.iter().zip(&codes.codes).rev() {
-        let at = find_slot(&slots, shift, *code);
-        let slot = &mut slots[at];
-        slot.code = *code;
-        chains.put(&mut slot.head, *row);
+    for chunk in from_the_last(codes) {
+        let (rows, codes) = chunk?;
+        for (row, code) in rows.iter().zip(codes).rev() {
+            let at = find_slot(&slots, shift, *code);
+            let slot = &mut slots[at];
+            slot.code = *code;
+            chains.put(&mut slot.head, *row);
+        }
     }
-    (slots, shift)
+    Ok((slots, shift))
 }
 
 /// The slot of a code, or the free one where it would be.
@@ -267,6 +281,9 @@ fn hashed(
     let same = RowComparator::new(keys, keys)?;
     let mut table: HashTable<Entry> = HashTable::new();
     for row in (0..num_rows).rev() {
+        if row % ROWS_PER_LOOK == 0 {
+            check_stop()?;
+        }
         if decoded.iter().any(|column| column.is_null(row)) {
             continue;
         }
