@@ -11,8 +11,8 @@
 
 use vector::sync::Arc;
 use vector::{
-    Error, ErrorKind, MemoryPool, PoolScope, Result, RowVector, SelectivityVector, TypeKind, Vector,
-    VectorRef, concat,
+    Error, ErrorKind, MemoryPool, PoolScope, Result, RowVector, SelectivityVector, TypeKind,
+    Vector, VectorRef, concat,
 };
 
 use super::ExprSet;

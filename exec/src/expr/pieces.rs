@@ -6,8 +6,8 @@ use memchr::memmem;
 use vector::stop::StopTick;
 use vector::sync::Arc;
 use vector::{
-    ArrayVector, BufferMut, Error, FlatValues, FlatVector, Result, StringBuilder, StringView, Type, Vector,
-    check_room,
+    ArrayVector, BufferMut, Error, FlatValues, FlatVector, Result, StringBuilder, StringView, Type,
+    Vector, check_room,
 };
 
 use super::by_row::{Integers, ROWS_PER_LOOK, numbers, reserve_text, texts};

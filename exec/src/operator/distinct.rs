@@ -7,9 +7,9 @@
 use vector::sync::Arc;
 use vector::{BufferMut, PoolScope, Result, RowSet, RowType, RowVector, VectorRef};
 
-use super::reservation::Reservation;
 use super::aggregate::GroupTable;
 use super::loading::{column_of, wrap_column};
+use super::reservation::Reservation;
 use super::{Operator, OperatorCtx, channel_of};
 use crate::plan::AggregationNode;
 

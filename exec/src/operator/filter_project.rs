@@ -15,8 +15,8 @@
 
 use vector::sync::Arc;
 use vector::{
-    Buffer, Error, ErrorKind, PoolScope, Result, RowSet, RowType, RowVector, SelectivityVector, Type,
-    Vector, VectorRef,
+    Buffer, Error, ErrorKind, PoolScope, Result, RowSet, RowType, RowVector, SelectivityVector,
+    Type, Vector, VectorRef,
 };
 
 use dwio::connector::{CompiledExpr, CompiledExprs, ExpressionEvaluator};
@@ -343,8 +343,8 @@ mod tests {
         let output = Arc::new(RowType::new([("n", Type::BigInt), ("s", Type::Varchar)]));
         let expressions = [TypedExpr::field("n", Type::BigInt), lpad(1_000)];
         let projections = Some((expressions.as_slice(), &output));
-        let mut step =
-            FilterProject::new(&evaluator, &input, predicate, projections)?.with_batch_bytes(50_000);
+        let mut step = FilterProject::new(&evaluator, &input, predicate, projections)?
+            .with_batch_bytes(50_000);
         let numbers: Vec<Option<i64>> = (0..1_000).map(Some).collect();
         step.add_input(RowVector::batch(input, 1_000, vec![bigints(&numbers)])?)?;
         let mut given = Vec::new();
@@ -380,7 +380,9 @@ mod tests {
             let expected = expected.into_iter().map(Value::BigInt);
             assert!(numbers.eq(expected));
             let texts = given.iter().flat_map(|batch| values_of(batch.child(1).unwrap()));
-            assert!(texts.eq((0..1_000).step_by(step).map(|n| Value::bytes(format!("{n:x>1000}")))));
+            assert!(
+                texts.eq((0..1_000).step_by(step).map(|n| Value::bytes(format!("{n:x>1000}"))))
+            );
         }
     }
 

@@ -15,8 +15,8 @@
 use vector::sync::Arc;
 use vector::{BufferMut, MemoryPool, Result, RowVector, hash_into};
 
-use super::reservation::Reservation;
 use super::loading::{decoded_column, load_batch, unpaid_bytes};
+use super::reservation::Reservation;
 use super::sink::{BatchQueue, Space};
 use super::{Blocked, BlockingReason, Operator};
 
@@ -98,7 +98,11 @@ impl LocalPartition {
     }
 
     /// Pays for parts of a batch: what nobody else pays for, each for its share of it.
-    fn pay(&self, batch: &RowVector, parts: &[(usize, RowVector)]) -> Result<Vec<Option<Reservation>>> {
+    fn pay(
+        &self,
+        batch: &RowVector,
+        parts: &[(usize, RowVector)],
+    ) -> Result<Vec<Option<Reservation>>> {
         let Some(pool) = &self.pool else { return Ok(parts.iter().map(|_| None).collect()) };
         let bytes_of_row = unpaid_bytes(batch) / batch.len().max(1) as u64 + self.row_bytes();
         let shares = parts.iter().map(|(_, part)| {

@@ -27,8 +27,8 @@ use std::collections::VecDeque;
 use vector::sync::{Arc, Continuation, Mutex, promise};
 use vector::{MemoryPool, Result, RowVector};
 
-use super::reservation::Reservation;
 use super::loading::{load_batch, unpaid_bytes};
+use super::reservation::Reservation;
 use super::{Blocked, BlockingReason, Operator};
 
 /// A bounded queue with any number of producers and one consumer.

@@ -19,9 +19,9 @@ use vector::{
     concat_into, gather_batch,
 };
 
-use super::reservation::Reservation;
 use super::loading::{load_batch_rows, slice_batch};
 use super::order_filter::OrderFilter;
+use super::reservation::Reservation;
 use super::sort_prefix::prefixes;
 use super::sort_selection::first_rows;
 use super::sorted_rows::{SortChannels, SortedRows};
@@ -188,7 +188,8 @@ impl Operator for TopN {
         self.candidates.push(rows);
         let are_many =
             self.num_candidates >= self.count.saturating_add(self.count.max(MIN_SURPLUS));
-        let are_large = self.surplus_bytes > self.max_surplus_bytes && self.num_candidates > self.count;
+        let are_large =
+            self.surplus_bytes > self.max_surplus_bytes && self.num_candidates > self.count;
         if are_many || are_large {
             let (all, order) = self.first()?;
             let first = gather_batch(&all, &order)?;
@@ -197,7 +198,8 @@ impl Operator for TopN {
             }
             self.num_candidates = first.len();
             // Cutting costs as much as the rows that stay: it is worth it when as much was added.
-            let bytes = first.children().iter().map(|column| column.retained_bytes()).sum::<usize>();
+            let bytes =
+                first.children().iter().map(|column| column.retained_bytes()).sum::<usize>();
             self.max_surplus_bytes = bytes.max(MIN_SURPLUS_BYTES);
             self.surplus_bytes = 0;
             self.candidates = vec![first];

@@ -380,7 +380,9 @@ impl<T: Native> BufferMut<T> {
             return;
         }
         let wanted = wanted.max(self.allocation.capacity.saturating_mul(2));
-        self.allocation.grow(wanted, scope::charge).expect("a pool that is charged does not refuse");
+        self.allocation
+            .grow(wanted, scope::charge)
+            .expect("a pool that is charged does not refuse");
     }
 
     /// Appends one value.

@@ -10,7 +10,8 @@ use std::ops::Range;
 
 use vector::sync::Arc;
 use vector::{
-    ArrayVector, Bitmap, Buffer, Error, Held, Result, Type, Vector, VectorRef, concat, flatten, gather,
+    ArrayVector, Bitmap, Buffer, Error, Held, Result, Type, Vector, VectorRef, concat, flatten,
+    gather,
 };
 
 use super::accumulator::{Accumulator, Column, Groups, Part, fold_rows};
@@ -135,9 +136,7 @@ impl Accumulator for Collected {
     }
 
     fn bytes(&self) -> usize {
-        self.unpaid_bytes
-            + self.position_bytes
-            + self.positions.capacity() * size_of::<Vec<u32>>()
+        self.unpaid_bytes + self.position_bytes + self.positions.capacity() * size_of::<Vec<u32>>()
     }
 
     fn value_bytes(&self) -> usize {

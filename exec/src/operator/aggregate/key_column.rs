@@ -206,8 +206,9 @@ impl KeyColumn {
 
     /// The keys of some groups.
     pub(super) fn output(&self, groups: Range<usize>) -> Result<VectorRef> {
-        let validity = (self.num_nulls > 0)
-            .then(|| self.valid[groups.clone()].iter().map(|valid| *valid != 0).collect::<Bitmap>());
+        let validity = (self.num_nulls > 0).then(|| {
+            self.valid[groups.clone()].iter().map(|valid| *valid != 0).collect::<Bitmap>()
+        });
         let ty = self.ty.clone();
         fn flat<T: FlatType>(ty: Type, keys: &[T], validity: Option<Bitmap>) -> Result<FlatVector> {
             FlatVector::from_buffer(ty, Buffer::from_slice(keys), validity)

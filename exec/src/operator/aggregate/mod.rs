@@ -52,8 +52,8 @@ use dwio::expr::TypedExpr;
 use self::accumulator::{Accumulator, Column, GroupLists, Groups, Part};
 pub(super) use self::group_table::GroupTable;
 use self::masks::Masked;
-use super::reservation::Reservation;
 use super::loading::column_of;
+use super::reservation::Reservation;
 use super::{Operator, OperatorCtx, Phase, channel_of};
 use crate::plan::{Aggregate, AggregationNode, AggregationStep};
 

@@ -7,9 +7,7 @@
 //! ```
 
 use vector::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use vector::{
-    Bitmap, DecodedVector, MemoryPool, Result, RowVector, VectorRef, bits, concat_into,
-};
+use vector::{Bitmap, DecodedVector, MemoryPool, Result, RowVector, VectorRef, bits, concat_into};
 
 use super::index::Index;
 use super::layout::Layout;
