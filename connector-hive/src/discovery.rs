@@ -121,7 +121,7 @@ impl HiveTable {
     }
 
     /// The data files that may have rows: all but empty ones (rule S7.16).
-    pub fn nonempty_files(&self) -> impl Iterator<Item = &DataFile> {
+    pub fn nonempty_files(&self) -> impl Iterator<Item = &DataFile> + Clone {
         self.files.iter().filter(|f| f.len > 0)
     }
 

@@ -178,6 +178,11 @@ fn timestamp_text(value: Timestamp) -> String {
 pub fn directory_name(key: &str, text: Option<&str>) -> String {
     match text {
         None | Some("") => format!("{}={NULL_PARTITION}", escape(key)),
+        // The name of a null, as a text: escaped once more than needed, it is a value (rule S8.20).
+        Some(NULL_PARTITION) => {
+            let (last, start) = (NULL_PARTITION.len() - 1, escape(key));
+            format!("{start}={}%5F", &NULL_PARTITION[..last])
+        }
         Some(text) => format!("{}={}", escape(key), escape(text)),
     }
 }
@@ -287,6 +292,37 @@ mod tests {
 
     fn parse(text: &str, ty: &Type) -> Result<Value> {
         parse_value("p", Some(text), ty, TextRules::default())
+    }
+
+    /// Tests are compiled with overflow checks: a text at the end of a type's range is a value or
+    /// an error, never a panic, in whatever zone.
+    #[test]
+    fn no_text_overflows_whatever_the_columns_type() {
+        let digits = ["0", "9", "99", "170141183460469231731687303715884105727", "1e2147483647"];
+        let more = [".5", "170141183460469231731687303715884105727.5", "1e-2147483648", "-", "+."];
+        let times = ["999999999-12-31", "-999999999-01-01 00:00:00", "+292278994-08-17 07:12:55.9"];
+        let days = ["2147483647", "-2147483648", "23:59:59.999999999", "9999-12-31 23:59:59"];
+        let texts = digits.into_iter().chain(more).chain(times).chain(days);
+        let units = [TimeUnit::Millis, TimeUnit::Micros, TimeUnit::Nanos].map(Type::Time);
+        let decimals = [(1, 0), (18, 18), (19, 0), (38, 0), (38, 38)]
+            .map(|(precision, scale)| Type::Decimal { precision, scale });
+        let others = [Type::TinyInt, Type::BigInt, Type::HugeInt, Type::Real, Type::Double];
+        let at = [Type::Date, Type::Timestamp, Type::Uuid, Type::Boolean];
+        let types: Vec<Type> = units.into_iter().chain(decimals).chain(others).chain(at).collect();
+        let zones = ["UTC", "America/Los_Angeles", "Pacific/Kiritimati"];
+        let zones = zones.map(|name| Some(ProcessZone::named(name).unwrap()));
+        for text in texts.flat_map(|text| [text.to_string(), format!("-{text}")]) {
+            for (ty, zone) in types.iter().flat_map(|ty| zones.iter().map(move |zone| (ty, zone))) {
+                for dates in [DateText::Iso, DateText::Days] {
+                    let rules = TextRules { dates, zone: zone.as_ref() };
+                    match parse_value("p", Some(&text), ty, rules) {
+                        // What cannot be written as text is refused, and nothing else.
+                        Ok(value) => drop(value_text(&value, ty, zone.as_ref())),
+                        Err(error) => assert!(!error.message().is_empty()),
+                    }
+                }
+            }
+        }
     }
 
     /// Rules S8.1, S8.2, S8.7, S8.8.
@@ -428,6 +464,9 @@ mod tests {
         assert_eq!(name(Value::BigInt(-5), Type::Decimal { precision: 9, scale: 2 }), "k=-0.05");
         assert_eq!(name(Value::Null, Type::BigInt), format!("k={NULL_PARTITION}"));
         assert_eq!(name(Value::bytes(""), Type::Varchar), format!("k={NULL_PARTITION}"));
+        let placeholder = name(Value::bytes(NULL_PARTITION), Type::Varchar);
+        let back = parse_directory_name(&placeholder).unwrap();
+        assert_eq!(back, Some(("k".to_string(), Some(NULL_PARTITION.to_string()))));
         for (nanos, text) in [(0, "0"), (980_000_000, "98"), (123_456_789, "123")] {
             let value = Value::Timestamp(Timestamp::new(1_577_836_800, nanos));
             let expected = format!("k=2020-01-01 00%3A00%3A00.{text}");

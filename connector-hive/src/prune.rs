@@ -48,7 +48,7 @@ impl PartitionPredicate {
     ) -> Result<Option<Self>> {
         let terms = condition.conjuncts();
         let known = |name: &str| columns.index_of(name).is_some();
-        let terms = terms.into_iter().filter(|t| is_decided_by(t, known));
+        let terms = terms.into_iter().filter(|t| is_decided_by(evaluator, t, known));
         Self::from_terms(evaluator, terms)
     }
 
@@ -145,21 +145,19 @@ impl Term {
 }
 
 /// True when the expression has one value wherever the columns that `known` accepts have one: it
-/// uses no others, and neither clock nor dice. Those are calls without arguments, but for dice
-/// with a number of faces.
-pub(crate) fn is_decided_by(expr: &TypedExpr, known: impl Fn(&str) -> bool) -> bool {
-    let mut is_decided = true;
+/// uses no other columns, and the evaluator knows all of its functions as deterministic.
+pub(crate) fn is_decided_by(
+    evaluator: &dyn ExpressionEvaluator,
+    expr: &TypedExpr,
+    known: impl Fn(&str) -> bool,
+) -> bool {
+    let mut uses_only_known = true;
     expr.visit(&mut |e| {
-        is_decided = is_decided
-            && match e {
-                TypedExpr::Field { name, .. } => known(name),
-                TypedExpr::Call { name, args, .. } => {
-                    !args.is_empty() && !matches!(&**name, "rand" | "random")
-                }
-                _ => true,
-            };
+        if let TypedExpr::Field { name, .. } = e {
+            uses_only_known = uses_only_known && known(name);
+        }
     });
-    is_decided
+    uses_only_known && evaluator.is_deterministic(expr)
 }
 
 /// The columns of an expression with the types that it gives them.

@@ -16,12 +16,17 @@ use crate::types::{StringView, Timestamp, Type, TypeKind, Value};
 /// A string buffer is closed when it reaches this many bytes, so that offsets fit 32 bits.
 const MAX_STRING_BUFFER: usize = 1 << 30;
 
+/// Bytes of a string buffer that is begun because another one could not grow.
+const MIN_STRING_BUFFER: usize = 64 << 10;
+
 /// Collects strings into views and buffers.
 #[derive(Debug, Default)]
 pub struct StringBuilder {
     views: BufferMut<StringView>,
     full: Vec<Buffer<u8>>,
     open: BufferMut<u8>,
+    /// Why a string could not be kept; then none is.
+    failed: Option<Box<Error>>,
 }
 
 impl StringBuilder {
@@ -40,29 +45,80 @@ impl StringBuilder {
         self.views.is_empty()
     }
 
-    /// Appends a copy of `bytes`, which must be shorter than 1 GiB.
+    /// Appends a copy of `bytes`. Where there is no memory for it, or it has 4 GiB or more, an empty
+    /// string is appended and [`StringBuilder::finish`] fails.
     #[inline]
     pub fn push(&mut self, bytes: &[u8]) {
         if bytes.len() <= INLINE_LIMIT {
             self.views.push(StringView::inline(bytes));
             return;
         }
-        if self.open.len() + bytes.len() > MAX_STRING_BUFFER {
-            let open = std::mem::take(&mut self.open);
-            self.full.push(open.freeze());
+        if self.open.len() + bytes.len() > self.open.capacity() && !self.make_room(bytes.len()) {
+            self.views.push(StringView::default());
+            return;
         }
+        // `make_room` begins a buffer before offsets pass 32 bits; `finish` checks their number.
         let offset = self.open.len() as u32;
         self.open.extend_from_slice(bytes);
         self.views.push(StringView::new(bytes, self.full.len() as u32, offset));
     }
 
-    /// Ends building.
-    pub fn finish(mut self) -> StringValues {
-        if !self.open.is_empty() {
-            self.full.push(self.open.freeze());
+    /// Makes room for `additional` more bytes of long strings; false when that fails.
+    #[cold]
+    fn make_room(&mut self, additional: usize) -> bool {
+        if self.failed.is_some() {
+            return false;
         }
-        StringValues::new(self.views.freeze(), self.full)
+        if self.open.len() + additional > MAX_STRING_BUFFER {
+            self.close();
+        }
+        let room = if u32::try_from(additional).is_err() {
+            let message = "a string is longer than 32 bits count";
+            Err(Error::limit(message).with("bytes", additional))
+        } else {
+            // Without room for twice as much beside what is there, another buffer may find some.
+            self.open.try_grow(additional).or_else(|_| {
+                self.close();
+                self.open.try_reserve(additional.max(MIN_STRING_BUFFER))
+            })
+        };
+        self.failed = room.err().map(Box::new);
+        self.failed.is_none()
     }
+
+    /// True when a string could not be kept: building more is of no use.
+    pub fn has_failed(&self) -> bool {
+        self.failed.is_some()
+    }
+
+    fn close(&mut self) {
+        if !self.open.is_empty() {
+            let open = std::mem::take(&mut self.open);
+            self.full.push(open.freeze());
+        }
+    }
+
+    /// Ends building.
+    ///
+    /// # Errors
+    /// `Limit` when there was no memory for a string, a string has 4 GiB or more, or strings have more
+    /// buffers than a view can number.
+    pub fn finish(mut self) -> Result<StringValues> {
+        self.close();
+        if let Some(error) = self.failed {
+            return Err(*error);
+        }
+        entries_of(self.full.len())?;
+        Ok(StringValues::new(self.views.freeze(), self.full))
+    }
+}
+
+/// A number of entries, or the position behind them, as arrays and maps store it. `Limit` when 32
+/// bits do not count that many.
+fn entries_of(number: usize) -> Result<u32> {
+    u32::try_from(number).map_err(|_| {
+        Error::limit("a vector has more entries than 32 bits count").with("entries", number)
+    })
 }
 
 enum Storage {
@@ -160,12 +216,9 @@ impl VectorBuilder {
             Storage::Double(v) => v.push(0.0),
             Storage::Timestamp(v) => v.push(Timestamp::default()),
             Storage::String(v) => v.push(b""),
-            Storage::Array { offsets, lengths, elements } => {
-                offsets.push(elements.len() as u32);
-                lengths.push(0);
-            }
-            Storage::Map { offsets, lengths, keys, .. } => {
-                offsets.push(keys.len() as u32);
+            // The span of a null row is unspecified.
+            Storage::Array { offsets, lengths, .. } | Storage::Map { offsets, lengths, .. } => {
+                offsets.push(0);
                 lengths.push(0);
             }
             Storage::Row(fields) => fields.iter_mut().for_each(VectorBuilder::push_null),
@@ -174,7 +227,8 @@ impl VectorBuilder {
         self.validity.push(false);
     }
 
-    /// Appends a value; `Internal` when it is not of the builder's type.
+    /// Appends a value. `Internal` when it is not of the builder's type, `Limit` when the entries
+    /// of all arrays or maps are more than 32 bits count; nothing can be built after an error.
     pub fn push(&mut self, value: &Value) -> Result<()> {
         match (&mut self.storage, value) {
             (_, Value::Null) => {
@@ -192,13 +246,13 @@ impl VectorBuilder {
             (Storage::Timestamp(v), Value::Timestamp(x)) => v.push(*x),
             (Storage::String(v), Value::Bytes(x)) => v.push(x),
             (Storage::Array { offsets, lengths, elements }, Value::Array(items)) => {
-                offsets.push(elements.len() as u32);
-                lengths.push(items.len() as u32);
+                offsets.push(entries_of(elements.len())?);
+                lengths.push(entries_of(items.len())?);
                 items.iter().try_for_each(|item| elements.push(item))?;
             }
             (Storage::Map { offsets, lengths, keys, values }, Value::Map(pairs)) => {
-                offsets.push(keys.len() as u32);
-                lengths.push(pairs.len() as u32);
+                offsets.push(entries_of(keys.len())?);
+                lengths.push(entries_of(pairs.len())?);
                 for (key, value) in pairs.iter() {
                     keys.push(key)?;
                     values.push(value)?;
@@ -259,7 +313,7 @@ impl VectorBuilder {
             Storage::Real(v) => flat!(f32::wrap(v.freeze())),
             Storage::Double(v) => flat!(f64::wrap(v.freeze())),
             Storage::Timestamp(v) => flat!(Timestamp::wrap(v.freeze())),
-            Storage::String(v) => flat!(FlatValues::String(v.finish())),
+            Storage::String(v) => flat!(FlatValues::String(v.finish()?)),
             Storage::Array { offsets, lengths, elements } => Vector::Array(ArrayVector::new(
                 offsets.freeze(),
                 lengths.freeze(),

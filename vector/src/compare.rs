@@ -22,6 +22,7 @@ use crate::decoded::{DecodedVector, Mapping};
 use crate::encoding::{Bitmap, FlatType, FlatValues, StringValues, Vector, VectorRef};
 use crate::error::{Error, Result, ResultExt};
 use crate::memory::buffer::Buffer;
+use crate::stoppable_sort::stoppable_sort;
 use crate::sync::Arc;
 use crate::types::Timestamp;
 use crate::types::value::compare_floats;
@@ -106,6 +107,9 @@ impl std::fmt::Debug for RowComparator {
     }
 }
 
+/// Rows that are sorted between two looks at the stop flag.
+const SORT_CHUNK: usize = 1 << 13;
+
 /// The rows `0..num_rows` in the order of the keys; equal rows keep their order.
 pub fn sorted_rows(
     keys: &[VectorRef],
@@ -114,7 +118,9 @@ pub fn sorted_rows(
 ) -> Result<Buffer<u32>> {
     let comparator = RowComparator::with_orders(keys, keys, orders)?;
     let mut rows: Vec<u32> = (0..num_rows as u32).collect();
-    rows.sort_by(|a, b| comparator.compare_all(*a as usize, *b as usize));
+    stoppable_sort(&mut rows, SORT_CHUNK, |a, b| {
+        comparator.compare_all(*a as usize, *b as usize).then(a.cmp(b))
+    })?;
     Ok(Buffer::from_slice(&rows))
 }
 

@@ -24,7 +24,9 @@ use crate::encoding::{
 };
 use crate::error::{Error, Result, ResultExt};
 use crate::memory::buffer::{Buffer, BufferMut};
+use crate::memory::scope::check_room;
 use crate::nested::{ArrayVector, MapVector, RowVector};
+use crate::stop::{ROWS_PER_LOOK, check_stop};
 use crate::sync::Arc;
 use crate::types::{RowType, Timestamp, Type, TypeKind};
 
@@ -67,9 +69,10 @@ pub fn concat(vectors: &[VectorRef]) -> Result<VectorRef> {
     }
 }
 
-/// All rows of all batches as one batch of `row_type`; no batches give no rows.
+/// All rows of all batches as one batch of `row_type`, without rows when there are no batches. `Limit`
+/// for more rows than 32 bits count.
 pub fn concat_batches(row_type: &Arc<RowType>, batches: &[RowVector]) -> Result<RowVector> {
-    let len = batches.iter().map(RowVector::len).sum();
+    let len = rows_of(batches.iter().map(RowVector::len))?;
     let mut children = Vec::with_capacity(row_type.len());
     for (column, ty) in row_type.types().iter().enumerate() {
         let parts = batches.iter().map(|batch| {
@@ -81,6 +84,40 @@ pub fn concat_batches(row_type: &Arc<RowType>, batches: &[RowVector]) -> Result<
     }
     let validity = join_validity(batches.iter().map(|b| (b.validity(), b.len())));
     RowVector::new(Arc::clone(row_type), len, validity, children)
+}
+
+/// As [`concat_batches`], with the batches let go of column by column: the copy needs no more memory
+/// beside them than their largest column.
+pub fn concat_into(row_type: &Arc<RowType>, batches: Vec<RowVector>) -> Result<RowVector> {
+    let num_rows = rows_of(batches.iter().map(RowVector::len))?;
+    let lens: Vec<usize> = batches.iter().map(RowVector::len).collect();
+    let validity = join_validity(batches.iter().map(|b| (b.validity(), b.len())));
+    let mut columns: Vec<Vec<VectorRef>> = Vec::with_capacity(row_type.len());
+    for column in 0..row_type.len() {
+        let parts = batches.iter().map(|batch| batch.child(column).cloned());
+        columns.push(parts.collect::<Result<_>>()?);
+    }
+    drop(batches);
+    let mut children = Vec::with_capacity(row_type.len());
+    for (i, (parts, ty)) in columns.into_iter().zip(row_type.types()).enumerate() {
+        let parts = parts.iter().zip(&lens).map(|(part, len)| Vector::slice(part, 0, *len));
+        let parts: Vec<VectorRef> = parts.collect::<Result<_>>()?;
+        children.push(concat_as(ty, &parts).in_place("concatenated column", i)?);
+    }
+    RowVector::new(Arc::clone(row_type), num_rows, validity, children)
+}
+
+/// The number of rows of all parts. `Limit` when 32 bits, in which rows are numbered everywhere, do
+/// not count them.
+fn rows_of(parts: impl Iterator<Item = usize>) -> Result<usize> {
+    let num_rows = parts.fold(0usize, usize::saturating_add);
+    match u32::try_from(num_rows) {
+        Ok(_) => Ok(num_rows),
+        Err(_) => {
+            let message = "more rows are kept together than 32 bits count";
+            Err(Error::limit(message).with("rows", num_rows))
+        }
+    }
 }
 
 /// All rows of a decoded vector as a copy.
@@ -127,7 +164,7 @@ fn is_flat(vector: &Vector) -> bool {
 
 /// The one entry to all kernels: rows of `parts`, each of type `ty`, side by side.
 fn copy(ty: &Type, parts: &[DecodedVector]) -> Result<VectorRef> {
-    let len: usize = parts.iter().map(DecodedVector::len).sum();
+    let len = rows_of(parts.iter().map(DecodedVector::len))?;
     if u32::try_from(len).is_err() {
         return Err(Error::limit("a vector cannot have so many rows").with("rows", len));
     }
@@ -205,7 +242,9 @@ fn join_validity<'a>(
 }
 
 /// The flat values of a part; `None` when all of its rows are null, then the base may be anything.
+/// Copies of many parts look here whether they are to stop.
 fn values_of(part: &DecodedVector) -> Result<Option<&FlatValues>> {
+    check_stop()?;
     match part.flat_values() {
         _ if part.all_null() || part.is_empty() => Ok(None),
         Some(values) => Ok(Some(values)),
@@ -214,7 +253,8 @@ fn values_of(part: &DecodedVector) -> Result<Option<&FlatValues>> {
 }
 
 fn copy_fixed<T: FlatType>(parts: &[DecodedVector], len: usize) -> Result<Buffer<T>> {
-    let mut out = BufferMut::<T>::with_capacity(len);
+    let mut out = BufferMut::<T>::new();
+    out.try_reserve(len)?;
     for part in parts {
         let start = out.len();
         let Some(values) = values_of(part)? else {
@@ -228,8 +268,12 @@ fn copy_fixed<T: FlatType>(parts: &[DecodedVector], len: usize) -> Result<Buffer
             Mapping::Indices(indices) => {
                 let values = values.as_slice();
                 out.resize_unspecified(start + indices.len());
-                for (slot, index) in out[start..].iter_mut().zip(indices.iter()) {
-                    *slot = values[*index as usize];
+                let slots = out[start..].chunks_mut(ROWS_PER_LOOK);
+                for (slots, indices) in slots.zip(indices.chunks(ROWS_PER_LOOK)) {
+                    check_stop()?;
+                    for (slot, index) in slots.iter_mut().zip(indices) {
+                        *slot = values[*index as usize];
+                    }
                 }
             }
         }
@@ -295,8 +339,10 @@ fn copy_spans<const N: usize>(
             new_lengths.resize(new_lengths.len() + part.len(), 0);
             continue;
         }
+        check_stop()?;
         let (sources, offsets, lengths) = open(part.base())?;
         let mut picked = Picked::default();
+        picked.reserve_for(part, lengths)?;
         for_each_row(part, |row| {
             let length = row.map_or(0, |i| lengths[i]);
             new_offsets.push(num_entries as u32);
@@ -346,6 +392,17 @@ impl Picked {
             }
             Some(positions) => positions.extend(span.map(|i| i as u32)),
         }
+    }
+
+    /// Makes room for the positions of the rows of `part`, whose lists have `lengths`, unless they
+    /// stand in one run as they do in the base.
+    fn reserve_for(&mut self, part: &DecodedVector, lengths: &Buffer<u32>) -> Result<()> {
+        if !matches!(part.mapping(), Mapping::Identity) {
+            let mut entries = 0;
+            for_each_row(part, |row| entries += row.map_or(0, |i| lengths[i] as usize));
+            check_room(entries.saturating_mul(size_of::<u32>()))?;
+        }
+        Ok(())
     }
 
     fn of<const N: usize>(self, sources: [&VectorRef; N]) -> Result<Vec<VectorRef>> {

@@ -282,7 +282,8 @@ fn a_schema_joins_the_first_files_columns_and_the_partition_keys() {
     world.put("t/a=x/b=1/f", &[("b", Type::Varchar), ("c", Type::Real)], vec![vec![]]);
     let table = world.discover("t").unwrap();
     let pool = MemoryPool::unlimited();
-    let (schema, _) = world.connector().table_schema(&table, &fake(), &pool).unwrap();
+    let learned = world.connector().table_schema(&table, (&fake(), 8), &pool).unwrap();
+    let schema = learned.schema;
     assert_eq!(schema.columns().to_string(), "b BIGINT,c REAL,a VARCHAR");
     assert_eq!(world.observed.opened(), ["t/a=x/b=1/f"]);
     let kind = |name| schema.column_handle(name).map(|h| h.kind());
@@ -295,10 +296,10 @@ fn a_schema_joins_the_first_files_columns_and_the_partition_keys() {
 
     world.files.put("broken/f", vec![0; 20]);
     let table = world.discover("broken").unwrap();
-    let error = world.connector().table_schema(&table, &fake(), &pool).unwrap_err();
+    let error = world.connector().table_schema(&table, (&fake(), 8), &pool).unwrap_err();
     assert_eq!(error.to_string(), "corrupt: not a file of this format\n  in file \"broken/f\"");
     world.files.put("empty/f", vec![]);
     let table = world.discover("empty").unwrap();
-    let error = world.connector().table_schema(&table, &fake(), &pool).unwrap_err();
+    let error = world.connector().table_schema(&table, (&fake(), 8), &pool).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);
 }

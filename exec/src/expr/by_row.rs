@@ -4,13 +4,17 @@
 //! a hundred functions cost little more than what each of them does. Where a loop over plain
 //! values pays (comparisons, arithmetic), `kernel.rs` has loops that functions are compiled into.
 
+use vector::stop::StopTick;
 use vector::sync::Arc;
 use vector::{
     Bitmap, Buffer, BufferMut, DecodedVector, FlatValues, FlatVector, Mapping, Result,
-    SelectivityVector, StringBuilder, Type, TypeKind, Vector, VectorRef,
+    SelectivityVector, StringBuilder, Type, TypeKind, Vector, VectorRef, check_room,
 };
 
 use super::kernel::{Call, Operand, map, wrong_storage, zip};
+
+/// Rows between two looks at the stop flag: each may take some microseconds.
+pub(super) const ROWS_PER_LOOK: u32 = 64;
 
 /// Rows of a result that are null although no argument is null there.
 pub(super) struct Missing {
@@ -42,7 +46,9 @@ pub(super) fn numbers(
 ) -> Result<Vector> {
     let (mut out, mut missing) = (BufferMut::new(), Missing::new(call));
     out.resize(call.num_rows(), 0i64);
+    let mut tick = StopTick::every(ROWS_PER_LOOK);
     for row in call.rows.iter() {
+        tick.row()?;
         match f(row)? {
             Some(number) => out[row] = number,
             None => missing.push(row),
@@ -82,15 +88,32 @@ pub(super) fn texts(
     f: &mut dyn FnMut(usize, &mut Vec<u8>) -> Result<bool>,
 ) -> Result<Vector> {
     let (mut out, mut nulls, mut text) = (StringBuilder::new(), Missing::new(call), Vec::new());
+    let mut tick = StopTick::every(ROWS_PER_LOOK);
     for row in 0..call.num_rows() {
+        tick.row()?;
         text.clear();
-        if call.rows.contains(row) && !f(row, &mut text)? {
+        // Without memory for the results so far nothing comes of more.
+        if call.rows.contains(row) && !out.has_failed() && !f(row, &mut text)? {
             nulls.push(row);
         }
         out.push(&text);
     }
-    let values = FlatValues::String(out.finish());
+    let values = FlatValues::String(out.finish()?);
     FlatVector::new(call.ty.clone(), values, nulls.validity(call)).map(Vector::Flat)
+}
+
+/// Bytes of a text that are made without a look at the memory that is left.
+const FREE_TEXT_BYTES: usize = 1 << 20;
+
+/// Makes room for `additional` more bytes of a text, for functions of which one row may be much
+/// larger than their arguments. `Limit` when there is no memory for it.
+pub(super) fn reserve_text(text: &mut Vec<u8>, additional: usize) -> Result<()> {
+    let wanted = text.len().saturating_add(additional);
+    if wanted > text.capacity() && wanted > FREE_TEXT_BYTES {
+        // While it grows the old bytes and the new ones are there; then they are copied.
+        check_room(wanted.saturating_mul(3))?;
+    }
+    Ok(())
 }
 
 /// Whether something holds for each row that counts, or null.
@@ -99,7 +122,9 @@ pub(super) fn tests(
     f: &mut dyn FnMut(usize) -> Result<Option<bool>>,
 ) -> Result<Vector> {
     let (mut holds, mut nulls) = (SelectivityVector::none(call.num_rows()), Missing::new(call));
+    let mut tick = StopTick::every(ROWS_PER_LOOK);
     for row in call.rows.iter() {
+        tick.row()?;
         match f(row)? {
             Some(answer) => holds.set(row, answer),
             None => nulls.push(row),

@@ -20,6 +20,7 @@ use vector::{
     VectorRef,
 };
 
+use super::bounded::folding_scope;
 use super::cast;
 use super::comparison::{self, Comparison};
 use super::eval::{Evaluation, Memory};
@@ -33,7 +34,7 @@ use super::registry::{Body, Form, FunctionRegistry, HigherOrder};
 pub(super) type NodeId = usize;
 
 /// Nesting beyond this is refused, so that no query can exhaust the stack.
-const MAX_DEPTH: usize = 256;
+pub(super) const MAX_DEPTH: usize = 256;
 
 /// What a node computes.
 #[derive(Debug)]
@@ -82,6 +83,17 @@ pub(super) struct Program {
     pub(super) nodes: Vec<Node>,
     /// The node of each expression.
     pub(super) roots: Vec<NodeId>,
+}
+
+impl Program {
+    /// The input columns that the expressions use.
+    pub(super) fn fields(&self) -> Vec<usize> {
+        let fields = self.nodes.iter().filter_map(|node| match node.operation {
+            Operation::Field(channel) => Some(channel),
+            _ => None,
+        });
+        fields.collect()
+    }
 }
 
 /// What makes two nodes the same.
@@ -227,6 +239,7 @@ impl Compiler<'_> {
     /// The value of a node whose inputs are constants; `None` when it fails, to be reported by the
     /// first row that needs it.
     fn fold(&self, id: NodeId) -> Option<Value> {
+        let _scope = folding_scope();
         let node = &self.program.nodes[id];
         let row = SelectivityVector::all(1);
         let vector = match &node.operation {
@@ -285,9 +298,9 @@ impl Compiler<'_> {
         let is_same = declared.is_equivalent(&resolved.result);
         let ty = if is_same { declared.clone() } else { resolved.result };
         match function.body {
-            // Two calls of dice are two throws.
+            // Each call of a non-deterministic function is evaluated by itself, for each row.
             Body::Scalar(bind) if !function.deterministic => {
-                let kernel = bind(&self.arguments(&inputs), &ty)?;
+                let kernel = bind(&self.arguments(&inputs), &ty)?.non_deterministic();
                 let operation = self.operation_of_call(kernel, inputs.clone());
                 Ok(self.add(operation, ty, &inputs))
             }

@@ -10,6 +10,7 @@
 //! are told from the others (`failures.rs`), because a row that one term fails for may be decided
 //! by another that fails elsewhere.
 
+use vector::stop::check_stop;
 use vector::sync::Arc;
 use vector::{
     Bitmap, BufferMut, DecodedVector, DictionaryVector, Error, ErrorKind, Mapping, Result,
@@ -86,6 +87,7 @@ impl<'a> Evaluation<'a> {
                 Arc::new(Vector::constant(node.ty.clone(), value.clone(), num_rows)?)
             }
             Operation::Call { kernel, args, memo } => {
+                check_stop()?;
                 let mut vectors = Vec::with_capacity(args.len());
                 for arg in args {
                     match self.node(*arg, rows) {

@@ -12,7 +12,8 @@
 //! chunk with one dictionary costs at most one match per entry.
 //!
 //! All of the base is computed, entries without a row too. Should one of those fail, only the
-//! entries that have rows are computed, and nothing is remembered.
+//! entries that have rows are computed, and nothing is remembered; so it is when there is no memory
+//! for the results of all.
 
 use vector::sync::{Arc, Weak};
 use vector::{
@@ -59,7 +60,10 @@ pub(super) fn apply(
     if rows.is_none() || all_null {
         return Ok(Arc::new(Vector::nulls(ty.clone(), len)));
     }
-    // Without arguments rows need not be the same: dice are thrown for each.
+    if !kernel.is_deterministic() {
+        return decoded(kernel, args, rows, ty);
+    }
+    // A function without arguments may still have a different result for each row.
     if !args.is_empty() && args.iter().all(|arg| matches!(arg.as_ref(), Vector::Constant(_))) {
         let single: Vec<VectorRef> = args.iter().map(|arg| resized(arg, 1)).collect();
         let result = decoded(kernel, &single, &SelectivityVector::all(1), ty)?;
@@ -183,7 +187,9 @@ fn over_base(
     if num_base > memo.num_rows || (memo.fails && num_base > num_rows) {
         return Ok(None);
     }
-    let (result, complete) = whole_or_needed(kernel, peeled, rows, ty)?;
+    // Should both fail for want of memory, fewer rows are asked for next time, by themselves.
+    let (result, complete) =
+        whole_or_needed(kernel, peeled, rows, ty).inspect_err(|_| memo.fails = true)?;
     if complete {
         memo.result = Some(Arc::clone(&result));
     } else {
@@ -202,7 +208,7 @@ fn whole_or_needed(
     let all = SelectivityVector::all(peeled.dictionary.base().len());
     match apply(kernel, &peeled.args, &all, ty, None) {
         Ok(result) => Ok((result, true)),
-        Err(error) if error.kind() == ErrorKind::InvalidInput => {
+        Err(error) if matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::Limit) => {
             apply(kernel, &peeled.args, &peeled.base_rows(rows), ty, None)
                 .map(|result| (result, false))
         }

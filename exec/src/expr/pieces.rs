@@ -3,12 +3,14 @@
 //! An empty delimiter stands between any two characters, and an empty text is found at once.
 
 use memchr::memmem;
+use vector::stop::StopTick;
 use vector::sync::Arc;
 use vector::{
-    ArrayVector, BufferMut, Error, FlatValues, FlatVector, Result, StringBuilder, Type, Vector,
+    ArrayVector, BufferMut, Error, FlatValues, FlatVector, Result, StringBuilder, StringView, Type,
+    Vector, check_room,
 };
 
-use super::by_row::{Integers, numbers, texts};
+use super::by_row::{Integers, ROWS_PER_LOOK, numbers, reserve_text, texts};
 use super::kernel::Call;
 use super::string::{count_characters, is_character_start};
 
@@ -51,9 +53,13 @@ pub(super) fn split(call: &Call<'_>) -> Result<Vector> {
     };
     let mut pieces = StringBuilder::new();
     let (mut offsets, mut lengths) = (BufferMut::new(), BufferMut::new());
+    let mut tick = StopTick::every(ROWS_PER_LOOK);
     for row in 0..call.num_rows() {
+        tick.row()?;
         let start = pieces.len();
-        if call.rows.contains(row) {
+        if call.rows.contains(row) && !pieces.has_failed() {
+            // A piece is a byte at least, or a part between two characters.
+            check_room((start + call.args[0].string(row).len()) * size_of::<StringView>())?;
             let limit = limits.as_ref().map_or(i64::MAX, |limits| limits.at(row));
             if limit <= 0 {
                 return Err(Error::invalid_input("a limit must be positive").with("limit", limit));
@@ -69,7 +75,7 @@ pub(super) fn split(call: &Call<'_>) -> Result<Vector> {
         offsets.push(start as u32);
         lengths.push((pieces.len() - start) as u32);
     }
-    let pieces = FlatVector::new(Type::Varchar, FlatValues::String(pieces.finish()), None)?;
+    let pieces = FlatVector::new(Type::Varchar, FlatValues::String(pieces.finish()?), None)?;
     let (pieces, validity) = (Arc::new(Vector::Flat(pieces)), call.validity.clone());
     ArrayVector::new(offsets.freeze(), lengths.freeze(), validity, pieces).map(Vector::Array)
 }
@@ -106,6 +112,7 @@ pub(super) fn replace(call: &Call<'_>) -> Result<Vector> {
         }
         let mut rest = call.args[0].string(row);
         while let Some((end, next)) = delimiter(rest, part) {
+            reserve_text(out, end + other.len())?;
             out.extend_from_slice(&rest[..end]);
             out.extend_from_slice(other);
             rest = &rest[next..];

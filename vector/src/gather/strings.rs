@@ -12,6 +12,7 @@ use crate::decoded::DecodedVector;
 use crate::encoding::{FlatValues, StringValues};
 use crate::error::{Error, Result};
 use crate::memory::buffer::{Buffer, BufferMut};
+use crate::stop::stoppable_chunks;
 use crate::sync::Arc;
 use crate::types::StringView;
 
@@ -30,7 +31,8 @@ const FREE_WASTE_BYTES: usize = 64 << 10;
 /// bytes of long strings only where sharing those buffers does not pay.
 pub(super) fn copy_strings(parts: &[DecodedVector], len: usize) -> Result<StringValues> {
     let mut sources = SharedBuffers::default();
-    let mut views = BufferMut::<StringView>::with_capacity(len);
+    let mut views = BufferMut::<StringView>::new();
+    views.try_reserve(len)?;
     let mut needed_bytes = 0;
     for part in parts {
         let strings = match values_of(part)? {
@@ -56,8 +58,10 @@ pub(super) fn copy_strings(parts: &[DecodedVector], len: usize) -> Result<String
         return Ok(values);
     }
     let mut out = StringBuilder::new();
-    (0..len).for_each(|i| out.push(values.get(i)));
-    Ok(out.finish())
+    for chunk in stoppable_chunks(len) {
+        chunk?.for_each(|i| out.push(values.get(i)));
+    }
+    out.finish()
 }
 
 /// The buffers of several string vectors, one list after the other.

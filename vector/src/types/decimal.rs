@@ -119,7 +119,7 @@ pub fn parse(text: &str, precision: u8, scale: u8) -> Option<i128> {
         value = value.checked_mul(10)?;
         taken += 1;
     }
-    value += i128::from(round);
+    value = value.checked_add(i128::from(round))?;
     if negative {
         value = -value;
     }
@@ -172,6 +172,53 @@ mod tests {
         assert_eq!(parse("0.00001", 4, 1), Some(0));
         for bad in ["", ".", "1.2.3", "abc", "1e", "--1"] {
             assert_eq!(parse(bad, 10, 2), None, "{bad}");
+        }
+    }
+
+    /// The same by digits alone: the text of the unscaled number, rounded by carrying.
+    fn parsed_by_digits(whole: &str, fraction: &str, scale: usize) -> String {
+        let mut digits: Vec<u8> = [b"0", whole.as_bytes(), fraction.as_bytes()].concat();
+        let kept = 1 + whole.len() + scale;
+        digits.resize(digits.len().max(kept + 1), b'0');
+        let round = digits[kept] >= b'5';
+        digits.truncate(kept);
+        if round {
+            let nines = digits.iter().rev().take_while(|digit| **digit == b'9').count();
+            digits[kept - nines..].fill(b'0');
+            digits[kept - nines - 1] += 1;
+        }
+        let text = String::from_utf8(digits).unwrap();
+        let text = text.trim_start_matches('0');
+        if text.is_empty() { "0".into() } else { text.into() }
+    }
+
+    #[test]
+    fn numbers_at_the_ends_of_precision_and_storage_are_parsed_or_refused_without_overflow() {
+        let max = i128::MAX.to_string();
+        let wholes =
+            ["", "0", "9", "1", &max, &max[..38], "99999999999999999999999999999999999999"];
+        let longer = ["170141183460469231731687303715884105728", &"9".repeat(39), &"9".repeat(400)];
+        let fractions = ["", "4", "5", "49", "99999999999999999999", &"9".repeat(60)];
+        for whole in wholes.into_iter().chain(longer) {
+            for fraction in fractions.into_iter().filter(|f| !f.is_empty() || !whole.is_empty()) {
+                for (precision, scale) in [(1, 0), (18, 2), (38, 0), (38, 1), (38, 20), (38, 38)] {
+                    let digits = parsed_by_digits(whole, fraction, usize::from(scale));
+                    let expected = digits.parse::<i128>().ok().filter(|v| fits(*v, precision));
+                    for (sign, factor) in [("", 1), ("+", 1), ("-", -1)] {
+                        let text = format!("{sign}{whole}.{fraction}");
+                        let expected = expected.map(|value| value * factor);
+                        assert_eq!(parse(&text, precision, scale), expected, "{text} {scale}");
+                        // The same number, its point moved by an exponent.
+                        let moved = format!("{sign}{whole}{fraction}e-{}", fraction.len());
+                        assert_eq!(parse(&moved, precision, scale), expected, "{moved} {scale}");
+                    }
+                }
+            }
+        }
+        for exponent in [i32::MIN, -400, -39, 39, 400, i32::MAX] {
+            let fits = exponent < 0;
+            assert_eq!(parse(&format!("1e{exponent}"), 38, 0), fits.then_some(0), "{exponent}");
+            assert_eq!(parse(&format!("0e{exponent}"), 38, 38), Some(0), "{exponent}");
         }
     }
 

@@ -10,11 +10,13 @@
 //! | `arrays.rs` | functions of arrays against loops over values |
 //! | `lambdas.rs` | higher-order functions |
 //! | `casts.rs` | tables of casts |
+//! | `edges.rs` | all functions and casts at the ends of ranges, for overflows |
 //! | `sharing.rs` | what is evaluated once: equal subtrees, dictionaries, constants |
 
 mod arrays;
 mod built;
 mod casts;
+mod edges;
 mod failures;
 mod forms;
 mod functions;

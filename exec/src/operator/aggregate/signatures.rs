@@ -27,11 +27,11 @@
 //! drivers changes a result, and an intermediate excess that is cancelled later is no error.
 
 use vector::sync::Arc;
-use vector::{Error, Result, Type};
+use vector::{DecodedVector, Error, Result, Type, Value};
 
 use dwio::expr::TypedExpr;
 
-use super::accumulator::Accumulator;
+use super::accumulator::{Accumulator, Part};
 use super::anything::Anything;
 use super::array_agg::Collected;
 use super::bits::{Bits, Bitwise};
@@ -289,6 +289,15 @@ pub(super) fn accumulator(name: &str, raw_types: &[Type]) -> Result<Box<dyn Accu
     })
 }
 
+/// The result of aggregate function `name` over no rows: 0 for counts, null for most others. Errors
+/// as [`resolve_aggregate`].
+pub fn result_of_no_rows(name: &str, raw_types: &[Type]) -> Result<Value> {
+    let mut accumulator = accumulator(name, raw_types)?;
+    accumulator.resize(1);
+    let result = accumulator.output(0, Part::Result, 0..1)?;
+    DecodedVector::new(&result)?.value(0)
+}
+
 /// The statistic that function `name` gives; `None` when it gives something else.
 pub(super) fn statistic_of(name: &str) -> Option<Statistic> {
     match function(name).ok()? {
@@ -367,6 +376,24 @@ mod tests {
         assert_eq!(resolve("avg", &price), "ROW(sum DECIMAL(38,2),count BIGINT) DECIMAL(15,2)");
         assert_eq!(resolve("avg", &Type::BigInt), "ROW(sum HUGEINT,count BIGINT) DOUBLE");
         assert_eq!(resolve("max", &Type::Date), "DATE DATE");
+    }
+
+    #[test]
+    fn counts_of_no_rows_are_zero_and_other_aggregates_are_null() {
+        for name in aggregate_names() {
+            let by = |ty: Type| match name {
+                "min_by" | "max_by" | "map_agg" => vec![ty.clone(), ty],
+                _ => vec![ty],
+            };
+            let raw_types = match resolve_aggregate(name, &by(Type::BigInt)) {
+                Ok(_) => by(Type::BigInt),
+                Err(_) => by(Type::Boolean),
+            };
+            let is_count = matches!(name, "count" | "count_if");
+            let expected = if is_count { Value::BigInt(0) } else { Value::Null };
+            assert_eq!(result_of_no_rows(name, &raw_types).unwrap(), expected, "{name}");
+        }
+        assert_eq!(result_of_no_rows("count", &[]).unwrap(), Value::BigInt(0));
     }
 
     #[test]
