@@ -2,6 +2,7 @@
 
 mod aggregates;
 mod bad_input;
+mod claims;
 mod copy;
 mod corpus;
 mod counters;

@@ -7,3 +7,4 @@ pub(crate) mod oracle;
 pub(crate) mod pages;
 pub(crate) mod random;
 pub(crate) mod source;
+pub(crate) mod thrift;
