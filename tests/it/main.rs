@@ -10,6 +10,7 @@ mod differential;
 mod evolution;
 mod explain;
 mod failures;
+mod file_faults;
 mod filtered;
 mod formats;
 mod functions;

@@ -11,7 +11,7 @@ use ocior::{Engine, QueryOptions, QueryResult};
 use vector::sync::{Arc, thread_cpu_time};
 use vector::{ErrorKind, Result};
 
-use super::encryption::KEY;
+use crate::support::encryption::KEY;
 use crate::support::files::in_order;
 
 /// What reading a mutant may take: of memory, and of the processor, however busy that is.

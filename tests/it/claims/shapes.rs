@@ -7,13 +7,13 @@ use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::basic::{Compression, Type as PhysicalType, ZstdLevel};
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
 
-use super::encryption::Encryption;
-use super::parts::{FileParts, Indexes};
 use crate::differential::rows::random_rows;
 use crate::random_files::encodings;
+use crate::support::encryption::Encryption;
+use crate::support::file_parts::{FileParts, Indexes};
 
 /// Rows of a file, in several row groups of several pages.
-const NUM_ROWS: usize = 48;
+const NUM_ROWS: usize = 30;
 
 /// Columns that stand in one file together, each with the row's number.
 const GROUPS: [&[&str]; 6] = [
@@ -51,7 +51,7 @@ fn shapes() -> Vec<Shape> {
         has_bloom_filters: false,
         indexes: Indexes::None,
         encryption: Encryption::None,
-        rows_per_page: 6,
+        rows_per_page: 5,
     };
     let second = Shape { version: WriterVersion::PARQUET_2_0, ..plain };
     let dictionary = Shape { dictionary_bytes: 1 << 20, encoding: 9, ..plain };
@@ -119,7 +119,7 @@ fn write(rows: &RecordBatch, shape: Shape) -> Vec<u8> {
         .set_bloom_filter_enabled(shape.has_bloom_filters)
         .set_data_page_row_count_limit(shape.rows_per_page)
         .set_write_batch_size(shape.rows_per_page.min(64))
-        .set_max_row_group_row_count(Some(20));
+        .set_max_row_group_row_count(Some(18));
     for column in schema.columns() {
         let path = column.path().clone();
         if let Some(encoding) = encodings(column.physical_type()).get(shape.encoding) {

@@ -7,7 +7,7 @@
 //!                        `--bytes(edit)--> each part: places set right, then `edit`, then written
 //! ```
 
-use super::encryption::{Encryption, Module, Sealer, with_footer_key};
+use crate::support::encryption::{Encryption, Module, Sealer, with_footer_key};
 use crate::support::thrift::Tree;
 
 /// Fields of the structs of the format, by their numbers.
@@ -29,6 +29,7 @@ mod field {
     pub(super) const PAGE_TYPE: i16 = 1;
     pub(super) const PAGE_UNCOMPRESSED: i16 = 2;
     pub(super) const PAGE_COMPRESSED: i16 = 3;
+    pub(super) const PAGE_CRC: i16 = 4;
     pub(super) const PAGE_LOCATIONS: i16 = 1;
     pub(super) const LOCATION_OFFSET: i16 = 1;
     pub(super) const LOCATION_BYTES: i16 = 2;
@@ -39,7 +40,7 @@ const DICTIONARY_PAGE: i64 = 2;
 
 /// Where a part stands: row group, column, and the page in its chunk, a dictionary counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
+pub(crate) enum Part {
     Footer,
     PageHeader { group: usize, column: usize, page: usize },
     ColumnIndex { group: usize, column: usize },
@@ -49,7 +50,7 @@ pub(super) enum Part {
 
 impl Part {
     /// The struct of the format.
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Part::Footer => "FileMetaData",
             Part::PageHeader { .. } => "PageHeader",
@@ -86,7 +87,7 @@ struct Chunk {
 
 /// Which of the two indexes a file has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Indexes {
+pub(crate) enum Indexes {
     Both,
     Offset,
     None,
@@ -94,10 +95,12 @@ pub(super) enum Indexes {
 
 /// A file, to be written again.
 #[derive(Debug, Clone)]
-pub(super) struct FileParts {
+pub(crate) struct FileParts {
     groups: Vec<Vec<Chunk>>,
     footer: Tree,
     encryption: Encryption,
+    has_checksums: bool,
+    file_unique: Vec<u8>,
 }
 
 /// The struct in the two fields of `holder` that say where it starts and how long it is.
@@ -109,7 +112,7 @@ fn struct_at(bytes: &[u8], holder: &Tree, ids: [i16; 2]) -> Option<(Tree, usize)
 
 impl FileParts {
     /// Takes a file apart that has an offset index, and leaves out indexes.
-    pub(super) fn parse(bytes: &[u8], indexes: Indexes, encryption: Encryption) -> FileParts {
+    pub(crate) fn parse(bytes: &[u8], indexes: Indexes, encryption: Encryption) -> FileParts {
         let tail = bytes.len() - 8;
         let len = u32::from_le_bytes(bytes[tail..tail + 4].try_into().unwrap()) as usize;
         let (mut footer, _) = Tree::parse(&bytes[tail - len..]);
@@ -123,11 +126,22 @@ impl FileParts {
                 }
             }
         }
-        FileParts { groups, footer, encryption }
+        let file_unique = b"one file".to_vec();
+        FileParts { groups, footer, encryption, has_checksums: false, file_unique }
+    }
+
+    /// The same file, told from others that are encrypted with the same key.
+    pub(crate) fn with_file_unique(self, name: String) -> FileParts {
+        FileParts { file_unique: name.into_bytes(), ..self }
+    }
+
+    /// The same file with a checksum in each page header.
+    pub(crate) fn with_checksums(self) -> FileParts {
+        FileParts { has_checksums: true, ..self }
     }
 
     /// Calls `found` for each part.
-    pub(super) fn for_each_part(&self, found: &mut impl FnMut(Part, &Tree)) {
+    pub(crate) fn for_each_part(&self, found: &mut impl FnMut(Part, &Tree)) {
         found(Part::Footer, &self.footer);
         for (group, chunks) in self.groups.iter().enumerate() {
             for (column, chunk) in chunks.iter().enumerate() {
@@ -148,7 +162,7 @@ impl FileParts {
     }
 
     /// The rows of the file that stand in the page, when that is a data page.
-    pub(super) fn rows_of_page(
+    pub(crate) fn rows_of_page(
         &self,
         (group, column, page): (usize, usize, usize),
     ) -> Option<std::ops::Range<u64>> {
@@ -165,13 +179,15 @@ impl FileParts {
     }
 
     /// True when the column chunk has an offset index.
-    pub(super) fn has_offset_index(&self, group: usize, column: usize) -> bool {
+    pub(crate) fn has_offset_index(&self, group: usize, column: usize) -> bool {
         self.groups[group][column].offset_index.is_some()
     }
 
     /// The file, with each part as `edit` leaves it when its places and lengths are set right.
-    pub(super) fn bytes(&self, edit: &mut impl FnMut(Part, &mut Tree)) -> Vec<u8> {
+    pub(crate) fn bytes(&self, edit: &mut impl FnMut(Part, &mut Tree)) -> Vec<u8> {
         let mut sealer = Sealer::new(self.encryption);
+        sealer.has_checksums = self.has_checksums;
+        sealer.file_unique = self.file_unique.clone();
         let mut out = b"PAR1".to_vec();
         let mut footer = self.footer.clone();
         let mut locations = Vec::new();
@@ -298,6 +314,11 @@ fn write_pages(
         let body = sealer.module(body_kind, ordinals, &stored.body);
         let mut header = stored.header.clone();
         header.set_int(field::PAGE_COMPRESSED, body.len() as i64);
+        if sealer.has_checksums {
+            let mut checksum = flate2::Crc::new();
+            checksum.update(&body);
+            header.put(field::PAGE_CRC, Tree::Int(5, checksum.sum().cast_signed().into()));
+        }
         uncompressed += header.int(field::PAGE_UNCOMPRESSED).unwrap();
         edit(Part::PageHeader { group, column, page }, &mut header);
         let header = sealer.module(header_kind, ordinals, &header.bytes());
