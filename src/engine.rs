@@ -36,7 +36,7 @@ use exec::expr::{ExecEvaluator, FunctionRegistry};
 use exec::plan::PlanNode;
 use format_parquet::ParquetReaderFactory;
 use vector::sync::Arc;
-use vector::{DecodedVector, Error, MemoryPool, Result, RowType, Value};
+use vector::{DecodedVector, Error, MemoryPool, Result, RowType, Value, catch_panic};
 
 use crate::copy::{self, CopyEnd, CopyJob, CopyTarget};
 use crate::sql::{PlannedQuery, ScanClauses, plan_scan, plan_statement};
@@ -255,9 +255,14 @@ impl Engine {
 
     /// Plans a SELECT or COPY statement without running it.
     pub fn plan_with(&self, sql: &str, options: &QueryOptions) -> Result<Plan> {
+        catch_panic("planning a query panicked", || self.plan_statement(sql, options))
+    }
+
+    fn plan_statement(&self, sql: &str, options: &QueryOptions) -> Result<Plan> {
         let (planned, copy) = plan_statement(sql, &self.catalog(options)?, &self.functions)?;
         let Some(request) = copy else { return Ok(Plan::of_query(planned)) };
         let target = CopyTarget::new(&request, &planned.row_type)?;
+        let target = target.with_stored_columns(copy::stored_columns(&planned));
         let row_type = Arc::new(copy::result_type());
         Ok(Plan { planned, row_type, copy: Some(target) })
     }
@@ -276,14 +281,16 @@ impl Engine {
 
     /// Plans a scan that is described without SQL.
     pub fn plan_scan(&self, request: &ScanRequest, options: &QueryOptions) -> Result<Plan> {
-        let catalog = self.catalog(options)?;
-        let found = catalog.find_paths("scan", &request.paths)?;
         let clauses = ScanClauses {
             columns: request.columns.as_deref(),
             filter: request.filter.as_deref(),
             limit: request.limit,
         };
-        Ok(Plan::of_query(plan_scan(found, clauses, &self.functions)?))
+        catch_panic("planning a scan panicked", || {
+            let catalog = self.catalog(options)?;
+            let found = catalog.find_paths("scan", &request.paths)?;
+            Ok(Plan::of_query(plan_scan(found, clauses, &self.functions)?))
+        })
     }
 
     /// Plans and runs a scan that is described without SQL.
@@ -293,6 +300,10 @@ impl Engine {
 
     /// Runs a plan; it can be run more than once. The files are those that planning found.
     pub fn run(&self, plan: &Plan, options: &QueryOptions) -> Result<QueryResult> {
+        catch_panic("starting a query panicked", || self.start(plan, options))
+    }
+
+    fn start(&self, plan: &Plan, options: &QueryOptions) -> Result<QueryResult> {
         if plan.copy.is_some() && self.is_read_only {
             return Err(Error::invalid_input("this engine reads only, and COPY writes files"));
         }
@@ -300,6 +311,18 @@ impl Engine {
         let Some(target) = &plan.copy else {
             return self.surroundings.run(plan, &planned.root, options);
         };
+        if !self.file_system().is_local() {
+            return Err(Error::unsupported(
+                "COPY writes to the local disk, and this engine reads other files",
+            )
+            .with("path", target.path()));
+        }
+        if let Some(gap) = planned.scans.iter().find_map(|scan| scan.table.schema_gap()) {
+            return Err(Error::limit("COPY of a table whose columns are not all known")
+                .with("table", gap.table)
+                .with("columns_of", gap.files)
+                .hint("--set max_schema_files=N asks more files, --schema names the columns"));
+        }
         let zone = self.hive.partition_zone(&options.settings)?;
         let job = CopyJob::start(target.clone(), &planned.row_type, zone)?;
         let end = CopyEnd::new(job.clone());
@@ -348,7 +371,9 @@ impl Engine {
         splits: Vec<ScanSplits>,
         options: &QueryOptions,
     ) -> Result<QueryResult> {
-        self.surroundings.start(root, root.output_type(), splits, options)
+        catch_panic("starting a plan panicked", || {
+            self.surroundings.start(root, root.output_type(), splits, options)
+        })
     }
 
     fn catalog(&self, options: &QueryOptions) -> Result<Tables<'_>> {

@@ -70,7 +70,8 @@ impl Pushdown {
         };
         let terms = table.remaining_filter().map(TypedExpr::conjuncts).unwrap_or_default();
         for term in terms {
-            if is_decided_by(term, |name| columns.kind(name).is_split_constant()) {
+            let is_constant = |name: &str| columns.kind(name).is_split_constant();
+            if is_decided_by(evaluator, term, is_constant) {
                 // Whoever has chosen the splits has tested what can be tested of info columns.
                 if table.splits_are_chosen() && term.field_names().into_iter().all(is_info) {
                     let found =
@@ -115,7 +116,7 @@ fn folded(evaluator: &dyn ExpressionEvaluator, expr: &TypedExpr) -> Option<Value
     if let TypedExpr::Constant { value, .. } = expr {
         return Some(value.clone());
     }
-    if !is_decided_by(expr, |_| false) {
+    if !is_decided_by(evaluator, expr, |_| false) {
         return None;
     }
     let input = Arc::new(RowType::empty());

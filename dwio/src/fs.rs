@@ -123,4 +123,9 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
 
     /// The entries of a directory in the order of their names, hidden ones included.
     fn list(&self, path: &str) -> Result<Vec<FileEntry>>;
+
+    /// True when the paths are those of this machine, so that what is written there can be read.
+    fn is_local(&self) -> bool {
+        false
+    }
 }

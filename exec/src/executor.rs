@@ -22,11 +22,16 @@
 //! goes idle says so first and then looks for jobs. One of both sees the other. Waking takes the
 //! worker off the idle ones at once, so that the next job wakes another.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+pub mod timer;
+
+use std::time::Instant;
 
 use vector::sync::atomic::{AtomicUsize, Ordering, fence};
 use vector::sync::deque::{Injector, Steal, Stealer, Worker};
 use vector::sync::{Arc, Condvar, Mutex, thread};
+use vector::{Result, ignore_panic};
+
+use self::timer::{Timer, TimerEntry};
 
 /// Something to run once.
 pub type Job = Box<dyn FnOnce() + Send>;
@@ -37,6 +42,7 @@ const NUM_IO_THREADS: usize = 8;
 /// A bounded set of worker threads.
 pub struct Executor {
     shared: Arc<Shared>,
+    timer: Timer,
 }
 
 /// What the threads of an executor are doing.
@@ -111,13 +117,23 @@ impl Executor {
                 wake: Condvar::new(),
                 spare: AtomicUsize::new(max_threads),
             }),
+            timer: Timer::default(),
         }
     }
 
     /// Runs `job` on a worker, behind what was handed in before it. A job that panics ends alone.
     pub fn run(&self, job: Job) {
-        self.shared.jobs.push(job);
-        self.shared.wake_one();
+        self.shared.run(job);
+    }
+
+    /// Runs `job` on a worker at time `when`, unless the entry is dropped before. Entries that are left
+    /// when the executor is dropped do not run.
+    ///
+    /// # Errors
+    /// `Limit` when the system has no thread for the timer.
+    pub fn run_at(&self, when: Instant, job: Job) -> Result<TimerEntry> {
+        let shared = Arc::clone(&self.shared);
+        self.timer.add(when, Box::new(move || shared.run(job)))
     }
 
     /// What the threads are doing at this moment.
@@ -129,6 +145,11 @@ impl Executor {
 }
 
 impl Shared {
+    fn run(self: &Arc<Self>, job: Job) {
+        self.jobs.push(job);
+        self.wake_one();
+    }
+
     /// Sees to it that somebody looks at the jobs, if anybody is free.
     fn wake_one(self: &Arc<Self>) {
         // Pairs with the fence in `sleep`: the job is put down before this looks for the idle.
@@ -169,7 +190,7 @@ impl Shared {
         loop {
             while let Some(job) = self.find(&own) {
                 // A job reports its own failure when it is dropped; the worker must live on.
-                let _ = catch_unwind(AssertUnwindSafe(job));
+                ignore_panic(job);
             }
             if !self.sleep() {
                 return;
@@ -234,6 +255,8 @@ fn until_certain(mut look: impl FnMut() -> Steal<Job>) -> Option<Job> {
 impl Drop for Executor {
     /// Runs what was handed in to its end and joins the workers.
     fn drop(&mut self) {
+        // First, because an entry that is due hands in a job.
+        self.timer.stop();
         let here = thread::current().id();
         let others: Vec<_> = {
             let mut state = self.shared.state.lock();

@@ -34,4 +34,4 @@ pub use executor::Executor;
 pub use query_ctx::{QueryConfig, QueryCtx, ScanListener};
 pub use stats::{OperatorStats, ScanStats, TaskStats};
 pub use task::{Canceller, Cursor, Drivers, Poll, Task};
-pub use termination::TaskState;
+pub use termination::{QueryCancel, TaskState};

@@ -2,10 +2,11 @@
 
 use dwio::config::Config;
 use dwio::connector::{BatchListener, ConnectorRegistry, ExpressionEvaluator};
-use vector::sync::{Arc, CancelFlag};
+use vector::sync::Arc;
 use vector::{MemoryPool, Result};
 
 use crate::executor::Executor;
+use crate::termination::QueryCancel;
 use crate::trace::Tracer;
 
 /// Settings of operators and drivers (rule S11.1), each named as its field.
@@ -170,9 +171,8 @@ pub struct QueryCtx {
     pub io: Arc<Executor>,
     /// Is told of the batches of scans.
     pub batch_listener: Option<ScanListener>,
-    /// Stops all tasks of the query when raised. Running drivers see it soon; to wake blocked
-    /// ones too, cancel the task or its cursor.
-    pub cancel: CancelFlag,
+    /// Stops all tasks of the query.
+    pub cancel: QueryCancel,
     /// Is told what operators are given, if somebody wants to know.
     pub tracer: Option<Arc<dyn Tracer>>,
 }
@@ -189,7 +189,7 @@ impl QueryCtx {
             executor: Arc::new(Executor::for_this_machine()),
             io: Arc::new(Executor::for_io()),
             batch_listener: None,
-            cancel: CancelFlag::new(),
+            cancel: QueryCancel::default(),
             tracer: None,
         }
     }

@@ -10,10 +10,11 @@
 //!
 //! Leaving Running raises the stop flag and then runs the hooks, each once: they wake whoever is
 //! blocked. A hook that comes too late runs at once. Drivers hold a [`DriverTicket`]; the last one
-//! that goes ends the waits of [`Termination::all_out`]. Nothing here holds a driver.
+//! that goes ends the waits of [`Termination::all_out`]. Nothing here holds a driver. A hook that panics
+//! keeps no other from running.
 
-use vector::sync::{Arc, CancelFlag, Continuation, Mutex, Promise, promise};
-use vector::{Error, Result};
+use vector::sync::{Arc, CancelFlag, Continuation, Mutex, Promise, Weak, promise};
+use vector::{Error, Result, ignore_panic};
 
 /// Wakes somebody when the task stops.
 pub type StopHook = Box<dyn FnOnce() + Send>;
@@ -135,7 +136,7 @@ impl Termination {
             std::mem::take(&mut state.hooks)
         };
         for hook in hooks {
-            hook();
+            ignore_panic(hook);
         }
     }
 
@@ -146,7 +147,7 @@ impl Termination {
             state.hooks.push(hook);
         } else {
             drop(state);
-            hook();
+            ignore_panic(hook);
         }
     }
 
@@ -177,13 +178,18 @@ impl Termination {
 
     /// A wait until no driver is counted in.
     pub fn all_out(&self) -> Continuation {
+        self.until_all_out().unwrap_or_else(Continuation::ready)
+    }
+
+    /// As [`Termination::all_out`]; `None` when no driver is counted in.
+    pub fn until_all_out(&self) -> Option<Continuation> {
         let mut state = self.state.lock();
         if state.num_drivers == 0 {
-            return Continuation::ready();
+            return None;
         }
         let (promise, all_out) = promise();
         state.all_out.push(promise);
-        all_out
+        Some(all_out)
     }
 }
 
@@ -191,6 +197,48 @@ impl std::fmt::Debug for Termination {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let state = self.state.lock();
         write!(f, "Termination({:?}, {} drivers)", state.phase.state(), state.num_drivers)
+    }
+}
+
+/// Cancels all tasks of a query: those that there are, whatever their drivers wait for, and those that
+/// are made afterwards.
+#[derive(Debug, Clone, Default)]
+pub struct QueryCancel(Arc<Mutex<CancelState>>);
+
+#[derive(Debug, Default)]
+struct CancelState {
+    cancelled: bool,
+    tasks: Vec<Weak<Termination>>,
+}
+
+impl QueryCancel {
+    /// Cancels the query's tasks; later calls do nothing.
+    pub fn cancel(&self) {
+        let tasks = {
+            let mut state = self.0.lock();
+            state.cancelled = true;
+            std::mem::take(&mut state.tasks)
+        };
+        tasks.iter().filter_map(Weak::upgrade).for_each(|task| task.cancel());
+    }
+
+    /// True once the query was cancelled.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.lock().cancelled
+    }
+
+    /// Cancels `task` with the query: now, if that is cancelled.
+    pub(crate) fn add(&self, task: &Arc<Termination>) {
+        let mut state = self.0.lock();
+        if state.cancelled {
+            drop(state);
+            return task.cancel();
+        }
+        // Tasks that have gone are forgotten when the list would grow.
+        if state.tasks.len() == state.tasks.capacity() {
+            state.tasks.retain(|task| task.strong_count() > 0);
+        }
+        state.tasks.push(Arc::downgrade(task));
     }
 }
 
@@ -248,6 +296,26 @@ mod tests {
     }
 
     #[test]
+    fn a_hook_or_a_callback_that_panics_keeps_no_other_from_running() {
+        // As a panic, but that nothing is written.
+        fn panic() {
+            std::panic::resume_unwind(Box::new("quiet"))
+        }
+        let termination = Termination::new();
+        termination.on_stop(Box::new(panic));
+        termination.completed().on_ready(|_| panic());
+        let behind = termination.completed();
+        let ticket = termination.enter();
+        termination.all_out().on_ready(|_| panic());
+        let all_out = termination.all_out();
+        termination.finish();
+        assert!(behind.is_ready());
+        drop(ticket);
+        assert!(all_out.is_ready());
+        termination.on_stop(Box::new(panic));
+    }
+
+    #[test]
     fn whoever_waits_for_the_end_gets_the_outcome_before_and_after() {
         let ends = [
             (TaskState::Finished, ""),
@@ -293,6 +361,19 @@ mod loom_tests {
             }));
             failing.join().unwrap();
             assert_eq!(runs.load(Ordering::SeqCst), 1);
+        });
+    }
+
+    #[test]
+    fn loom_a_task_that_is_made_while_its_query_is_cancelled_ends() {
+        loom::model(|| {
+            let query = QueryCancel::default();
+            let other = query.clone();
+            let canceller = thread::spawn(move || other.cancel());
+            let task = Termination::new();
+            query.add(&task);
+            task.completed().wait().unwrap_err();
+            canceller.join().unwrap();
         });
     }
 

@@ -69,6 +69,10 @@ pub(crate) enum Act {
     /// Finds nothing, again and again until this is set.
     Until(Arc<AtomicBool>),
     Fail(&'static str),
+    /// Panics, but that nothing is written.
+    Panic(&'static str),
+    /// One row of the table (k, v), whose columns panic when they are touched.
+    PanicLate(&'static str),
 }
 
 /// The reads of a split, in order.
@@ -240,6 +244,15 @@ impl VectorLoader for Late {
     }
 }
 
+/// Panics instead of giving a column.
+struct PanicsLate(&'static str);
+
+impl VectorLoader for PanicsLate {
+    fn load(self: Box<Self>, _: &RowSet) -> Result<VectorRef> {
+        std::panic::resume_unwind(Box::new(self.0))
+    }
+}
+
 impl ScriptSource {
     fn filtered(&self, batch: &RowVector) -> Result<RowVector> {
         let mut rows = SelectivityVector::all(batch.len());
@@ -304,6 +317,17 @@ impl DataSource for ScriptSource {
                 Ok(SourcePoll::Batch(RowVector::empty(Arc::clone(&self.output_type))))
             }
             Some(Act::Fail(message)) => Err(Error::corrupt(message)),
+            Some(Act::Panic(message)) => std::panic::resume_unwind(Box::new(message)),
+            Some(Act::PanicLate(message)) => {
+                self.raw_rows += 1;
+                let column = |ty: &Type| {
+                    let late = LazyVector::new(ty.clone(), 1, PanicsLate(message));
+                    Arc::new(Vector::Lazy(late))
+                };
+                let columns = self.output_type.types().iter().map(column).collect();
+                let output_type = Arc::clone(&self.output_type);
+                Ok(SourcePoll::Batch(RowVector::batch(output_type, 1, columns)?))
+            }
             None => Ok(SourcePoll::SplitDone),
         }
     }

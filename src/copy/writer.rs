@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use exec::plan::{RowWriter, WriterPlace};
 use vector::gather::gather_batch;
+use vector::stop::check_stop;
 use vector::sync::Arc;
 use vector::sync::atomic::Ordering;
 use vector::{Error, MemoryPool, Result, RowVector, VectorRef};
@@ -76,7 +77,7 @@ impl CopyWriter {
     /// The file of a directory, which is begun when it is new.
     fn file(&mut self, directory: &str) -> Result<&mut OpenFile> {
         if !self.files.contains_key(directory) {
-            let Work { target, file_type, staging, num_files, .. } = &*self.work;
+            let Work { target, file_type, stored, staging, num_files, .. } = &*self.work;
             if num_files.fetch_add(1, Ordering::Relaxed) >= MAX_OPEN_FILES {
                 return Err(
                     Error::limit("COPY would write too many files").with("max", MAX_OPEN_FILES)
@@ -84,12 +85,25 @@ impl CopyWriter {
             }
             let name = format!("{FILE_NAME}{}.{}", self.driver, target.ending());
             let path = if directory.is_empty() { name } else { format!("{directory}/{name}") };
-            let file = OpenFile::new(&target.format, file_type, staging.file(&path)?)?;
+            let file = staging.file(&path)?;
+            let file = OpenFile::new(&target.format, (file_type, stored), file)?;
             self.files.insert(directory.to_string(), file);
         }
         let found = self.files.get_mut(directory);
         found.ok_or_else(|| Error::internal("a file of COPY was lost"))
     }
+}
+
+/// Writes a file without rows into the partition of nulls, so that a table without rows has its
+/// columns and its keys.
+pub(super) fn write_no_rows(work: &Work) -> Result<[u64; 3]> {
+    let directory = work.partitioner.null_directory();
+    let path = format!("{directory}/{FILE_NAME}0.{}", work.target.ending());
+    let file = work.staging.file(&path)?;
+    let columns = (&work.file_type, work.stored.as_slice());
+    let OpenFile { sink, path } = OpenFile::new(&work.target.format, columns, file)?;
+    sink.finish()?;
+    Ok([0, 1, sync_file(&path)?])
 }
 
 impl RowWriter for CopyWriter {
@@ -103,6 +117,7 @@ impl RowWriter for CopyWriter {
             return self.append("", &rows);
         }
         for (directory, picked) in self.work.partitioner.split(batch)? {
+            check_stop()?;
             if picked.len() == rows.len() {
                 self.append(&directory, &rows)?;
             } else {
@@ -115,6 +130,7 @@ impl RowWriter for CopyWriter {
     fn finish(self: Box<Self>) -> Result<RowVector> {
         let (num_files, mut num_bytes) = (self.files.len() as u64, 0);
         for OpenFile { sink, path } in self.files.into_values() {
+            check_stop()?;
             sink.finish()?;
             num_bytes += sync_file(&path)?;
         }

@@ -3,8 +3,8 @@
 use dwio::connector::{ConnectorRegistry, ConnectorSplit, ExpressionEvaluator};
 use exec::plan::{PlanNode, PlanNodeId};
 use exec::trace::Tracer;
-use exec::{Drivers, Executor, QueryConfig, QueryCtx, ScanListener, Task};
-use vector::sync::{Arc, CancelFlag};
+use exec::{Drivers, Executor, QueryCancel, QueryConfig, QueryCtx, ScanListener, Task};
+use vector::sync::Arc;
 use vector::{MemoryPool, Result, RowType};
 
 use super::{Plan, QueryOptions, QueryResult};
@@ -84,7 +84,7 @@ impl Surroundings {
             executor: Arc::clone(&self.executor),
             io: Arc::clone(&self.io),
             batch_listener: self.batch_listener.clone(),
-            cancel: CancelFlag::new(),
+            cancel: QueryCancel::default(),
             tracer: options.recording.clone().map(|recording| recording as Arc<dyn Tracer>),
         };
         let drivers = num_drivers(options.drivers, &splits);

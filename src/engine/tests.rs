@@ -254,7 +254,7 @@ fn a_plan_runs_more_than_once_and_a_result_can_be_dropped() {
     }
     let mut result = engine.query_with("SELECT * FROM '/w/nation'", &options(2)).unwrap();
     assert!(result.next_batch().unwrap().is_some());
-    drop(result);
+    result.close();
     let mut cancelled = engine.query_with("SELECT * FROM '/w/nation'", &options(1)).unwrap();
     cancelled.canceller().cancel();
     assert_eq!(cancelled.next_batch().unwrap_err().kind(), ErrorKind::Cancelled);
@@ -293,4 +293,41 @@ fn a_scan_has_as_many_drivers_as_splits_and_what_is_above_an_exchange_has_all() 
     for (sql, drivers, expected) in cases {
         assert_eq!(drivers_of(&sql, drivers), expected, "{drivers}: {sql}");
     }
+}
+
+#[test]
+fn a_function_that_panics_ends_its_query_alone() {
+    use exec::expr::{Body, Call, Function, FunctionRegistry};
+    fn explode(_: &Call<'_>) -> Result<vector::Vector> {
+        // As a panic, but that nothing is written.
+        std::panic::resume_unwind(Box::new("boom"))
+    }
+    let mut functions = FunctionRegistry::builtin();
+    functions.register(Function {
+        name: "explode",
+        signatures: &["(BIGINT) -> BIGINT"],
+        resolve: None,
+        body: Body::Rows(explode),
+        deterministic: true,
+    });
+    let engine = Engine::builder().functions(functions).build();
+    let from = format!("FROM '{NATION}' WHERE");
+    // As soon as it is planned, pushed into the scan, and in operators behind it.
+    for sql in [
+        format!("SELECT name {from} nationkey = explode(1)"),
+        format!("SELECT name {from} explode(nationkey) = 1"),
+        format!("SELECT name FROM (SELECT explode(nationkey) AS x, name {from} true) WHERE x > 1"),
+        format!("SELECT sum(explode(nationkey)) {from} true GROUP BY regionkey"),
+        format!("SELECT explode(nationkey) AS x {from} true ORDER BY x LIMIT 3"),
+    ] {
+        for drivers in [1, 3] {
+            let failed = engine.query_with(&sql, &options(drivers)).and_then(rows).expect_err(&sql);
+            assert_eq!(failed.kind(), ErrorKind::Internal, "{sql}: {failed}");
+            assert_eq!(failed.field("panic"), Some("boom"), "{sql}: {failed}");
+            let next = format!("SELECT count(*) {from} true");
+            let next = rows(engine.query_with(&next, &options(drivers)).unwrap()).unwrap();
+            assert_eq!(next, ["50"], "after {sql}");
+        }
+    }
+    assert_eq!(engine.memory_pool().used(), 0);
 }

@@ -22,6 +22,8 @@ pub struct StringBuilder {
     views: BufferMut<StringView>,
     full: Vec<Buffer<u8>>,
     open: BufferMut<u8>,
+    /// The largest string that a view cannot describe, in bytes; 0 without one.
+    too_long: usize,
 }
 
 impl StringBuilder {
@@ -40,29 +42,63 @@ impl StringBuilder {
         self.views.is_empty()
     }
 
-    /// Appends a copy of `bytes`, which must be shorter than 1 GiB.
+    /// Appends a copy of `bytes`. A string of 4 GiB or more is refused by [`StringBuilder::finish`].
     #[inline]
     pub fn push(&mut self, bytes: &[u8]) {
         if bytes.len() <= INLINE_LIMIT {
             self.views.push(StringView::inline(bytes));
             return;
         }
-        if self.open.len() + bytes.len() > MAX_STRING_BUFFER {
-            let open = std::mem::take(&mut self.open);
-            self.full.push(open.freeze());
+        if bytes.len() > MAX_STRING_BUFFER - self.open.len() {
+            self.close();
+            if bytes.len() > MAX_STRING_BUFFER {
+                return self.push_alone(bytes);
+            }
         }
+        // At most `MAX_STRING_BUFFER`; `finish` checks the number of buffers.
         let offset = self.open.len() as u32;
         self.open.extend_from_slice(bytes);
         self.views.push(StringView::new(bytes, self.full.len() as u32, offset));
     }
 
-    /// Ends building.
-    pub fn finish(mut self) -> StringValues {
-        if !self.open.is_empty() {
-            self.full.push(self.open.freeze());
+    /// Appends a string that has a buffer of its own.
+    #[cold]
+    fn push_alone(&mut self, bytes: &[u8]) {
+        if u32::try_from(bytes.len()).is_err() {
+            self.too_long = self.too_long.max(bytes.len());
+            return self.views.push(StringView::default());
         }
-        StringValues::new(self.views.freeze(), self.full)
+        self.views.push(StringView::new(bytes, self.full.len() as u32, 0));
+        self.full.push(Buffer::from_slice(bytes));
     }
+
+    fn close(&mut self) {
+        if !self.open.is_empty() {
+            let open = std::mem::take(&mut self.open);
+            self.full.push(open.freeze());
+        }
+    }
+
+    /// Ends building. `Limit` when a string has 4 GiB or more, or strings have more buffers than a
+    /// view can number.
+    pub fn finish(mut self) -> Result<StringValues> {
+        self.close();
+        if self.too_long > 0 {
+            return Err(
+                Error::limit("a string is longer than 32 bits count").with("bytes", self.too_long)
+            );
+        }
+        entries_of(self.full.len())?;
+        Ok(StringValues::new(self.views.freeze(), self.full))
+    }
+}
+
+/// A number of entries, or the position behind them, as arrays and maps store it. `Limit` when 32
+/// bits do not count that many.
+fn entries_of(number: usize) -> Result<u32> {
+    u32::try_from(number).map_err(|_| {
+        Error::limit("a vector has more entries than 32 bits count").with("entries", number)
+    })
 }
 
 enum Storage {
@@ -160,12 +196,9 @@ impl VectorBuilder {
             Storage::Double(v) => v.push(0.0),
             Storage::Timestamp(v) => v.push(Timestamp::default()),
             Storage::String(v) => v.push(b""),
-            Storage::Array { offsets, lengths, elements } => {
-                offsets.push(elements.len() as u32);
-                lengths.push(0);
-            }
-            Storage::Map { offsets, lengths, keys, .. } => {
-                offsets.push(keys.len() as u32);
+            // The span of a null row is unspecified.
+            Storage::Array { offsets, lengths, .. } | Storage::Map { offsets, lengths, .. } => {
+                offsets.push(0);
                 lengths.push(0);
             }
             Storage::Row(fields) => fields.iter_mut().for_each(VectorBuilder::push_null),
@@ -174,7 +207,8 @@ impl VectorBuilder {
         self.validity.push(false);
     }
 
-    /// Appends a value; `Internal` when it is not of the builder's type.
+    /// Appends a value. `Internal` when it is not of the builder's type, `Limit` when the entries
+    /// of all arrays or maps are more than 32 bits count; nothing can be built after an error.
     pub fn push(&mut self, value: &Value) -> Result<()> {
         match (&mut self.storage, value) {
             (_, Value::Null) => {
@@ -192,13 +226,13 @@ impl VectorBuilder {
             (Storage::Timestamp(v), Value::Timestamp(x)) => v.push(*x),
             (Storage::String(v), Value::Bytes(x)) => v.push(x),
             (Storage::Array { offsets, lengths, elements }, Value::Array(items)) => {
-                offsets.push(elements.len() as u32);
-                lengths.push(items.len() as u32);
+                offsets.push(entries_of(elements.len())?);
+                lengths.push(entries_of(items.len())?);
                 items.iter().try_for_each(|item| elements.push(item))?;
             }
             (Storage::Map { offsets, lengths, keys, values }, Value::Map(pairs)) => {
-                offsets.push(keys.len() as u32);
-                lengths.push(pairs.len() as u32);
+                offsets.push(entries_of(keys.len())?);
+                lengths.push(entries_of(pairs.len())?);
                 for (key, value) in pairs.iter() {
                     keys.push(key)?;
                     values.push(value)?;
@@ -259,7 +293,7 @@ impl VectorBuilder {
             Storage::Real(v) => flat!(f32::wrap(v.freeze())),
             Storage::Double(v) => flat!(f64::wrap(v.freeze())),
             Storage::Timestamp(v) => flat!(Timestamp::wrap(v.freeze())),
-            Storage::String(v) => flat!(FlatValues::String(v.finish())),
+            Storage::String(v) => flat!(FlatValues::String(v.finish()?)),
             Storage::Array { offsets, lengths, elements } => Vector::Array(ArrayVector::new(
                 offsets.freeze(),
                 lengths.freeze(),

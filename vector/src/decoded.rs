@@ -82,7 +82,8 @@ impl DecodedVector {
             Vector::Array(v) => Ok(Self::identity(vector, v.validity().cloned())),
             Vector::Map(v) => Ok(Self::identity(vector, v.validity().cloned())),
             Vector::Constant(constant) => {
-                let validity = constant.is_null().then(|| Bitmap::filled(len, false));
+                let nulls = constant.is_null().then(|| Bitmap::filled(len, false));
+                let validity = nulls.and_then(Bitmap::into_validity);
                 let base = vector_of_value(constant.ty(), constant.value())?;
                 Ok(DecodedVector { base, mapping: Mapping::Constant, validity, len })
             }
@@ -113,11 +114,11 @@ impl DecodedVector {
         let validity = match (own, inner_validity) {
             (None, None) => None,
             (Some(own), None) => Some(own.clone()),
-            (None, Some(inner)) => Some(inner.gather(indices)),
+            (None, Some(inner)) => inner.gather(indices).into_validity(),
             (Some(own), Some(inner)) => {
                 let mut both = BitmapMut::new();
                 both.extend_from_fn(len, |i| own.get(i) && inner.get(indices[i] as usize));
-                Some(both.freeze())
+                both.freeze_validity()
             }
         };
         let mapping = match (&self.mapping, own) {
@@ -144,7 +145,7 @@ impl DecodedVector {
             return;
         }
         self.len = len;
-        self.validity = self.validity.take().map(|v| v.slice(0, len));
+        self.validity = self.validity.take().and_then(|v| v.slice(0, len).into_validity());
         if let Mapping::Indices(indices) = &self.mapping {
             self.mapping = Mapping::Indices(indices.slice(0..len));
         }
@@ -187,9 +188,10 @@ impl DecodedVector {
         self.validity.as_ref().is_some_and(|v| !v.get(i))
     }
 
-    /// True when every row is null.
+    /// True when every row is null, also without rows: no value may be looked at.
     pub fn all_null(&self) -> bool {
-        self.validity.as_ref().is_some_and(|v| bits::count_ones(v.words(), self.len) == 0)
+        self.len == 0
+            || self.validity.as_ref().is_some_and(|v| bits::count_ones(v.words(), self.len) == 0)
     }
 
     /// The base row of row `i`.

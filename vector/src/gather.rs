@@ -25,6 +25,7 @@ use crate::encoding::{
 use crate::error::{Error, Result, ResultExt};
 use crate::memory::buffer::{Buffer, BufferMut};
 use crate::nested::{ArrayVector, MapVector, RowVector};
+use crate::stop::{ROWS_PER_LOOK, check_stop};
 use crate::sync::Arc;
 use crate::types::{RowType, Timestamp, Type, TypeKind};
 
@@ -67,9 +68,10 @@ pub fn concat(vectors: &[VectorRef]) -> Result<VectorRef> {
     }
 }
 
-/// All rows of all batches as one batch of `row_type`; no batches give no rows.
+/// All rows of all batches as one batch of `row_type`, without rows when there are no batches. `Limit`
+/// for more rows than 32 bits count.
 pub fn concat_batches(row_type: &Arc<RowType>, batches: &[RowVector]) -> Result<RowVector> {
-    let len = batches.iter().map(RowVector::len).sum();
+    let len = rows_of(batches.iter().map(RowVector::len))?;
     let mut children = Vec::with_capacity(row_type.len());
     for (column, ty) in row_type.types().iter().enumerate() {
         let parts = batches.iter().map(|batch| {
@@ -81,6 +83,19 @@ pub fn concat_batches(row_type: &Arc<RowType>, batches: &[RowVector]) -> Result<
     }
     let validity = join_validity(batches.iter().map(|b| (b.validity(), b.len())));
     RowVector::new(Arc::clone(row_type), len, validity, children)
+}
+
+/// The number of rows of all parts. `Limit` when 32 bits, in which rows are numbered everywhere, do
+/// not count them.
+fn rows_of(parts: impl Iterator<Item = usize>) -> Result<usize> {
+    let num_rows = parts.fold(0usize, usize::saturating_add);
+    match u32::try_from(num_rows) {
+        Ok(_) => Ok(num_rows),
+        Err(_) => {
+            let message = "more rows are kept together than 32 bits count";
+            Err(Error::limit(message).with("rows", num_rows))
+        }
+    }
 }
 
 /// All rows of a decoded vector as a copy.
@@ -127,7 +142,7 @@ fn is_flat(vector: &Vector) -> bool {
 
 /// The one entry to all kernels: rows of `parts`, each of type `ty`, side by side.
 fn copy(ty: &Type, parts: &[DecodedVector]) -> Result<VectorRef> {
-    let len: usize = parts.iter().map(DecodedVector::len).sum();
+    let len = rows_of(parts.iter().map(DecodedVector::len))?;
     if u32::try_from(len).is_err() {
         return Err(Error::limit("a vector cannot have so many rows").with("rows", len));
     }
@@ -205,7 +220,9 @@ fn join_validity<'a>(
 }
 
 /// The flat values of a part; `None` when all of its rows are null, then the base may be anything.
+/// Copies of many parts look here whether they are to stop.
 fn values_of(part: &DecodedVector) -> Result<Option<&FlatValues>> {
+    check_stop()?;
     match part.flat_values() {
         _ if part.all_null() || part.is_empty() => Ok(None),
         Some(values) => Ok(Some(values)),
@@ -228,8 +245,12 @@ fn copy_fixed<T: FlatType>(parts: &[DecodedVector], len: usize) -> Result<Buffer
             Mapping::Indices(indices) => {
                 let values = values.as_slice();
                 out.resize_unspecified(start + indices.len());
-                for (slot, index) in out[start..].iter_mut().zip(indices.iter()) {
-                    *slot = values[*index as usize];
+                let slots = out[start..].chunks_mut(ROWS_PER_LOOK);
+                for (slots, indices) in slots.zip(indices.chunks(ROWS_PER_LOOK)) {
+                    check_stop()?;
+                    for (slot, index) in slots.iter_mut().zip(indices) {
+                        *slot = values[*index as usize];
+                    }
                 }
             }
         }
@@ -295,6 +316,7 @@ fn copy_spans<const N: usize>(
             new_lengths.resize(new_lengths.len() + part.len(), 0);
             continue;
         }
+        check_stop()?;
         let (sources, offsets, lengths) = open(part.base())?;
         let mut picked = Picked::default();
         for_each_row(part, |row| {

@@ -4,11 +4,11 @@
 //! a [`RowVector`]. Everything above moves batches; nothing here knows where they come from.
 //!
 //! ```text
-//! error, metrics, sync, cpu, bits what everybody needs
+//! error, panics, metrics, sync, cpu, bits what everybody needs
 //!        types                    Type, Value, Timestamp, StringView
 //!        memory, select           MemoryPool, Buffer; values picked and spread by bits
 //!        encoding, nested, rows   Vector: flat, constant, dictionary, lazy, row, array, map
-//!        load, decoded, build, compare, hash, gather, check, print, testing
+//!        stop, stoppable_sort, load, decoded, build, compare, hash, gather, check, print, testing
 //! ```
 //!
 //! Each line uses only the lines above it.
@@ -28,9 +28,12 @@ pub mod load;
 pub mod memory;
 pub mod metrics;
 pub mod nested;
+pub mod panics;
 pub mod print;
 pub mod rows;
 pub mod select;
+pub mod stop;
+pub mod stoppable_sort;
 pub mod sync;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
@@ -53,6 +56,8 @@ pub use memory::buffer::{Buffer, BufferMut, Native};
 pub use memory::{Held, MemoryPool, Reclaim};
 pub use metrics::{MetricUnit, Metrics, RuntimeMetric};
 pub use nested::{ArrayVector, MapVector, RowVector};
+pub use panics::{catch_panic, ignore_panic};
 pub use print::{print_rows, value_text, write_value};
 pub use rows::{RowSet, SelectivityVector};
+pub use stoppable_sort::stoppable_sort;
 pub use types::{Interval, RowType, StringView, TimeUnit, Timestamp, Type, TypeKind, Value};

@@ -42,6 +42,7 @@ impl RowVector {
                 .with("type", &row_type)
                 .with("children", found.join(", ")));
         }
+        let validity = validity.and_then(Bitmap::into_validity);
         Ok(RowVector { ty: Type::Row(row_type), len, validity, children })
     }
 
@@ -81,7 +82,7 @@ impl RowVector {
         self.len == 0
     }
 
-    /// The validity of the rows themselves.
+    /// The validity of the rows themselves; `None` when no row is null.
     pub fn validity(&self) -> Option<&Bitmap> {
         self.validity.as_ref()
     }
@@ -112,7 +113,7 @@ impl RowVector {
             .iter()
             .map(|child| Vector::slice(child, offset, len))
             .collect::<Result<_>>()?;
-        let validity = self.validity.as_ref().map(|v| v.slice(offset, len));
+        let validity = self.validity.as_ref().and_then(|v| v.slice(offset, len).into_validity());
         Ok(RowVector { ty: self.ty.clone(), len, validity, children })
     }
 
@@ -122,7 +123,7 @@ impl RowVector {
         RowVector {
             ty: self.ty.clone(),
             len: indices.len(),
-            validity: self.validity.as_ref().map(|v| v.gather(indices)),
+            validity: self.validity.as_ref().and_then(|v| v.gather(indices).into_validity()),
             children: self.children.iter().map(|c| Vector::wrap(c, indices)).collect(),
         }
     }
@@ -189,9 +190,15 @@ impl Spans {
         validity: Option<Bitmap>,
         num_entries: usize,
     ) -> Result<Self> {
+        // 32 bits that were cut from a larger position would be the position of another entry.
+        if u32::try_from(num_entries).is_err() {
+            return Err(Error::limit("a vector has more entries than 32 bits count")
+                .with("entries", num_entries));
+        }
+        let sizes_agree = offsets.len() == lengths.len()
+            && validity.as_ref().is_none_or(|v| v.len() == offsets.len());
+        let validity = validity.and_then(Bitmap::into_validity);
         let spans = Spans { offsets, lengths, validity };
-        let sizes_agree = spans.offsets.len() == spans.lengths.len()
-            && spans.validity.as_ref().is_none_or(|v| v.len() == spans.offsets.len());
         let end = |(offset, len): (&u32, &u32)| u64::from(*offset) + u64::from(*len);
         let ends = || spans.offsets.iter().zip(spans.lengths.iter()).map(end);
         let num_ends = num_entries as u64;
@@ -213,7 +220,7 @@ impl Spans {
         Spans {
             offsets: self.offsets.slice(offset..offset + len),
             lengths: self.lengths.slice(offset..offset + len),
-            validity: self.validity.as_ref().map(|v| v.slice(offset, len)),
+            validity: self.validity.as_ref().and_then(|v| v.slice(offset, len).into_validity()),
         }
     }
 }
@@ -278,7 +285,8 @@ pub struct ArrayVector {
 }
 
 impl ArrayVector {
-    /// Makes an array vector. `Internal` when a valid row reaches outside of the elements.
+    /// Makes an array vector. `Internal` when a valid row reaches outside of the elements, `Limit`
+    /// when there are more elements than 32 bits count.
     pub fn new(
         offsets: Buffer<u32>,
         lengths: Buffer<u32>,
@@ -315,7 +323,7 @@ pub struct MapVector {
 
 impl MapVector {
     /// Makes a map vector. `Internal` when keys and values differ in length or a valid row
-    /// reaches outside of them.
+    /// reaches outside of them, `Limit` when there are more of them than 32 bits count.
     pub fn new(
         offsets: Buffer<u32>,
         lengths: Buffer<u32>,
@@ -376,6 +384,21 @@ mod tests {
         assert!(RowVector::batch(ty.clone(), 3, vec![numbers(3)]).is_ok());
         assert!(RowVector::batch(ty.clone(), 4, vec![numbers(3)]).is_err());
         assert!(RowVector::batch(ty, 3, vec![]).is_err());
+    }
+
+    #[test]
+    fn more_entries_than_32_bits_count_are_refused() {
+        let ty = Type::BigInt;
+        let entries = |len| Arc::new(Vector::nulls(ty.clone(), len));
+        let none = Buffer::empty;
+        for (len, is_ok) in [(u32::MAX as usize, true), ((u32::MAX as usize) + 1, false)] {
+            let array = ArrayVector::new(none(), none(), None, entries(len));
+            let map = MapVector::new(none(), none(), None, entries(len), entries(len));
+            for error in [array.err(), map.err()] {
+                let kind = error.map(|error| error.kind());
+                assert_eq!(kind, (!is_ok).then_some(crate::ErrorKind::Limit), "{len}");
+            }
+        }
     }
 
     #[test]

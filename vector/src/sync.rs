@@ -18,11 +18,13 @@
 //! | Resumer | Done, then `f` runs                 | cannot happen: it consumes itself |
 //! | Done    | cannot happen: it consumes itself   | `f` runs at once                  |
 //!
-//! A promise dropped unfulfilled ends the wait with `Cancelled`, so a waiter cannot be lost.
+//! A promise dropped unfulfilled ends the wait with `Cancelled`, so a waiter cannot be lost. A resumer
+//! that panics ends by itself: the thread that has ended the wait goes on.
 
 pub mod deque;
 
 use crate::error::{Error, Result};
+use crate::panics::ignore_panic;
 
 #[cfg(not(loom))]
 mod imp {
@@ -53,6 +55,7 @@ mod imp {
         mut guard: MutexGuard<'a, T>,
         time: std::time::Duration,
     ) -> MutexGuard<'a, T> {
+        // `wait_for` waits without an end when the time leaves the range of the clock.
         c.wait_for(&mut guard, time);
         guard
     }
@@ -228,7 +231,7 @@ impl Promise {
             Cell::Resumer(resume) => {
                 *cell = Cell::Done(Ok(()));
                 drop(cell);
-                resume(outcome);
+                ignore_panic(|| resume(outcome));
             }
             Cell::Pending | Cell::Done(_) => {
                 *cell = Cell::Done(outcome);
@@ -286,8 +289,13 @@ impl Continuation {
     /// Blocks the calling thread until the wait is over or `time` has passed; true when it is over.
     pub fn wait_at_most(&self, time: std::time::Duration) -> bool {
         let mut cell = self.shared.cell.lock();
-        let end = std::time::Instant::now() + time;
+        // A time that leaves the range of the clock never passes.
+        let end = std::time::Instant::now().checked_add(time);
         while !matches!(*cell, Cell::Done(_)) {
+            let Some(end) = end else {
+                cell = self.shared.done.wait(cell);
+                continue;
+            };
             let left = end.saturating_duration_since(std::time::Instant::now());
             if left.is_zero() {
                 return false;
@@ -375,6 +383,37 @@ mod tests {
         drop(promise);
         let outcome = waiter.join().unwrap();
         assert_eq!(outcome.unwrap_err().kind(), ErrorKind::Cancelled);
+    }
+
+    #[test]
+    fn a_resumer_that_panics_does_not_reach_the_thread_that_ends_the_wait() {
+        let (promise, continuation) = promise();
+        // As a panic, but that nothing is written.
+        continuation.on_ready(|_| std::panic::resume_unwind(Box::new("quiet")));
+        promise.fulfil();
+    }
+
+    #[test]
+    fn waiting_for_any_duration_ends_when_the_promise_is_fulfilled() {
+        use std::time::Duration;
+        for time in [Duration::MAX, Duration::from_secs(u64::MAX), Duration::from_secs(1 << 62)] {
+            let (promise, continuation) = promise();
+            let fulfiller = thread::spawn(move || promise.fulfil());
+            assert!(continuation.wait_at_most(time));
+            fulfiller.join().unwrap();
+            let lock = Mutex::new(false);
+            let changed = Condvar::new();
+            thread::scope(|scope| {
+                let mut guard = lock.lock();
+                scope.spawn(|| {
+                    *lock.lock() = true;
+                    changed.notify_all();
+                });
+                while !*guard {
+                    guard = changed.wait_at_most(guard, time);
+                }
+            });
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use dwio::connector::{CompiledExpr, ExpressionEvaluator};
 use dwio::expr::TypedExpr;
 use vector::build::vector_of;
 use vector::sync::Arc;
+use vector::sync::atomic::{AtomicI64, Ordering};
 use vector::{
     DecodedVector, Error, Result, RowType, RowVector, SelectivityVector, Value, VectorRef,
 };
@@ -17,6 +18,17 @@ impl ExpressionEvaluator for RowByRow {
     fn compile(&self, expr: &TypedExpr, input: &Arc<RowType>) -> Result<Box<dyn CompiledExpr>> {
         expr.check_against(input)?;
         Ok(Box::new(Compiled(expr.clone())))
+    }
+
+    /// `rand` and `rand_int` are random, with and without arguments.
+    fn is_deterministic(&self, expr: &TypedExpr) -> bool {
+        let mut is_deterministic = true;
+        expr.visit(&mut |part| {
+            if let TypedExpr::Call { name, .. } = part {
+                is_deterministic &= !matches!(&**name, "rand" | "rand_int");
+            }
+        });
+        is_deterministic
     }
 }
 
@@ -59,6 +71,12 @@ fn value(expr: &TypedExpr, batch: &RowVector, row: usize) -> Result<Value> {
         "gt" => Value::Boolean(args[0] > args[1]),
         "lt" => Value::Boolean(args[0] < args[1]),
         "and" => Value::Boolean(args.iter().all(|a| *a == Value::Boolean(true))),
+        "five" => Value::BigInt(5),
+        // The next number, so that equal calls differ.
+        "rand_int" => {
+            static NEXT: AtomicI64 = AtomicI64::new(0);
+            Value::BigInt(NEXT.fetch_add(1, Ordering::Relaxed) % args[0].as_i64().unwrap())
+        }
         "plus" => Value::BigInt(args[0].as_i64().unwrap() + args[1].as_i64().unwrap()),
         _ => return Err(Error::unsupported("not in the test evaluator").with("name", name)),
     })

@@ -221,6 +221,40 @@ fn s7_63_by_a_setting_such_a_struct_is_null_but_only_by_name() {
     assert_eq!(world.read(filtered, by(ColumnMapping::Name, "f")).unwrap().len(), 0);
 }
 
+/// The file has field `a` of `s`, not `b`; the setting must not make `s` null, whichever fields the
+/// query reads.
+#[test]
+fn s7_63_a_struct_is_null_or_not_whichever_of_its_fields_are_read() {
+    let mut world = World::new();
+    world.session.set("null_struct_if_all_fields_missing", "true");
+    let field = |fields: &[(&str, Type)]| Type::row(fields.iter().cloned());
+    let in_file = field(&[("a", B), ("in", field(&[("x", B)]))]);
+    let rows = vec![vec![row([n(1), row([n(2)])])], vec![Value::Null]];
+    world.put("f", &[("s", in_file)], vec![rows]);
+    let cases = [
+        // The requested type of `s`, and how many of its two rows are not null.
+        (field(&[("a", B), ("in", field(&[("x", B)]))]), 1),
+        (field(&[("b", B), ("a", B)]), 1),
+        (field(&[("b", B), ("in", field(&[("y", B)]))]), 1),
+        (field(&[("b", B), ("c", B)]), 0),
+    ];
+    for (ty, not_null) in cases {
+        let (first, _) = ty.as_row().unwrap().fields().next().unwrap();
+        let path = format!("s.{first}");
+        let wanted = [("s", ty.clone())];
+        let handle = HiveColumnHandle::new("s", ColumnKind::Regular, ty.clone());
+        let one_field = handle.with_required_subfields(vec![Subfield::parse(&path).unwrap()]);
+        let whole = scan_of(&wanted);
+        let one_field = scan().data(&wanted).handle("s", one_field.unwrap());
+        let filter_only = scan().data(&[("k", B), ("s", ty.clone())]).regular("k", B);
+        for scan in [whole, one_field, filter_only] {
+            let scan = scan.filter("s", Filter::IsNotNull);
+            let rows = world.read(scan, by(ColumnMapping::Name, "f")).unwrap();
+            assert_eq!(rows.len(), not_null, "{ty} {first}");
+        }
+    }
+}
+
 #[test]
 fn s7_65_a_filter_on_a_missing_field_sees_null() {
     let world = World::new();

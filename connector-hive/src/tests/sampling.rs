@@ -1,6 +1,8 @@
 //! Sampling: rules S4.9 and S4.29 to S4.31.
 
 use super::*;
+use crate::columns::ScanColumns;
+use crate::pushdown::Pushdown;
 
 fn scanned(world: &World, scan: Scan) -> u64 {
     let mut source = world.source(scan).unwrap();
@@ -60,4 +62,37 @@ fn s4_30_equal_seeds_take_equal_rows() {
     assert_eq!(first, rows(&world));
     world.session.set("sample_seed", "43");
     assert_ne!(first, rows(&world));
+}
+
+/// Whether a call may be evaluated once for a file is asked of the evaluator, not told from the name
+/// of the function or from its arguments.
+#[test]
+fn a_random_function_with_arguments_is_evaluated_for_each_row() {
+    let world = World::new();
+    world.put_numbers("f", 0..1000);
+    let rand_int = TypedExpr::call("rand_int", vec![int(2)], Type::BigInt);
+    let condition = call("eq", vec![rand_int.clone(), int(0)]);
+    let rows = count(&world, scan().regular("x", Type::BigInt).condition(condition));
+    assert!((1000..9000).contains(&rows), "{rows}");
+    // Beside a partition key, which has one value for the file.
+    let condition = call("eq", vec![rand_int, field("p", Type::BigInt)]);
+    let scan = scan().regular("x", Type::BigInt).filter_key("p", Type::BigInt).condition(condition);
+    let splits = vec![split_in("f", &[("p", Some("1"))]); 10];
+    let rows = world.read(scan, splits).unwrap().len();
+    assert!((1000..9000).contains(&rows), "{rows}");
+}
+
+#[test]
+fn a_deterministic_function_without_arguments_is_folded() {
+    let world = World::new();
+    world.put_numbers("f", 0..1000);
+    let five = TypedExpr::call("five", Vec::new(), Type::BigInt);
+    let condition = call("lt", vec![field("x", Type::BigInt), five]);
+    let scan = || scan().regular("x", Type::BigInt).condition(condition.clone());
+    let request = scan().request();
+    let table = HiveTableHandle::of(request.table.as_ref()).unwrap();
+    let columns = ScanColumns::new(&request, table).unwrap();
+    let pushdown = Pushdown::new(table, &columns, &RowByRow).unwrap();
+    assert_eq!((pushdown.filters.len(), pushdown.remaining), (1, None));
+    assert_eq!(count(&world, scan()), 50);
 }

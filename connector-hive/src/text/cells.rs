@@ -278,7 +278,7 @@ impl Cells {
             Storage::Scalars(values) => return values.finish(),
             Storage::Strings { strings, .. } => Vector::Flat(FlatVector::new(
                 self.ty,
-                FlatValues::String(strings.finish()),
+                FlatValues::String(strings.finish()?),
                 validity,
             )?),
             Storage::Array { spans, element, .. } => Vector::Array(ArrayVector::new(

@@ -13,6 +13,19 @@ pub trait ExpressionEvaluator: Send + Sync + fmt::Debug {
     /// Compiles `expr` over batches of `input`.
     fn compile(&self, expr: &TypedExpr, input: &Arc<RowType>) -> Result<Box<dyn CompiledExpr>>;
 
+    /// Checks that each of `exprs` can be compiled over `input`: columns, functions and their types.
+    ///
+    /// # Errors
+    /// Those of `compile`.
+    fn check(&self, exprs: &[TypedExpr], input: &Arc<RowType>) -> Result<()> {
+        exprs.iter().try_for_each(|expr| self.compile(expr, input).map(drop))
+    }
+
+    /// True when `expr` has the same value whenever its columns have the same values: no function in
+    /// it is random or depends on the time. Only such an expression may be evaluated once for many
+    /// rows, for example for all rows of a file.
+    fn is_deterministic(&self, expr: &TypedExpr) -> bool;
+
     /// Compiles expressions that are evaluated together, so that equal parts can be evaluated once.
     fn compile_all(
         &self,

@@ -5,7 +5,8 @@
 //! read with `pread`, also when a map is asked for, so that a truncation is an error with the file's
 //! name.
 
-use std::fs::{File, Metadata};
+use std::fs::{DirEntry, File, Metadata};
+use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::time::{Duration, SystemTime};
 
@@ -105,6 +106,10 @@ impl FileSystem for LocalFiles {
         Ok(Arc::new(LocalFile { path: path.to_string(), len, version, file, map }))
     }
 
+    fn is_local(&self) -> bool {
+        true
+    }
+
     fn stat(&self, path: &str) -> Result<FileEntry> {
         let metadata = std::fs::metadata(path)
             .map_err(|e| Error::from_io(e, "no such file or directory"))
@@ -124,14 +129,26 @@ impl FileSystem for LocalFiles {
                 Error::unsupported("a file name is not UTF-8").with("name", name.display())
             })?;
             // `metadata` follows links, so that a linked directory is a directory.
-            let metadata = std::fs::metadata(name)
-                .map_err(|e| Error::from_io(e, "cannot inspect a directory entry"))
-                .in_named("path", name)?;
+            let metadata = match std::fs::metadata(name) {
+                Err(error) if is_nothing(&item, &error) => continue,
+                metadata => metadata
+                    .map_err(|e| Error::from_io(e, "cannot inspect a directory entry"))
+                    .in_named("path", name)?,
+            };
             entries.push(entry(name.to_string(), &metadata));
         }
         entries.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(entries)
     }
+}
+
+/// True for an entry that stands for no file: one that was removed since the directory was read, and
+/// a link to nothing or to itself. Like a file that is not there, it is not listed; whoever names it
+/// gets the error.
+fn is_nothing(entry: &DirEntry, error: &io::Error) -> bool {
+    let is_link = || entry.file_type().is_ok_and(|ty| ty.is_symlink());
+    error.kind() == io::ErrorKind::NotFound
+        || (is_link() && error.kind() != io::ErrorKind::PermissionDenied)
 }
 
 /// The state of a file as it is seen at `now`; `None` when the next change might look the same.
@@ -256,6 +273,28 @@ mod tests {
             assert_eq!(error.kind(), ErrorKind::Io);
             assert!(error.to_string().contains(path.to_str().unwrap()), "{error}");
         }
+        std::fs::remove_dir_all(dir).unwrap();
+    }
+
+    #[test]
+    fn links_to_nothing_are_not_listed_and_other_links_are_what_they_stand_for() {
+        use std::os::unix::fs::symlink;
+        let dir = scratch("links");
+        std::fs::create_dir(dir.join("d")).unwrap();
+        std::fs::write(dir.join("f"), "bytes").unwrap();
+        for (to, name) in [("none", "a"), ("b", "b"), ("f", "to_f"), ("d", "to_d"), ("a", "to_a")] {
+            symlink(to, dir.join(name)).unwrap();
+        }
+        let files = LocalFiles::default();
+        let listed = files.list(dir.to_str().unwrap()).unwrap();
+        let named = |entry: &FileEntry| entry.path.rsplit('/').next().unwrap().to_string();
+        let listed: Vec<_> = listed.iter().map(|e| (named(e), e.is_directory, e.len)).collect();
+        let of = |name: &str, is_directory, len| (name.to_string(), is_directory, len);
+        let expected =
+            [of("d", true, 0), of("f", false, 5), of("to_d", true, 0), of("to_f", false, 5)];
+        assert_eq!(listed, expected);
+        let error = files.stat(dir.join("a").to_str().unwrap()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotFound);
         std::fs::remove_dir_all(dir).unwrap();
     }
 

@@ -63,6 +63,7 @@ impl Driver {
         };
         self.idle_passes = 0;
         for next in at + 1..self.stages.len() {
+            self.called = next;
             let has_rows = self.stages[next].operator.start_drain(number);
             self.count_call(next, Call::Finish);
             if has_rows {

@@ -25,6 +25,7 @@
 //! | its time slice is over, or the task asks its drivers to yield | Yield |
 //! | the last operator has finished | AtEnd |
 //! | all rows before a barrier have left it | Barrier; see `drain` |
+//! | an operator panics | an `Internal` error that names it; no operator is called again |
 //!
 //! Velox tells a driver that comes after the end (AlreadyTerminated) from one that meets it, and one
 //! that another thread runs (AlreadyOnThread): here the former is Terminate too, and the latter
@@ -37,11 +38,15 @@ mod stage;
 
 use std::time::{Duration, Instant};
 
-use vector::sync::{Arc, CancelFlag, Continuation};
-use vector::{Error, ErrorKind, MemoryPool, Metrics, Result, RowVector, check_batch};
+use vector::stop::stop_scope;
+use vector::sync::{Arc, Continuation};
+use vector::{
+    Error, ErrorKind, Metrics, Result, RowVector, catch_panic, check_batch, ignore_panic,
+};
 
 use self::drain::Drain;
 use self::memory::DriverMemory;
+pub use self::memory::MemoryWaits;
 pub use self::seat::launch;
 pub use self::stage::StageParams;
 use self::stage::{Call, Meter, Spent, Stage};
@@ -62,12 +67,10 @@ pub struct DriverParams {
     pub barriers: BarrierTicket,
     /// The threads that are inside of the task.
     pub threads: Arc<TaskThreads>,
-    /// Stops the whole query when raised.
-    pub query_cancel: CancelFlag,
     /// Leave the worker after this long.
     pub time_slice: Option<Duration>,
-    /// Whose memory the driver's is, when it may wait for that of others.
-    pub memory: Option<MemoryPool>,
+    /// How the driver waits for memory of other queries; `None` when it does not.
+    pub memory: Option<MemoryWaits>,
     /// Check every batch of every operator.
     pub validate: bool,
     /// Measure the time of the CPU in each call of an operator.
@@ -86,6 +89,10 @@ pub struct Driver {
     slice_start: Instant,
     /// The operator that was looked at last: it is the one that runs next, about.
     current: usize,
+    /// The operator that was called last.
+    called: usize,
+    /// The operator that has panicked: none of them moves batches any more.
+    panicked: Option<usize>,
     /// A batch for the operator at this place, which waits for memory to keep it.
     waiting_input: Option<(usize, RowVector)>,
     drain: Drain,
@@ -152,6 +159,8 @@ impl Driver {
             params,
             slice_start: Instant::now(),
             current: 0,
+            called: 0,
+            panicked: None,
             waiting_input: None,
             drain: Drain::default(),
             off_thread: None,
@@ -167,7 +176,28 @@ impl Driver {
     }
 
     /// Moves batches on this thread until there is output or a reason to leave it.
+    ///
+    /// # Errors
+    /// The error of an operator, with its place; `Internal` when one panics.
     pub fn run(&mut self) -> Result<Step> {
+        let mut returned = false;
+        let outcome = catch_panic("an operator panicked", || {
+            let outcome = self.advance();
+            returned = true;
+            outcome
+        });
+        if returned {
+            return outcome;
+        }
+        self.panicked = Some(self.called);
+        outcome.map_err(|error| self.place_panic(error))
+    }
+
+    fn advance(&mut self) -> Result<Step> {
+        if self.panicked.is_some() {
+            return Err(Error::internal("a driver was run after a panic"));
+        }
+        self.memory.end_wait();
         self.count_off_thread();
         if self.termination().should_stop() {
             self.ended = true;
@@ -178,13 +208,18 @@ impl Driver {
             Ok(on_thread) => on_thread,
             Err(resumed) => return Ok(Step::Stop(self.leave(StopReason::Pause(resumed)))),
         };
+        // For loops inside of operators that look whether they are to stop.
+        let _stop = stop_scope(self.termination().stop_flag());
         self.meter.begin();
         self.slice_start = self.meter.last();
         loop {
             if let Some(step) = self.pass()? {
                 self.idle_passes = 0;
                 return Ok(match step {
-                    Step::Stop(reason) => Step::Stop(self.leave(reason)),
+                    Step::Stop(reason) => {
+                        self.memory.begin_wait(&reason)?;
+                        Step::Stop(self.leave(reason))
+                    }
                     output => output,
                 });
             }
@@ -208,7 +243,7 @@ impl Driver {
             i = waiting;
         }
         loop {
-            self.current = i;
+            (self.current, self.called) = (i, i);
             if let Some(reason) = self.interruption().or_else(|| self.blocked(i)) {
                 return Ok(Some(Step::Stop(reason)));
             }
@@ -220,6 +255,7 @@ impl Driver {
                     return Ok(None);
                 }
             }
+            self.called = i;
             if let Some(reason) = self.room_for_output(i) {
                 return Ok(Some(Step::Stop(reason)));
             }
@@ -259,9 +295,6 @@ impl Driver {
     }
 
     fn interruption(&mut self) -> Option<StopReason> {
-        if self.params.query_cancel.is_cancelled() {
-            self.termination().cancel();
-        }
         if self.termination().should_stop() {
             return Some(StopReason::Terminate);
         }
@@ -278,6 +311,7 @@ impl Driver {
     }
 
     fn blocked(&mut self, i: usize) -> Option<StopReason> {
+        self.called = i;
         let blocked = self.stages[i].operator.is_blocked();
         if self.params.track_cpu {
             let spent = self.meter.read_wall();
@@ -290,6 +324,7 @@ impl Driver {
 
     fn output_of(&mut self, i: usize) -> Result<Option<RowVector>> {
         let is_last = i + 1 == self.stages.len();
+        self.called = i;
         let operator = &mut self.stages[i].operator;
         let mut output = operator.get_output();
         if is_last {
@@ -320,13 +355,12 @@ impl Driver {
     fn give(&mut self, i: usize, mut batch: RowVector) -> Result<Option<StopReason>> {
         let num_rows = batch.len() as u64;
         let num_bytes = if self.params.track_cpu { batch.flat_bytes() } else { 0 };
+        self.called = i;
         loop {
             let wanted = self.stages[i].operator.bytes_to_keep(&batch);
-            if let Some(until) = self.wait_for_memory(i, wanted) {
-                self.current = i;
+            if let Some(wait) = self.room_for_input(i, wanted) {
                 self.waiting_input = Some((i, batch));
-                let blocked = Blocked::new(BlockingReason::WaitForMemory, until);
-                return Ok(Some(StopReason::Block(blocked)));
+                return Ok(Some(wait));
             }
             let again = (wanted > 0).then(|| batch.clone());
             let outcome = self.stages[i].operator.add_input(batch);
@@ -352,6 +386,7 @@ impl Driver {
     }
 
     fn end_input(&mut self, i: usize) {
+        self.called = i;
         let stage = &mut self.stages[i];
         if !stage.input_ended {
             stage.input_ended = true;
@@ -385,7 +420,20 @@ impl Driver {
             Some(split) if !error.is_in("split") => error.in_named("split", split),
             _ => error,
         };
-        self.stages[i].frame(error)
+        self.stages[i].frame(self.memory.explain(i, error))
+    }
+
+    /// As [`Driver::place`], for the panic of the operator that was called last.
+    fn place_panic(&self, error: Error) -> Error {
+        let reading = || Ok(self.stages.first().and_then(|source| source.operator.reading()));
+        let error = match catch_panic("a split has no description", reading) {
+            Ok(Some(split)) => error.in_named("split", split),
+            _ => error,
+        };
+        match self.stages.get(self.called) {
+            Some(stage) => stage.frame(error),
+            None => error,
+        }
     }
 
     /// The error that ended a wait, with the operator that waited.
@@ -446,11 +494,20 @@ impl Driver {
             // was not the end of the rows.
             self.termination().fail(Error::internal("a driver was dropped before its end"));
         }
+        self.memory.end_wait();
         self.count_off_thread();
         self.waiting_input = None;
-        self.stages.iter_mut().for_each(Stage::close);
+        for (i, stage) in self.stages.iter_mut().enumerate() {
+            // What a panic has left of an operator is only dropped.
+            if self.panicked != Some(i) {
+                ignore_panic(|| stage.close());
+            }
+        }
         let stages = self.stages.iter().map(|stage| &stage.stats);
         self.params.stats.add(self.params.pipeline, stages, &self.metrics);
+        for stage in self.stages.drain(..) {
+            ignore_panic(|| drop(stage));
+        }
     }
 
     /// Ends the task with `error`, unless it has ended.

@@ -83,7 +83,7 @@ mod loom_tests {
     use crate::termination::{TaskState, Termination};
     use vector::RowVector;
     use vector::sync::atomic::{AtomicUsize, Ordering};
-    use vector::sync::{CancelFlag, ModelArc, promise, thread};
+    use vector::sync::{ModelArc, promise, thread};
 
     /// A sink that waits once, and then is finished.
     struct Waiting {
@@ -121,7 +121,6 @@ mod loom_tests {
             ticket: termination.enter(),
             barriers: Arc::<Barriers>::default().enter(),
             threads: Arc::new(TaskThreads::default()),
-            query_cancel: CancelFlag::new(),
             time_slice: None,
             memory: None,
             validate: true,
@@ -144,6 +143,24 @@ mod loom_tests {
             let stopped = Arc::clone(&termination);
             let stopper = thread::spawn(move || stopped.cancel());
             promise.fulfil();
+            termination.all_out().wait().unwrap();
+            stopper.join().unwrap();
+            assert_eq!(closes.load(Ordering::SeqCst), 1);
+            assert_eq!(termination.state(), TaskState::Cancelled);
+        });
+    }
+
+    #[test]
+    fn loom_a_driver_that_a_dropped_cursor_leaves_to_a_worker_is_closed_once() {
+        loom::model(|| {
+            let closes = ModelArc::new(AtomicUsize::new(0));
+            let (_promise, until) = promise();
+            let (termination, driver) = driver(until, &closes);
+            let executor = Arc::new(Executor::new(1));
+            let stopped = Arc::clone(&termination);
+            let stopper = thread::spawn(move || stopped.cancel());
+            termination.cancel();
+            executor.run(Box::new(move || drop(driver)));
             termination.all_out().wait().unwrap();
             stopper.join().unwrap();
             assert_eq!(closes.load(Ordering::SeqCst), 1);

@@ -4,6 +4,7 @@
 //! a hundred functions cost little more than what each of them does. Where a loop over plain
 //! values pays (comparisons, arithmetic), `kernel.rs` has loops that functions are compiled into.
 
+use vector::stop::StopTick;
 use vector::sync::Arc;
 use vector::{
     Bitmap, Buffer, BufferMut, DecodedVector, FlatValues, FlatVector, Mapping, Result,
@@ -11,6 +12,9 @@ use vector::{
 };
 
 use super::kernel::{Call, Operand, map, wrong_storage, zip};
+
+/// Rows between two looks at the stop flag: each may take some microseconds.
+pub(super) const ROWS_PER_LOOK: u32 = 64;
 
 /// Rows of a result that are null although no argument is null there.
 pub(super) struct Missing {
@@ -42,7 +46,9 @@ pub(super) fn numbers(
 ) -> Result<Vector> {
     let (mut out, mut missing) = (BufferMut::new(), Missing::new(call));
     out.resize(call.num_rows(), 0i64);
+    let mut tick = StopTick::every(ROWS_PER_LOOK);
     for row in call.rows.iter() {
+        tick.row()?;
         match f(row)? {
             Some(number) => out[row] = number,
             None => missing.push(row),
@@ -82,14 +88,16 @@ pub(super) fn texts(
     f: &mut dyn FnMut(usize, &mut Vec<u8>) -> Result<bool>,
 ) -> Result<Vector> {
     let (mut out, mut nulls, mut text) = (StringBuilder::new(), Missing::new(call), Vec::new());
+    let mut tick = StopTick::every(ROWS_PER_LOOK);
     for row in 0..call.num_rows() {
+        tick.row()?;
         text.clear();
         if call.rows.contains(row) && !f(row, &mut text)? {
             nulls.push(row);
         }
         out.push(&text);
     }
-    let values = FlatValues::String(out.finish());
+    let values = FlatValues::String(out.finish()?);
     FlatVector::new(call.ty.clone(), values, nulls.validity(call)).map(Vector::Flat)
 }
 
@@ -99,7 +107,9 @@ pub(super) fn tests(
     f: &mut dyn FnMut(usize) -> Result<Option<bool>>,
 ) -> Result<Vector> {
     let (mut holds, mut nulls) = (SelectivityVector::none(call.num_rows()), Missing::new(call));
+    let mut tick = StopTick::every(ROWS_PER_LOOK);
     for row in call.rows.iter() {
+        tick.row()?;
         match f(row)? {
             Some(answer) => holds.set(row, answer),
             None => nulls.push(row),

@@ -60,7 +60,7 @@ fn write_all(from: &Type, call: &Call<'_>) -> Result<Vector> {
         }
         out.push(text.as_bytes());
     }
-    call.strings(out.finish())
+    call.strings(out.finish()?)
 }
 
 /// Whole numbers, of which there are many, without the ways of formatting.
@@ -74,7 +74,7 @@ fn write_integers<T: Copy + Into<i64>>(call: &Call<'_>, values: &[T]) -> Result<
             false => out.push(b""),
         }
     }
-    call.strings(out.finish())
+    call.strings(out.finish()?)
 }
 
 /// A sign and the digits of 64 bits.

@@ -33,7 +33,7 @@ use super::registry::{Body, Form, FunctionRegistry, HigherOrder};
 pub(super) type NodeId = usize;
 
 /// Nesting beyond this is refused, so that no query can exhaust the stack.
-const MAX_DEPTH: usize = 256;
+pub(super) const MAX_DEPTH: usize = 256;
 
 /// What a node computes.
 #[derive(Debug)]
@@ -285,9 +285,9 @@ impl Compiler<'_> {
         let is_same = declared.is_equivalent(&resolved.result);
         let ty = if is_same { declared.clone() } else { resolved.result };
         match function.body {
-            // Two calls of dice are two throws.
+            // Each call of a non-deterministic function is evaluated by itself, for each row.
             Body::Scalar(bind) if !function.deterministic => {
-                let kernel = bind(&self.arguments(&inputs), &ty)?;
+                let kernel = bind(&self.arguments(&inputs), &ty)?.non_deterministic();
                 let operation = self.operation_of_call(kernel, inputs.clone());
                 Ok(self.add(operation, ty, &inputs))
             }
@@ -405,7 +405,16 @@ impl Compiler<'_> {
             (Form::Between, [value, low, high]) => {
                 let above = self.comparison(Comparison::Gte, *value, *low)?;
                 let below = self.comparison(Comparison::Lte, *value, *high)?;
-                self.form(Form::And, vec![above, below], Type::Boolean)
+                let is_known = |bound: &NodeId| {
+                    self.constant_value(*bound).is_some_and(|value| !value.is_null())
+                };
+                if is_known(low) && is_known(high) {
+                    return self.form(Form::And, vec![above, below], Type::Boolean);
+                }
+                // A null bound makes it null, also where the other bound is not kept (Velox).
+                self.scalar("both", vec![above, below], Type::Boolean, |_, _| {
+                    Ok(Kernel::new(logic::both))
+                })
             }
             (Form::NullIf, [value, other]) => {
                 let (value, other) = (*value, *other);

@@ -1,11 +1,13 @@
 //! Structs and arrays made of values, and what is in an array or map.
 
+use vector::stop::StopTick;
 use vector::sync::Arc;
 use vector::{
     ArrayVector, BitmapMut, Buffer, DecodedVector, DictionaryVector, Error, FlatVector, Mapping,
     Result, RowVector, Type, Value, Vector, VectorBuilder, VectorRef, equal_rows,
 };
 
+use super::by_row::ROWS_PER_LOOK;
 use super::coercion::common_type;
 use super::kernel::{Argument, Call, Kernel, wrong_storage};
 use super::registry::Resolved;
@@ -54,7 +56,9 @@ pub(super) fn row_constructor(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
 pub(super) fn array_constructor(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
     Ok(Kernel::seeing_nulls(|call| {
         let mut out = VectorBuilder::new(call.ty.clone());
+        let mut tick = StopTick::every(ROWS_PER_LOOK);
         for row in 0..call.num_rows() {
+            tick.row()?;
             if call.rows.contains(row) {
                 let items = call.args.iter().map(|arg| arg.value(row));
                 out.push(&Value::Array(items.collect::<Result<Vec<_>>>()?.into()))?;
@@ -77,7 +81,9 @@ pub(super) fn contains(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
         };
         let elements = DecodedVector::new(array.elements())?;
         let (mut found, mut known) = (BitmapMut::new(), BitmapMut::new());
+        let mut tick = StopTick::every(ROWS_PER_LOOK);
         for row in 0..call.num_rows() {
+            tick.row()?;
             let (mut is_found, mut has_null) = (false, false);
             if call.rows.contains(row) {
                 for at in array.span(container.index(row)) {

@@ -90,5 +90,5 @@ fn strings(call: &Call<'_>, greatest: bool) -> Result<Vector> {
         }
         out.push(best);
     }
-    call.strings(out.finish())
+    call.strings(out.finish()?)
 }

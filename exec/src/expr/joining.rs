@@ -25,7 +25,7 @@ pub(super) fn concat(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
         let num_bytes: usize = call.rows.iter().flat_map(lengths).sum();
         call.strings(match num_bytes {
             0..=MAX_BUFFER => joined(call, &sources, num_bytes),
-            _ => built(call, &sources),
+            _ => built(call, &sources)?,
         })
     }))
 }
@@ -84,7 +84,7 @@ fn joined(call: &Call<'_>, sources: &[Source<'_>], num_bytes: usize) -> StringVa
 }
 
 /// The same, row by row.
-fn built(call: &Call<'_>, sources: &[Source<'_>]) -> StringValues {
+fn built(call: &Call<'_>, sources: &[Source<'_>]) -> Result<StringValues> {
     let mut out = StringBuilder::new();
     let mut text = Vec::new();
     for row in 0..call.num_rows() {
@@ -133,7 +133,8 @@ mod tests {
                 args.iter().map(|arg| Source::new(arg).unwrap()).collect();
             let lengths = |row| sources.iter().map(move |source| source.view(row).len());
             let num_bytes = rows.iter().flat_map(lengths).sum();
-            let (found, expected) = (joined(&call, &sources, num_bytes), built(&call, &sources));
+            let found = joined(&call, &sources, num_bytes);
+            let expected = built(&call, &sources).unwrap();
             for row in 0..num_rows {
                 assert_eq!(found.get(row), expected.get(row), "seed {seed} row {row}");
                 assert_eq!(found.views()[row].head(), expected.views()[row].head());

@@ -51,18 +51,30 @@ type Run = dyn Fn(&Call<'_>) -> Result<Vector> + Send + Sync;
 /// A function bound to the types of its arguments.
 pub struct Kernel {
     nulls: Nulls,
+    /// False when rows with equal arguments may have different results.
+    deterministic: bool,
     run: Box<Run>,
 }
 
 impl Kernel {
     /// A kernel that never sees a null argument.
     pub fn new(run: impl Fn(&Call<'_>) -> Result<Vector> + Send + Sync + 'static) -> Self {
-        Kernel { nulls: Nulls::Propagate, run: Box::new(run) }
+        Kernel { nulls: Nulls::Propagate, deterministic: true, run: Box::new(run) }
     }
 
     /// A kernel that decides about nulls itself.
     pub fn seeing_nulls(run: impl Fn(&Call<'_>) -> Result<Vector> + Send + Sync + 'static) -> Self {
-        Kernel { nulls: Nulls::Seen, run: Box::new(run) }
+        Kernel { nulls: Nulls::Seen, deterministic: true, run: Box::new(run) }
+    }
+
+    /// The same function, evaluated for each row even where all arguments of the rows are equal.
+    pub fn non_deterministic(self) -> Self {
+        Kernel { deterministic: false, ..self }
+    }
+
+    /// False when the function has to be evaluated for each row.
+    pub fn is_deterministic(&self) -> bool {
+        self.deterministic
     }
 
     /// How null arguments are met.

@@ -10,12 +10,14 @@
 
 use std::ops::Range;
 
+use vector::stop::StopTick;
 use vector::sync::Arc;
 use vector::{
     ArrayVector, Bitmap, Buffer, BufferMut, DecodedVector, Error, FlatVector, Result,
     RowComparator, SortOrder, Type, Vector, VectorRef, concat, sorted_rows,
 };
 
+use super::by_row::ROWS_PER_LOOK;
 use super::kernel::{Call, wrong_storage};
 
 /// Some arguments of a call, which are arrays.
@@ -86,7 +88,9 @@ impl Places {
         f: &mut dyn FnMut(usize, &mut Vec<u32>) -> Result<()>,
     ) -> Result<Self> {
         let mut made = Places::default();
+        let mut tick = StopTick::every(ROWS_PER_LOOK);
         for row in 0..call.num_rows() {
+            tick.row()?;
             let start = made.places.len();
             if call.rows.contains(row) {
                 f(row, &mut made.places)?;

@@ -15,6 +15,7 @@
 //! | `signatures.rs`, `rule.rs`, `coercion.rs` | their typing rules, implicit conversions |
 //! | `compile.rs` | expressions to nodes: shared, folded, checked |
 //! | `eval.rs` | nodes over the selected rows of a batch; AND, OR, CASE, COALESCE |
+//! | `failures.rs` | nodes over rows of which some fail |
 //! | `peel.rs` | functions under dictionaries and constants |
 //! | `merge.rs` | the branches of a CASE as one vector |
 //! | `kernel.rs` | what functions are made of: calls, operands, loops |
@@ -40,6 +41,7 @@ mod by_row;
 mod cast;
 mod cast_nested;
 mod cast_text;
+mod check;
 mod coercion;
 mod comparison;
 mod compile;
@@ -50,6 +52,7 @@ mod decimal;
 mod decimal_digits;
 mod eval;
 mod extremes;
+mod failures;
 mod families;
 mod functions;
 mod higher_order;
@@ -190,6 +193,15 @@ impl ExpressionEvaluator for ExecEvaluator {
     fn compile(&self, expr: &TypedExpr, input: &Arc<RowType>) -> Result<Box<dyn CompiledExpr>> {
         let set = ExprSet::compile(std::slice::from_ref(expr), input, &self.registry)?;
         Ok(Box::new(set))
+    }
+
+    /// Without compiling: nothing is bound or computed.
+    fn check(&self, exprs: &[TypedExpr], input: &Arc<RowType>) -> Result<()> {
+        check::check(exprs, input, &self.registry)
+    }
+
+    fn is_deterministic(&self, expr: &TypedExpr) -> bool {
+        self.registry.is_deterministic(expr)
     }
 
     fn compile_all(

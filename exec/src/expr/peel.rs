@@ -59,7 +59,10 @@ pub(super) fn apply(
     if rows.is_none() || all_null {
         return Ok(Arc::new(Vector::nulls(ty.clone(), len)));
     }
-    // Without arguments rows need not be the same: dice are thrown for each.
+    if !kernel.is_deterministic() {
+        return decoded(kernel, args, rows, ty);
+    }
+    // A function without arguments may still have a different result for each row.
     if !args.is_empty() && args.iter().all(|arg| matches!(arg.as_ref(), Vector::Constant(_))) {
         let single: Vec<VectorRef> = args.iter().map(|arg| resized(arg, 1)).collect();
         let result = decoded(kernel, &single, &SelectivityVector::all(1), ty)?;

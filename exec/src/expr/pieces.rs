@@ -3,11 +3,13 @@
 //! An empty delimiter stands between any two characters, and an empty text is found at once.
 
 use memchr::memmem;
+use vector::stop::StopTick;
 use vector::sync::Arc;
 use vector::{
     ArrayVector, BufferMut, Error, FlatValues, FlatVector, Result, StringBuilder, Type, Vector,
 };
 
+use super::by_row::ROWS_PER_LOOK;
 use super::by_row::{Integers, numbers, texts};
 use super::kernel::Call;
 use super::string::{count_characters, is_character_start};
@@ -51,7 +53,9 @@ pub(super) fn split(call: &Call<'_>) -> Result<Vector> {
     };
     let mut pieces = StringBuilder::new();
     let (mut offsets, mut lengths) = (BufferMut::new(), BufferMut::new());
+    let mut tick = StopTick::every(ROWS_PER_LOOK);
     for row in 0..call.num_rows() {
+        tick.row()?;
         let start = pieces.len();
         if call.rows.contains(row) {
             let limit = limits.as_ref().map_or(i64::MAX, |limits| limits.at(row));
@@ -69,7 +73,7 @@ pub(super) fn split(call: &Call<'_>) -> Result<Vector> {
         offsets.push(start as u32);
         lengths.push((pieces.len() - start) as u32);
     }
-    let pieces = FlatVector::new(Type::Varchar, FlatValues::String(pieces.finish()), None)?;
+    let pieces = FlatVector::new(Type::Varchar, FlatValues::String(pieces.finish()?), None)?;
     let (pieces, validity) = (Arc::new(Vector::Flat(pieces)), call.validity.clone());
     ArrayVector::new(offsets.freeze(), lengths.freeze(), validity, pieces).map(Vector::Array)
 }

@@ -103,7 +103,7 @@ fn texts(call: &Call<'_>, mut f: impl FnMut(usize, &mut Vec<u8>)) -> Result<Vect
         }
         out.push(&text);
     }
-    call.strings(out.finish())
+    call.strings(out.finish()?)
 }
 
 pub(super) fn lower(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {

@@ -16,10 +16,16 @@
 //! Where a prefix is inexact equal numbers are told apart by a [`RowComparator`]. Row numbers come
 //! last, so that an unstable sort keeps equal rows in their order.
 
+use vector::stop::{check_stop, stoppable_chunks};
 use vector::{
     Buffer, DecodedVector, FlatValues, Mapping, Result, RowComparator, SortOrder, Timestamp,
-    VectorRef,
+    VectorRef, stoppable_sort,
 };
+
+/// Rows that are sorted between two looks at the stop flag: some milliseconds by their prefixes alone,
+const CHUNK: usize = 1 << 18;
+/// and where strings or nested values may be compared.
+const CHUNK_WITH_TIES: usize = 1 << 13;
 
 /// The prefixes of a sort column's rows.
 #[derive(Debug)]
@@ -34,24 +40,24 @@ pub(crate) fn prefixes(column: &VectorRef, order: SortOrder) -> Result<Prefixes>
     let decoded = DecodedVector::new(column)?;
     let mut exact = true;
     let values = match decoded.flat_values() {
-        _ if decoded.all_null() => spread(&decoded, order, &mut exact, |_| 0),
-        Some(FlatValues::TinyInt(v)) => spread(&decoded, order, &mut exact, |i| signed(v[i])),
-        Some(FlatValues::SmallInt(v)) => spread(&decoded, order, &mut exact, |i| signed(v[i])),
-        Some(FlatValues::Integer(v)) => spread(&decoded, order, &mut exact, |i| signed(v[i])),
-        Some(FlatValues::BigInt(v)) => spread(&decoded, order, &mut exact, |i| signed(v[i])),
+        _ if decoded.all_null() => spread(&decoded, order, &mut exact, |_| 0)?,
+        Some(FlatValues::TinyInt(v)) => spread(&decoded, order, &mut exact, |i| signed(v[i]))?,
+        Some(FlatValues::SmallInt(v)) => spread(&decoded, order, &mut exact, |i| signed(v[i]))?,
+        Some(FlatValues::Integer(v)) => spread(&decoded, order, &mut exact, |i| signed(v[i]))?,
+        Some(FlatValues::BigInt(v)) => spread(&decoded, order, &mut exact, |i| signed(v[i]))?,
         Some(FlatValues::HugeInt(v)) => {
             exact = v.iter().all(|v| i64::try_from(*v).is_ok());
-            spread(&decoded, order, &mut exact, |i| held(v[i]))
+            spread(&decoded, order, &mut exact, |i| held(v[i]))?
         }
         Some(FlatValues::Timestamp(v)) => {
             exact = v.iter().all(|v| i64::try_from(nanos(*v)).is_ok());
-            spread(&decoded, order, &mut exact, |i| held(nanos(v[i])))
+            spread(&decoded, order, &mut exact, |i| held(nanos(v[i])))?
         }
-        Some(FlatValues::Real(v)) => spread(&decoded, order, &mut exact, |i| float(v[i].into())),
-        Some(FlatValues::Double(v)) => spread(&decoded, order, &mut exact, |i| float(v[i])),
-        Some(FlatValues::Boolean(v)) => spread(&decoded, order, &mut exact, |i| v.get(i).into()),
+        Some(FlatValues::Real(v)) => spread(&decoded, order, &mut exact, |i| float(v[i].into()))?,
+        Some(FlatValues::Double(v)) => spread(&decoded, order, &mut exact, |i| float(v[i]))?,
+        Some(FlatValues::Boolean(v)) => spread(&decoded, order, &mut exact, |i| v.get(i).into())?,
         Some(FlatValues::String(v)) => {
-            let values = spread(&decoded, order, &mut exact, |i| first_bytes(v.get(i)));
+            let values = spread(&decoded, order, &mut exact, |i| first_bytes(v.get(i)))?;
             exact = false;
             values
         }
@@ -83,11 +89,11 @@ pub(crate) fn sorted(
     let ties = if exact { None } else { Some(RowComparator::with_orders(keys, keys, orders)?) };
     Ok(match firsts.as_slice() {
         [] => (0..num_rows as u32).collect(),
-        [only] => by_prefix(num_rows, |row| only.values[row], ties.as_ref()),
+        [only] => by_prefix(num_rows, |row| only.values[row], ties.as_ref())?,
         [first, second, ..] => {
             let both =
                 |row: usize| (u128::from(first.values[row]) << 64) | u128::from(second.values[row]);
-            by_prefix(num_rows, both, ties.as_ref())
+            by_prefix(num_rows, both, ties.as_ref())?
         }
     })
 }
@@ -96,16 +102,20 @@ fn by_prefix<P: Ord + Copy>(
     num_rows: usize,
     prefix: impl Fn(usize) -> P,
     ties: Option<&RowComparator>,
-) -> Buffer<u32> {
-    let mut rows: Vec<(P, u32)> = (0..num_rows).map(|row| (prefix(row), row as u32)).collect();
+) -> Result<Buffer<u32>> {
+    let mut rows: Vec<(P, u32)> = Vec::with_capacity(num_rows);
+    for chunk in stoppable_chunks(num_rows) {
+        rows.extend(chunk?.map(|row| (prefix(row), row as u32)));
+    }
     match ties {
-        None => rows.sort_unstable(),
-        Some(ties) => rows.sort_unstable_by(|a, b| {
+        None => stoppable_sort(&mut rows, CHUNK, Ord::cmp)?,
+        Some(ties) => stoppable_sort(&mut rows, CHUNK_WITH_TIES, |a, b| {
             let by_ties = || ties.compare_all(a.1 as usize, b.1 as usize);
             a.0.cmp(&b.0).then_with(by_ties).then(a.1.cmp(&b.1))
-        }),
+        })?,
     }
-    rows.into_iter().map(|(_, row)| row).collect()
+    check_stop()?;
+    Ok(rows.into_iter().map(|(_, row)| row).collect())
 }
 
 /// The prefixes of all rows from those of base rows.
@@ -115,26 +125,40 @@ fn spread(
     order: SortOrder,
     exact: &mut bool,
     of: impl Fn(usize) -> u64,
-) -> Vec<u64> {
+) -> Result<Vec<u64>> {
     let direction = if order.descending { u64::MAX } else { 0 };
     let of = |row: usize| of(row) ^ direction;
     let mut values: Vec<u64> = match decoded.mapping() {
         _ if decoded.all_null() => vec![0; decoded.len()],
-        Mapping::Identity => (0..decoded.len()).map(of).collect(),
         Mapping::Constant => vec![of(0); decoded.len()],
-        Mapping::Indices(indices) => indices.iter().map(|row| of(*row as usize)).collect(),
+        mapping => {
+            let mut values = Vec::with_capacity(decoded.len());
+            for chunk in stoppable_chunks(decoded.len()) {
+                let chunk = chunk?;
+                match mapping {
+                    Mapping::Indices(indices) => {
+                        values.extend(indices[chunk].iter().map(|row| of(*row as usize)));
+                    }
+                    _ => values.extend(chunk.map(&of)),
+                }
+            }
+            values
+        }
     };
     if let Some(validity) = decoded.validity() {
         let null = if order.nulls_first { 0 } else { u64::MAX };
-        for (row, value) in values.iter_mut().enumerate() {
-            if validity.get(row) {
-                *exact &= *value != null;
-            } else {
-                *value = null;
+        for chunk in stoppable_chunks(values.len()) {
+            for row in chunk? {
+                let value = &mut values[row];
+                if validity.get(row) {
+                    *exact &= *value != null;
+                } else {
+                    *value = null;
+                }
             }
         }
     }
-    values
+    Ok(values)
 }
 
 #[inline]

@@ -1,5 +1,22 @@
 //! Building plans by hand: one call a node, ids counted up from the leaf.
 //!
+//! Plans that are to be joined get their ids from one [`PlanIds`], so that no two nodes have the same:
+//!
+//! ```
+//! use ocior_exec::plan::JoinType;
+//! use ocior_exec::plan::builder::{JoinSpec, PlanIds};
+//! use vector::sync::Arc;
+//! use vector::{RowType, Type};
+//!
+//! let ids = PlanIds::default();
+//! let rows = |column| ids.values(Arc::new(RowType::new([(column, Type::BigInt)])), vec![]);
+//! let join = JoinSpec::new(JoinType::Inner, &[("a", "b")], &["a"]);
+//! let plan = rows("a").hash_join(rows("b").limit(0, 5), join).build();
+//! assert_eq!(&**plan.id(), "3");
+//! ```
+//!
+//! A builder that is made without them has ids of its own, from `0`.
+//!
 //! ```
 //! use ocior_exec::plan::builder::PlanBuilder;
 //! use vector::sync::Arc;
@@ -11,32 +28,100 @@
 //! ```
 
 use vector::sync::Arc;
-use vector::{Result, RowType, RowVector, SortOrder};
+use vector::sync::atomic::{AtomicU32, Ordering};
+use vector::{Result, RowType, RowVector, SortOrder, Type};
 
 use dwio::connector::{ColumnHandle, TableHandle};
 use dwio::expr::TypedExpr;
 
 use super::{
-    Aggregate, AggregationNode, AggregationStep, EnforceSingleRowNode, FilterNode, LimitNode,
-    OrderByNode, PlanNode, PlanNodeId, ProjectNode, SortKey, TableScanNode, TopNNode, UnnestNode,
-    ValuesNode,
+    Aggregate, AggregationNode, AggregationStep, EnforceSingleRowNode, FilterNode, HashJoinNode,
+    JoinType, LimitNode, LocalPartitionNode, OrderByNode, Partitioning, PlanNode, PlanNodeId,
+    ProjectNode, SortKey, TableScanNode, TopNNode, UnnestNode, ValuesNode,
 };
+
+/// Ids of plan nodes, each once: of all builders that share it.
+#[derive(Debug, Clone, Default)]
+pub struct PlanIds(Arc<AtomicU32>);
+
+impl PlanIds {
+    /// Ids from `first`.
+    pub fn from(first: u32) -> Self {
+        PlanIds(Arc::new(AtomicU32::new(first)))
+    }
+
+    /// The next id.
+    pub fn next(&self) -> PlanNodeId {
+        self.0.fetch_add(1, Ordering::Relaxed).to_string().into()
+    }
+
+    /// As [`PlanBuilder::table_scan`], with the next id.
+    pub fn table_scan(
+        &self,
+        output_type: Arc<RowType>,
+        table: Arc<dyn TableHandle>,
+        assignments: Vec<(String, Arc<dyn ColumnHandle>)>,
+    ) -> PlanBuilder {
+        let id = self.next();
+        self.above(PlanNode::TableScan(TableScanNode { id, output_type, table, assignments }))
+    }
+
+    /// As [`PlanBuilder::values`], with the next id.
+    pub fn values(&self, output_type: Arc<RowType>, batches: Vec<RowVector>) -> PlanBuilder {
+        let id = self.next();
+        self.above(PlanNode::Values(ValuesNode { id, output_type, batches }))
+    }
+
+    /// Goes on above `node`.
+    pub fn above(&self, node: PlanNode) -> PlanBuilder {
+        PlanBuilder { node: Arc::new(node), ids: self.clone() }
+    }
+}
+
+/// What a join of two builders does; see [`HashJoinNode`].
+#[derive(Debug, Clone)]
+pub struct JoinSpec {
+    join_type: JoinType,
+    keys: Vec<(String, String)>,
+    columns: Vec<String>,
+    filter: Option<TypedExpr>,
+    null_aware: bool,
+}
+
+impl JoinSpec {
+    /// A join of pairs of a left and a right key, with these columns of either side and, for a semi
+    /// project join, its answer as the last.
+    pub fn new(join_type: JoinType, keys: &[(&str, &str)], columns: &[&str]) -> Self {
+        JoinSpec {
+            join_type,
+            keys: keys.iter().map(|(left, right)| (left.to_string(), right.to_string())).collect(),
+            columns: columns.iter().map(ToString::to_string).collect(),
+            filter: None,
+            null_aware: false,
+        }
+    }
+
+    /// The same, for pairs of rows for which `filter` is true.
+    pub fn with_filter(self, filter: TypedExpr) -> Self {
+        JoinSpec { filter: Some(filter), ..self }
+    }
+
+    /// The same, with the nulls of IN and NOT IN.
+    pub fn null_aware(self) -> Self {
+        JoinSpec { null_aware: true, ..self }
+    }
+}
 
 /// A plan under construction, from the leaf to the root.
 #[derive(Debug, Clone)]
 pub struct PlanBuilder {
     node: Arc<PlanNode>,
-    next_id: u32,
+    ids: PlanIds,
 }
 
 impl PlanBuilder {
-    fn leaf(make: impl FnOnce(PlanNodeId) -> PlanNode) -> Self {
-        PlanBuilder { node: Arc::new(make("0".into())), next_id: 1 }
-    }
-
     fn over(self, make: impl FnOnce(PlanNodeId, Arc<PlanNode>) -> PlanNode) -> Self {
-        let id = self.next_id.to_string().into();
-        PlanBuilder { node: Arc::new(make(id, self.node)), next_id: self.next_id + 1 }
+        PlanBuilder { node: Arc::new(make(self.ids.next(), self.node)), ids: self.ids }
     }
 
     /// A scan of the columns `output_type` of a table; its id is `0`.
@@ -45,22 +130,22 @@ impl PlanBuilder {
         table: Arc<dyn TableHandle>,
         assignments: Vec<(String, Arc<dyn ColumnHandle>)>,
     ) -> Self {
-        Self::leaf(|id| PlanNode::TableScan(TableScanNode { id, output_type, table, assignments }))
+        PlanIds::default().table_scan(output_type, table, assignments)
     }
 
     /// Goes on from nodes that were made elsewhere; ids count up from `next_id`.
     pub fn from_node(node: Arc<PlanNode>, next_id: u32) -> Self {
-        PlanBuilder { node, next_id }
+        PlanBuilder { node, ids: PlanIds::from(next_id) }
     }
 
     /// Rows that the plan holds.
     pub fn values(output_type: Arc<RowType>, batches: Vec<RowVector>) -> Self {
-        Self::leaf(|id| PlanNode::Values(ValuesNode { id, output_type, batches }))
+        PlanIds::default().values(output_type, batches)
     }
 
     /// Goes on above `node`; ids are counted up from `next_id`.
     pub fn above(node: PlanNode, next_id: u32) -> Self {
-        PlanBuilder { node: Arc::new(node), next_id }
+        PlanIds::from(next_id).above(node)
     }
 
     /// The rows for which `predicate` is true.
@@ -124,10 +209,55 @@ impl PlanBuilder {
     /// Takes the arrays and maps `unnested` apart into columns `names`, beside `replicated` ones.
     pub fn unnest(self, replicated: &[&str], unnested: &[&str], names: &[&str]) -> Result<Self> {
         let owned = |names: &[&str]| names.iter().map(ToString::to_string).collect();
-        let PlanBuilder { node, next_id } = self;
-        let id = next_id.to_string().into();
-        let node = UnnestNode::new(id, node, owned(replicated), owned(unnested), owned(names))?;
-        Ok(PlanBuilder { node: Arc::new(PlanNode::Unnest(node)), next_id: next_id + 1 })
+        let PlanBuilder { node, ids } = self;
+        let (replicated, unnested, names) = (owned(replicated), owned(unnested), owned(names));
+        let node = UnnestNode::new(ids.next(), node, replicated, unnested, names)?;
+        Ok(ids.above(PlanNode::Unnest(node)))
+    }
+
+    /// The rows so far as the probe side, joined with those of `right`, whose ids must be from the same
+    /// [`PlanIds`]. A column that neither side has keeps its place with type UNKNOWN and is refused when
+    /// the plan is run.
+    pub fn hash_join(self, right: PlanBuilder, join: JoinSpec) -> Self {
+        let JoinSpec { join_type, keys, columns, filter, null_aware } = join;
+        let right = right.node;
+        let (of_left, of_right) = (self.node.output_type(), right.output_type());
+        let has_match = join_type.gives_match();
+        let last = columns.len().saturating_sub(1);
+        let fields = columns.into_iter().enumerate().map(|(i, name)| {
+            let ty = of_left.type_of(&name).or_else(|| of_right.type_of(&name));
+            let ty = if has_match && i == last { Some(&Type::Boolean) } else { ty };
+            let ty = ty.cloned().unwrap_or(Type::Unknown);
+            (name, ty)
+        });
+        let output_type = Arc::new(RowType::new(fields));
+        let (left_keys, right_keys) = keys.into_iter().unzip();
+        self.over(|id, left| {
+            PlanNode::HashJoin(HashJoinNode {
+                id,
+                join_type,
+                null_aware,
+                left,
+                right,
+                left_keys,
+                right_keys,
+                filter,
+                output_type,
+            })
+        })
+    }
+
+    /// All rows of this and the other plans, whose columns must be the same and whose ids must be from
+    /// the same [`PlanIds`].
+    ///
+    /// # Errors
+    /// `InvalidInput` when columns differ.
+    pub fn union_all(self, others: Vec<PlanBuilder>) -> Result<Self> {
+        let PlanBuilder { node, ids } = self;
+        let others = others.into_iter().map(PlanBuilder::build);
+        let sources = std::iter::once(node).chain(others).collect();
+        let union = LocalPartitionNode::new(ids.next(), sources, Partitioning::RoundRobin)?;
+        Ok(ids.above(PlanNode::LocalPartition(union)))
     }
 
     /// The one row of the plan so far.

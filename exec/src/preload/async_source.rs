@@ -23,11 +23,10 @@
 //! The maker runs outside of the lock, and what is dropped is dropped outside of it too. The state
 //! is published before those who wait are woken (rule S13.30). A maker that panics has failed.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use vector::sync::{Continuation, Mutex, Promise, promise, thread_cpu_time};
-use vector::{Error, Result};
+use vector::{Error, Result, catch_panic};
 
 /// Makes the item; nothing when it is not wanted any more.
 pub type Maker<T> = Box<dyn FnOnce() -> Result<Option<T>> + Send>;
@@ -166,8 +165,7 @@ impl<T: Send> AsyncSource<T> {
 
     fn make(&self, maker: Maker<T>) {
         let (start, cpu_start) = (Instant::now(), thread_cpu_time().unwrap_or_default());
-        let made = catch_unwind(AssertUnwindSafe(maker))
-            .unwrap_or_else(|_| Err(Error::internal("the preparation panicked")));
+        let made = catch_panic("the preparation of a split panicked", maker);
         let cpu_end = thread_cpu_time().unwrap_or_default();
         let prepare_time =
             PrepareTime { wall: start.elapsed(), cpu: cpu_end.saturating_sub(cpu_start) };

@@ -32,6 +32,7 @@ mod tests;
 use std::time::Instant;
 
 use vector::Result;
+use vector::stop::stop_scope;
 use vector::sync::Arc;
 
 use dwio::connector::{ConnectorSplit, DataSource};
@@ -116,6 +117,7 @@ fn prepare(
     presence: DriverTicket,
 ) -> Result<Option<PreparedSource>> {
     let stop = &sources.ctx().stop;
+    let _stop = stop_scope(stop);
     if stop.is_cancelled() {
         return Ok(None);
     }

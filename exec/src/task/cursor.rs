@@ -4,11 +4,19 @@
 //! caller's thread, in turns: always the last one that is not waiting, so that rows are only made
 //! when somebody downstream has nothing else to do. When all of them wait the thread sleeps until
 //! the first wait ends.
-
-use std::time::Duration;
+//!
+//! | the cursor | `poll` returns | until |
+//! |---|---|---|
+//! | runs | `Batch`, `Barrier`, or `Wait` when all drivers wait | the rows end, an error, a cancel |
+//! | drains | `Wait`: drivers and preparations on other threads are on their way out | the last one is out |
+//! | has ended | `End`, or the error | |
+//!
+//! `poll` never waits for another thread, and neither does dropping a cursor: the drivers of the
+//! caller's thread are then closed by a worker, and those on workers own all that they need, so that
+//! they need no cursor to end. [`Cursor::close`] waits for all of them.
 
 use vector::sync::{Arc, Continuation, Mutex, Promise, promise};
-use vector::{Result, RowType, RowVector};
+use vector::{Result, RowType, RowVector, ignore_panic};
 
 use super::Shared;
 use crate::driver::{Driver, Step, StopReason};
@@ -16,10 +24,7 @@ use crate::operator::Blocked;
 use crate::stats::TaskStats;
 use crate::termination::Termination;
 
-/// How often a thread that waits looks whether the task waits for memory for too long.
-pub(super) const LOOK_AROUND: Duration = Duration::from_millis(250);
-
-/// The rows of a running task; dropping it stops the task.
+/// The rows of a running task; dropping it stops the task, without waiting for its end.
 pub struct Cursor {
     shared: Arc<Shared>,
     /// Those that feed others stand before them; the last one gives the task's rows.
@@ -62,24 +67,23 @@ impl Cursor {
             match self.poll()? {
                 Poll::Batch(batch) => return Ok(Some(batch)),
                 Poll::End | Poll::Barrier => return Ok(None),
-                // What the drivers waited for tells how it went; this only wakes the thread.
-                Poll::Wait(until) => {
-                    while !until.wait_at_most(LOOK_AROUND) {
-                        self.shared.expire_waits();
-                    }
-                }
+                // The outcome is delivered to the driver; this continuation is only a wake-up.
+                Poll::Wait(until) => drop(until.wait()),
             }
         }
     }
 
-    /// As [`Cursor::next`], but gives a wait instead of blocking the thread: for callers that
-    /// serve many tasks (rule S11.71). The wait may be over without there being a batch.
+    /// As [`Cursor::next`], but returns a wait instead of blocking the thread: for callers that
+    /// serve many tasks (rule S11.71). The wait may be over without there being a batch. The end of the
+    /// rows and errors are returned when all drivers are out, and until then a wait for that.
     pub fn poll(&mut self) -> Result<Poll> {
-        self.shared.expire_waits();
         loop {
             self.go_on();
             if self.drivers.is_empty() {
-                return self.shared.termination.outcome().map(|()| Poll::End);
+                return match self.shared.termination.until_all_out() {
+                    Some(until) => Ok(Poll::Wait(until)),
+                    None => self.shared.termination.outcome().map(|()| Poll::End),
+                };
             }
             let last = self.drivers.len() - 1;
             let mut until_passed = None;
@@ -127,7 +131,7 @@ impl Cursor {
                 Ok(Step::Stop(StopReason::Terminate)) => {}
                 Err(error) => seat.driver.fail(error),
             }
-            self.end();
+            self.drivers.clear();
         }
     }
 
@@ -163,10 +167,17 @@ impl Cursor {
         self.shared.stats.snapshot()
     }
 
-    fn end(&mut self) {
+    /// A wait until the last driver has closed, wherever it is.
+    pub fn all_out(&self) -> Continuation {
+        self.shared.termination.all_out()
+    }
+
+    /// Stops the task, and blocks the thread until the last driver has closed.
+    pub fn close(mut self) {
+        self.shared.termination.cancel();
         self.drivers.clear();
         // Fails only when the promise is dropped, which its owner never does.
-        let _ = self.shared.termination.all_out().wait();
+        drop(self.all_out().wait());
     }
 }
 
@@ -179,14 +190,20 @@ pub enum Poll {
     Wait(Continuation),
     /// All rows of the splits before a barrier were given.
     Barrier,
-    /// There are no more rows.
+    /// There are no more rows, and all drivers are out.
     End,
 }
 
 impl Drop for Cursor {
     fn drop(&mut self) {
         self.shared.termination.cancel();
-        self.end();
+        let drivers = std::mem::take(&mut self.drivers);
+        if !drivers.is_empty() {
+            // Closing a driver may take a while: what it holds is freed, and its source is closed.
+            let executor = &self.shared.query.executor;
+            // It panics where the system has no thread at all, and this may be an unwinding already.
+            ignore_panic(|| executor.run(Box::new(move || drop(drivers))));
+        }
     }
 }
 

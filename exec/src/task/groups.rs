@@ -24,7 +24,6 @@ use vector::{Error, Result, RowVector};
 
 use dwio::connector::ConnectorSplit;
 
-use super::cursor::LOOK_AROUND;
 use super::{Cursor, Poll, Task};
 use crate::plan::{PlanNode, PlanNodeId};
 use crate::query_ctx::QueryCtx;
@@ -222,22 +221,33 @@ impl GroupedCursor {
             match self.poll()? {
                 Poll::Batch(batch) => return Ok(Some(batch)),
                 Poll::End | Poll::Barrier => return Ok(None),
-                // Asked again from time to time: tasks look at limits of waits when they are.
-                Poll::Wait(until) => drop(until.wait_at_most(LOOK_AROUND)),
+                Poll::Wait(until) => drop(until.wait()),
             }
         }
     }
 
-    /// As [`GroupedCursor::next`], but gives a wait instead of blocking the thread.
+    /// As [`GroupedCursor::next`], but returns a wait instead of blocking the thread. The error of a
+    /// group is returned when the drivers of all groups are out, and until then a wait for that.
     pub fn poll(&mut self) -> Result<Poll> {
-        if let Some(error) = &self.error {
-            return Err(error.duplicate());
-        }
-        self.poll_groups().inspect_err(|error| {
-            self.error = Some(error.duplicate());
+        if self.error.is_none() {
+            match self.poll_groups() {
+                Ok(poll) => return Ok(poll),
+                Err(error) => self.error = Some(error),
+            }
             self.shared.cancel();
-            self.running.clear();
-        })
+            self.running.iter().for_each(|(_, cursor)| cursor.cancel());
+        }
+        while let Some((_, cursor)) = self.running.front_mut() {
+            // The error of the first group counts.
+            if let Ok(Poll::Wait(until)) = cursor.poll() {
+                return Ok(Poll::Wait(until));
+            }
+            self.running.pop_front();
+        }
+        match &self.error {
+            Some(error) => Err(error.duplicate()),
+            None => Err(Error::internal("groups that were cancelled without an error")),
+        }
     }
 
     fn poll_groups(&mut self) -> Result<Poll> {
@@ -258,14 +268,16 @@ impl GroupedCursor {
                     }
                     Poll::Wait(until) => {
                         let promise = Arc::clone(&promise);
-                        // How the wait went is told by the cursor that is asked again.
+                        // The cursor that is asked again returns the outcome of the wait.
                         until.on_ready(move |_| fulfil(&promise));
                         self.running.push_back((group, cursor));
                     }
-                    // Nobody asks the task of a group for one.
+                    // No caller asks the task of a group for one.
                     Poll::Barrier => self.running.push_back((group, cursor)),
                     Poll::End => {
-                        self.shared.state.lock().groups.insert(group, Group::Completed);
+                        let task = self.shared.state.lock().groups.insert(group, Group::Completed);
+                        // It may be the last owner, and is dropped outside of the lock.
+                        drop(task);
                         ended = true;
                     }
                 }

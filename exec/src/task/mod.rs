@@ -17,8 +17,8 @@
 //! takes from. All drivers look whether the task is paused or has ended; see `threads` and
 //! `termination`.
 //!
-//! Nothing runs before `start`. A cursor that is dropped or cancelled stops everything and waits
-//! until the last driver is out; so does the end of the rows, wherever it comes from.
+//! Nothing runs before `start`. A cursor returns the end of the rows, or an error, when the last driver
+//! is out. One that is dropped stops everything and waits for nothing.
 
 pub mod barrier;
 mod cursor;
@@ -35,7 +35,7 @@ mod tests;
 use std::time::{Duration, Instant};
 
 use vector::sync::{Arc, Continuation, Mutex};
-use vector::{Error, MemoryPool, Result, RowType};
+use vector::{Error, MemoryPool, Result, RowType, catch_panic};
 
 use dwio::connector::ConnectorSplit;
 
@@ -47,9 +47,10 @@ use self::pipeline::{PipelineEnd, Pipelines};
 use self::scan::ScanState;
 use self::split_queue::{SplitCounts, SplitQueue};
 use self::threads::TaskThreads;
-use crate::driver::{Driver, DriverParams, StageParams, launch};
+use crate::driver::{Driver, DriverParams, MemoryWaits, StageParams, launch};
 use crate::operator::local_exchange::LocalExchange;
 use crate::operator::sink::{BatchQueue, QueueSink};
+use crate::plan::validate::{PlanContext, validate};
 use crate::plan::{PlanNode, PlanNodeId};
 use crate::query_ctx::QueryCtx;
 use crate::stats::{StatsCollector, TaskStats};
@@ -82,12 +83,22 @@ struct Shared {
 
 impl Task {
     /// Prepares a plan for some drivers, at least one.
+    ///
+    /// # Errors
+    /// Those of [`validate`]; `Unsupported` and `InvalidInput` for plans that cannot be cut into
+    /// pipelines.
     pub fn new(
         plan: Arc<PlanNode>,
         query: Arc<QueryCtx>,
         drivers: impl Into<Drivers>,
     ) -> Result<Self> {
         let drivers = drivers.into();
+        catch_panic("the preparation of a task panicked", || Self::prepare(plan, query, drivers))
+    }
+
+    fn prepare(plan: Arc<PlanNode>, query: Arc<QueryCtx>, drivers: Drivers) -> Result<Self> {
+        let context = PlanContext { evaluator: &*query.evaluator, connectors: &query.connectors };
+        validate(&plan, context)?;
         let num_drivers = drivers.most;
         let pipelines = pipeline::cut(&plan, &drivers)?;
         let pool = query.pool.aggregate("task", u64::MAX);
@@ -100,6 +111,7 @@ impl Task {
         let termination = Termination::new();
         let waiting = pool.clone();
         termination.on_stop(Box::new(move || waiting.forget_waits()));
+        query.cancel.add(&termination);
         let barriers = Arc::new(Barriers::default());
         let ended = Arc::clone(&barriers);
         termination.on_stop(Box::new(move || ended.end()));
@@ -235,7 +247,7 @@ impl Task {
         if std::mem::replace(&mut *self.shared.started.lock(), true) {
             return Err(Error::internal("a task was started twice"));
         }
-        self.shared.start(output_queue)
+        catch_panic("the start of a task panicked", || self.shared.start(output_queue))
     }
 
     /// Where the task is in its life.
@@ -355,14 +367,6 @@ impl Shared {
         Ok(Cursor::new(Arc::clone(self), on_caller))
     }
 
-    /// Fails drivers that have waited for memory of others for too long.
-    fn expire_waits(&self) {
-        let limit = self.query.config.memory_wait_limit_ms;
-        if limit > 0 && self.pool.has_waits() {
-            self.pool.expire_waits(Duration::from_millis(limit));
-        }
-    }
-
     fn driver(&self, pipeline: usize, operators: Operators, on_worker: bool) -> Result<Driver> {
         let config = &self.query.config;
         // Only a worker has somebody else to run.
@@ -375,9 +379,12 @@ impl Shared {
                 ticket: self.termination.enter(),
                 barriers: self.barriers.enter(),
                 threads: Arc::clone(&self.threads),
-                query_cancel: self.query.cancel.clone(),
                 time_slice,
-                memory: (config.memory_wait_limit_ms > 0).then(|| self.pool.clone()),
+                memory: (config.memory_wait_limit_ms > 0).then(|| MemoryWaits {
+                    party: self.pool.clone(),
+                    limit: Duration::from_millis(config.memory_wait_limit_ms),
+                    executor: Arc::clone(&self.query.executor),
+                }),
                 validate: config.validate_output_from_operators,
                 track_cpu: config.track_operator_cpu_usage,
                 stats: Arc::clone(&self.stats),

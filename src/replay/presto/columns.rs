@@ -233,7 +233,7 @@ impl<'a> Blocks<'a> {
             strings.push(string);
             start = end;
         }
-        let values = FlatValues::String(strings.finish());
+        let values = FlatValues::String(strings.finish()?);
         FlatVector::new(ty.clone(), values, validity).map(Vector::Flat)
     }
 

@@ -7,14 +7,15 @@
 //!    value: IF(found IS NULL, 0 + 1, v)
 //! ```
 //!
-//! A row of the query around that finds no group has what the aggregates give for no rows at all:
-//! 0 for counts, null for the others. What compares the columns of both queries must be `=`, for
+//! A row of the query around that finds no group has the results of the aggregates over no rows,
+//! which the aggregates themselves tell: 0 for counts, null for most others. What compares the columns of both queries must be `=`, for
 //! only then all rows of a group belong to the same rows around.
 
 use std::collections::HashSet;
 
 use dwio::expr::TypedExpr;
 use exec::expr::FunctionRegistry;
+use exec::operator::aggregate::result_of_no_rows;
 use vector::sync::Arc;
 use vector::{Error, Result, Type, Value};
 
@@ -23,9 +24,6 @@ use super::planner::Planner;
 use super::query::{Grouping, Select};
 use crate::sql::bind::is_placeholder;
 use crate::sql::functions::folded;
-
-/// Aggregates that are 0 where there are no rows.
-const COUNTS: [&str; 2] = ["count", "count_if"];
 
 /// A comparison of the two queries.
 struct Link {
@@ -155,8 +153,9 @@ fn of_no_rows(
             );
         }
         let call = groups.aggregates.call_of(name);
-        let is_count = call.is_some_and(|call| COUNTS.contains(&&*call.function));
-        let value = if is_count { Value::BigInt(0) } else { Value::Null };
+        let call = call.ok_or_else(|| Error::internal("an aggregate without its call"))?;
+        let types: Vec<Type> = call.args.iter().map(|arg| arg.ty().clone()).collect();
+        let value = result_of_no_rows(&call.function, &types)?;
         Ok(Some(TypedExpr::constant(value, ty.clone())))
     };
     Ok(folded(expr.replace(&mut empty)?, functions))

@@ -63,6 +63,13 @@ impl Bitmap {
         bits::all_ones(&self.words, self.len)
     }
 
+    /// This bitmap as the validity of a vector: `None` when every bit is one, because then no row
+    /// is null. Every vector keeps its validity in this form, so that `validity().is_some()` means
+    /// that a row is null. Reads words up to the first zero bit.
+    pub fn into_validity(self) -> Option<Bitmap> {
+        (!self.all_ones()).then_some(self)
+    }
+
     /// The positions of the ones.
     pub fn ones(&self) -> bits::Ones<'_> {
         bits::ones(&self.words, self.len)
@@ -76,6 +83,9 @@ impl Bitmap {
     }
 
     /// One bit for each index: `self[indices[i]]`.
+    ///
+    /// # Panics
+    /// When an index is outside of the bitmap's words, however many of them there are.
     pub fn gather(&self, indices: &[u32]) -> Bitmap {
         let mut bitmap = BitmapMut::new();
         let mut writer = bitmap.writer();
@@ -83,12 +93,20 @@ impl Bitmap {
         let only = (self.words.len() == 1).then(|| self.words[0]);
         for indices in indices.chunks(64) {
             let mut picked = 0;
-            for (i, index) in indices.iter().enumerate() {
-                let bit = match only {
-                    Some(word) => word >> (index % 64) & 1,
-                    None => u64::from(self.get(*index as usize)),
-                };
-                picked |= bit << i;
+            match only {
+                Some(word) => {
+                    let mut all_indices = 0;
+                    for (i, index) in indices.iter().enumerate() {
+                        all_indices |= index;
+                        picked |= (word >> (index % 64) & 1) << i;
+                    }
+                    assert!(all_indices < 64, "an index is outside of the bitmap's words");
+                }
+                None => {
+                    for (i, index) in indices.iter().enumerate() {
+                        picked |= u64::from(self.get(*index as usize)) << i;
+                    }
+                }
             }
             writer.push(picked, indices.len());
         }
@@ -301,6 +319,32 @@ mod tests {
         assert_eq!(Bitmap::and(Some(&a), None).unwrap().count_ones(), 2);
         assert_eq!(Bitmap::and(Some(&a), Some(&b)).unwrap().ones().collect::<Vec<_>>(), [0]);
         assert_eq!(a.not().ones().collect::<Vec<_>>(), [1]);
+    }
+
+    #[test]
+    fn a_validity_is_none_exactly_when_no_bit_within_the_length_is_zero() {
+        for len in [0, 1, 63, 64, 65, 200] {
+            assert!(Bitmap::filled(len, true).into_validity().is_none(), "{len}");
+            for zero in 0..len {
+                let bits: Bitmap = (0..len).map(|i| i != zero).collect();
+                assert!(bits.into_validity().is_some(), "{len} {zero}");
+            }
+            // Bits behind the length do not count.
+            let words = Buffer::from_slice(&[u64::MAX, u64::MAX, u64::MAX, u64::MAX, 0]);
+            assert!(Bitmap::new(words, len).into_validity().is_none(), "{len}");
+        }
+    }
+
+    #[test]
+    fn an_index_outside_of_the_words_panics_in_bitmaps_of_one_word_and_of_several() {
+        for num_words in 1..4u32 {
+            let bits = Bitmap::filled(64 * num_words as usize, true);
+            assert!(bits.gather(&[0, 64 * num_words - 1]).all_ones());
+            for index in [64 * num_words, 64 * num_words + 7, 1 << 20, u32::MAX] {
+                let gather = std::panic::AssertUnwindSafe(|| bits.gather(&[0, index, 3]));
+                assert!(std::panic::catch_unwind(gather).is_err(), "{num_words} words, {index}");
+            }
+        }
     }
 
     #[test]

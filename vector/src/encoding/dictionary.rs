@@ -33,7 +33,7 @@ impl DictionaryVector {
                 .with("rows", indices.len())
                 .with("base", num_base));
         }
-        Ok(DictionaryVector { base, indices, validity })
+        Ok(DictionaryVector { base, indices, validity: validity.and_then(Bitmap::into_validity) })
     }
 
     /// Like [`DictionaryVector::new`] for indices that the caller has already checked against the
@@ -50,7 +50,7 @@ impl DictionaryVector {
         validity: Option<Bitmap>,
     ) -> Self {
         debug_assert!(validity.as_ref().is_none_or(|v| v.len() == indices.len()));
-        DictionaryVector { base, indices, validity }
+        DictionaryVector { base, indices, validity: validity.and_then(Bitmap::into_validity) }
     }
 
     /// The logical type, that of the base.
@@ -78,7 +78,7 @@ impl DictionaryVector {
         &self.indices
     }
 
-    /// The dictionary's own validity, not that of the base.
+    /// The dictionary's own validity, not that of the base; `None` when no row is null by itself.
     pub fn validity(&self) -> Option<&Bitmap> {
         self.validity.as_ref()
     }
@@ -88,7 +88,7 @@ impl DictionaryVector {
         DictionaryVector {
             base: self.base.clone(),
             indices: self.indices.slice(offset..offset + len),
-            validity: self.validity.as_ref().map(|v| v.slice(offset, len)),
+            validity: self.validity.as_ref().and_then(|v| v.slice(offset, len).into_validity()),
         }
     }
 }

@@ -204,7 +204,7 @@ impl FlatVector {
                 .with("validity", bitmap.len())
                 .with("values", values.len()));
         }
-        Ok(FlatVector { ty, values, validity })
+        Ok(FlatVector { ty, values, validity: validity.and_then(Bitmap::into_validity) })
     }
 
     /// Makes a flat vector from fixed-width values; same errors as [`FlatVector::new`].
@@ -283,7 +283,7 @@ impl FlatVector {
             };
         }
         let values = cut!(TinyInt, SmallInt, Integer, BigInt, HugeInt, Real, Double, Timestamp);
-        let validity = self.validity.as_ref().map(|v| v.slice(offset, len));
+        let validity = self.validity.as_ref().and_then(|v| v.slice(offset, len).into_validity());
         FlatVector { ty: self.ty.clone(), values, validity }
     }
 

@@ -1,14 +1,18 @@
-//! Lazy vectors: columns that are read when somebody first touches them.
+//! Lazy vectors: columns that are read when their values are first needed.
 //!
-//! | state    | `load(rows)`                                   | `loaded()`               |
-//! |----------|------------------------------------------------|--------------------------|
-//! | Unloaded | the loader runs; Loaded or Poisoned            | loads all rows           |
-//! | Loaded   | the same vector, if it covers `rows`           | the same, if it has all  |
-//! | Poisoned | the same error again                           | the same error again     |
+//! | state    | `load(rows)`                                                | `loaded()`      |
+//! |----------|-------------------------------------------------------------|-----------------|
+//! | Unloaded | Loading, the loader runs without a lock; Loaded or Poisoned | loads all rows  |
+//! | Loading  | another thread waits; the loading thread gets an error      | likewise        |
+//! | Loaded   | the same vector, if it covers `rows`                        | if it has all   |
+//! | Poisoned | the same error again                                        | likewise        |
 //!
-//! The loader runs at most once (rule S1.25), under the cell's lock, so a second thread waits for
-//! its outcome. A loader whose reader has moved on answers with an `Internal` error, never with
-//! other rows (S1.37); which reader position it belongs to is the loader's own knowledge.
+//! The loader runs at most once (rule S1.25). A loader that needs its own column is a mistake, which
+//! is reported as an `Internal` error instead of waiting forever. A loader that panics leaves an
+//! `Internal` error that says so. A loader whose reader has moved on answers with an `Internal`
+//! error, never with other rows (S1.37); which reader position it belongs to is the loader's own
+//! knowledge. Two loaders on two threads that need each other's columns would wait for each other:
+//! the loaders of formats need no lazy column but their own.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -16,7 +20,8 @@ use std::time::{Duration, Instant};
 use super::{Vector, VectorRef};
 use crate::error::{Error, Result};
 use crate::rows::RowSet;
-use crate::sync::{ModelArc, Mutex, thread_cpu_time};
+use crate::sync::thread::{self, ThreadId};
+use crate::sync::{Condvar, ModelArc, Mutex, thread_cpu_time};
 use crate::types::Type;
 
 /// Reads the values of a lazy column.
@@ -29,6 +34,8 @@ pub trait VectorLoader: Send {
 
 enum Load {
     Unloaded(Box<dyn VectorLoader>),
+    /// The loader runs on this thread.
+    Loading(ThreadId),
     /// The loaded vector and the rows that were asked for.
     Loaded {
         vector: VectorRef,
@@ -37,19 +44,49 @@ enum Load {
     Poisoned(Error),
 }
 
-/// A column that is read when first touched; clones share the load.
+/// The state that all clones of a lazy vector share.
+struct LoadCell {
+    state: Mutex<Load>,
+    /// Notified when a load has ended.
+    ended: Condvar,
+}
+
+/// Ends a load whose loader panics, so that no other thread waits for it forever.
+struct LoadGuard<'a>(&'a LoadCell);
+
+impl LoadGuard<'_> {
+    fn end(self, outcome: Load) {
+        self.0.end(outcome);
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for LoadGuard<'_> {
+    fn drop(&mut self) {
+        self.0.end(Load::Poisoned(Error::internal("the loader of a lazy column panicked")));
+    }
+}
+
+impl LoadCell {
+    fn end(&self, outcome: Load) {
+        *self.state.lock() = outcome;
+        self.ended.notify_all();
+    }
+}
+
+/// A column that is read when its values are first needed; clones share the load.
 #[derive(Clone)]
 pub struct LazyVector {
     ty: Type,
     len: usize,
-    cell: ModelArc<Mutex<Load>>,
+    cell: ModelArc<LoadCell>,
 }
 
 impl LazyVector {
     /// A vector of `len` rows that `loader` will read.
     pub fn new(ty: Type, len: usize, loader: impl VectorLoader + 'static) -> Self {
-        let cell = Load::Unloaded(Box::new(loader));
-        LazyVector { ty, len, cell: ModelArc::new(Mutex::new(cell)) }
+        let state = Mutex::new(Load::Unloaded(Box::new(loader)));
+        LazyVector { ty, len, cell: ModelArc::new(LoadCell { state, ended: Condvar::new() }) }
     }
 
     /// The logical type.
@@ -69,12 +106,12 @@ impl LazyVector {
 
     /// True once a load has ended well.
     pub fn is_loaded(&self) -> bool {
-        matches!(*self.cell.lock(), Load::Loaded { .. })
+        matches!(*self.cell.state.lock(), Load::Loaded { .. })
     }
 
     /// The loaded vector, without loading; it may have been loaded for some rows only.
     pub fn loaded_if_ready(&self) -> Option<VectorRef> {
-        match &*self.cell.lock() {
+        match &*self.cell.state.lock() {
             Load::Loaded { vector, .. } => Some(vector.clone()),
             _ => None,
         }
@@ -82,7 +119,7 @@ impl LazyVector {
 
     /// The loaded vector, without loading, if it has all rows.
     pub fn complete_if_ready(&self) -> Option<VectorRef> {
-        match &*self.cell.lock() {
+        match &*self.cell.state.lock() {
             Load::Loaded { vector, rows } if rows.is_all(self.len) => Some(vector.clone()),
             _ => None,
         }
@@ -93,34 +130,44 @@ impl LazyVector {
         self.load(&RowSet::all(self.len))
     }
 
-    /// The vector, loaded for `rows`. The first call decides which rows are read; asking later
-    /// for rows outside of a partial load is an `Internal` error.
+    /// The vector, loaded for `rows`. The first call decides which rows are read. Waits while
+    /// another thread loads.
+    ///
+    /// # Errors
+    /// What the loader returns, again at each later call. `Internal` when a partial load does not
+    /// have all of `rows`, when the loader needs its own column, and after a loader that panicked.
     pub fn load(&self, rows: &RowSet) -> Result<VectorRef> {
-        let mut cell = self.cell.lock();
-        match &*cell {
-            Load::Loaded { vector, rows: loaded } => {
-                if loaded.covers(rows) {
-                    return Ok(vector.clone());
+        let mut state = self.cell.state.lock();
+        let loader = loop {
+            match &*state {
+                Load::Loaded { vector, rows: loaded } => {
+                    if loaded.covers(rows) {
+                        return Ok(vector.clone());
+                    }
+                    let message = "a lazy column was loaded for some of its rows only";
+                    return Err(Error::internal(message));
                 }
-                return Err(Error::internal("a lazy column was loaded for some of its rows only"));
+                Load::Poisoned(error) => return Err(error.duplicate()),
+                Load::Loading(by) if *by == thread::current().id() => {
+                    return Err(Error::internal("a lazy column was needed by its own loader"));
+                }
+                Load::Loading(_) => state = self.cell.ended.wait(state),
+                Load::Unloaded(_) => {
+                    let loading = Load::Loading(thread::current().id());
+                    if let Load::Unloaded(loader) = std::mem::replace(&mut *state, loading) {
+                        break loader;
+                    }
+                }
             }
-            Load::Poisoned(error) => return Err(error.duplicate()),
-            Load::Unloaded(_) => {}
-        }
-        let pending = Error::internal("a lazy column was touched by its own loader");
-        let Load::Unloaded(loader) = std::mem::replace(&mut *cell, Load::Poisoned(pending)) else {
-            return Err(Error::internal("unreachable state of a lazy column"));
         };
-        match self.run(loader, rows) {
-            Ok(vector) => {
-                *cell = Load::Loaded { vector: vector.clone(), rows: rows.clone() };
-                Ok(vector)
-            }
-            Err(error) => {
-                *cell = Load::Poisoned(error.duplicate());
-                Err(error)
-            }
-        }
+        drop(state);
+        let guard = LoadGuard(&self.cell);
+        let outcome = self.run(loader, rows);
+        guard.end(match &outcome {
+            Ok(vector) => Load::Loaded { vector: vector.clone(), rows: rows.clone() },
+            Err(error) => Load::Poisoned(error.duplicate()),
+        });
+        outcome
     }
 
     fn run(&self, loader: Box<dyn VectorLoader>, rows: &RowSet) -> Result<VectorRef> {
@@ -190,14 +237,22 @@ pub fn measure_lazy_loads(measures: bool) {
     LOADING.set(Loading { measures, ..LOADING.get() });
 }
 
+/// Sets the number of loaders that the thread is in back to `.0`, also when a loader panics.
+struct DepthGuard(u32);
+
+impl Drop for DepthGuard {
+    fn drop(&mut self) {
+        LOADING.set(Loading { depth: self.0, ..LOADING.get() });
+    }
+}
+
 /// Counts what `load` takes and gives, but not twice inside of another load.
 fn counted(load: impl FnOnce() -> Result<VectorRef>) -> Result<VectorRef> {
     let before = LOADING.get();
+    let _depth = DepthGuard(before.depth);
     LOADING.set(Loading { depth: before.depth.saturating_add(1), ..before });
     if before.depth > 0 {
-        let result = load();
-        LOADING.set(Loading { depth: before.depth, ..LOADING.get() });
-        return result;
+        return load();
     }
     let cpu = before.measures.then(thread_cpu_time).flatten();
     let start = Instant::now();
@@ -252,6 +307,48 @@ mod tests {
         for _ in 0..2 {
             assert_eq!(lazy.loaded().unwrap_err().kind(), ErrorKind::Corrupt);
         }
+    }
+
+    /// Loads the lazy column that holds it, or panics when there is none.
+    struct Itself(crate::sync::Arc<Mutex<Option<LazyVector>>>);
+
+    impl VectorLoader for Itself {
+        fn load(self: Box<Self>, rows: &RowSet) -> Result<VectorRef> {
+            let lazy = self.0.lock().clone();
+            let lazy = lazy.expect("a column that the loader needs");
+            // What asks without loading is not blocked either.
+            assert!(!lazy.is_loaded() && lazy.loaded_if_ready().is_none());
+            lazy.load(rows)
+        }
+    }
+
+    #[test]
+    fn a_loader_that_needs_its_own_column_is_an_internal_error_and_no_dead_lock() {
+        let shared = crate::sync::Arc::new(Mutex::new(None));
+        let lazy = LazyVector::new(Type::BigInt, 5, Itself(shared.clone()));
+        *shared.lock() = Some(lazy.clone());
+        for _ in 0..2 {
+            let error = lazy.loaded().unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Internal);
+            assert_eq!(error.message(), "a lazy column was needed by its own loader");
+        }
+    }
+
+    #[test]
+    fn after_a_loader_that_panicked_every_load_says_so_and_loads_are_counted_as_before() {
+        let lazy = LazyVector::new(Type::BigInt, 5, Itself(Default::default()));
+        let clone = lazy.clone();
+        let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| clone.loaded()));
+        assert!(panicked.is_err());
+        for rows in [RowSet::all(5), RowSet::range(1, 2)] {
+            let error = lazy.load(&rows).unwrap_err();
+            assert_eq!(error.message(), "the loader of a lazy column panicked");
+        }
+        measure_lazy_loads(true);
+        let before = lazy_loads();
+        LazyVector::new(Type::BigInt, 5, Numbers(Ok(5))).loaded().unwrap();
+        assert_eq!(lazy_loads().since(before).bytes, 40);
+        measure_lazy_loads(false);
     }
 
     #[test]
@@ -324,6 +421,35 @@ mod loom_tests {
                     assert_eq!(outcome.unwrap_err().message(), "bad page");
                 }
             });
+        });
+    }
+
+    /// Panics, or loads nulls.
+    struct Panicking(bool);
+
+    impl VectorLoader for Panicking {
+        fn load(self: Box<Self>, rows: &RowSet) -> Result<VectorRef> {
+            thread::yield_now();
+            assert!(!self.0, "asked to panic");
+            Ok(Vector::nulls(Type::BigInt, rows.end()).into())
+        }
+    }
+
+    #[test]
+    fn loom_a_thread_that_waits_for_a_loader_that_panics_gets_an_error() {
+        loom::model(|| {
+            let lazy = LazyVector::new(Type::BigInt, 3, Panicking(true));
+            let clone = lazy.clone();
+            let load = |lazy: LazyVector| {
+                std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || lazy.loaded()))
+            };
+            let other = thread::spawn(move || load(clone));
+            let outcomes = [load(lazy), other.join().unwrap()];
+            assert_eq!(outcomes.iter().filter(|outcome| outcome.is_err()).count(), 1);
+            for outcome in outcomes.into_iter().flatten() {
+                let message = outcome.unwrap_err().message().to_string();
+                assert_eq!(message, "the loader of a lazy column panicked");
+            }
         });
     }
 

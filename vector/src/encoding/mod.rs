@@ -10,8 +10,9 @@
 //! ```
 //!
 //! Vectors are immutable and shared as [`VectorRef`]; their buffers can be taken back for writing
-//! when nobody else holds them (rule S1.54). Validity bits are 1 for "not null" (S1.2); an absent
-//! bitmap means that no row is null, a present one may still be all ones.
+//! when nobody else holds them (rule S1.54). Validity bits are 1 for "not null" (S1.2). A vector
+//! has a validity exactly when at least one of its rows is null: every constructor and every slice
+//! drops a bitmap without a zero ([`Bitmap::into_validity`]).
 
 pub mod bitmap;
 pub mod constant;

@@ -12,6 +12,7 @@ use crate::decoded::DecodedVector;
 use crate::encoding::{FlatValues, StringValues};
 use crate::error::{Error, Result};
 use crate::memory::buffer::{Buffer, BufferMut};
+use crate::stop::stoppable_chunks;
 use crate::sync::Arc;
 use crate::types::StringView;
 
@@ -56,8 +57,10 @@ pub(super) fn copy_strings(parts: &[DecodedVector], len: usize) -> Result<String
         return Ok(values);
     }
     let mut out = StringBuilder::new();
-    (0..len).for_each(|i| out.push(values.get(i)));
-    Ok(out.finish())
+    for chunk in stoppable_chunks(len) {
+        chunk?.for_each(|i| out.push(values.get(i)));
+    }
+    out.finish()
 }
 
 /// The buffers of several string vectors, one list after the other.

@@ -60,10 +60,13 @@ pub(crate) fn bytes_of(view: &StringView) -> &[u8; 16] {
     unsafe { &*std::ptr::from_ref(view).cast::<[u8; 16]>() }
 }
 
-/// Who frees the bytes.
+/// How the bytes are freed.
 enum Owner {
     Heap,
-    Foreign { _owner: Box<dyn AsRef<[u8]> + Send + Sync> },
+    /// By dropping the boxed value that lends them, of which this is the pointer from
+    /// `Box::into_raw`. It is no `Box`, because moving a `Box` asserts that nothing else points
+    /// into it, while `Allocation::start` does (for an owner such as `[u8; 16]`).
+    Foreign(NonNull<dyn AsRef<[u8]> + Send + Sync>),
 }
 
 /// One piece of memory, freed and given back to its pool on drop.
@@ -142,15 +145,18 @@ impl Allocation {
 
 impl Drop for Allocation {
     fn drop(&mut self) {
-        if self.capacity == 0 {
-            return;
-        }
-        if matches!(self.owner, Owner::Heap) {
-            // SAFETY: heap memory of non-zero capacity came from `grow` with this very layout.
-            unsafe { dealloc(self.start.as_ptr(), Self::layout(self.capacity)) };
-            if let Some(pool) = &self.pool {
-                pool.release(self.capacity as u64);
+        match self.owner {
+            Owner::Heap if self.capacity == 0 => {}
+            Owner::Heap => {
+                // SAFETY: heap memory of non-zero capacity came from `grow` with this very layout.
+                unsafe { dealloc(self.start.as_ptr(), Self::layout(self.capacity)) };
+                if let Some(pool) = &self.pool {
+                    pool.release(self.capacity as u64);
+                }
             }
+            // SAFETY: the pointer came from `Box::into_raw` in `from_owner`, this allocation is its
+            // only owner, and no slice of the lent bytes outlives the allocation.
+            Owner::Foreign(owner) => drop(unsafe { Box::from_raw(owner.as_ptr()) }),
         }
     }
 }
@@ -247,15 +253,19 @@ impl Buffer<u8> {
     /// Wraps bytes that `owner` keeps alive and unchanged, without copying.
     pub fn from_owner(owner: impl AsRef<[u8]> + Send + Sync + 'static) -> Self {
         let owner: Box<dyn AsRef<[u8]> + Send + Sync> = Box::new(owner);
-        let bytes = (*owner).as_ref();
-        let len = bytes.len();
+        let owner = NonNull::new(Box::into_raw(owner)).expect("a box is not null");
+        // From here on the allocation frees the owner, also when `as_ref` panics.
+        let start = NonNull::<u8>::dangling();
+        let mut allocation =
+            Allocation { start, capacity: 0, owner: Owner::Foreign(owner), pool: None };
+        // SAFETY: the pointer came from a box and is valid until the allocation drops it. Only this
+        // shared reference is ever made of it, so the lent bytes stay valid and unchanged.
+        let bytes = unsafe { owner.as_ref() }.as_ref();
+        (allocation.start, allocation.capacity) = (NonNull::from(bytes).cast(), bytes.len());
+        let len = allocation.capacity;
         if len == 0 {
             return Buffer::empty();
         }
-        // The box is never touched again, so the bytes it lends keep their address.
-        let start = NonNull::from(bytes).cast::<u8>();
-        let owner = Owner::Foreign { _owner: owner };
-        let allocation = Allocation { start, capacity: len, owner, pool: None };
         Buffer { allocation: Arc::new(allocation), offset: 0, len, values: PhantomData }
     }
 }
@@ -549,6 +559,43 @@ mod tests {
         assert_eq!(buffer.slack(), 0);
         assert!(buffer.into_mut().is_err());
         assert!(Buffer::from_owner(Vec::new()).is_empty());
+    }
+
+    /// Lends bytes that are a part of itself and counts its drops.
+    struct Inline([u8; 16], usize, Arc<std::sync::atomic::AtomicUsize>);
+
+    impl AsRef<[u8]> for Inline {
+        fn as_ref(&self) -> &[u8] {
+            &self.0[..self.1]
+        }
+    }
+
+    impl Drop for Inline {
+        fn drop(&mut self) {
+            self.2.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        }
+    }
+
+    /// Under Miri this shows that moving the buffer leaves the pointer into the owner valid.
+    #[test]
+    fn an_owner_may_lend_bytes_that_are_a_part_of_itself_and_is_dropped_once() {
+        let drops = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+        for lent in [0, 1, 16, 17] {
+            let before = drops.load(std::sync::atomic::Ordering::Relaxed);
+            let owner = Inline(std::array::from_fn(|i| i as u8), lent, Arc::clone(&drops));
+            let made = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                let buffer = Box::new(Buffer::from_owner(owner));
+                let moved = vec![*buffer];
+                let part = moved[0].slice(lent / 2..lent);
+                assert!(moved[0].iter().copied().eq(0..lent as u8));
+                drop(moved);
+                assert!(part.iter().copied().eq(lent as u8 / 2..lent as u8));
+            }));
+            // The last one panics in `as_ref`.
+            assert_eq!(made.is_err(), lent == 17);
+            assert_eq!(drops.load(std::sync::atomic::Ordering::Relaxed), before + 1);
+        }
+        assert_eq!(Buffer::from_owner([1u8; 16])[..], [1; 16]);
     }
 
     #[test]

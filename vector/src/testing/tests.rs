@@ -63,6 +63,73 @@ fn any_encoding_decodes_to_its_rows_and_passes_the_check() {
     });
 }
 
+/// The validity of a vector and of what it is made of: absent exactly when no row is null.
+fn assert_validity_means_nulls(vector: &VectorRef) {
+    let decoded = DecodedVector::new(vector).unwrap();
+    let num_nulls = (0..decoded.len()).filter(|row| decoded.is_null(*row)).count();
+    assert_eq!(decoded.validity().is_some(), num_nulls > 0, "{:?}", vector.encoding());
+    let own = |validity: Option<&Bitmap>| {
+        assert!(validity.is_none_or(|v| !v.all_ones()), "{:?}", vector.encoding());
+    };
+    match vector.as_ref() {
+        Vector::Flat(v) => own(v.validity()),
+        Vector::Constant(_) => {}
+        Vector::Lazy(v) => assert_validity_means_nulls(&v.loaded().unwrap()),
+        Vector::Dictionary(v) => {
+            own(v.validity());
+            assert_validity_means_nulls(v.base());
+        }
+        Vector::Row(v) => {
+            own(v.validity());
+            v.children().iter().for_each(assert_validity_means_nulls);
+        }
+        Vector::Array(v) => {
+            own(v.validity());
+            assert_validity_means_nulls(v.elements());
+        }
+        Vector::Map(v) => {
+            own(v.validity());
+            [v.keys(), v.values()].into_iter().for_each(assert_validity_means_nulls);
+        }
+    }
+}
+
+/// Whoever asks `validity().is_some()` learns whether there is a null, in every encoding, and also
+/// where nulls are in a part of the vector that is not selected.
+#[test]
+fn a_vector_has_a_validity_exactly_when_a_row_is_null() {
+    for_each_case(|random, ty, values| {
+        // With few nulls there are many vectors that have none.
+        let mut values = values.to_vec();
+        for value in &mut values {
+            if value.is_null() && random.random().chance(0.9) {
+                *value = random.valid(ty);
+            }
+        }
+        let vector = random.encode(ty, &values);
+        assert_validity_means_nulls(&vector);
+        let valid: Vec<u32> =
+            (0..values.len()).filter(|i| !values[*i].is_null()).map(|i| i as u32).collect();
+        let valid = Vector::wrap(&vector, &valid.into_iter().collect());
+        assert_validity_means_nulls(&valid);
+        for whole in [&vector, &valid, &flatten(&vector).unwrap()] {
+            let (start, len) = match whole.len() {
+                0 => (0, 0),
+                n => (random.random().below(n), 1 + random.random().below(3)),
+            };
+            let slice = Vector::slice(whole, start, len.min(whole.len() - start)).unwrap();
+            assert_validity_means_nulls(&slice);
+            if let Vector::Row(row) = whole.as_ref() {
+                let indices: Buffer<u32> = (0..slice.len() as u32).collect();
+                let wrapped = row.wrap(&indices);
+                assert!(wrapped.validity().is_none_or(|v| !v.all_ones()));
+            }
+        }
+        assert_validity_means_nulls(&flatten(&valid).unwrap());
+        assert_validity_means_nulls(&concat(&[valid.clone(), valid]).unwrap());
+    });
+}
+
 #[test]
 fn the_generator_makes_every_encoding() {
     let mut random = RandomVectors::new(1);

@@ -35,6 +35,34 @@ pub fn divide_rounded(value: i128, divisor: i128) -> i128 {
     }
 }
 
+/// `(high * 2^128 + low) / divisor`, rounded half away from zero; `None` when 128 bits do not hold
+/// it or `divisor` is 0.
+pub fn divide_wide_rounded(high: i64, low: i128, divisor: u64) -> Option<i128> {
+    // The dividend's two's complement has 192 bits: `low` is extended by its sign.
+    let top = high.checked_add(if low < 0 { -1 } else { 0 })?;
+    let (is_negative, bits) = (top < 0, low as u128);
+    let (top, bits) = match (is_negative, bits) {
+        (false, bits) => (top.unsigned_abs(), bits),
+        (true, 0) => (top.unsigned_abs(), 0),
+        (true, bits) => (top.unsigned_abs() - 1, bits.wrapping_neg()),
+    };
+    let divisor = u128::from(divisor);
+    let (mut quotient, mut rest) = (0u128, 0u128);
+    for limb in [top, (bits >> 64) as u64, bits as u64] {
+        if quotient >> 64 != 0 {
+            return None;
+        }
+        let dividend = rest << 64 | u128::from(limb);
+        quotient = quotient << 64 | dividend.checked_div(divisor)?;
+        rest = dividend % divisor;
+    }
+    let rounded = quotient.checked_add(u128::from(rest >= divisor - rest))?;
+    match is_negative {
+        true => 0i128.checked_sub_unsigned(rounded),
+        false => i128::try_from(rounded).ok(),
+    }
+}
+
 /// Writes the value with all digits of its scale: `-0.05`, `1.00`, `7`.
 pub fn write(out: &mut impl fmt::Write, value: i128, scale: u8) -> fmt::Result {
     if value < 0 {
@@ -91,7 +119,7 @@ pub fn parse(text: &str, precision: u8, scale: u8) -> Option<i128> {
         value = value.checked_mul(10)?;
         taken += 1;
     }
-    value += i128::from(round);
+    value = value.checked_add(i128::from(round))?;
     if negative {
         value = -value;
     }
@@ -147,6 +175,53 @@ mod tests {
         }
     }
 
+    /// The same by digits alone: the text of the unscaled number, rounded by carrying.
+    fn parsed_by_digits(whole: &str, fraction: &str, scale: usize) -> String {
+        let mut digits: Vec<u8> = [b"0", whole.as_bytes(), fraction.as_bytes()].concat();
+        let kept = 1 + whole.len() + scale;
+        digits.resize(digits.len().max(kept + 1), b'0');
+        let round = digits[kept] >= b'5';
+        digits.truncate(kept);
+        if round {
+            let nines = digits.iter().rev().take_while(|digit| **digit == b'9').count();
+            digits[kept - nines..].fill(b'0');
+            digits[kept - nines - 1] += 1;
+        }
+        let text = String::from_utf8(digits).unwrap();
+        let text = text.trim_start_matches('0');
+        if text.is_empty() { "0".into() } else { text.into() }
+    }
+
+    #[test]
+    fn numbers_at_the_ends_of_precision_and_storage_are_parsed_or_refused_without_overflow() {
+        let max = i128::MAX.to_string();
+        let wholes =
+            ["", "0", "9", "1", &max, &max[..38], "99999999999999999999999999999999999999"];
+        let longer = ["170141183460469231731687303715884105728", &"9".repeat(39), &"9".repeat(400)];
+        let fractions = ["", "4", "5", "49", "99999999999999999999", &"9".repeat(60)];
+        for whole in wholes.into_iter().chain(longer) {
+            for fraction in fractions.into_iter().filter(|f| !f.is_empty() || !whole.is_empty()) {
+                for (precision, scale) in [(1, 0), (18, 2), (38, 0), (38, 1), (38, 20), (38, 38)] {
+                    let digits = parsed_by_digits(whole, fraction, usize::from(scale));
+                    let expected = digits.parse::<i128>().ok().filter(|v| fits(*v, precision));
+                    for (sign, factor) in [("", 1), ("+", 1), ("-", -1)] {
+                        let text = format!("{sign}{whole}.{fraction}");
+                        let expected = expected.map(|value| value * factor);
+                        assert_eq!(parse(&text, precision, scale), expected, "{text} {scale}");
+                        // The same number, its point moved by an exponent.
+                        let moved = format!("{sign}{whole}{fraction}e-{}", fraction.len());
+                        assert_eq!(parse(&moved, precision, scale), expected, "{moved} {scale}");
+                    }
+                }
+            }
+        }
+        for exponent in [i32::MIN, -400, -39, 39, 400, i32::MAX] {
+            let fits = exponent < 0;
+            assert_eq!(parse(&format!("1e{exponent}"), 38, 0), fits.then_some(0), "{exponent}");
+            assert_eq!(parse(&format!("0e{exponent}"), 38, 38), Some(0), "{exponent}");
+        }
+    }
+
     #[test]
     fn rescaling_is_exact_upwards_and_rounded_downwards() {
         assert_eq!(rescale(125, 2, 4, 10), Some(12_500));
@@ -154,6 +229,45 @@ mod tests {
         assert_eq!(rescale(-125, 2, 1, 10), Some(-13));
         assert_eq!(rescale(124, 2, 1, 10), Some(12));
         assert_eq!(rescale(i128::MAX, 0, 1, 38), None);
+    }
+
+    #[test]
+    fn wide_sums_are_divided_like_narrow_ones() {
+        let mut random = crate::testing::Random::new(11);
+        for _ in 0..20_000 {
+            let bits = random.below(120) as u32;
+            let low = i128::from(random.bits() as i64) << bits >> random.below(60);
+            let divisor = (random.bits() >> random.below(64)).max(1);
+            let narrow = divide_rounded(low, i128::from(divisor));
+            assert_eq!(divide_wide_rounded(0, low, divisor), Some(narrow), "{low} / {divisor}");
+            // n * (divisor * x + y) / (n * divisor), where the product needs more than 128 bits.
+            let n = 1 + random.below(1 << 20) as u64;
+            let value = i128::from(random.bits() as i64) * i128::from(random.bits() >> 1);
+            let (mut high, mut sum) = (0i64, 0i128);
+            for bit in (0..21).rev() {
+                // Doubled, and the value added where the number of values has a bit.
+                high = 2 * high
+                    + if sum > i128::MAX >> 1 {
+                        1
+                    } else if sum < i128::MIN >> 1 {
+                        -1
+                    } else {
+                        0
+                    };
+                sum = sum.wrapping_mul(2);
+                if n >> bit & 1 == 1 {
+                    let (added, wrapped) = sum.overflowing_add(value);
+                    sum = added;
+                    high += if wrapped { value.signum() as i64 } else { 0 };
+                }
+            }
+            assert_eq!(divide_wide_rounded(high, sum, n), Some(value), "{value} * {n}");
+        }
+        assert_eq!(divide_wide_rounded(0, i128::MIN, 1), Some(i128::MIN));
+        assert_eq!(divide_wide_rounded(1, i128::MIN, 1), None);
+        assert_eq!(divide_wide_rounded(i64::MIN, i128::MIN, 1), None);
+        assert_eq!(divide_wide_rounded(3, 0, 2), None);
+        assert_eq!(divide_wide_rounded(0, 5, 0), None);
     }
 
     #[test]

@@ -95,6 +95,48 @@ fn dice_are_never_folded_wherever_they_stand() {
     assert!(registry.is_deterministic(&counted(x())));
 }
 
+/// A function that returns another number for each row that it is called for.
+fn bind_next(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    Ok(Kernel::new(|call| {
+        let next = |_| NEXT.fetch_add(1, Ordering::Relaxed) as i64;
+        call.fixed((0..call.num_rows()).map(next).collect::<Buffer<i64>>())
+    }))
+}
+
+#[test]
+fn a_non_deterministic_function_of_equal_arguments_is_evaluated_for_each_row() {
+    let mut registry = FunctionRegistry::builtin();
+    registry.register(Function {
+        name: "next",
+        signatures: &["(BIGINT) -> BIGINT"],
+        resolve: None,
+        body: Body::Scalar(bind_next),
+        deterministic: false,
+    });
+    let next = |arg: TypedExpr| TypedExpr::call("next", vec![arg], Type::BigInt);
+    let entries = bigints(&[Some(7), Some(8)]);
+    let constant = Arc::new(Vector::constant(Type::BigInt, Value::BigInt(3), 4).unwrap());
+    let columns = [constant, dictionary(&entries, [0, 1, 1, 0]), bigints(&[Some(1); 4])];
+    for column in columns {
+        let batch = batch(column);
+        for expr in [next(x()), next(bigint(1)), call("plus", vec![next(x()), bigint(0)])] {
+            // The same call twice: neither shares the other's results.
+            let exprs = [expr.clone(), expr];
+            let mut set = ExprSet::compile(&exprs, batch.row_type(), &registry).unwrap();
+            let mut seen = Vec::new();
+            for _ in 0..2 {
+                let rows = SelectivityVector::all(4);
+                let vectors = ExprSet::evaluate(&mut set, &batch, &rows).unwrap();
+                seen.extend(vectors.iter().flat_map(values_of).map(|v| v.as_i64().unwrap()));
+            }
+            seen.sort_unstable();
+            seen.dedup();
+            assert_eq!(seen.len(), 16, "{exprs:?}");
+        }
+    }
+}
+
 #[test]
 fn a_constant_column_costs_one_row() {
     let (registry, counter) = counting_registry!(COLUMN);

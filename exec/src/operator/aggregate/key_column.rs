@@ -219,7 +219,7 @@ impl KeyColumn {
                     strings.push(&bytes[start..*end]);
                     start = *end;
                 }
-                FlatVector::new(ty, FlatValues::String(strings.finish()), validity)?
+                FlatVector::new(ty, FlatValues::String(strings.finish()?), validity)?
             }
             Keys::Values(keys) => return vector_of(&ty, &keys[groups]),
         };

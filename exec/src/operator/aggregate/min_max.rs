@@ -218,7 +218,7 @@ impl Accumulator for Strings {
         for state in states {
             strings.push(state.as_ref().map(|best| best.text.as_slice()).unwrap_or_default());
         }
-        let values = FlatValues::String(strings.finish());
+        let values = FlatValues::String(strings.finish()?);
         let vector = FlatVector::new(self.ty.clone(), values, validity(states))?;
         Ok(Arc::new(Vector::Flat(vector)))
     }

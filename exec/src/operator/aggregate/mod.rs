@@ -58,8 +58,8 @@ use super::{Operator, OperatorCtx, Phase, channel_of};
 use crate::plan::{Aggregate, AggregationNode, AggregationStep};
 
 pub use self::signatures::{
-    AggregateSignature, aggregate_call, aggregate_names, ignores_repeats, intermediate_type,
-    is_aggregate, resolve_aggregate,
+    AggregateSignature, aggregate_call, aggregate_names, depends_on_order, ignores_repeats,
+    intermediate_type, is_aggregate, resolve_aggregate, result_of_no_rows,
 };
 
 /// Rows are listed by group for at most this many groups,

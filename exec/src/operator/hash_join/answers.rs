@@ -9,6 +9,7 @@
 //! | anti | | given | |
 //! | left semi project | true | false | null |
 
+use vector::stop::check_stop;
 use vector::sync::Arc;
 use vector::{Bitmap, FlatVector, Result, SelectivityVector, Vector, VectorRef};
 
@@ -84,7 +85,9 @@ impl HashProbe {
             }
             // Each row that could be the partner has to pass the filter too.
             let partners = if null_key { &all } else { &table.null_rows };
+            // All rows of the table for each row of the batch: the longest loop of a join.
             for chunk in partners.chunks(self.max_rows()) {
+                check_stop()?;
                 pairs.clear();
                 chunk.iter().for_each(|partner| pairs.push(row as u32, *partner));
                 self.filter_pairs(&probing.batch, table, &mut pairs)?;

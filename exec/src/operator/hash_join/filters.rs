@@ -11,6 +11,7 @@
 
 use hashbrown::HashTable;
 use vector::hash::{hash_bytes, mix};
+use vector::stop::StopTick;
 use vector::sync::Arc;
 use vector::sync::atomic::Ordering;
 use vector::{DecodedVector, FlatType, FlatValues, Result};
@@ -69,7 +70,7 @@ pub(super) fn publish(
     for target in targets {
         let Some(position) = right_keys.get(target.key) else { continue };
         let key = DecodedVector::new(table.rows.child(*position)?)?;
-        if let Some(made) = filter_of(&key, with_strings) {
+        if let Some(made) = filter_of(&key, with_strings)? {
             let publish =
                 |scan: &&ScanTarget| scan.slot.publish(node, scan.channel, made.filter.clone());
             let taken = target.scans.iter().filter(publish).count();
@@ -85,25 +86,27 @@ pub(super) fn publish(
 }
 
 /// The filter that a key column's values make; nulls never pass (rule S12.16).
-fn filter_of(key: &DecodedVector, with_strings: bool) -> Option<KeyFilter> {
+fn filter_of(key: &DecodedVector, with_strings: bool) -> Result<Option<KeyFilter>> {
     if key.is_empty() || key.all_null() {
-        return Some(KeyFilter { filter: Filter::AlwaysFalse, exact: true });
+        return Ok(Some(KeyFilter { filter: Filter::AlwaysFalse, exact: true }));
     }
-    match key.flat_values()? {
-        FlatValues::TinyInt(values) => Some(of_integers(key, values.as_slice())),
-        FlatValues::SmallInt(values) => Some(of_integers(key, values.as_slice())),
-        FlatValues::Integer(values) => Some(of_integers(key, values.as_slice())),
-        FlatValues::BigInt(values) => Some(of_integers(key, values.as_slice())),
-        FlatValues::String(_) if with_strings => of_strings(key),
-        _ => None,
+    match key.flat_values() {
+        Some(FlatValues::TinyInt(values)) => of_integers(key, values.as_slice()).map(Some),
+        Some(FlatValues::SmallInt(values)) => of_integers(key, values.as_slice()).map(Some),
+        Some(FlatValues::Integer(values)) => of_integers(key, values.as_slice()).map(Some),
+        Some(FlatValues::BigInt(values)) => of_integers(key, values.as_slice()).map(Some),
+        Some(FlatValues::String(_)) if with_strings => Ok(of_strings(key)),
+        _ => Ok(None),
     }
 }
 
-fn of_integers<T: FlatType + Into<i64>>(key: &DecodedVector, values: &[T]) -> KeyFilter {
+fn of_integers<T: FlatType + Into<i64>>(key: &DecodedVector, values: &[T]) -> Result<KeyFilter> {
     let (mut min, mut max) = (i64::MAX, i64::MIN);
     let mut distinct: HashTable<i64> = HashTable::new();
     let hash = |value: &i64| mix(0, *value as u64);
+    let mut tick = StopTick::every(8_192);
     for row in (0..key.len()).filter(|row| !key.is_null(*row)) {
+        tick.row()?;
         let value: i64 = values[key.index(row)].into();
         (min, max) = (min.min(value), max.max(value));
         if distinct.len() <= MAX_VALUES {
@@ -111,10 +114,10 @@ fn of_integers<T: FlatType + Into<i64>>(key: &DecodedVector, values: &[T]) -> Ke
         }
     }
     if distinct.len() > MAX_VALUES {
-        return KeyFilter { filter: Filter::bigint_range(min, max, false), exact: false };
+        return Ok(KeyFilter { filter: Filter::bigint_range(min, max, false), exact: false });
     }
     let values = distinct.into_iter().collect();
-    KeyFilter { filter: Filter::bigint_values(values, false), exact: true }
+    Ok(KeyFilter { filter: Filter::bigint_values(values, false), exact: true })
 }
 
 fn of_strings(key: &DecodedVector) -> Option<KeyFilter> {

@@ -12,6 +12,7 @@
 //! one by one, so that the loads of different rows overlap. Nothing is allocated for a row.
 
 use hashbrown::HashTable;
+use vector::stop::{ROWS_PER_LOOK, check_stop};
 use vector::{DecodedVector, Error, Result, RowComparator, VectorRef, hash_into};
 
 use super::packing::{Codes, Packing};
@@ -80,10 +81,10 @@ impl Index {
                 let limit =
                     (codes.rows.len() as u128 * DIRECT_PLACES_PER_ROW).max(MIN_DIRECT_PLACES);
                 if places <= limit {
-                    let heads = direct(&codes, places as usize, &mut chains);
+                    let heads = direct(&codes, places as usize, &mut chains)?;
                     Form::Direct { packing, heads }
                 } else {
-                    let (slots, shift) = packed(&codes, &mut chains);
+                    let (slots, shift) = packed(&codes, &mut chains)?;
                     Form::Packed { packing, slots, shift }
                 }
             }
@@ -193,28 +194,41 @@ impl Chains {
     }
 }
 
-fn direct(codes: &Codes, num_places: usize, chains: &mut Chains) -> Vec<u32> {
-    let mut heads = vec![NONE; num_places];
-    for (row, code) in codes.rows.iter().zip(&codes.codes).rev() {
-        if let Some(head) = heads.get_mut(*code as usize) {
-            chains.put(head, *row);
-        }
-    }
-    heads
+/// The rows with a code and their codes, from the last one on, with a look at the stop flag before each
+/// chunk.
+fn from_the_last(codes: &Codes) -> impl Iterator<Item = Result<(&[u32], &[u64])>> {
+    let chunks = codes.rows.rchunks(ROWS_PER_LOOK).zip(codes.codes.rchunks(ROWS_PER_LOOK));
+    chunks.map(|chunk| check_stop().map(|()| chunk))
 }
 
-fn packed(codes: &Codes, chains: &mut Chains) -> (Vec<Slot>, u32) {
+fn direct(codes: &Codes, num_places: usize, chains: &mut Chains) -> Result<Vec<u32>> {
+    let mut heads = vec![NONE; num_places];
+    for chunk in from_the_last(codes) {
+        let (rows, codes) = chunk?;
+        for (row, code) in rows.iter().zip(codes).rev() {
+            if let Some(head) = heads.get_mut(*code as usize) {
+                chains.put(head, *row);
+            }
+        }
+    }
+    Ok(heads)
+}
+
+fn packed(codes: &Codes, chains: &mut Chains) -> Result<(Vec<Slot>, u32)> {
     // At most half of the slots are taken.
     let num_slots = (codes.rows.len() * 2).next_power_of_two().max(2);
     let shift = 64 - num_slots.trailing_zeros();
     let mut slots = vec![Slot { code: 0, head: NONE }; num_slots];
-    for (row, code) in codes.rows.iter().zip(&codes.codes).rev() {
-        let at = find_slot(&slots, shift, *code);
-        let slot = &mut slots[at];
-        slot.code = *code;
-        chains.put(&mut slot.head, *row);
+    for chunk in from_the_last(codes) {
+        let (rows, codes) = chunk?;
+        for (row, code) in rows.iter().zip(codes).rev() {
+            let at = find_slot(&slots, shift, *code);
+            let slot = &mut slots[at];
+            slot.code = *code;
+            chains.put(&mut slot.head, *row);
+        }
     }
-    (slots, shift)
+    Ok((slots, shift))
 }
 
 /// The slot of a code, or the free one where it would be.
@@ -246,6 +260,9 @@ fn hashed(
     let same = RowComparator::new(keys, keys)?;
     let mut table: HashTable<Entry> = HashTable::new();
     for row in (0..num_rows).rev() {
+        if row % ROWS_PER_LOOK == 0 {
+            check_stop()?;
+        }
         if decoded.iter().any(|column| column.is_null(row)) {
             continue;
         }

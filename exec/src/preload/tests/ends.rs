@@ -77,7 +77,10 @@ fn a_preparation_that_panics_is_an_error_of_its_query() {
     let query = Arc::new(query(&ahead));
     let task = task(&query, 1, vec![vec![rows(0, 10)], vec![rows(10, 20)], long()]);
     let outcome = collect(&mut task.start().unwrap());
-    assert_eq!(outcome.unwrap_err().kind(), ErrorKind::Internal);
+    let error = outcome.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Internal);
+    assert_eq!(error.field("panic"), Some("quiet"));
+    assert!(error.is_in("split") && error.is_in("operator"), "{error}");
     check_nothing_left(&query, &ahead);
 }
 
@@ -122,7 +125,13 @@ fn a_cursor_dropped_at_any_point_leaves_nothing_either() {
         for _ in 0..round % 11 {
             cursor.next().unwrap();
         }
-        drop(cursor);
+        match round % 2 {
+            0 => cursor.close(),
+            _ => {
+                drop(cursor);
+                task.all_out().wait().unwrap();
+            }
+        }
         assert_eq!((ahead.num_sources(), query.pool.used()), (0, 0), "round {round}");
     }
     check_nothing_left(&query, &ahead);

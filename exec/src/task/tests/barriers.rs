@@ -339,7 +339,7 @@ fn a_cancel_at_any_point_in_front_of_barriers_leaves_nothing_behind() {
         }
         task.cancel();
         other.join().unwrap();
-        drop(cursor);
+        cursor.close();
         assert!(task.all_out().is_ready() && pool.used() == 0, "round {round}: {}", pool.tree());
     }
 }

@@ -87,7 +87,7 @@ fn a_cancel_at_any_of_a_thousand_points_ends_everything_soon() {
             }
         }
         assert!(run.task.all_out().is_ready(), "round {round}");
-        drop(cursor);
+        cursor.close();
         assert_eq!(pool.used(), 0, "round {round}: {}", pool.tree());
     }
     assert!(cancelled > 300, "only {cancelled} were cancelled before their end");

@@ -149,8 +149,10 @@ fn a_raised_query_flag_cancels_the_task() {
 #[test]
 fn columns_of_the_plan_that_do_not_exist_are_found_before_anything_runs() {
     let plan = scan().order_by(&[("zz", SortOrder::default())]);
-    let run = Run::new(plan, 3, thousand_rows());
-    assert_eq!(run.task.start().unwrap_err().field("column"), Some("zz"));
+    let task = Task::new(plan.build(), query(&ScriptConnector::default()), 3);
+    assert_eq!(task.unwrap_err().field("column"), Some("zz"));
+    let run = Run::new(scan(), 3, thousand_rows());
+    run.task.start().unwrap();
     assert!(run.task.start().is_err(), "a task starts once");
 }
 

@@ -1,19 +1,23 @@
-//! An evaluator of two functions, and plans over scans whose splits are scripts.
+//! An evaluator of two functions and some that panic, and plans over scans whose splits are scripts.
 //!
 //! `rows.rs` tests which rows come out, `spread.rs` that drivers do not change them, `ends.rs` how
 //! tasks stop and fail, `waits.rs` what they wait for, `memory.rs`
 //! what they do when memory is short, `states.rs` how drivers leave their threads,
 //! `cancels.rs` stops at any point, `groups.rs` groups of splits,
-//! `barriers.rs` barriers between splits.
+//! `barriers.rs` barriers between splits, `polls.rs` callers that poll, `panics.rs` panics,
+//! `stops.rs` loops that look whether they are to stop.
 
 mod barriers;
 mod cancels;
 mod ends;
 mod groups;
 mod memory;
+mod panics;
+mod polls;
 mod rows;
 mod spread;
 mod states;
+mod stops;
 mod waits;
 
 use vector::build::vector_of;
@@ -67,7 +71,14 @@ struct TinyExpr(TypedExpr, Arc<RowType>);
 
 impl ExpressionEvaluator for TinyEvaluator {
     fn compile(&self, expr: &TypedExpr, input: &Arc<RowType>) -> Result<Box<dyn CompiledExpr>> {
+        if matches!(expr, TypedExpr::Call { name, .. } if &**name == "panic_early") {
+            std::panic::resume_unwind(Box::new("a function has no types"));
+        }
         Ok(Box::new(TinyExpr(expr.clone(), Arc::clone(input))))
+    }
+
+    fn is_deterministic(&self, _: &TypedExpr) -> bool {
+        true
     }
 }
 
@@ -76,6 +87,9 @@ impl CompiledExpr for TinyExpr {
         let TypedExpr::Call { name, args, ty } = &self.0 else {
             return Err(Error::unsupported("only calls"));
         };
+        if &**name == "panic" {
+            std::panic::resume_unwind(Box::new("a function fails".to_string()));
+        }
         let [TypedExpr::Field { name: column, .. }, TypedExpr::Constant { value, .. }] =
             args.as_slice()
         else {

@@ -17,7 +17,7 @@ fn driver(termination: &Arc<Termination>, threads: &Arc<TaskThreads>) -> Driver 
     Driver::new(vec![StageParams::of_task(Values::new(&node), "Values")], params).unwrap()
 }
 
-fn params(
+pub(super) fn params(
     termination: &Arc<Termination>,
     threads: &Arc<TaskThreads>,
     stats: &Arc<StatsCollector>,
@@ -27,7 +27,6 @@ fn params(
         ticket: termination.enter(),
         barriers: Arc::<barrier::Barriers>::default().enter(),
         threads: Arc::clone(threads),
-        query_cancel: vector::sync::CancelFlag::new(),
         time_slice: None,
         memory: None,
         validate: true,

@@ -108,7 +108,8 @@ fn a_plan_that_makes_no_sense_is_refused_before_anything_runs() {
     let mut null_aware = join(JoinType::Left, (&l, &r), (&["k"], &["j"]), &["k"]);
     null_aware.null_aware = true;
     for node in [&mut unknown_key, &mut wrong_output, &mut null_aware] {
-        let run = Run::new(PlanNode::HashJoin(node.clone()), 2, vec![], vec![]);
-        assert_eq!(run.task.start().unwrap_err().field("node"), Some("j"));
+        let plan = PlanNode::HashJoin(node.clone());
+        let error = Run::make(plan, 2, vec![], vec![], |_| {}).map(drop).unwrap_err();
+        assert!(error.to_string().contains("plan node \"HashJoin[j]\""), "{error}");
     }
 }

@@ -78,6 +78,16 @@ impl Run {
         right: Vec<Vec<Act>>,
         change: impl FnOnce(&mut QueryCtx),
     ) -> Self {
+        Self::make(plan, drivers, left, right, change).unwrap()
+    }
+
+    fn make(
+        plan: PlanNode,
+        drivers: usize,
+        left: Vec<Vec<Act>>,
+        right: Vec<Vec<Act>>,
+        change: impl FnOnce(&mut QueryCtx),
+    ) -> Result<Self> {
         let connector = ScriptConnector::default();
         let mut connectors = ConnectorRegistry::new();
         connectors.register(Arc::new(connector.clone()));
@@ -86,14 +96,14 @@ impl Run {
         query.executor = Arc::new(crate::Executor::new(3));
         change(&mut query);
         let executor = Arc::clone(&query.executor);
-        let task = Task::new(Arc::new(plan), Arc::new(query), drivers).unwrap();
+        let task = Task::new(Arc::new(plan), Arc::new(query), drivers)?;
         for (id, splits) in [("l", left), ("r", right)] {
             for split in splits {
                 task.add_split(id, Arc::new(Script(split))).unwrap();
             }
             task.no_more_splits(id).unwrap();
         }
-        Run { task, connector, executor }
+        Ok(Run { task, connector, executor })
     }
 
     /// All rows, and what was counted.

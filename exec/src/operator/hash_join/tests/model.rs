@@ -1,6 +1,7 @@
 //! Random joins of every kind against a model that compares all pairs of rows.
 
 use vector::testing::{Random, RandomVectors};
+use vector::{Buffer, DictionaryVector, Vector, VectorRef};
 
 use super::*;
 
@@ -18,9 +19,13 @@ const KINDS: [JoinType; 9] = [
 
 type Rows = Vec<Vec<Value>>;
 
+/// The probability that a value is null. A side without a null is a case of its own for null-aware
+/// joins, and one with few of them has batches without any.
+const NULL_RATIOS: [f64; 3] = [0.0, 0.01, 0.1];
+
 /// A random value of a few different ones, so that keys meet.
-fn value(random: &mut Random, ty: &Type, spread: i64) -> Value {
-    if random.chance(0.1) {
+fn value(random: &mut Random, ty: &Type, spread: i64, null_ratio: f64) -> Value {
+    if random.chance(null_ratio) {
         return Value::Null;
     }
     let n = random.between(-3, 6) * spread;
@@ -35,7 +40,9 @@ fn value(random: &mut Random, ty: &Type, spread: i64) -> Value {
 }
 
 fn rows(random: &mut Random, types: &[Type], spread: i64, num_rows: usize) -> Rows {
-    let row = |random: &mut Random| types.iter().map(|ty| value(random, ty, spread)).collect();
+    let null_ratio = *random.pick(&NULL_RATIOS);
+    let value = |random: &mut Random, ty| value(random, ty, spread, null_ratio);
+    let row = |random: &mut Random| types.iter().map(|ty| value(random, ty)).collect();
     (0..num_rows).map(|_| row(random)).collect()
 }
 
@@ -230,12 +237,55 @@ fn check(seed: u64, key_types: &[Type], spread: i64) {
 /// Rule S12.16: keys may be null on both sides, of which scans are told where that is right.
 #[test]
 fn joins_of_one_key_give_what_a_comparison_of_all_pairs_gives() {
-    for seed in 0..6 {
+    for seed in 0..12 {
         check(seed, &[Type::BigInt], 1);
         check(seed, &[Type::BigInt], 1 << 40);
         check(seed, &[Type::Date], 1);
         check(seed, &[Type::Varchar], 1);
         check(seed, &[Type::Double], 1);
+    }
+}
+
+/// Batches whose dictionaries, slices and lazy columns have nulls that no row of the batch selects.
+#[test]
+fn nulls_that_no_row_selects_do_not_count_as_nulls_of_the_probe_side() {
+    let (left_type, right_type) = (bigints(&["l0"]), bigints(&["r0"]));
+    let key = |value: Option<i64>| value.map_or(Value::Null, Value::BigInt);
+    let base = vector::testing::bigints(&[None, Some(1), None]);
+    let one_row = Buffer::from_slice(&[1u32]);
+    let encodings: [(&str, VectorRef); 5] = [
+        ("dictionary", Vector::wrap(&base, &one_row)),
+        ("slice", Vector::slice(&base, 1, 1).unwrap()),
+        ("slice of a dictionary", {
+            let whole = Vector::wrap(&base, &Buffer::from_slice(&[0u32, 1, 2]));
+            Vector::slice(&whole, 1, 1).unwrap()
+        }),
+        ("dictionary over a dictionary", {
+            let inner = Vector::wrap(&base, &Buffer::from_slice(&[2u32, 1]));
+            Vector::wrap(&inner, &one_row)
+        }),
+        ("dictionary with nulls of its own, sliced", {
+            let own = [false, true, false].into_iter().collect();
+            let indices = Buffer::from_slice(&[0u32, 1, 9]);
+            let whole = DictionaryVector::new(base.clone(), indices, Some(own)).unwrap();
+            Vector::slice(&Arc::new(whole.into()), 1, 1).unwrap()
+        }),
+    ];
+    for (encoding, column) in encodings {
+        let left = RowVector::batch(Arc::clone(&left_type), 1, vec![column]).unwrap();
+        // A batch without rows has no null either.
+        let nothing = Arc::new(Vector::nulls(Type::BigInt, 0));
+        let nothing = RowVector::batch(Arc::clone(&left_type), 0, vec![nothing]).unwrap();
+        let right = numbers(&right_type, &[&[2]]);
+        let (l, r) = (scan("l", &left_type, false), scan("r", &right_type, false));
+        let sides = (&l, &r);
+        let mut node =
+            join(JoinType::RightSemiProject, sides, (&["l0"], &["r0"]), &["r0", "match"]);
+        node.null_aware = true;
+        let left = vec![Act::Batch(nothing), Act::Batch(left)];
+        let run = Run::new(PlanNode::HashJoin(node), 1, vec![left], vec![vec![Act::Batch(right)]]);
+        let expected = [vec![key(Some(2)), Value::Boolean(false)]];
+        assert_eq!(run.rows().unwrap().0, expected, "{encoding}");
     }
 }
 

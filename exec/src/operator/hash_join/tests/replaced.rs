@@ -147,7 +147,8 @@ fn with_two_scans(left: PlanNode, drivers: usize) -> (usize, i64, u64) {
 }
 
 fn union(sources: Vec<Arc<PlanNode>>) -> PlanNode {
-    let node = LocalPartitionNode::new("u".into(), sources, Partitioning::RoundRobin).unwrap();
+    let id = format!("union of {}", sources.len()).into();
+    let node = LocalPartitionNode::new(id, sources, Partitioning::RoundRobin).unwrap();
     PlanNode::LocalPartition(node)
 }
 
