@@ -78,10 +78,7 @@ pub(crate) fn chunk_params(
     Ok(ChunkParams {
         offset: region.start,
         declared_bytes,
-        storage: Storage {
-            physical: schema_leaf.physical,
-            type_length: schema_leaf.type_length,
-        },
+        storage: Storage { physical: schema_leaf.physical, type_length: schema_leaf.type_length },
         num_rows: footer.row_groups().get(row_group).map_or(0, |group| group.num_rows),
         codec: meta.codec,
         num_values: meta.num_values,

@@ -135,7 +135,9 @@ impl GroupScan {
     fn with_locations(&self, leaf: usize, start: u64, source: PageSource) -> PageSource {
         let has_left_out = self.wanted.num_rows() < self.num_rows;
         match self.offsets.iter().find(|(read, _)| *read == leaf) {
-            Some((_, index)) if has_left_out => source.with_locations(index.clone(), start, self.num_rows),
+            Some((_, index)) if has_left_out => {
+                source.with_locations(index.clone(), start, self.num_rows)
+            }
             _ => source,
         }
     }
