@@ -14,8 +14,8 @@ const MEMBERS: [(&str, &str); 6] = [
     ("vector", "vector/Cargo.toml"),
 ];
 
-/// What a reason has at least: fewer words explain nothing.
-const MIN_WORDS: usize = 3;
+/// Words of a reason, at least: one word explains nothing.
+const MIN_WORDS: usize = 2;
 
 fn text_of(path: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
