@@ -125,21 +125,22 @@ fn a_batch_gives_what_its_rows_give_one_by_one() {
 
 #[test]
 fn one_row_alone_follows_the_rules_of_velox() {
+    const FAILURE: &str = "division by zero (operator=divide left=4 right=0)";
     let fails = || quotient(bigint(0));
     let is_one = |x: TypedExpr| call("eq", vec![x, bigint(1)]);
     let no = || boolean(false);
     let unknown = || null(Type::Boolean);
     assert_value(call("and", vec![is_one(fails()), no()]), Value::Boolean(false));
     assert_value(call("or", vec![is_one(fails()), boolean(true)]), Value::Boolean(true));
-    assert_error(call("and", vec![is_one(fails()), unknown()]), "division by zero");
+    assert_error(call("and", vec![is_one(fails()), unknown()]), FAILURE);
     // A null argument decides where nulls propagate.
     assert_value(call("plus", vec![fails(), null(Type::BigInt)]), Value::Null);
     assert_value(call("plus", vec![null(Type::BigInt), fails()]), Value::Null);
-    assert_error(call("coalesce", vec![null(Type::BigInt), fails()]), "division by zero");
+    assert_error(call("coalesce", vec![null(Type::BigInt), fails()]), FAILURE);
     let bounds = |low, high| call("between", vec![bigint(7), low, high]);
     assert_value(bounds(null(Type::BigInt), bigint(5)), Value::Null);
     assert_value(bounds(bigint(9), null(Type::BigInt)), Value::Null);
-    assert_error(bounds(bigint(9), fails()), "division by zero");
+    assert_error(bounds(bigint(9), fails()), FAILURE);
 }
 
 /// Each level of nesting is evaluated once more where rows fail, not twice.
