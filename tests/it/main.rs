@@ -2,6 +2,7 @@
 
 mod aggregates;
 mod bad_input;
+mod claims;
 mod copy;
 mod copy_round_trip;
 mod corpus;
@@ -11,6 +12,7 @@ mod differential;
 mod evolution;
 mod explain;
 mod failures;
+mod file_faults;
 mod filtered;
 mod formats;
 mod functions;
