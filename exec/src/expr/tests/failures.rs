@@ -80,10 +80,10 @@ fn truth(random: &mut Random, depth: usize) -> TypedExpr {
 #[test]
 fn a_batch_gives_what_its_rows_give_one_by_one() {
     let (mut num_failing, mut num_good) = (0, 0);
-    for seed in 0..400 {
+    for seed in 0..150 {
         let mut random = Random::new(seed);
         let expr = truth(&mut random, 1 + (seed % 3) as usize);
-        let num_rows = *random.pick(&[2, 5, 70, 300]);
+        let num_rows = *random.pick(&[2, 5, 40, 100]);
         let batch = rows(&mut random, num_rows);
         let alone: Vec<Result<Value>> = (0..num_rows)
             .map(|row| {
@@ -120,7 +120,7 @@ fn a_batch_gives_what_its_rows_give_one_by_one() {
             assert_eq!(value, expected, "try({expr}) at {row}, seed {seed}");
         }
     }
-    assert!(num_failing > 50 && num_good > 50, "{num_failing} {num_good}");
+    assert!(num_failing > 10 && num_good > 10, "{num_failing} {num_good}");
 }
 
 #[test]
