@@ -6,9 +6,9 @@
 //! for, a row that was not asked for.
 //!
 //! A term of AND that fails is evaluated again at the end, for the rows that no other term made
-//! false; so `x <> 0 AND 1 / x > 2` is safe in either order. Where it fails again the failing rows
-//! are told from the others (`failures.rs`), because a row that one term fails for may be decided
-//! by another that fails elsewhere.
+//! false; so `x <> 0 AND 1 / x > 2` is safe in either order. Failing rows are then told from the
+//! others (`failures.rs`), because a row that one term fails for may be decided by another that
+//! fails elsewhere.
 
 use vector::stop::check_stop;
 use vector::sync::Arc;
@@ -93,7 +93,7 @@ impl<'a> Evaluation<'a> {
                     match self.node(*arg, rows) {
                         Ok(vector) => vectors.push(vector),
                         Err(error) if error.kind() == ErrorKind::InvalidInput => {
-                            return self.decided_by_nulls(id, kernel, args, rows, error);
+                            return self.decided_by_nulls(id, kernel, args, vectors, rows, error);
                         }
                         Err(error) => return Err(error),
                     }
@@ -153,26 +153,24 @@ impl<'a> Evaluation<'a> {
             }
             match self.node(*term, &junction.undecided) {
                 Ok(vector) => junction.settle(&vector, None)?,
-                Err(error) if error.kind() == ErrorKind::InvalidInput => failed.push(*term),
-                Err(error) => return Err(error),
-            }
-        }
-        let mut failing_rows = SelectivityVector::none(rows.len());
-        for term in &failed {
-            match self.node(*term, &junction.undecided) {
-                Ok(vector) => junction.settle(&vector, None)?,
                 Err(error) if error.kind() == ErrorKind::InvalidInput => {
-                    self.settle_aside(*term, &mut junction, &mut failing_rows)?;
+                    failed.push((*term, error))
                 }
                 Err(error) => return Err(error),
             }
         }
-        failing_rows.intersect_words(junction.undecided.words());
-        if !failing_rows.is_none() {
-            for term in failed {
-                self.node(term, &failing_rows)?;
+        // Not evaluated as before once more: nested junctions would do that again at each level.
+        let mut failures = Vec::with_capacity(failed.len());
+        for (term, error) in failed {
+            let mut failing = SelectivityVector::none(rows.len());
+            self.settle_aside(term, &mut junction, &mut failing)?;
+            failures.push((failing, error));
+        }
+        for (mut failing, error) in failures {
+            failing.intersect_words(junction.undecided.words());
+            if !failing.is_none() {
+                return Err(error);
             }
-            return Err(failed_once());
         }
         junction.finish(rows)
     }
@@ -185,12 +183,15 @@ impl<'a> Evaluation<'a> {
         id: NodeId,
         kernel: &Kernel,
         args: &[NodeId],
+        mut evaluated: Vec<VectorRef>,
         rows: &SelectivityVector,
         error: Error,
     ) -> Result<VectorRef> {
-        let evaluated: Vec<VectorRef> =
-            args.iter().filter_map(|arg| self.node(*arg, rows).ok()).collect();
-        if !nulls_may_decide(kernel, &evaluated)? {
+        // The others are evaluated once, those in front of the failed one have been.
+        let behind = args.get(evaluated.len() + 1..).unwrap_or_default();
+        evaluated.extend(behind.iter().filter_map(|arg| self.node(*arg, rows).ok()));
+        let only_one_failed = evaluated.len() + 1 == args.len();
+        if only_one_failed && !nulls_may_decide(kernel, &evaluated)? {
             return Err(error);
         }
         let mut failed = SelectivityVector::none(rows.len());
@@ -317,12 +318,6 @@ impl Junction {
         });
         Ok(Arc::new(Vector::Flat(vector::FlatVector::boolean(values, validity)?)))
     }
-}
-
-/// What a term that is not deterministic has failed with is not known any more.
-#[cold]
-fn failed_once() -> Error {
-    Error::invalid_input("a condition failed for some rows, and not when it was evaluated again")
 }
 
 /// A boolean vector of any encoding as bits, one for each row.

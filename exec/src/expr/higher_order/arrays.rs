@@ -96,7 +96,6 @@ pub(super) fn matches(call: &HigherOrderCall<'_>, wanted: Match) -> Result<Vecto
             failed.iter().filter(|element| decided.get(rows[*element] as usize)).collect();
         in_decided.into_iter().for_each(|element| failed.set(element, false));
         if !failed.is_none() {
-            lambda.evaluate_batch(&batch, &failed)?;
             return Err(first_error);
         }
     }

@@ -80,10 +80,10 @@ fn truth(random: &mut Random, depth: usize) -> TypedExpr {
 #[test]
 fn a_batch_gives_what_its_rows_give_one_by_one() {
     let (mut num_failing, mut num_good) = (0, 0);
-    for seed in 0..400 {
+    for seed in 0..150 {
         let mut random = Random::new(seed);
         let expr = truth(&mut random, 1 + (seed % 3) as usize);
-        let num_rows = *random.pick(&[2, 5, 70, 300]);
+        let num_rows = *random.pick(&[2, 5, 40, 100]);
         let batch = rows(&mut random, num_rows);
         let alone: Vec<Result<Value>> = (0..num_rows)
             .map(|row| {
@@ -120,26 +120,27 @@ fn a_batch_gives_what_its_rows_give_one_by_one() {
             assert_eq!(value, expected, "try({expr}) at {row}, seed {seed}");
         }
     }
-    assert!(num_failing > 50 && num_good > 50, "{num_failing} {num_good}");
+    assert!(num_failing > 10 && num_good > 10, "{num_failing} {num_good}");
 }
 
 #[test]
 fn one_row_alone_follows_the_rules_of_velox() {
+    const FAILURE: &str = "division by zero (operator=divide left=4 right=0)";
     let fails = || quotient(bigint(0));
     let is_one = |x: TypedExpr| call("eq", vec![x, bigint(1)]);
     let no = || boolean(false);
     let unknown = || null(Type::Boolean);
     assert_value(call("and", vec![is_one(fails()), no()]), Value::Boolean(false));
     assert_value(call("or", vec![is_one(fails()), boolean(true)]), Value::Boolean(true));
-    assert_error(call("and", vec![is_one(fails()), unknown()]), "division by zero");
+    assert_error(call("and", vec![is_one(fails()), unknown()]), FAILURE);
     // A null argument decides where nulls propagate.
     assert_value(call("plus", vec![fails(), null(Type::BigInt)]), Value::Null);
     assert_value(call("plus", vec![null(Type::BigInt), fails()]), Value::Null);
-    assert_error(call("coalesce", vec![null(Type::BigInt), fails()]), "division by zero");
+    assert_error(call("coalesce", vec![null(Type::BigInt), fails()]), FAILURE);
     let bounds = |low, high| call("between", vec![bigint(7), low, high]);
     assert_value(bounds(null(Type::BigInt), bigint(5)), Value::Null);
     assert_value(bounds(bigint(9), null(Type::BigInt)), Value::Null);
-    assert_error(bounds(bigint(9), fails()), "division by zero");
+    assert_error(bounds(bigint(9), fails()), FAILURE);
 }
 
 /// Each level of nesting is evaluated once more where rows fail, not twice.

@@ -42,14 +42,19 @@ pub(super) fn model(expr: &TypedExpr, column: &dyn Fn(&str) -> Value) -> Outcome
                     }
                     Ok(Value::Null)
                 }
-                "between" => junction(
-                    &[
-                        call("gte", vec![args[0].clone(), args[1].clone()]),
-                        call("lte", vec![args[0].clone(), args[2].clone()]),
-                    ],
-                    column,
-                    false,
-                ),
+                // Null when anything is, also where one bound decides.
+                "between" => {
+                    let terms = [("gte", 1), ("lte", 2)].map(|(name, bound)| {
+                        model(&call(name, vec![args[0].clone(), args[bound].clone()]), column)
+                    });
+                    match terms {
+                        [Ok(Value::Null), _] | [_, Ok(Value::Null)] => Ok(Value::Null),
+                        [Ok(above), Ok(below)] => {
+                            Ok(if above == below { above } else { Value::Boolean(false) })
+                        }
+                        _ => Err(Failed),
+                    }
+                }
                 name => {
                     let values = (0..args.len()).map(arg).collect::<Result<Vec<_>, _>>()?;
                     let types: Vec<&Type> = args.iter().map(TypedExpr::ty).collect();
