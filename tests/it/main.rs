@@ -2,6 +2,7 @@
 
 mod aggregates;
 mod bad_input;
+mod command_line;
 mod copy;
 mod copy_round_trip;
 mod corpus;
@@ -22,6 +23,7 @@ mod many_queries;
 mod memory;
 mod mutants;
 mod partitions;
+mod planning;
 mod preload;
 mod queries;
 mod random_files;
