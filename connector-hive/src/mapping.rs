@@ -175,7 +175,7 @@ impl FileMapping<'_> {
                 // the query reads of it. An ambiguous name is an error only where it is read.
                 any_found = any_found
                     || (null_if_all_missing
-                        && (agree || !matches!(self.by_name(file.names(), name, None), Ok(None))));
+                        && (agree || !matches!(self.by_name(file, name, None), Ok(None))));
                 bound.push(None);
                 continue;
             };

@@ -64,7 +64,8 @@ pub(super) struct GlobalArgs {
     #[arg(long, global = true, value_name = "KEY=VALUE", value_parser = serde_parameter,
           help_heading = "Engine")]
     pub(super) serde: Vec<(String, String)>,
-    /// Map files into memory instead of reading them
+    /// Map files into memory instead of reading them, where they cannot shrink (sealed memory files,
+    /// fs-verity, SquashFS, EROFS, ISO 9660)
     #[arg(long, global = true, help_heading = "Engine")]
     pub(super) mmap: bool,
     /// Keys of encrypted files: a JSON file with the members footer, columns and aad_prefix, all

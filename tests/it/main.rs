@@ -2,6 +2,7 @@
 
 mod aggregates;
 mod bad_input;
+mod claims;
 mod command_line;
 mod copy;
 mod copy_round_trip;
@@ -12,6 +13,7 @@ mod differential;
 mod evolution;
 mod explain;
 mod failures;
+mod file_faults;
 mod filtered;
 mod formats;
 mod functions;

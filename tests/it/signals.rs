@@ -204,3 +204,30 @@ fn copies_into_one_folder_at_the_same_time_all_succeed() {
     assert_eq!(codes, [Some(0), Some(1), Some(1), Some(1)]);
     assert_eq!(names(&folder).len(), 7);
 }
+
+#[test]
+fn a_write_beyond_the_file_size_limit_is_an_error_that_leaves_nothing() {
+    let scratch = Scratch::new("signals-limit");
+    let folder = scratch.path().join("out");
+    fs::create_dir(&folder).unwrap();
+    let rows = "SELECT x, x * 7919 AS y FROM UNNEST(sequence(1, 200000)) AS t(x)".to_string();
+    let to = |name: &str| folder.join(name).to_str().unwrap().to_string();
+    let runs = [
+        vec![format!("COPY ({rows}) TO '{}'", to("rows.parquet"))],
+        vec![format!("COPY ({rows}) TO '{}'", to("rows.csv"))],
+        vec![rows.clone(), "-f".into(), "csv".into(), "-o".into(), to("output.csv")],
+    ];
+    for run in runs {
+        // 20 blocks of 512 or 1,024 bytes.
+        let ran = Command::new("sh")
+            .args(["-c", "ulimit -f 20; exec \"$0\" query \"$@\"", env!("CARGO_BIN_EXE_ocior")])
+            .args(&run)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let text = String::from_utf8(ran.stderr).unwrap();
+        assert_eq!(ran.status.code(), Some(1), "{run:?}: {:?}, {text}", ran.status);
+        assert!(text.contains("too large") && text.contains("out"), "{text}");
+        assert_eq!(names(&folder), Vec::<String>::new(), "{run:?}");
+    }
+}

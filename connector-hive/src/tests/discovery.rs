@@ -6,6 +6,7 @@ use vector::{Error, ErrorKind};
 
 use super::*;
 use crate::handles::{FILE_SIZE, PATH};
+use crate::prune::Verdict;
 
 fn paths(table: &HiveTable) -> Vec<&str> {
     table.files.iter().map(|f| f.path.as_str()).collect()
@@ -233,7 +234,7 @@ fn splits_are_pruned_by_partitions_and_paths() {
         let columns = RowType::new([("ds", Type::Date), (PATH, Type::Varchar)]);
         let mut predicate = predicate(&condition, &columns);
         let splits = table.splits(Some(&mut predicate), &split_options())?;
-        Ok(splits.iter().map(|s| s.path.clone()).collect::<Vec<_>>())
+        Ok::<_, Error>(splits.iter().map(|s| s.path.clone()).collect::<Vec<_>>())
     };
     let day = TypedExpr::constant(Value::Integer(20_698), Type::Date);
     let of_day = |f: &str| call(f, vec![field("ds", Type::Date), day.clone()]);
@@ -241,14 +242,19 @@ fn splits_are_pruned_by_partitions_and_paths() {
     assert_eq!(chosen(of_day("lt")).unwrap(), ["t/ds=2026-09-01/f"]);
     let path = call("lt", vec![field(PATH, Type::Varchar), text("t/ds=2026-09-02")]);
     assert_eq!(chosen(path).unwrap(), ["t/ds=2026-09-01/f"]);
-    let error: Error = chosen(call("fail", vec![field("ds", Type::Date)])).unwrap_err();
+    // A term that fails drops nothing: its error is for the first row that all else lets through.
+    let failing = || call("fail", vec![field("ds", Type::Date)]);
+    assert_eq!(chosen(failing()).unwrap().len(), 3);
+    let mut of_file = predicate(&failing(), &RowType::new([("ds", Type::Date)]));
+    let verdict = of_file.test(|_, _| Ok(Some(Value::Integer(1)))).unwrap();
+    let Verdict::Fails(error) = verdict else { panic!("{verdict:?}") };
     assert_eq!(
         error.to_string(),
         "invalid input: asked to fail\n  in condition on partitions \"fail(ds)\""
     );
-    // The first term that drops ends the test.
-    let guarded = all(vec![of_day("gt"), call("fail", vec![field("ds", Type::Date)])]);
-    assert!(chosen(guarded).unwrap().is_empty());
+    // A term that is false drops the partition, in whatever order they stand.
+    assert!(chosen(all(vec![of_day("gt"), failing()])).unwrap().is_empty());
+    assert!(chosen(all(vec![failing(), of_day("gt")])).unwrap().is_empty());
 }
 
 #[test]
