@@ -3,6 +3,7 @@
 mod aggregates;
 mod bad_input;
 mod claims;
+mod command_line;
 mod copy;
 mod copy_round_trip;
 mod corpus;
@@ -24,6 +25,7 @@ mod many_queries;
 mod memory;
 mod mutants;
 mod partitions;
+mod planning;
 mod preload;
 mod queries;
 mod random_files;

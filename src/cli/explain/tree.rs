@@ -65,9 +65,12 @@ pub(super) fn json(
     let mut members = Map::new();
     members.insert("node".into(), node.name().into());
     members.insert("id".into(), (&**node.id()).into());
-    members.insert("details".into(), node.details().into());
+    let of_scan = pushed_into(node, pushed);
+    // What a node says of its condition is as it was before it was cut: `pushed` has the parts.
+    let details = of_scan.map_or_else(|| node.details(), |scan| scan.table.clone());
+    members.insert("details".into(), details.into());
     members.insert("output".into(), columns.collect());
-    if let Some(scan) = pushed_into(node, pushed) {
+    if let Some(scan) = of_scan {
         members.insert("pushed".into(), pushed_json(scan));
     }
     if let PlanNode::HashJoin(join) = node {
