@@ -262,6 +262,7 @@ impl Engine {
         let (planned, copy) = plan_statement(sql, &self.catalog(options)?, &self.functions)?;
         let Some(request) = copy else { return Ok(Plan::of_query(planned)) };
         let target = CopyTarget::new(&request, &planned.row_type)?;
+        let target = target.with_stored_columns(copy::stored_columns(&planned));
         let row_type = Arc::new(copy::result_type());
         Ok(Plan { planned, row_type, copy: Some(target) })
     }
@@ -310,6 +311,18 @@ impl Engine {
         let Some(target) = &plan.copy else {
             return self.surroundings.run(plan, &planned.root, options);
         };
+        if !self.file_system().is_local() {
+            return Err(Error::unsupported(
+                "COPY writes to the local disk, and this engine reads other files",
+            )
+            .with("path", target.path()));
+        }
+        if let Some(gap) = planned.scans.iter().find_map(|scan| scan.table.schema_gap()) {
+            return Err(Error::limit("COPY of a table whose columns are not all known")
+                .with("table", gap.table)
+                .with("columns_of", gap.files)
+                .hint("--set max_schema_files=N asks more files, --schema names the columns"));
+        }
         let zone = self.hive.partition_zone(&options.settings)?;
         let job = CopyJob::start(target.clone(), &planned.row_type, zone)?;
         let end = CopyEnd::new(job.clone());

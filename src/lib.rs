@@ -31,5 +31,6 @@ pub mod inspect;
 pub mod output;
 pub mod replay;
 mod sql;
+mod staging;
 
 pub use engine::{Engine, EngineBuilder, Plan, QueryOptions, QueryResult, ScanRequest};

@@ -3,6 +3,8 @@
 //! The expressions of a scan name columns of the table; a handle tells where such a column comes
 //! from. A column without a handle is one that only filters use and that the files have.
 
+use std::collections::HashMap;
+
 use dwio::connector::DataSourceRequest;
 use vector::{Error, Result, Type};
 
@@ -16,15 +18,20 @@ pub struct ScanColumns {
     /// The handle of each output column, in the order of the output.
     outputs: Vec<HiveColumnHandle>,
     filters: Vec<HiveColumnHandle>,
+    /// The first handle of each name, by its position in the outputs followed by the filters.
+    by_name: HashMap<String, usize>,
 }
 
 impl ScanColumns {
     /// Collects and checks the handles of a request (rules S6.2 to S6.6).
     pub fn new(request: &DataSourceRequest, table: &HiveTableHandle) -> Result<Self> {
-        let mut columns =
-            ScanColumns { outputs: Vec::new(), filters: table.filter_columns().to_vec() };
-        for (name, ty) in request.output_type.fields() {
-            let handle = HiveColumnHandle::of(request.assignment(name)?.as_ref())?;
+        let mut columns = ScanColumns {
+            outputs: Vec::with_capacity(request.output_type.len()),
+            filters: Vec::new(),
+            by_name: HashMap::new(),
+        };
+        for ((name, ty), handle) in request.output_type.fields().zip(request.output_handles()?) {
+            let handle = HiveColumnHandle::of(handle.as_ref())?;
             if !handle.ty().is_equivalent(ty) {
                 return Err(Error::internal("an output column has another type than its handle")
                     .with("output", ty)
@@ -32,18 +39,33 @@ impl ScanColumns {
                     .in_named("column", name));
             }
             columns.check(handle)?;
-            if let Some(twin) = columns.outputs.iter().find(|h| h.name() == handle.name()) {
+            if let Some(twin) = columns.handle(handle.name()) {
                 check_twins(twin, handle)?;
             }
+            columns.name(handle, columns.outputs.len());
             columns.outputs.push(handle.clone());
         }
-        for filter in &columns.filters {
+        for filter in table.filter_columns() {
             columns.check(filter)?;
-            if let Some(output) = columns.outputs.iter().find(|h| h.name() == filter.name()) {
+            if let Some(output) =
+                columns.handle(filter.name()).filter(|_| columns.is_output(filter))
+            {
                 check_consistent(output, filter)?;
             }
+            columns.name(filter, columns.outputs.len() + columns.filters.len());
+            columns.filters.push(filter.clone());
         }
         Ok(columns)
+    }
+
+    /// Makes `handle`, which comes to stand at `position`, known by its name.
+    fn name(&mut self, handle: &HiveColumnHandle, position: usize) {
+        self.by_name.entry(handle.name().to_string()).or_insert(position);
+    }
+
+    /// True when an output has the name of `handle`.
+    fn is_output(&self, handle: &HiveColumnHandle) -> bool {
+        self.by_name.get(handle.name()).is_some_and(|position| *position < self.outputs.len())
     }
 
     fn check(&self, handle: &HiveColumnHandle) -> Result<()> {
@@ -67,7 +89,9 @@ impl ScanColumns {
 
     /// The handle of the table's column `name`, if the scan has one.
     pub fn handle(&self, name: &str) -> Option<&HiveColumnHandle> {
-        self.outputs.iter().chain(&self.filters).find(|h| h.name() == name)
+        let position = *self.by_name.get(name)?;
+        let filter = || self.filters.get(position.checked_sub(self.outputs.len())?);
+        self.outputs.get(position).or_else(filter)
     }
 
     /// Where the table's column `name` comes from. Without a handle, the conventional names of

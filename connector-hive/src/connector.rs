@@ -6,18 +6,63 @@ use dwio::fs::FileSystem;
 use dwio::input::Coalescing;
 use dwio::input::cache::RegionCache;
 use dwio::reader::{FileFormat, FileMetadata, FormatRegistry, Reader};
-use vector::sync::Arc;
-use vector::{Error, MemoryPool, Result};
+use vector::sync::{Arc, thread};
+use vector::{Error, MemoryPool, Result, RowType};
 
 use crate::data_source::HiveDataSource;
 use crate::discovery::{DataFile, HiveTable};
 use crate::file_handle::{FileAccess, FileToOpen, Opener, ReadCounter};
-use crate::schema::{TableSchema, merged_columns};
+use crate::schema::{StoredColumns, TableSchema, merged_columns};
 use crate::settings::ScanSettings;
 use crate::zone::ProcessZone;
 
-/// Files of a table that are opened to learn its columns, at most.
-const MAX_SCHEMA_FILES: usize = 8;
+/// Files of a table that are opened to learn its columns, unless a setting says another number.
+pub const DEFAULT_SCHEMA_FILES: usize = 1_000;
+/// Threads that open them.
+const SCHEMA_THREADS: usize = 8;
+/// Columns of all footers together that are held until the scan opens their files again.
+const MAX_HELD_COLUMNS: usize = 200_000;
+
+/// The columns of a table, and what they were learned from.
+#[derive(Debug, Clone)]
+pub struct LearnedSchema {
+    /// The columns.
+    pub schema: TableSchema,
+    /// What was read of the files, for they are opened again when the table is scanned.
+    pub metadata: Vec<FileMetadata>,
+    /// Files that have bytes and were opened,
+    pub num_opened: usize,
+    /// of so many that could be.
+    pub num_files: usize,
+}
+
+/// What some files say of their columns.
+struct Learned {
+    columns: Arc<RowType>,
+    stored: StoredColumns,
+    metadata: Vec<FileMetadata>,
+}
+
+impl Learned {
+    fn of(reader: &dyn Reader) -> Self {
+        let mut stored = StoredColumns::default();
+        stored.add(reader.stored_columns());
+        let metadata = reader.metadata().into_iter().collect();
+        Learned { columns: Arc::clone(reader.row_type()), stored, metadata }
+    }
+
+    /// Adds what files behind these say.
+    fn extend(&mut self, others: Option<Learned>) {
+        let Some(others) = others else { return };
+        if others.columns != self.columns {
+            self.columns = Arc::new(merged_columns(&self.columns, &others.columns));
+        }
+        self.stored.add(others.stored.into_columns());
+        let max_held = MAX_HELD_COLUMNS / self.columns.len().max(1);
+        self.metadata.extend(others.metadata);
+        self.metadata.truncate(max_held.max(1));
+    }
+}
 
 /// Access to Hive tables on one file system.
 #[derive(Debug, Clone)]
@@ -56,31 +101,30 @@ impl HiveConnector {
         Ok(settings.timestamp_zone)
     }
 
-    /// The schema of a table: the columns of its files, and the partition keys. Opens the first
-    /// file that has bytes and some of the others, spread evenly over the table, the last one among
-    /// them: what they store wider, or have more, is in the schema. `NotFound` when there is none.
-    /// What was read of the first one comes too, for it is opened again when the table is scanned.
+    /// The schema of a table: the columns of its files, and the partition keys. Opens the files that
+    /// have bytes; of more than `max_files` some, spread evenly over the table, the first and the last
+    /// one among them. What they store wider, or have more, is in the schema. `NotFound` when there is
+    /// none.
     pub fn table_schema(
         &self,
         table: &HiveTable,
-        format: &FileFormat,
+        (format, max_files): (&FileFormat, usize),
         pool: &MemoryPool,
-    ) -> Result<(TableSchema, Option<FileMetadata>)> {
+    ) -> Result<LearnedSchema> {
         let mut files = table.nonempty_files();
-        let open = |file: &DataFile| self.look_into(file, format, pool);
+        let num_files = files.clone().count();
         // A file may have lost its bytes since it was listed.
         while let Some(file) = files.next() {
-            let Some(reader) = open(file)? else { continue };
-            let mut columns = Arc::clone(reader.row_type());
-            for file in spread(files.collect()) {
-                // A file that cannot be opened says nothing of the schema; the scan says why.
-                let Ok(Some(reader)) = open(file) else { continue };
-                if *reader.row_type() != columns {
-                    columns = Arc::new(merged_columns(&columns, reader.row_type()));
-                }
-            }
+            let Some(reader) = self.look_into(file, format, pool)? else { continue };
+            let mut learned = Learned::of(&*reader);
+            drop(reader);
+            let others = spread(files.collect(), max_files.saturating_sub(1));
+            let num_opened = 1 + others.len();
+            learned.extend(self.learn(&others, format, pool));
+            let Learned { columns, stored, metadata } = learned;
             let schema = TableSchema::new(columns, Arc::clone(&table.partition_columns));
-            return Ok((schema, reader.metadata()));
+            let schema = schema.with_stored_columns(stored);
+            return Ok(LearnedSchema { schema, metadata, num_opened, num_files });
         }
         // Empty files of a directory have no rows; one that was asked for by name is broken.
         match table.files.as_slice() {
@@ -89,6 +133,37 @@ impl HiveConnector {
             }
             _ => Err(Error::not_found("no data files").in_named("path", &table.path)),
         }
+    }
+
+    /// What files say of their columns, read on several threads; each file is closed again. Those that
+    /// cannot be opened say nothing: the scan says why.
+    fn learn(
+        &self,
+        files: &[&DataFile],
+        format: &FileFormat,
+        pool: &MemoryPool,
+    ) -> Option<Learned> {
+        let of_part = |files: &[&DataFile]| {
+            let readers =
+                files.iter().filter_map(|file| self.look_into(file, format, pool).ok()?);
+            readers.map(|reader| Learned::of(&*reader)).reduce(|mut all, one| {
+                all.extend(Some(one));
+                all
+            })
+        };
+        let len = files.len().div_ceil(SCHEMA_THREADS);
+        if len <= 1 {
+            return of_part(files);
+        }
+        let parts = thread::scope(|scope| {
+            let running: Vec<_> =
+                files.chunks(len).map(|part| scope.spawn(move || of_part(part))).collect();
+            running.into_iter().filter_map(|part| part.join().ok()?).collect::<Vec<_>>()
+        });
+        parts.into_iter().reduce(|mut all, part| {
+            all.extend(Some(part));
+            all
+        })
     }
 
     /// Opens a file for what it says of itself; `None` when it has no bytes.
@@ -129,10 +204,10 @@ impl HiveConnector {
     }
 }
 
-/// Some of the files, the last one among them.
-fn spread(files: Vec<&DataFile>) -> Vec<&DataFile> {
+/// At most `max` of the files, spread evenly, the last one among them.
+fn spread(files: Vec<&DataFile>, max: usize) -> Vec<&DataFile> {
     let num_files = files.len();
-    let num_wanted = num_files.min(MAX_SCHEMA_FILES - 1);
+    let num_wanted = num_files.min(max);
     let mut chosen: Vec<&DataFile> = (0..num_wanted)
         .filter_map(|i| files.get(num_files - 1 - i * num_files / num_wanted).copied())
         .collect();

@@ -174,14 +174,19 @@ impl HiveDataSource {
         let Some(ScannedBatch { scanned, batch }) = read else { return Ok(None) };
         self.raw_rows += scanned as u64;
         self.row_size = reader.estimated_row_size().or(self.row_size);
-        match &mut self.remaining {
-            _ if batch.is_empty() => Ok(Some(self.outputs.empty())),
-            None => self.outputs.of(&batch, None).map(Some),
-            Some(filter) => {
-                let (batch, passed) = filter.apply(batch)?;
-                self.outputs.of(&batch, passed).map(Some)
-            }
+        if batch.is_empty() {
+            return Ok(Some(self.outputs.empty()));
         }
+        let (batch, passed) = match &mut self.remaining {
+            None => (batch, None),
+            Some(filter) => filter.apply(batch)?,
+        };
+        if passed.as_ref().is_none_or(|rows| !rows.is_empty())
+            && let Some(error) = reader.take_failure()
+        {
+            return Err(error);
+        }
+        self.outputs.of(&batch, passed).map(Some)
     }
 
     /// Lets go of the split, keeping what its reader counted.

@@ -4,10 +4,10 @@
 //! nation/                          file                      partition values
 //!   _SUCCESS            hidden
 //!   ds=2026-09-01/
-//!     hour=07/
-//!       part-0.parquet         ->  ../part-0.parquet         ["2026-09-01", "07"]
+//!     hour=7/
+//!       part-0.parquet         ->  ../part-0.parquet         ["2026-09-01", "7"]
 //!   ds=__HIVE_DEFAULT_PARTITION__/
-//!     hour=08/part-0.parquet   ->  ../part-0.parquet         [null, "08"]
+//!     hour=8/part-0.parquet    ->  ../part-0.parquet         [null, "8"]
 //! ```
 //!
 //! The walk goes down from the table's directory. Each `key=value` directory adds a partition
@@ -121,7 +121,7 @@ impl HiveTable {
     }
 
     /// The data files that may have rows: all but empty ones (rule S7.16).
-    pub fn nonempty_files(&self) -> impl Iterator<Item = &DataFile> {
+    pub fn nonempty_files(&self) -> impl Iterator<Item = &DataFile> + Clone {
         self.files.iter().filter(|f| f.len > 0)
     }
 

@@ -70,6 +70,23 @@ impl<'a> FileToOpen<'a> {
         FileToOpen { path: &split.path, format: &split.format, origin: Some((split, table)) }
     }
 
+    /// Compares the file with what it was when its splits were made. The ranges of splits cover the
+    /// bytes that it had: rows of a file that has grown or shrunk since would be left out.
+    ///
+    /// # Errors
+    ///
+    /// `Io` when the length is another one.
+    fn check_length(self, found: u64) -> Result<()> {
+        match self.origin.and_then(|(split, _)| split.file_bytes) {
+            Some(expected) if expected != found => Err(Error::io(
+                "the file has changed since it was listed: its length is another one",
+            )
+            .with("expected_bytes", expected)
+            .with("found_bytes", found)),
+            _ => Ok(()),
+        }
+    }
+
     fn is_cacheable(self) -> bool {
         self.origin.is_none_or(|(split, _)| split.cacheable)
     }
@@ -113,6 +130,7 @@ impl FileAccess {
         opener: Opener<'_>,
     ) -> Result<Option<Box<dyn Reader>>> {
         let file = self.files.open(wanted.path)?;
+        wanted.check_length(file.len())?;
         if file.is_empty() {
             return Ok(None);
         }

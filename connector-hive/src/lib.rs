@@ -66,7 +66,7 @@ pub mod zone;
 mod tests;
 
 pub use bucket::BucketConversion;
-pub use connector::HiveConnector;
+pub use connector::{DEFAULT_SCHEMA_FILES, HiveConnector, LearnedSchema};
 pub use data_source::HiveDataSource;
 pub use discovery::{DataFile, DiscoveryOptions, HiveTable, SplitOptions};
 pub use extraction::{Extraction, ExtractionStep, KeySet};

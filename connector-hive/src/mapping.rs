@@ -80,7 +80,7 @@ impl FileMapping<'_> {
         let occurrence = which.map(|w| w.occurrence);
         let in_schema = self
             .data_columns
-            .and_then(|columns| nth_of_name(columns.names(), name, occurrence.unwrap_or(0)));
+            .and_then(|columns| nth_of_name(columns, name, occurrence.unwrap_or(0)));
         let found = match (self.mapping, self.data_columns) {
             (ColumnMapping::Position, Some(_)) => in_schema.filter(|at| *at < self.file_type.len()),
             (ColumnMapping::FieldId, _) => {
@@ -91,7 +91,7 @@ impl FileMapping<'_> {
                 by_id(id, self.file_ids)?
             }
             (ColumnMapping::Position | ColumnMapping::Name, _) => {
-                self.by_name(self.file_type.names(), name, occurrence)?
+                self.by_name(self.file_type, name, occurrence)?
             }
         };
         let Some((at, file)) = found.and_then(|at| Some((at, self.file_type.types().get(at)?)))
@@ -175,7 +175,7 @@ impl FileMapping<'_> {
                 // the query reads of it. An ambiguous name is an error only where it is read.
                 any_found = any_found
                     || (null_if_all_missing
-                        && (agree || !matches!(self.by_name(file.names(), name, None), Ok(None))));
+                        && (agree || !matches!(self.by_name(file, name, None), Ok(None))));
                 bound.push(None);
                 continue;
             };
@@ -194,7 +194,7 @@ impl FileMapping<'_> {
                 }
                 // So that fields of one name stay apart where nothing has changed.
                 _ if agree => Some(i),
-                _ => self.by_name(file.names(), name, None)?,
+                _ => self.by_name(file, name, None)?,
             };
             let Some((at, file)) = found.and_then(|at| Some((at, file.types().get(at)?))) else {
                 bound.push(None);
@@ -220,30 +220,31 @@ impl FileMapping<'_> {
     /// which one is meant.
     fn by_name(
         &self,
-        names: &[String],
+        file: &RowType,
         name: &str,
         occurrence: Option<usize>,
     ) -> Result<Option<usize>> {
-        let matching = |same: &dyn Fn(&str) -> bool| -> Vec<usize> {
-            names.iter().enumerate().filter(|(_, n)| same(n)).map(|(i, _)| i).collect()
-        };
         let mut found = match self.names {
-            NameMatch::LowerCase => matching(&|n| n.to_lowercase() == name),
-            NameMatch::Exact | NameMatch::AnyCase => matching(&|n| n == name),
+            // The file's names are lowered, and the table's are taken as they are.
+            NameMatch::LowerCase if name.to_lowercase() != name => Vec::new(),
+            NameMatch::LowerCase => file.positions_in_any_case(name),
+            NameMatch::Exact | NameMatch::AnyCase => file.positions_of(name),
         };
         if let (Some(occurrence), false) = (occurrence, found.is_empty()) {
             return Ok(found.get(occurrence).copied());
         }
         if found.is_empty() && self.names == NameMatch::AnyCase && occurrence.unwrap_or(0) == 0 {
-            let lower = name.to_lowercase();
-            found = matching(&|n| n.to_lowercase() == lower);
+            found = file.positions_in_any_case(name);
         }
         match found.as_slice() {
             [] => Ok(None),
             [one] => Ok(Some(*one)),
             several => {
-                let names: Vec<&str> =
-                    several.iter().filter_map(|i| names.get(*i)).map(String::as_str).collect();
+                let names: Vec<&str> = several
+                    .iter()
+                    .filter_map(|i| file.names().get(*i))
+                    .map(String::as_str)
+                    .collect();
                 Err(Error::invalid_input("several columns of the file have this name")
                     .with("column", name)
                     .with("found", names.join(" ")))
@@ -269,9 +270,11 @@ impl<'a> Level<'a> {
     }
 }
 
-fn nth_of_name(names: &[String], name: &str, occurrence: usize) -> Option<usize> {
-    let same = names.iter().enumerate().filter(|(_, n)| *n == name);
-    same.map(|(i, _)| i).nth(occurrence)
+fn nth_of_name(columns: &RowType, name: &str, occurrence: usize) -> Option<usize> {
+    match occurrence {
+        0 => columns.index_of(name),
+        _ => columns.positions_of(name).get(occurrence).copied(),
+    }
 }
 
 fn by_id(id: i32, ids: &[FieldIds]) -> Result<Option<usize>> {

@@ -178,13 +178,18 @@ fn timestamp_text(value: Timestamp) -> String {
 pub fn directory_name(key: &str, text: Option<&str>) -> String {
     match text {
         None | Some("") => format!("{}={NULL_PARTITION}", escape(key)),
+        // The name of a null, as a text: escaped once more than needed, it is a value (rule S8.20).
+        Some(NULL_PARTITION) => {
+            let (last, start) = (NULL_PARTITION.len() - 1, escape(key));
+            format!("{start}={}%5F", &NULL_PARTITION[..last])
+        }
         Some(text) => format!("{}={}", escape(key), escape(text)),
     }
 }
 
 /// Reads a directory name `key=value` to the key and the value's text. `None` when the name has
 /// not exactly one `=` or no key, which makes it an ordinary directory (rule S8.20);
-/// `InvalidInput` when an escape in it is broken.
+/// `InvalidInput` when its escapes stand for bytes that are not UTF-8.
 pub fn parse_directory_name(name: &str) -> Result<Option<(String, Option<String>)>> {
     let Some((key, text)) = name.split_once('=') else { return Ok(None) };
     if key.is_empty() || text.contains('=') {
@@ -213,40 +218,49 @@ pub fn escape(text: &str) -> String {
     out
 }
 
-/// Replaces `%XX` by the byte it stands for. `InvalidInput` when an escape is incomplete or not
-/// hexadecimal, or the result is not UTF-8.
+/// Replaces `%XX` by the byte it stands for. A `%` that two hexadecimal digits do not follow stands
+/// for itself, as in Hive, which reads directories that were not written by it too. `InvalidInput`
+/// when the result is not UTF-8.
 pub fn unescape(text: &str) -> Result<String> {
     if !text.contains('%') {
         return Ok(text.to_string());
     }
-    let broken = || {
-        Error::invalid_input("a partition directory name has a broken escape").with("name", text)
-    };
+    let digit = |b: &u8| char::from(*b).to_digit(16);
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while let Some(byte) = bytes.get(at) {
-        if *byte != b'%' {
-            out.push(*byte);
-            at += 1;
-            continue;
+    let mut rest = bytes;
+    while let [first, after @ ..] = rest {
+        let escaped = match (first, after) {
+            (b'%', [high, low, ..]) => digit(high).zip(digit(low)),
+            _ => None,
+        };
+        match escaped {
+            Some((high, low)) => {
+                out.push((high * 16 + low) as u8);
+                rest = after.get(2..).unwrap_or_default();
+            }
+            None => {
+                out.push(*first);
+                rest = after;
+            }
         }
-        let digits = bytes.get(at + 1..at + 3).ok_or_else(broken)?;
-        let digit = |b: u8| char::from(b).to_digit(16).ok_or_else(broken);
-        out.push((digit(digits[0])? * 16 + digit(digits[1])?) as u8);
-        at += 3;
     }
-    String::from_utf8(out).map_err(|_| broken())
+    String::from_utf8(out).map_err(|_| {
+        Error::invalid_input("a partition directory name is not UTF-8").with("name", text)
+    })
 }
 
 /// The type that all texts have: DATE when each is `YYYY-MM-DD`, BIGINT when each is an integer
 /// that fits, else VARCHAR. Nulls do not count; without values it is VARCHAR.
+///
+/// A text that its value would not be written as is not of a type: `+1`, `007`, `-0` and ` 1` are
+/// VARCHAR, so that a table keeps what its directories say.
 pub fn inferred_type<'a>(texts: impl IntoIterator<Item = Option<&'a str>>) -> Type {
     let (mut dates, mut integers, mut any) = (true, true, false);
     for text in texts.into_iter().flatten() {
         any = true;
         dates = dates && is_plain_date(text);
-        integers = integers && text.parse::<i64>().is_ok();
+        integers = integers && is_plain_integer(text);
         if !dates && !integers {
             return Type::Varchar;
         }
@@ -256,6 +270,10 @@ pub fn inferred_type<'a>(texts: impl IntoIterator<Item = Option<&'a str>>) -> Ty
         (true, _, true) => Type::BigInt,
         _ => Type::Varchar,
     }
+}
+
+fn is_plain_integer(text: &str) -> bool {
+    text.parse::<i64>().is_ok_and(|value| value.to_string() == text)
 }
 
 fn is_plain_date(text: &str) -> bool {
@@ -411,9 +429,11 @@ mod tests {
         assert_eq!(escape("a/b:c=d%"), "a%2Fb%3Ac%3Dd%25");
         assert_eq!(escape(" }.-\0ä"), " }.-\0ä");
         assert_eq!(unescape("%c3%A4").unwrap(), "ä");
-        for broken in ["%", "a%2", "%zz", "%+1", "%ff", "%é1"] {
-            assert_eq!(unescape(broken).unwrap_err().kind(), ErrorKind::InvalidInput, "{broken}");
+        for itself in ["%", "a%2", "%zz", "%+1", "%é1", "5%", "%%", "100%_off"] {
+            assert_eq!(unescape(itself).unwrap(), itself);
         }
+        assert_eq!(unescape("%%41%4").unwrap(), "%A%4");
+        assert_eq!(unescape("%ff").unwrap_err().kind(), ErrorKind::InvalidInput);
     }
 
     /// Rules S8.14, S8.17, S8.20.
@@ -444,6 +464,9 @@ mod tests {
         assert_eq!(name(Value::BigInt(-5), Type::Decimal { precision: 9, scale: 2 }), "k=-0.05");
         assert_eq!(name(Value::Null, Type::BigInt), format!("k={NULL_PARTITION}"));
         assert_eq!(name(Value::bytes(""), Type::Varchar), format!("k={NULL_PARTITION}"));
+        let placeholder = name(Value::bytes(NULL_PARTITION), Type::Varchar);
+        let back = parse_directory_name(&placeholder).unwrap();
+        assert_eq!(back, Some(("k".to_string(), Some(NULL_PARTITION.to_string()))));
         for (nanos, text) in [(0, "0"), (980_000_000, "98"), (123_456_789, "123")] {
             let value = Value::Timestamp(Timestamp::new(1_577_836_800, nanos));
             let expected = format!("k=2020-01-01 00%3A00%3A00.{text}");
@@ -454,11 +477,44 @@ mod tests {
     }
 
     #[test]
+    fn a_value_of_an_inferred_type_is_written_as_the_text_it_came_from() {
+        let mut random = vector::testing::Random::new(8);
+        let mut num_typed = 0;
+        for _ in 0..50_000 {
+            let len = random.below(11);
+            let alphabet: &[u8] = if random.chance(0.5) { b"0129" } else { b"0123456789+- e." };
+            let mut text: String = (0..len).map(|_| char::from(*random.pick(alphabet))).collect();
+            if random.chance(0.2) {
+                text = format!(
+                    "{:04}-{:02}-{:02}",
+                    random.below(10_000),
+                    random.below(14),
+                    random.below(33)
+                );
+            }
+            let ty = inferred_type([Some(text.as_str())]);
+            if ty == Type::Varchar {
+                continue;
+            }
+            num_typed += 1;
+            let value = parse(&text, &ty).unwrap();
+            assert_eq!(value_text(&value, &ty, None).unwrap(), text, "{ty}");
+        }
+        assert!(num_typed > 10_000);
+    }
+
+    #[test]
     fn types_are_inferred_from_all_values() {
         let infer = |texts: &[&str]| inferred_type(texts.iter().map(|t| Some(*t)));
         assert_eq!(infer(&["2020-01-01", "2020-02-29"]), Type::Date);
         assert_eq!(infer(&["2020-01-01", "2021-02-29"]), Type::Varchar);
-        assert_eq!(infer(&["01", "-2"]), Type::BigInt);
+        assert_eq!(infer(&["1", "-2"]), Type::BigInt);
+        for text in ["01", "+1", "-0", " 1", "1 ", "1e3", "0x1", "007", "٣"] {
+            assert_eq!(infer(&["5", text]), Type::Varchar, "{text:?}");
+        }
+        for text in ["+2020-01-01", "2020-1-01", "12020-01-01", "2020-01-01 ", "0000-13-01"] {
+            assert_eq!(infer(&["2020-02-29", text]), Type::Varchar, "{text:?}");
+        }
         assert_eq!(infer(&["1", "9223372036854775808"]), Type::Varchar);
         assert_eq!(infer(&["1", ""]), Type::Varchar);
         assert_eq!(infer(&[]), Type::Varchar);

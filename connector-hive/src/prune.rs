@@ -9,14 +9,17 @@
 //! ```
 //!
 //! A term that is false or null drops the partition. A term whose columns are not all known yet
-//! (deeper directories) says nothing. Terms are tested in the order of the condition and the test
-//! ends with the first that drops, so a later term may rely on an earlier one.
+//! (deeper directories) says nothing. A term that fails says nothing either as long as another one
+//! may be false, in whatever order they stand: it is the condition's error only for a row that all
+//! other terms let through, those on columns of the file included (Velox's AND). So the reader of
+//! the file keeps the error for the first such row ([`PartitionPredicate::test`]).
 
 use dwio::connector::{CompiledExpr, ExpressionEvaluator};
 use dwio::expr::TypedExpr;
 use vector::sync::Arc;
 use vector::{
-    DecodedVector, Error, Result, RowType, RowVector, SelectivityVector, Type, Value, Vector,
+    DecodedVector, Error, ErrorKind, Result, RowType, RowVector, SelectivityVector, Type, Value,
+    Vector,
 };
 
 /// The terms of a condition that can be decided from columns with one value for a file.
@@ -69,23 +72,56 @@ impl PartitionPredicate {
     /// column as the wanted type, or `None` when it is not known yet.
     pub fn may_pass(
         &mut self,
-        mut value: impl FnMut(&str, &Type) -> Result<Option<Value>>,
+        value: impl FnMut(&str, &Type) -> Result<Option<Value>>,
     ) -> Result<bool> {
+        Ok(!matches!(self.test(value)?, Verdict::Drops))
+    }
+
+    /// What the terms say of rows with these values.
+    ///
+    /// # Errors
+    /// Those that are not about a value; the first of the others is part of the verdict.
+    pub fn test(
+        &mut self,
+        mut value: impl FnMut(&str, &Type) -> Result<Option<Value>>,
+    ) -> Result<Verdict> {
+        let mut failure = None;
         for term in &mut self.terms {
-            let mut values = Vec::with_capacity(term.input.len());
-            for (name, ty) in term.input.fields() {
-                values.extend(value(name, ty)?);
-            }
-            if values.len() == term.input.len() && !term.holds(values)? {
-                return Ok(false);
+            match term.holds(&mut value) {
+                Ok(true) => {}
+                Ok(false) => return Ok(Verdict::Drops),
+                Err(error) if error.kind() == ErrorKind::InvalidInput => {
+                    failure.get_or_insert(error);
+                }
+                Err(error) => return Err(error),
             }
         }
-        Ok(true)
+        Ok(failure.map_or(Verdict::Passes, Verdict::Fails))
     }
 }
 
+/// What conditions on partitions say of the rows of a file.
+#[derive(Debug)]
+pub enum Verdict {
+    /// No row passes.
+    Drops,
+    /// Each row passes that the rest of the condition lets through.
+    Passes,
+    /// A term fails, and so does each row that the rest of the condition lets through.
+    Fails(Error),
+}
+
 impl Term {
-    fn holds(&mut self, values: Vec<Value>) -> Result<bool> {
+    /// False when the term is false or null; true also when the value of a column is not known.
+    fn holds(
+        &mut self,
+        value: &mut impl FnMut(&str, &Type) -> Result<Option<Value>>,
+    ) -> Result<bool> {
+        let mut values = Vec::with_capacity(self.input.len());
+        for (name, ty) in self.input.fields() {
+            let Some(value) = value(name, ty)? else { return Ok(true) };
+            values.push(value);
+        }
         let children = self
             .input
             .types()

@@ -26,6 +26,8 @@ use crate::prune::fields_of;
 /// A compiled condition over the reader's columns.
 pub struct RemainingFilter {
     stages: Vec<Stage>,
+    /// All terms at once, where there are several stages.
+    whole: Option<Box<dyn CompiledExpr>>,
     time: Times,
     rows_in: u64,
     rows_out: u64,
@@ -75,8 +77,12 @@ impl RemainingFilter {
             let compiled = evaluator.compile(&TypedExpr::and(terms)?, reader_type);
             Some(compiled.map(|compiled| Stage { compiled, channels }))
         });
-        let stages = stages.collect::<Result<_>>()?;
-        Ok(RemainingFilter { stages, time: Times::default(), rows_in: 0, rows_out: 0 })
+        let stages: Vec<Stage> = stages.collect::<Result<_>>()?;
+        let whole = match stages.len() {
+            0 | 1 => None,
+            _ => Some(evaluator.compile(filter, reader_type)?),
+        };
+        Ok(RemainingFilter { stages, whole, time: Times::default(), rows_in: 0, rows_out: 0 })
     }
 
     /// True when the filter drops enough rows for other columns to be read after it; also before
@@ -106,7 +112,7 @@ impl RemainingFilter {
             }
             batch = stage.load(batch, &passed)?;
             let start = Started::now();
-            match stage.evaluate(&batch, &passed) {
+            match evaluate(stage.compiled.as_mut(), &batch, &passed) {
                 Ok(held) => passed = held,
                 // As in any AND: rows that a term cannot be evaluated on may fail another one.
                 Err(error) if error.kind() == ErrorKind::InvalidInput => failed.push(at),
@@ -114,12 +120,19 @@ impl RemainingFilter {
             }
             self.time.add_since(start);
         }
-        for at in failed {
-            let Some(stage) = self.stages.get_mut(at).filter(|_| !passed.is_none()) else {
-                continue;
-            };
-            passed = stage.evaluate(&batch, &passed)?;
-        }
+        passed = match (failed.as_slice(), &mut self.whole) {
+            _ if passed.is_none() => passed,
+            ([], _) => passed,
+            // Each of several may fail for rows that another one decides: AND knows which.
+            ([_, _, ..], Some(whole)) => evaluate(whole.as_mut(), &batch, &passed)?,
+            (failed, _) => {
+                for at in failed {
+                    let Some(stage) = self.stages.get_mut(*at) else { continue };
+                    passed = evaluate(stage.compiled.as_mut(), &batch, &passed)?;
+                }
+                passed
+            }
+        };
         self.rows_in += batch.len() as u64;
         self.rows_out += passed.count() as u64;
         let rows = (!passed.is_all()).then(|| passed.to_rows());
@@ -143,20 +156,20 @@ impl Stage {
         }
         RowVector::batch(Arc::clone(batch.row_type()), batch.len(), children)
     }
+}
 
-    /// Those of `rows` for which the stage's terms are true.
-    fn evaluate(
-        &mut self,
-        batch: &RowVector,
-        rows: &SelectivityVector,
-    ) -> Result<SelectivityVector> {
-        let outcome = self.compiled.evaluate(batch, rows)?;
-        let mut held = rows_that_hold(&outcome, batch.len())?;
-        if !rows.is_all() {
-            held.intersect_words(rows.words());
-        }
-        Ok(held)
+/// Those of `rows` for which a condition is true.
+fn evaluate(
+    condition: &mut dyn CompiledExpr,
+    batch: &RowVector,
+    rows: &SelectivityVector,
+) -> Result<SelectivityVector> {
+    let outcome = condition.evaluate(batch, rows)?;
+    let mut held = rows_that_hold(&outcome, batch.len())?;
+    if !rows.is_all() {
+        held.intersect_words(rows.words());
     }
+    Ok(held)
 }
 
 /// The rows where a condition is true: neither false nor null (rule S6.38).

@@ -9,6 +9,8 @@
 //! remaining filter was evaluated (rule S6.10). A split whose rows have to be put into buckets
 //! adds a fourth group behind the second: the bucket columns that nobody else reads (S6.55).
 
+use std::collections::HashMap;
+
 use dwio::filter::Filter;
 use dwio::scan_spec::{ColumnSource, ColumnSpec, FieldSpec, NestedSpec, ScanSpec};
 use dwio::subfield::{PathElement, Subfield};
@@ -48,10 +50,16 @@ impl ReadColumns {
     ) -> Result<Self> {
         let remaining = pushdown.remaining.as_ref().map(fields_of).unwrap_or(RowType::empty());
         let used = pushdown.remaining.as_ref().map(expression_subfields).unwrap_or_default();
+        let mut used_by_column: HashMap<&str, Vec<&Subfield>> = HashMap::new();
+        for subfield in &used {
+            used_by_column.entry(subfield.column_name()).or_default().push(subfield);
+        }
         let used_of = |name: &str| -> Vec<Subfield> {
-            used.iter().filter(|s| s.column_name() == name).cloned().collect()
+            used_by_column.get(name).into_iter().flatten().map(|s| Subfield::clone(s)).collect()
         };
         let mut specs: Vec<ColumnSpec> = Vec::new();
+        // The first spec of each name.
+        let mut by_name: HashMap<String, usize> = HashMap::new();
         for handle in columns.outputs() {
             let ty = handle.schema_type().clone();
             let mut spec = ColumnSpec::whole(handle.name(), ty, specs.len());
@@ -69,22 +77,25 @@ impl ReadColumns {
             }
             spec.nested =
                 nested_spec(handle.name(), handle.schema_type(), &required, &pushdown.filters)?;
+            by_name.entry(spec.name.clone()).or_insert(specs.len());
             specs.push(spec);
         }
         for (name, ty) in remaining.fields() {
-            if !specs.iter().any(|s| s.name == name) {
+            if !by_name.contains_key(name) {
                 let mut spec = ColumnSpec::whole(name, ty.clone(), specs.len());
                 spec.source = source_of(columns.kind(name));
                 let required = used_of(name);
                 spec.nested = nested_spec(name, ty, &required, &pushdown.filters)?;
+                by_name.insert(name.to_string(), specs.len());
                 specs.push(spec);
             }
         }
         for (subfield, filter) in &pushdown.filters {
             let name = subfield.column_name();
-            let at = match specs.iter().position(|s| s.name == name) {
-                Some(at) => at,
+            let at = match by_name.get(name) {
+                Some(at) => *at,
                 None => {
+                    by_name.insert(name.to_string(), specs.len());
                     specs.push(filter_only(name, columns, pushdown, data_columns)?);
                     specs.len() - 1
                 }

@@ -5,7 +5,9 @@
 //! what the others add ([`merged_columns`]).
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
+use dwio::stored::StoredColumn;
 use vector::sync::Arc;
 use vector::{RowType, TimeUnit, Type};
 
@@ -19,6 +21,40 @@ pub struct TableSchema {
     columns: Arc<RowType>,
     data_columns: Arc<RowType>,
     partition_columns: Arc<RowType>,
+    stored: StoredColumns,
+}
+
+/// What the files of a table say of their columns beside the types.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct StoredColumns(HashMap<String, StoredColumn>);
+
+impl StoredColumns {
+    /// Adds what another file says, or several others.
+    pub fn add(&mut self, columns: impl IntoIterator<Item = StoredColumn>) {
+        for column in columns {
+            match self.0.entry(column.name.to_lowercase()) {
+                Entry::Occupied(mut known) => {
+                    if *known.get() != column {
+                        let merged = known.get().merged(&column);
+                        known.insert(merged);
+                    }
+                }
+                Entry::Vacant(new) => {
+                    new.insert(column);
+                }
+            }
+        }
+    }
+
+    /// All that is known.
+    pub fn into_columns(self) -> impl Iterator<Item = StoredColumn> {
+        self.0.into_values()
+    }
+
+    /// What is said of the column called `name`, in any case.
+    pub fn column(&self, name: &str) -> Option<&StoredColumn> {
+        self.0.get(&name.to_lowercase())
+    }
 }
 
 impl TableSchema {
@@ -36,7 +72,22 @@ impl TableSchema {
             .filter(|(name, _)| data_columns.index_of(name).is_none())
             .map(|(name, ty)| (name.to_string(), ty.clone()));
         let columns = Arc::new(RowType::new(of_files.chain(behind)));
-        TableSchema { columns, data_columns, partition_columns }
+        let stored = StoredColumns::default();
+        TableSchema { columns, data_columns, partition_columns, stored }
+    }
+
+    /// The same schema, with what the files say of their columns beside the types.
+    pub fn with_stored_columns(self, stored: StoredColumns) -> Self {
+        TableSchema { stored, ..self }
+    }
+
+    /// What the files say of a column beside its type; `None` for partition keys and where nothing
+    /// is known.
+    pub fn stored_column(&self, name: &str) -> Option<&StoredColumn> {
+        match self.partition_columns.index_of(name) {
+            Some(_) => None,
+            None => self.stored.column(name),
+        }
     }
 
     /// All columns that `SELECT *` gives.

@@ -43,7 +43,7 @@ pub struct HiveSplit {
     pub info_columns: BTreeMap<String, String>,
     /// The bucket of all rows, if the table is bucketed.
     pub bucket: Option<u32>,
-    /// Length of the file, if known.
+    /// Length of the file, if known. A file of another length is refused when it is opened.
     pub file_bytes: Option<u64>,
     /// How columns are found in the file, if that differs from what table and settings say.
     pub column_mapping: Option<ColumnMapping>,

@@ -28,7 +28,7 @@ use crate::bucket::BucketFilter;
 use crate::entries::{has_entries, without_unwanted};
 use crate::file_handle::{FileAccess, FileToOpen, Opener, in_file};
 use crate::late::{Change, changed, picked_batch};
-use crate::prune::PartitionPredicate;
+use crate::prune::{PartitionPredicate, Verdict};
 use crate::row_id::{row_id_constants, row_ids};
 use crate::sample::RandomSkip;
 use crate::scan_spec::{ReadColumns, without_key_filters};
@@ -72,6 +72,7 @@ struct Given {
     row_id: Option<Vec<Value>>,
     bucket: Option<BucketFilter>,
     metadata_filter: Option<Arc<MetadataFilter>>,
+    failure: Option<Error>,
 }
 
 /// Reads the rows of one split.
@@ -89,6 +90,8 @@ pub struct SplitReader {
     changes: Vec<Option<Change>>,
     row_id: Option<Vec<Value>>,
     bucket: Option<BucketFilter>,
+    /// The error of a condition on the split's constants, for the first row that passes all else.
+    failure: Option<Error>,
 }
 
 /// Rows of the reader's type, with the number of rows that were scanned for them.
@@ -116,15 +119,19 @@ impl SplitOpener<'_> {
         if rejected_column(spec, adaptation, |i| constants.get(i)?.as_ref())?.is_some() {
             return Ok(OpenedSplit::Skipped("a filter rejects the partition"));
         }
-        let mut is_decided = true;
+        let (mut is_decided, mut failure) = (true, None);
         if let Some(terms) = &mut self.terms {
             let value = |name: &str, ty: &Type| {
                 let value = plan.split_value(split, name, ty)?;
                 is_decided &= value.is_some();
                 Ok(value)
             };
-            if !terms.may_pass(value)? {
-                return Ok(OpenedSplit::Skipped("a condition on partitions is not true"));
+            match terms.test(value)? {
+                Verdict::Drops => {
+                    return Ok(OpenedSplit::Skipped("a condition on partitions is not true"));
+                }
+                Verdict::Fails(error) => failure = Some(error),
+                Verdict::Passes => {}
             }
         }
         let reader = match self.access.open(FileToOpen::of(split, &plan.table), self.opener) {
@@ -142,8 +149,14 @@ impl SplitOpener<'_> {
         if rejected_column(spec, adaptation, |i| constant_of(&binding, i))?.is_some() {
             return Ok(OpenedSplit::Skipped("a filter rejects a column that the file has not"));
         }
-        if !is_decided && !self.may_pass_undecided(split, reader.as_ref())? {
-            return Ok(OpenedSplit::Skipped("a condition on partitions is not true"));
+        if !is_decided {
+            match self.test_undecided(split, reader.as_ref())? {
+                Verdict::Drops => {
+                    return Ok(OpenedSplit::Skipped("a condition on partitions is not true"));
+                }
+                Verdict::Fails(error) => failure = Some(error),
+                Verdict::Passes => {}
+            }
         }
         if column_without_match(spec, adaptation, &binding, reader.as_ref()).is_some() {
             return Ok(OpenedSplit::Skipped("a filter rejects all values that the file has"));
@@ -151,17 +164,18 @@ impl SplitOpener<'_> {
         let (output_type, row_id) = (&self.columns.reader_type, row_id.map(Vec::from));
         let parts = (columns, Arc::new(binding), Arc::clone(output_type));
         let unit = plan.settings.timestamp_unit.unwrap_or(plan.table.timestamp_unit());
-        let given = Given { row_id, bucket, metadata_filter: self.metadata_filter.cloned() };
+        let given =
+            Given { row_id, bucket, metadata_filter: self.metadata_filter.cloned(), failure };
         let opened = SplitReader::new(split, reader.as_ref(), parts, given, unit)?;
         Ok(OpenedSplit::Ready(Box::new(opened)))
     }
 
     /// Tests the conditions once more when the split has no value for some of their columns: such
     /// a column is one of the file like any other, and null when the file has not got it.
-    fn may_pass_undecided(&mut self, split: &HiveSplit, reader: &dyn Reader) -> Result<bool> {
+    fn test_undecided(&mut self, split: &HiveSplit, reader: &dyn Reader) -> Result<Verdict> {
         let plan = self.plan;
-        let Some(terms) = &mut self.terms else { return Ok(true) };
-        terms.may_pass(|name, ty| {
+        let Some(terms) = &mut self.terms else { return Ok(Verdict::Passes) };
+        terms.test(|name, ty| {
             if let Some(value) = plan.split_value(split, name, ty)? {
                 return Ok(Some(value));
             }
@@ -182,7 +196,7 @@ impl SplitReader {
         split: &HiveSplit,
         reader: &dyn Reader,
         (columns, binding, output_type): (ReadColumns, Arc<SplitBinding>, Arc<RowType>),
-        Given { row_id, bucket, metadata_filter }: Given,
+        Given { row_id, bucket, metadata_filter, failure }: Given,
         unit: TimeUnit,
     ) -> Result<Self> {
         let is_read = |i: usize, column: &ColumnSpec| {
@@ -222,7 +236,14 @@ impl SplitReader {
             changes,
             row_id,
             bucket,
+            failure,
         })
+    }
+
+    /// The error of the conditions on the split's constants, which rows that pass everything else
+    /// have; only the first call returns it.
+    pub fn take_failure(&mut self) -> Option<Error> {
+        self.failure.take()
     }
 
     /// Scans the next rows, of which `sample` picks some; `None` at the end of the split. They may be

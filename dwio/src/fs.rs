@@ -1,6 +1,6 @@
 //! File systems: opening, listing and reading files by position.
 //!
-//! [`LocalFiles`] reads with `pread` or maps files into memory; both stand behind [`ReadFile`], so
+//! [`LocalFiles`] reads with `pread` or maps files into memory that cannot shrink; both stand behind [`ReadFile`], so
 //! nothing above knows which. [`AheadFiles`] fetches what others will read, for file systems that are
 //! far away. [`MemoryFiles`] and [`ObservedFiles`] serve tests: files that exist
 //! in memory only, and counting or failing of what passes through.
@@ -22,6 +22,7 @@
 mod ahead;
 mod local;
 mod memory;
+mod unshrinkable;
 
 use std::fmt;
 use std::time::SystemTime;
@@ -122,4 +123,9 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
 
     /// The entries of a directory in the order of their names, hidden ones included.
     fn list(&self, path: &str) -> Result<Vec<FileEntry>>;
+
+    /// True when the paths are those of this machine, so that what is written there can be read.
+    fn is_local(&self) -> bool {
+        false
+    }
 }

@@ -23,4 +23,5 @@ pub mod metadata_filter;
 pub mod reader;
 pub mod scan_spec;
 pub mod stats;
+pub mod stored;
 pub mod subfield;

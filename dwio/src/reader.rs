@@ -20,6 +20,7 @@ use crate::input::BufferedInput;
 use crate::metadata_filter::MetadataFilter;
 use crate::scan_spec::{ScanSpec, SplitBinding};
 use crate::stats::ColumnStatistics;
+use crate::stored::StoredColumn;
 
 /// The name of a file format, lower case.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -86,6 +87,11 @@ pub trait Reader: Send {
     fn field_id_tree(&self) -> Vec<FieldIds> {
         let ids = self.field_ids().into_iter();
         ids.map(|id| FieldIds { id, children: Vec::new() }).collect()
+    }
+
+    /// What the file says of its top-level columns beside their types; empty when it says nothing.
+    fn stored_columns(&self) -> Vec<StoredColumn> {
+        Vec::new()
     }
 
     /// What is known of all values of a top-level column of the file, if anything is (rule S7.42).

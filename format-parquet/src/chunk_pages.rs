@@ -11,6 +11,8 @@ use vector::sync::Arc;
 use vector::{MemoryPool, Result, ResultExt};
 
 use crate::chunk_source::ChunkSource;
+use crate::created_by::PageQuirks;
+use crate::encoding::recoded::Storage;
 use crate::footer::Footer;
 use crate::page::stored::StoredPages;
 use crate::page::{ChunkParams, PageReader};
@@ -71,38 +73,24 @@ pub(crate) fn chunk_params(
     (meta, region): (&ColumnMetaData, &Range<u64>),
 ) -> Result<ChunkParams> {
     let schema_leaf = footer.schema.leaf(leaf)?;
-    let created_by = footer.metadata.created_by.as_deref();
+    let quirks = PageQuirks::of(footer.metadata.created_by.as_deref());
+    let declared_bytes = meta.total_compressed_bytes.min(region.end.saturating_sub(region.start));
     Ok(ChunkParams {
         offset: region.start,
+        declared_bytes,
+        storage: Storage { physical: schema_leaf.physical, type_length: schema_leaf.type_length },
+        num_rows: footer.row_groups().get(row_group).map_or(0, |group| group.num_rows),
         codec: meta.codec,
         num_values: meta.num_values,
         max_def: schema_leaf.max_def,
         max_rep: schema_leaf.max_rep,
-        ignore_is_compressed: writes_wrong_is_compressed(created_by),
-        carries_prefixes: meta.encodings.contains(&Encoding::DeltaByteArray)
-            && carries_prefixes(created_by),
+        quirks: PageQuirks {
+            carries_prefixes: quirks.carries_prefixes
+                && meta.encodings.contains(&Encoding::DeltaByteArray),
+            ..quirks
+        },
         verifies_checksums: false,
         decryptor: footer.chunk_decryptor(row_group, leaf)?,
         counters: Arc::default(),
     })
-}
-
-/// Arrow C++ before version 3 marked compressed pages of version 2 as not compressed
-/// (ARROW-10353); it is the writer that calls itself exactly so.
-fn writes_wrong_is_compressed(created_by: Option<&str>) -> bool {
-    created_by.and_then(|text| text.split_whitespace().next()) == Some("parquet-cpp")
-}
-
-/// parquet-mr before 1.8.0 did not start anew with each page (PARQUET-246); a writer that does not
-/// say who it is may be one of them.
-fn carries_prefixes(created_by: Option<&str>) -> bool {
-    let Some(text) = created_by else { return true };
-    let Some(rest) = text.strip_prefix("parquet-mr version ") else {
-        return text.trim() == "parquet-mr";
-    };
-    let mut numbers = rest.split(['.', '-', ' ']).map(str::parse::<u32>);
-    match (numbers.next(), numbers.next()) {
-        (Some(Ok(major)), Some(Ok(minor))) => (major, minor) < (1, 8),
-        _ => true,
-    }
 }

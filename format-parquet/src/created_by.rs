@@ -11,6 +11,8 @@
 
 use std::cmp::Ordering;
 
+use crate::encoding::rle_hybrid::AfterLastValue;
+
 /// A text of the form `APPLICATION version VERSION (build BUILD)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CreatedBy<'a> {
@@ -189,6 +191,55 @@ impl BoundFaults {
             decimals: writer.application.starts_with(HYPARQUET),
             timestamps: writer.application == DOTNET,
         }
+    }
+}
+
+/// Programs whose pages are read in another way than the format says.
+const DUCKDB: &str = "DuckDB";
+
+/// What has to be tolerated in the pages of a file because of its writer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PageQuirks {
+    /// Pages of version 2 that say they are not compressed are compressed all the same.
+    pub ignore_is_compressed: bool,
+    /// The first value of a DELTA_BYTE_ARRAY page may go on from the last one of the page before.
+    pub carries_prefixes: bool,
+    /// What may stand behind the dictionary indices of a page.
+    pub after_indices: AfterLastValue,
+}
+
+impl PageQuirks {
+    /// The quirks of the writer that the footer names.
+    pub fn of(created_by: Option<&str>) -> Self {
+        let is_duckdb = created_by.is_some_and(|text| text.starts_with(DUCKDB));
+        PageQuirks {
+            ignore_is_compressed: writes_wrong_is_compressed(created_by),
+            carries_prefixes: carries_prefixes(created_by),
+            after_indices: match is_duckdb {
+                true => AfterLastValue::Anything,
+                false => AfterLastValue::Nothing,
+            },
+        }
+    }
+}
+
+/// Arrow C++ before version 3 marked compressed pages of version 2 as not compressed
+/// (ARROW-10353); it is the writer that calls itself exactly so.
+fn writes_wrong_is_compressed(created_by: Option<&str>) -> bool {
+    created_by.and_then(|text| text.split_whitespace().next()) == Some(CPP)
+}
+
+/// parquet-mr before 1.8.0 did not start anew with each page (PARQUET-246); a writer that does not
+/// name itself may be one of them.
+fn carries_prefixes(created_by: Option<&str>) -> bool {
+    let Some(text) = created_by else { return true };
+    let Some(rest) = text.strip_prefix("parquet-mr version ") else {
+        return text.trim() == MR;
+    };
+    let mut numbers = rest.split(['.', '-', ' ']).map(str::parse::<u32>);
+    match (numbers.next(), numbers.next()) {
+        (Some(Ok(major)), Some(Ok(minor))) => (major, minor) < (1, 8),
+        _ => true,
     }
 }
 

@@ -48,8 +48,21 @@ pub enum PrunedBy {
     PageIndex,
     /// What several columns' statistics say of a condition that no single filter expresses.
     Condition,
-    /// The dictionary: no entry passes.
+    /// The dictionary: no entry passes. The last variant, which [`PrunedBy::ALL`] counts by.
     Dictionary,
+}
+
+impl PrunedBy {
+    /// All reasons, each at its number. A new variant in front of the last one does not compile before it is
+    /// listed here.
+    pub const ALL: [PrunedBy; PrunedBy::Dictionary as usize + 1] = [
+        PrunedBy::NullCount,
+        PrunedBy::MinMax,
+        PrunedBy::Bloom,
+        PrunedBy::PageIndex,
+        PrunedBy::Condition,
+        PrunedBy::Dictionary,
+    ];
 }
 
 impl fmt::Display for PrunedBy {

@@ -7,8 +7,9 @@ use dwio::reader::{
     RowReaderParams,
 };
 use dwio::stats::ColumnStatistics;
+use dwio::stored::{Annotation, StoredColumn};
 use vector::sync::Arc;
-use vector::{MemoryPool, Result, ResultExt, RowType};
+use vector::{MemoryPool, Result, ResultExt, RowType, TimeUnit};
 
 use crate::decrypt::KeyProvider;
 use crate::footer::{Footer, SPECULATIVE_BYTES, read_footer};
@@ -16,6 +17,7 @@ use crate::row_reader::{OpenFile, ParquetRowReader};
 use crate::schema::{Column, ColumnKind, Schema};
 use crate::shared_footers::SharedFooters;
 use crate::statistics::{TrustOptions, file_statistics};
+use crate::thrift::structs::{ConvertedType, LogicalType};
 
 /// The name that the format is registered by.
 pub const FORMAT_NAME: &str = "parquet";
@@ -158,6 +160,11 @@ impl Reader for ParquetReader {
         self.footer.schema.columns().iter().map(field_ids_of).collect()
     }
 
+    fn stored_columns(&self) -> Vec<StoredColumn> {
+        let footer = &self.footer;
+        footer.schema.columns().iter().map(|column| stored_column(footer, column)).collect()
+    }
+
     fn column_statistics(&self, ordinal: usize) -> Option<ColumnStatistics> {
         let column = self.footer.schema.columns().get(ordinal)?;
         let ColumnKind::Leaf(leaf) = column.kind else { return None };
@@ -182,6 +189,46 @@ impl Reader for ParquetReader {
         };
         let reader = ParquetRowReader::new(file, params, &self.pool);
         Ok(Box::new(reader.in_named("file", self.input.path())?))
+    }
+}
+
+/// What the footer says of a column beside its type; as deep as the schema, whose depth is bounded.
+fn stored_column(footer: &Footer, column: &Column) -> StoredColumn {
+    let of = |column: &Column| stored_column(footer, column);
+    let (annotation, children) = match &column.kind {
+        ColumnKind::Leaf(leaf) => (annotation_of(footer, *leaf), Vec::new()),
+        ColumnKind::Struct(fields) => (Annotation::None, fields.iter().map(of).collect()),
+        ColumnKind::List { element, .. } => (Annotation::None, vec![of(element)]),
+        ColumnKind::Map { key, value, .. } => {
+            (Annotation::None, vec![of(key), value.as_deref().map(of).unwrap_or_default()])
+        }
+    };
+    StoredColumn { name: column.name.clone(), annotation, children }
+}
+
+/// The older annotations of times mean UTC (LogicalTypes.md, "Compatibility" of TIME and TIMESTAMP).
+fn annotation_of(footer: &Footer, leaf: usize) -> Annotation {
+    let element = footer.schema.leaf_element(leaf);
+    let Some(element) = element.and_then(|at| footer.metadata.schema.get(at)) else {
+        return Annotation::None;
+    };
+    match (&element.logical, element.converted) {
+        (
+            Some(
+                LogicalType::Timestamp { is_adjusted_to_utc, unit }
+                | LogicalType::Time { is_adjusted_to_utc, unit },
+            ),
+            _,
+        ) => Annotation::Time { unit: *unit, is_utc: *is_adjusted_to_utc },
+        (Some(LogicalType::Integer { bit_width: 64, is_signed: false }), _)
+        | (None, Some(ConvertedType::Uint64)) => Annotation::Unsigned64,
+        (None, Some(ConvertedType::TimestampMillis | ConvertedType::TimeMillis)) => {
+            Annotation::Time { unit: Some(TimeUnit::Millis), is_utc: true }
+        }
+        (None, Some(ConvertedType::TimestampMicros | ConvertedType::TimeMicros)) => {
+            Annotation::Time { unit: Some(TimeUnit::Micros), is_utc: true }
+        }
+        _ => Annotation::None,
     }
 }
 

@@ -240,18 +240,20 @@ impl ParquetRowReader {
         Ok(steps)
     }
 
-    /// Lets go of the bytes of the row group before.
-    fn end_row_group(&mut self) {
+    /// Compares what was read of the row group before with what it claims, and releases its bytes.
+    fn end_row_group(&mut self) -> Result<()> {
         self.current = None;
+        let mut ended = Ok(());
         for column in self.columns.iter().filter_map(|bound| bound.column.as_ref()) {
-            column.lock().close();
+            ended = ended.and(column.lock().close());
         }
         self.input.release();
+        ended
     }
 
     /// Moves on to the next row group with rows that may pass; false when there is none.
     fn start_row_group(&mut self, adaptation: &ScanAdaptation) -> Result<bool> {
-        self.end_row_group();
+        self.end_row_group()?;
         if let Some(first) = adaptation.first().filter(|_| !self.has_begun) {
             self.order_row_groups(first);
         }
@@ -276,7 +278,7 @@ impl ParquetRowReader {
             let current = current.in_place("row group", number)?;
             if current.is_excluded().in_place("row group", number)? {
                 self.counts.skipped(PrunedBy::Dictionary);
-                self.end_row_group();
+                self.end_row_group()?;
                 continue;
             }
             self.counts.started(num_rows, &current.scan.wanted);

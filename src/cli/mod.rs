@@ -11,13 +11,14 @@
 //! | 0 | done |
 //! | 1 | the query or its data failed; the text says how |
 //! | 2 | wrong command line |
-//! | 130 | interrupted |
+//! | 130, 143 | ended by SIGINT or SIGTERM; nothing is left behind |
 //! | 141 | whoever read our output has gone; nothing is said about it |
 //!
 //! Nothing is coloured but the help, and that only on a terminal without `NO_COLOR`.
 
 mod explain;
 mod inspect;
+mod interrupt;
 mod keys;
 mod options;
 mod output_file;
@@ -37,6 +38,8 @@ use vector::Error;
 
 use crate::output::is_closed_pipe;
 
+pub use interrupt::interrupt;
+
 use options::GlobalArgs;
 use output_file::OutputFile;
 
@@ -51,8 +54,8 @@ Examples:
   ocior scan sales.parquet --columns ds,price --where 'price > 100' --limit 10
   ocior inspect schema sales.parquet
 
-Exit codes: 0 done, 1 the query or its data failed, 2 wrong command line, 130 interrupted,
-141 output pipe closed.";
+Exit codes: 0 done, 1 the query or its data failed, 2 wrong command line, 130 and 143 ended by
+SIGINT and SIGTERM, 141 output pipe closed.";
 
 /// A columnar scan engine: Hive tables in Parquet, read selectively
 #[derive(Debug, Parser)]
@@ -97,9 +100,20 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(stop) => return stopped_by_clap(&stop),
     };
+    if cli.global.output.as_deref().is_some_and(|path| path.as_os_str() == "-") {
+        cli.global.output = None;
+    }
     cli.global.output_file = cli.global.output.as_deref().and_then(OutputFile::of);
-    match run(&cli) {
+    let outcome = cli.global.check_output().and_then(|()| run(&cli));
+    // What was staged is removed before the process ends.
+    drop(cli);
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
+        // Whatever failed, it failed because the command was ended.
+        Err(_) if interrupt::signal().is_some() => {
+            let signal = interrupt::signal().and_then(|signal| u8::try_from(signal).ok());
+            ExitCode::from(128 | signal.unwrap_or(0))
+        }
         Err(Failure::Usage(sentence)) => {
             complain(&format!("error: {sentence}\n\nFor more information, try '--help'."));
             ExitCode::from(EXIT_USAGE)

@@ -22,7 +22,8 @@ pub(super) struct GlobalArgs {
     /// How results are printed; auto is a table on a terminal and CSV elsewhere
     #[arg(short, long, global = true, value_enum, default_value = "auto", value_name = "FORMAT")]
     pub(super) format: Format,
-    /// Write results to this file instead of standard output
+    /// Write results to this file instead of standard output, which `-` stands for; the ending is
+    /// the format where --format says none
     #[arg(short, long, global = true, value_name = "PATH")]
     pub(super) output: Option<PathBuf>,
     /// Where the output is written first.
@@ -63,7 +64,8 @@ pub(super) struct GlobalArgs {
     #[arg(long, global = true, value_name = "KEY=VALUE", value_parser = serde_parameter,
           help_heading = "Engine")]
     pub(super) serde: Vec<(String, String)>,
-    /// Map files into memory instead of reading them
+    /// Map files into memory instead of reading them, where they cannot shrink (sealed memory files,
+    /// fs-verity, SquashFS, EROFS, ISO 9660)
     #[arg(long, global = true, help_heading = "Engine")]
     pub(super) mmap: bool,
     /// Keys of encrypted files: a JSON file with the members footer, columns and aad_prefix, all
@@ -114,12 +116,38 @@ impl GlobalArgs {
         match self.format {
             Format::Table => Some(OutputFormat::Table),
             Format::Json => Some(OutputFormat::Json),
-            Format::Jsonl => Some(OutputFormat::JsonLines),
+            Format::Jsonl => Some(OutputFormat::CanonicalJsonLines),
             Format::Csv => Some(OutputFormat::Csv),
             Format::Tsv => Some(OutputFormat::Tsv),
             Format::Markdown => Some(OutputFormat::Markdown),
             Format::Auto => self.output.as_deref().and_then(by_ending),
         }
+    }
+
+    /// Checks that the ending of the output file is that of a format that results are printed in,
+    /// unless `--format` says which. No ending and `txt` say nothing.
+    pub(super) fn check_output(&self) -> Result<(), Failure> {
+        let Some(path) = self.output.as_deref().filter(|_| self.format == Format::Auto) else {
+            return Ok(());
+        };
+        let ending = path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase());
+        let Some(ending) = ending.filter(|ending| ending != "txt" && !is_device(path)) else {
+            return Ok(());
+        };
+        if by_ending(path).is_some() {
+            return Ok(());
+        }
+        let file = path.display();
+        Err(Failure::Usage(match ending.as_str() {
+            "parquet" => format!(
+                "--output prints text, and {file} is called a Parquet file\n  \
+                 hint: COPY (SELECT ..) TO '{file}' writes Parquet"
+            ),
+            _ => format!(
+                "--output {file} has the ending of no format that results are printed in\n  \
+                 hint: csv, tsv, json, jsonl or md; or say --format"
+            ),
+        }))
     }
 
     /// The engine that the options ask for.
@@ -174,6 +202,11 @@ impl GlobalArgs {
     }
 }
 
+/// True for a device or pipe: its name says nothing of its content.
+fn is_device(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
+}
+
 /// The setting that `--partition-types` fills.
 const PARTITION_TYPES: &str = "partition_types";
 /// The setting that `--schema` fills.
@@ -182,9 +215,9 @@ const TABLE_SCHEMA: &str = "table_schema";
 const INPUT_FORMAT: &str = "input_format";
 
 fn by_ending(path: &Path) -> Option<OutputFormat> {
-    Some(match path.extension()?.to_str()? {
+    Some(match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
         "json" => OutputFormat::Json,
-        "jsonl" | "ndjson" => OutputFormat::JsonLines,
+        "jsonl" | "ndjson" => OutputFormat::CanonicalJsonLines,
         "csv" => OutputFormat::Csv,
         "tsv" => OutputFormat::Tsv,
         "md" => OutputFormat::Markdown,

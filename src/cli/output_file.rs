@@ -1,7 +1,7 @@
 //! The file of `-o`: it appears when the command has succeeded, and is left alone otherwise.
 //!
 //! ```text
-//! -o out.csv           .out.csv.<process>.tmp   --rename, at the end-->  out.csv
+//! -o out.csv           .out.csv.<random>.ocior.tmp   --rename, at the end-->  out.csv
 //! -o link.csv          the same, beside the file that the link stands for
 //! -o /dev/null         written to as it is: devices and pipes are not replaced
 //! ```
@@ -11,13 +11,17 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use vector::sync::OnceLock;
 use vector::{Error, Result, ResultExt};
+
+use crate::staging::Staged;
 
 /// Output that is written beside its place first; removed when dropped before it is published.
 #[derive(Debug)]
 pub(super) struct OutputFile {
     target: PathBuf,
-    staged: PathBuf,
+    /// Made when something is written.
+    staged: OnceLock<Staged>,
 }
 
 impl OutputFile {
@@ -30,36 +34,32 @@ impl OutputFile {
             Err(_) if path.is_symlink() => return None,
             Err(_) => path.to_path_buf(),
         };
-        let name = target.file_name()?.to_string_lossy().into_owned();
-        let staged = target.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
-        Some(OutputFile { target, staged })
+        target.file_name()?;
+        Some(OutputFile { target, staged: OnceLock::new() })
     }
 
     /// Where to write.
-    pub(super) fn staged(&self) -> &Path {
-        &self.staged
+    pub(super) fn staged(&self) -> Result<&Path> {
+        if let Some(staged) = self.staged.get() {
+            return Ok(staged.path());
+        }
+        let staged = Staged::file(&self.target)?;
+        Ok(self.staged.get_or_init(|| staged).path())
     }
 
     /// Puts what was written in its place; nothing happens when nothing was.
     pub(super) fn publish(&self) -> Result<()> {
-        if !self.staged.exists() {
-            return Ok(());
-        }
-        let moved = || {
-            if let Ok(replaced) = fs::metadata(&self.target) {
-                fs::set_permissions(&self.staged, replaced.permissions())?;
-            }
-            fs::rename(&self.staged, &self.target)
-        };
-        moved()
-            .map_err(|e| Error::from_io(e, "cannot put the output file in its place"))
-            .in_named("file", self.target.to_string_lossy())
-    }
-}
-
-impl Drop for OutputFile {
-    fn drop(&mut self) {
-        // Mostly it is gone, having been renamed; what cannot be removed stays under a hidden name.
-        let _ = fs::remove_file(&self.staged);
+        let Some(staged) = self.staged.get() else { return Ok(()) };
+        staged.publish(|staged| {
+            let moved = || {
+                if let Ok(replaced) = fs::metadata(&self.target) {
+                    fs::set_permissions(staged, replaced.permissions())?;
+                }
+                fs::rename(staged, &self.target)
+            };
+            moved()
+                .map_err(|e| Error::from_io(e, "cannot put the output file in its place"))
+                .in_named("file", self.target.to_string_lossy())
+        })
     }
 }

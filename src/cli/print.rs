@@ -24,7 +24,7 @@ pub(super) fn destination(global: &GlobalArgs) -> Result<Box<dyn Write>> {
         // Writers hand over whole batches: a second buffer would only hold lines back.
         None => Box::new(std::io::stdout().lock()),
         Some(path) => {
-            let staged = global.output_file.as_ref().map(OutputFile::staged);
+            let staged = global.output_file.as_ref().map(OutputFile::staged).transpose()?;
             let file = File::create(staged.unwrap_or(path))
                 .map_err(|e| Error::from_io(e, "cannot create the output file"))
                 .in_named("file", path.to_string_lossy())?;

@@ -5,6 +5,8 @@ use clap::Args;
 use super::Outcome;
 use super::options::{GlobalArgs, SqlArgs};
 use super::runs::RunArgs;
+use crate::QueryOptions;
+use crate::output::OutputFormat;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -31,5 +33,11 @@ pub(super) fn run(args: &QueryArgs, global: &GlobalArgs) -> Outcome {
     let mut engine = global.engine();
     args.sql.register_tables(&mut engine)?;
     let options = global.query_options(None);
-    args.runs.run(global, &options, Some(&sql), |options| engine.query_with(&sql, options))
+    // Rows of a query are for programs, those of a file for comparing it.
+    let format = match global.output_format() {
+        OutputFormat::CanonicalJsonLines => OutputFormat::JsonLines,
+        format => format,
+    };
+    let query = |options: &QueryOptions| engine.query_with(&sql, options);
+    args.runs.run(global, format, (&options, Some(&sql)), query)
 }

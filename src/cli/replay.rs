@@ -112,7 +112,7 @@ fn run_replay(replay: &Replay, args: &ReplayArgs, global: &GlobalArgs) -> Outcom
         options.settings.set(key, value);
     }
     let engine = builder.build();
-    args.runs.run(global, &options, None, |options| {
+    args.runs.run(global, global.output_format(), (&options, None), |options| {
         engine.run_nodes(&replay.root, replay.splits.clone(), options)
     })
 }

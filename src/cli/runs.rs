@@ -11,10 +11,12 @@ use std::time::Instant;
 use clap::Args;
 use vector::Result;
 
+use super::interrupt::Watch;
 use super::options::{GlobalArgs, at_least_one};
 use super::scan_report::ScanReport;
 use super::trace::RecordingArgs;
 use super::{Outcome, complain, print, trace};
+use crate::output::OutputFormat;
 use crate::{QueryOptions, QueryResult};
 
 /// Options of commands that run a plan.
@@ -34,25 +36,29 @@ pub(super) struct RunArgs {
 }
 
 impl RunArgs {
-    /// Calls `start` as often as is wanted, with `options`; the last time recorded if that is
+    /// Calls `start` as often as is wanted, with the options; the last time recorded if that is
     /// wanted, as coming from `sql` if it does.
     pub(super) fn run(
         &self,
         global: &GlobalArgs,
-        options: &QueryOptions,
-        sql: Option<&str>,
+        format: OutputFormat,
+        (options, sql): (&QueryOptions, Option<&str>),
         start: impl Fn(&QueryOptions) -> Result<QueryResult>,
     ) -> Outcome {
         let mut times = Vec::with_capacity(self.repeat);
         for _ in 1..self.repeat {
             let begin = Instant::now();
-            start(options)?.try_for_each(|batch| batch.map(drop))?;
+            let mut result = start(options)?;
+            let _watch = Watch::new(result.canceller());
+            result.try_for_each(|batch| batch.map(drop))?;
             times.push(begin.elapsed().as_secs_f64());
         }
         let begin = Instant::now();
         let options = self.recording.options(options, sql);
         let mut result = start(&options)?;
-        let mut writer = print::open(global, global.output_format(), result.row_type())?;
+        let _watch = Watch::new(result.canceller());
+        result.notes().iter().for_each(|note| complain(&format!("note: {note}")));
+        let mut writer = print::open(global, format, result.row_type())?;
         for batch in &mut result {
             writer.write(&batch?)?;
         }

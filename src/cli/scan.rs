@@ -2,8 +2,9 @@
 
 use clap::Args;
 
+use super::interrupt::Watch;
 use super::options::GlobalArgs;
-use super::{Outcome, print};
+use super::{Outcome, complain, print};
 use crate::ScanRequest;
 
 const EXAMPLES: &str = "\
@@ -42,6 +43,8 @@ pub(super) fn run(args: &ScanArgs, global: &GlobalArgs) -> Outcome {
         limit: args.limit,
     };
     let result = engine.scan(&request, &global.query_options(Some(DEFAULT_DRIVERS)))?;
+    let _watch = Watch::new(result.canceller());
+    result.notes().iter().for_each(|note| complain(&format!("note: {note}")));
     let mut writer = print::open(global, global.output_format(), result.row_type())?;
     for batch in result {
         writer.write(&batch?)?;

@@ -116,7 +116,9 @@ impl ScanReport {
     /// The report as the results are printed: JSON for machines, else lines for people.
     pub(super) fn to_string(&self, format: OutputFormat) -> String {
         match format {
-            OutputFormat::Json | OutputFormat::JsonLines => self.json().to_string(),
+            OutputFormat::Json | OutputFormat::JsonLines | OutputFormat::CanonicalJsonLines => {
+                self.json().to_string()
+            }
             _ => self.lines(),
         }
     }

@@ -8,6 +8,7 @@ use clap::{Args, Subcommand};
 use vector::sync::Arc;
 use vector::{Error, Result, ResultExt};
 
+use super::interrupt::Watch;
 use super::options::{GlobalArgs, SqlArgs};
 use super::{Outcome, complain, print};
 use crate::QueryOptions;
@@ -99,12 +100,13 @@ fn record(args: &RecordArgs, global: &GlobalArgs) -> Outcome {
     let options =
         QueryOptions { recording: Some(Arc::clone(&recording)), ..global.query_options(None) };
     let result = engine.query_with(&sql, &options)?;
+    let _watch = Watch::new(result.canceller());
     let path = recording.folder()?.join("expected.jsonl");
     let file = File::create(&path)
         .map_err(|e| Error::from_io(e, "cannot write a file of a trace"))
         .in_named("file", path.to_string_lossy())?;
     let out: Box<dyn Write> = Box::new(BufWriter::new(file));
-    let mut writer = batch_writer(OutputFormat::JsonLines, result.row_type(), out)?;
+    let mut writer = batch_writer(OutputFormat::CanonicalJsonLines, result.row_type(), out)?;
     for batch in result {
         writer.write(&batch?)?;
     }

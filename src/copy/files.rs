@@ -1,56 +1,46 @@
 //! Files that appear when all of them are written, or not at all.
 //!
 //! ```text
-//! COPY .. TO 'out/t.csv'          out/.t.csv.<process>-<n>.tmp             --rename--> out/t.csv
-//! COPY .. TO 'out/t' partitioned  out/.t.<process>-<n>.tmp/k=v/data_0.csv  --rename--> out/t
+//! COPY .. TO 'out/t.csv'          out/.t.csv.<random>.ocior.tmp             --rename--> out/t.csv
+//! COPY .. TO 'out/t' partitioned  out/.t.<random>.ocior.tmp/k=v/data_0.csv  --rename--> out/t
 //! ```
 //!
-//! Names that begin with a dot are no data to whoever lists a table. What is in the way is refused,
-//! or replaced at the end when the statement says OVERWRITE; a folder only if nothing else is in it than
+//! `src/staging.rs` has the rules of the names on the left. What is in the way is refused, or
+//! replaced at the end when the statement says OVERWRITE; a folder only if nothing else is in it than
 //! COPY writes. Devices and pipes are never replaced; where there is a link, what it stands for is.
 //!
 //! Files are open while something is appended only, so that any number of partitions can be written
 //! at once; when a file has ended it is synced, so that what is renamed is on the disk.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use vector::sync::Mutex;
-use vector::sync::atomic::{AtomicU64, Ordering};
+use rustix::fs::{CWD, RenameFlags, renameat_with};
 use vector::{Error, Result, ResultExt};
+
+use super::writer::FILE_NAME;
+use crate::staging::{Staged, folder_of};
 
 /// Bytes that wait before a file is opened for them.
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// Tells stagings of one process apart.
-static STAGINGS: AtomicU64 = AtomicU64::new(0);
-
 /// What a statement writes.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
     /// One file.
     File,
-    /// A folder of things whose names begin so.
-    Folder(String),
+    /// A folder of files, or of Hive partitions.
+    Folder,
 }
 
 /// The place where everything is written first; removed when dropped before it is published.
 #[derive(Debug)]
 pub(super) struct Staging {
     target: PathBuf,
-    staged: PathBuf,
+    staged: Staged,
     shape: Shape,
     overwrite: bool,
-    /// Held while files are begun and while all of them are moved or removed.
-    state: Mutex<State>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
-    Writing,
-    Published,
-    Abandoned,
 }
 
 impl Staging {
@@ -60,26 +50,16 @@ impl Staging {
         let target = PathBuf::from(target.trim_end_matches('/'));
         // A link stays, and what it stands for is written.
         let target = fs::canonicalize(&target).unwrap_or(target);
-        let Some(name) = target.file_name() else {
+        if target.file_name().is_none() {
             return Err(Error::invalid_input("COPY needs the path of a file or folder")
                 .with("path", target.display()));
-        };
-        let number = STAGINGS.fetch_add(1, Ordering::Relaxed);
-        let staged = format!(".{}.{}-{number}.tmp", name.to_string_lossy(), std::process::id());
-        let staging = Staging {
-            staged: target.with_file_name(staged),
-            target,
-            shape,
-            overwrite,
-            state: Mutex::new(State::Writing),
-        };
-        staging.check_target()?;
-        if !staging.is_file() {
-            fs::create_dir(&staging.staged)
-                .map_err(|e| Error::from_io(e, "cannot create a folder"))
-                .in_named("path", staging.staged.to_string_lossy())?;
         }
-        Ok(staging)
+        check_target(&target, shape, overwrite)?;
+        let staged = match shape {
+            Shape::File => Staged::file(&target)?,
+            Shape::Folder => Staged::folder(&target)?,
+        };
+        Ok(Staging { target, staged, shape, overwrite })
     }
 
     /// True when there is one file.
@@ -89,130 +69,170 @@ impl Staging {
 
     /// Begins a file: the only one, or the one at `relative` in the folder.
     pub(super) fn file(&self, relative: &str) -> Result<StagedFile> {
-        let state = self.state.lock();
-        if *state != State::Writing {
-            return Err(Error::cancelled("COPY was given up"));
-        }
-        let path = match self.shape {
-            Shape::File => self.staged.clone(),
-            Shape::Folder(_) => self.staged.join(relative),
-        };
-        let cannot = |e| Error::from_io(e, "cannot create a file");
-        if let (Shape::Folder(_), Some(folder)) = (&self.shape, path.parent()) {
-            fs::create_dir_all(folder).map_err(cannot).in_named("path", path.to_string_lossy())?;
-        }
-        File::create_new(&path).map_err(cannot).in_named("path", self.target.to_string_lossy())?;
+        let path = self.staged.add(|staged| {
+            if self.is_file() {
+                return Ok(staged.to_path_buf());
+            }
+            let path = staged.join(relative);
+            let made = path.parent().map_or(Ok(()), fs::create_dir_all);
+            made.and_then(|()| File::create_new(&path))
+                .map_err(|e| Error::from_io(e, "cannot create a file"))
+                .in_named("path", self.target.join(relative).to_string_lossy())?;
+            Ok(path)
+        })?;
         Ok(StagedFile { path, buffer: Vec::new() })
     }
 
     /// Puts everything in its place, for good: what has a name afterwards is on the disk.
     pub(super) fn publish(&self) -> Result<()> {
-        let mut state = self.state.lock();
-        // It may have come while the rows were written.
-        self.check_target()?;
-        if !self.is_file() {
-            sync_folders(&self.staged)?;
-        }
-        let replaced = self.staged.with_extension("old");
-        let set_aside = !self.is_file() && self.target.exists();
-        let moved = (|| {
-            // A folder is not replaced by a rename, unlike a file.
-            if set_aside {
-                fs::rename(&self.target, &replaced)?;
+        self.staged.publish(|staged| {
+            // It may have come while the rows were written.
+            check_target(&self.target, self.shape, self.overwrite)?;
+            if !self.is_file() {
+                sync_folders(staged)?;
             }
-            fs::rename(&self.staged, &self.target).inspect_err(|_| {
-                if set_aside {
-                    // The old folder comes back; the error says what went wrong first.
-                    let _ = fs::rename(&replaced, &self.target);
-                }
+            self.place(staged).or_else(|error| match error.kind() {
+                ErrorKind::AlreadyExists => Err(exists(&self.target)),
+                _ => Err(Error::from_io(error, "cannot rename what was written"))
+                    .in_named("path", self.target.to_string_lossy()),
             })
-        })();
-        moved
-            .map_err(|e| Error::from_io(e, "cannot rename what was written"))
-            .in_named("path", self.target.to_string_lossy())?;
-        *state = State::Published;
-        if set_aside {
-            fs::remove_dir_all(&replaced)
-                .map_err(|e| Error::from_io(e, "cannot remove what was replaced"))
-                .in_named("path", replaced.to_string_lossy())?;
-        }
-        match self.target.parent() {
-            Some(around) if around.as_os_str().is_empty() => sync(Path::new(".")).map(drop),
-            Some(around) => sync(around).map(drop),
-            None => Ok(()),
-        }
+        })?;
+        sync(folder_of(&self.target)).map(drop)
     }
 
     /// Removes what was written, unless it was published; files cannot be begun any more.
     pub(super) fn abandon(&self) {
-        let mut state = self.state.lock();
-        if *state == State::Writing {
-            *state = State::Abandoned;
-            // Nothing can be done about what cannot be removed, and whoever failed says why.
-            let _ = match self.shape {
-                Shape::File => fs::remove_file(&self.staged),
-                Shape::Folder(_) => fs::remove_dir_all(&self.staged),
+        self.staged.abandon();
+    }
+
+    fn place(&self, staged: &Path) -> io::Result<()> {
+        let to = self.target.as_path();
+        if !self.overwrite {
+            // Another writer may come between the check and this.
+            return match rename_with(staged, to, RenameFlags::NOREPLACE) {
+                Some(Err(error))
+                    if error.kind() == ErrorKind::AlreadyExists && is_empty_folder(to) =>
+                {
+                    fs::rename(staged, to)
+                }
+                Some(moved) => moved,
+                None => fs::rename(staged, to),
             };
         }
-    }
-
-    fn check_target(&self) -> Result<()> {
-        let Ok(found) = fs::metadata(&self.target) else { return Ok(()) };
-        let refuse = |sentence: &'static str, hint: &str| {
-            Err(Error::invalid_input(sentence).with("path", self.target.display()).hint(hint))
-        };
-        if !found.is_dir() && !found.is_file() {
-            return refuse(
-                "what COPY would write exists as neither a file nor a folder",
-                "devices and pipes are written to with --output",
-            );
+        // A folder is not replaced by a rename, unlike a file.
+        if self.is_file() || !to.exists() {
+            return fs::rename(staged, to);
         }
-        match (&self.shape, found.is_dir()) {
-            (Shape::File, true) => refuse(
-                "a folder is where COPY would write a file",
-                "with PARTITION_BY (columns) a folder is written",
-            ),
-            (Shape::Folder(_), false) => refuse(
-                "a file is where COPY would write a folder",
-                "without PARTITION_BY and PER_THREAD_OUTPUT one file is written",
-            ),
-            (Shape::Folder(_), true) if self.is_empty_folder() => Ok(()),
-            _ if !self.overwrite => refuse(
-                "what COPY would write exists already",
-                "COPY .. (.., OVERWRITE) replaces it",
-            ),
-            (Shape::Folder(own), true) => match self.first_stranger(own)? {
-                Some(stranger) => Err(Error::invalid_input(
-                    "a folder with other things than COPY writes is not overwritten",
-                )
-                .with("path", self.target.display())
-                .with("found", stranger)),
-                None => Ok(()),
-            },
-            (Shape::File, false) => Ok(()),
+        match rename_with(staged, to, RenameFlags::EXCHANGE) {
+            Some(exchanged) => {
+                exchanged?;
+                // What was replaced has the staged name now. What is left of it when this fails is
+                // removed by the next COPY into the folder around.
+                let _ = fs::remove_dir_all(staged);
+                Ok(())
+            }
+            None => replace_folder(staged, to),
         }
-    }
-
-    fn is_empty_folder(&self) -> bool {
-        fs::read_dir(&self.target).is_ok_and(|mut entries| entries.next().is_none())
-    }
-
-    /// The name of something in the folder that does not begin with `own`.
-    fn first_stranger(&self, own: &str) -> Result<Option<String>> {
-        let entries = fs::read_dir(&self.target)
-            .map_err(|e| Error::from_io(e, "cannot list the folder"))
-            .in_named("path", self.target.to_string_lossy())?;
-        let names = entries.flatten().map(|e| e.file_name().to_string_lossy().into_owned());
-        // `_SUCCESS` and the like come with data.
-        let belongs = |name: &str| name.starts_with(own) || name.starts_with('_');
-        Ok(names.into_iter().find(|name| !belongs(name)))
     }
 }
 
-impl Drop for Staging {
-    fn drop(&mut self) {
-        self.abandon();
+/// A rename that other renames of this machine cannot come between; `None` where the file system
+/// has none of this kind.
+fn rename_with(from: &Path, to: &Path, flags: RenameFlags) -> Option<io::Result<()>> {
+    use rustix::io::Errno;
+    match renameat_with(CWD, from, CWD, to, flags) {
+        Ok(()) => Some(Ok(())),
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => None,
+        Err(error) => Some(Err(error.into())),
     }
+}
+
+/// Replaces a folder in two steps.
+fn replace_folder(staged: &Path, to: &Path) -> io::Result<()> {
+    let replaced = staged.with_extension("old");
+    fs::rename(to, &replaced)?;
+    fs::rename(staged, to).inspect_err(|_| {
+        // The old folder comes back; the error says what went wrong first.
+        let _ = fs::rename(&replaced, to);
+    })?;
+    fs::remove_dir_all(&replaced)
+}
+
+fn exists(target: &Path) -> Error {
+    Error::invalid_input("what COPY would write exists already")
+        .with("path", target.display())
+        .hint("COPY .. (.., OVERWRITE) replaces it")
+}
+
+fn check_target(target: &Path, shape: Shape, overwrite: bool) -> Result<()> {
+    let Ok(found) = fs::metadata(target) else { return Ok(()) };
+    let refuse = |sentence: &'static str, hint: &str| {
+        Err(Error::invalid_input(sentence).with("path", target.display()).hint(hint))
+    };
+    if !found.is_dir() && !found.is_file() {
+        return refuse(
+            "what COPY would write exists as neither a file nor a folder",
+            "devices and pipes are written to with --output",
+        );
+    }
+    match (shape, found.is_dir()) {
+        (Shape::File, true) => refuse(
+            "a folder is where COPY would write a file",
+            "with PARTITION_BY (columns) a folder is written",
+        ),
+        (Shape::Folder, false) => refuse(
+            "a file is where COPY would write a folder",
+            "without PARTITION_BY and PER_THREAD_OUTPUT one file is written",
+        ),
+        (Shape::Folder, true) if is_empty_folder(target) => Ok(()),
+        _ if !overwrite => Err(exists(target)),
+        (Shape::Folder, true) => match first_stranger(target)? {
+            Some(stranger) => Err(Error::invalid_input(
+                "a folder with other things than COPY writes is not overwritten",
+            )
+            .with("path", target.display())
+            .with("found", stranger.display())),
+            None => Ok(()),
+        },
+        (Shape::File, false) => Ok(()),
+    }
+}
+
+fn is_empty_folder(folder: &Path) -> bool {
+    fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none())
+}
+
+/// Something in the folder that COPY does not write. COPY writes partitions of any keys, in them
+/// data files, and data files of its own name; `_SUCCESS` and the like come with data.
+fn first_stranger(target: &Path) -> Result<Option<PathBuf>> {
+    let mut rest = vec![target.to_path_buf()];
+    while let Some(folder) = rest.pop() {
+        let listed = fs::read_dir(&folder)
+            .and_then(|entries| entries.collect::<io::Result<Vec<_>>>())
+            .map_err(|e| Error::from_io(e, "cannot list the folder"))
+            .in_named("path", folder.to_string_lossy())?;
+        for entry in listed {
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            let is = |test: fn(&fs::FileType) -> bool| entry.file_type().is_ok_and(|ty| test(&ty));
+            if is(fs::FileType::is_dir) && name.contains('=') {
+                rest.push(entry.path());
+                continue;
+            }
+            let is_data = name.starts_with('_')
+                || name.starts_with(FILE_NAME)
+                || (folder != target && has_data_ending(&name));
+            if !(is(fs::FileType::is_file) && is_data) {
+                return Ok(Some(entry.path()));
+            }
+        }
+    }
+    Ok(None)
+}
+
+fn has_data_ending(name: &str) -> bool {
+    let ending = name.rsplit_once('.').map(|(_, ending)| ending);
+    matches!(ending, Some("parquet" | "csv" | "jsonl" | "ndjson"))
 }
 
 /// Waits until a file that was written is on the disk, and gives its length.

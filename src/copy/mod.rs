@@ -14,13 +14,15 @@
 //! | `writer.rs` | the rows of one driver |
 //! | `partitions.rs` | rows to directories by their keys |
 //! | `sink.rs` | where the rows of one file go |
+//! | `lineage.rs` | what files say of the columns that are copied |
 //! | `files.rs` | files that appear when all is written |
 //! | `parquet/` | Parquet files; with the feature `copy-parquet` |
 //!
-//! Files are written to the local file system, whatever the engine reads from. Into a folder each
+//! Files are written to the local file system; an engine that reads from another one refuses. Into a folder each
 //! driver writes files of its own; a single file has one writer, in the order of the rows.
 
 mod files;
+mod lineage;
 mod options;
 #[cfg(feature = "copy-parquet")]
 mod parquet;
@@ -33,6 +35,7 @@ mod writer;
 use std::fmt;
 
 use connector_hive::zone::ProcessZone;
+use dwio::stored::StoredColumn;
 use exec::plan::{PlanNode, RowWriter, TableWriteNode, WriteTarget, WriterPlace};
 use vector::build::vector_of;
 use vector::sync::Arc;
@@ -43,6 +46,7 @@ use self::files::{Shape, Staging};
 use self::partitions::Partitioner;
 use self::writer::CopyWriter;
 
+pub(crate) use self::lineage::stored_columns;
 pub(crate) use self::options::CopyTarget;
 
 /// What is counted, by writers and in the end.
@@ -77,6 +81,8 @@ struct Work {
     /// Positions of the columns that are written into files, and their types.
     kept: Vec<usize>,
     file_type: Arc<RowType>,
+    /// What the files that are copied say of these columns.
+    stored: Vec<StoredColumn>,
     /// Files of all writers.
     num_files: AtomicUsize,
     staging: Staging,
@@ -95,9 +101,11 @@ impl CopyJob {
         let fields = row_type.fields().enumerate().filter(|(i, _)| is_kept(i));
         let file_type: Vec<_> =
             fields.map(|(_, (name, ty))| (name.to_string(), ty.clone())).collect();
+        let stored = kept.iter().map(|i| target.stored.get(*i).cloned().unwrap_or_default());
+        let stored = stored.collect();
         let shape = match partitioner.first_key() {
-            Some(key) => Shape::Folder(format!("{}=", connector_hive::partition::escape(key))),
-            None if target.per_driver => Shape::Folder(writer::FILE_NAME.to_string()),
+            Some(_) => Shape::Folder,
+            None if target.per_driver => Shape::Folder,
             None => Shape::File,
         };
         let staging = Staging::new(&target.path, shape, target.overwrite)?;
@@ -106,6 +114,7 @@ impl CopyJob {
             target,
             partitioner,
             kept,
+            stored,
             file_type: Arc::new(RowType::new(file_type)),
             num_files: AtomicUsize::new(0),
             staging,
@@ -167,7 +176,11 @@ impl CopyEnd {
     }
 
     /// Puts all files in their places, and gives the row of counts.
-    pub(crate) fn publish(self) -> Result<RowVector> {
+    pub(crate) fn publish(mut self) -> Result<RowVector> {
+        if self.counts == [0; 3] {
+            // A folder without files would be no table.
+            self.counts = writer::write_no_rows(&self.job.0)?;
+        }
         self.job.0.staging.publish()?;
         counts_row(self.counts)
     }

@@ -9,8 +9,11 @@
 //! | `HEADER [true]` | csv | a line of names first, as by default |
 //! | `COMPRESSION snappy`, `none` | parquet | how pages are packed |
 //! | `ROW_GROUP_SIZE n` | parquet | rows of a row group at most |
-//! | `TIMESTAMP_UNIT millis`, `micros`, `nanos` | parquet | what timestamps are stored in |
+//! | `TIMESTAMP_UNIT millis`, `micros`, `nanos` | parquet | what timestamps are stored in; else the unit of the file that they come from, or micros |
 
+use std::collections::HashSet;
+
+use dwio::stored::StoredColumn;
 use vector::{Error, Result, RowType};
 
 #[cfg(feature = "copy-parquet")]
@@ -27,6 +30,8 @@ pub(crate) struct CopyTarget {
     /// A folder, in which each driver has a file.
     pub(super) per_driver: bool,
     pub(super) overwrite: bool,
+    /// What files say of the query's columns beside their types, as far as they are known.
+    pub(super) stored: Vec<StoredColumn>,
 }
 
 /// How a file is written.
@@ -56,7 +61,12 @@ impl CopyTarget {
             partition_by: Vec::new(),
             per_driver: request.path.ends_with('/'),
             overwrite: false,
+            stored: Vec::new(),
         };
+        if request.path.contains("://") {
+            return Err(Error::unsupported("COPY writes to the local disk only")
+                .with("path", &request.path));
+        }
         for option in &request.options {
             match option.name.as_str() {
                 "FORMAT" => {}
@@ -70,13 +80,32 @@ impl CopyTarget {
         Ok(target)
     }
 
+    /// Keeps what files say of the query's columns.
+    pub(crate) fn with_stored_columns(self, stored: Vec<StoredColumn>) -> Self {
+        CopyTarget { stored, ..self }
+    }
+
     fn check(&self, row_type: &RowType) -> Result<()> {
         let names = row_type.names();
-        for (i, name) in names.iter().enumerate() {
-            if names.iter().take(i).any(|before| before == name) {
+        let mut seen = HashSet::with_capacity(names.len());
+        for name in names {
+            if !seen.insert(name) {
                 return Err(Error::invalid_input("COPY would write two columns of one name")
                     .in_named("column", name)
                     .hint("AS gives one of them another name"));
+            }
+        }
+        // Names of keys are written in lower case (rule S8.13), and a key hides a column of its name.
+        let keys = self.partition_by.iter().filter_map(|key| Some((key, names.get(*key)?)));
+        for (key, name) in keys {
+            let twins = row_type.positions_in_any_case(name);
+            if let Some(twin) = twins.iter().find(|i| *i != key).and_then(|i| names.get(*i)) {
+                return Err(Error::invalid_input(
+                    "a partition key and another column have names that differ in case only",
+                )
+                .with("column", twin)
+                .in_named("column", name)
+                .hint("AS gives one of them another name"));
             }
         }
         match self.partition_by.len() {
@@ -100,6 +129,11 @@ impl CopyTarget {
             .collect();
         let by = if keys.is_empty() { String::new() } else { format!(" by {}", keys.join(", ")) };
         format!("{} as {}{by}", self.path, self.ending())
+    }
+
+    /// Where it writes.
+    pub(crate) fn path(&self) -> &str {
+        &self.path
     }
 
     /// The ending of file names.
@@ -132,12 +166,12 @@ impl CopyFormat {
             }
             #[cfg(feature = "copy-parquet")]
             ("TIMESTAMP_UNIT", CopyFormat::Parquet(layout)) => {
-                layout.timestamps = match word(option)?.as_str() {
+                layout.timestamps = Some(match word(option)?.as_str() {
                     "millis" => vector::TimeUnit::Millis,
                     "micros" => vector::TimeUnit::Micros,
                     "nanos" => vector::TimeUnit::Nanos,
                     _ => return Err(wrong(option, NO_SUCH_VALUE).hint("millis, micros or nanos")),
-                }
+                })
             }
             ("HEADER" | "COMPRESSION" | "ROW_GROUP_SIZE" | "TIMESTAMP_UNIT", _) => {
                 return Err(wrong(option, "an option of COPY that this format has not"));

@@ -31,12 +31,17 @@ impl Partitioner {
         self.keys.first().map(|(_, name)| name.as_str())
     }
 
+    /// The directory of rows whose keys are null.
+    pub(super) fn null_directory(&self) -> String {
+        let names = self.keys.iter().map(|(_, name)| directory_name(name, None));
+        names.collect::<Vec<_>>().join("/")
+    }
+
     /// Sorts the rows of a batch. `Unsupported` for a key of a type that has no directory name.
     pub(super) fn split(&self, batch: &RowVector) -> Result<RowsByDirectory> {
         let columns = self.keys.iter().map(|(key, _)| DecodedVector::new(batch.child(*key)?));
         let columns: Vec<DecodedVector> = columns.collect::<Result<_>>()?;
         let mut found: RowsByDirectory = Vec::new();
-        // By name and not by value: a null and an empty text share theirs.
         let mut by_name: HashMap<String, usize> = HashMap::new();
         let mut last: Option<(Vec<Value>, usize)> = None;
         for row in 0..batch.len() {
@@ -76,11 +81,18 @@ impl Partitioner {
                     .with("time", time)
                     .in_named("column", name));
             }
+            if matches!(value, Value::Bytes(bytes) if bytes.is_empty()) {
+                // Hive has one name for null and empty text: it would come back as null.
+                return Err(Error::unsupported("an empty text is no partition key")
+                    .in_named("column", name)
+                    .hint("NULLIF(key, '') makes it null"));
+            }
             let text = value_text(value, ty, self.zone.as_ref()).in_named("column", name)?;
             if !path.is_empty() {
                 path.push('/');
             }
-            path.push_str(&directory_name(name, Some(&text)));
+            let text = (!value.is_null()).then_some(text.as_str());
+            path.push_str(&directory_name(name, text));
         }
         Ok(path)
     }
@@ -89,6 +101,7 @@ impl Partitioner {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use connector_hive::partition::NULL_PARTITION;
     use vector::build::vector_of;
     use vector::sync::Arc;
     use vector::{Timestamp, Type};
@@ -106,14 +119,16 @@ mod tests {
     /// Rules S8.14, S8.15, S8.18, S8.19.
     #[test]
     fn rows_go_to_the_directories_of_their_keys() {
-        let texts = ["a", "", "a", "x/y=%", "Zürich"].map(Value::bytes);
+        let texts = ["a", NULL_PARTITION, "a", "x/y=%", "Zürich"].map(Value::bytes);
         let all: Vec<Value> = texts.into_iter().chain([Value::Null]).collect();
         let found = split(Type::Varchar, &all).unwrap();
         let expected = [
             ("key=a", vec![0, 2]),
-            ("key=__HIVE_DEFAULT_PARTITION__", vec![1, 5]),
+            // A text of this name is none.
+            ("key=__HIVE_DEFAULT_PARTITION_%5F", vec![1]),
             ("key=x%2Fy%3D%25", vec![3]),
             ("key=Zürich", vec![4]),
+            ("key=__HIVE_DEFAULT_PARTITION__", vec![5]),
         ];
         assert_eq!(found, expected.map(|(name, rows)| (name.to_string(), rows)));
         assert_eq!(names(Type::Date, &[Value::Integer(0)]), ["key=1970-01-01"]);
@@ -129,6 +144,8 @@ mod tests {
         let stamp = names(Type::Timestamp, &time(120_000_000));
         assert_eq!(stamp, ["key=1970-01-01 00%3A00%3A00.12"]);
         assert!(split(Type::Timestamp, &time(1)).unwrap_err().is_user());
+        let error = split(Type::Varchar, &[Value::bytes("")]).unwrap_err();
+        assert!(error.to_string().contains("an empty text is no partition key"), "{error}");
         let error = split(Type::Double, &[Value::Double(0.5)]).unwrap_err();
         assert_eq!(
             error.to_string(),

@@ -3,6 +3,7 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 
+use dwio::stored::StoredColumn;
 use vector::sync::Arc;
 use vector::{Result, RowType, RowVector};
 
@@ -34,19 +35,23 @@ pub(super) struct OpenFile {
 }
 
 impl OpenFile {
-    /// Begins a file of batches of `row_type`.
+    /// Begins a file of batches of `row_type`, whose columns files describe as `stored` says.
     pub(super) fn new(
         format: &CopyFormat,
-        row_type: &Arc<RowType>,
+        (row_type, stored): (&Arc<RowType>, &[StoredColumn]),
         file: StagedFile,
     ) -> Result<Self> {
+        #[cfg(not(feature = "copy-parquet"))]
+        let _ = stored;
         let path = file.path().to_path_buf();
         let text = |format, has_header, file| TextSink::new(format, row_type, has_header, file);
         let sink: Box<dyn RowSink> = match format {
             CopyFormat::Csv { has_header } => Box::new(text(OutputFormat::Csv, *has_header, file)?),
             CopyFormat::JsonLines => Box::new(text(OutputFormat::JsonLines, false, file)?),
             #[cfg(feature = "copy-parquet")]
-            CopyFormat::Parquet(layout) => Box::new(ParquetSink::new(row_type, *layout, file)?),
+            CopyFormat::Parquet(layout) => {
+                Box::new(ParquetSink::new((row_type, stored), *layout, file)?)
+            }
         };
         Ok(OpenFile { sink, path })
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use exec::operator::reservation::Reservation;
 use exec::plan::{RowWriter, WriterPlace};
 use vector::gather::gather_batch;
 use vector::stop::check_stop;
@@ -17,8 +18,10 @@ use super::{Work, counts_row};
 pub(super) const FILE_NAME: &str = "data_";
 /// Files that are written at once, at most: each has buffers of its own.
 const MAX_OPEN_FILES: usize = 10_000;
-/// Bytes of all files together that wait in memory at most.
+/// Bytes of all files together that wait in memory at most,
 const MAX_BYTES: usize = 256 << 20;
+/// and which part of the memory limit: when they are written they are also encoded and compressed.
+const MAX_SHARE: u64 = 8;
 
 /// Writes what one driver has.
 pub(super) struct CopyWriter {
@@ -27,8 +30,10 @@ pub(super) struct CopyWriter {
     /// By directory; one without a name when nothing is partitioned.
     files: BTreeMap<String, OpenFile>,
     num_rows: u64,
+    /// Bytes that wait in all files.
+    num_bytes: usize,
     max_bytes: usize,
-    memory: Charge,
+    memory: Reservation,
 }
 
 impl CopyWriter {
@@ -40,8 +45,9 @@ impl CopyWriter {
             driver,
             files: BTreeMap::new(),
             num_rows: 0,
-            max_bytes: MAX_BYTES / num_drivers.max(1),
-            memory: Charge { pool, bytes: 0 },
+            num_bytes: 0,
+            max_bytes: max_bytes(&pool) / num_drivers.max(1),
+            memory: Reservation::new(&pool),
         };
         if driver == 0 && !writer.is_partitioned() {
             // Also a query without rows leaves a file.
@@ -55,29 +61,34 @@ impl CopyWriter {
     }
 
     fn append(&mut self, directory: &str, rows: &RowVector) -> Result<()> {
+        // The rows are copied: their bytes are reserved before, and what they take after.
+        self.memory.grow(rows.flat_bytes())?;
         let file = self.file(directory)?;
         let before = file.sink.num_bytes();
         file.sink.write(rows)?;
-        let after = file.sink.num_bytes();
-        self.memory.change(before, after)?;
-        while self.memory.bytes > self.max_bytes {
+        let added = file.sink.num_bytes().saturating_sub(before);
+        self.num_bytes = self.num_bytes.saturating_add(added);
+        while self.num_bytes > self.max_bytes {
             let largest = self.files.values_mut().max_by_key(|file| file.sink.num_bytes());
             let Some(file) = largest else { break };
             let before = file.sink.num_bytes();
             file.sink.flush()?;
-            let after = file.sink.num_bytes();
-            self.memory.change(before, after)?;
-            if after >= before {
+            let gone = before.saturating_sub(file.sink.num_bytes());
+            self.num_bytes = self.num_bytes.saturating_sub(gone);
+            if gone == 0 {
                 break;
             }
         }
-        Ok(())
+        let held = self.files.values().map(|file| file.sink.num_bytes()).sum::<usize>();
+        self.num_bytes = held;
+        self.memory.resize(held as u64);
+        self.memory.commit()
     }
 
     /// The file of a directory, which is begun when it is new.
     fn file(&mut self, directory: &str) -> Result<&mut OpenFile> {
         if !self.files.contains_key(directory) {
-            let Work { target, file_type, staging, num_files, .. } = &*self.work;
+            let Work { target, file_type, stored, staging, num_files, .. } = &*self.work;
             if num_files.fetch_add(1, Ordering::Relaxed) >= MAX_OPEN_FILES {
                 return Err(
                     Error::limit("COPY would write too many files").with("max", MAX_OPEN_FILES)
@@ -85,12 +96,25 @@ impl CopyWriter {
             }
             let name = format!("{FILE_NAME}{}.{}", self.driver, target.ending());
             let path = if directory.is_empty() { name } else { format!("{directory}/{name}") };
-            let file = OpenFile::new(&target.format, file_type, staging.file(&path)?)?;
+            let file = staging.file(&path)?;
+            let file = OpenFile::new(&target.format, (file_type, stored), file)?;
             self.files.insert(directory.to_string(), file);
         }
         let found = self.files.get_mut(directory);
         found.ok_or_else(|| Error::internal("a file of COPY was lost"))
     }
+}
+
+/// Writes a file without rows into the partition of nulls, so that a table without rows has its
+/// columns and its keys.
+pub(super) fn write_no_rows(work: &Work) -> Result<[u64; 3]> {
+    let directory = work.partitioner.null_directory();
+    let path = format!("{directory}/{FILE_NAME}0.{}", work.target.ending());
+    let file = work.staging.file(&path)?;
+    let columns = (&work.file_type, work.stored.as_slice());
+    let OpenFile { sink, path } = OpenFile::new(&work.target.format, columns, file)?;
+    sink.finish()?;
+    Ok([0, 1, sync_file(&path)?])
 }
 
 impl RowWriter for CopyWriter {
@@ -125,27 +149,8 @@ impl RowWriter for CopyWriter {
     }
 }
 
-/// Memory of a pool, given back when dropped.
-struct Charge {
-    pool: MemoryPool,
-    bytes: usize,
-}
-
-impl Charge {
-    /// A part of it was `before` and is `after` bytes.
-    fn change(&mut self, before: usize, after: usize) -> Result<()> {
-        if after > before {
-            self.pool.reserve((after - before) as u64)?;
-        } else {
-            self.pool.release((before - after) as u64);
-        }
-        self.bytes = (self.bytes + after).saturating_sub(before);
-        Ok(())
-    }
-}
-
-impl Drop for Charge {
-    fn drop(&mut self) {
-        self.pool.release(self.bytes as u64);
-    }
+/// Bytes that may wait in memory for all drivers.
+fn max_bytes(pool: &MemoryPool) -> usize {
+    let share = usize::try_from(pool.lowest_limit() / MAX_SHARE).unwrap_or(usize::MAX);
+    share.min(MAX_BYTES)
 }

@@ -23,9 +23,9 @@ pub(super) fn is_pattern(path: &str) -> bool {
 
 /// The paths that match, in order. `NotFound` when none does.
 pub(super) fn expand(files: &dyn FileSystem, pattern: &str) -> Result<Vec<String>> {
-    let mut found =
-        if pattern.starts_with('/') { vec!["/".to_string()] } else { vec![String::new()] };
-    let parts: Vec<&str> = pattern.split('/').filter(|p| !p.is_empty()).collect();
+    let (root, below) = root_of(pattern);
+    let mut found = vec![root.to_string()];
+    let parts: Vec<&str> = below.split('/').filter(|p| !p.is_empty()).collect();
     for (i, part) in parts.iter().enumerate() {
         let last = i + 1 == parts.len();
         found = match *part {
@@ -44,6 +44,19 @@ pub(super) fn expand(files: &dyn FileSystem, pattern: &str) -> Result<Vec<String
     found.sort();
     found.dedup();
     Ok(found)
+}
+
+/// What a path begins with that is no name: nothing, `/` or `scheme://`; and the rest.
+fn root_of(path: &str) -> (&str, &str) {
+    let is_scheme = |scheme: &str| {
+        scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+            && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
+    };
+    let end = match path.split_once("://") {
+        Some((scheme, _)) if is_scheme(scheme) => scheme.len() + "://".len(),
+        _ => usize::from(path.starts_with('/')),
+    };
+    path.split_at(end)
 }
 
 fn join(base: &str, name: &str) -> String {
@@ -176,6 +189,21 @@ mod tests {
             ]
         );
         assert_eq!(found("/d/ds=2/**"), ["/d/ds=2/h=1/y.parquet", "/d/ds=2/x.parquet"]);
+    }
+
+    #[test]
+    fn what_a_path_begins_with_stays() {
+        assert_eq!(root_of("s3://bucket/*.parquet"), ("s3://", "bucket/*.parquet"));
+        assert_eq!(root_of("file:///d/*"), ("file://", "/d/*"));
+        assert_eq!(root_of("/d/*"), ("/", "d/*"));
+        assert_eq!(root_of("d*/a://b"), ("", "d*/a://b"));
+        let files = MemoryFiles::new();
+        for path in ["s3://b/a.parquet", "s3://b/k=1/b.parquet", "s3://c/a.parquet"] {
+            files.put(path, vec![0]);
+        }
+        let found = |pattern| expand(&files, pattern).unwrap();
+        assert_eq!(found("s3://b/*.parquet"), ["s3://b/a.parquet"]);
+        assert_eq!(found("s3://b/**/*.parquet"), ["s3://b/a.parquet", "s3://b/k=1/b.parquet"]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What a caller may ask of one query.
 
-use connector_hive::SerdeParameters;
+use connector_hive::{DEFAULT_SCHEMA_FILES, SerdeParameters};
 use dwio::config::Config;
 use dwio::reader::FileFormat;
 use exec::QueryConfig;
@@ -18,6 +18,9 @@ const INPUT_FORMAT: &str = "input_format";
 /// The setting that names the columns of files and their types: `id=BIGINT,name=VARCHAR`.
 const TABLE_SCHEMA: &str = "table_schema";
 
+/// The setting that says how many files of a table are opened to learn its columns.
+const SCHEMA_FILES: &str = "max_schema_files";
+
 /// What settings begin with that say how values of text files are written.
 const SERDE_PREFIX: &str = "serde.";
 
@@ -30,8 +33,9 @@ pub struct QueryOptions {
     /// Settings by name, as `--set key=value` gives them: those of
     /// [`QueryConfig`](exec::QueryConfig), those of the connector, `partition_types`
     /// (`ds=DATE,hour=BIGINT`) for keys whose types are not to be guessed, `table_schema` in the
-    /// same form for the columns of files, `input_format`, and what begins with `serde.`, such as
-    /// `serde.field.delim`, for text files.
+    /// same form for the columns of files, `input_format`, `max_schema_files` (1,000 by default) for
+    /// how many files of a table are opened to learn its columns, and what begins with `serde.`, such
+    /// as `serde.field.delim`, for text files.
     pub settings: Config,
     /// Where the query's trace is written, if one is wanted; of one run.
     pub recording: Option<Arc<Recording>>,
@@ -54,7 +58,7 @@ impl QueryOptions {
         let known: Vec<String> = QueryConfig::NAMES
             .iter()
             .chain(&connector_hive::settings::SETTING_NAMES)
-            .chain(&[PARTITION_TYPES, INPUT_FORMAT, TABLE_SCHEMA])
+            .chain(&[PARTITION_TYPES, INPUT_FORMAT, TABLE_SCHEMA, SCHEMA_FILES])
             .map(|name| spelled(name))
             .collect();
         for (name, value) in self.settings.iter() {
@@ -92,6 +96,16 @@ impl QueryOptions {
             format: FileFormat::new(format),
             columns: (!columns.is_empty()).then(|| Arc::new(RowType::new(columns))),
             serde_parameters: Arc::new(parameters.collect()),
+            max_schema_files: self.max_schema_files()?,
+        })
+    }
+
+    fn max_schema_files(&self) -> Result<usize> {
+        let Some(text) = self.settings.text(SCHEMA_FILES) else { return Ok(DEFAULT_SCHEMA_FILES) };
+        text.parse().ok().filter(|number| *number > 0).ok_or_else(|| {
+            Error::invalid_input("a setting must be a whole number of at least 1")
+                .with("setting", SCHEMA_FILES)
+                .with("found", text)
         })
     }
 
@@ -130,6 +144,8 @@ pub(super) struct FileOptions {
     pub(super) columns: Option<Arc<RowType>>,
     /// How text files write their values.
     pub(super) serde_parameters: SerdeParameters,
+    /// Files of a table that are opened to learn its columns, at most.
+    pub(super) max_schema_files: usize,
 }
 
 fn is_of_format(name: &str) -> bool {

@@ -22,6 +22,7 @@ pub struct QueryResult {
     /// cannot begin new ones after that, and what they have open has no name any more.
     copy: Option<CopyEnd>,
     files: Vec<ScanFiles>,
+    notes: Vec<String>,
     /// What planning knows of files serves the scans as long as it is held.
     tables: Vec<Arc<dyn CatalogTable>>,
     ended: bool,
@@ -30,7 +31,8 @@ pub struct QueryResult {
 impl QueryResult {
     pub(super) fn new(row_type: Arc<RowType>, cursor: Cursor) -> Self {
         let (files, tables) = (Vec::new(), Vec::new());
-        QueryResult { row_type, copy: None, cursor, files, tables, ended: false }
+        let notes = Vec::new();
+        QueryResult { row_type, copy: None, cursor, files, notes, tables, ended: false }
     }
 
     pub(super) fn with_files(
@@ -38,7 +40,15 @@ impl QueryResult {
         files: Vec<ScanFiles>,
         tables: Vec<Arc<dyn CatalogTable>>,
     ) -> Self {
-        QueryResult { files, tables, ..self }
+        let gaps = tables.iter().filter_map(|table| table.schema_gap());
+        let notes = gaps.map(|gap| {
+            format!(
+                "the columns of {} are those of {}; others may have more \
+                 (--set max_schema_files=N asks more of them)",
+                gap.table, gap.files
+            )
+        });
+        QueryResult { notes: notes.collect(), files, tables, ..self }
     }
 
     /// The rows are what the writers of a COPY count.
@@ -90,6 +100,11 @@ impl QueryResult {
     /// What planning left of the files of the query's scans; none for plans made elsewhere.
     pub fn files(&self) -> &[ScanFiles] {
         &self.files
+    }
+
+    /// What a person should know of the rows, such as that a table may have more columns.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
     }
 
     /// All batches that have rows, or the first error.

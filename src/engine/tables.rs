@@ -9,13 +9,14 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use connector_hive::{
-    ColumnKind, DiscoveryOptions, HiveConnector, HiveTable, PartitionPredicate, SplitOptions,
-    TableSchema, handles,
+    ColumnKind, DiscoveryOptions, HiveConnector, HiveTable, LearnedSchema, PartitionPredicate,
+    SplitOptions, TableSchema, handles,
 };
 use dwio::connector::{ColumnHandle, ConnectorSplit, ExpressionEvaluator};
 use dwio::expr::TypedExpr;
 use dwio::fs::FileSystem;
 use dwio::reader::FileMetadata;
+use dwio::stored::StoredColumn;
 use dwio::subfield::{PathElement, Subfield};
 use exec::expr::nearest;
 use exec::plan::TableScanNode;
@@ -24,7 +25,9 @@ use vector::{Error, MemoryPool, Result, RowType, Type};
 
 use super::glob;
 use super::options::FileOptions;
-use crate::sql::{Catalog, CatalogTable, FoundTable, ScanParts, TableColumn, TableSplits};
+use crate::sql::{
+    Catalog, CatalogTable, FoundTable, ScanParts, SchemaGap, TableColumn, TableSplits,
+};
 
 /// The name that handles and splits call the connector by.
 pub(super) const HIVE: &str = "hive";
@@ -146,13 +149,21 @@ impl FoundTable for Found<'_> {
                 wanted.files = vec![first.clone()];
             }
         }
-        let (schema, metadata) = match &tables.files.columns {
+        let FileOptions { columns, format, max_schema_files, .. } = &tables.files;
+        let learned = match columns {
             Some(columns) => {
                 let keys = Arc::clone(&self.hive.partition_columns);
-                (TableSchema::new(Arc::clone(columns), keys), None)
+                let schema = TableSchema::new(Arc::clone(columns), keys);
+                LearnedSchema { schema, metadata: Vec::new(), num_opened: 0, num_files: 0 }
             }
-            None => tables.connector.table_schema(&wanted, &tables.files.format, &tables.pool)?,
+            None => {
+                let files = (format, *max_schema_files);
+                tables.connector.table_schema(&wanted, files, &tables.pool)?
+            }
         };
+        let LearnedSchema { schema, metadata, num_opened, num_files } = learned;
+        let unknown = num_files.saturating_sub(num_opened);
+        let gap = (unknown > 0).then(|| format!("{num_opened} of {num_files} files"));
         let columns = columns_of(&schema);
         Ok(Arc::new(EngineTable {
             twins: twins_of(&columns),
@@ -161,6 +172,7 @@ impl FoundTable for Found<'_> {
             hive: self.hive,
             schema,
             _metadata: metadata,
+            schema_files: gap,
             evaluator: Arc::clone(tables.evaluator),
             connector: Arc::clone(tables.connector),
             pool: tables.pool.clone(),
@@ -176,7 +188,9 @@ struct EngineTable {
     hive: HiveTable,
     schema: TableSchema,
     /// Held, so that the scan need not look again.
-    _metadata: Option<FileMetadata>,
+    _metadata: Vec<FileMetadata>,
+    /// The files that the columns were learned from, where those are not all.
+    schema_files: Option<String>,
     columns: Vec<TableColumn>,
     /// For columns whose name others have too: how many of them stand before, by position.
     twins: HashMap<usize, usize>,
@@ -228,6 +242,15 @@ impl CatalogTable for EngineTable {
             table: Arc::new(table),
             assignments,
         })
+    }
+
+    fn stored_column(&self, name: &str) -> Option<&StoredColumn> {
+        self.schema.stored_column(name)
+    }
+
+    fn schema_gap(&self) -> Option<SchemaGap<'_>> {
+        let files = self.schema_files.as_deref()?;
+        Some(SchemaGap { table: &self.name, files })
     }
 
     fn estimated_rows(&self) -> Result<u64> {

@@ -5,6 +5,7 @@
 
 use std::fmt::Write as _;
 
+use super::json::unique_names;
 use vector::types::decimal;
 use vector::types::temporal::{SECONDS_PER_DAY, write_date, write_time};
 use vector::{DecodedVector, FlatValues, Interval, Result, TimeUnit, Type, Vector, VectorRef};
@@ -14,13 +15,17 @@ pub(super) struct Cell {
     decoded: DecodedVector,
     ty: Type,
     children: Vec<(String, Cell)>,
+    /// Names of fields where the struct has one of them twice; empty elsewhere.
+    unique_names: Vec<String>,
 }
 
-/// What differs between canonical JSON and text for people.
+/// What differs between JSON and text for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Style {
-    /// Strings and temporal values quoted and escaped, `T` between date and time.
+    /// Strings and temporal values quoted and escaped, `T` between date and time. Keys differ.
     Json,
+    /// The same as canonical form has it: keys as the file has them, intervals in hexadecimal.
+    CanonicalJson,
     /// Scalars bare, a space between date and time; nested values as JSON.
     Plain,
 }
@@ -45,7 +50,11 @@ impl Cell {
             ],
             _ => Vec::new(),
         };
-        Ok(Cell { decoded, ty, children })
+        let unique_names = match decoded.base().as_ref() {
+            Vector::Row(row) => numbered_names(row.row_type().names()),
+            _ => Vec::new(),
+        };
+        Ok(Cell { decoded, ty, children, unique_names })
     }
 
     /// True when row `i` is null.
@@ -60,6 +69,7 @@ impl Cell {
             return;
         }
         let at = self.decoded.index(i);
+        let inner = if style == Style::Plain { Style::Json } else { style };
         match self.decoded.base().as_ref() {
             Vector::Flat(flat) => self.write_scalar(flat.values(), at, style, out),
             Vector::Row(_) => {
@@ -68,23 +78,24 @@ impl Cell {
                     if n > 0 {
                         out.push(',');
                     }
-                    out.push_str(name);
+                    let unique = self.unique_names.get(n).filter(|_| inner == Style::Json);
+                    out.push_str(unique.unwrap_or(name));
                     out.push(':');
-                    child.write(at, Style::Json, out);
+                    child.write(at, inner, out);
                 }
                 out.push('}');
             }
             Vector::Array(array) => {
                 self.write_list(array.span(at), out, |row, out| {
-                    self.children[0].1.write(row, Style::Json, out);
+                    self.children[0].1.write(row, inner, out);
                 });
             }
             Vector::Map(map) => {
                 self.write_list(map.span(at), out, |row, out| {
                     out.push('[');
-                    self.children[0].1.write(row, Style::Json, out);
+                    self.children[0].1.write(row, inner, out);
                     out.push(',');
-                    self.children[1].1.write(row, Style::Json, out);
+                    self.children[1].1.write(row, inner, out);
                     out.push(']');
                 });
             }
@@ -111,7 +122,7 @@ impl Cell {
     }
 
     fn write_scalar(&self, values: &FlatValues, at: usize, style: Style, out: &mut String) {
-        let quote = style == Style::Json && is_quoted(&self.ty);
+        let quote = style != Style::Plain && is_quoted(&self.ty);
         if let FlatValues::String(strings) = values {
             return write_string(strings.get(at), &self.ty, quote, out);
         }
@@ -141,7 +152,7 @@ impl Cell {
             FlatValues::Timestamp(v) => {
                 let second = v[at].seconds().rem_euclid(SECONDS_PER_DAY).unsigned_abs();
                 write_date(out, v[at].days())
-                    .and_then(|()| out.write_char(if style == Style::Json { 'T' } else { ' ' }))
+                    .and_then(|()| out.write_char(if style == Style::Plain { ' ' } else { 'T' }))
                     .and_then(|()| write_time(out, second, v[at].nanos()))
             }
             FlatValues::String(_) => Ok(()),
@@ -159,7 +170,7 @@ impl Cell {
                 let parts = [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]];
                 out.write_str(&parts.join("-"))
             }
-            Type::Interval if style == Style::Json => {
+            Type::Interval if style == Style::CanonicalJson => {
                 write_hex(&Interval::from_stored(value).to_bytes(), out);
                 Ok(())
             }
@@ -167,6 +178,15 @@ impl Cell {
             _ => write!(out, "{value}"),
         }
     }
+}
+
+/// The names as JSON strings, numbered where they repeat; none where they all differ.
+fn numbered_names(names: &[String]) -> Vec<String> {
+    let unique = unique_names(names);
+    if unique == names {
+        return Vec::new();
+    }
+    unique.iter().map(|name| json_string(name.as_bytes())).collect()
 }
 
 fn is_quoted(ty: &Type) -> bool {
@@ -277,7 +297,7 @@ float!(f32, f64);
 /// The shortest text that reads back to the same number, as `{:?}` prints it.
 fn write_float(value: impl Float, style: Style, out: &mut String) -> std::fmt::Result {
     match value.special() {
-        Some(name) if style == Style::Json => write!(out, "\"{name}\""),
+        Some(name) if style != Style::Plain => write!(out, "\"{name}\""),
         Some(name) => out.write_str(name),
         None => write!(out, "{value:?}"),
     }

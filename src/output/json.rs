@@ -1,5 +1,6 @@
-//! JSON lines in canonical form, and the same objects as one array.
+//! Rows as JSON objects: one a line, or all in one array.
 
+use std::collections::{HashMap, HashSet};
 use std::io::Write;
 
 use vector::{Result, RowType, RowVector};
@@ -13,8 +14,9 @@ const FLUSH_BYTES: usize = 64 << 10;
 /// Prints each row as an object.
 pub(super) struct JsonWriter<'a> {
     out: Box<dyn Write + 'a>,
-    /// The names as JSON strings with their colon; a name twice is printed twice.
+    /// The names as JSON strings with their colon.
     names: Vec<String>,
+    style: Style,
     array: bool,
     rows: u64,
     buffer: String,
@@ -22,20 +24,26 @@ pub(super) struct JsonWriter<'a> {
 
 impl<'a> JsonWriter<'a> {
     /// One object a line.
-    pub(super) fn lines(row_type: &RowType, out: Box<dyn Write + 'a>) -> Result<Self> {
-        Ok(Self::new(row_type, out, false))
+    pub(super) fn lines(row_type: &RowType, out: Box<dyn Write + 'a>) -> Self {
+        Self::new(&unique_names(row_type.names()), out, Style::Json)
+    }
+
+    /// One object a line, in canonical form: names are those of the row type.
+    pub(super) fn canonical(row_type: &RowType, out: Box<dyn Write + 'a>) -> Self {
+        Self::new(row_type.names(), out, Style::CanonicalJson)
     }
 
     /// One array of objects.
-    pub(super) fn array(row_type: &RowType, out: Box<dyn Write + 'a>) -> Result<Self> {
-        let mut writer = Self::new(row_type, out, true);
+    pub(super) fn array(row_type: &RowType, out: Box<dyn Write + 'a>) -> Self {
+        let mut writer = Self::lines(row_type, out);
+        writer.array = true;
         writer.buffer.push('[');
-        Ok(writer)
+        writer
     }
 
-    fn new(row_type: &RowType, out: Box<dyn Write + 'a>, array: bool) -> Self {
-        let names = row_type.names().iter().map(|n| json_string(n.as_bytes()) + ":").collect();
-        JsonWriter { out, names, array, rows: 0, buffer: String::new() }
+    fn new(names: &[String], out: Box<dyn Write + 'a>, style: Style) -> Self {
+        let names = names.iter().map(|n| json_string(n.as_bytes()) + ":").collect();
+        JsonWriter { out, names, style, array: false, rows: 0, buffer: String::new() }
     }
 
     fn hand_on(&mut self) -> Result<()> {
@@ -59,7 +67,7 @@ impl BatchWriter for JsonWriter<'_> {
                     self.buffer.push(',');
                 }
                 self.buffer.push_str(name);
-                cell.write(row, Style::Json, &mut self.buffer);
+                cell.write(row, self.style, &mut self.buffer);
             }
             self.buffer.push('}');
             if !self.array {
@@ -81,6 +89,30 @@ impl BatchWriter for JsonWriter<'_> {
     }
 }
 
+/// The names with a number behind those that came before: `a`, `a_1`, `a_2`. A number is passed over
+/// where a column is called so itself.
+pub(super) fn unique_names(names: &[String]) -> Vec<String> {
+    let own: HashSet<&str> = names.iter().map(String::as_str).collect();
+    if own.len() == names.len() {
+        return names.to_vec();
+    }
+    let mut counts: HashMap<&str, usize> = HashMap::new();
+    let unique = names.iter().map(|name| {
+        let Some(number) = counts.get_mut(name.as_str()) else {
+            counts.insert(name, 0);
+            return name.clone();
+        };
+        loop {
+            *number += 1;
+            let numbered = format!("{name}_{number}");
+            if !own.contains(numbered.as_str()) {
+                return numbered;
+            }
+        }
+    });
+    unique.collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -88,32 +120,53 @@ mod tests {
     use vector::sync::Arc;
     use vector::{Type, Value};
 
-    fn print(array: bool, rows: usize) -> String {
+    fn print(format: fn(&RowType, Box<dyn Write>) -> JsonWriter<'static>, rows: usize) -> String {
+        #[derive(Clone, Default)]
+        struct Shared(Arc<vector::sync::Mutex<Vec<u8>>>);
+        impl Write for Shared {
+            fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+                self.0.lock().extend_from_slice(bytes);
+                Ok(bytes.len())
+            }
+            fn flush(&mut self) -> std::io::Result<()> {
+                Ok(())
+            }
+        }
         let ty = Arc::new(RowType::new([("a", Type::BigInt), ("a", Type::BigInt)]));
         let values: Vec<Value> = (0..rows as i64).map(Value::BigInt).collect();
         let column = vector_of(&Type::BigInt, &values).unwrap();
         let batch = RowVector::batch(ty.clone(), rows, vec![column.clone(), column]).unwrap();
-        let mut bytes = Vec::new();
-        let out: Box<dyn Write> = Box::new(&mut bytes);
-        let mut writer = match array {
-            true => JsonWriter::array(&ty, out).unwrap(),
-            false => JsonWriter::lines(&ty, out).unwrap(),
-        };
+        let out = Shared::default();
+        let mut writer = format(&ty, Box::new(out.clone()));
         writer.write(&batch).unwrap();
         writer.finish().unwrap();
-        drop(writer);
-        String::from_utf8(bytes).unwrap()
+        String::from_utf8(out.0.lock().clone()).unwrap()
     }
 
     #[test]
-    fn lines_keep_repeated_names_and_an_empty_result_prints_nothing() {
-        assert_eq!(print(false, 2), "{\"a\":0,\"a\":0}\n{\"a\":1,\"a\":1}\n");
-        assert_eq!(print(false, 0), "");
+    fn canonical_lines_keep_repeated_names_and_an_empty_result_prints_nothing() {
+        let print = |rows| print(|ty, out| JsonWriter::canonical(ty, out), rows);
+        assert_eq!(print(2), "{\"a\":0,\"a\":0}\n{\"a\":1,\"a\":1}\n");
+        assert_eq!(print(0), "");
     }
 
     #[test]
     fn an_array_is_one_json_value_whatever_the_number_of_rows() {
-        assert_eq!(print(true, 0), "[]\n");
-        assert_eq!(print(true, 2), "[\n{\"a\":0,\"a\":0},\n{\"a\":1,\"a\":1}\n]\n");
+        let array = |rows| print(|ty, out| JsonWriter::array(ty, out), rows);
+        assert_eq!(array(0), "[]\n");
+        assert_eq!(array(2), "[\n{\"a\":0,\"a_1\":0},\n{\"a\":1,\"a_1\":1}\n]\n");
+        assert_eq!(print(|ty, out| JsonWriter::lines(ty, out), 1), "{\"a\":0,\"a_1\":0}\n");
+    }
+
+    #[test]
+    fn repeated_names_are_numbered_around_those_that_exist() {
+        let unique = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(ToString::to_string).collect();
+            unique_names(&names)
+        };
+        assert_eq!(unique(&["a", "b"]), ["a", "b"]);
+        assert_eq!(unique(&["a", "a_1", "a", "a", "A"]), ["a", "a_1", "a_2", "a_3", "A"]);
+        assert_eq!(unique(&["a", "a", "a_1", "a_1"]), ["a", "a_2", "a_1", "a_1_1"]);
+        assert_eq!(unique(&["", ""]), ["", "_1"]);
     }
 }

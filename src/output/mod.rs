@@ -4,8 +4,11 @@
 //! RowVector --prepare once--> a Cell for each column --row by row--> byte buffer --> Write
 //! ```
 //!
-//! `jsonl` is canonical: two engines that read the same file print the same bytes. `table` has to
-//! know its widths before the first line, so it alone collects its rows first.
+//! Canonical JSON lines are for comparing engines: two that read the same file print the same bytes.
+//! There a name that a file has twice is printed twice, and an interval is its twelve bytes in
+//! hexadecimal. The other JSON formats are for programs: names that repeat are numbered (`a`, `a_1`),
+//! and an interval is text. `table` has to know its widths before the first line, so it alone
+//! collects its rows first.
 
 mod cell;
 mod delimited;
@@ -23,8 +26,10 @@ pub enum OutputFormat {
     Table,
     /// One JSON array of objects.
     Json,
-    /// One JSON object a line, in canonical form.
+    /// One JSON object a line.
     JsonLines,
+    /// One JSON object a line, in canonical form.
+    CanonicalJsonLines,
     /// Comma-separated values with a header line (RFC 4180).
     Csv,
     /// Tab-separated values with a header line.
@@ -51,8 +56,9 @@ pub fn batch_writer<'a>(
     Ok(match format {
         OutputFormat::Table => Box::new(table::TableWriter::boxed(row_type, out)),
         OutputFormat::Markdown => Box::new(table::TableWriter::markdown(row_type, out)),
-        OutputFormat::Json => Box::new(json::JsonWriter::array(row_type, out)?),
-        OutputFormat::JsonLines => Box::new(json::JsonWriter::lines(row_type, out)?),
+        OutputFormat::Json => Box::new(json::JsonWriter::array(row_type, out)),
+        OutputFormat::JsonLines => Box::new(json::JsonWriter::lines(row_type, out)),
+        OutputFormat::CanonicalJsonLines => Box::new(json::JsonWriter::canonical(row_type, out)),
         OutputFormat::Csv => Box::new(delimited::DelimitedWriter::csv(row_type, out)?),
         OutputFormat::Tsv => Box::new(delimited::DelimitedWriter::tsv(row_type, out)?),
     })
@@ -66,7 +72,8 @@ pub(crate) fn row_appender<'a>(
     out: Box<dyn Write + 'a>,
 ) -> Result<Box<dyn BatchWriter + 'a>> {
     Ok(match format {
-        OutputFormat::JsonLines => Box::new(json::JsonWriter::lines(row_type, out)?),
+        OutputFormat::JsonLines => Box::new(json::JsonWriter::lines(row_type, out)),
+        OutputFormat::CanonicalJsonLines => Box::new(json::JsonWriter::canonical(row_type, out)),
         OutputFormat::Csv => {
             Box::new(delimited::DelimitedWriter::csv(row_type, out)?.without_header())
         }

@@ -3,7 +3,8 @@
 //! What our node has no member for is done by nodes below it:
 //!
 //! ```text
-//! rows --filter: keys not null--> --project: arguments and masks that are no columns--> groups
+//! rows --filter: keys not null--> --order by: sorting keys of an aggregate-->
+//!      --project: arguments and masks that are no columns--> groups
 //! ```
 //!
 //! Types of intermediate results are ours, not the plan's: sums of integers are kept wider here.
@@ -11,14 +12,17 @@
 //! that is the whole plan.
 
 use dwio::expr::TypedExpr;
-use exec::operator::aggregate::{is_aggregate, resolve_aggregate};
-use exec::plan::{Aggregate, AggregationNode, AggregationStep, FilterNode, PlanNode, ProjectNode};
+use exec::operator::aggregate::{depends_on_order, is_aggregate, resolve_aggregate};
+use exec::plan::{
+    Aggregate, AggregationNode, AggregationStep, FilterNode, OrderByNode, PlanNode, ProjectNode,
+    SortKey,
+};
 use vector::sync::Arc;
 use vector::{Error, Result, RowType, Type, Value};
 
 use super::expressions::Expressions;
 use super::json::Json;
-use super::nodes::column_name;
+use super::nodes::{column_name, sort_keys};
 use super::output_type::output_type;
 use super::types::read_type;
 
@@ -55,14 +59,21 @@ pub(super) fn read_aggregation(
     }
     let mut arguments = Arguments::new(&input);
     let mut aggregates = Vec::with_capacity(calls.len());
+    let mut order: Vec<SortKey> = Vec::new();
     for (name, call) in names.iter().zip(&calls) {
         let reader = Reader { step, input: &input, expressions };
-        aggregates.push(reader.aggregate(name.text()?, call, &mut arguments)?);
+        let aggregate = reader.aggregate(name.text()?, call, &mut arguments)?;
+        order = reader.sorting_keys(call, &aggregate.function, order)?;
+        aggregates.push(aggregate);
     }
 
     let mut source = source;
     if json.flag("ignoreNullKeys")? && !takes_partials(step) {
         source = without_null_keys(&id, source, &keys);
+    }
+    if !order.is_empty() {
+        let id = format!("{id}.order").into();
+        source = Arc::new(PlanNode::OrderBy(OrderByNode { id, source, keys: order }));
     }
     let source = arguments.below(&id, source);
     let key_fields = keys.iter().filter_map(|key| Some((key.clone(), input.type_of(key)?.clone())));
@@ -78,6 +89,43 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
+    /// The order in which the node's aggregates take their rows, with that of one more of them:
+    /// `order` has that of the others. All groups are fed from one sorted input, so one order must
+    /// do for all aggregates.
+    ///
+    /// # Errors
+    /// `Unsupported` when two aggregates ask for different orders, and for an order in a step whose
+    /// results another step puts together, where Velox has no order either.
+    fn sorting_keys(
+        &self,
+        json: &Json<'_>,
+        function: &str,
+        order: Vec<SortKey>,
+    ) -> Result<Vec<SortKey>> {
+        let keys = json.optional_elements("sortingKeys")?;
+        if keys.is_empty() {
+            return Ok(order);
+        }
+        let own = sort_keys(json, self.input)?;
+        if self.step != AggregationStep::Single {
+            return Err(json.locate(
+                Error::unsupported("sorting keys of an aggregate in a partial or final step")
+                    .with("name", function),
+            ));
+        }
+        if !depends_on_order(function) {
+            return Ok(order);
+        }
+        match (own, order) {
+            (own, order) if own.starts_with(&order) => Ok(own),
+            (own, order) if order.starts_with(&own) => Ok(order),
+            _ => Err(json.locate(
+                Error::unsupported("sorting keys that differ among the aggregates of a node")
+                    .with("name", function),
+            )),
+        }
+    }
+
     fn aggregate(
         &self,
         name: &str,

@@ -25,6 +25,7 @@ mod nodes;
 mod output_type;
 mod paths;
 pub mod presto;
+mod query_settings;
 pub mod record;
 mod serialized;
 mod splits;
@@ -44,6 +45,7 @@ use vector::{Error, Result};
 use expressions::Expressions;
 use json::Json;
 use nodes::Nodes;
+use query_settings::Meaning;
 
 pub use paths::PathMap;
 
@@ -126,6 +128,12 @@ impl Replay {
         }
         for (key, value) in case.optional_members("session_config")? {
             self.session_settings.set(key, value.setting()?);
+        }
+        for (key, value) in case.optional_members("query_config")? {
+            let text = value.setting()?;
+            if value.check(query_settings::meaning(key, &text))? == Meaning::Honoured {
+                self.session_settings.set(key, text);
+            }
         }
         if let Some(drivers) = drivers(&case)? {
             self.drivers = drivers;

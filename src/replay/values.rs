@@ -86,3 +86,87 @@ pub(super) fn interval(amount: i64, are_months: bool) -> Result<Interval> {
         }
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A generator of few lines (splitmix64), for numbers with any bits.
+    struct Random(u64);
+
+    impl Random {
+        fn bits(&mut self) -> u64 {
+            self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+            mixed ^ mixed >> 31
+        }
+
+        fn is_even(&mut self) -> bool {
+            self.bits().is_multiple_of(2)
+        }
+    }
+
+    /// Reads `texts` as literals of `ty`, all of them in one document.
+    fn read_all(texts: &[String], ty: &Type) -> Vec<Value> {
+        let literals: Vec<String> =
+            texts.iter().map(|text| format!("{{\"value\":{text}}}")).collect();
+        let document: serde_json::Value =
+            serde_json::from_str(&format!("[{}]", literals.join(","))).unwrap();
+        let elements = Json::root("plan", &document).elements().unwrap();
+        elements.iter().map(|literal| read_value(literal, ty).unwrap()).collect()
+    }
+
+    /// A number that is finite, with any bits.
+    fn number(random: &mut Random) -> f64 {
+        loop {
+            let number = match random.bits() % 4 {
+                0 => random.bits() as i64 as f64 / 10f64.powi((random.bits() % 20) as i32),
+                1 => (random.bits() >> 40) as f64 / 100.0,
+                _ => f64::from_bits(random.bits()),
+            };
+            if number.is_finite() {
+                return number;
+            }
+        }
+    }
+
+    #[test]
+    fn a_million_numbers_are_read_as_they_were_written() {
+        let mut random = Random(6);
+        for _ in 0..20 {
+            let numbers: Vec<f64> = (0..50_000).map(|_| number(&mut random)).collect();
+            // The shortest text, and that with all digits, which Velox writes.
+            let texts: Vec<String> = numbers
+                .iter()
+                .map(|v| if random.is_even() { format!("{v:?}") } else { format!("{v:.16e}") })
+                .collect();
+            for ((number, text), read) in
+                numbers.iter().zip(&texts).zip(read_all(&texts, &Type::Double))
+            {
+                let Value::Double(read) = read else { panic!("{read:?}") };
+                assert_eq!(read.to_bits(), number.to_bits(), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn reals_are_read_as_they_were_written() {
+        let mut random = Random(7);
+        let numbers: Vec<f32> =
+            (0..200_000).map(|_| f32::from_bits(random.bits() as u32)).collect();
+        let numbers: Vec<f32> = numbers.into_iter().filter(|v| v.is_finite()).collect();
+        let texts: Vec<String> = numbers
+            .iter()
+            .map(|v| match random.is_even() {
+                true => format!("{v:?}"),
+                false => format!("{:.16e}", f64::from(*v)),
+            })
+            .collect();
+        for ((number, text), read) in numbers.iter().zip(&texts).zip(read_all(&texts, &Type::Real))
+        {
+            let Value::Real(read) = read else { panic!("{read:?}") };
+            assert_eq!(read.to_bits(), number.to_bits(), "{text}");
+        }
+    }
+}

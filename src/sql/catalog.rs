@@ -4,6 +4,7 @@ use std::fmt;
 
 use dwio::connector::ConnectorSplit;
 use dwio::expr::TypedExpr;
+use dwio::stored::StoredColumn;
 use exec::plan::{PlanNodeId, TableScanNode};
 use vector::sync::Arc;
 use vector::{Result, Type};
@@ -66,6 +67,19 @@ pub(crate) trait CatalogTable: fmt::Debug + Send + Sync {
     /// All columns in order.
     fn columns(&self) -> &[TableColumn];
 
+    /// What the files say of a column beside its type, by the table's name for it; `None` where
+    /// nothing is known.
+    fn stored_column(&self, name: &str) -> Option<&StoredColumn> {
+        let _ = name;
+        None
+    }
+
+    /// The files that the columns were learned from, where those are not all: the others may have
+    /// columns that are missing here.
+    fn schema_gap(&self) -> Option<SchemaGap<'_>> {
+        None
+    }
+
     /// A scan; its output columns are called by their `field` names.
     fn scan(&self, parts: ScanParts<'_>) -> Result<TableScanNode>;
 
@@ -77,6 +91,15 @@ pub(crate) trait CatalogTable: fmt::Debug + Send + Sync {
 
     /// The splits that may have rows for `filter`, of about `target_bytes` each.
     fn splits(&self, filter: Option<&TypedExpr>, target_bytes: u64) -> Result<TableSplits>;
+}
+
+/// A table whose columns are not all known.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SchemaGap<'a> {
+    /// The table's name.
+    pub(crate) table: &'a str,
+    /// The files that were asked, in words: `1000 of 5000 files`.
+    pub(crate) files: &'a str,
 }
 
 /// The splits of a table.

@@ -11,6 +11,7 @@
 //! | `copy.rs` | the frame of COPY around a query |
 //! | `catalog.rs` | what the front end needs to know of tables |
 //! | `scope.rs` | names to columns |
+//! | `expr_index.rs` | finding an expression among many |
 //! | `literal.rs` | constants, and the types that SQL text names |
 //! | `bind/` | syntax to typed expressions |
 //! | `plan/` | clauses to plan nodes |
@@ -21,6 +22,7 @@
 mod bind;
 mod catalog;
 mod copy;
+mod expr_index;
 mod functions;
 mod literal;
 mod parse;
@@ -31,6 +33,8 @@ mod source;
 #[cfg(test)]
 mod testing;
 
-pub(crate) use catalog::{Catalog, CatalogTable, FoundTable, ScanParts, TableColumn, TableSplits};
+pub(crate) use catalog::{
+    Catalog, CatalogTable, FoundTable, ScanParts, SchemaGap, TableColumn, TableSplits,
+};
 pub(crate) use copy::{CopyOption, CopyRequest, plan_statement};
-pub(crate) use plan::{PlannedQuery, ScanClauses, plan_scan};
+pub(crate) use plan::{PlannedQuery, PlannedScan, ScanClauses, plan_scan};

@@ -3,10 +3,12 @@
 //! Unquoted names match whatever their case. Quoted names match exactly, and whatever their case
 //! only when nothing matches exactly. Several matches are an error: nobody guesses.
 
+use std::collections::HashMap;
+
 use dwio::expr::TypedExpr;
 use exec::expr::nearest;
 use sqlparser::ast::Ident;
-use vector::sync::Arc;
+use vector::sync::{Arc, OnceLock};
 use vector::{Error, Result, RowType, Type};
 
 use super::catalog::TableColumn;
@@ -28,6 +30,17 @@ pub(crate) struct Scope {
     outer: Option<Arc<Scope>>,
     /// The columns around where they cannot be used, for errors.
     around: Option<Arc<Scope>>,
+    /// Made at the first lookup.
+    index: OnceLock<Arc<ScopeIndex>>,
+}
+
+/// Positions of columns, so that finding one of n columns does not look at all of them.
+#[derive(Debug, Default)]
+struct ScopeIndex {
+    /// By name in lower case, in the order of the columns.
+    by_name: HashMap<String, Vec<usize>>,
+    /// By the plan's name.
+    by_field: HashMap<Arc<str>, usize>,
 }
 
 /// How a column can be named.
@@ -49,7 +62,24 @@ impl Scope {
             places: vec![Place::default(); columns.len()],
             outer: None,
             around: None,
+            index: OnceLock::new(),
         }
+    }
+
+    fn index(&self) -> &ScopeIndex {
+        self.index.get_or_init(|| {
+            let mut index = ScopeIndex::default();
+            for (i, column) in self.columns.iter().enumerate() {
+                index.by_name.entry(column.name.to_lowercase()).or_default().push(i);
+                index.by_field.entry(Arc::clone(&column.field)).or_insert(i);
+            }
+            Arc::new(index)
+        })
+    }
+
+    /// The column that plans call `field`.
+    pub(crate) fn column_of(&self, field: &str) -> Option<&TableColumn> {
+        self.columns.get(*self.index().by_field.get(field)?)
     }
 
     /// Tells names that are columns of `around` from those that nobody knows.
@@ -66,17 +96,13 @@ impl Scope {
 
     /// The columns of both.
     pub(crate) fn joined(mut self, other: &Scope) -> Self {
+        self.index = OnceLock::new();
         let offset = self.relations.len();
         self.relations.extend(other.relations.iter().cloned());
         self.columns.extend(other.columns.iter().cloned());
         let places = other.places.iter().cloned();
         self.places.extend(places.map(|p| Place { relation: p.relation + offset, ..p }));
         self
-    }
-
-    /// All columns in order.
-    pub(crate) fn columns(&self) -> &[TableColumn] {
-        &self.columns
     }
 
     /// What `*` gives: names and columns.
@@ -103,12 +129,14 @@ impl Scope {
 
     /// Lets the name of column `kept` alone mean `meaning`, and that of `other` need its table.
     pub(crate) fn merge(&mut self, kept: &str, other: &str, meaning: TypedExpr) {
-        for (column, place) in self.columns.iter().zip(&mut self.places) {
-            if *column.field == *kept {
-                place.merged = Some(meaning.clone());
-            } else if *column.field == *other {
-                place.qualified_only = true;
-            }
+        let position = |field: &str| self.index().by_field.get(field).copied();
+        let (kept, other) = (position(kept), position(other));
+        if let Some(place) = kept.and_then(|i| self.places.get_mut(i)) {
+            place.merged = Some(meaning);
+        }
+        if let Some(place) = other.filter(|i| Some(*i) != kept).and_then(|i| self.places.get_mut(i))
+        {
+            place.qualified_only = true;
         }
     }
 
@@ -153,9 +181,34 @@ impl Scope {
             );
             return source.point(error.with("name", &missing.value), missing.span);
         }
-        let names: Vec<&str> = self.columns.iter().map(|c| c.name.as_str()).collect();
         let error = Error::not_found("no such column").with("name", &missing.value);
-        source.advise(error, missing.span, &suggestion(&missing.value, &names))
+        source.advise(error, missing.span, &self.hint_for(path, missing))
+    }
+
+    /// What may have been meant by `missing`, a part of `path`.
+    fn hint_for(&self, path: &[Ident], missing: &Ident) -> String {
+        let relation = match path {
+            [first, _, ..] if self.is_relation(first) => {
+                self.relations.iter().position(|r| matches(first, r))
+            }
+            _ => None,
+        };
+        // A column of another table is called by that table's name.
+        let alike = self.index().by_name.get(&missing.value.to_lowercase());
+        let place = alike.and_then(|alike| self.places.get(*alike.first()?));
+        if let Some(table) = place.and_then(|place| self.relations.get(place.relation)) {
+            return format!("{table} has such a column");
+        }
+        let is_own = |place: &Place| relation.is_none_or(|relation| place.relation == relation);
+        let own = self.columns.iter().zip(&self.places).filter(|(_, place)| is_own(place));
+        let columns = own.map(|(column, _)| column.name.as_str());
+        // The first of several names may have been meant for a table.
+        let tables = self.relations.iter().filter(|_| relation.is_none() && path.len() > 1);
+        let tables: Vec<&str> = tables.map(String::as_str).collect();
+        if let Some(near) = nearest(&missing.value, tables.iter().copied()) {
+            return format!("did you mean \"{near}\"?");
+        }
+        suggestion(&missing.value, &columns.collect::<Vec<_>>())
     }
 
     /// The table that a name means.
@@ -181,10 +234,11 @@ impl Scope {
             Some(relation) => place.relation == relation,
             None => !place.qualified_only,
         };
-        let columns = self.columns.iter().zip(&self.places).filter(|(_, place)| asked(place));
-        let columns: Vec<(&TableColumn, &Place)> = columns.collect();
-        let names: Vec<&str> = columns.iter().map(|(c, _)| c.name.as_str()).collect();
-        let found = match unique_match(name, &names) {
+        let alike = self.index().by_name.get(&name.value.to_lowercase());
+        let alike = alike.into_iter().flatten().copied();
+        let alike = alike.filter_map(|i| Some((self.columns.get(i)?, self.places.get(i)?)));
+        let columns: Vec<(&TableColumn, &Place)> = alike.filter(|(_, p)| asked(p)).collect();
+        let found = match unique_match(name, (0..columns.len()).collect(), |i| &columns[i].0.name) {
             Match::None => return Ok(None),
             Match::One(found) => columns.get(found),
             Match::Several(several) => {
@@ -234,8 +288,9 @@ pub(crate) fn fields_of(
 }
 
 fn struct_field(row: &RowType, name: &Ident, source: SourceText<'_>) -> Result<(usize, Type)> {
-    let names: Vec<&str> = row.names().iter().map(String::as_str).collect();
-    let found = match unique_match(name, &names) {
+    let names = row.names();
+    let alike = row.positions_in_any_case(&name.value);
+    let found = match unique_match(name, alike, |i| &names[i]) {
         Match::None => None,
         Match::One(found) => Some(found),
         Match::Several(several) => {
@@ -245,6 +300,7 @@ fn struct_field(row: &RowType, name: &Ident, source: SourceText<'_>) -> Result<(
     };
     found.and_then(|i| Some((i, row.types().get(i)?.clone()))).ok_or_else(|| {
         let error = Error::not_found("no such field").with("name", &name.value);
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
         source.advise(error, name.span, &suggestion(&name.value, &names))
     })
 }
@@ -256,19 +312,20 @@ enum Match {
     Several(Vec<usize>),
 }
 
-/// The positions of `name` in `names`.
-fn unique_match(name: &Ident, names: &[&str]) -> Match {
-    let mut found: Vec<usize> = Vec::new();
-    if name.quote_style.is_some() {
-        found.extend((0..names.len()).filter(|i| names[*i] == name.value));
+/// What `name` means among the positions of those that are called so in any case.
+fn unique_match<'a>(
+    name: &Ident,
+    mut alike: Vec<usize>,
+    name_at: impl Fn(usize) -> &'a String,
+) -> Match {
+    let is_exact = |i: &usize| *name_at(*i) == name.value;
+    if name.quote_style.is_some() && alike.iter().any(is_exact) {
+        alike.retain(is_exact);
     }
-    if found.is_empty() {
-        found.extend((0..names.len()).filter(|i| same_name(&name.value, names[*i])));
-    }
-    match *found {
+    match *alike {
         [] => Match::None,
         [one] => Match::One(one),
-        _ => Match::Several(found),
+        _ => Match::Several(alike),
     }
 }
 

@@ -128,3 +128,61 @@ fn what_is_read_at_once_is_a_setting() {
     let (apart, _) = reads(&[("load_quantum", "8388608"), ("max-coalesced-bytes", "0")]);
     assert!(apart > large, "{apart} reads in place of {large}");
 }
+
+/// Every operator that holds rows, over columns that are computed and wide.
+const WIDE_QUERIES: [&str; 18] = [
+    "SELECT max(length(lpad(s, 20000, 'x'))) AS n FROM (SELECT CAST(a AS VARCHAR) AS s FROM '/t' WHERE a < 50000)",
+    "SELECT count(*) AS n FROM '/t' WHERE a < 50000 AND length(rpad(CAST(b AS VARCHAR), 20000, 'x')) > 7",
+    "SELECT sum(cardinality(sequence(1, 5000 + a % 7))) AS n FROM '/t' WHERE a < 50000",
+    "SELECT sum(cardinality(repeat(CAST(a AS VARCHAR), 3000))) AS n FROM '/t' WHERE a < 50000",
+    "SELECT max(length(concat(w, w, w, w))) AS n FROM (SELECT lpad(CAST(a AS VARCHAR), 3000, 'x') AS w FROM '/t' WHERE a < 50000)",
+    "SELECT max(length(replace(CAST(b AS VARCHAR), '1', lpad('', 9000, 'y')))) AS n FROM '/t' WHERE a < 50000",
+    "SELECT count(e) AS n FROM (SELECT sequence(1, 1000) AS l FROM '/t' WHERE a < 5000) CROSS JOIN UNNEST(l) AS u(e)",
+    "SELECT count(*) AS n FROM (SELECT lpad(CAST(a AS VARCHAR), 500, 'x') AS w, count(*) FROM '/t' GROUP BY 1)",
+    "SELECT count(*) AS n FROM (SELECT DISTINCT lpad(CAST(a AS VARCHAR), 500, 'x') AS w FROM '/t')",
+    "SELECT count(DISTINCT lpad(CAST(a AS VARCHAR), 500, 'x')) AS n FROM '/t'",
+    "SELECT cardinality(array_agg(lpad(CAST(a AS VARCHAR), 500, 'x'))) AS n FROM '/t'",
+    "SELECT cardinality(map_agg(a, lpad(CAST(b AS VARCHAR), 500, 'x'))) AS n FROM '/t'",
+    "SELECT count(w) AS n FROM (SELECT a % 100000 AS k, min_by(lpad(CAST(b AS VARCHAR), 500, 'x'), c) AS w FROM '/t' GROUP BY 1)",
+    "SELECT count(*) AS n FROM '/t' t JOIN (SELECT a AS k, lpad(CAST(b AS VARCHAR), 500, 'x') AS w FROM '/t') u ON t.a = u.k WHERE length(u.w) > t.a % 7",
+    "SELECT count(*) AS n FROM '/t' t JOIN (SELECT a AS k, sequence(1, 100) AS w FROM '/t') u ON t.a = u.k WHERE cardinality(u.w) > t.a % 7",
+    "SELECT count(*) AS n FROM '/t' WHERE CAST(a AS VARCHAR) NOT IN (SELECT lpad(CAST(b AS VARCHAR), 500, 'x') FROM '/t')",
+    "SELECT length(w) AS n FROM (SELECT lpad(CAST(a AS VARCHAR), 500, 'x') AS w FROM '/t' ORDER BY 1) LIMIT 1 OFFSET 150000",
+    "SELECT max(length(w)) AS n FROM (SELECT a, lpad(CAST(b AS VARCHAR), 5000, 'x') AS w FROM '/t' ORDER BY a DESC LIMIT 300)",
+];
+
+#[test]
+fn wide_results_stay_below_the_limit_or_end_the_query_with_it() {
+    let (_, files) = files();
+    let calm = engine(&files, |builder| builder);
+    for sql in WIDE_QUERIES {
+        let wanted = run_once(&calm, sql, &in_order()).unwrap();
+        for (limit, drivers) in [(12 << 20, 1), (48 << 20, 3)] {
+            let tight = engine(&files, |builder| builder.memory_limit(limit));
+            let options = QueryOptions { drivers, ..in_order() };
+            match run_once(&tight, sql, &options) {
+                Ok(found) => assert_eq!(found, wanted, "{sql}"),
+                Err(error) => assert_eq!(error.kind(), vector::ErrorKind::Limit, "{sql}: {error}"),
+            }
+            // What is charged and not asked for is small.
+            let peak = tight.memory_pool().peak();
+            assert!(peak <= limit + (1 << 20), "{sql}: {peak} bytes of {limit}");
+            assert_eq!(tight.memory_pool().used(), 0, "{sql}");
+        }
+    }
+}
+
+#[test]
+fn what_a_constant_would_take_is_bounded_while_a_query_is_planned() {
+    let (_, files) = files();
+    let tight = engine(&files, |builder| builder.memory_limit(64 << 20));
+    let bomb = "SELECT length(replace(lpad('', 100000, 'a'), 'a', lpad('', 100000, 'b'))) AS n";
+    let error = run_once(&tight, bomb, &in_order()).unwrap_err();
+    assert_eq!(error.kind(), vector::ErrorKind::Limit, "{error}");
+    let small = "SELECT length(replace(lpad('', 1000, 'a'), 'a', lpad('', 1000, 'b'))) AS n";
+    assert_eq!(run_once(&tight, small, &in_order()).unwrap(), [r#"{"n":1000000}"#]);
+}
+
+fn run_once(engine: &Engine, sql: &str, options: &QueryOptions) -> vector::Result<Vec<String>> {
+    engine.query_with(sql, options).and_then(lines)
+}

@@ -41,7 +41,7 @@ pub(crate) fn one_of<T: Copy>(random: &mut Random, choices: &[T]) -> T {
 }
 
 /// The encodings that the format allows for a storage, dictionaries aside.
-fn encodings(physical: PhysicalType) -> &'static [Encoding] {
+pub(crate) fn encodings(physical: PhysicalType) -> &'static [Encoding] {
     use Encoding::{
         BYTE_STREAM_SPLIT, DELTA_BINARY_PACKED, DELTA_BYTE_ARRAY, DELTA_LENGTH_BYTE_ARRAY, PLAIN,
         RLE,

@@ -281,3 +281,83 @@ fn row_of_names(names: &[&str]) -> Value {
     let fields: Vec<(&str, &str)> = names.iter().map(|name| (*name, "VARCHAR")).collect();
     row(&fields)
 }
+
+/// `array_agg(country ORDER BY ..)` over the scan, in groups of `ds`.
+fn ordered(aggregates: &[(&str, Value, Value)], step: &str) -> Value {
+    let list = json!({"name": "Type", "type": "ARRAY", "cTypes": [ty("VARCHAR")]});
+    let aggregate = |(function, keys, orders): &(&str, Value, Value)| {
+        let call = json!({"name": "CallTypedExpr", "type": list, "functionName": function,
+            "inputs": [column("country", "VARCHAR")]});
+        json!({"call": call, "rawInputTypes": [ty("VARCHAR")], "sortingKeys": keys,
+            "sortingOrders": orders, "distinct": false})
+    };
+    let names: Vec<String> = (0..aggregates.len()).map(|i| format!("a{i}")).collect();
+    json!({
+        "name": "AggregationNode", "id": "groups", "sources": [scan()], "step": step,
+        "groupingKeys": [column("ds", "VARCHAR")], "preGroupedKeys": [],
+        "aggregateNames": names, "globalGroupingSets": [], "ignoreNullKeys": false,
+        "aggregates": aggregates.iter().map(aggregate).collect::<Vec<_>>(),
+    })
+}
+
+#[test]
+fn aggregates_take_their_rows_in_the_order_of_their_sorting_keys() {
+    let order = |ascending: bool| json!({"ascending": ascending, "nullsFirst": false});
+    let by_country = || json!([column("country", "VARCHAR")]);
+    let by_both = || json!([column("region", "BIGINT"), column("country", "VARCHAR")]);
+    let down = || ("array_agg", by_country(), json!([order(false)]));
+    for drivers in ["1", "3"] {
+        let plan = ordered(&[down()], "SINGLE");
+        let ran = replay("sorting-keys", &plan, &case(), &["--drivers", drivers]);
+        assert!(ran.out.contains("[\"CANADA\",\"BRAZIL\",\"ARGENTINA\"]"), "{}", ran.out);
+        let plan =
+            ordered(&[("array_agg", by_both(), json!([order(true), order(false)]))], "SINGLE");
+        let ran = replay("sorting-keys-both", &plan, &case(), &["--drivers", drivers]);
+        assert!(ran.out.contains("[\"CANADA\",\"BRAZIL\",\"ARGENTINA\"]"), "{}", ran.out);
+    }
+    // What takes the rows in any order need not agree with the others.
+    let up = ("array_agg", by_country(), json!([order(true)]));
+    let refused = [
+        (ordered(&[down(), up], "SINGLE"), "sorting keys that differ"),
+        (ordered(&[down()], "PARTIAL"), "sorting keys of an aggregate in a partial or final step"),
+    ];
+    for (plan, expected) in refused {
+        let ran = replay("sorting-keys-refused", &plan, &case(), &[]);
+        assert_eq!(ran.code, 1, "{}", ran.out);
+        assert!(ran.err.contains(expected) && ran.err.contains("array_agg"), "{}", ran.err);
+    }
+}
+
+#[test]
+fn a_setting_of_the_query_that_changes_rows_is_refused_by_name() {
+    let mut case = case();
+    case["query_config"] = json!({"spill_enabled": "true", "legacy_cast": "false"});
+    assert_eq!(replay("query-config", &scan(), &case, &[]).code, 0);
+    for name in ["legacy_cast", "presto.array_agg.ignore_nulls", "of_another_version"] {
+        case["query_config"] = json!({name: "true"});
+        let ran = replay("query-config-refused", &scan(), &case, &[]);
+        assert_eq!(ran.code, 1);
+        assert!(ran.err.contains(name), "{}", ran.err);
+    }
+}
+
+/// `NOT (nationkey BETWEEN NULL AND 1)` is null for every row, as in Velox.
+#[test]
+fn between_is_null_when_a_bound_is() {
+    let null = json!({"name": "ConstantTypedExpr", "type": ty("BIGINT"),
+        "value": {"type": "BIGINT", "value": null}});
+    for bounds in [[null.clone(), bigint(1)], [bigint(1), null]] {
+        let [lower, upper] = bounds;
+        let between = call("between", "BOOLEAN", &[column("region", "BIGINT"), lower, upper]);
+        let plan = json!({"name": "FilterNode", "id": "f", "sources": [scan()],
+            "filter": call("not", "BOOLEAN", &[between.clone()])});
+        let ran = replay("between-null", &plan, &case(), &[]);
+        assert_eq!((ran.code, ran.out.as_str()), (0, ""), "{}", ran.err);
+        let mut pushed = scan();
+        let inside = json!(between.to_string().replace("region", "regionkey"));
+        let inside: Value = serde_json::from_str(inside.as_str().unwrap()).unwrap();
+        pushed["tableHandle"]["remainingFilter"] = call("not", "BOOLEAN", &[inside]);
+        let ran = replay("between-null-pushed", &pushed, &case(), &[]);
+        assert_eq!((ran.code, ran.out.as_str()), (0, ""), "{}", ran.err);
+    }
+}

@@ -16,14 +16,17 @@ use crate::types::{StringView, Timestamp, Type, TypeKind, Value};
 /// A string buffer is closed when it reaches this many bytes, so that offsets fit 32 bits.
 const MAX_STRING_BUFFER: usize = 1 << 30;
 
+/// Bytes of a string buffer that is begun because another one could not grow.
+const MIN_STRING_BUFFER: usize = 64 << 10;
+
 /// Collects strings into views and buffers.
 #[derive(Debug, Default)]
 pub struct StringBuilder {
     views: BufferMut<StringView>,
     full: Vec<Buffer<u8>>,
     open: BufferMut<u8>,
-    /// The largest string that a view cannot describe, in bytes; 0 without one.
-    too_long: usize,
+    /// Why a string could not be kept; then none is.
+    failed: Option<Box<Error>>,
 }
 
 impl StringBuilder {
@@ -42,34 +45,50 @@ impl StringBuilder {
         self.views.is_empty()
     }
 
-    /// Appends a copy of `bytes`. A string of 4 GiB or more is refused by [`StringBuilder::finish`].
+    /// Appends a copy of `bytes`. Where there is no memory for it, or it has 4 GiB or more, an empty
+    /// string is appended and [`StringBuilder::finish`] fails.
     #[inline]
     pub fn push(&mut self, bytes: &[u8]) {
         if bytes.len() <= INLINE_LIMIT {
             self.views.push(StringView::inline(bytes));
             return;
         }
-        if bytes.len() > MAX_STRING_BUFFER - self.open.len() {
-            self.close();
-            if bytes.len() > MAX_STRING_BUFFER {
-                return self.push_alone(bytes);
-            }
+        if self.open.len() + bytes.len() > self.open.capacity() && !self.make_room(bytes.len()) {
+            self.views.push(StringView::default());
+            return;
         }
-        // At most `MAX_STRING_BUFFER`; `finish` checks the number of buffers.
+        // `make_room` begins a buffer before offsets pass 32 bits; `finish` checks their number.
         let offset = self.open.len() as u32;
         self.open.extend_from_slice(bytes);
         self.views.push(StringView::new(bytes, self.full.len() as u32, offset));
     }
 
-    /// Appends a string that has a buffer of its own.
+    /// Makes room for `additional` more bytes of long strings; false when that fails.
     #[cold]
-    fn push_alone(&mut self, bytes: &[u8]) {
-        if u32::try_from(bytes.len()).is_err() {
-            self.too_long = self.too_long.max(bytes.len());
-            return self.views.push(StringView::default());
+    fn make_room(&mut self, additional: usize) -> bool {
+        if self.failed.is_some() {
+            return false;
         }
-        self.views.push(StringView::new(bytes, self.full.len() as u32, 0));
-        self.full.push(Buffer::from_slice(bytes));
+        if self.open.len() + additional > MAX_STRING_BUFFER {
+            self.close();
+        }
+        let room = if u32::try_from(additional).is_err() {
+            let message = "a string is longer than 32 bits count";
+            Err(Error::limit(message).with("bytes", additional))
+        } else {
+            // Without room for twice as much beside what is there, another buffer may find some.
+            self.open.try_grow(additional).or_else(|_| {
+                self.close();
+                self.open.try_reserve(additional.max(MIN_STRING_BUFFER))
+            })
+        };
+        self.failed = room.err().map(Box::new);
+        self.failed.is_none()
+    }
+
+    /// True when a string could not be kept: building more is of no use.
+    pub fn has_failed(&self) -> bool {
+        self.failed.is_some()
     }
 
     fn close(&mut self) {
@@ -79,14 +98,15 @@ impl StringBuilder {
         }
     }
 
-    /// Ends building. `Limit` when a string has 4 GiB or more, or strings have more buffers than a
-    /// view can number.
+    /// Ends building.
+    ///
+    /// # Errors
+    /// `Limit` when there was no memory for a string, a string has 4 GiB or more, or strings have more
+    /// buffers than a view can number.
     pub fn finish(mut self) -> Result<StringValues> {
         self.close();
-        if self.too_long > 0 {
-            return Err(
-                Error::limit("a string is longer than 32 bits count").with("bytes", self.too_long)
-            );
+        if let Some(error) = self.failed {
+            return Err(*error);
         }
         entries_of(self.full.len())?;
         Ok(StringValues::new(self.views.freeze(), self.full))

@@ -2,7 +2,8 @@
 //!
 //! The order is that of [`Value::compare`](crate::Value::compare): NaN is one value above all
 //! numbers, -0 equals +0, strings and binaries are compared as unsigned bytes, nested values
-//! entry by entry and then by length.
+//! entry by entry and then by length. The entries of a map are compared in the order of their keys,
+//! so that the order in which a map stores them makes no difference (`compare/maps.rs`).
 //!
 //! ```text
 //! sort keys of a batch ---> RowComparator: one closure a column, chosen by kind, made once
@@ -11,6 +12,8 @@
 //!
 //! Nulls inside nested values are always above all other values, and equal to each other; where
 //! nulls of a key itself stand is for [`SortOrder`] to say.
+
+mod maps;
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -23,6 +26,7 @@ use crate::stoppable_sort::stoppable_sort;
 use crate::sync::Arc;
 use crate::types::Timestamp;
 use crate::types::value::compare_floats;
+use maps::EntryOrder;
 
 /// The direction of one sort key; ascending with nulls last unless said otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -151,15 +155,7 @@ pub fn compare_rows(a: &DecodedVector, i: usize, b: &DecodedVector, j: usize) ->
             compare_spans(x.span(i), y.span(j), |i, j| compare_rows(&left, i, &right, j))
         }
         (Vector::Map(x), Vector::Map(y)) => {
-            let (left, right) = children(x.keys(), y.keys())?;
-            let (left_values, right_values) = children(x.values(), y.values())?;
-            compare_spans(x.span(i), y.span(j), |i, j| {
-                let order = compare_rows(&left, i, &right, j)?;
-                if order.is_ne() {
-                    return Ok(order);
-                }
-                compare_rows(&left_values, i, &right_values, j)
-            })
+            Ok(EntryOrder::new(x, y)?.compare(x.span(i), y.span(j)))
         }
         _ => Err(differing_types(a, b)),
     }
@@ -176,6 +172,13 @@ pub fn equal_rows(a: &DecodedVector, i: usize, b: &DecodedVector, j: usize) -> R
             return Ok(null == other_null);
         }
         return Ok(equal_strings(x, a.index(i), y, b.index(j)));
+    }
+    if let (Vector::Map(x), Vector::Map(y)) = (a.base().as_ref(), b.base().as_ref())
+        && !a.is_null(i)
+        && !b.is_null(j)
+        && x.span(a.index(i)).len() != y.span(b.index(j)).len()
+    {
+        return Ok(false);
     }
     compare_rows(a, i, b, j).map(Ordering::is_eq)
 }
@@ -310,9 +313,6 @@ fn column_compare(
 
 fn value_compare(left: &DecodedVector, right: &DecodedVector) -> Result<Compare> {
     let (lm, rm) = (left.mapping().clone(), right.mapping().clone());
-    let child = |l: &VectorRef, r: &VectorRef| {
-        column_compare(&DecodedVector::new(l)?, &DecodedVector::new(r)?, SortOrder::default())
-    };
     match (left.base().as_ref(), right.base().as_ref()) {
         (Vector::Flat(l), Vector::Flat(r)) => match_both!(
             l.values(),
@@ -329,27 +329,33 @@ fn value_compare(left: &DecodedVector, right: &DecodedVector) -> Result<Compare>
             other => Err(differing_types(left, right))
         ),
         (Vector::Row(l), Vector::Row(r)) if l.children().len() == r.children().len() => {
-            let fields = l.children().iter().zip(r.children()).map(|(l, r)| child(l, r));
+            let fields = l.children().iter().zip(r.children()).map(|(l, r)| child_compare(l, r));
             let columns = RowComparator { columns: fields.collect::<Result<_>>()? };
             Ok(Box::new(move |i, j| columns.compare_all(lm.index(i), rm.index(j))))
         }
         (Vector::Array(l), Vector::Array(r)) => {
-            let entries = RowComparator { columns: vec![child(l.elements(), r.elements())?] };
+            let entries =
+                RowComparator { columns: vec![child_compare(l.elements(), r.elements())?] };
             let (l, r) = (l.clone(), r.clone());
             Ok(Box::new(move |i, j| {
                 entry_order(l.span(lm.index(i)), r.span(rm.index(j)), &entries)
             }))
         }
         (Vector::Map(l), Vector::Map(r)) => {
-            let columns = vec![child(l.keys(), r.keys())?, child(l.values(), r.values())?];
-            let entries = RowComparator { columns };
+            let entries = EntryOrder::new(l, r)?;
             let (l, r) = (l.clone(), r.clone());
-            Ok(Box::new(move |i, j| {
-                entry_order(l.span(lm.index(i)), r.span(rm.index(j)), &entries)
-            }))
+            Ok(Box::new(move |i, j| entries.compare(l.span(lm.index(i)), r.span(rm.index(j)))))
         }
         _ => Err(differing_types(left, right)),
     }
+}
+
+/// The comparison of two columns of children, nulls last. A vector that stands on both sides is
+/// decoded once, so that the comparison can tell that it is the same.
+fn child_compare(left: &VectorRef, right: &VectorRef) -> Result<Compare> {
+    let decoded = DecodedVector::new(left)?;
+    let other = if Arc::ptr_eq(left, right) { decoded.clone() } else { DecodedVector::new(right)? };
+    column_compare(&decoded, &other, SortOrder::default())
 }
 
 fn entry_order(left: Range<usize>, right: Range<usize>, entries: &RowComparator) -> Ordering {

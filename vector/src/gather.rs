@@ -24,6 +24,7 @@ use crate::encoding::{
 };
 use crate::error::{Error, Result, ResultExt};
 use crate::memory::buffer::{Buffer, BufferMut};
+use crate::memory::scope::check_room;
 use crate::nested::{ArrayVector, MapVector, RowVector};
 use crate::stop::{ROWS_PER_LOOK, check_stop};
 use crate::sync::Arc;
@@ -83,6 +84,27 @@ pub fn concat_batches(row_type: &Arc<RowType>, batches: &[RowVector]) -> Result<
     }
     let validity = join_validity(batches.iter().map(|b| (b.validity(), b.len())));
     RowVector::new(Arc::clone(row_type), len, validity, children)
+}
+
+/// As [`concat_batches`], with the batches let go of column by column: the copy needs no more memory
+/// beside them than their largest column.
+pub fn concat_into(row_type: &Arc<RowType>, batches: Vec<RowVector>) -> Result<RowVector> {
+    let num_rows = rows_of(batches.iter().map(RowVector::len))?;
+    let lens: Vec<usize> = batches.iter().map(RowVector::len).collect();
+    let validity = join_validity(batches.iter().map(|b| (b.validity(), b.len())));
+    let mut columns: Vec<Vec<VectorRef>> = Vec::with_capacity(row_type.len());
+    for column in 0..row_type.len() {
+        let parts = batches.iter().map(|batch| batch.child(column).cloned());
+        columns.push(parts.collect::<Result<_>>()?);
+    }
+    drop(batches);
+    let mut children = Vec::with_capacity(row_type.len());
+    for (i, (parts, ty)) in columns.into_iter().zip(row_type.types()).enumerate() {
+        let parts = parts.iter().zip(&lens).map(|(part, len)| Vector::slice(part, 0, *len));
+        let parts: Vec<VectorRef> = parts.collect::<Result<_>>()?;
+        children.push(concat_as(ty, &parts).in_place("concatenated column", i)?);
+    }
+    RowVector::new(Arc::clone(row_type), num_rows, validity, children)
 }
 
 /// The number of rows of all parts. `Limit` when 32 bits, in which rows are numbered everywhere, do
@@ -231,7 +253,8 @@ fn values_of(part: &DecodedVector) -> Result<Option<&FlatValues>> {
 }
 
 fn copy_fixed<T: FlatType>(parts: &[DecodedVector], len: usize) -> Result<Buffer<T>> {
-    let mut out = BufferMut::<T>::with_capacity(len);
+    let mut out = BufferMut::<T>::new();
+    out.try_reserve(len)?;
     for part in parts {
         let start = out.len();
         let Some(values) = values_of(part)? else {
@@ -319,6 +342,7 @@ fn copy_spans<const N: usize>(
         check_stop()?;
         let (sources, offsets, lengths) = open(part.base())?;
         let mut picked = Picked::default();
+        picked.reserve_for(part, lengths)?;
         for_each_row(part, |row| {
             let length = row.map_or(0, |i| lengths[i]);
             new_offsets.push(num_entries as u32);
@@ -368,6 +392,17 @@ impl Picked {
             }
             Some(positions) => positions.extend(span.map(|i| i as u32)),
         }
+    }
+
+    /// Makes room for the positions of the rows of `part`, whose lists have `lengths`, unless they
+    /// stand in one run as they do in the base.
+    fn reserve_for(&mut self, part: &DecodedVector, lengths: &Buffer<u32>) -> Result<()> {
+        if !matches!(part.mapping(), Mapping::Identity) {
+            let mut entries = 0;
+            for_each_row(part, |row| entries += row.map_or(0, |i| lengths[i] as usize));
+            check_room(entries.saturating_mul(size_of::<u32>()))?;
+        }
+        Ok(())
     }
 
     fn of<const N: usize>(self, sources: [&VectorRef; N]) -> Result<Vec<VectorRef>> {

@@ -10,7 +10,8 @@
 //! ```
 //!
 //! Equality is that of [`compare_rows`](crate::compare_rows): all NaNs hash alike, so do -0 and
-//! +0, and null has a hash of its own. A dictionary whose base is not larger than its rows is
+//! +0, null has a hash of its own, and the entries of a map are put together in a way that does not
+//! depend on their order. A dictionary whose base is not larger than its rows is
 //! hashed by entry. The seed is fixed: hashes are the same in every run and every driver, and may
 //! decide which partition a row goes to; they never leave the process.
 
@@ -167,7 +168,7 @@ fn hash_nested(vector: &DecodedVector, hashes: &mut [u64]) -> Result<()> {
         Vector::Map(map) => {
             let mut entries = hash_rows(map.keys())?;
             hash_into(&DecodedVector::new(map.values())?, &mut entries)?;
-            spread(vector, hashes, |i| fold(&entries, map.span(i)));
+            spread(vector, hashes, |i| sum(&entries, map.span(i)));
         }
         _ => return hash_into(vector, hashes),
     }
@@ -183,6 +184,12 @@ fn hash_rows(vector: &VectorRef) -> Result<Vec<u64>> {
 fn fold(entries: &[u64], span: Range<usize>) -> u64 {
     let length = hash_u64(span.len() as u64);
     entries[span].iter().fold(length, |before, hash| mix(before, *hash))
+}
+
+/// The hash of a map from those of its entries, in whatever order they are stored.
+fn sum(entries: &[u64], span: Range<usize>) -> u64 {
+    let length = hash_u64(span.len() as u64);
+    entries[span].iter().fold(length, |sum, hash| sum.wrapping_add(*hash))
 }
 
 /// A fixed-width value with a hash that equal values share.

@@ -49,11 +49,12 @@ pub use encoding::{
     measure_lazy_loads,
 };
 pub use error::{Error, ErrorKind, Result, ResultExt};
-pub use gather::{concat, concat_batches, flatten, gather, gather_batch};
+pub use gather::{concat, concat_batches, concat_into, flatten, gather, gather_batch};
 pub use hash::hash_into;
 pub use load::{is_loaded, load_rows};
 pub use memory::buffer::{Buffer, BufferMut, Native};
-pub use memory::{Held, MemoryPool, Reclaim};
+pub use memory::scope::{check_room, current as current_pool};
+pub use memory::{Held, MemoryPool, PoolScope, Reclaim};
 pub use metrics::{MetricUnit, Metrics, RuntimeMetric};
 pub use nested::{ArrayVector, MapVector, RowVector};
 pub use panics::{catch_panic, ignore_panic};

@@ -259,6 +259,16 @@ impl SelectivityVector {
         self.mask_tail();
     }
 
+    /// Selects the rows of `other`, a selection of the same batch, too.
+    pub fn unite(&mut self, other: &SelectivityVector) {
+        bits::or_assign(&mut self.words, &other.words);
+    }
+
+    /// Deselects the rows of `other`, a selection of the same batch.
+    pub fn remove(&mut self, other: &SelectivityVector) {
+        bits::and_not_assign(&mut self.words, &other.words);
+    }
+
     /// Keeps the rows that `validity` says are not null (rule S1.45).
     pub fn deselect_nulls(&mut self, validity: Option<&Bitmap>) {
         if let Some(validity) = validity {

@@ -6,6 +6,7 @@ use vector::{Error, ErrorKind};
 
 use super::*;
 use crate::handles::{FILE_SIZE, PATH};
+use crate::prune::Verdict;
 
 fn paths(table: &HiveTable) -> Vec<&str> {
     table.files.iter().map(|f| f.path.as_str()).collect()
@@ -41,7 +42,8 @@ fn partitions_are_read_from_directory_names_and_hidden_entries_are_left_out() {
     );
     let first = vec![Some("2026-09-01"), Some("07")];
     assert_eq!(values(&table), [first.clone(), first, vec![None, Some("8")]]);
-    assert_eq!(table.partition_columns.to_string(), "ds DATE,hour BIGINT");
+    // 07 is not how a number is written.
+    assert_eq!(table.partition_columns.to_string(), "ds DATE,hour VARCHAR");
     assert_eq!(world.observed.opens(), 0);
 }
 
@@ -52,11 +54,14 @@ fn names_and_values_of_partitions_are_unescaped() {
     let table = world.discover("t").unwrap();
     assert_eq!(table.partition_columns.to_string(), "\"a:b\" VARCHAR");
     assert_eq!(values(&table), [[Some("x/y zä")]]);
-    world.files.put("t/a%3Ab=%2/f", vec![7]);
+    // What begins no escape is text.
+    world.files.put("t/a%3Ab=5%/f", vec![7]);
+    assert_eq!(values(&world.discover("t").unwrap()), [[Some("5%")], [Some("x/y zä")]]);
+    world.files.put("t/a%3Ab=%ff/f", vec![7]);
     assert_eq!(
         world.discover("t").unwrap_err().to_string(),
-        "invalid input: a partition directory name has a broken escape (name=%2)\n  \
-         in path \"t/a%3Ab=%2\""
+        "invalid input: a partition directory name is not UTF-8 (name=%ff)\n  \
+         in path \"t/a%3Ab=%ff\""
     );
 }
 
@@ -229,7 +234,7 @@ fn splits_are_pruned_by_partitions_and_paths() {
         let columns = RowType::new([("ds", Type::Date), (PATH, Type::Varchar)]);
         let mut predicate = predicate(&condition, &columns);
         let splits = table.splits(Some(&mut predicate), &split_options())?;
-        Ok(splits.iter().map(|s| s.path.clone()).collect::<Vec<_>>())
+        Ok::<_, Error>(splits.iter().map(|s| s.path.clone()).collect::<Vec<_>>())
     };
     let day = TypedExpr::constant(Value::Integer(20_698), Type::Date);
     let of_day = |f: &str| call(f, vec![field("ds", Type::Date), day.clone()]);
@@ -237,14 +242,19 @@ fn splits_are_pruned_by_partitions_and_paths() {
     assert_eq!(chosen(of_day("lt")).unwrap(), ["t/ds=2026-09-01/f"]);
     let path = call("lt", vec![field(PATH, Type::Varchar), text("t/ds=2026-09-02")]);
     assert_eq!(chosen(path).unwrap(), ["t/ds=2026-09-01/f"]);
-    let error: Error = chosen(call("fail", vec![field("ds", Type::Date)])).unwrap_err();
+    // A term that fails drops nothing: its error is for the first row that all else lets through.
+    let failing = || call("fail", vec![field("ds", Type::Date)]);
+    assert_eq!(chosen(failing()).unwrap().len(), 3);
+    let mut of_file = predicate(&failing(), &RowType::new([("ds", Type::Date)]));
+    let verdict = of_file.test(|_, _| Ok(Some(Value::Integer(1)))).unwrap();
+    let Verdict::Fails(error) = verdict else { panic!("{verdict:?}") };
     assert_eq!(
         error.to_string(),
         "invalid input: asked to fail\n  in condition on partitions \"fail(ds)\""
     );
-    // The first term that drops ends the test.
-    let guarded = all(vec![of_day("gt"), call("fail", vec![field("ds", Type::Date)])]);
-    assert!(chosen(guarded).unwrap().is_empty());
+    // A term that is false drops the partition, in whatever order they stand.
+    assert!(chosen(all(vec![of_day("gt"), failing()])).unwrap().is_empty());
+    assert!(chosen(all(vec![failing(), of_day("gt")])).unwrap().is_empty());
 }
 
 #[test]
@@ -272,7 +282,8 @@ fn a_schema_joins_the_first_files_columns_and_the_partition_keys() {
     world.put("t/a=x/b=1/f", &[("b", Type::Varchar), ("c", Type::Real)], vec![vec![]]);
     let table = world.discover("t").unwrap();
     let pool = MemoryPool::unlimited();
-    let (schema, _) = world.connector().table_schema(&table, &fake(), &pool).unwrap();
+    let learned = world.connector().table_schema(&table, (&fake(), 8), &pool).unwrap();
+    let schema = learned.schema;
     assert_eq!(schema.columns().to_string(), "b BIGINT,c REAL,a VARCHAR");
     assert_eq!(world.observed.opened(), ["t/a=x/b=1/f"]);
     let kind = |name| schema.column_handle(name).map(|h| h.kind());
@@ -285,10 +296,10 @@ fn a_schema_joins_the_first_files_columns_and_the_partition_keys() {
 
     world.files.put("broken/f", vec![0; 20]);
     let table = world.discover("broken").unwrap();
-    let error = world.connector().table_schema(&table, &fake(), &pool).unwrap_err();
+    let error = world.connector().table_schema(&table, (&fake(), 8), &pool).unwrap_err();
     assert_eq!(error.to_string(), "corrupt: not a file of this format\n  in file \"broken/f\"");
     world.files.put("empty/f", vec![]);
     let table = world.discover("empty").unwrap();
-    let error = world.connector().table_schema(&table, &fake(), &pool).unwrap_err();
+    let error = world.connector().table_schema(&table, (&fake(), 8), &pool).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);
 }

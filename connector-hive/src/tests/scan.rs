@@ -122,8 +122,9 @@ fn columns_of_one_name_are_told_apart_by_their_order() {
     let row = vec![Value::BigInt(1), Value::BigInt(2), Value::bytes("c")];
     world.put("t/f", &names, vec![vec![row]]);
     let table = world.discover("t").unwrap();
-    let (schema, _) =
-        world.connector().table_schema(&table, &fake(), &MemoryPool::unlimited()).unwrap();
+    let pool = MemoryPool::unlimited();
+    let learned = world.connector().table_schema(&table, (&fake(), 8), &pool).unwrap();
+    let schema = learned.schema;
     let x = |n, ty: Type| schema.column_handle("x").unwrap().with_occurrence(n, ty);
     let both = || {
         let (first, second) = (x(0, Type::BigInt), x(1, Type::Varchar));

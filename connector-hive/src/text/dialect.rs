@@ -5,7 +5,8 @@
 //! serde.collection.delim    elements, fields, entries    \x02
 //! serde.mapkey.delim        a key and its value          \x03
 //!                           what is nested deeper        \x04 .. \x08
-//! serde.escape.delim        before a separator that is text; off when absent
+//! serde.escape.delim        before a separator that is text, an n that is a line feed, and an r
+//!                           that is a carriage return; off when absent
 //! table.serialization.null.format     null               \N
 //! table.skip.header.line.count        lines without rows at the file's start
 //! ```
@@ -86,8 +87,6 @@ pub struct Dialect {
     pub header_lines: u64,
     /// True when the last column has what is left of the line, separators and all.
     pub last_column_takes_rest: bool,
-    /// True when an escaped `n` or `r` is a line feed or a carriage return.
-    pub escapes_line_ends: bool,
     /// Bytes of a line at most.
     pub max_line_bytes: usize,
     /// What becomes of bad values.
@@ -102,7 +101,6 @@ impl Default for Dialect {
             null_text: b"\\N".to_vec(),
             header_lines: 0,
             last_column_takes_rest: false,
-            escapes_line_ends: false,
             max_line_bytes: DEFAULT_MAX_LINE_BYTES,
             bad_values: BadValues::Null,
         }
@@ -139,8 +137,9 @@ impl Dialect {
         if let Some(given) = anywhere("serialization.last.column.takes.rest") {
             dialect.last_column_takes_rest = given.parsed()?;
         }
+        // Tells Hive to write line ends as escapes; they are read as such in any case.
         if let Some(given) = anywhere("serialization.escape.crlf") {
-            dialect.escapes_line_ends = given.parsed()?;
+            given.parsed::<bool>()?;
         }
         dialect.max_line_bytes =
             options.get("max-line-bytes", DEFAULT_MAX_LINE_BYTES)?.clamp(1, MAX_MAX_LINE_BYTES);

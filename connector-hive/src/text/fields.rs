@@ -67,7 +67,9 @@ pub fn split_once(text: &[u8], separator: u8, escape: Option<u8>) -> Option<(&[u
     Some((text.get(..at)?, text.get(at + 1..)?))
 }
 
-/// A string without its escapes. One at the very end stands for itself.
+/// A string without its escapes. An escaped `n` is a line feed and an escaped `r` a carriage return,
+/// since lines end before escapes are looked at (Hive's `LazyUtils`); any other escaped byte is
+/// itself, and so is an escape at the very end.
 pub fn unescaped<'a>(text: &'a [u8], dialect: &Dialect) -> Cow<'a, [u8]> {
     let Some(escape) = dialect.escape else { return Cow::Borrowed(text) };
     let Some(first) = memchr(escape, text) else { return Cow::Borrowed(text) };
@@ -80,8 +82,8 @@ pub fn unescaped<'a>(text: &'a [u8], dialect: &Dialect) -> Cow<'a, [u8]> {
             continue;
         }
         out.push(match bytes.next() {
-            Some(b'n') if dialect.escapes_line_ends => b'\n',
-            Some(b'r') if dialect.escapes_line_ends => b'\r',
+            Some(b'n') => b'\n',
+            Some(b'r') => b'\r',
             Some(escaped) => escaped,
             None => escape,
         });

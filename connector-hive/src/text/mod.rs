@@ -57,10 +57,30 @@ impl ReaderFactory for TextReaderFactory {
                 .hint("name the columns and their types"));
         };
         let dialect = Arc::new(Dialect::new(&params.options)?);
+        refuse_parquet(&input)?;
         let codec = Codec::of_path(input.path())?;
         Ok(Box::new(TextReader { input, codec, dialect, row_type, pool: params.pool }))
     }
 }
+
+/// `InvalidInput` for a Parquet file: as text it has no line that fits a table, and reading it would
+/// give few rows or none without a word.
+fn refuse_parquet(input: &BufferedInput) -> Result<()> {
+    let Some(last) = input.file_len().checked_sub(PARQUET_MAGIC_BYTES) else { return Ok(()) };
+    let has_magic = |offset| -> Result<bool> {
+        let bytes = input.read(offset, PARQUET_MAGIC_BYTES)?;
+        Ok(matches!(&bytes[..], b"PAR1" | b"PARE"))
+    };
+    // Text mostly ends with a line end: one look is enough.
+    if last >= PARQUET_MAGIC_BYTES && has_magic(last)? && has_magic(0)? {
+        return Err(Error::invalid_input("a Parquet file is not read as text")
+            .hint("leave out the input format, or say parquet"));
+    }
+    Ok(())
+}
+
+/// Bytes that a Parquet file begins and ends with.
+const PARQUET_MAGIC_BYTES: u64 = 4;
 
 /// One text file.
 #[derive(Debug)]

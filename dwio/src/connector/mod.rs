@@ -12,6 +12,7 @@ mod context;
 mod source;
 
 use std::any::Any;
+use std::collections::HashMap;
 use std::fmt;
 
 use vector::sync::Arc;
@@ -71,11 +72,20 @@ pub struct DataSourceRequest {
 }
 
 impl DataSourceRequest {
-    /// The handle assigned to an output column; `Internal` when there is none.
-    pub fn assignment(&self, output_name: &str) -> Result<&Arc<dyn ColumnHandle>> {
-        self.assignments.iter().find(|(name, _)| name == output_name).map(|(_, h)| h).ok_or_else(
-            || Error::internal("no column handle for an output column").with("column", output_name),
-        )
+    /// The handle assigned to each output column, in the order of the output; `Internal` for a
+    /// column without one.
+    pub fn output_handles(&self) -> Result<Vec<&Arc<dyn ColumnHandle>>> {
+        let mut by_name: HashMap<&str, &Arc<dyn ColumnHandle>> = HashMap::new();
+        for (name, handle) in &self.assignments {
+            by_name.entry(name).or_insert(handle);
+        }
+        let names = self.output_type.names().iter();
+        let handles = names.map(|name| {
+            by_name.get(name.as_str()).copied().ok_or_else(|| {
+                Error::internal("no column handle for an output column").with("column", name)
+            })
+        });
+        handles.collect()
     }
 }
 

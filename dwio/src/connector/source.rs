@@ -1,6 +1,7 @@
 //! Data sources: one driver's stream of batches from splits.
 
 use std::any::Any;
+use std::collections::HashMap;
 use std::time::Duration;
 
 use vector::sync::{Arc, Continuation};
@@ -192,14 +193,21 @@ impl ScanDetails {
                 None => self.filters.push(filter.clone()),
             }
         }
+        let mut known: HashMap<String, usize> = HashMap::new();
+        for (i, column) in self.columns.iter().enumerate() {
+            known.entry(column.name.clone()).or_insert(i);
+        }
         for column in &other.columns {
-            match self.columns.iter_mut().find(|known| known.name == column.name) {
+            match known.get(&column.name).and_then(|i| self.columns.get_mut(*i)) {
                 Some(sum) => {
                     sum.values_decoded += column.values_decoded;
                     sum.pages_read += column.pages_read;
                     sum.pages_skipped += column.pages_skipped;
                 }
-                None => self.columns.push(column.clone()),
+                None => {
+                    known.insert(column.name.clone(), self.columns.len());
+                    self.columns.push(column.clone());
+                }
             }
         }
     }

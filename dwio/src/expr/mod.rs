@@ -8,6 +8,7 @@
 pub(crate) mod leaf_filter;
 pub mod to_filter;
 
+use std::collections::HashSet;
 use std::fmt;
 
 use vector::sync::Arc;
@@ -212,9 +213,10 @@ impl TypedExpr {
     /// The names of the columns used, each once, in order of first use.
     pub fn field_names(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
+        let mut seen: HashSet<&str> = HashSet::new();
         self.visit(&mut |expr| {
             if let TypedExpr::Field { name, .. } = expr
-                && !names.contains(&&**name)
+                && seen.insert(name)
             {
                 names.push(name);
             }

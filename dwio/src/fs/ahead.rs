@@ -66,6 +66,10 @@ impl FileSystem for AheadFiles {
         }))
     }
 
+    fn is_local(&self) -> bool {
+        self.inner.is_local()
+    }
+
     fn stat(&self, path: &str) -> Result<FileEntry> {
         self.inner.stat(path)
     }

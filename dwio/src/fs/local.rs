@@ -1,11 +1,12 @@
 //! Local files: `pread`, or a memory map.
 //!
-//! Mapping saves the copy but a mapped file that shrinks would end the process with a signal when
-//! a lost page is touched. The length is therefore checked again whenever bytes are lent, which
-//! turns a truncation that happened before into an error; a truncation between the check and the
-//! use cannot be caught, which is why `pread` is the default.
+//! Mapping saves the copy, but a mapped file that shrinks ends the process with SIGBUS when a lost
+//! page is touched. Only files that cannot shrink are mapped ([`super::unshrinkable`]); all others are
+//! read with `pread`, also when a map is asked for, so that a truncation is an error with the file's
+//! name.
 
-use std::fs::{File, Metadata};
+use std::fs::{DirEntry, File, Metadata};
+use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::time::{Duration, SystemTime};
 
@@ -13,6 +14,7 @@ use memmap2::Mmap;
 use vector::sync::Arc;
 use vector::{Buffer, Error, Result, ResultExt};
 
+use super::unshrinkable::cannot_shrink;
 use super::{FileEntry, FileSystem, FileVersion, ReadFile};
 
 /// A file that changed so short a time ago may change once more without another time of change.
@@ -24,7 +26,8 @@ pub enum LocalAccess {
     /// `pread` into buffers.
     #[default]
     Pread,
-    /// A memory map of the whole file.
+    /// A memory map of the whole file, where the kernel guarantees that it keeps its length: a sealed
+    /// memory file, one under fs-verity, or one of a file system without writes. `pread` for others.
     Map,
 }
 
@@ -76,9 +79,7 @@ impl ReadFile for LocalFile {
         let map = self.map.as_ref()?;
         let start = usize::try_from(offset).ok()?;
         let end = start.checked_add(len).filter(|end| *end <= map.len())?;
-        // A file that shrank since is left to `read_exact_at`, which fails with an error.
-        let now = self.file.metadata().ok()?.len();
-        (now >= self.len).then(|| map.slice(start..end))
+        Some(map.slice(start..end))
     }
 }
 
@@ -96,11 +97,17 @@ impl FileSystem for LocalFiles {
                 .in_named("file", path);
         }
         let map = match self.access {
-            LocalAccess::Map if metadata.len() > 0 => Some(map_file(&file, path)?),
+            LocalAccess::Map if metadata.len() > 0 && cannot_shrink(&file) => {
+                Some(map_file(&file, path)?)
+            }
             _ => None,
         };
         let (len, version) = (metadata.len(), version_of(&metadata, SystemTime::now()));
         Ok(Arc::new(LocalFile { path: path.to_string(), len, version, file, map }))
+    }
+
+    fn is_local(&self) -> bool {
+        true
     }
 
     fn stat(&self, path: &str) -> Result<FileEntry> {
@@ -122,14 +129,26 @@ impl FileSystem for LocalFiles {
                 Error::unsupported("a file name is not UTF-8").with("name", name.display())
             })?;
             // `metadata` follows links, so that a linked directory is a directory.
-            let metadata = std::fs::metadata(name)
-                .map_err(|e| Error::from_io(e, "cannot inspect a directory entry"))
-                .in_named("path", name)?;
+            let metadata = match std::fs::metadata(name) {
+                Err(error) if is_nothing(&item, &error) => continue,
+                metadata => metadata
+                    .map_err(|e| Error::from_io(e, "cannot inspect a directory entry"))
+                    .in_named("path", name)?,
+            };
             entries.push(entry(name.to_string(), &metadata));
         }
         entries.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(entries)
     }
+}
+
+/// True for an entry that stands for no file: one that was removed since the directory was read, and
+/// a link to nothing or to itself. Like a file that is not there, it is not listed; whoever names it
+/// gets the error.
+fn is_nothing(entry: &DirEntry, error: &io::Error) -> bool {
+    let is_link = || entry.file_type().is_ok_and(|ty| ty.is_symlink());
+    error.kind() == io::ErrorKind::NotFound
+        || (is_link() && error.kind() != io::ErrorKind::PermissionDenied)
 }
 
 /// The state of a file as it is seen at `now`; `None` when the next change might look the same.
@@ -156,9 +175,9 @@ fn entry(path: String, metadata: &std::fs::Metadata) -> FileEntry {
 
 #[allow(unsafe_code)]
 fn map_file(file: &File, path: &str) -> Result<Buffer<u8>> {
-    // SAFETY: the map is only read. Bytes that another process changes meanwhile are seen as
-    // other bytes, which every parser above expects of a hostile file; a file that shrinks is
-    // checked for in `mapped`, and the module comment states what remains.
+    // SAFETY: the map is only read, and the caller has checked that the file cannot shrink. Bytes
+    // that another process changes meanwhile are seen as other bytes, which every parser above
+    // expects of a hostile file.
     let map = unsafe { Mmap::map(file) }
         .map_err(|e| Error::from_io(e, "cannot map the file"))
         .in_named("file", path)?;
@@ -167,10 +186,13 @@ fn map_file(file: &File, path: &str) -> Result<Buffer<u8>> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsRawFd;
     use std::time::Instant;
 
-    use super::*;
+    use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
     use vector::ErrorKind;
+
+    use super::*;
 
     /// A directory that nobody has, also where several machines or their users share one place.
     fn scratch(name: &str) -> std::path::PathBuf {
@@ -182,23 +204,34 @@ mod tests {
     }
 
     #[test]
-    fn both_ways_of_reading_give_the_same_bytes() {
-        let dir = scratch("same");
-        let path = dir.join("f");
-        std::fs::write(&path, (0..=255u8).collect::<Vec<_>>()).unwrap();
-        let path = path.to_str().unwrap();
-        for access in [LocalAccess::Pread, LocalAccess::Map] {
-            let file = LocalFiles::new(access).open(path).unwrap();
-            let mut out = [0; 10];
-            file.read_exact_at(100, &mut out).unwrap();
-            assert_eq!(out[0], 100);
-            let mapped = file.mapped(100, 10);
-            assert_eq!(mapped.is_some(), access == LocalAccess::Map);
-            assert!(mapped.is_none_or(|m| *m == out));
-            assert!(file.mapped(250, 10).is_none());
-            assert_eq!(file.read_exact_at(250, &mut out).unwrap_err().kind(), ErrorKind::Io);
+    fn a_file_is_mapped_only_when_it_cannot_shrink() {
+        let bytes: Vec<u8> = (0..=255).collect();
+        for (seals, is_mapped) in [
+            (None, false),
+            (Some(SealFlags::empty()), false),
+            (Some(SealFlags::GROW | SealFlags::WRITE), false),
+            (Some(SealFlags::SHRINK), true),
+        ] {
+            let memory = memfd_create("ocior", MemfdFlags::ALLOW_SEALING).unwrap();
+            let mut memory = File::from(memory);
+            std::io::Write::write_all(&mut memory, &bytes).unwrap();
+            if let Some(seals) = seals {
+                fcntl_add_seals(&memory, seals).unwrap();
+            }
+            let path = format!("/proc/self/fd/{}", memory.as_raw_fd());
+            for access in [LocalAccess::Pread, LocalAccess::Map] {
+                let file = LocalFiles::new(access).open(&path).unwrap();
+                let mut out = [0; 10];
+                file.read_exact_at(100, &mut out).unwrap();
+                assert_eq!(out[0], 100);
+                let mapped = file.mapped(100, 10);
+                let is_mapped = is_mapped && access == LocalAccess::Map;
+                assert_eq!(mapped.is_some(), is_mapped, "{access:?} {seals:?}");
+                assert!(mapped.is_none_or(|m| *m == out));
+                assert!(file.mapped(250, 10).is_none());
+                assert_eq!(file.read_exact_at(250, &mut out).unwrap_err().kind(), ErrorKind::Io);
+            }
         }
-        std::fs::remove_dir_all(dir).unwrap();
     }
 
     #[test]
@@ -228,14 +261,40 @@ mod tests {
     }
 
     #[test]
-    fn a_mapped_file_that_shrank_is_an_error() {
+    fn an_ordinary_file_that_shrank_is_an_error_with_its_name() {
         let dir = scratch("shrink");
         let path = dir.join("f");
-        std::fs::write(&path, [7; 100_000]).unwrap();
-        let file = LocalFiles::new(LocalAccess::Map).open(path.to_str().unwrap()).unwrap();
-        std::fs::File::options().write(true).open(&path).unwrap().set_len(10).unwrap();
-        assert!(file.mapped(50_000, 10).is_none());
-        assert!(file.read_exact_at(50_000, &mut [0; 10]).is_err());
+        for access in [LocalAccess::Pread, LocalAccess::Map] {
+            std::fs::write(&path, [7; 100_000]).unwrap();
+            let file = LocalFiles::new(access).open(path.to_str().unwrap()).unwrap();
+            assert!(file.mapped(50_000, 10).is_none());
+            std::fs::File::options().write(true).open(&path).unwrap().set_len(10).unwrap();
+            let error = file.read_exact_at(50_000, &mut [0; 10]).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Io);
+            assert!(error.to_string().contains(path.to_str().unwrap()), "{error}");
+        }
+        std::fs::remove_dir_all(dir).unwrap();
+    }
+
+    #[test]
+    fn links_to_nothing_are_not_listed_and_other_links_are_what_they_stand_for() {
+        use std::os::unix::fs::symlink;
+        let dir = scratch("links");
+        std::fs::create_dir(dir.join("d")).unwrap();
+        std::fs::write(dir.join("f"), "bytes").unwrap();
+        for (to, name) in [("none", "a"), ("b", "b"), ("f", "to_f"), ("d", "to_d"), ("a", "to_a")] {
+            symlink(to, dir.join(name)).unwrap();
+        }
+        let files = LocalFiles::default();
+        let listed = files.list(dir.to_str().unwrap()).unwrap();
+        let named = |entry: &FileEntry| entry.path.rsplit('/').next().unwrap().to_string();
+        let listed: Vec<_> = listed.iter().map(|e| (named(e), e.is_directory, e.len)).collect();
+        let of = |name: &str, is_directory, len| (name.to_string(), is_directory, len);
+        let expected =
+            [of("d", true, 0), of("f", false, 5), of("to_d", true, 0), of("to_f", false, 5)];
+        assert_eq!(listed, expected);
+        let error = files.stat(dir.join("a").to_str().unwrap()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotFound);
         std::fs::remove_dir_all(dir).unwrap();
     }
 

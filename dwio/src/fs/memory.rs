@@ -231,6 +231,10 @@ impl FileSystem for ObservedFiles {
         Ok(Arc::new(ObservedFile { inner, counters, fault: self.fault.clone() }))
     }
 
+    fn is_local(&self) -> bool {
+        self.inner.is_local()
+    }
+
     fn stat(&self, path: &str) -> Result<FileEntry> {
         self.inner.stat(path)
     }

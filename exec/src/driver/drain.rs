@@ -63,8 +63,10 @@ impl Driver {
         };
         self.idle_passes = 0;
         for next in at + 1..self.stages.len() {
+            let scope = self.stages[next].pool_scope();
             self.called = next;
             let has_rows = self.stages[next].operator.start_drain(number);
+            drop(scope);
             self.count_call(next, Call::Finish);
             if has_rows {
                 self.drain.at = Some((next, number));

@@ -324,6 +324,7 @@ impl Driver {
 
     fn output_of(&mut self, i: usize) -> Result<Option<RowVector>> {
         let is_last = i + 1 == self.stages.len();
+        let scope = self.stages[i].pool_scope();
         self.called = i;
         let operator = &mut self.stages[i].operator;
         let mut output = operator.get_output();
@@ -331,6 +332,7 @@ impl Driver {
             // The caller may keep the batch while the scan moves on: nothing may stay lazy.
             output = output.and_then(|batch| batch.map(load_batch).transpose());
         }
+        drop(scope);
         self.release_ahead(i);
         self.count_call(i, Call::GetOutput);
         let output = output.map_err(|error| self.place(i, error))?;
@@ -363,7 +365,9 @@ impl Driver {
                 return Ok(Some(wait));
             }
             let again = (wanted > 0).then(|| batch.clone());
+            let scope = self.stages[i].pool_scope();
             let outcome = self.stages[i].operator.add_input(batch);
+            drop(scope);
             self.release_ahead(i);
             self.count_call(i, Call::AddInput);
             match (outcome, again) {
@@ -390,7 +394,9 @@ impl Driver {
         let stage = &mut self.stages[i];
         if !stage.input_ended {
             stage.input_ended = true;
+            let scope = stage.pool_scope();
             stage.operator.no_more_input();
+            drop(scope);
             self.idle_passes = 0;
             self.count_call(i, Call::Finish);
         }

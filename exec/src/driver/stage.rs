@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use vector::metrics::RuntimeMetric;
 use vector::sync::thread_cpu_time;
-use vector::{Error, LazyLoads, MemoryPool, MetricUnit, lazy_loads, measure_lazy_loads};
+use vector::{Error, LazyLoads, MemoryPool, MetricUnit, PoolScope, lazy_loads, measure_lazy_loads};
 
 use crate::operator::{BlockingReason, Operator};
 use crate::plan::PlanNodeId;
@@ -88,6 +88,11 @@ impl Stage {
                 bytes: RuntimeMetric::new(MetricUnit::Bytes),
             },
         }
+    }
+
+    /// Has the operator's pool pay for the buffers of the call that follows.
+    pub(super) fn pool_scope(&self) -> Option<PoolScope> {
+        self.pool.as_ref().map(PoolScope::enter)
     }
 
     pub(super) fn add_time(&mut self, call: Call, spent: Spent) {

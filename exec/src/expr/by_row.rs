@@ -8,7 +8,7 @@ use vector::stop::StopTick;
 use vector::sync::Arc;
 use vector::{
     Bitmap, Buffer, BufferMut, DecodedVector, FlatValues, FlatVector, Mapping, Result,
-    SelectivityVector, StringBuilder, Type, TypeKind, Vector, VectorRef,
+    SelectivityVector, StringBuilder, Type, TypeKind, Vector, VectorRef, check_room,
 };
 
 use super::kernel::{Call, Operand, map, wrong_storage, zip};
@@ -92,13 +92,28 @@ pub(super) fn texts(
     for row in 0..call.num_rows() {
         tick.row()?;
         text.clear();
-        if call.rows.contains(row) && !f(row, &mut text)? {
+        // Without memory for the results so far nothing comes of more.
+        if call.rows.contains(row) && !out.has_failed() && !f(row, &mut text)? {
             nulls.push(row);
         }
         out.push(&text);
     }
     let values = FlatValues::String(out.finish()?);
     FlatVector::new(call.ty.clone(), values, nulls.validity(call)).map(Vector::Flat)
+}
+
+/// Bytes of a text that are made without a look at the memory that is left.
+const FREE_TEXT_BYTES: usize = 1 << 20;
+
+/// Makes room for `additional` more bytes of a text, for functions of which one row may be much
+/// larger than their arguments. `Limit` when there is no memory for it.
+pub(super) fn reserve_text(text: &mut Vec<u8>, additional: usize) -> Result<()> {
+    let wanted = text.len().saturating_add(additional);
+    if wanted > text.capacity() && wanted > FREE_TEXT_BYTES {
+        // While it grows the old bytes and the new ones are there; then they are copied.
+        check_room(wanted.saturating_mul(3))?;
+    }
+    Ok(())
 }
 
 /// Whether something holds for each row that counts, or null.

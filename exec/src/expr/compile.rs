@@ -20,6 +20,7 @@ use vector::{
     VectorRef,
 };
 
+use super::bounded::folding_scope;
 use super::cast;
 use super::comparison::{self, Comparison};
 use super::eval::{Evaluation, Memory};
@@ -82,6 +83,17 @@ pub(super) struct Program {
     pub(super) nodes: Vec<Node>,
     /// The node of each expression.
     pub(super) roots: Vec<NodeId>,
+}
+
+impl Program {
+    /// The input columns that the expressions use.
+    pub(super) fn fields(&self) -> Vec<usize> {
+        let fields = self.nodes.iter().filter_map(|node| match node.operation {
+            Operation::Field(channel) => Some(channel),
+            _ => None,
+        });
+        fields.collect()
+    }
 }
 
 /// What makes two nodes the same.
@@ -227,6 +239,7 @@ impl Compiler<'_> {
     /// The value of a node whose inputs are constants; `None` when it fails, to be reported by the
     /// first row that needs it.
     fn fold(&self, id: NodeId) -> Option<Value> {
+        let _scope = folding_scope();
         let node = &self.program.nodes[id];
         let row = SelectivityVector::all(1);
         let vector = match &node.operation {
@@ -405,7 +418,16 @@ impl Compiler<'_> {
             (Form::Between, [value, low, high]) => {
                 let above = self.comparison(Comparison::Gte, *value, *low)?;
                 let below = self.comparison(Comparison::Lte, *value, *high)?;
-                self.form(Form::And, vec![above, below], Type::Boolean)
+                let is_known = |bound: &NodeId| {
+                    self.constant_value(*bound).is_some_and(|value| !value.is_null())
+                };
+                if is_known(low) && is_known(high) {
+                    return self.form(Form::And, vec![above, below], Type::Boolean);
+                }
+                // A null bound makes it null, also where the other bound is not kept (Velox).
+                self.scalar("both", vec![above, below], Type::Boolean, |_, _| {
+                    Ok(Kernel::new(logic::both))
+                })
             }
             (Form::NullIf, [value, other]) => {
                 let (value, other) = (*value, *other);

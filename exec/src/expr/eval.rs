@@ -5,8 +5,10 @@
 //! false, CASE asks a branch only where its condition was true, and nobody evaluates, or fails
 //! for, a row that was not asked for.
 //!
-//! A term of AND that fails is put aside. It is asked again at the end, for the rows that no other
-//! term made false; so `x <> 0 AND 1 / x > 2` is safe in either order.
+//! A term of AND that fails is evaluated again at the end, for the rows that no other term made
+//! false; so `x <> 0 AND 1 / x > 2` is safe in either order. Where it fails again the failing rows
+//! are told from the others (`failures.rs`), because a row that one term fails for may be decided
+//! by another that fails elsewhere.
 
 use vector::stop::check_stop;
 use vector::sync::Arc;
@@ -16,7 +18,9 @@ use vector::{
 };
 
 use super::compile::{NodeId, Operation, Program};
+use super::failures::nulls_may_decide;
 use super::higher_order::{BoundLambda, HigherOrderCall};
+use super::kernel::Kernel;
 use super::merge::{Part, merge};
 use super::peel::{Memo, apply};
 
@@ -55,6 +59,16 @@ impl<'a> Evaluation<'a> {
         Evaluation { program, memory, batch }
     }
 
+    pub(super) fn program(&self) -> &'a Program {
+        self.program
+    }
+
+    /// The result of a node that several others use, when it is known for `rows`.
+    pub(super) fn known(&self, id: NodeId, rows: &SelectivityVector) -> Option<VectorRef> {
+        let (known, vector) = self.memory.shared.get(id)?.as_ref()?;
+        is_subset(rows, known).then(|| Arc::clone(vector))
+    }
+
     /// The values of a node for `rows`.
     pub(super) fn node(&mut self, id: NodeId, rows: &SelectivityVector) -> Result<VectorRef> {
         let node = &self.program.nodes[id];
@@ -64,11 +78,8 @@ impl<'a> Evaluation<'a> {
         }
         let is_leaf = matches!(node.operation, Operation::Field(_) | Operation::Constant(_));
         let is_shared = node.num_uses > 1 && !is_leaf;
-        if is_shared
-            && let Some((known, vector)) = &self.memory.shared[id]
-            && is_subset(rows, known)
-        {
-            return Ok(Arc::clone(vector));
+        if is_shared && let Some(known) = self.known(id, rows) {
+            return Ok(known);
         }
         let vector = match &node.operation {
             Operation::Field(channel) => loaded(self.batch.child(*channel)?, rows)?,
@@ -79,7 +90,13 @@ impl<'a> Evaluation<'a> {
                 check_stop()?;
                 let mut vectors = Vec::with_capacity(args.len());
                 for arg in args {
-                    vectors.push(self.node(*arg, rows)?);
+                    match self.node(*arg, rows) {
+                        Ok(vector) => vectors.push(vector),
+                        Err(error) if error.kind() == ErrorKind::InvalidInput => {
+                            return self.decided_by_nulls(id, kernel, args, rows, error);
+                        }
+                        Err(error) => return Err(error),
+                    }
                 }
                 let memo = memo.map(|arg| (arg, &mut self.memory.memos[id]));
                 apply(kernel, &vectors, rows, &node.ty, memo)?
@@ -128,27 +145,57 @@ impl<'a> Evaluation<'a> {
         rows: &SelectivityVector,
         deciding: bool,
     ) -> Result<VectorRef> {
-        let mut junction = Junction {
-            undecided: rows.clone(),
-            nulls: SelectivityVector::none(rows.len()).words().to_vec(),
-            deciding,
-        };
+        let mut junction = Junction::new(rows, deciding);
         let mut failed = Vec::new();
         for term in terms {
             if junction.undecided.is_none() {
                 break;
             }
             match self.node(*term, &junction.undecided) {
-                Ok(vector) => junction.settle(&vector)?,
+                Ok(vector) => junction.settle(&vector, None)?,
                 Err(error) if error.kind() == ErrorKind::InvalidInput => failed.push(*term),
                 Err(error) => return Err(error),
             }
         }
-        for term in failed {
-            let vector = self.node(term, &junction.undecided)?;
-            junction.settle(&vector)?;
+        let mut failing_rows = SelectivityVector::none(rows.len());
+        for term in &failed {
+            match self.node(*term, &junction.undecided) {
+                Ok(vector) => junction.settle(&vector, None)?,
+                Err(error) if error.kind() == ErrorKind::InvalidInput => {
+                    self.settle_aside(*term, &mut junction, &mut failing_rows)?;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        failing_rows.intersect_words(junction.undecided.words());
+        if !failing_rows.is_none() {
+            for term in failed {
+                self.node(term, &failing_rows)?;
+            }
+            return Err(failed_once());
         }
         junction.finish(rows)
+    }
+
+    /// The values of a function of which an argument failed: no error where another argument is
+    /// null for each row that fails, as in Velox.
+    #[cold]
+    fn decided_by_nulls(
+        &mut self,
+        id: NodeId,
+        kernel: &Kernel,
+        args: &[NodeId],
+        rows: &SelectivityVector,
+        error: Error,
+    ) -> Result<VectorRef> {
+        let evaluated: Vec<VectorRef> =
+            args.iter().filter_map(|arg| self.node(*arg, rows).ok()).collect();
+        if !nulls_may_decide(kernel, &evaluated)? {
+            return Err(error);
+        }
+        let mut failed = SelectivityVector::none(rows.len());
+        let vector = self.setting_failures_aside(id, rows, &mut failed)?;
+        if failed.is_none() { Ok(vector) } else { Err(error) }
     }
 
     fn switch(
@@ -181,26 +228,14 @@ impl<'a> Evaluation<'a> {
         merge(&self.program.nodes[id].ty, rows, &parts)
     }
 
-    /// The values of a node, null for rows that fail: where some do, each half is asked again.
+    /// The values of a node, null for rows that fail.
     fn attempt(&mut self, id: NodeId, rows: &SelectivityVector) -> Result<VectorRef> {
-        let ty = &self.program.nodes[id].ty;
         match self.node(id, rows) {
-            Err(error) if error.kind() == ErrorKind::InvalidInput => {}
-            other => return other,
+            Err(error) if error.kind() == ErrorKind::InvalidInput => {
+                self.null_where_failing(id, rows)
+            }
+            other => other,
         }
-        if rows.count() <= 1 {
-            return Ok(Arc::new(Vector::nulls(ty.clone(), rows.len())));
-        }
-        let (mut first, mut second) = (rows.clone(), rows.clone());
-        for (i, row) in rows.iter().enumerate() {
-            if i < rows.count() / 2 { &mut second } else { &mut first }.set(row, false);
-        }
-        let mut parts = Vec::with_capacity(2);
-        for half in [first, second] {
-            let vector = self.attempt(id, &half)?;
-            parts.push(Part { rows: half, vector });
-        }
-        merge(ty, rows, &parts)
     }
 
     fn coalesce(
@@ -228,7 +263,7 @@ impl<'a> Evaluation<'a> {
 }
 
 /// The rows of a junction on their way to a decision.
-struct Junction {
+pub(super) struct Junction {
     undecided: SelectivityVector,
     /// Rows for which some term was null.
     nulls: Vec<u64>,
@@ -236,21 +271,37 @@ struct Junction {
 }
 
 impl Junction {
-    /// Takes in the values of one more term for the undecided rows.
-    fn settle(&mut self, vector: &VectorRef) -> Result<()> {
+    /// AND decides by false, OR by true.
+    pub(super) fn new(rows: &SelectivityVector, deciding: bool) -> Self {
+        let nulls = vec![0; rows.words().len()];
+        Junction { undecided: rows.clone(), nulls, deciding }
+    }
+
+    /// The rows that no term has decided.
+    pub(super) fn undecided(&self) -> &SelectivityVector {
+        &self.undecided
+    }
+
+    /// Takes in the values of one more term for the undecided rows, or for `good` of them.
+    pub(super) fn settle(
+        &mut self,
+        vector: &VectorRef,
+        good: Option<&SelectivityVector>,
+    ) -> Result<()> {
         let truth = Truth::new(vector)?;
         let flip = if self.deciding { 0 } else { u64::MAX };
         let mut decided = BufferMut::with_capacity(self.nulls.len());
-        for (index, undecided) in self.undecided.words().iter().enumerate() {
+        let rows = good.unwrap_or(&self.undecided).words();
+        for (index, rows) in rows.iter().enumerate() {
             let valid = truth.validity.as_ref().map_or(u64::MAX, |v| v.words()[index]);
-            decided.push(undecided & valid & (truth.values.words()[index] ^ flip));
-            self.nulls[index] |= undecided & !valid;
+            decided.push(rows & valid & (truth.values.words()[index] ^ flip));
+            self.nulls[index] |= rows & !valid;
         }
         self.undecided.subtract(&Bitmap::new(decided.freeze(), self.undecided.len()));
         Ok(())
     }
 
-    fn finish(self, rows: &SelectivityVector) -> Result<VectorRef> {
+    pub(super) fn finish(self, rows: &SelectivityVector) -> Result<VectorRef> {
         let Junction { undecided, mut nulls, deciding } = self;
         bits::and_assign(&mut nulls, undecided.words());
         let values = if deciding {
@@ -266,6 +317,12 @@ impl Junction {
         });
         Ok(Arc::new(Vector::Flat(vector::FlatVector::boolean(values, validity)?)))
     }
+}
+
+/// What a term that is not deterministic has failed with is not known any more.
+#[cold]
+fn failed_once() -> Error {
+    Error::invalid_input("a condition failed for some rows, and not when it was evaluated again")
 }
 
 /// A boolean vector of any encoding as bits, one for each row.
@@ -313,7 +370,7 @@ fn is_subset(rows: &SelectivityVector, of: &SelectivityVector) -> bool {
 /// A column that nobody has touched is loaded whole: other expressions may need rows that this one
 /// does not, and a column cannot be read twice. Whoever knows that nobody will need more loads it
 /// before, for fewer rows.
-fn loaded(vector: &VectorRef, rows: &SelectivityVector) -> Result<VectorRef> {
+pub(super) fn loaded(vector: &VectorRef, rows: &SelectivityVector) -> Result<VectorRef> {
     match vector.as_ref() {
         Vector::Lazy(lazy) => {
             let values =

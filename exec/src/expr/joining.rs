@@ -24,7 +24,7 @@ pub(super) fn concat(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
         let lengths = |row| sources.iter().map(move |source: &Source<'_>| source.view(row).len());
         let num_bytes: usize = call.rows.iter().flat_map(lengths).sum();
         call.strings(match num_bytes {
-            0..=MAX_BUFFER => joined(call, &sources, num_bytes),
+            0..=MAX_BUFFER => joined(call, &sources, num_bytes)?,
             _ => built(call, &sources)?,
         })
     }))
@@ -50,11 +50,12 @@ impl<'a> Source<'a> {
 }
 
 /// All rows in one buffer of at most `num_bytes`.
-fn joined(call: &Call<'_>, sources: &[Source<'_>], num_bytes: usize) -> StringValues {
+fn joined(call: &Call<'_>, sources: &[Source<'_>], num_bytes: usize) -> Result<StringValues> {
     let mut views = BufferMut::new();
     views.resize(call.num_rows(), StringView::default());
     let mut text: BufferMut<u8> = BufferMut::new();
     // A short text is written as a block, whatever stands behind it is written over.
+    text.try_reserve(num_bytes + BLOCK)?;
     text.resize_unspecified(num_bytes + BLOCK);
     let out = text.as_mut_slice();
     let mut start = 0;
@@ -80,7 +81,7 @@ fn joined(call: &Call<'_>, sources: &[Source<'_>], num_bytes: usize) -> StringVa
     });
     text.truncate(start);
     let buffers: Vec<Buffer<u8>> = if start == 0 { Vec::new() } else { vec![text.freeze()] };
-    StringValues::new(views.freeze(), buffers)
+    Ok(StringValues::new(views.freeze(), buffers))
 }
 
 /// The same, row by row.
@@ -89,7 +90,7 @@ fn built(call: &Call<'_>, sources: &[Source<'_>]) -> Result<StringValues> {
     let mut text = Vec::new();
     for row in 0..call.num_rows() {
         text.clear();
-        if call.rows.contains(row) {
+        if call.rows.contains(row) && !out.has_failed() {
             for source in sources {
                 text.extend_from_slice(source.strings.bytes_of(&source.view(row)));
             }
@@ -133,8 +134,8 @@ mod tests {
                 args.iter().map(|arg| Source::new(arg).unwrap()).collect();
             let lengths = |row| sources.iter().map(move |source| source.view(row).len());
             let num_bytes = rows.iter().flat_map(lengths).sum();
-            let found = joined(&call, &sources, num_bytes);
-            let expected = built(&call, &sources).unwrap();
+            let (found, expected) = (joined(&call, &sources, num_bytes), built(&call, &sources));
+            let (found, expected) = (found.unwrap(), expected.unwrap());
             for row in 0..num_rows {
                 assert_eq!(found.get(row), expected.get(row), "seed {seed} row {row}");
                 assert_eq!(found.views()[row].head(), expected.views()[row].head());

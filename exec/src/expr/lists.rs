@@ -14,7 +14,7 @@ use vector::stop::StopTick;
 use vector::sync::Arc;
 use vector::{
     ArrayVector, Bitmap, Buffer, BufferMut, DecodedVector, Error, FlatVector, Result,
-    RowComparator, SortOrder, Type, Vector, VectorRef, concat, sorted_rows,
+    RowComparator, SortOrder, Type, Vector, VectorRef, check_room, concat, sorted_rows,
 };
 
 use super::by_row::ROWS_PER_LOOK;
@@ -73,6 +73,9 @@ impl<'a> Lists<'a> {
     }
 }
 
+/// So many places are made without a look at the memory that is left.
+const MIN_CHECKED_PLACES: usize = 1 << 16;
+
 /// Lists of places, one for each row.
 #[derive(Default)]
 pub(super) struct Places {
@@ -87,13 +90,18 @@ impl Places {
         call: &Call<'_>,
         f: &mut dyn FnMut(usize, &mut Vec<u32>) -> Result<()>,
     ) -> Result<Self> {
-        let mut made = Places::default();
+        let (mut made, mut checked) = (Places::default(), MIN_CHECKED_PLACES);
         let mut tick = StopTick::every(ROWS_PER_LOOK);
         for row in 0..call.num_rows() {
             tick.row()?;
             let start = made.places.len();
             if call.rows.contains(row) {
                 f(row, &mut made.places)?;
+            }
+            if made.places.len() > checked {
+                // The places, what is made of them, and what both grow to.
+                checked = made.places.len().saturating_mul(2).max(MIN_CHECKED_PLACES);
+                check_room(checked.saturating_mul(4 * size_of::<u32>()))?;
             }
             if u32::try_from(made.places.len()).is_err() {
                 return Err(Error::limit("the lists of a batch have too many elements"));

@@ -26,6 +26,12 @@ pub(super) fn is_null(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
     }))
 }
 
+/// True where both arguments are; unlike AND, null where either is null.
+pub(super) fn both(call: &Call<'_>) -> Result<Vector> {
+    let (left, right) = (boolean_bits(&call.args[0])?, boolean_bits(&call.args[1])?);
+    call.boolean(zip_words(&left, &right, call.num_rows(), |left, right| left & right))
+}
+
 /// The kernel of `x IN (values)` for an `x` of type `ty`; its only argument is `x`.
 pub(super) fn bind_in(ty: &Type, values: &[Value]) -> Result<Kernel> {
     let has_null = values.iter().any(Value::is_null);

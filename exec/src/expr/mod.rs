@@ -15,6 +15,8 @@
 //! | `signatures.rs`, `rule.rs`, `coercion.rs` | their typing rules, implicit conversions |
 //! | `compile.rs` | expressions to nodes: shared, folded, checked |
 //! | `eval.rs` | nodes over the selected rows of a batch; AND, OR, CASE, COALESCE |
+//! | `bounded.rs` | conditions over few rows at a time where intermediate results are large; the memory of folding |
+//! | `failures.rs` | nodes over rows of which some fail |
 //! | `peel.rs` | functions under dictionaries and constants |
 //! | `merge.rs` | the branches of a CASE as one vector |
 //! | `kernel.rs` | what functions are made of: calls, operands, loops |
@@ -36,6 +38,7 @@ mod array_order;
 mod array_sets;
 mod array_shapes;
 mod bits;
+mod bounded;
 mod by_row;
 mod cast;
 mod cast_nested;
@@ -51,6 +54,7 @@ mod decimal;
 mod decimal_digits;
 mod eval;
 mod extremes;
+mod failures;
 mod families;
 mod functions;
 mod higher_order;
@@ -223,8 +227,7 @@ impl CompiledExprs for ExprSet {
 
 impl CompiledExpr for ExprSet {
     fn evaluate(&mut self, batch: &RowVector, rows: &SelectivityVector) -> Result<VectorRef> {
-        let mut vectors = ExprSet::evaluate(self, batch, rows)?;
-        vectors.pop().ok_or_else(|| Error::internal("an expression set without expressions"))
+        bounded::evaluate(self, batch, rows)
     }
 }
 
@@ -248,11 +251,13 @@ fn of_all_rows(run: Run, values: &VectorRef, ty: &Type) -> Result<VectorRef> {
     peel::apply(&Kernel::new(run), std::slice::from_ref(values), &rows, ty, None)
 }
 
-/// The value of an expression without columns; `None` when it has columns, throws dice or fails.
+/// The value of an expression without columns; `None` when it has columns, throws dice, fails, or is
+/// too large to be made while a query is planned.
 pub fn fold_constant(expr: &TypedExpr, registry: &FunctionRegistry) -> Option<Value> {
     if !expr.field_names().is_empty() || !registry.is_deterministic(expr) {
         return None;
     }
+    let _scope = bounded::folding_scope();
     let input = Arc::new(RowType::empty());
     let mut set = ExprSet::compile(std::slice::from_ref(expr), &input, registry).ok()?;
     let batch = RowVector::batch(input, 1, vec![]).ok()?;

@@ -1,9 +1,12 @@
 //! `=` and `<>` of arrays, maps and structs.
 //!
 //! A null inside makes the answer null unless something else decides: values of another length, or
-//! any two parts that differ, are not equal whatever else is unknown.
+//! any two parts that differ, are not equal whatever else is unknown. Maps are equal when they have
+//! the same keys with equal values, in whatever order they store them.
 
-use vector::{DecodedVector, Error, Result, Vector, equal_rows};
+use std::ops::Range;
+
+use vector::{DecodedVector, Error, Result, RowComparator, Vector, equal_rows};
 
 use super::by_row::tests;
 use super::kernel::{Call, Kernel};
@@ -12,13 +15,18 @@ use super::kernel::{Call, Kernel};
 struct Side {
     column: DecodedVector,
     parts: Vec<Side>,
+    /// The order of the keys, of maps.
+    keys: Option<RowComparator>,
 }
 
 impl Side {
     fn new(column: DecodedVector) -> Result<Self> {
+        let mut keys = None;
         let parts = match column.base().as_ref() {
             Vector::Array(array) => vec![DecodedVector::new(array.elements())?],
             Vector::Map(map) => {
+                let of_maps = std::slice::from_ref(map.keys());
+                keys = Some(RowComparator::new(of_maps, of_maps)?);
                 vec![DecodedVector::new(map.keys())?, DecodedVector::new(map.values())?]
             }
             Vector::Row(row) => {
@@ -27,7 +35,16 @@ impl Side {
             _ => Vec::new(),
         };
         let parts = parts.into_iter().map(Side::new).collect::<Result<_>>()?;
-        Ok(Side { column, parts })
+        Ok(Side { column, parts, keys })
+    }
+
+    /// Entries of a map in the order of their keys.
+    fn sorted(&self, entries: Range<usize>) -> Vec<usize> {
+        let mut sorted: Vec<usize> = entries.collect();
+        if let Some(keys) = &self.keys {
+            sorted.sort_unstable_by(|i, j| keys.compare(0, *i, *j));
+        }
+        sorted
     }
 }
 
@@ -37,56 +54,68 @@ fn same(a: &Side, i: usize, b: &Side, j: usize) -> Result<Option<bool>> {
         return Ok(None);
     }
     let (at, other) = (a.column.index(i), b.column.index(j));
-    let mut all = Some(true);
-    // Gives true when the answer is known.
-    let mut differ = |part: Option<bool>| {
-        all = match part {
-            Some(true) => all,
-            undecided_or_not => undecided_or_not,
-        };
-        all == Some(false)
-    };
     match (a.column.base().as_ref(), b.column.base().as_ref()) {
         (Vector::Array(left), Vector::Array(right)) => {
             let (left, right) = (left.span(at), right.span(other));
             if left.len() != right.len() {
                 return Ok(Some(false));
             }
-            for (i, j) in left.zip(right) {
-                if differ(same(&a.parts[0], i, &b.parts[0], j)?) {
-                    break;
-                }
-            }
+            all_same(left.zip(right).map(|(i, j)| same(&a.parts[0], i, &b.parts[0], j)))
         }
         (Vector::Row(_), Vector::Row(_)) => {
-            for (left, right) in a.parts.iter().zip(&b.parts) {
-                if differ(same(left, at, right, other)?) {
-                    break;
-                }
-            }
+            let parts = a.parts.iter().zip(&b.parts);
+            all_same(parts.map(|(left, right)| same(left, at, right, other)))
         }
         (Vector::Map(left), Vector::Map(right)) => {
             let (left, right) = (left.span(at), right.span(other));
             if left.len() != right.len() {
                 return Ok(Some(false));
             }
-            for i in left {
-                let mut found = None;
-                for j in right.clone() {
-                    if equal_rows(&a.parts[0].column, i, &b.parts[0].column, j)? {
-                        found = Some(j);
-                        break;
-                    }
-                }
-                let Some(j) = found else { return Ok(Some(false)) };
-                if differ(same(&a.parts[1], i, &b.parts[1], j)?) {
-                    break;
-                }
+            let as_stored = || left.clone().zip(right.clone());
+            if have_same_keys(a, b, as_stored())? {
+                return same_values(a, b, as_stored());
             }
+            let (left, right) = (a.sorted(left), b.sorted(right));
+            let sorted = || left.iter().copied().zip(right.iter().copied());
+            if !have_same_keys(a, b, sorted())? {
+                return Ok(Some(false));
+            }
+            same_values(a, b, sorted())
         }
-        _ => return equal_rows(&a.column, i, &b.column, j).map(Some),
+        _ => equal_rows(&a.column, i, &b.column, j).map(Some),
+    }
+}
+
+/// False when some part differs, else `None` when some part is unknown.
+fn all_same(parts: impl Iterator<Item = Result<Option<bool>>>) -> Result<Option<bool>> {
+    let mut all = Some(true);
+    for part in parts {
+        match part? {
+            Some(true) => {}
+            Some(false) => return Ok(Some(false)),
+            None => all = None,
+        }
     }
     Ok(all)
+}
+
+/// Whether these pairs of entries have equal keys.
+fn have_same_keys(
+    a: &Side,
+    b: &Side,
+    mut pairs: impl Iterator<Item = (usize, usize)>,
+) -> Result<bool> {
+    let (left, right) = (&a.parts[0].column, &b.parts[0].column);
+    pairs.try_fold(true, |same, (i, j)| Ok(same && equal_rows(left, i, right, j)?))
+}
+
+/// Whether these pairs of entries have equal values.
+fn same_values(
+    a: &Side,
+    b: &Side,
+    pairs: impl Iterator<Item = (usize, usize)>,
+) -> Result<Option<bool>> {
+    all_same(pairs.map(|(i, j)| same(&a.parts[1], i, &b.parts[1], j)))
 }
 
 /// `=`, or `<>` where equal is not `wanted`.

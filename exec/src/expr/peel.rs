@@ -12,7 +12,8 @@
 //! chunk with one dictionary costs at most one match per entry.
 //!
 //! All of the base is computed, entries without a row too. Should one of those fail, only the
-//! entries that have rows are computed, and nothing is remembered.
+//! entries that have rows are computed, and nothing is remembered; so it is when there is no memory
+//! for the results of all.
 
 use vector::sync::{Arc, Weak};
 use vector::{
@@ -186,7 +187,9 @@ fn over_base(
     if num_base > memo.num_rows || (memo.fails && num_base > num_rows) {
         return Ok(None);
     }
-    let (result, complete) = whole_or_needed(kernel, peeled, rows, ty)?;
+    // Should both fail for want of memory, fewer rows are asked for next time, by themselves.
+    let (result, complete) =
+        whole_or_needed(kernel, peeled, rows, ty).inspect_err(|_| memo.fails = true)?;
     if complete {
         memo.result = Some(Arc::clone(&result));
     } else {
@@ -205,7 +208,7 @@ fn whole_or_needed(
     let all = SelectivityVector::all(peeled.dictionary.base().len());
     match apply(kernel, &peeled.args, &all, ty, None) {
         Ok(result) => Ok((result, true)),
-        Err(error) if error.kind() == ErrorKind::InvalidInput => {
+        Err(error) if matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::Limit) => {
             apply(kernel, &peeled.args, &peeled.base_rows(rows), ty, None)
                 .map(|result| (result, false))
         }

@@ -6,11 +6,11 @@ use memchr::memmem;
 use vector::stop::StopTick;
 use vector::sync::Arc;
 use vector::{
-    ArrayVector, BufferMut, Error, FlatValues, FlatVector, Result, StringBuilder, Type, Vector,
+    ArrayVector, BufferMut, Error, FlatValues, FlatVector, Result, StringBuilder, StringView, Type,
+    Vector, check_room,
 };
 
-use super::by_row::ROWS_PER_LOOK;
-use super::by_row::{Integers, numbers, texts};
+use super::by_row::{Integers, ROWS_PER_LOOK, numbers, reserve_text, texts};
 use super::kernel::Call;
 use super::string::{count_characters, is_character_start};
 
@@ -57,7 +57,9 @@ pub(super) fn split(call: &Call<'_>) -> Result<Vector> {
     for row in 0..call.num_rows() {
         tick.row()?;
         let start = pieces.len();
-        if call.rows.contains(row) {
+        if call.rows.contains(row) && !pieces.has_failed() {
+            // A piece is a byte at least, or a part between two characters.
+            check_room((start + call.args[0].string(row).len()) * size_of::<StringView>())?;
             let limit = limits.as_ref().map_or(i64::MAX, |limits| limits.at(row));
             if limit <= 0 {
                 return Err(Error::invalid_input("a limit must be positive").with("limit", limit));
@@ -110,6 +112,7 @@ pub(super) fn replace(call: &Call<'_>) -> Result<Vector> {
         }
         let mut rest = call.args[0].string(row);
         while let Some((end, next)) = delimiter(rest, part) {
+            reserve_text(out, end + other.len())?;
             out.extend_from_slice(&rest[..end]);
             out.extend_from_slice(other);
             rest = &rest[next..];

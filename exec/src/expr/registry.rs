@@ -189,14 +189,16 @@ impl FunctionRegistry {
     }
 }
 
-/// The candidate that is fewest edits away from `name`, if that is few for its length.
+/// The candidate that is fewest edits away from `name`, if that is few for its length. One that
+/// differs in case only is not a candidate.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let name = name.to_lowercase();
     let limit = (name.chars().count() / 3).max(1);
     candidates
         .into_iter()
         .map(|candidate| (edits(&name, &candidate.to_lowercase()), candidate))
-        .filter(|(distance, _)| *distance <= limit)
+        // A candidate that is the name itself is no help: it means something else, or nothing.
+        .filter(|(distance, _)| (1..=limit).contains(distance))
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
 }

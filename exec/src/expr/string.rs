@@ -98,7 +98,7 @@ fn texts(call: &Call<'_>, mut f: impl FnMut(usize, &mut Vec<u8>)) -> Result<Vect
     let mut text = Vec::new();
     for row in 0..call.num_rows() {
         text.clear();
-        if call.rows.contains(row) {
+        if call.rows.contains(row) && !out.has_failed() {
             f(row, &mut text);
         }
         out.push(&text);

@@ -5,11 +5,11 @@
 //! driver are made so over all of them by the same operator behind an exchange.
 
 use vector::sync::Arc;
-use vector::{BufferMut, Result, RowSet, RowType, RowVector, VectorRef};
+use vector::{BufferMut, PoolScope, Result, RowSet, RowType, RowVector, VectorRef};
 
-use super::account::Account;
 use super::aggregate::GroupTable;
 use super::loading::{column_of, wrap_column};
+use super::reservation::Reservation;
 use super::{Operator, OperatorCtx, channel_of};
 use crate::plan::AggregationNode;
 
@@ -21,7 +21,7 @@ pub struct Distinct {
     /// The group of each row of the current batch.
     ids: Vec<u32>,
     output: Option<RowVector>,
-    account: Account,
+    memory: Reservation,
     no_more_input: bool,
 }
 
@@ -35,10 +35,13 @@ impl Distinct {
         Ok(Distinct {
             channels,
             output_type: Arc::clone(&node.output_type),
-            table: GroupTable::new(&types),
+            table: {
+                let _scope = PoolScope::enter(&ctx.pool);
+                GroupTable::new(&types)
+            },
             ids: Vec::new(),
             output: None,
-            account: Account::new(&ctx.pool),
+            memory: Reservation::new(&ctx.pool),
             no_more_input: false,
         })
     }
@@ -50,12 +53,12 @@ impl Operator for Distinct {
     }
 
     fn add_input(&mut self, batch: RowVector) -> Result<()> {
-        self.account.pay()?;
+        self.memory.commit()?;
         let keys = self.channels.iter().map(|channel| column_of(&batch, *channel));
         let keys: Vec<VectorRef> = keys.collect::<Result<_>>()?;
         let mut seen = self.table.len();
         self.table.assign(&keys, batch.len(), &mut self.ids)?;
-        self.account.hold_in_steps(self.table.bytes() as u64);
+        self.memory.resize_in_steps(self.table.bytes() as u64);
         if self.table.len() == seen {
             return Ok(());
         }
@@ -81,11 +84,13 @@ impl Operator for Distinct {
     }
 
     fn bytes_wanted(&self) -> u64 {
-        self.account.owed()
+        // What comes next is about as much as what came last.
+        let growth = if self.no_more_input { 0 } else { self.table.bytes_to_grow(self.ids.len()) };
+        self.memory.deficit().saturating_add(growth)
     }
 
     fn get_output(&mut self) -> Result<Option<RowVector>> {
-        self.account.pay()?;
+        self.memory.commit()?;
         Ok(self.output.take())
     }
 
@@ -99,13 +104,13 @@ impl Operator for Distinct {
 
     fn start_drain(&mut self, _: u64) -> bool {
         self.table = GroupTable::new(self.output_type.types());
-        self.account.hold(0);
+        self.memory.resize(0);
         false
     }
 
     fn close(&mut self) {
         self.table = GroupTable::new(&[]);
         self.output = None;
-        self.account.hold(0);
+        self.memory.resize(0);
     }
 }

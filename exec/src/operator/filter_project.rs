@@ -8,19 +8,27 @@
 //! wrapped in one dictionary (rule S1.53), so that no value is copied. When every row passes
 //! nothing is wrapped, and columns that are only passed on may stay lazy. When few rows pass, the
 //! columns that expressions use are first copied down to them (`compaction.rs`).
+//!
+//! Results may be much larger than what they are made of. An evaluation has a budget of bytes; where it
+//! would pass that, and where the rows before took so much that it must, the passing rows are evaluated
+//! piece by piece, and each piece is a batch of its own.
 
 use vector::sync::Arc;
 use vector::{
-    Buffer, Error, Result, RowSet, RowType, RowVector, SelectivityVector, Type, Vector, VectorRef,
+    Buffer, Error, ErrorKind, PoolScope, Result, RowSet, RowType, RowVector, SelectivityVector,
+    Type, Vector, VectorRef,
 };
 
 use dwio::connector::{CompiledExpr, CompiledExprs, ExpressionEvaluator};
 use dwio::expr::TypedExpr;
 
 use super::compaction::{self, compacted};
-use super::loading::{load_column, wrap_column};
+use super::loading::{load_batch_rows, load_column, wrap_column};
 use super::{Operator, channel_of};
 use crate::expr::select_true;
+
+/// Bytes of a batch of results, unless they are set.
+const DEFAULT_BATCH_BYTES: u64 = 10 << 20;
 
 /// Where an output column comes from.
 #[derive(Debug, Clone, Copy)]
@@ -41,7 +49,21 @@ pub struct FilterProject {
     computed_from: Vec<usize>,
     output_type: Arc<RowType>,
     input: Option<RowVector>,
+    /// The passing rows of a batch that are evaluated piece by piece.
+    pieces: Option<Pieces>,
+    /// Bytes that the results of a batch should have at most.
+    batch_bytes: u64,
+    /// Rows that are evaluated at once at most, by what those before took.
+    rows_at_once: usize,
     no_more_input: bool,
+}
+
+/// The passing rows of a batch, and how many of them are done.
+struct Pieces {
+    /// All columns are loaded for the passing rows.
+    batch: RowVector,
+    indices: Buffer<u32>,
+    done: usize,
 }
 
 impl FilterProject {
@@ -87,8 +109,16 @@ impl FilterProject {
             computed_from,
             output_type,
             input: None,
+            pieces: None,
+            batch_bytes: DEFAULT_BATCH_BYTES,
+            rows_at_once: usize::MAX,
             no_more_input: false,
         })
+    }
+
+    /// The same, with results of at most about `bytes` for a batch.
+    pub fn with_batch_bytes(self, bytes: u64) -> Self {
+        FilterProject { batch_bytes: bytes.max(1), ..self }
     }
 
     fn process(&mut self, batch: &RowVector) -> Result<Option<RowVector>> {
@@ -100,12 +130,88 @@ impl FilterProject {
         if passing.is_none() {
             return Ok(None);
         }
+        let num_passing = passing.count();
+        if num_passing > self.rows_at_once {
+            return self.begin_pieces(batch, &passing);
+        }
+        match self.bounded(num_passing, |this| this.process_passing(batch, &passing)) {
+            Err(error) if error.kind() == ErrorKind::Limit && num_passing > 1 => {
+                self.rows_at_once = num_passing / 2;
+                self.begin_pieces(batch, &passing)
+            }
+            outcome => outcome.map(Some),
+        }
+    }
+
+    /// Evaluates `num_rows` rows by `f` within the budget, and learns how many fill a batch. One row
+    /// has no budget but the pool's.
+    fn bounded(
+        &mut self,
+        num_rows: usize,
+        f: impl FnOnce(&mut Self) -> Result<RowVector>,
+    ) -> Result<RowVector> {
+        if self.computed.is_none() {
+            return f(self);
+        }
+        let budget = if num_rows > 1 { self.batch_bytes.saturating_mul(2) } else { u64::MAX };
+        let scope = PoolScope::with_budget(budget);
+        let batch = f(self)?;
+        if let Some(scope) = scope {
+            let bytes_of_row = scope.taken().div_ceil(num_rows as u64).max(1);
+            let fitting = (self.batch_bytes / bytes_of_row).max(1);
+            self.rows_at_once = usize::try_from(fitting).unwrap_or(usize::MAX);
+        }
+        Ok(batch)
+    }
+
+    fn begin_pieces(
+        &mut self,
+        batch: &RowVector,
+        passing: &SelectivityVector,
+    ) -> Result<Option<RowVector>> {
+        let rows = passing.to_rows();
+        let batch = load_batch_rows(batch, &rows)?;
+        self.pieces = Some(Pieces { batch, indices: rows.to_positions(), done: 0 });
+        self.next_piece()
+    }
+
+    /// The results of the next passing rows, as many as fit into a batch.
+    fn next_piece(&mut self) -> Result<Option<RowVector>> {
+        let Some(mut pieces) = self.pieces.take() else { return Ok(None) };
+        loop {
+            let left = pieces.indices.len() - pieces.done;
+            let len = left.min(self.rows_at_once.max(1));
+            let indices = pieces.indices.slice(pieces.done..pieces.done + len);
+            let outcome = self.bounded(len, |this| {
+                let rows = RowSet::from_positions(indices.clone());
+                let columns = this.project_compacted(&pieces.batch, &rows, &indices)?;
+                RowVector::batch(Arc::clone(&this.output_type), len, columns)
+            });
+            match outcome {
+                Err(error) if error.kind() == ErrorKind::Limit && len > 1 => {
+                    self.rows_at_once = len / 2;
+                }
+                outcome => {
+                    pieces.done += len;
+                    self.pieces = Some(pieces).filter(|pieces| pieces.done < pieces.indices.len());
+                    return outcome.map(Some);
+                }
+            }
+        }
+    }
+
+    /// The output for the passing rows of a batch, all at once.
+    fn process_passing(
+        &mut self,
+        batch: &RowVector,
+        passing: &SelectivityVector,
+    ) -> Result<RowVector> {
         let (num_rows, columns) = if passing.is_all() {
-            (batch.len(), self.project(batch, &passing)?)
+            (batch.len(), self.project(batch, passing)?)
         } else {
-            self.project_some(batch, &passing)?
+            self.project_some(batch, passing)?
         };
-        RowVector::batch(Arc::clone(&self.output_type), num_rows, columns).map(Some)
+        RowVector::batch(Arc::clone(&self.output_type), num_rows, columns)
     }
 
     /// The output columns for all rows of a batch.
@@ -186,7 +292,7 @@ fn result(computed: &[VectorRef], i: usize) -> Result<&VectorRef> {
 
 impl Operator for FilterProject {
     fn needs_input(&self) -> bool {
-        self.input.is_none() && !self.no_more_input
+        self.input.is_none() && self.pieces.is_none() && !self.no_more_input
     }
 
     fn add_input(&mut self, batch: RowVector) -> Result<()> {
@@ -197,7 +303,7 @@ impl Operator for FilterProject {
     fn get_output(&mut self) -> Result<Option<RowVector>> {
         match self.input.take() {
             Some(batch) => self.process(&batch),
-            None => Ok(None),
+            None => self.next_piece(),
         }
     }
 
@@ -206,10 +312,89 @@ impl Operator for FilterProject {
     }
 
     fn is_finished(&self) -> bool {
-        self.no_more_input && self.input.is_none()
+        self.no_more_input && self.input.is_none() && self.pieces.is_none()
     }
 
     fn close(&mut self) {
-        self.input = None;
+        (self.input, self.pieces) = (None, None);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::expr::{ExecEvaluator, FunctionRegistry};
+    use vector::testing::{bigints, values_of};
+    use vector::{MemoryPool, Value};
+
+    fn lpad(size: i64) -> TypedExpr {
+        let text = TypedExpr::cast(TypedExpr::field("n", Type::BigInt), Type::Varchar);
+        let size = TypedExpr::constant(Value::BigInt(size), Type::BigInt);
+        let filling = TypedExpr::constant(Value::bytes("x"), Type::Varchar);
+        TypedExpr::call("lpad", vec![text, size, filling], Type::Varchar)
+    }
+
+    /// The output of `n` and 1,000 bytes for each of 1,000 rows, and the most bytes in use.
+    fn batches(predicate: Option<&TypedExpr>, limit: u64) -> Result<(Vec<RowVector>, u64)> {
+        let root = MemoryPool::root("query", limit);
+        let leaf = root.leaf("project");
+        let evaluator = ExecEvaluator::new(Arc::new(FunctionRegistry::builtin()));
+        let input = Arc::new(RowType::new([("n", Type::BigInt)]));
+        let output = Arc::new(RowType::new([("n", Type::BigInt), ("s", Type::Varchar)]));
+        let expressions = [TypedExpr::field("n", Type::BigInt), lpad(1_000)];
+        let projections = Some((expressions.as_slice(), &output));
+        let mut step = FilterProject::new(&evaluator, &input, predicate, projections)?
+            .with_batch_bytes(50_000);
+        let numbers: Vec<Option<i64>> = (0..1_000).map(Some).collect();
+        step.add_input(RowVector::batch(input, 1_000, vec![bigints(&numbers)])?)?;
+        let mut given = Vec::new();
+        while !step.needs_input() {
+            let _scope = PoolScope::enter(&leaf);
+            given.extend(step.get_output()?);
+        }
+        Ok((given, root.peak()))
+    }
+
+    #[test]
+    fn wide_results_come_in_several_batches_with_all_rows_in_their_order() {
+        let even = TypedExpr::call(
+            "eq",
+            vec![
+                TypedExpr::call(
+                    "modulus",
+                    vec![
+                        TypedExpr::field("n", Type::BigInt),
+                        TypedExpr::constant(Value::BigInt(2), Type::BigInt),
+                    ],
+                    Type::BigInt,
+                ),
+                TypedExpr::constant(Value::BigInt(0), Type::BigInt),
+            ],
+            Type::Boolean,
+        );
+        for (predicate, step) in [(None, 1), (Some(&even), 2)] {
+            let (given, _) = batches(predicate, u64::MAX).unwrap();
+            assert!(given.iter().all(|batch| batch.flat_bytes() < 120_000));
+            let numbers = given.iter().flat_map(|batch| values_of(batch.child(0).unwrap()));
+            let expected: Vec<i64> = (0..1_000).step_by(step).collect();
+            let expected = expected.into_iter().map(Value::BigInt);
+            assert!(numbers.eq(expected));
+            let texts = given.iter().flat_map(|batch| values_of(batch.child(1).unwrap()));
+            assert!(
+                texts.eq((0..1_000).step_by(step).map(|n| Value::bytes(format!("{n:x>1000}"))))
+            );
+        }
+    }
+
+    #[test]
+    fn results_that_fit_nowhere_end_with_the_limit() {
+        let error = batches(None, 300_000).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Limit);
+        // Rows are tested for more bytes than there are, a few at a time.
+        let long = TypedExpr::call("length", vec![lpad(100_000)], Type::BigInt);
+        let none = TypedExpr::constant(Value::BigInt(7), Type::BigInt);
+        let short = TypedExpr::call("lt", vec![long, none], Type::Boolean);
+        let (given, peak) = batches(Some(&short), 3_000_000).unwrap();
+        assert!(given.is_empty() && peak <= 3_200_000, "{peak} bytes");
     }
 }

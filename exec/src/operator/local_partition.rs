@@ -15,8 +15,8 @@
 use vector::sync::Arc;
 use vector::{BufferMut, MemoryPool, Result, RowVector, hash_into};
 
-use super::account::Account;
 use super::loading::{decoded_column, load_batch, unpaid_bytes};
+use super::reservation::Reservation;
 use super::sink::{BatchQueue, Space};
 use super::{Blocked, BlockingReason, Operator};
 
@@ -98,11 +98,15 @@ impl LocalPartition {
     }
 
     /// Pays for parts of a batch: what nobody else pays for, each for its share of it.
-    fn pay(&self, batch: &RowVector, parts: &[(usize, RowVector)]) -> Result<Vec<Option<Account>>> {
+    fn pay(
+        &self,
+        batch: &RowVector,
+        parts: &[(usize, RowVector)],
+    ) -> Result<Vec<Option<Reservation>>> {
         let Some(pool) = &self.pool else { return Ok(parts.iter().map(|_| None).collect()) };
         let bytes_of_row = unpaid_bytes(batch) / batch.len().max(1) as u64 + self.row_bytes();
         let shares = parts.iter().map(|(_, part)| {
-            Account::of(bytes_of_row.saturating_mul(part.len() as u64), pool).map(Some)
+            Reservation::of(bytes_of_row.saturating_mul(part.len() as u64), pool).map(Some)
         });
         shares.collect()
     }
@@ -342,7 +346,7 @@ mod loom_tests {
             let queue = Arc::new(BatchQueue::new(2, 1));
             let (giving, leaf) = (Arc::clone(&queue), root.leaf("producer"));
             let producer = thread::spawn(move || {
-                let paid = Account::of(400, &leaf).unwrap();
+                let paid = Reservation::of(400, &leaf).unwrap();
                 giving.put_paid(batch(1), Some(paid));
                 giving.producer_done(0);
             });

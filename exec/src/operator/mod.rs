@@ -21,7 +21,6 @@
 //! | `start_drain` | at a barrier, in the order of the rows' way | gives all it kept, then begins anew |
 //! | `close` | once, last | lets go of everything |
 
-pub mod account;
 pub mod aggregate;
 mod batch_size;
 mod compaction;
@@ -35,6 +34,7 @@ pub mod local_merge;
 pub mod local_partition;
 pub mod order_by;
 pub mod order_filter;
+pub mod reservation;
 pub mod scan_filters;
 pub mod scan_scale;
 pub mod scan_source;

@@ -4,9 +4,10 @@
 //! that batch seen through the sorted row numbers, piece by piece.
 
 use vector::sync::Arc;
-use vector::{Result, RowType, RowVector, concat_batches};
+use vector::{Result, RowType, RowVector, concat_into};
 
-use super::loading::{bytes_when_loaded, load_batch};
+use super::loading::{bytes_when_loaded, load_batch, unpaid_bytes};
+use super::reservation::Reservation;
 use super::sorted_rows::{SortChannels, SortedRows};
 use super::{Operator, OperatorCtx, Phase};
 use crate::plan::SortKey;
@@ -17,7 +18,9 @@ pub struct OrderBy {
     keys: SortChannels,
     input_type: Arc<RowType>,
     input: Vec<RowVector>,
-    reserved: u64,
+    /// Pays for the joined copy in advance, for the numbers that sorting needs, and for what no pool
+    /// pays for of the rows.
+    memory: Reservation,
     phase: Phase,
     sorted: Option<SortedRows>,
 }
@@ -26,30 +29,50 @@ impl OrderBy {
     /// Sorts rows of `input_type` by `keys`, the first being the most significant.
     pub fn new(keys: &[SortKey], input_type: &Arc<RowType>, ctx: OperatorCtx) -> Result<Self> {
         Ok(OrderBy {
+            memory: Reservation::new(&ctx.pool),
             ctx,
             keys: SortChannels::new(keys, input_type)?,
             input_type: Arc::clone(input_type),
             input: Vec::new(),
-            reserved: 0,
             phase: Phase::default(),
             sorted: None,
         })
     }
 
+    /// What a batch takes: its joined copy and what sorting needs, which are reserved in advance, and
+    /// what no pool pays for.
+    fn bytes_of(&self, batch: &RowVector) -> u64 {
+        let sorting = batch.len() * sort_bytes_of_row(self.keys.channels.len());
+        bytes_when_loaded(batch).saturating_add(sorting as u64).saturating_add(unpaid_bytes(batch))
+    }
+
     fn sort(&mut self) -> Result<SortedRows> {
         let input = std::mem::take(&mut self.input);
+        let num_rows: usize = input.iter().map(RowVector::len).sum();
+        let sorting = (num_rows * sort_bytes_of_row(self.keys.channels.len())) as u64;
+        // What was reserved for the copy is taken by its buffers.
+        self.memory.resize(sorting);
         let all = match <[RowVector; 1]>::try_from(input) {
             Ok([only]) => only,
-            Err(many) => concat_batches(&self.input_type, &many)?,
+            Err(many) => concat_into(&self.input_type, many)?,
         };
+        self.memory.resize(sorting + unpaid_bytes(&all));
+        self.memory.commit()?;
         let order = self.keys.sorted(&all)?;
+        self.memory.resize(unpaid_bytes(&all) + (num_rows * size_of::<u32>()) as u64);
         Ok(SortedRows::new(all, order))
     }
 }
 
-/// The joined copy and the row numbers, which are paid for in advance.
-fn held_bytes(batch: &RowVector) -> u64 {
-    bytes_when_loaded(batch) + (batch.len() * size_of::<u32>()) as u64
+/// Bytes that sorting needs for a row: the prefixes of up to two keys, once by themselves and once
+/// with the row's number, and the number.
+fn sort_bytes_of_row(num_keys: usize) -> usize {
+    let prefixes = match num_keys {
+        0 => 0,
+        1 => size_of::<u64>() + size_of::<(u64, u32)>(),
+        _ => 2 * size_of::<u64>() + size_of::<(u128, u32)>(),
+    };
+    prefixes + size_of::<u32>()
 }
 
 impl Operator for OrderBy {
@@ -59,15 +82,13 @@ impl Operator for OrderBy {
 
     fn add_input(&mut self, batch: RowVector) -> Result<()> {
         let batch = load_batch(batch)?;
-        let bytes = held_bytes(&batch);
-        self.ctx.pool.reserve(bytes)?;
-        self.reserved += bytes;
+        self.memory.grow(self.bytes_of(&batch))?;
         self.input.push(batch);
         Ok(())
     }
 
     fn bytes_to_keep(&self, batch: &RowVector) -> u64 {
-        held_bytes(batch)
+        self.bytes_of(batch)
     }
 
     fn get_output(&mut self) -> Result<Option<RowVector>> {
@@ -83,7 +104,7 @@ impl Operator for OrderBy {
             (false, _) => self.sorted = Some(sorted),
             (true, Phase::Draining) => {
                 self.phase = Phase::Taking;
-                self.ctx.pool.release(std::mem::take(&mut self.reserved));
+                self.memory.resize(0);
             }
             (true, _) => self.phase = Phase::Done,
         }
@@ -107,6 +128,6 @@ impl Operator for OrderBy {
         self.input.clear();
         self.sorted = None;
         self.phase = Phase::Done;
-        self.ctx.pool.release(std::mem::take(&mut self.reserved));
+        self.memory.resize(0);
     }
 }

@@ -27,8 +27,8 @@ use std::collections::VecDeque;
 use vector::sync::{Arc, Continuation, Mutex, promise};
 use vector::{MemoryPool, Result, RowVector};
 
-use super::account::Account;
 use super::loading::{load_batch, unpaid_bytes};
+use super::reservation::Reservation;
 use super::{Blocked, BlockingReason, Operator};
 
 /// A bounded queue with any number of producers and one consumer.
@@ -40,7 +40,7 @@ pub struct BatchQueue<T = RowVector> {
 
 #[derive(Debug)]
 struct State<T> {
-    items: VecDeque<(T, Option<Account>)>,
+    items: VecDeque<(T, Option<Reservation>)>,
     num_producers: usize,
     barrier: QueueBarrier,
     closed: bool,
@@ -108,7 +108,7 @@ impl<T> BatchQueue<T> {
     }
 
     /// As [`BatchQueue::put`], with the memory that was paid for it.
-    pub fn put_paid(&self, item: T, paid: Option<Account>) {
+    pub fn put_paid(&self, item: T, paid: Option<Reservation>) {
         let waiting = {
             let mut state = self.state.lock();
             if state.closed || state.barrier.dropping {
@@ -262,7 +262,7 @@ impl Operator for QueueSink {
     fn add_input(&mut self, batch: RowVector) -> Result<()> {
         // The scan moves on and another thread reads the batch: nothing may stay lazy.
         let batch = load_batch(batch)?;
-        let pay = |pool: &MemoryPool| Account::of(unpaid_bytes(&batch), pool);
+        let pay = |pool: &MemoryPool| Reservation::of(unpaid_bytes(&batch), pool);
         let paid = self.pool.as_ref().map(pay).transpose()?;
         self.queue.put_paid(batch, paid);
         Ok(())

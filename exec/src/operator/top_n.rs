@@ -15,13 +15,13 @@ use std::cmp::Ordering;
 
 use vector::sync::Arc;
 use vector::{
-    Buffer, DecodedVector, Result, RowComparator, RowSet, RowType, RowVector, VectorRef,
-    concat_batches, gather_batch,
+    Buffer, DecodedVector, Held, Result, RowComparator, RowSet, RowType, RowVector, VectorRef,
+    concat_into, gather_batch,
 };
 
-use super::account::Account;
 use super::loading::{load_batch_rows, slice_batch};
 use super::order_filter::OrderFilter;
+use super::reservation::Reservation;
 use super::sort_prefix::prefixes;
 use super::sort_selection::first_rows;
 use super::sorted_rows::{SortChannels, SortedRows};
@@ -31,6 +31,9 @@ use crate::plan::SortKey;
 /// Candidates are cut when there are this many more than wanted.
 const MIN_SURPLUS: usize = 4_096;
 
+/// They are also cut when more than this many bytes have come.
+const MIN_SURPLUS_BYTES: usize = 8 << 20;
+
 /// Keeps the first rows in order.
 pub struct TopN {
     ctx: OperatorCtx,
@@ -39,10 +42,13 @@ pub struct TopN {
     count: usize,
     candidates: Vec<RowVector>,
     num_candidates: usize,
+    /// Bytes of candidates that came since they were cut last, and how many of them are too many.
+    surplus_bytes: usize,
+    max_surplus_bytes: usize,
     bound: Option<Bound>,
     /// Tells the scans below of the bound.
     filter: Option<OrderFilter>,
-    account: Account,
+    memory: Reservation,
     phase: Phase,
     sorted: Option<SortedRows>,
 }
@@ -64,13 +70,15 @@ impl TopN {
         ctx: OperatorCtx,
     ) -> Result<Self> {
         Ok(TopN {
-            account: Account::new(&ctx.pool),
+            memory: Reservation::new(&ctx.pool),
             ctx,
             keys: SortChannels::new(keys, input_type)?,
             input_type: Arc::clone(input_type),
             count: usize::try_from(count).unwrap_or(usize::MAX),
             candidates: Vec::new(),
             num_candidates: 0,
+            surplus_bytes: 0,
+            max_surplus_bytes: MIN_SURPLUS_BYTES,
             bound: None,
             filter: None,
             phase: if count == 0 { Phase::Done } else { Phase::Taking },
@@ -129,16 +137,16 @@ impl TopN {
 
     /// Joins the candidates; the first `count` of them in order.
     fn first(&mut self) -> Result<(RowVector, Buffer<u32>)> {
-        let all = concat_batches(&self.input_type, &std::mem::take(&mut self.candidates))?;
+        let all = concat_into(&self.input_type, std::mem::take(&mut self.candidates))?;
         let order = self.keys.sorted(&all)?;
         let kept = order.slice(0..order.len().min(self.count));
         Ok((all, kept))
     }
 
     /// Says what the candidates take.
-    fn account(&mut self) {
+    fn tell_memory(&mut self) {
         let columns = self.candidates.iter().flat_map(|batch| batch.children());
-        self.account.hold(columns.map(|column| column.retained_bytes() as u64).sum());
+        self.memory.resize(columns.map(|column| column.held_bytes(Held::Unpaid) as u64).sum());
     }
 }
 
@@ -160,7 +168,7 @@ impl Operator for TopN {
     }
 
     fn add_input(&mut self, batch: RowVector) -> Result<()> {
-        self.account.pay()?;
+        self.memory.commit()?;
         let rows = self.promising(&batch)?;
         if let Some(filter) = &mut self.filter {
             filter.saw(batch.len());
@@ -172,29 +180,40 @@ impl Operator for TopN {
         let loaded = load_batch_rows(&batch, &wanted)?;
         let rows = gather_batch(&loaded, &rows)?;
         self.num_candidates += rows.len();
+        let bytes = rows.children().iter().map(|column| column.retained_bytes()).sum::<usize>();
+        self.surplus_bytes = self.surplus_bytes.saturating_add(bytes);
         if rows.len() == self.count {
             self.bound_by(&rows)?;
         }
         self.candidates.push(rows);
-        if self.num_candidates >= self.count.saturating_add(self.count.max(MIN_SURPLUS)) {
+        let are_many =
+            self.num_candidates >= self.count.saturating_add(self.count.max(MIN_SURPLUS));
+        let are_large =
+            self.surplus_bytes > self.max_surplus_bytes && self.num_candidates > self.count;
+        if are_many || are_large {
             let (all, order) = self.first()?;
             let first = gather_batch(&all, &order)?;
             if first.len() == self.count {
                 self.bound_by(&first)?;
             }
             self.num_candidates = first.len();
+            // Cutting costs as much as the rows that stay: it is worth it when as much was added.
+            let bytes =
+                first.children().iter().map(|column| column.retained_bytes()).sum::<usize>();
+            self.max_surplus_bytes = bytes.max(MIN_SURPLUS_BYTES);
+            self.surplus_bytes = 0;
             self.candidates = vec![first];
         }
-        self.account();
+        self.tell_memory();
         Ok(())
     }
 
     fn bytes_wanted(&self) -> u64 {
-        self.account.owed()
+        self.memory.deficit()
     }
 
     fn get_output(&mut self) -> Result<Option<RowVector>> {
-        self.account.pay()?;
+        self.memory.commit()?;
         if !self.phase.gives() {
             return Ok(None);
         }
@@ -210,12 +229,12 @@ impl Operator for TopN {
             (false, _) => self.sorted = Some(sorted),
             (true, Phase::Draining) => {
                 self.phase = Phase::Taking;
-                self.num_candidates = 0;
+                (self.num_candidates, self.surplus_bytes) = (0, 0);
                 self.bound = None;
                 if let Some(filter) = &mut self.filter {
                     filter.withdraw();
                 }
-                self.account.hold(0);
+                self.memory.resize(0);
             }
             (true, _) => self.phase = Phase::Done,
         }
@@ -241,6 +260,6 @@ impl Operator for TopN {
         self.candidates.clear();
         self.sorted = None;
         self.phase = Phase::Done;
-        self.account.hold(0);
+        self.memory.resize(0);
     }
 }

@@ -255,13 +255,15 @@ impl Shared {
                 let projections =
                     fused.map(|project| (project.expressions.as_slice(), &project.output_type));
                 let predicate = Some(&filter.predicate);
-                let step = FilterProject::new(evaluator, input, predicate, projections)?;
+                let step = FilterProject::new(evaluator, input, predicate, projections)?
+                    .with_batch_bytes(self.query.config.preferred_output_batch_bytes);
                 (Box::new(step), "FilterProject")
             }
             PlanNode::Project(project) => {
                 let input = project.source.output_type();
                 let projections = Some((project.expressions.as_slice(), &project.output_type));
-                let step = FilterProject::new(evaluator, input, None, projections)?;
+                let step = FilterProject::new(evaluator, input, None, projections)?
+                    .with_batch_bytes(self.query.config.preferred_output_batch_bytes);
                 (Box::new(step), "FilterProject")
             }
             PlanNode::Aggregation(n) if n.aggregates.is_empty() && !n.keys.is_empty() => {

@@ -6,9 +6,10 @@ use vector::{
     Bitmap, BitmapMut, Buffer, Error, FlatValues, FlatVector, Result, Type, Vector, VectorRef, bits,
 };
 
-use super::current_page::{CurrentPage, PageValues, no_page};
+use super::current_page::{CurrentPage, PageEnd, PageValues, no_page};
 use super::leaf::ValueReader;
 use super::spread::spread_bits;
+use crate::created_by::PageQuirks;
 use crate::encoding::bit_pack::append_bits;
 use crate::encoding::recoded::Storage;
 use crate::page::DictionaryPage;
@@ -78,8 +79,8 @@ impl BooleanValues {
 }
 
 impl ValueReader for BooleanValues {
-    fn start_chunk(&mut self, carries_prefixes: bool) {
-        self.page.start_chunk(carries_prefixes);
+    fn start_chunk(&mut self, quirks: PageQuirks) {
+        self.page.start_chunk(quirks);
         self.window = BitmapMut::new();
     }
 
@@ -89,6 +90,10 @@ impl ValueReader for BooleanValues {
 
     fn start_page(&mut self, encoding: Encoding, values: Buffer<u8>) {
         self.page.start(encoding, values);
+    }
+
+    fn check_end(&mut self, end: PageEnd) -> Result<()> {
+        self.page.check_end(end)
     }
 
     fn end_page(&mut self) {
@@ -152,11 +157,14 @@ struct NoValues {
 }
 
 impl ValueReader for NoValues {
-    fn start_chunk(&mut self, _: bool) {}
+    fn start_chunk(&mut self, _: PageQuirks) {}
     fn set_dictionary(&mut self, _: DictionaryPage) -> Result<()> {
         Ok(())
     }
     fn start_page(&mut self, _: Encoding, _: Buffer<u8>) {}
+    fn check_end(&mut self, _: PageEnd) -> Result<()> {
+        Ok(())
+    }
     fn end_page(&mut self) {}
     fn read(&mut self, _: usize) -> Result<()> {
         Ok(())

@@ -10,7 +10,9 @@ use vector::{
     Bitmap, Buffer, Error, FlatType, FlatValues, FlatVector, Result, Type, Vector, VectorRef,
 };
 
+use super::current_page::PageEnd;
 use super::leaf::ValueReader;
+use crate::created_by::PageQuirks;
 use crate::page::DictionaryPage;
 use crate::schema::{Leaf, ValueConversion};
 use crate::thrift::structs::{Encoding, PhysicalType};
@@ -64,8 +66,8 @@ pub(super) struct ConvertedValues {
 }
 
 impl ValueReader for ConvertedValues {
-    fn start_chunk(&mut self, carries_prefixes: bool) {
-        self.inner.start_chunk(carries_prefixes);
+    fn start_chunk(&mut self, quirks: PageQuirks) {
+        self.inner.start_chunk(quirks);
     }
 
     fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()> {
@@ -74,6 +76,10 @@ impl ValueReader for ConvertedValues {
 
     fn start_page(&mut self, encoding: Encoding, values: Buffer<u8>) {
         self.inner.start_page(encoding, values);
+    }
+
+    fn check_end(&mut self, end: PageEnd) -> Result<()> {
+        self.inner.check_end(end)
     }
 
     fn end_page(&mut self) {

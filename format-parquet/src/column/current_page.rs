@@ -3,19 +3,22 @@
 use dwio::input::cursor::Cursor;
 use vector::{Buffer, Error, Result};
 
+use crate::created_by::PageQuirks;
+use crate::encoding::byte_arrays::skip_byte_arrays;
 use crate::encoding::dictionary::DictionaryIndices;
 use crate::encoding::recoded::{Recoded, Storage};
+use crate::encoding::rle_hybrid::{AfterLastValue, RleHybrid};
 use crate::encoding::{ValueEncoding, value_encoding};
 use crate::levels::LevelDecoder;
-use crate::thrift::structs::Encoding;
+use crate::thrift::structs::{Encoding, PhysicalType};
 
 /// A leaf's current page.
 #[derive(Debug)]
 pub(crate) struct CurrentPage {
     storage: Storage,
     values: PageValues,
-    /// The chunk's writer lets the first value of a page go on from the page before.
-    carries_prefixes: bool,
+    /// Of the chunk's writer.
+    quirks: PageQuirks,
     /// The last value of the page before, where that is so.
     carried: Option<Vec<u8>>,
 }
@@ -40,12 +43,13 @@ pub(crate) enum PageValues {
 impl CurrentPage {
     /// No page of a leaf that is stored like that.
     pub(crate) fn new(storage: Storage) -> Self {
-        CurrentPage { storage, values: PageValues::Absent, carries_prefixes: false, carried: None }
+        let quirks = PageQuirks::default();
+        CurrentPage { storage, values: PageValues::Absent, quirks, carried: None }
     }
 
     /// Another chunk starts.
-    pub(crate) fn start_chunk(&mut self, carries_prefixes: bool) {
-        *self = CurrentPage { carries_prefixes, ..Self::new(self.storage) };
+    pub(crate) fn start_chunk(&mut self, quirks: PageQuirks) {
+        *self = CurrentPage { quirks, ..Self::new(self.storage) };
     }
 
     /// Another page starts; its bytes are not looked at.
@@ -56,13 +60,65 @@ impl CurrentPage {
     /// Lets go of the page.
     pub(crate) fn end(&mut self) {
         match std::mem::replace(&mut self.values, PageValues::Absent) {
-            PageValues::Recoded(recoded) if self.carries_prefixes => {
+            PageValues::Recoded(recoded) if self.quirks.carries_prefixes => {
                 self.carried = recoded.into_carried();
             }
             // A page without values stands in nobody's way.
             PageValues::Absent | PageValues::Closed(..) => {}
             _ => self.carried = None,
         }
+    }
+
+    /// Checks that the values that are left in the page end it.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when the bytes hold fewer or more values.
+    pub(crate) fn check_end(&mut self, end: PageEnd) -> Result<()> {
+        let PageEnd { values_left: left, walks, .. } = end;
+        if let (PageValues::Absent | PageValues::Closed(..), 0) = (&self.values, left) {
+            // Every value is null: the bytes may be anything.
+            return Ok(());
+        }
+        let (storage, after_indices) = (self.storage, self.quirks.after_indices);
+        let (unit, found) = match self.open()? {
+            PageValues::Absent => return Err(no_page()),
+            PageValues::Plain { bytes, at } if storage.physical == PhysicalType::Boolean => {
+                // The position counts bits, and the last byte may have some to spare.
+                let expected = at.saturating_add(left).div_ceil(8);
+                return end.check_bytes(expected, bytes);
+            }
+            PageValues::Plain { bytes, at } => {
+                let taken = match storage.width() {
+                    Some(width) => left.saturating_mul(width),
+                    None if left == 0 => 0,
+                    None if !walks => return Ok(()),
+                    None => skip_byte_arrays(bytes.get(*at..).unwrap_or(&[]), left)?,
+                };
+                let is_fixed = storage.physical == PhysicalType::FixedLenByteArray;
+                let end = PageEnd { may_have_padding: end.may_have_padding && !is_fixed, ..end };
+                return end.check_bytes(at.saturating_add(taken), bytes);
+            }
+            PageValues::Closed(..) => return Err(no_page()),
+            PageValues::Indices(indices) => return indices.check_end(left, after_indices),
+            PageValues::BooleanRuns(runs) => {
+                runs.skip(left)?;
+                return runs.check_end();
+            }
+            PageValues::Recoded(recoded) => match recoded.as_ref() {
+                Recoded::Lengths(lengths) if left == 0 && lengths.remaining() == 0 => {
+                    ("bytes", lengths.bytes_left())
+                }
+                recoded => ("values", recoded.remaining()),
+            },
+        };
+        if found == left {
+            return Ok(());
+        }
+        Err(Error::corrupt("the value bytes of a page hold another number of values")
+            .with("expected_left", left)
+            .with("found_left", found)
+            .with("unit", unit))
     }
 
     /// The page, opened.
@@ -87,6 +143,56 @@ impl CurrentPage {
         }
         Ok(&mut self.values)
     }
+}
+
+/// How a page has to end.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PageEnd {
+    /// Values that were neither read nor skipped.
+    pub(crate) values_left: usize,
+    /// Slots of the whole page.
+    pub(crate) num_slots: usize,
+    /// Byte arrays that are left are walked over, which costs as much as skipping each of them.
+    pub(crate) walks: bool,
+    /// A few bytes may stand behind PLAIN values: the page is of version 1.
+    pub(crate) may_have_padding: bool,
+}
+
+/// Bytes that some writers leave behind PLAIN values.
+const MAX_PADDING_BYTES: usize = 8;
+
+impl PageEnd {
+    /// Compares the end of the values with that of the page.
+    fn check_bytes(self, expected: usize, bytes: &[u8]) -> Result<()> {
+        let is_padded = |padding| {
+            self.may_have_padding
+                && padding <= MAX_PADDING_BYTES
+                && !starts_with_levels(bytes, padding, self.num_slots)
+        };
+        match bytes.len().checked_sub(expected) {
+            Some(0) => Ok(()),
+            Some(padding) if is_padded(padding) => Ok(()),
+            _ => Err(Error::corrupt("the value bytes of a page hold another number of values")
+                .with("expected_bytes", expected)
+                .with("bytes", bytes.len())),
+        }
+    }
+}
+
+/// True when the first `num_bytes` of a page may be the definition levels of all its slots, with
+/// their length in front: those of an OPTIONAL column that is read as REQUIRED.
+fn starts_with_levels(bytes: &[u8], num_bytes: usize, num_slots: usize) -> bool {
+    let Some((length, rest)) = bytes.split_first_chunk::<4>() else { return false };
+    let levels = usize::try_from(u32::from_le_bytes(*length)).ok().and_then(|len| rest.get(..len));
+    let Some(levels) = levels.filter(|levels| levels.len() + length.len() == num_bytes) else {
+        return false;
+    };
+    let runs = RleHybrid::new(Buffer::from_slice(levels), 1);
+    runs.and_then(|mut runs| {
+        runs.skip(num_slots)?;
+        runs.check_end(AfterLastValue::RestOfRun)
+    })
+    .is_ok()
 }
 
 /// SPEC (RLE for booleans): the length of the runs stands in front, in both page versions.

@@ -15,9 +15,10 @@ use vector::{
     Bitmap, Buffer, BufferMut, FlatVector, MemoryPool, Result, Type, Vector, VectorRef, bits,
 };
 
-use super::current_page::{CurrentPage, PageValues, no_dictionary, no_page};
+use super::current_page::{CurrentPage, PageEnd, PageValues, no_dictionary, no_page};
 use super::leaf::ValueReader;
 use super::spread::{LastWindow, spread};
+use crate::created_by::PageQuirks;
 use crate::encoding::answers::CachedAnswers;
 use crate::encoding::dictionary::Dictionary;
 use crate::encoding::plain::{PlainValues, appended};
@@ -141,10 +142,10 @@ impl BoundsUse {
 }
 
 impl<P: PlainValues> ValueReader for FixedValues<P> {
-    fn start_chunk(&mut self, carries_prefixes: bool) {
+    fn start_chunk(&mut self, quirks: PageQuirks) {
         self.dictionary = None;
         self.answers.clear();
-        self.page.start_chunk(carries_prefixes);
+        self.page.start_chunk(quirks);
         self.window = None;
     }
 
@@ -161,6 +162,10 @@ impl<P: PlainValues> ValueReader for FixedValues<P> {
 
     fn start_page(&mut self, encoding: Encoding, values: Buffer<u8>) {
         self.page.start(encoding, values);
+    }
+
+    fn check_end(&mut self, end: PageEnd) -> Result<()> {
+        self.page.check_end(end)
     }
 
     fn end_page(&mut self) {

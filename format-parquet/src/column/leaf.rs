@@ -17,6 +17,7 @@
 //! The window is cut at pages; for each piece the values that are there are decoded by one call
 //! of the [`ValueReader`], which knows nothing of levels. `flat` and `nested` are the two walks.
 
+mod ending;
 mod filtering;
 mod flat;
 mod nested;
@@ -27,18 +28,19 @@ use vector::{
     Bitmap, BitmapMut, Buffer, Error, MemoryPool, Result, ResultExt, SelectivityVector, VectorRef,
 };
 
+use super::current_page::PageEnd;
 use super::entries::{self, EntryFilter, Levels};
+use crate::created_by::PageQuirks;
 use crate::levels::LevelDecoder;
 use crate::levels::nested::{ListLevels, ListSlots, list_slots, slot_validity};
 use crate::page::source::PageSource;
-use crate::page::{ChunkParams, DictionaryPage, PageReader};
+use crate::page::{ChunkParams, DictionaryPage, PageInfo, PageReader};
 use crate::thrift::structs::Encoding;
 
 /// The values of a leaf, without nulls: decodes pages and makes the window's vector.
 pub(crate) trait ValueReader: Send {
-    /// Forgets everything of the last chunk. `carries_prefixes`: the first value of a page may go
-    /// on from the last one of the page before.
-    fn start_chunk(&mut self, carries_prefixes: bool);
+    /// Forgets everything of the last chunk; `quirks` are those of the writer.
+    fn start_chunk(&mut self, quirks: PageQuirks);
 
     /// Takes the chunk's dictionary.
     fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()>;
@@ -46,6 +48,9 @@ pub(crate) trait ValueReader: Send {
     /// Goes on with the values of another page. The bytes are not looked at before a value is
     /// asked for: a page of nulls may have anything there.
     fn start_page(&mut self, encoding: Encoding, values: Buffer<u8>);
+
+    /// Checks that the current page ends as `end` says.
+    fn check_end(&mut self, end: PageEnd) -> Result<()>;
 
     /// Lets go of the page's bytes, as far as the window does not refer to them.
     fn end_page(&mut self);
@@ -121,6 +126,8 @@ pub(crate) struct LeafReader {
     block_rep: Vec<u8>,
     block_def: Vec<u8>,
     block_at: usize,
+    /// Byte arrays of a page that was left early were walked over in this chunk.
+    has_walked_rest: bool,
     /// Of the piece of a page that is being read.
     piece: flat::Piece,
     counts: ColumnCounts,
@@ -152,6 +159,14 @@ struct Page {
     ordinal: usize,
     offset: u64,
     left: usize,
+    /// Values of the levels that were decoded, nulls left out.
+    num_present: usize,
+    /// Rows that start in the levels that were decoded; counted below repeated fields.
+    num_rows: usize,
+    /// What the header says.
+    info: PageInfo,
+    /// The page is of version 1, whose levels and values are cut by what they say themselves.
+    is_v1: bool,
     repetition: LevelDecoder,
     definition: LevelDecoder,
     body: Buffer<u8>,
@@ -208,6 +223,7 @@ impl LeafReader {
             block_rep: Vec::new(),
             block_def: Vec::new(),
             block_at: 0,
+            has_walked_rest: false,
             piece: flat::Piece::default(),
             counts: ColumnCounts::default(),
             pool,
@@ -224,8 +240,20 @@ impl LeafReader {
         self.counts
     }
 
-    /// Lets go of the chunk's bytes.
-    pub(crate) fn end_chunk(&mut self) {
+    /// Checks the page that the leaf stands in and releases the chunk's bytes. `is_read_to_end`: the
+    /// last row of the row group was read.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when the page or the chunk has more in it than its header says.
+    pub(crate) fn end_chunk(&mut self, is_read_to_end: bool) -> Result<()> {
+        let checked = self.check_chunk_end(is_read_to_end);
+        self.drop_chunk();
+        checked.map_err(|e| self.in_column(e))
+    }
+
+    /// Releases the chunk's bytes.
+    pub(crate) fn drop_chunk(&mut self) {
         self.end_page();
         if let Some(pages) = &mut self.pages {
             pages.close();
@@ -235,12 +263,13 @@ impl LeafReader {
     /// Goes on with another chunk of the leaf.
     pub(crate) fn start_chunk(&mut self, chunk: ChunkParams, source: PageSource) {
         self.end_page();
-        self.values.start_chunk(chunk.carries_prefixes);
-        self.skips_pages = !chunk.carries_prefixes;
+        self.values.start_chunk(chunk.quirks);
+        self.skips_pages = !chunk.quirks.carries_prefixes;
         self.row_started = false;
         self.block_rep.clear();
         self.block_def.clear();
         self.block_at = 0;
+        self.has_walked_rest = false;
         match &mut self.pages {
             Some(pages) => pages.reopen(chunk, source),
             None => self.pages = Some(PageReader::new(chunk, source, self.pool.clone())),
@@ -415,6 +444,10 @@ impl LeafReader {
             ordinal: page.info.ordinal,
             offset: page.offset,
             left: page.info.num_values,
+            num_present: 0,
+            num_rows: 0,
+            is_v1: page.info.num_nulls.is_none(),
+            info: page.info,
             repetition: page.repetition,
             definition: page.definition,
             body: page.body,

@@ -108,9 +108,22 @@ impl ColumnReader {
         &self.leaf_numbers
     }
 
-    /// Lets go of the row group's bytes, so that their memory can serve the next one.
-    pub(crate) fn end_row_group(&mut self) {
-        self.leaves.iter_mut().for_each(LeafReader::end_chunk);
+    /// Checks the pages that the leaves stand in and releases the row group's bytes, so that their
+    /// memory can serve the next one. `is_at_end`: the last row was read or will be skipped.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when a page or chunk has more in it than its header says.
+    pub(crate) fn end_row_group(&mut self, is_at_end: bool) -> Result<()> {
+        let is_read_to_end = is_at_end && self.pending_skip == 0;
+        let leaves = self.leaves.iter_mut();
+        let ended: Vec<_> = leaves.map(|leaf| leaf.end_chunk(is_read_to_end)).collect();
+        ended.into_iter().collect()
+    }
+
+    /// Releases the row group's bytes after a failure.
+    pub(crate) fn drop_row_group(&mut self) {
+        self.leaves.iter_mut().for_each(LeafReader::drop_chunk);
     }
 
     /// Goes on with another row group; `chunk` gives the pages of a leaf by its number.

@@ -18,7 +18,7 @@ use vector::{
     SelectivityVector, StringValues, StringView, Type, Vector, VectorRef, bits,
 };
 
-use super::current_page::{CurrentPage, PageValues, no_dictionary, no_page};
+use super::current_page::{CurrentPage, PageEnd, PageValues, no_dictionary, no_page};
 use super::decimal_text::decimal_text;
 use super::leaf::ValueReader;
 use super::pinned::{Walked, release};
@@ -26,8 +26,12 @@ use super::scalar::storage_of;
 use super::search::retain_matching;
 use super::spans::Spans;
 use super::spread::{LastWindow, clear_nulls, spread};
+use crate::created_by::PageQuirks;
 use crate::encoding::answers::CachedAnswers;
-use crate::encoding::byte_arrays::{ViewPlace, fixed_bytes, skip_byte_arrays, view_of};
+use crate::encoding::byte_arrays::{
+    ViewPlace, check_count, each_place, fixed_bytes, skip_byte_arrays, view_of,
+};
+use crate::encoding::dictionary::check_used;
 use crate::encoding::plain::appended;
 use crate::page::DictionaryPage;
 use crate::schema::Leaf;
@@ -272,10 +276,10 @@ fn buffer_number(number: usize) -> Result<u32> {
 }
 
 impl ValueReader for BytesValues {
-    fn start_chunk(&mut self, carries_prefixes: bool) {
+    fn start_chunk(&mut self, quirks: PageQuirks) {
         self.dictionary = None;
         self.answers.clear();
-        self.page.start_chunk(carries_prefixes);
+        self.page.start_chunk(quirks);
         self.page_buffer = None;
         self.window = Window::Empty;
         self.walked = Walked::default();
@@ -283,30 +287,29 @@ impl ValueReader for BytesValues {
 
     fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()> {
         let DictionaryPage { num_values, values, .. } = page;
-        let mut page = PageValues::Plain { bytes: values.clone(), at: 0 };
-        let spans = Spans::open(&mut page, self.format.width, num_values, &self.pool)?;
-        let all = SelectivityVector::all(num_values);
+        let width = self.format.width;
         let mut views = BufferMut::new_in(&self.pool);
-        let buffer = match self.format.decimal_scale {
+        let (taken, buffer) = match self.format.decimal_scale {
             Some(scale) => {
                 let mut texts = Texts::new(scale, 0)?;
-                spans.each(all.words(), |_, start, end| {
+                let taken = each_place(&values, num_values, width, |start, end| {
                     texts.push(values.get(start..end).unwrap_or(&[]), &mut views);
                 })?;
-                texts.finish()?
+                (taken, texts.finish()?)
             }
             None => {
                 let place = ViewPlace::start_of(0, &values)?;
-                fixed_bytes(&values, num_values, self.format.min_bytes())?;
+                check_count(&values, num_values, self.format.min_bytes())?;
                 let mut slots = appended(&mut views, num_values)?.iter_mut();
-                spans.each(all.words(), |_, start, end| {
+                let taken = each_place(&values, num_values, width, |start, end| {
                     if let Some(slot) = slots.next() {
                         *slot = view_of(&values, start, end, place);
                     }
                 })?;
-                values
+                (taken, values.clone())
             }
         };
+        check_used(taken, num_values, &values)?;
         let buffers = vec![buffer];
         let views = views.freeze();
         let strings = StringValues::new(views.clone(), buffers.clone());
@@ -319,6 +322,10 @@ impl ValueReader for BytesValues {
     fn start_page(&mut self, encoding: Encoding, values: Buffer<u8>) {
         self.page.start(encoding, values);
         self.page_buffer = None;
+    }
+
+    fn check_end(&mut self, end: PageEnd) -> Result<()> {
+        self.page.check_end(end)
     }
 
     fn end_page(&mut self) {

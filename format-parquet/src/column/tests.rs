@@ -197,7 +197,7 @@ fn a_list_may_go_on_in_the_next_page() {
     middle.v1(&[(1, 3)], PLAIN, &int32s([1]));
     assert_eq!(
         reader(&schema, &[&middle]).read(1).unwrap_err().to_string(),
-        "corrupt: the first row starts in its middle\n  \
+        "corrupt: the page starts in the middle of a row\n  \
          in page 0, offset 4, column \"tags.list.element\""
     );
 }

@@ -60,6 +60,29 @@ pub fn each_byte_array(bytes: &[u8], num_values: usize, mut f: impl FnMut(&[u8])
     Ok(at)
 }
 
+/// Calls `f(start, end)` with the place of each of the first `num_values` values, which have `width`
+/// bytes or a length in front; returns how many bytes they take.
+pub fn each_place(
+    bytes: &[u8],
+    num_values: usize,
+    width: Option<usize>,
+    mut f: impl FnMut(usize, usize),
+) -> Result<usize> {
+    let Some(width) = width else {
+        check_count(bytes, num_values, LENGTH_BYTES)?;
+        let mut at = 0;
+        for _ in 0..num_values {
+            let (start, end) = next_byte_array(bytes, at)?;
+            f(start, end);
+            at = end;
+        }
+        return Ok(at);
+    };
+    let taken = fixed_bytes(bytes, num_values, width)?;
+    (0..num_values).for_each(|i| f(i * width, (i + 1) * width));
+    Ok(taken)
+}
+
 /// Calls `f(i, start, end)` for each of the first `num_values` byte arrays that is wanted, with its
 /// number and its place in `bytes`: bit `i` of `wanted` stands for value `i`. Gives how many bytes
 /// all of them take.
@@ -144,7 +167,12 @@ fn byte_array_too_long(bytes: &[u8], at: usize) -> Error {
     }
 }
 
-pub(super) fn check_count(bytes: &[u8], num_values: usize, min_bytes: usize) -> Result<()> {
+/// Checks that `bytes` can hold `num_values` values of at least `min_bytes` bytes.
+///
+/// # Errors
+///
+/// `Corrupt` when they are too few.
+pub fn check_count(bytes: &[u8], num_values: usize, min_bytes: usize) -> Result<()> {
     match num_values.checked_mul(min_bytes) {
         Some(needed) if needed <= bytes.len() => Ok(()),
         _ => Err(Error::corrupt("the page is too short for its values")

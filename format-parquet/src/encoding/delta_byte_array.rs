@@ -108,6 +108,11 @@ impl DeltaLengthByteArray {
         self.lengths.check_left(wanted)
     }
 
+    /// Bytes behind the last value that was read or skipped.
+    pub fn bytes_left(&self) -> usize {
+        self.bytes.len().saturating_sub(self.at)
+    }
+
     /// The page's value bytes, which the positions of [`DeltaLengthByteArray::each`] are in.
     pub fn bytes(&self) -> &Buffer<u8> {
         &self.bytes
@@ -198,6 +203,8 @@ impl DeltaByteArray {
                 self.skip_chunk(lengths)?;
                 continue;
             };
+            // Before memory is taken for lengths that the values before do not have.
+            self.check_chunk(prefixes.iter().zip(suffixes))?;
             let total = self.longest.checked_total(prefixes, suffixes)?;
             self.page_bytes = self.page_bytes.saturating_add(total);
             if self.page_bytes > MAX_PAGE_BYTES {
@@ -207,6 +214,19 @@ impl DeltaByteArray {
             let between = if self.width.is_none() { LENGTH_BYTES } else { 0 };
             let slots = appended(out, total + between * prefixes.len())?;
             self.read_chunk(lengths, between, slots)?;
+        }
+        Ok(())
+    }
+
+    /// Checks that each prefix is at most as long as the value in front of it, and that the suffixes
+    /// are there.
+    fn check_chunk<'l>(&self, lengths: impl Iterator<Item = Lengths<'l>>) -> Result<()> {
+        let (mut before, mut at) = (self.last.len(), self.at);
+        for (prefix, suffix) in lengths {
+            let prefix_bytes = self.prefix(prefix, before)?;
+            let suffix_bytes = suffix_of(&self.bytes, at, *suffix)?.len();
+            before = prefix_bytes + suffix_bytes;
+            at += suffix_bytes;
         }
         Ok(())
     }

@@ -30,7 +30,7 @@ use super::answers::{Answers, Retain};
 use super::bit_pack;
 use super::filling::{Fill, RetainAndFill, Slots};
 use super::plain::{PlainValues, appended};
-use super::rle_hybrid::{RleHybrid, Run};
+use super::rle_hybrid::{AfterLastValue, RleHybrid, Run};
 use super::selection::{BLOCK, BlockWords, block_at};
 
 /// Indices are unpacked one by one when at most one in so many is wanted (rule P7.50).
@@ -53,7 +53,7 @@ impl<T: FilterValue> Dictionary<T> {
         mut memory: BufferMut<T>,
     ) -> Result<Self> {
         // Refuses a number of values that the bytes do not have, before memory is taken for them.
-        plain.skip(bytes, len)?;
+        check_used(plain.skip(bytes, len)?, len, bytes)?;
         let padded = len.next_power_of_two();
         memory.try_reserve(padded)?;
         plain.read(bytes, len, &mut memory)?;
@@ -81,6 +81,21 @@ impl<T: FilterValue> Dictionary<T> {
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
+}
+
+/// Checks that the entries of a dictionary take all of its `bytes`.
+///
+/// # Errors
+///
+/// `Corrupt` when there are bytes behind the last entry, which may be another one.
+pub fn check_used(taken: usize, entries: usize, bytes: &[u8]) -> Result<()> {
+    if taken == bytes.len() {
+        return Ok(());
+    }
+    Err(Error::corrupt("a dictionary has bytes behind its last entry")
+        .with("entries", entries)
+        .with("bytes_of_entries", taken)
+        .with("bytes", bytes.len()))
 }
 
 /// Indices of a bit-packed run, not unpacked.
@@ -135,6 +150,16 @@ impl DictionaryIndices {
         // Some writers leave out the runs when there is only one value to point to.
         let is_bare = *width == 0 && runs.is_without_bytes();
         Ok(DictionaryIndices { runs, is_bare })
+    }
+
+    /// Checks that the page has `left` more indices, and behind them at most what is `allowed`.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when there are fewer or more.
+    pub fn check_end(&mut self, left: usize, allowed: AfterLastValue) -> Result<()> {
+        self.skip(left)?;
+        if self.is_bare { Ok(()) } else { self.runs.check_end(allowed) }
     }
 
     /// Decodes as many indices as `out` takes; each is below `dictionary_len`.

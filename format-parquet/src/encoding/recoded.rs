@@ -127,6 +127,17 @@ impl Recoded {
         }
     }
 
+    /// Values that were neither read nor skipped, as the page declares.
+    pub fn remaining(&self) -> usize {
+        match self {
+            Recoded::Delta32(delta) | Recoded::Delta64(delta) => delta.remaining(),
+            Recoded::Split(split, _) => split.remaining(),
+            Recoded::Alp(alp) => alp.remaining(),
+            Recoded::Lengths(lengths) => lengths.remaining(),
+            Recoded::Prefixes(prefixes) => prefixes.remaining(),
+        }
+    }
+
     /// The last value of the page, if it was reached and the next page may go on from there.
     pub fn into_carried(self) -> Option<Vec<u8>> {
         match self {

@@ -17,6 +17,19 @@ use vector::{Buffer, Error, Result};
 
 use super::bit_pack::{self, MAX_WIDTH, Unpacked};
 
+/// What may stand behind the last value that a section of runs is needed for. A bit-packed run may
+/// always hold more values: writers fill it up to a group of 8, and some to a block of 256.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum AfterLastValue {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// More values of a repeat run: Impala counted one level too many.
+    RestOfRun,
+    /// Any bytes: DuckDB writes whole blocks of indices.
+    Anything,
+}
+
 /// A decoder over one section of a page.
 #[derive(Debug, Clone)]
 pub struct RleHybrid {
@@ -184,6 +197,28 @@ impl RleHybrid {
             };
         }
         Ok(())
+    }
+}
+
+impl RleHybrid {
+    /// Checks what is left behind the last value that was read or skipped.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when that is more than `allowed`. Zeros are runs of no values, and allowed.
+    pub fn check_end(&self, allowed: AfterLastValue) -> Result<()> {
+        let values = match self.run {
+            Current::Repeat { left, .. } if allowed == AfterLastValue::Nothing => left,
+            Current::Repeat { .. } | Current::Packed { .. } => 0,
+        };
+        let rest = self.bytes.as_slice().get(self.at..).unwrap_or(&[]);
+        let is_over = allowed == AfterLastValue::Anything || rest.iter().all(|byte| *byte == 0);
+        if values == 0 && is_over {
+            return Ok(());
+        }
+        Err(Error::corrupt("a section of runs has more values than its page")
+            .with("values_left", values)
+            .with("bytes_left", rest.len()))
     }
 }
 

@@ -15,7 +15,7 @@ pub mod nested;
 use vector::{BitmapMut, Buffer, Error, Result, bits};
 
 use crate::encoding::bit_pack;
-use crate::encoding::rle_hybrid::RleHybrid;
+use crate::encoding::rle_hybrid::{AfterLastValue, RleHybrid};
 
 /// Levels of one kind in one page.
 #[derive(Debug)]
@@ -73,6 +73,20 @@ impl LevelDecoder {
         LevelDecoder { max, source: Source::MsbFirst { bytes, at_bit: 0 } }
     }
 
+    /// Checks that no level is left.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when the section has more levels than were asked for.
+    pub fn check_end(&self) -> Result<()> {
+        match &self.source {
+            Source::Zero => Ok(()),
+            Source::Hybrid(runs) => runs.check_end(AfterLastValue::RestOfRun),
+            // Its length follows from the number of levels.
+            Source::MsbFirst { .. } => Ok(()),
+        }
+    }
+
     /// Decodes as many levels as `out` takes.
     pub fn read(&mut self, out: &mut [u8]) -> Result<()> {
         match &mut self.source {
@@ -95,6 +109,19 @@ impl LevelDecoder {
             }
         }
         Ok(())
+    }
+
+    /// Skips `n` levels, which are not compared with the maximum.
+    pub fn skip(&mut self, n: usize) -> Result<()> {
+        match &mut self.source {
+            Source::Zero => Ok(()),
+            Source::Hybrid(runs) => runs.skip(n),
+            Source::MsbFirst { at_bit, .. } => {
+                let bits = n.saturating_mul(usize::from(level_width(self.max)));
+                *at_bit = at_bit.saturating_add(bits);
+                Ok(())
+            }
+        }
     }
 
     /// Appends `n` levels as bits, for a maximum of 1; gives how many are one.

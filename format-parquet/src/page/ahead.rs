@@ -100,7 +100,7 @@ impl PageReader {
         match &page.header.kind {
             PageKind::Data(v1) if v1.num_values > 0 => Some(Packed { stored, uncompressed }),
             PageKind::DataV2(v2) if v2.num_values > 0 => {
-                let is_compressed = v2.is_compressed || self.chunk.ignore_is_compressed;
+                let is_compressed = v2.is_compressed || self.chunk.quirks.ignore_is_compressed;
                 let levels = v2.repetition_bytes.checked_add(v2.definition_bytes)?;
                 let uncompressed = uncompressed.checked_sub(levels)?;
                 (is_compressed && levels < stored.len())

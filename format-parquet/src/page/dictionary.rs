@@ -3,6 +3,7 @@
 use vector::{Buffer, Error, Result, ResultExt};
 
 use super::ahead::Packed;
+use super::claims::{check_dictionary, check_header};
 use super::stored::StoredPage;
 use super::{DictionaryPage, PageCounters, PageReader};
 use crate::decrypt::ModuleKind;
@@ -29,11 +30,13 @@ impl PageReader {
         self.source.read(0..first)?;
         while self.at < first {
             let found = self.header(0, first)?;
+            check_header(&found.header.kind, &self.chunk)
+                .in_place("offset", self.file_offset(found.header_at))?;
             match found.header.kind {
                 PageKind::Dictionary(_) if self.dictionary.is_none() => {
                     self.keep_dictionary(found)?;
                 }
-                PageKind::Index | PageKind::Unknown(_) => {}
+                PageKind::Index => {}
                 _ => return Err(self.other_than_indexed(found.header_at)),
             }
         }
@@ -67,6 +70,7 @@ impl PageReader {
         let values = self.body(packed, true, None);
         self.spare = spare;
         let values = values?;
+        check_dictionary(header, values.len(), &self.chunk)?;
         if self.chunk.codec != Codec::Uncompressed {
             self.last_dictionary = Some(values.clone());
         }

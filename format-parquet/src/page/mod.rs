@@ -18,10 +18,11 @@
 //! the pages are, `peek` and `skip` touch no byte at all.
 //!
 //! Never more values than the chunk's metadata promises are handed out; bytes behind them are
-//! ignored.
+//! ignored. What headers claim is checked in `claims`, which has the rules.
 
 mod ahead;
 mod brotli;
+mod claims;
 pub mod decompress;
 mod dictionary;
 mod hadoop;
@@ -39,10 +40,13 @@ use vector::sync::Arc;
 use vector::sync::atomic::{AtomicU64, Ordering};
 use vector::{Buffer, BufferMut, Error, MemoryPool, Result, ResultExt};
 
+use crate::created_by::PageQuirks;
 use crate::decrypt::{ChunkDecryptor, ModuleKind};
+use crate::encoding::recoded::Storage;
 use crate::levels::{LevelDecoder, bit_packed_bytes};
 use crate::thrift::structs::{Codec, DataPageHeader, DataPageHeaderV2, Encoding, PageKind};
 use ahead::{Ahead, Packed};
+use claims::{check_header, check_inside, check_needless_levels};
 use decompress::Decompressor;
 use source::PageSource;
 use stored::{HeaderPlace, StoredPage};
@@ -57,18 +61,20 @@ pub struct ChunkParams {
     pub offset: u64,
     /// How pages are compressed.
     pub codec: Codec,
+    /// Bytes of all pages, as the footer says; the source may have more behind them.
+    pub declared_bytes: u64,
+    /// How values are stored.
+    pub storage: Storage,
+    /// Rows of the row group.
+    pub num_rows: u64,
     /// Values, nulls included, of all data pages.
     pub num_values: u64,
     /// The leaf's greatest definition level.
     pub max_def: u8,
     /// The leaf's greatest repetition level.
     pub max_rep: u8,
-    /// Pages of version 2 that say they are not compressed are compressed all the same: an old
-    /// writer's mistake.
-    pub ignore_is_compressed: bool,
-    /// The first value of a DELTA_BYTE_ARRAY page may go on from the last one of the page before:
-    /// another old writer's mistake.
-    pub carries_prefixes: bool,
+    /// What has to be tolerated because of the writer.
+    pub quirks: PageQuirks,
     /// Pages that have a checksum are compared with it before they are decompressed.
     pub verifies_checksums: bool,
     /// Set when headers and bodies are encrypted.
@@ -106,8 +112,11 @@ pub struct PageInfo {
     pub ordinal: usize,
     /// Values with nulls; pairs of levels for nested columns.
     pub num_values: usize,
-    /// Rows, which only version 2 tells.
+    /// Rows, which only version 2 tells. Below a repeated field they are not believed when they are
+    /// as many as values, unless those of all pages add up: some writers count values.
     pub num_rows: Option<usize>,
+    /// Nulls, which only version 2 tells.
+    pub num_nulls: Option<usize>,
 }
 
 /// A data page, ready to be decoded.
@@ -152,6 +161,13 @@ pub struct PageReader {
     /// With its stored bytes, which may not be in memory any more when it is wanted.
     dictionary: Option<(StoredPage, Buffer<u8>)>,
     next: Option<NextPage>,
+    /// Headers of the chunk were compared with the footer.
+    is_checked: bool,
+    has_only_indices: Option<bool>,
+    /// All headers were looked at, and their rows are those of the row group.
+    rows_add_up: bool,
+    /// Data pages with values in front of the next one.
+    pages_with_values: usize,
     decompressor: Decompressor,
     ahead: Ahead,
     /// Memory of pages that nobody looks at any more.
@@ -191,6 +207,10 @@ impl PageReader {
             next_ordinal: 0,
             dictionary: None,
             next: None,
+            is_checked: false,
+            has_only_indices: None,
+            rows_add_up: false,
+            pages_with_values: 0,
             decompressor: Decompressor::default(),
             ahead: Ahead::default(),
             spare: Vec::new(),
@@ -233,7 +253,18 @@ impl PageReader {
                 if self.source.has_places() { self.next_place() } else { self.next_header() };
             found.in_place("page", self.next_ordinal)?;
         }
-        Ok(self.next.as_ref().map(NextPage::info))
+        if let (false, Some(NextPage::Parsed(first, _))) = (self.is_checked, &self.next) {
+            (self.has_only_indices, self.rows_add_up) = self.check_chunk(first)?;
+            self.is_checked = true;
+        }
+        Ok(self.next.as_ref().map(|next| self.believed(next.info())))
+    }
+
+    /// What is believed of a page's header.
+    fn believed(&self, info: PageInfo) -> PageInfo {
+        let counts_values = self.chunk.max_rep > 0 && info.num_rows == Some(info.num_values);
+        let num_rows = info.num_rows.filter(|_| self.rows_add_up || !counts_values);
+        PageInfo { num_rows, ..info }
     }
 
     /// Passes over the page that [`PageReader::peek`] gave.
@@ -250,9 +281,12 @@ impl PageReader {
             NextPage::Parsed(found, info) => (found, info),
             NextPage::Placed(info) => {
                 let found = self.placed_page(info);
-                (found.map_err(|e| e.in_place("page", info.ordinal))?, info)
+                let found = found.map_err(|e| e.in_place("page", info.ordinal))?;
+                let info = page_info(&found.header.kind, info.ordinal).unwrap_or(info);
+                (found, info)
             }
         };
+        let info = self.believed(info);
         let offset = self.file_offset(found.header_at);
         let page = match &found.header.kind {
             PageKind::Data(v1) => self.read_v1(&found, v1, info),
@@ -306,17 +340,28 @@ impl PageReader {
             return Err(self.too_few_values());
         }
         let found = self.header(self.next_ordinal, self.source.num_bytes())?;
+        let checked = check_inside(&found, &self.chunk);
+        checked
+            .and_then(|()| check_header(&found.header.kind, &self.chunk))
+            .in_place("offset", self.file_offset(found.header_at))?;
         match &found.header.kind {
             PageKind::Dictionary(_) if self.dictionary.is_some() || self.next_ordinal > 0 => {
                 return Err(Error::corrupt("a dictionary page that is not the first page")
                     .with("offset", self.file_offset(found.header_at)));
             }
             PageKind::Dictionary(_) => self.keep_dictionary(found)?,
+            // Refused above, unless it is an index page.
             PageKind::Index | PageKind::Unknown(_) => {}
             PageKind::Data(_) | PageKind::DataV2(_) => {
                 let info = page_info(&found.header.kind, self.next_ordinal);
                 match info.filter(|info| info.num_values > 0) {
-                    Some(info) => self.next = Some(NextPage::Parsed(found, info)),
+                    Some(info) => {
+                        self.source
+                            .check_location(&found, self.pages_with_values)
+                            .in_place("offset", self.file_offset(found.header_at))?;
+                        self.pages_with_values += 1;
+                        self.next = Some(NextPage::Parsed(found, info));
+                    }
                     // A page without values is legal, and its body may be anything.
                     None => self.next_ordinal += 1,
                 }
@@ -330,7 +375,8 @@ impl PageReader {
         let ordinal = self.next_ordinal;
         let num_rows = self.source.rows_of_page(ordinal).ok_or_else(|| self.too_few_values())?;
         // Of a flat column, so that a row is a value.
-        let info = PageInfo { ordinal, num_values: num_rows, num_rows: Some(num_rows) };
+        let info =
+            PageInfo { ordinal, num_values: num_rows, num_rows: Some(num_rows), num_nulls: None };
         self.next = Some(NextPage::Placed(info));
         Ok(())
     }
@@ -341,8 +387,9 @@ impl PageReader {
         let bytes = self.source.fetch_page(info.ordinal)?;
         self.at = bytes.start;
         let found = self.header(info.ordinal, bytes.end)?;
-        let values = page_info(&found.header.kind, info.ordinal).map(|info| info.num_values);
-        if values != Some(info.num_values) || found.body.end != bytes.end {
+        check_header(&found.header.kind, &self.chunk)
+            .in_place("offset", self.file_offset(found.header_at))?;
+        if found.num_values() != Some(info.num_values) || found.body.end != bytes.end {
             return Err(self.other_than_indexed(bytes.start));
         }
         Ok(found)
@@ -431,11 +478,7 @@ impl PageReader {
         header: &DataPageHeaderV2,
         info: PageInfo,
     ) -> Result<DataPage> {
-        let ChunkParams { max_rep, max_def, ignore_is_compressed, .. } = self.chunk;
-        if max_def == 0 && header.num_nulls > 0 {
-            return Err(Error::corrupt("nulls in a column that has none")
-                .with("num_nulls", header.num_nulls));
-        }
+        let ChunkParams { max_rep, max_def, quirks, .. } = self.chunk;
         let stored = self.stored(found, info)?;
         let level_bytes = header.repetition_bytes.saturating_add(header.definition_bytes);
         let uncompressed = found.header.uncompressed_bytes.checked_sub(level_bytes);
@@ -446,11 +489,16 @@ impl PageReader {
                 .with("page_bytes", stored.len()));
         };
         let definition_at = header.repetition_bytes.min(level_bytes);
+        for (max, levels) in [(max_rep, 0..definition_at), (max_def, definition_at..level_bytes)] {
+            if max == 0 {
+                check_needless_levels(&stored.slice(levels), info.num_values)?;
+            }
+        }
         let repetition = LevelDecoder::rle(stored.slice(0..definition_at), max_rep)
             .in_named("section", "repetition levels")?;
         let definition = LevelDecoder::rle(stored.slice(definition_at..level_bytes), max_def)
             .in_named("section", "definition levels")?;
-        let is_compressed = header.is_compressed || ignore_is_compressed;
+        let is_compressed = header.is_compressed || quirks.ignore_is_compressed;
         let values = stored.slice(level_bytes..stored.len());
         let packed = Packed { stored: values, uncompressed };
         let values = self.body(packed, is_compressed, Some((found, info)))?;
@@ -494,10 +542,15 @@ impl PageReader {
 
 fn page_info(kind: &PageKind, ordinal: usize) -> Option<PageInfo> {
     match kind {
-        PageKind::Data(v1) => Some(PageInfo { ordinal, num_values: v1.num_values, num_rows: None }),
-        PageKind::DataV2(v2) => {
-            Some(PageInfo { ordinal, num_values: v2.num_values, num_rows: Some(v2.num_rows) })
+        PageKind::Data(v1) => {
+            Some(PageInfo { ordinal, num_values: v1.num_values, num_rows: None, num_nulls: None })
         }
+        PageKind::DataV2(v2) => Some(PageInfo {
+            ordinal,
+            num_values: v2.num_values,
+            num_rows: Some(v2.num_rows),
+            num_nulls: Some(v2.num_nulls),
+        }),
         PageKind::Dictionary(_) | PageKind::Index | PageKind::Unknown(_) => None,
     }
 }

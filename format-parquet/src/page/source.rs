@@ -36,6 +36,17 @@ pub struct PageSource {
     /// The bytes that the pages may take.
     len: usize,
     places: Option<PagePlaces>,
+    /// What an offset index says that was read for another reason, to be compared with headers.
+    locations: Option<PageLocations>,
+}
+
+/// The data pages of a flat chunk as its offset index has them.
+#[derive(Debug)]
+struct PageLocations {
+    index: OffsetIndex,
+    /// Where the chunk's bytes start in the file.
+    start: u64,
+    num_rows: u64,
 }
 
 #[derive(Debug)]
@@ -85,7 +96,7 @@ struct PagePlace {
 impl From<Buffer<u8>> for PageSource {
     /// Pages in memory, which may be followed by some bytes of the next chunk.
     fn from(bytes: Buffer<u8>) -> Self {
-        PageSource { len: bytes.len(), bytes: Bytes::Loaded(bytes), places: None }
+        PageSource { len: bytes.len(), bytes: Bytes::Loaded(bytes), places: None, locations: None }
     }
 }
 
@@ -107,7 +118,7 @@ impl PageSource {
             first_piece: 0,
             max_piece,
         };
-        Ok(PageSource { bytes: Bytes::File(Box::new(pieces)), len, places: None })
+        Ok(PageSource { bytes: Bytes::File(Box::new(pieces)), len, places: None, locations: None })
     }
 
     /// Fetches at least so many bytes at the start: a dictionary page that is larger than a piece is
@@ -132,6 +143,40 @@ impl PageSource {
         self
     }
 
+    /// The same bytes, whose pages are compared with an offset index: rows were left out by it. The
+    /// chunk starts at `start` in the file and is that of a column without repetition.
+    pub(crate) fn with_locations(mut self, index: OffsetIndex, start: u64, num_rows: u64) -> Self {
+        self.locations = Some(PageLocations { index, start, num_rows });
+        self
+    }
+
+    /// Compares a data page with the offset index, if there is one; `number` pages with values stand
+    /// in front of it.
+    pub(super) fn check_location(&self, page: &StoredPage, number: usize) -> Result<()> {
+        let Some(PageLocations { index, start, num_rows }) = &self.locations else { return Ok(()) };
+        let pages = index.pages.get(number..).unwrap_or(&[]);
+        let found = start.saturating_add(page.header_at as u64);
+        let bytes = page.body.end.saturating_sub(page.header_at) as u64;
+        let values = page.num_values().unwrap_or(0) as u64;
+        if let Some(expected) = pages.first() {
+            let end = pages.get(1).map_or(*num_rows, |next| next.first_row);
+            let rows = end.saturating_sub(expected.first_row);
+            if (expected.offset, u64::from(expected.compressed_bytes), rows)
+                == (found, bytes, values)
+            {
+                return Ok(());
+            }
+            return Err(Error::corrupt("the page is another one than the offset index says")
+                .with("expected_offset", expected.offset)
+                .with("expected_bytes", expected.compressed_bytes)
+                .with("expected_rows", rows)
+                .with("bytes", bytes)
+                .with("values", values));
+        }
+        Err(Error::corrupt("the offset index has fewer pages than the chunk")
+            .with("pages", index.pages.len()))
+    }
+
     /// The bytes that the pages may take.
     pub(super) fn num_bytes(&self) -> usize {
         self.len
@@ -143,7 +188,7 @@ impl PageSource {
             Bytes::Loaded(bytes) => *bytes = Buffer::empty(),
             Bytes::File(pieces) => pieces.release(),
         }
-        (self.len, self.places) = (0, None);
+        (self.len, self.places, self.locations) = (0, None, None);
     }
 
     /// Takes over the memory of the source before this one.

@@ -1,8 +1,10 @@
 //! Column chunks written by hand, for the tests of pages and columns.
 
+use crate::created_by::PageQuirks;
 use crate::encoding::bit_pack::pack;
+use crate::encoding::recoded::Storage;
 use crate::levels::level_width;
-use crate::thrift::structs::Codec;
+use crate::thrift::structs::{Codec, PhysicalType};
 
 use super::ChunkParams;
 
@@ -17,24 +19,32 @@ pub(crate) struct ChunkWriter {
     codec: Codec,
     max_def: u8,
     max_rep: u8,
+    pub(crate) num_rows: u64,
+    /// How values are stored; the entries of booleans' dictionaries are not compared with bytes.
+    pub(crate) storage: Storage,
     /// Pages are written with this as checksum, if any.
     pub(crate) checksum: Option<u32>,
 }
 
 impl ChunkWriter {
     pub(crate) fn new(codec: Codec, max_def: u8, max_rep: u8) -> Self {
-        ChunkWriter { bytes: Vec::new(), num_values: 0, codec, max_def, max_rep, checksum: None }
+        let storage = Storage { physical: PhysicalType::Boolean, type_length: 0 };
+        let (num_values, num_rows, checksum) = (0, 0, None);
+        let bytes = Vec::new();
+        ChunkWriter { bytes, num_values, codec, max_def, max_rep, num_rows, storage, checksum }
     }
 
     pub(crate) fn params(&self) -> ChunkParams {
         ChunkParams {
             offset: 4,
             codec: self.codec,
+            declared_bytes: self.bytes.len() as u64,
+            storage: self.storage,
+            num_rows: self.num_rows,
             num_values: self.num_values,
             max_def: self.max_def,
             max_rep: self.max_rep,
-            ignore_is_compressed: false,
-            carries_prefixes: false,
+            quirks: PageQuirks::default(),
             verifies_checksums: false,
             decryptor: None,
             counters: Default::default(),
@@ -103,6 +113,7 @@ impl ChunkWriter {
         let stored = self.compressed(&body);
         let fields = [levels.len() as u32, encoding.into(), RLE.into(), RLE.into()];
         self.page(0, 5, &fields, &stored, body.len());
+        self.num_rows += rep_of(levels).iter().filter(|rep| **rep == 0).count() as u64;
         self.num_values += levels.len() as u64;
         self
     }
@@ -120,6 +131,7 @@ impl ChunkWriter {
         let fields =
             [levels.len() as u32, nulls, rows, encoding.into(), def.len() as u32, rep.len() as u32];
         self.page(3, 8, &fields, &stored, rep.len() + def.len() + values.len());
+        self.num_rows += u64::from(rows);
         self.num_values += levels.len() as u64;
         self
     }

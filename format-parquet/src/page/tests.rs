@@ -54,7 +54,7 @@ fn a_skipped_page_is_passed_over_unread() {
     broken.v1(&required(1), PLAIN, &int32s([9]));
     let mut pages = reader(&broken);
     let info = pages.peek().unwrap().unwrap();
-    assert_eq!(info, PageInfo { ordinal: 0, num_values: 3, num_rows: None });
+    assert_eq!(info, PageInfo { ordinal: 0, num_values: 3, num_rows: None, num_nulls: None });
     pages.skip().unwrap();
     assert_eq!(rest(&mut pages).unwrap(), [(1, int32s([9]))]);
 }
@@ -153,15 +153,16 @@ fn a_chunk_that_breaks_the_rules_says_which() {
     short.num_values += 1;
     assert_eq!(
         text(&short),
-        "corrupt: the column chunk ends before its values do (missing_values=1)\n  in page 3"
+        "corrupt: the pages of a chunk have other values than the footer says \
+         (expected=6 found=5 pages=2)"
     );
 
     let mut long = chunk(Codec::Uncompressed);
     long.num_values -= 1;
     assert_eq!(
         text(&long),
-        "corrupt: the pages have more values than the column chunk (page_values=2 left=1)\n  \
-         in page 2"
+        "corrupt: the pages of a chunk have other values than the footer says \
+         (expected=4 found=5 pages=2)"
     );
 
     let mut nulls = ChunkWriter::new(Codec::Uncompressed, 1, 0);
@@ -171,7 +172,7 @@ fn a_chunk_that_breaks_the_rules_says_which() {
     let mut pages = PageReader::new(params, bytes, MemoryPool::unlimited());
     assert_eq!(
         rest(&mut pages).unwrap_err().to_string(),
-        "corrupt: nulls in a column that has none (num_nulls=1)\n  in page 0, offset 4"
+        "corrupt: nulls in a column that has none (num_nulls=1)\n  in offset 4, page 0"
     );
 }
 
@@ -204,7 +205,10 @@ fn old_writers_that_forgot_to_say_compressed_are_understood() {
     let at = chunk.bytes.windows(4).position(|w| w == [0x15, 0, 0, 0]).unwrap();
     chunk.bytes.insert(at + 2, 0x12);
     assert!(rest(&mut reader(&chunk)).is_err());
-    let params = ChunkParams { ignore_is_compressed: true, ..chunk.params() };
+    let params = ChunkParams {
+        quirks: PageQuirks { ignore_is_compressed: true, ..PageQuirks::default() },
+        ..chunk.params()
+    };
     let bytes = Buffer::from_slice(&chunk.bytes);
     let mut pages = PageReader::new(params, bytes, MemoryPool::unlimited());
     assert_eq!(rest(&mut pages).unwrap(), [(0, int32s(0..100))]);

@@ -10,7 +10,7 @@ use dwio::filter::Filter;
 use dwio::input::BufferedInput;
 use dwio::reader::ColumnCounts;
 use vector::sync::{Arc, Mutex};
-use vector::{Error, Result, SelectivityVector, Vector, VectorRef};
+use vector::{Error, Result, ResultExt, SelectivityVector, Vector, VectorRef};
 
 use super::group::{Expected, GroupScan};
 use crate::column::ColumnReader;
@@ -23,6 +23,8 @@ pub(super) struct ScanColumn {
     pub(super) reader: ColumnReader,
     /// The row group whose chunks are open.
     group: Option<usize>,
+    /// The rows of that row group.
+    num_rows: u64,
     /// The row of the row group that is read next.
     next_row: u64,
     /// Rows that the column's filters tested, and those that passed.
@@ -31,7 +33,7 @@ pub(super) struct ScanColumn {
 
 impl ScanColumn {
     pub(super) fn new(reader: ColumnReader) -> Self {
-        ScanColumn { reader, group: None, next_row: 0, rows_tested: (0, 0) }
+        ScanColumn { reader, group: None, num_rows: 0, next_row: 0, rows_tested: (0, 0) }
     }
 
     pub(super) fn is_open_in(&self, group: &GroupScan) -> bool {
@@ -69,14 +71,23 @@ impl ScanColumn {
         (self.group, self.next_row) = (None, 0);
         self.reader.start_row_group(|leaf| group.open(leaf, expected, shared))?;
         self.group = Some(group.number);
+        self.num_rows = group.num_rows;
         Ok(())
     }
 
-    /// Lets go of the row group's bytes.
-    pub(super) fn close(&mut self) {
-        if self.group.take().is_some() {
-            self.reader.end_row_group();
+    /// Compares what was read of the row group with what its pages claim, and releases its bytes.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when a page or chunk has more in it than its header says.
+    pub(super) fn close(&mut self) -> Result<()> {
+        let Some(number) = self.group.take() else { return Ok(()) };
+        if self.next_row == u64::MAX {
+            self.reader.drop_row_group();
+            return Ok(());
         }
+        let ended = self.reader.end_row_group(self.next_row == self.num_rows);
+        ended.in_place("row group", number)
     }
 
     /// Moves on to `row`; a column cannot go back.

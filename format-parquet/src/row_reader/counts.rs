@@ -36,8 +36,8 @@ pub(super) const OVERREAD_BYTES: &str = "overreadBytes";
 pub(super) struct GroupCounts {
     footer_was_known: bool,
     processed: usize,
-    /// By what they were left out.
-    skipped: [(Option<PrunedBy>, usize); 6],
+    /// Row groups that were left out, in the order of [`PrunedBy::ALL`].
+    skipped: [usize; PrunedBy::ALL.len()],
     rows_skipped: u64,
     rows_scanned: u64,
     rows_passed: u64,
@@ -51,9 +51,8 @@ impl GroupCounts {
 
     /// Counts a row group that is left out.
     pub(super) fn skipped(&mut self, by: PrunedBy) {
-        let mut places = self.skipped.iter_mut();
-        if let Some(place) = places.find(|(of, _)| of.is_none_or(|of| of == by)) {
-            *place = (Some(by), place.1 + 1);
+        for (counted, count) in PrunedBy::ALL.into_iter().zip(&mut self.skipped) {
+            *count += usize::from(counted == by);
         }
     }
 
@@ -78,16 +77,14 @@ impl GroupCounts {
                 metrics.add_count(name, usize::try_from(count).unwrap_or(usize::MAX));
             }
         };
-        let skipped: usize = self.skipped.iter().map(|(_, count)| count).sum();
+        let skipped: usize = self.skipped.iter().sum();
         count(FOOTER_CACHE_HIT, u64::from(self.footer_was_known));
         count(PROCESSED_STRIDES, self.processed as u64);
         count(NUM_STRIPES, self.processed as u64);
         count(PROCESSED_UNITS, self.processed as u64);
         count(SKIPPED_STRIDES, skipped as u64);
-        for (by, skipped) in &self.skipped {
-            if let Some(by) = by {
-                count(skipped_by(*by), *skipped as u64);
-            }
+        for (by, skipped) in PrunedBy::ALL.into_iter().zip(&self.skipped) {
+            count(skipped_by(by), *skipped as u64);
         }
         count(PAGE_INDEX_ROWS, self.rows_skipped);
         count(ROWS_SCANNED, self.rows_scanned);
@@ -117,5 +114,26 @@ fn skipped_by(by: PrunedBy) -> &'static str {
         PrunedBy::PageIndex => "parquet.rowGroupsSkippedByPageIndex",
         PrunedBy::Condition => "parquet.rowGroupsSkippedByCondition",
         PrunedBy::Dictionary => "parquet.rowGroupsSkippedByDictionary",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_reason_has_a_counter_of_its_own() {
+        let mut counts = GroupCounts::default();
+        for (number, by) in PrunedBy::ALL.into_iter().enumerate() {
+            // The number of a reason is its place.
+            assert_eq!(by as usize, number);
+            (0..=number).for_each(|_| counts.skipped(by));
+        }
+        let metrics = counts.metrics(&PageCounters::default());
+        for (number, by) in PrunedBy::ALL.into_iter().enumerate() {
+            assert_eq!(metrics.sum(skipped_by(by)), number as i64 + 1, "{by}");
+        }
+        let all: i64 = (1..=PrunedBy::ALL.len() as i64).sum();
+        assert_eq!(metrics.sum(SKIPPED_STRIDES), all);
     }
 }

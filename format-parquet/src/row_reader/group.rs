@@ -110,7 +110,7 @@ impl GroupScan {
         params.counters = Arc::clone(&self.pass.pages);
         let bytes = region.end.saturating_sub(region.start);
         if let Some(loaded) = shared.and_then(|shared| shared.loaded(region.start, bytes)) {
-            return Ok((params, loaded.into()));
+            return Ok((params, self.with_locations(leaf, region.start, loaded.into())));
         }
         let places = match self.may_have_places(leaf, expected) {
             true => self.places(leaf)?,
@@ -123,9 +123,23 @@ impl GroupScan {
             .with_first_piece(usize::try_from(dictionary_bytes).unwrap_or(0));
         match places {
             Some(places) => source = source.with_places(places),
-            None => source.announce(),
+            None => {
+                source.announce();
+                source = self.with_locations(leaf, params.offset, source);
+            }
         }
         Ok((params, source))
+    }
+
+    /// Adds the offset index that rows were left out by: what it says is compared with each page.
+    fn with_locations(&self, leaf: usize, start: u64, source: PageSource) -> PageSource {
+        let has_left_out = self.wanted.num_rows() < self.num_rows;
+        match self.offsets.iter().find(|(read, _)| *read == leaf) {
+            Some((_, index)) if has_left_out => {
+                source.with_locations(index.clone(), start, self.num_rows)
+            }
+            _ => source,
+        }
     }
 
     /// Says that a chunk will be read when the scan comes to this row group: whole, with those of

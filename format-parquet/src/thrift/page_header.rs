@@ -14,6 +14,30 @@ use super::structs::{
 use super::{Field, ThriftReader, WireType, required};
 use crate::statistics::{self, Statistics};
 
+const DATA_PAGE_HEADER: &str = "data_page_header";
+const INDEX_PAGE_HEADER: &str = "index_page_header";
+const DICTIONARY_PAGE_HEADER: &str = "dictionary_page_header";
+const DATA_PAGE_HEADER_V2: &str = "data_page_header_v2";
+
+/// Compares a page's type with the structs that its header has. SPEC (`PageHeader`): "Headers for
+/// page specific data. One only will be set." A header whose type contradicts its struct does not
+/// say whether the page has rows.
+fn check_type(page_type: PageType, mut given: impl Iterator<Item = &'static str>) -> Result<()> {
+    let expected = match page_type {
+        PageType::Data => DATA_PAGE_HEADER,
+        PageType::DataV2 => DATA_PAGE_HEADER_V2,
+        PageType::Dictionary => DICTIONARY_PAGE_HEADER,
+        PageType::Index => INDEX_PAGE_HEADER,
+        PageType::Unknown(_) => "none that is known",
+    };
+    match given.find(|given| *given != expected) {
+        None => Ok(()),
+        Some(found) => Err(Error::corrupt("a page's header is that of another type of page")
+            .with("expected", expected)
+            .with("found", found)),
+    }
+}
+
 /// Parses the header at the front of `bytes`; also gives how many bytes it takes.
 ///
 /// Input that stops inside the header is an error with the sentence [`super::ENDS_EARLY`].
@@ -21,6 +45,7 @@ pub fn parse_page_header(bytes: &[u8]) -> Result<(PageHeader, usize)> {
     let r = &mut ThriftReader::new(bytes);
     let (mut page_type, mut uncompressed, mut compressed, mut crc) = (None, None, None, None);
     let (mut data, mut data_v2, mut dictionary) = (None, None, None);
+    let mut index_field = None;
     let mut statistics = None;
     r.read_struct("PageHeader", |r, field| {
         match field.id {
@@ -30,18 +55,28 @@ pub fn parse_page_header(bytes: &[u8]) -> Result<(PageHeader, usize)> {
             // The checksum is 32 bits that happen to be declared signed.
             4 => crc = Some(r.read_i32(field)?.cast_unsigned()),
             5 => data = Some(data_page_header(r, field, &mut statistics)?),
+            6 => {
+                index_field = Some(INDEX_PAGE_HEADER);
+                r.skip(field)?;
+            }
             7 => dictionary = Some(dictionary_page_header(r, field)?),
             8 => data_v2 = Some(data_page_header_v2(r, field, &mut statistics)?),
             _ => r.skip(field)?,
         }
         Ok(())
     })?;
-    let kind = match required(page_type, "type")? {
-        PageType::Data => PageKind::Data(required(data, "data_page_header")?),
-        PageType::DataV2 => PageKind::DataV2(required(data_v2, "data_page_header_v2")?),
-        PageType::Dictionary => {
-            PageKind::Dictionary(required(dictionary, "dictionary_page_header")?)
-        }
+    let page_type = required(page_type, "type")?;
+    let given = [
+        data.as_ref().map(|_| DATA_PAGE_HEADER),
+        index_field,
+        dictionary.as_ref().map(|_| DICTIONARY_PAGE_HEADER),
+        data_v2.as_ref().map(|_| DATA_PAGE_HEADER_V2),
+    ];
+    check_type(page_type, given.into_iter().flatten())?;
+    let kind = match page_type {
+        PageType::Data => PageKind::Data(required(data, DATA_PAGE_HEADER)?),
+        PageType::DataV2 => PageKind::DataV2(required(data_v2, DATA_PAGE_HEADER_V2)?),
+        PageType::Dictionary => PageKind::Dictionary(required(dictionary, DICTIONARY_PAGE_HEADER)?),
         PageType::Index => PageKind::Index,
         PageType::Unknown(number) => PageKind::Unknown(number),
     };
@@ -257,7 +292,15 @@ mod tests {
         bytes[1] = 0x04;
         assert_eq!(
             parse_page_header(&bytes).unwrap_err().to_string(),
-            "corrupt: required field is missing (field=dictionary_page_header)"
+            "corrupt: a page's header is that of another type of page \
+             (expected=dictionary_page_header found=data_page_header)"
+        );
+        let mut bytes = DATA;
+        bytes[6] = 0x3c;
+        assert_eq!(
+            parse_page_header(&bytes).unwrap_err().to_string(),
+            "corrupt: a page's header is that of another type of page \
+             (expected=data_page_header found=index_page_header)"
         );
     }
 

@@ -17,6 +17,7 @@ use vector::{MetricUnit, Result};
 
 use super::tree;
 use crate::QueryResult;
+use crate::cli::interrupt::Watch;
 use crate::cli::scan_report::{metrics_json, num_drivers, scan_json, write_scan};
 use crate::engine::ScanFiles;
 
@@ -32,6 +33,7 @@ pub(super) struct Run {
 impl Run {
     /// Takes all rows of a running query.
     pub(super) fn drain(mut result: QueryResult, start: std::time::Instant) -> Result<Self> {
+        let _watch = Watch::new(result.canceller());
         let (mut num_rows, mut num_batches) = (0, 0);
         while let Some(batch) = result.next_batch()? {
             num_rows += batch.len() as u64;

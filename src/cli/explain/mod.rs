@@ -70,7 +70,9 @@ pub(super) fn run(args: &ExplainArgs, global: &GlobalArgs) -> Outcome {
     };
     let pushed = engine.pushed(&plan)?;
     let text = match format {
-        OutputFormat::Json | OutputFormat::JsonLines => in_json(&plan, &pushed, run.as_ref()),
+        OutputFormat::Json | OutputFormat::JsonLines | OutputFormat::CanonicalJsonLines => {
+            in_json(&plan, &pushed, run.as_ref())
+        }
         _ => in_words(&plan, &pushed, run.as_ref()),
     };
     let mut out = print::destination(global)?;

@@ -11,7 +11,7 @@ use vector::encoding::FlatValues;
 use vector::types::decimal;
 use vector::{Error, Interval, Result, TimeUnit, Timestamp, Type, Value, value_text};
 
-use super::schema::Stored;
+use super::schema::Storage;
 use super::wrong;
 
 /// Values and levels that wait for the row group's end.
@@ -41,7 +41,7 @@ enum Values {
 
 impl Column {
     /// An empty column of values of type `ty`.
-    pub(super) fn new(stored: &Stored, ty: Type, timestamps: TimeUnit, is_repeated: bool) -> Self {
+    pub(super) fn new(stored: &Storage, ty: Type, is_repeated: bool) -> Self {
         let values = match stored.physical {
             Physical::BOOLEAN => Values::Boolean(Vec::new()),
             Physical::INT32 => Values::Int32(Vec::new()),
@@ -52,6 +52,7 @@ impl Column {
             Physical::FIXED_LEN_BYTE_ARRAY => Values::Fixed(Vec::new(), stored.width),
         };
         let repetition = is_repeated.then(Vec::new);
+        let timestamps = stored.timestamps;
         Column { ty, timestamps, definition: Vec::new(), repetition, values }
     }
 
@@ -104,6 +105,14 @@ impl Column {
                 }
             }
             (Values::Int64(out), FlatValues::BigInt(v)) => out.extend(rows.map(|i| v[i])),
+            // Unsigned numbers have the same bits.
+            (Values::Int64(out), FlatValues::HugeInt(v)) => {
+                for i in rows {
+                    let unsigned = u64::try_from(v[i]);
+                    let unsigned = unsigned.map_err(|_| too_large(ty, &Value::HugeInt(v[i])))?;
+                    out.push(unsigned.cast_signed());
+                }
+            }
             (Values::Int64(out), FlatValues::Timestamp(v)) => {
                 for i in rows {
                     out.push(in_units(v[i], unit)?);

@@ -18,6 +18,7 @@ mod column;
 mod levels;
 mod schema;
 
+use dwio::stored::StoredColumn;
 use parquet::basic::Compression;
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
@@ -40,14 +41,13 @@ pub(super) struct ParquetLayout {
     pub(super) codec: Codec,
     /// Rows of a row group at most.
     pub(super) row_group_rows: usize,
-    /// What timestamps are stored in.
-    pub(super) timestamps: TimeUnit,
+    /// What timestamps are stored in; `None` for what they were stored in, or else microseconds.
+    pub(super) timestamps: Option<TimeUnit>,
 }
 
 impl Default for ParquetLayout {
     fn default() -> Self {
-        let timestamps = TimeUnit::Micros;
-        ParquetLayout { codec: Codec::Snappy, row_group_rows: 1 << 20, timestamps }
+        ParquetLayout { codec: Codec::Snappy, row_group_rows: 1 << 20, timestamps: None }
     }
 }
 
@@ -69,9 +69,13 @@ pub(super) struct ParquetSink {
 }
 
 impl ParquetSink {
-    /// Begins a file for batches of `row_type`.
-    pub(super) fn new(row_type: &RowType, layout: ParquetLayout, file: StagedFile) -> Result<Self> {
-        let Schema { root, fields, columns } = schema_of(row_type, layout.timestamps)?;
+    /// Begins a file for batches of `row_type`, whose columns files describe as `stored` says.
+    pub(super) fn new(
+        (row_type, stored): (&RowType, &[StoredColumn]),
+        layout: ParquetLayout,
+        file: StagedFile,
+    ) -> Result<Self> {
+        let Schema { root, fields, columns } = schema_of(row_type, stored, layout.timestamps)?;
         let properties = WriterProperties::builder()
             .set_created_by(concat!("ocior version ", env!("CARGO_PKG_VERSION")).to_string())
             .set_compression(match layout.codec {

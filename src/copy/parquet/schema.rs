@@ -5,16 +5,18 @@
 //! | BOOLEAN, INTEGER, BIGINT, REAL, DOUBLE, VARBINARY | the same | none |
 //! | TINYINT, SMALLINT | INT32 | INTEGER(8), INTEGER(16) |
 //! | VARCHAR; DATE | BYTE_ARRAY; INT32 | STRING; DATE |
-//! | TIME(ms); TIME(us), TIME(ns) | INT32; INT64 | TIME |
-//! | TIMESTAMP | INT64 | TIMESTAMP of the unit that COPY was told, local |
+//! | TIME(ms); TIME(us), TIME(ns) | INT32; INT64 | TIME, of UTC or local as it was read |
+//! | TIMESTAMP | INT64 | TIMESTAMP, of UTC or local as it was read, of the unit that COPY was told or as it was read |
 //! | DECIMAL up to 9, 18, 38 digits | INT32, INT64, FIXED_LEN_BYTE_ARRAY | DECIMAL |
-//! | HUGEINT | FIXED_LEN_BYTE_ARRAY(16) | DECIMAL(38, 0): the format has no such integer |
+//! | HUGEINT that was read as UINT_64 | INT64 | INTEGER(64), unsigned |
+//! | other HUGEINT | FIXED_LEN_BYTE_ARRAY(16) | DECIMAL(38, 0): the format has no such integer |
 //! | FLOAT16, UUID, INTERVAL | FIXED_LEN_BYTE_ARRAY(2, 16, 12) | the same |
 //! | UNKNOWN | INT32 | UNKNOWN |
 //! | ARRAY, MAP | three-level LIST, MAP | |
 //!
 //! Everything may be null but keys of maps.
 
+use dwio::stored::{Annotation, StoredColumn};
 use parquet::basic::{
     ConvertedType, LogicalType, Repetition, TimeUnit as FileUnit, Type as Physical,
 };
@@ -63,14 +65,21 @@ pub(super) struct Schema {
     pub(super) columns: Vec<Column>,
 }
 
-/// The schema of batches of `row_type`; `Unsupported` for a ROW without fields.
-pub(super) fn schema_of(row_type: &RowType, timestamps: TimeUnit) -> Result<Schema> {
+/// The schema of batches of `row_type`, whose columns files describe as `stored` says; with
+/// `timestamps`, these are stored in that unit whatever they were stored in. `Unsupported` for a ROW
+/// without fields.
+pub(super) fn schema_of(
+    row_type: &RowType,
+    stored: &[StoredColumn],
+    timestamps: Option<TimeUnit>,
+) -> Result<Schema> {
     let mut maker = Maker { timestamps, columns: Vec::new() };
     let top = Depth { definition: 0, repetition: 0 };
     let (mut types, mut fields) = (Vec::new(), Vec::new());
-    for (name, ty) in row_type.fields() {
+    for (i, (name, ty)) in row_type.fields().enumerate() {
+        let from = Stored { ty, known: stored.get(i) };
         let (file_type, field) =
-            maker.field(name, ty, top, Repetition::OPTIONAL).in_named("column", name)?;
+            maker.field(name, from, top, Repetition::OPTIONAL).in_named("column", name)?;
         types.push(Arc::new(file_type));
         fields.push(field);
     }
@@ -86,15 +95,33 @@ struct Depth {
 }
 
 struct Maker {
-    timestamps: TimeUnit,
+    timestamps: Option<TimeUnit>,
     columns: Vec<Column>,
+}
+
+/// The type of a field, and what files say of it.
+#[derive(Clone, Copy)]
+struct Stored<'a> {
+    ty: &'a Type,
+    known: Option<&'a StoredColumn>,
+}
+
+impl<'a> Stored<'a> {
+    /// The part at `index` of a list or map.
+    fn part(self, index: usize, ty: &'a Type) -> Self {
+        Stored { ty, known: self.known.and_then(|known| known.children.get(index)) }
+    }
+
+    fn annotation(self) -> Annotation {
+        self.known.map(|known| known.annotation).unwrap_or_default()
+    }
 }
 
 impl Maker {
     fn field(
         &mut self,
         name: &str,
-        ty: &Type,
+        from: Stored<'_>,
         around: Depth,
         repetition: Repetition,
     ) -> Result<(FileType, Field)> {
@@ -109,14 +136,15 @@ impl Maker {
                 .build()
                 .map_err(wrong)
         };
-        let (file_type, shape) = match ty {
+        let (file_type, shape) = match from.ty {
             Type::Row(row) if row.is_empty() => {
                 return Err(Error::unsupported("Parquet has no struct without fields"));
             }
             Type::Row(row) => {
                 let (mut types, mut fields) = (Vec::new(), Vec::new());
                 for (name, ty) in row.fields() {
-                    let made = self.field(name, ty, here, Repetition::OPTIONAL);
+                    let known = from.known.and_then(|known| known.field(name));
+                    let made = self.field(name, Stored { ty, known }, here, Repetition::OPTIONAL);
                     let (file_type, field) = made.in_named("field", name)?;
                     types.push(Arc::new(file_type));
                     fields.push(field);
@@ -124,26 +152,21 @@ impl Maker {
                 (group(None, types)?, Shape::Row(fields))
             }
             Type::Array(element) => {
-                let parts = [("element", element.as_ref(), Repetition::OPTIONAL)];
+                let parts = [("element", from.part(0, element), Repetition::OPTIONAL)];
                 let (repeated, shape) = self.repeated("list", &parts, here)?;
                 (group(Some(LogicalType::List), vec![repeated])?, shape)
             }
             Type::Map(key, value) => {
                 let parts = [
-                    ("key", key.as_ref(), Repetition::REQUIRED),
-                    ("value", value.as_ref(), Repetition::OPTIONAL),
+                    ("key", from.part(0, key), Repetition::REQUIRED),
+                    ("value", from.part(1, value), Repetition::OPTIONAL),
                 ];
                 let (repeated, shape) = self.repeated("key_value", &parts, here)?;
                 (group(Some(LogicalType::Map), vec![repeated])?, shape)
             }
             scalar => {
-                let stored = Stored::of(scalar, self.timestamps)?;
-                self.columns.push(Column::new(
-                    &stored,
-                    scalar.clone(),
-                    self.timestamps,
-                    here.repetition > 0,
-                ));
+                let stored = Storage::of(scalar, from.annotation(), self.timestamps)?;
+                self.columns.push(Column::new(&stored, scalar.clone(), here.repetition > 0));
                 (stored.file_type(name, repetition)?, Shape::Leaf(self.columns.len() - 1))
             }
         };
@@ -154,13 +177,13 @@ impl Maker {
     fn repeated(
         &mut self,
         name: &str,
-        parts: &[(&str, &Type, Repetition)],
+        parts: &[(&str, Stored<'_>, Repetition)],
         around: Depth,
     ) -> Result<(TypePtr, Shape)> {
         let inside = Depth { definition: around.definition + 1, repetition: around.repetition + 1 };
         let (mut types, mut fields) = (Vec::new(), Vec::new());
-        for (name, ty, repetition) in parts {
-            let (file_type, field) = self.field(name, ty, inside, *repetition)?;
+        for (name, from, repetition) in parts {
+            let (file_type, field) = self.field(name, *from, inside, *repetition)?;
             types.push(Arc::new(file_type));
             fields.push(field);
         }
@@ -175,15 +198,22 @@ impl Maker {
 
 /// How the values of a type are stored.
 #[derive(Debug)]
-pub(super) struct Stored {
+pub(super) struct Storage {
     pub(super) physical: Physical,
     /// Bytes of a value, for those of fixed length.
     pub(super) width: usize,
     annotation: Option<LogicalType>,
+    /// What timestamps are counted in.
+    pub(super) timestamps: TimeUnit,
 }
 
-impl Stored {
-    fn of(ty: &Type, timestamps: TimeUnit) -> Result<Self> {
+impl Storage {
+    fn of(ty: &Type, known: Annotation, timestamps: Option<TimeUnit>) -> Result<Self> {
+        let (unit, is_utc) = match known {
+            Annotation::Time { unit, is_utc } => (unit, is_utc),
+            _ => (None, false),
+        };
+        let timestamps = timestamps.or(unit).unwrap_or(TimeUnit::Micros);
         use Physical::{BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64};
         let decimal =
             |precision: u8, scale: u8| LogicalType::decimal(scale.into(), precision.into());
@@ -193,6 +223,9 @@ impl Stored {
             Type::SmallInt => (INT32, 0, Some(LogicalType::integer(16, true))),
             Type::Integer => (INT32, 0, None),
             Type::BigInt => (INT64, 0, None),
+            Type::HugeInt if known == Annotation::Unsigned64 => {
+                (INT64, 0, Some(LogicalType::integer(64, false)))
+            }
             Type::HugeInt => (FIXED_LEN_BYTE_ARRAY, 16, Some(decimal(MAX_PRECISION, 0))),
             Type::Float16 => (FIXED_LEN_BYTE_ARRAY, 2, Some(LogicalType::Float16)),
             Type::Real => (FLOAT, 0, None),
@@ -202,10 +235,10 @@ impl Stored {
             Type::Date => (INT32, 0, Some(LogicalType::Date)),
             Type::Time(unit) => {
                 let physical = if *unit == TimeUnit::Millis { INT32 } else { INT64 };
-                (physical, 0, Some(LogicalType::time(false, file_unit(*unit))))
+                (physical, 0, Some(LogicalType::time(is_utc, file_unit(*unit))))
             }
             Type::Timestamp => {
-                (INT64, 0, Some(LogicalType::timestamp(false, file_unit(timestamps))))
+                (INT64, 0, Some(LogicalType::timestamp(is_utc, file_unit(timestamps))))
             }
             Type::Decimal { precision, scale } => {
                 let annotation = Some(decimal(*precision, *scale));
@@ -222,7 +255,7 @@ impl Stored {
                 return Err(Error::internal("a nested type as a column").with("type", ty));
             }
         };
-        Ok(Stored { physical, width, annotation })
+        Ok(Storage { physical, width, annotation, timestamps })
     }
 
     fn file_type(&self, name: &str, repetition: Repetition) -> Result<FileType> {
@@ -271,7 +304,7 @@ mod tests {
     fn a_struct_without_fields_is_refused_by_name() {
         let none: [(&str, Type); 0] = [];
         let nested = Type::row([("inner", Type::row(none))]);
-        let error = schema_of(&RowType::new([("a", nested)]), TimeUnit::Micros).err().unwrap();
+        let error = schema_of(&RowType::new([("a", nested)]), &[], None).err().unwrap();
         assert_eq!(
             error.to_string(),
             "unsupported: Parquet has no struct without fields\n  \

@@ -3,16 +3,18 @@
 //! | setting | here |
 //! |---|---|
 //! | of the query, known to operators and drivers | honoured by its name |
+//! | of the query, and not changing rows (`query_settings.rs`) | ignored, and listed |
+//! | of the query, and changing rows or unknown | refused by name |
 //! | of a connector's session, known to the Hive connector | honoured, in any spelling it knows |
 //! | of tracing | done with |
 //! | a time zone that timestamps are moved to | refused: the rows would be others |
-//! | any other | ignored, and listed |
+//! | any other of a connector's session | ignored, and listed |
 
 use connector_hive::settings::SETTING_NAMES;
 use dwio::config::Config;
-use exec::QueryConfig;
-use vector::{Error, Result};
+use vector::{Error, Result, ResultExt};
 
+use super::super::query_settings::{Meaning, meaning};
 use super::metadata::Metadata;
 
 /// What names of settings of tracing begin with.
@@ -41,8 +43,14 @@ impl TraceSettings {
                 _ if OF_TRACING.iter().any(|prefix| name.starts_with(prefix)) => {}
                 TIME_ZONE => zone = text,
                 MOVES_TIMESTAMPS => moves = text.eq_ignore_ascii_case("true"),
-                _ if QueryConfig::NAMES.contains(&name) => settings.honoured.set(name, text),
-                _ => settings.ignored.set(name, text),
+                // Recordings of our own have these too; what they say stands in plan and splits.
+                _ if is_of_connector(name) || is_of_tables(name) => {
+                    settings.ignored.set(name, text)
+                }
+                _ => match meaning(name, &text).in_named("metadata", "/queryConfig")? {
+                    Meaning::Honoured => settings.honoured.set(name, text),
+                    Meaning::Harmless => settings.ignored.set(name, text),
+                },
             }
         }
         if moves && !UTC.contains(&zone.as_str()) {
@@ -72,6 +80,13 @@ fn is_of_connector(name: &str) -> bool {
         name.strip_prefix(format_parquet::FORMAT_NAME).and_then(|n| n.strip_prefix('_'));
     let known = |name: &str| SETTING_NAMES.iter().any(|known| spelled(known) == name);
     known(name) || of_format.is_some_and(known)
+}
+
+/// True for a setting of ours that says what tables and their files are.
+fn is_of_tables(name: &str) -> bool {
+    let prefixes = ["serde.", "text.", "parquet."];
+    matches!(name, "partition_types" | "input_format" | "table_schema")
+        || prefixes.iter().any(|prefix| name.starts_with(prefix))
 }
 
 #[cfg(test)]
@@ -108,6 +123,19 @@ mod tests {
         ];
         assert_eq!(names(&settings.honoured), honoured);
         assert_eq!(names(&settings.ignored), ["orc_max_merge", "spill_enabled"]);
+    }
+
+    #[test]
+    fn a_setting_of_the_query_that_may_change_rows_is_refused_by_name() {
+        let with = |name: &str, value: &str| settings(json!({name: value}), json!({}));
+        for name in ["legacy_cast", "presto.array_agg.ignore_nulls", "of_another_version"] {
+            let error = with(name, "true").unwrap_err();
+            assert_eq!(error.field("name"), Some(name));
+            assert!(error.to_string().contains("/queryConfig"), "{error}");
+        }
+        assert!(with("legacy_cast", "false").is_ok());
+        assert!(settings(json!({"legacy_cast": false}), json!({})).is_ok());
+        assert!(settings(json!({"legacy_cast": true}), json!({})).is_err());
     }
 
     #[test]

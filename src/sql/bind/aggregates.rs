@@ -7,6 +7,8 @@
 //! Once the groups are known, [`over_groups`] makes the same expression one over the aggregation's
 //! output: what equals a key becomes the key's column, and any other column is an error.
 
+use std::collections::HashMap;
+
 use dwio::expr::TypedExpr;
 use exec::operator::aggregate::{ignores_repeats, resolve_aggregate};
 use sqlparser::ast::Expr;
@@ -16,6 +18,7 @@ use vector::{Error, Result, Type};
 
 use super::Binder;
 use super::calls::Arguments;
+use crate::sql::expr_index::ExprIndex;
 
 /// Opens the names of columns that stand for aggregates; no column of a table can be confused
 /// with them, because tables' columns get other names when they begin like that.
@@ -52,6 +55,8 @@ impl AggregateCall {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Aggregates {
     calls: Vec<AggregateCall>,
+    /// Positions of calls by their function and arguments as text.
+    by_text: HashMap<String, Vec<usize>>,
 }
 
 impl Aggregates {
@@ -68,7 +73,12 @@ impl Aggregates {
     /// The column that stands for a call.
     pub(crate) fn add(&mut self, call: AggregateCall) -> TypedExpr {
         let ty = call.ty.clone();
-        let index = self.calls.iter().position(|c| *c == call).unwrap_or_else(|| {
+        let args: Vec<String> = call.args.iter().map(ToString::to_string).collect();
+        let alike =
+            self.by_text.entry(format!("{}({})", call.function, args.join(","))).or_default();
+        let known = alike.iter().copied().find(|i| self.calls.get(*i) == Some(&call));
+        let index = known.unwrap_or_else(|| {
+            alike.push(self.calls.len());
             self.calls.push(call);
             self.calls.len() - 1
         });
@@ -152,6 +162,8 @@ impl Binder<'_> {
 pub(crate) struct GroupColumns<'a> {
     /// The keys: what they are over the table's columns, and the column that has them.
     pub(crate) keys: &'a [(TypedExpr, String)],
+    /// Where each key stands.
+    pub(crate) index: &'a ExprIndex,
     /// The columns of the aggregates, in the order of [`Aggregates::calls`].
     pub(crate) aggregates: &'a [String],
 }
@@ -159,7 +171,8 @@ pub(crate) struct GroupColumns<'a> {
 /// Makes an expression over the table's columns one over an aggregation's output.
 pub(crate) fn over_groups(expr: &TypedExpr, groups: &GroupColumns<'_>) -> Result<TypedExpr> {
     expr.replace(&mut |part| {
-        if let Some((key, column)) = groups.keys.iter().find(|(key, _)| key == part) {
+        let found = groups.index.find(part, |i| groups.keys.get(i).map(|(key, _)| key));
+        if let Some((key, column)) = found.and_then(|i| groups.keys.get(i)) {
             return Ok(Some(TypedExpr::field(column.as_str(), key.ty().clone())));
         }
         let TypedExpr::Field { name, ty } = part else { return Ok(None) };

@@ -12,6 +12,7 @@
 //! and puts a column in their place; whoever plans the query computes that column.
 
 mod aggregates;
+mod aliases;
 mod calls;
 mod coerce;
 mod interval;
@@ -34,16 +35,10 @@ use super::source::{SourceText, place_of};
 pub(crate) use aggregates::{
     AggregateCall, Aggregates, GroupColumns, has_aggregate, is_placeholder, over_groups,
 };
+pub(crate) use aliases::{Alias, Aliases};
 
 /// Expressions inside each other at most, chains of AND and OR not counted.
 const MAX_DEPTH: usize = 100;
-
-/// An expression with a name that later clauses may use.
-#[derive(Debug, Clone)]
-pub(crate) struct Alias {
-    pub(crate) name: String,
-    pub(crate) expr: TypedExpr,
-}
 
 /// Where subqueries of an expression go.
 pub(crate) trait SubqueryBinder {
@@ -78,7 +73,7 @@ pub(crate) struct Binder<'a> {
     /// The clause, for errors.
     pub(crate) clause: &'static str,
     /// Names that are used when no column has them.
-    pub(crate) aliases: &'a [Alias],
+    pub(crate) aliases: Option<&'a Aliases>,
     /// Where aggregates go; `None` where none are allowed.
     pub(crate) aggregates: Option<&'a mut Aggregates>,
     /// Where subqueries go; `None` where none are allowed.
@@ -100,7 +95,7 @@ impl<'a> Binder<'a> {
             functions,
             source,
             clause,
-            aliases: &[],
+            aliases: None,
             aggregates: None,
             subqueries: None,
             depth: 0,
@@ -222,7 +217,7 @@ impl Binder<'_> {
         let (Some(first), rest) = (path.first(), path.get(1..).unwrap_or_default()) else {
             return Err(self.scope.unknown(path, self.source));
         };
-        match self.aliases.iter().find(|a| scope::matches(first, &a.name)) {
+        match self.aliases.and_then(|aliases| aliases.find(first)) {
             Some(alias) => {
                 let contains_aggregate = self.aggregates.is_none()
                     && alias.expr.field_names().iter().any(|n| aggregates::is_placeholder(n));

@@ -144,6 +144,9 @@ impl Binder<'_> {
         if negated { self.not(call, span) } else { Ok(call) }
     }
 
+    /// `x BETWEEN a AND b` is `x >= a AND x <= b`, so that it may be false though a bound is null. The
+    /// function `between` is null then, and stands for it where no bound is null; also where the
+    /// value must be computed once.
     pub(super) fn between(
         &mut self,
         inner: &Expr,
@@ -154,7 +157,18 @@ impl Binder<'_> {
     ) -> Result<TypedExpr> {
         let args = vec![self.bind(inner)?, self.bind(low)?, self.bind(high)?];
         let args = self.unify(args, span)?;
-        let call = self.call("between", args, span)?;
+        let is_known =
+            |arg: &TypedExpr| matches!(arg, TypedExpr::Constant { value, .. } if !value.is_null());
+        let call = match args.as_slice() {
+            [value, low, high]
+                if !(is_known(low) && is_known(high)) && self.functions.is_deterministic(value) =>
+            {
+                let above = self.call("gte", vec![value.clone(), low.clone()], span)?;
+                let below = self.call("lte", vec![value.clone(), high.clone()], span)?;
+                self.call("and", vec![above, below], span)?
+            }
+            _ => self.call("between", args, span)?,
+        };
         if negated { self.not(call, span) } else { Ok(call) }
     }
 

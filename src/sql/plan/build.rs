@@ -17,6 +17,7 @@ use super::query::{Body, Query, Select, Union};
 use super::relations::{From, Relation};
 use super::{Item, PlannedQuery, PlannedScan};
 use crate::sql::bind::{AggregateCall, Aggregates, GroupColumns, over_groups};
+use crate::sql::expr_index::ExprIndex;
 
 /// Up to this many rows are kept by a heap; more are sorted as a whole.
 const MAX_TOP_N: u64 = 100_000;
@@ -34,13 +35,15 @@ pub(super) struct Builder {
 #[derive(Debug)]
 struct Groups {
     keys: Vec<(TypedExpr, String)>,
+    index: ExprIndex,
     aggregates: Vec<String>,
 }
 
 impl Groups {
     /// Makes an expression over the table's columns one over the aggregation's.
     fn rewrite(&self, expr: &TypedExpr) -> Result<TypedExpr> {
-        over_groups(expr, &GroupColumns { keys: &self.keys, aggregates: &self.aggregates })
+        let Groups { keys, index, aggregates } = self;
+        over_groups(expr, &GroupColumns { keys, index, aggregates })
     }
 }
 
@@ -297,6 +300,7 @@ impl Builder {
         }
         let groups = Groups {
             keys: keys.iter().cloned().zip(key_columns.iter().cloned()).collect(),
+            index: ExprIndex::of(keys),
             aggregates: calls.iter().map(|c| c.name.clone()).collect(),
         };
         self.aggregation(key_columns, calls, fields)?;
@@ -331,9 +335,13 @@ impl Builder {
             columns.push((names.fresh(&item.name), item.expr.clone()));
         }
         let mut keys = Vec::with_capacity(sort.keys.len());
+        let index = match sort.keys.as_slice() {
+            [] => ExprIndex::default(),
+            _ => ExprIndex::of(items.iter().map(|item| &item.expr)),
+        };
         for key in sort.keys {
-            let found = columns.iter().find(|(_, expr)| *expr == key.expr);
-            let column = match found {
+            let found = index.find(&key.expr, |i| items.get(i).map(|item| &item.expr));
+            let column = match found.and_then(|i| columns.get(i)) {
                 Some((name, _)) => name.clone(),
                 None if distinct => {
                     return Err(Error::invalid_input(

@@ -9,9 +9,9 @@ use vector::{Error, Result};
 
 use super::Item;
 use super::statement::Statement;
-use crate::sql::bind::{Alias, has_aggregate};
+use crate::sql::bind::{Alias, Aliases, has_aggregate};
 use crate::sql::catalog::TableColumn;
-use crate::sql::scope;
+use crate::sql::expr_index::ExprIndex;
 use crate::sql::source::{SourceText, place_of};
 
 impl Statement<'_> {
@@ -19,16 +19,16 @@ impl Statement<'_> {
     pub(super) fn group_keys(
         &self,
         items: &[Item],
-        aliases: &[Alias],
+        aliases: &Aliases,
     ) -> Result<Option<Vec<TypedExpr>>> {
         let (exprs, modifiers) = match self.clauses.group_by {
             GroupByExpr::All(modifiers) => {
                 let keys = items.iter().map(|i| &i.expr).filter(|e| !has_aggregate(e));
-                let mut unique: Vec<TypedExpr> = Vec::new();
+                let mut unique = UniqueExprs::default();
                 for key in keys {
-                    push_unique(&mut unique, key.clone());
+                    unique.push(key.clone());
                 }
-                (Err(unique), modifiers)
+                (Err(unique.list), modifiers)
             }
             GroupByExpr::Expressions(exprs, modifiers) => (Ok(exprs), modifiers),
         };
@@ -40,13 +40,13 @@ impl Statement<'_> {
             Ok(exprs) if exprs.is_empty() => return Ok(None),
             Ok(exprs) => exprs,
         };
-        let mut keys = Vec::new();
+        let mut keys = UniqueExprs::default();
         for expr in exprs {
             let key = match ordinal(expr) {
                 Some(position) => {
                     item_at(self.source, "GROUP BY", position, items, expr)?.expr.clone()
                 }
-                None => self.binder("GROUP BY", aliases, None).bind(expr)?,
+                None => self.binder("GROUP BY", Some(aliases), None).bind(expr)?,
             };
             if has_aggregate(&key) {
                 let error = Error::invalid_input("an aggregate is not allowed here")
@@ -54,9 +54,9 @@ impl Statement<'_> {
                     .with("expression", expr);
                 return Err(self.source.point(error, place_of(expr)));
             }
-            push_unique(&mut keys, key);
+            keys.push(key);
         }
-        Ok(Some(keys))
+        Ok(Some(keys.list))
     }
 
     /// The columns that `t.*` gives.
@@ -80,9 +80,19 @@ impl Statement<'_> {
     }
 }
 
-fn push_unique(keys: &mut Vec<TypedExpr>, key: TypedExpr) {
-    if !keys.contains(&key) {
-        keys.push(key);
+/// Expressions, equal ones once.
+#[derive(Default)]
+struct UniqueExprs {
+    list: Vec<TypedExpr>,
+    index: ExprIndex,
+}
+
+impl UniqueExprs {
+    fn push(&mut self, expr: TypedExpr) {
+        if self.index.find(&expr, |i| self.list.get(i)).is_none() {
+            self.index.insert(&expr, self.list.len());
+            self.list.push(expr);
+        }
     }
 }
 
@@ -115,9 +125,9 @@ pub(super) fn ordinal(expr: &Expr) -> Option<usize> {
 }
 
 /// The alias that a bare name in ORDER BY means.
-pub(super) fn alias<'a>(expr: &Expr, aliases: &'a [Alias]) -> Option<&'a Alias> {
+pub(super) fn alias<'a>(expr: &Expr, aliases: &'a Aliases) -> Option<&'a Alias> {
     match expr {
-        Expr::Identifier(name) => aliases.iter().find(|a| scope::matches(name, &a.name)),
+        Expr::Identifier(name) => aliases.find(name),
         _ => None,
     }
 }

@@ -184,9 +184,7 @@ fn all_columns(scope: &Scope) -> Vec<Item> {
 /// The name that people use for a column or a struct field.
 fn column_name(scope: &Scope, expr: &TypedExpr) -> Option<String> {
     match expr {
-        TypedExpr::Field { name, .. } => {
-            scope.columns().iter().find(|c| c.field == *name).map(|c| c.name.clone())
-        }
+        TypedExpr::Field { name, .. } => scope.column_of(name).map(|column| column.name.clone()),
         TypedExpr::Dereference { input, index, .. } => {
             input.ty().as_row().and_then(|row| row.names().get(*index).cloned())
         }

@@ -4,10 +4,13 @@ use std::collections::HashMap;
 
 use dwio::expr::TypedExpr;
 
+use crate::sql::expr_index::ExprIndex;
+
 /// Columns to compute, equal ones once.
 #[derive(Debug, Default)]
 pub(super) struct Columns {
     pub(super) list: Vec<(String, TypedExpr)>,
+    index: ExprIndex,
     names: Names,
     /// True when one of them is no plain column of the source.
     pub(super) computed: bool,
@@ -16,7 +19,8 @@ pub(super) struct Columns {
 impl Columns {
     /// The name of the column that has `expr`; a plain column keeps its own.
     pub(super) fn column(&mut self, expr: &TypedExpr, base: &str) -> String {
-        if let Some((name, _)) = self.list.iter().find(|(_, have)| have == expr) {
+        let found = self.index.find(expr, |i| self.list.get(i).map(|(_, have)| have));
+        if let Some((name, _)) = found.and_then(|i| self.list.get(i)) {
             return name.clone();
         }
         let name = match expr {
@@ -28,6 +32,7 @@ impl Columns {
         };
         // A computed column may have taken the plain column's name before.
         self.computed |= matches!(expr, TypedExpr::Field { name: own, .. } if **own != *name);
+        self.index.insert(expr, self.list.len());
         self.list.push((name.clone(), expr.clone()));
         name
     }

@@ -7,7 +7,8 @@ use vector::{Error, Result, SortOrder};
 use super::Item;
 use super::grouping::{alias, item_at, ordinal};
 use super::statement::{Statement, Wanted};
-use crate::sql::bind::Alias;
+use crate::sql::bind::Aliases;
+use crate::sql::expr_index::ExprIndex;
 use crate::sql::source::{SourceText, place_of};
 
 /// A key of ORDER BY.
@@ -36,13 +37,13 @@ impl Statement<'_> {
     pub(super) fn sort(
         &self,
         items: &[Item],
-        aliases: &[Alias],
+        aliases: &Aliases,
         order_by: Option<&OrderBy>,
         wanted: &mut Wanted<'_, '_>,
     ) -> Result<Sort> {
         sort_keys(self.source, items, order_by, |expr| match alias(expr, aliases) {
             Some(alias) => Ok(alias.expr.clone()),
-            None => self.binder("ORDER BY", aliases, Some(&mut *wanted)).bind(expr),
+            None => self.binder("ORDER BY", Some(aliases), Some(&mut *wanted)).bind(expr),
         })
     }
 }
@@ -56,6 +57,7 @@ pub(super) fn sort_keys(
     mut bind: impl FnMut(&Expr) -> Result<TypedExpr>,
 ) -> Result<Sort> {
     let mut sort = Sort::default();
+    let mut known = ExprIndex::default();
     let Some(order_by) = order_by else { return Ok(sort) };
     if order_by.interpolate.is_some() {
         return Err(Error::unsupported("INTERPOLATE is not supported"));
@@ -74,7 +76,8 @@ pub(super) fn sort_keys(
                 .with("type", expr.ty());
             return Err(source.point(error, place_of(&key.expr)));
         }
-        if !sort.keys.iter().any(|k| k.expr == expr) {
+        if known.find(&expr, |i| sort.keys.get(i).map(|key| &key.expr)).is_none() {
+            known.insert(&expr, sort.keys.len());
             sort.keys.push(SortBy { expr, order: order(key)? });
         }
     }

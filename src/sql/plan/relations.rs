@@ -7,6 +7,8 @@
 //! Tree            left( inner(a, b), c ), each join with its terms                tree.rs
 //! ```
 
+use std::collections::HashSet;
+
 use dwio::expr::TypedExpr;
 use sqlparser::ast::{Expr, Ident};
 use sqlparser::tokenizer::Span;
@@ -345,9 +347,9 @@ impl Planner<'_> {
 
 /// The names that NATURAL joins by.
 fn common_names(left: &Scope, right: &Scope, span: Span) -> Vec<Ident> {
+    let of_left: HashSet<String> = left.visible().map(|(c, _)| c.name.to_lowercase()).collect();
     let of_right = right.visible().map(|(column, _)| column.name.clone());
-    let common = of_right
-        .filter(|name| left.visible().any(|(c, _)| c.name.to_lowercase() == name.to_lowercase()));
+    let common = of_right.filter(|name| of_left.contains(&name.to_lowercase()));
     common.map(|name| Ident { span, ..Ident::new(name) }).collect()
 }
 

@@ -13,7 +13,7 @@ use super::query::{Grouping, Select};
 use super::relations::From;
 use super::subqueries::Subqueries;
 use super::{Item, all_columns, column_name};
-use crate::sql::bind::{Aggregates, Alias, Binder, SubqueryBinder};
+use crate::sql::bind::{Aggregates, Alias, Aliases, Binder, SubqueryBinder};
 use crate::sql::scope::Scope;
 use crate::sql::source::SourceText;
 
@@ -57,15 +57,14 @@ impl Statement<'_> {
             None => None,
         };
         let items = self.items(&mut wanted)?;
-        let aliases: Vec<Alias> = items
-            .iter()
-            .map(|item| Alias { name: item.name.clone(), expr: item.expr.clone() })
-            .collect();
+        let aliases =
+            items.iter().map(|item| Alias { name: item.name.clone(), expr: item.expr.clone() });
+        let aliases = Aliases::new(aliases.collect());
         let keys = self.group_keys(&items, &aliases)?;
         let having = match self.clauses.having {
-            Some(expr) => {
-                Some(self.binder("HAVING", &aliases, Some(&mut wanted)).bind_condition(expr)?)
-            }
+            Some(expr) => Some(
+                self.binder("HAVING", Some(&aliases), Some(&mut wanted)).bind_condition(expr)?,
+            ),
             None => None,
         };
         let sort = self.sort(&items, &aliases, order_by, &mut wanted)?;
@@ -107,7 +106,7 @@ impl Statement<'_> {
     pub(super) fn binder<'b>(
         &'b self,
         clause: &'static str,
-        aliases: &'b [Alias],
+        aliases: Option<&'b Aliases>,
         wanted: Option<&'b mut Wanted<'_, '_>>,
     ) -> Binder<'b> {
         let mut binder = Binder::new(self.scope, self.functions, self.source, clause);
@@ -128,12 +127,12 @@ impl Statement<'_> {
         for item in &self.clauses.select.projection {
             match item {
                 SelectItem::UnnamedExpr(expr) => {
-                    let bound = self.binder("SELECT", &[], Some(wanted)).bind(expr)?;
+                    let bound = self.binder("SELECT", None, Some(wanted)).bind(expr)?;
                     let name = self.name_of(expr, &bound);
                     items.push(Item { name, expr: bound });
                 }
                 SelectItem::ExprWithAlias { expr, alias } => {
-                    let bound = self.binder("SELECT", &[], Some(wanted)).bind(expr)?;
+                    let bound = self.binder("SELECT", None, Some(wanted)).bind(expr)?;
                     items.push(Item { name: alias.value.clone(), expr: bound });
                 }
                 SelectItem::Wildcard(options) => {

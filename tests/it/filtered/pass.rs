@@ -269,7 +269,8 @@ fn lines(vector: &VectorRef, rows: &RowSet) -> Outcome<Vec<String>> {
     let row_type = Arc::new(RowType::new([("c", vector.ty().clone())]));
     let batch = RowVector::batch(Arc::clone(&row_type), values.len(), vec![column])?;
     let mut bytes = Vec::new();
-    let mut writer = batch_writer(OutputFormat::JsonLines, &row_type, Box::new(&mut bytes))?;
+    let mut writer =
+        batch_writer(OutputFormat::CanonicalJsonLines, &row_type, Box::new(&mut bytes))?;
     writer.write(&batch)?;
     writer.finish()?;
     drop(writer);

@@ -125,7 +125,8 @@ pub(crate) fn lines_of(engine: &Engine, sql: &str) -> Result<Vec<String>> {
 pub(crate) fn lines(result: QueryResult) -> Result<Vec<String>> {
     let row_type = Arc::clone(result.row_type());
     let mut bytes = Vec::new();
-    let mut writer = batch_writer(OutputFormat::JsonLines, &row_type, Box::new(&mut bytes))?;
+    let mut writer =
+        batch_writer(OutputFormat::CanonicalJsonLines, &row_type, Box::new(&mut bytes))?;
     for batch in result {
         writer.write(&batch?)?;
     }

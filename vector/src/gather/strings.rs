@@ -31,7 +31,8 @@ const FREE_WASTE_BYTES: usize = 64 << 10;
 /// bytes of long strings only where sharing those buffers does not pay.
 pub(super) fn copy_strings(parts: &[DecodedVector], len: usize) -> Result<StringValues> {
     let mut sources = SharedBuffers::default();
-    let mut views = BufferMut::<StringView>::with_capacity(len);
+    let mut views = BufferMut::<StringView>::new();
+    views.try_reserve(len)?;
     let mut needed_bytes = 0;
     for part in parts {
         let strings = match values_of(part)? {

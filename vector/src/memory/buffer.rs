@@ -21,7 +21,7 @@ use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut, Range};
 use std::ptr::NonNull;
 
-use super::{Held, MemoryPool};
+use super::{Held, MemoryPool, scope};
 use crate::error::{Error, Result};
 use crate::types::{StringView, Timestamp};
 
@@ -133,7 +133,7 @@ impl Allocation {
         self.start = start;
         let old_capacity = std::mem::replace(&mut self.capacity, new_capacity);
         if let Some(pool) = &self.pool {
-            pool.release(old_capacity as u64);
+            scope::release(pool, old_capacity as u64);
         }
         Ok(())
     }
@@ -151,7 +151,7 @@ impl Drop for Allocation {
                 // SAFETY: heap memory of non-zero capacity came from `grow` with this very layout.
                 unsafe { dealloc(self.start.as_ptr(), Self::layout(self.capacity)) };
                 if let Some(pool) = &self.pool {
-                    pool.release(self.capacity as u64);
+                    scope::release(pool, self.capacity as u64);
                 }
             }
             // SAFETY: the pointer came from `Box::into_raw` in `from_owner`, this allocation is its
@@ -316,9 +316,10 @@ pub struct BufferMut<T: Native> {
 }
 
 impl<T: Native> BufferMut<T> {
-    /// An empty buffer that no pool accounts for.
+    /// An empty buffer whose memory is charged to the pool of this thread's scope
+    /// ([`super::PoolScope`]), or to none without a scope.
     pub fn new() -> Self {
-        BufferMut { allocation: Allocation::empty(None), len: 0, values: PhantomData }
+        BufferMut { allocation: Allocation::empty(scope::current()), len: 0, values: PhantomData }
     }
 
     /// An empty buffer whose memory is charged to `pool`.
@@ -334,7 +335,7 @@ impl<T: Native> BufferMut<T> {
         Ok(buffer)
     }
 
-    /// Room for `capacity` values, accounted by no pool.
+    /// Room for `capacity` values, charged as in [`BufferMut::new`].
     pub fn with_capacity(capacity: usize) -> Self {
         let mut buffer = Self::new();
         buffer.reserve(capacity);
@@ -363,7 +364,7 @@ impl<T: Native> BufferMut<T> {
                 Error::limit("a buffer would pass the address space").with("values", additional)
             })?;
         if wanted > self.allocation.capacity {
-            self.allocation.grow(wanted.max(min_bytes), MemoryPool::reserve)?;
+            self.allocation.grow(wanted.max(min_bytes), scope::reserve)?;
         }
         Ok(())
     }
@@ -379,11 +380,9 @@ impl<T: Native> BufferMut<T> {
             return;
         }
         let wanted = wanted.max(self.allocation.capacity.saturating_mul(2));
-        let charge = |pool: &MemoryPool, bytes| {
-            pool.charge(bytes);
-            Ok(())
-        };
-        self.allocation.grow(wanted, charge).expect("a pool that is charged does not refuse");
+        self.allocation
+            .grow(wanted, scope::charge)
+            .expect("a pool that is charged does not refuse");
     }
 
     /// Appends one value.
@@ -446,6 +445,11 @@ impl<T: Native> BufferMut<T> {
     /// Values that fit without growing.
     pub fn capacity(&self) -> usize {
         self.allocation.capacity / size_of::<T>()
+    }
+
+    /// Bytes of the memory that no pool pays for.
+    pub fn unpaid_bytes(&self) -> usize {
+        if self.allocation.pool.is_some() { 0 } else { self.allocation.capacity }
     }
 
     fn pointer(&self) -> *mut T {

@@ -19,11 +19,13 @@
 pub mod buffer;
 mod pool;
 mod reclaim;
+pub mod scope;
 mod tree;
 mod waits;
 
 pub use pool::MemoryPool;
 pub use reclaim::Reclaim;
+pub use scope::PoolScope;
 
 /// Which memory is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -160,6 +160,11 @@ impl MemoryPool {
         granted
     }
 
+    /// Takes `bytes` where there is room for them, nobody being asked for memory.
+    pub(super) fn try_reserve(&self, bytes: u64) -> bool {
+        self.climb(bytes).is_ok()
+    }
+
     /// Gives back what is left of [`MemoryPool::reserve_ahead`].
     pub fn release_ahead(&self) {
         let left = self.0.ahead.swap(0, Ordering::Relaxed);
@@ -314,6 +319,11 @@ impl MemoryPool {
     /// The limit in bytes, `u64::MAX` for none.
     pub fn limit(&self) -> u64 {
         self.0.counters.limit
+    }
+
+    /// The lowest limit of this pool and those above it, in bytes; `u64::MAX` for none.
+    pub fn lowest_limit(&self) -> u64 {
+        self.upwards().map(MemoryPool::limit).min().unwrap_or(u64::MAX)
     }
 
     /// True when this pool, or one above it, has a limit.

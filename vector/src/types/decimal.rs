@@ -35,6 +35,34 @@ pub fn divide_rounded(value: i128, divisor: i128) -> i128 {
     }
 }
 
+/// `(high * 2^128 + low) / divisor`, rounded half away from zero; `None` when 128 bits do not hold
+/// it or `divisor` is 0.
+pub fn divide_wide_rounded(high: i64, low: i128, divisor: u64) -> Option<i128> {
+    // The dividend's two's complement has 192 bits: `low` is extended by its sign.
+    let top = high.checked_add(if low < 0 { -1 } else { 0 })?;
+    let (is_negative, bits) = (top < 0, low as u128);
+    let (top, bits) = match (is_negative, bits) {
+        (false, bits) => (top.unsigned_abs(), bits),
+        (true, 0) => (top.unsigned_abs(), 0),
+        (true, bits) => (top.unsigned_abs() - 1, bits.wrapping_neg()),
+    };
+    let divisor = u128::from(divisor);
+    let (mut quotient, mut rest) = (0u128, 0u128);
+    for limb in [top, (bits >> 64) as u64, bits as u64] {
+        if quotient >> 64 != 0 {
+            return None;
+        }
+        let dividend = rest << 64 | u128::from(limb);
+        quotient = quotient << 64 | dividend.checked_div(divisor)?;
+        rest = dividend % divisor;
+    }
+    let rounded = quotient.checked_add(u128::from(rest >= divisor - rest))?;
+    match is_negative {
+        true => 0i128.checked_sub_unsigned(rounded),
+        false => i128::try_from(rounded).ok(),
+    }
+}
+
 /// Writes the value with all digits of its scale: `-0.05`, `1.00`, `7`.
 pub fn write(out: &mut impl fmt::Write, value: i128, scale: u8) -> fmt::Result {
     if value < 0 {
@@ -201,6 +229,45 @@ mod tests {
         assert_eq!(rescale(-125, 2, 1, 10), Some(-13));
         assert_eq!(rescale(124, 2, 1, 10), Some(12));
         assert_eq!(rescale(i128::MAX, 0, 1, 38), None);
+    }
+
+    #[test]
+    fn wide_sums_are_divided_like_narrow_ones() {
+        let mut random = crate::testing::Random::new(11);
+        for _ in 0..20_000 {
+            let bits = random.below(120) as u32;
+            let low = i128::from(random.bits() as i64) << bits >> random.below(60);
+            let divisor = (random.bits() >> random.below(64)).max(1);
+            let narrow = divide_rounded(low, i128::from(divisor));
+            assert_eq!(divide_wide_rounded(0, low, divisor), Some(narrow), "{low} / {divisor}");
+            // n * (divisor * x + y) / (n * divisor), where the product needs more than 128 bits.
+            let n = 1 + random.below(1 << 20) as u64;
+            let value = i128::from(random.bits() as i64) * i128::from(random.bits() >> 1);
+            let (mut high, mut sum) = (0i64, 0i128);
+            for bit in (0..21).rev() {
+                // Doubled, and the value added where the number of values has a bit.
+                high = 2 * high
+                    + if sum > i128::MAX >> 1 {
+                        1
+                    } else if sum < i128::MIN >> 1 {
+                        -1
+                    } else {
+                        0
+                    };
+                sum = sum.wrapping_mul(2);
+                if n >> bit & 1 == 1 {
+                    let (added, wrapped) = sum.overflowing_add(value);
+                    sum = added;
+                    high += if wrapped { value.signum() as i64 } else { 0 };
+                }
+            }
+            assert_eq!(divide_wide_rounded(high, sum, n), Some(value), "{value} * {n}");
+        }
+        assert_eq!(divide_wide_rounded(0, i128::MIN, 1), Some(i128::MIN));
+        assert_eq!(divide_wide_rounded(1, i128::MIN, 1), None);
+        assert_eq!(divide_wide_rounded(i64::MIN, i128::MIN, 1), None);
+        assert_eq!(divide_wide_rounded(3, 0, 2), None);
+        assert_eq!(divide_wide_rounded(0, 5, 0), None);
     }
 
     #[test]

@@ -19,6 +19,7 @@
 
 pub mod calendar;
 pub mod decimal;
+mod row_type;
 pub mod string_view;
 pub mod temporal;
 pub mod value;
@@ -26,6 +27,7 @@ pub mod value;
 use crate::sync::Arc;
 use std::fmt;
 
+pub use row_type::RowType;
 pub use string_view::StringView;
 pub use temporal::{Interval, TimeUnit, Timestamp};
 pub use value::Value;
@@ -236,80 +238,6 @@ impl fmt::Display for Type {
             Type::Row(row) => write!(f, "ROW({row})"),
             Type::Unknown => f.write_str("UNKNOWN"),
         }
-    }
-}
-
-/// Named fields in order; of a struct column or of a whole batch.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct RowType {
-    names: Vec<String>,
-    types: Vec<Type>,
-}
-
-impl RowType {
-    /// Makes a row type; names may repeat.
-    pub fn new<N: Into<String>>(fields: impl IntoIterator<Item = (N, Type)>) -> Self {
-        let (names, types) = fields.into_iter().map(|(n, t)| (n.into(), t)).unzip();
-        RowType { names, types }
-    }
-
-    /// A row type without fields.
-    pub fn empty() -> Self {
-        RowType { names: Vec::new(), types: Vec::new() }
-    }
-
-    /// The number of fields.
-    pub fn len(&self) -> usize {
-        self.types.len()
-    }
-
-    /// True when there is no field.
-    pub fn is_empty(&self) -> bool {
-        self.types.is_empty()
-    }
-
-    /// The field names in order.
-    pub fn names(&self) -> &[String] {
-        &self.names
-    }
-
-    /// The field types in order.
-    pub fn types(&self) -> &[Type] {
-        &self.types
-    }
-
-    /// Name and type of each field in order.
-    pub fn fields(&self) -> impl ExactSizeIterator<Item = (&str, &Type)> {
-        self.names.iter().map(String::as_str).zip(&self.types)
-    }
-
-    /// The position of the first field called `name`, exactly.
-    pub fn index_of(&self, name: &str) -> Option<usize> {
-        self.names.iter().position(|n| n == name)
-    }
-
-    /// The type of the first field called `name`.
-    pub fn type_of(&self, name: &str) -> Option<&Type> {
-        self.index_of(name).and_then(|i| self.types.get(i))
-    }
-}
-
-impl fmt::Display for RowType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, (name, ty)) in self.fields().enumerate() {
-            if i > 0 {
-                f.write_str(",")?;
-            }
-            let plain = !name.is_empty()
-                && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-                && !name.starts_with(|c: char| c.is_ascii_digit());
-            if plain {
-                write!(f, "{name} {ty}")?;
-            } else {
-                write!(f, "\"{}\" {ty}", name.replace('"', "\"\""))?;
-            }
-        }
-        Ok(())
     }
 }
 

@@ -100,7 +100,8 @@ impl Value {
 
     /// The order of ORDER BY within one type: NaN is one value above all numbers and -0 equals +0
     /// (rules S2.25, S2.26), bytes are unsigned, null comes last. Values of different kinds are
-    /// ordered by kind, so that the order is total.
+    /// ordered by kind, so that the order is total. Entries of maps are compared in the order of
+    /// their keys, not in that in which they are stored.
     pub fn compare(&self, other: &Value) -> Ordering {
         use Value::*;
         match (self, other) {
@@ -111,9 +112,7 @@ impl Value {
             (Timestamp(a), Timestamp(b)) => a.cmp(b),
             (Bytes(a), Bytes(b)) => a.cmp(b),
             (Array(a), Array(b)) | (Row(a), Row(b)) => compare_lists(a, b, Value::compare),
-            (Map(a), Map(b)) => {
-                compare_lists(a, b, |x, y| x.0.compare(&y.0).then_with(|| x.1.compare(&y.1)))
-            }
+            (Map(a), Map(b)) => compare_maps(a, b),
             (a, b) => match (a.as_i128(), b.as_i128()) {
                 (Some(x), Some(y)) => x.cmp(&y),
                 _ => a.rank().cmp(&b.rank()),
@@ -153,6 +152,21 @@ fn compare_lists<T>(a: &[T], b: &[T], compare: impl Fn(&T, &T) -> Ordering) -> O
         .map(|(x, y)| compare(x, y))
         .find(|o| o.is_ne())
         .unwrap_or_else(|| a.len().cmp(&b.len()))
+}
+
+fn compare_maps(a: &[(Value, Value)], b: &[(Value, Value)]) -> Ordering {
+    fn entries(x: &(Value, Value), y: &(Value, Value)) -> Ordering {
+        x.0.compare(&y.0).then_with(|| x.1.compare(&y.1))
+    }
+    if compare_lists(a, b, entries).is_eq() {
+        return Ordering::Equal;
+    }
+    let sorted = |map: &[(Value, Value)]| {
+        let mut sorted: Vec<usize> = (0..map.len()).collect();
+        sorted.sort_unstable_by(|x, y| entries(&map[*x], &map[*y]));
+        sorted
+    };
+    compare_lists(&sorted(a), &sorted(b), |x, y| entries(&a[*x], &b[*y]))
 }
 
 impl PartialEq for Value {

@@ -98,15 +98,37 @@ fn s7_11_delimiters_are_codes_or_first_bytes_and_the_misspelt_name_counts() {
 
 #[test]
 fn escaped_separators_are_text_and_only_strings_lose_their_escapes() {
-    let file = ab(b"1|a\\|b\\\\\n2|c\\N\n3|\\N\n4|d\\n\\")
-        .option("serde.field.delim", "|")
-        .option("serde.escape.delim", "\\");
+    let file = || {
+        ab(b"1|a\\|b\\\\\n2|c\\N\n3|\\N\n4|d\\n\\")
+            .option("serde.field.delim", "|")
+            .option("serde.escape.delim", "\\")
+    };
     let texts = |case: &Case| -> Vec<Value> {
         case.rows().unwrap().into_iter().map(|row| row[1].clone()).collect()
     };
-    assert_eq!(texts(&file), [s("a|b\\"), s("cN"), Value::Null, s("dn\\")]);
-    let file = file.option("serde.serialization.escape.crlf", "true");
-    assert_eq!(texts(&file)[3], s("d\n\\"));
+    let expected = [s("a|b\\"), s("cN"), Value::Null, s("d\n\\")];
+    assert_eq!(texts(&file()), expected);
+    // The parameter says how Hive writes, not how it reads.
+    for value in ["true", "false"] {
+        assert_eq!(texts(&file().option("serde.serialization.escape.crlf", value)), expected);
+    }
+}
+
+#[test]
+fn escaped_line_ends_are_text_on_every_level() {
+    let columns = [
+        ("t", Type::Varchar),
+        ("list", Type::array(Type::Varchar)),
+        ("map", Type::map(Type::Varchar, Type::Varchar)),
+    ];
+    let line = b"a\\nb\\rc\\\\n\x01x\\n\x02\\r\x01k\\n\x03v\\r\x02\\\x03\x03w";
+    let rows = case(line, &columns).option("serde.escape.delim", "\\").rows().unwrap();
+    assert_eq!(rows[0][0], s("a\nb\rc\\n"));
+    assert_eq!(rows[0][1], array([s("x\n"), s("\r")]));
+    assert_eq!(rows[0][2], map([(s("k\n"), s("v\r")), (s("\x03"), s("w"))]));
+    // Without an escape byte there are no escapes.
+    let rows = case(b"a\\nb", &columns[..1]).rows().unwrap();
+    assert_eq!(rows[0][0], s("a\\nb"));
 }
 
 #[test]

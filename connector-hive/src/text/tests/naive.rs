@@ -87,7 +87,11 @@ impl Plain {
             if !is_escaped && self.escape == Some(*byte) {
                 is_escaped = true;
             } else {
-                out.push(*byte);
+                out.push(match byte {
+                    b'n' if is_escaped => b'\n',
+                    b'r' if is_escaped => b'\r',
+                    byte => *byte,
+                });
                 is_escaped = false;
             }
         }

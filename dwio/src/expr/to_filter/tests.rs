@@ -359,13 +359,9 @@ fn evaluate(expr: &TypedExpr, row: &[(&str, Value)]) -> Value {
         "lte" => compared(&values[0], &values[1], Ordering::is_le),
         "gt" => compared(&values[0], &values[1], Ordering::is_gt),
         "gte" => compared(&values[0], &values[1], Ordering::is_ge),
-        "between" => any(
-            &[
-                compared(&values[0], &values[1], Ordering::is_ge),
-                compared(&values[0], &values[2], Ordering::is_le),
-            ],
-            false,
-        ),
+        // As Velox's function: null when anything is.
+        "between" if values.iter().any(Value::is_null) => Value::Null,
+        "between" => truth(values[0] >= values[1] && values[0] <= values[2]),
         "like" if values[0].is_null() || values[1].is_null() => Value::Null,
         "like" => {
             let texts = (values[0].as_bytes().unwrap(), values[1].as_bytes().unwrap());

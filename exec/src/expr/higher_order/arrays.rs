@@ -2,8 +2,8 @@
 
 use vector::sync::Arc;
 use vector::{
-    ArrayVector, Bitmap, BitmapMut, BufferMut, DecodedVector, DictionaryVector, FlatVector, Result,
-    SelectivityVector, Vector, VectorRef,
+    ArrayVector, Bitmap, BitmapMut, BufferMut, DecodedVector, DictionaryVector, ErrorKind,
+    FlatVector, Result, SelectivityVector, Vector, VectorRef,
 };
 
 use super::super::kernel::zip_words;
@@ -52,21 +52,34 @@ pub(super) fn filter(call: &HigherOrderCall<'_>) -> Result<Vector> {
     array(kept.shape, values)
 }
 
-/// Whether the lambda is true for any, all or none of the elements. What decides wins over null.
+/// Whether the lambda is true for any, all or none of the elements. An element that decides wins
+/// over those for which the lambda is null or fails (Velox's `MatchFunctions.cpp`).
 pub(super) fn matches(call: &HigherOrderCall<'_>, wanted: Match) -> Result<Vector> {
     let lists = Lists::new(call.arg(0)?)?;
     let Some(base) = lists.array()? else { return Ok(null(call)) };
     let elements = lists.elements(call.rows)?;
-    let test = ask(call, &elements, base)?;
-    let all = SelectivityVector::all(test.len());
-    let is_true = select_true(&test, &all)?;
-    let mut is_known = all.clone();
+    let lambda = call.lambda(0)?;
+    let batch = lambda.elements(vec![elements.of(base)?], || elements.shape.rows())?;
+    let all = SelectivityVector::all(batch.len());
+    let (test, failed) = match lambda.evaluate_batch(&batch, &all) {
+        Err(error) if error.kind() == ErrorKind::InvalidInput => {
+            let (test, failed) = lambda.evaluate_setting_failures_aside(&batch)?;
+            (test, Some((failed, error)))
+        }
+        test => (test?, None),
+    };
+    let mut good = all;
+    if let Some((failed, _)) = &failed {
+        good.remove(failed);
+    }
+    let is_true = select_true(&test, &good)?;
+    let mut is_known = good.clone();
     is_known.deselect_nulls(DecodedVector::new(&test)?.validity());
-    let mut unknown = all;
-    unknown.subtract(&is_known.to_bitmap());
+    let mut unknown = good;
+    unknown.remove(&is_known);
     let mut decides = is_true.clone();
     if wanted == Match::All {
-        is_known.subtract(&is_true.to_bitmap());
+        is_known.remove(&is_true);
         decides = is_known;
     }
     let (shape, num_rows) = (&elements.shape, call.rows.len());
@@ -77,6 +90,16 @@ pub(super) fn matches(call: &HigherOrderCall<'_>, wanted: Match) -> Result<Vecto
         rows.freeze()
     };
     let decided = with_some(decides.words());
+    if let Some((mut failed, first_error)) = failed {
+        let rows = shape.rows();
+        let in_decided: Vec<usize> =
+            failed.iter().filter(|element| decided.get(rows[*element] as usize)).collect();
+        in_decided.into_iter().for_each(|element| failed.set(element, false));
+        if !failed.is_none() {
+            lambda.evaluate_batch(&batch, &failed)?;
+            return Err(first_error);
+        }
+    }
     let validity = if unknown.is_none() {
         shape.validity.clone()
     } else {

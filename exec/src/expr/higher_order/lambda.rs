@@ -72,15 +72,48 @@ impl<'a> BoundLambda<'a> {
         parameters: Vec<VectorRef>,
         rows: impl FnOnce() -> Buffer<u32>,
     ) -> Result<VectorRef> {
+        let batch = self.elements(parameters, rows)?;
+        let all = SelectivityVector::all(batch.len());
+        self.evaluate_batch(&batch, &all)
+    }
+
+    /// A batch of what the lambda's value depends on, for [`BoundLambda::evaluate_batch`].
+    pub(super) fn elements(
+        &self,
+        parameters: Vec<VectorRef>,
+        rows: impl FnOnce() -> Buffer<u32>,
+    ) -> Result<RowVector> {
         let num_elements = parameters.first().map_or(0, |parameter| parameter.len());
         let mut columns = parameters;
         if !self.captures.is_empty() {
             let rows = rows();
             columns.extend(self.captures.iter().map(|capture| Vector::wrap(capture, &rows)));
         }
-        let batch = RowVector::batch(Arc::clone(&self.lambda.columns), num_elements, columns)?;
+        RowVector::batch(Arc::clone(&self.lambda.columns), num_elements, columns)
+    }
+
+    /// The lambda's value for some elements.
+    pub(super) fn evaluate_batch(
+        &self,
+        elements: &RowVector,
+        selected: &SelectivityVector,
+    ) -> Result<VectorRef> {
         let mut memory = Memory::for_program(&self.lambda.program);
-        let all = SelectivityVector::all(num_elements);
-        Evaluation::new(&self.lambda.program, &mut memory, &batch).node(self.lambda.root, &all)
+        Evaluation::new(&self.lambda.program, &mut memory, elements)
+            .node(self.lambda.root, selected)
+    }
+
+    /// The lambda's value for each element, and the elements that it fails for, whose values are
+    /// unspecified.
+    pub(super) fn evaluate_setting_failures_aside(
+        &self,
+        elements: &RowVector,
+    ) -> Result<(VectorRef, SelectivityVector)> {
+        let mut memory = Memory::for_program(&self.lambda.program);
+        let all = SelectivityVector::all(elements.len());
+        let mut failed = SelectivityVector::none(elements.len());
+        let values = Evaluation::new(&self.lambda.program, &mut memory, elements)
+            .setting_failures_aside(self.lambda.root, &all, &mut failed)?;
+        Ok((values, failed))
     }
 }

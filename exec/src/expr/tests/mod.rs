@@ -5,6 +5,7 @@
 //! | `model.rs` | the row-by-row model: what a call means for one row |
 //! | `properties.rs` | random columns under random encodings against the model |
 //! | `forms.rs` | AND, OR, CASE, COALESCE: truth tables, laziness, errors |
+//! | `failures.rs` | errors of single rows against rows on their own |
 //! | `functions.rs` | each function by examples |
 //! | `arrays.rs` | functions of arrays against loops over values |
 //! | `lambdas.rs` | higher-order functions |
@@ -16,6 +17,7 @@ mod arrays;
 mod built;
 mod casts;
 mod edges;
+mod failures;
 mod forms;
 mod functions;
 mod lambdas;

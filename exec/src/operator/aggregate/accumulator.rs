@@ -28,8 +28,13 @@ pub(super) trait Accumulator: Send {
     /// The values of some groups, of one of the outputs.
     fn output(&self, output: usize, part: Part, groups: Range<usize>) -> Result<VectorRef>;
 
-    /// Bytes of memory in use.
+    /// Bytes of memory in use that no buffer with a pool holds.
     fn bytes(&self) -> usize;
+
+    /// Bytes of the values that the output of all groups will have, about.
+    fn value_bytes(&self) -> usize {
+        self.bytes()
+    }
 }
 
 /// Which output of an accumulator.

@@ -10,7 +10,8 @@ use std::ops::Range;
 
 use vector::sync::Arc;
 use vector::{
-    ArrayVector, Bitmap, Buffer, Error, Result, Type, Vector, VectorRef, concat, flatten, gather,
+    ArrayVector, Bitmap, Buffer, Error, Held, Result, Type, Vector, VectorRef, concat, flatten,
+    gather,
 };
 
 use super::accumulator::{Accumulator, Column, Groups, Part, fold_rows};
@@ -22,6 +23,8 @@ pub(super) struct Collected {
     /// Values in all batches, and the bytes that they take.
     num_values: usize,
     value_bytes: usize,
+    /// The part of these bytes that no pool pays for.
+    unpaid_bytes: usize,
     /// The batches as one, once there are no more.
     joined: OnceCell<VectorRef>,
     /// The positions of each group's values.
@@ -37,6 +40,7 @@ impl Collected {
             batches: Vec::new(),
             num_values: 0,
             value_bytes: 0,
+            unpaid_bytes: 0,
             joined: OnceCell::new(),
             positions: Vec::new(),
             position_bytes: 0,
@@ -53,6 +57,7 @@ impl Collected {
         // A copy without dictionaries: what stood beside the values is let go of.
         let values = flatten(values)?;
         self.value_bytes += values.retained_bytes();
+        self.unpaid_bytes += values.held_bytes(Held::Unpaid);
         self.batches.push(values);
         Ok(first as u32)
     }
@@ -131,10 +136,11 @@ impl Accumulator for Collected {
     }
 
     fn bytes(&self) -> usize {
-        // The values are copied once more at the end, when the batches become one.
-        2 * self.value_bytes
-            + self.position_bytes
-            + self.positions.capacity() * size_of::<Vec<u32>>()
+        self.unpaid_bytes + self.position_bytes + self.positions.capacity() * size_of::<Vec<u32>>()
+    }
+
+    fn value_bytes(&self) -> usize {
+        self.value_bytes + self.position_bytes
     }
 }
 

@@ -42,6 +42,10 @@ impl Accumulator for SetOf {
     fn bytes(&self) -> usize {
         self.0.bytes()
     }
+
+    fn value_bytes(&self) -> usize {
+        self.0.value_bytes()
+    }
 }
 
 /// The keys of a group, each with a value.
@@ -97,6 +101,10 @@ impl Accumulator for MapOf {
 
     fn bytes(&self) -> usize {
         self.entries.bytes()
+    }
+
+    fn value_bytes(&self) -> usize {
+        self.entries.value_bytes()
     }
 }
 

@@ -80,4 +80,8 @@ impl Accumulator for Distinct {
     fn bytes(&self) -> usize {
         self.inner.bytes() + self.seen.bytes()
     }
+
+    fn value_bytes(&self) -> usize {
+        self.inner.value_bytes()
+    }
 }

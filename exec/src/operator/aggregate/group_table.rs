@@ -22,15 +22,19 @@ use std::ops::Range;
 use hashbrown::HashTable;
 use vector::sync::Arc;
 use vector::{
-    Buffer, DecodedVector, Error, FlatValues, Mapping, Result, Type, Vector, VectorRef, hash_into,
+    Buffer, BufferMut, DecodedVector, Error, FlatValues, Mapping, Result, Type, Vector, VectorRef,
+    current_pool, hash_into,
 };
 
 use super::key_column::KeyColumn;
+use crate::operator::reservation::Reservation;
 
 /// Combinations that the shortcut may have for each row of a batch.
 const MAX_CODES_PER_ROW: usize = 4;
 /// Combinations that the shortcut may always have.
 const MIN_MAX_CODES: usize = 1 << 10;
+/// Groups that a table has room for at least, once it has one.
+const MIN_GROUPS: usize = 16;
 /// A code whose group is not known yet.
 const UNKNOWN: u32 = u32::MAX;
 
@@ -39,8 +43,10 @@ const UNKNOWN: u32 = u32::MAX;
 pub(in crate::operator) struct GroupTable {
     columns: Vec<KeyColumn>,
     table: HashTable<Entry>,
+    /// Pays for `table`, if this was made in the scope of a pool.
+    table_memory: Option<Reservation>,
     /// The hash of each group's keys.
-    hashes: Vec<u64>,
+    hashes: BufferMut<u64>,
     row_hashes: Vec<u64>,
     shortcut: Shortcut,
 }
@@ -66,7 +72,8 @@ impl GroupTable {
         GroupTable {
             columns: key_types.iter().map(KeyColumn::new).collect(),
             table: HashTable::new(),
-            hashes: Vec::new(),
+            table_memory: current_pool().map(|pool| Reservation::new(&pool)),
+            hashes: BufferMut::new(),
             row_hashes: Vec::new(),
             shortcut: Shortcut::default(),
         }
@@ -139,6 +146,9 @@ impl GroupTable {
         // The last number stands for codes without a group.
         let group = u32::try_from(self.hashes.len()).ok().filter(|group| *group < UNKNOWN);
         let group = group.ok_or_else(|| Error::limit("too many groups in an aggregation"))?;
+        if self.table.len() == self.table.capacity() {
+            self.grow_table()?;
+        }
         for (column, key) in self.columns.iter_mut().zip(keys) {
             column.push(key, row)?;
         }
@@ -147,6 +157,26 @@ impl GroupTable {
         let entry = Entry { hash: short(hash), group };
         self.table.insert_unique(hash, entry, |other| hashes[other.group as usize]);
         Ok(group)
+    }
+
+    /// Makes room for twice as many groups. The memory is reserved before, beside that of the groups
+    /// so far, which move.
+    fn grow_table(&mut self) -> Result<()> {
+        let capacity = self.table.capacity();
+        let more = capacity.max(MIN_GROUPS);
+        let bytes = table_bytes((capacity + more).next_power_of_two());
+        if let Some(memory) = &mut self.table_memory {
+            memory.grow(bytes as u64)?;
+        }
+        self.hashes.try_reserve(more)?;
+        self.columns.iter_mut().try_for_each(|column| column.reserve(more))?;
+        let hashes = &self.hashes;
+        self.table.reserve(more, |other| hashes[other.group as usize]);
+        if let Some(memory) = &mut self.table_memory {
+            memory.resize(table_bytes(self.table.capacity()) as u64);
+            memory.commit()?;
+        }
+        Ok(())
     }
 
     fn assign_by_code(
@@ -186,13 +216,41 @@ impl GroupTable {
         self.columns.iter().map(|column| column.output(groups.clone())).collect()
     }
 
-    /// Bytes of memory in use.
+    /// Bytes that the table and its keys would move to if `num_rows` rows were all new groups; 0 when
+    /// there is room for them.
+    pub(in crate::operator) fn bytes_to_grow(&self, num_rows: usize) -> u64 {
+        let strings = self.columns.iter().map(|column| column.bytes_to_grow(self.len(), num_rows));
+        let mut bytes: usize = strings.sum();
+        if self.table.len() + num_rows > self.table.capacity() {
+            let capacity = 2 * self.table.capacity().max(MIN_GROUPS);
+            let keys: usize = self.columns.iter().map(KeyColumn::fixed_bytes).sum();
+            bytes += table_bytes(capacity) + 2 * (keys + self.len() * size_of::<u64>());
+        }
+        bytes as u64
+    }
+
+    /// Bytes of the keys of all groups.
+    pub(in crate::operator) fn key_bytes(&self) -> usize {
+        self.columns.iter().map(KeyColumn::key_bytes).sum()
+    }
+
+    /// Bytes of memory in use that nothing here has reserved.
     pub(in crate::operator) fn bytes(&self) -> usize {
+        let table = match &self.table_memory {
+            Some(_) => 0,
+            None => table_bytes(self.table.capacity()),
+        };
         self.columns.iter().map(KeyColumn::bytes).sum::<usize>()
-            + self.table.capacity() * (size_of::<Entry>() + 1)
-            + (self.hashes.capacity() + self.row_hashes.capacity()) * 8
+            + table
+            + self.hashes.unpaid_bytes()
+            + self.row_hashes.capacity() * 8
             + (self.shortcut.slots.capacity() + self.shortcut.codes.capacity()) * 4
     }
+}
+
+/// Bytes of a hash table with room for `capacity` groups: an eighth of its slots stays free.
+fn table_bytes(capacity: usize) -> usize {
+    (capacity + capacity / 7) * (size_of::<Entry>() + 1)
 }
 
 /// Bits of a hash that the table does not look at itself.

@@ -6,34 +6,38 @@ use vector::build::vector_of;
 use vector::sync::Arc;
 use vector::types::value::compare_floats;
 use vector::{
-    Bitmap, Buffer, DecodedVector, Error, FlatType, FlatValues, FlatVector, Mapping, Result,
-    StringBuilder, Timestamp, Type, TypeKind, Value, Vector, VectorRef,
+    Bitmap, Buffer, BufferMut, DecodedVector, Error, FlatType, FlatValues, FlatVector, Mapping,
+    Result, StringBuilder, StringView, Timestamp, Type, TypeKind, Value, Vector, VectorRef,
 };
+
+use super::extreme_by::value_bytes;
 
 /// One key column of a group table.
 #[derive(Debug)]
 pub(super) struct KeyColumn {
     ty: Type,
     keys: Keys,
-    valid: Vec<bool>,
+    valid: BufferMut<u8>,
     num_nulls: usize,
+    /// Bytes of nested values beside their places.
+    value_bytes: usize,
 }
 
 #[derive(Debug)]
 enum Keys {
     Boolean(Vec<bool>),
-    TinyInt(Vec<i8>),
-    SmallInt(Vec<i16>),
-    Integer(Vec<i32>),
-    BigInt(Vec<i64>),
-    HugeInt(Vec<i128>),
-    Real(Vec<f32>),
-    Double(Vec<f64>),
-    Timestamp(Vec<Timestamp>),
+    TinyInt(BufferMut<i8>),
+    SmallInt(BufferMut<i16>),
+    Integer(BufferMut<i32>),
+    BigInt(BufferMut<i64>),
+    HugeInt(BufferMut<i128>),
+    Real(BufferMut<f32>),
+    Double(BufferMut<f64>),
+    Timestamp(BufferMut<Timestamp>),
     /// All bytes one after the other; string `i` ends at `ends[i]`.
     Strings {
-        bytes: Vec<u8>,
-        ends: Vec<usize>,
+        bytes: BufferMut<u8>,
+        ends: BufferMut<u64>,
     },
     /// Nested values, and UNKNOWN, which has only nulls.
     Values(Vec<Value>),
@@ -65,22 +69,22 @@ impl KeyColumn {
     pub(super) fn new(ty: &Type) -> Self {
         let keys = match ty.kind() {
             TypeKind::Boolean => Keys::Boolean(Vec::new()),
-            TypeKind::TinyInt => Keys::TinyInt(Vec::new()),
-            TypeKind::SmallInt => Keys::SmallInt(Vec::new()),
-            TypeKind::Integer => Keys::Integer(Vec::new()),
-            TypeKind::BigInt => Keys::BigInt(Vec::new()),
-            TypeKind::HugeInt => Keys::HugeInt(Vec::new()),
-            TypeKind::Real => Keys::Real(Vec::new()),
-            TypeKind::Double => Keys::Double(Vec::new()),
-            TypeKind::Timestamp => Keys::Timestamp(Vec::new()),
+            TypeKind::TinyInt => Keys::TinyInt(BufferMut::new()),
+            TypeKind::SmallInt => Keys::SmallInt(BufferMut::new()),
+            TypeKind::Integer => Keys::Integer(BufferMut::new()),
+            TypeKind::BigInt => Keys::BigInt(BufferMut::new()),
+            TypeKind::HugeInt => Keys::HugeInt(BufferMut::new()),
+            TypeKind::Real => Keys::Real(BufferMut::new()),
+            TypeKind::Double => Keys::Double(BufferMut::new()),
+            TypeKind::Timestamp => Keys::Timestamp(BufferMut::new()),
             TypeKind::Varchar | TypeKind::Varbinary => {
-                Keys::Strings { bytes: Vec::new(), ends: Vec::new() }
+                Keys::Strings { bytes: BufferMut::new(), ends: BufferMut::new() }
             }
             TypeKind::Array | TypeKind::Map | TypeKind::Row | TypeKind::Unknown => {
                 Keys::Values(Vec::new())
             }
         };
-        KeyColumn { ty: ty.clone(), keys, valid: Vec::new(), num_nulls: 0 }
+        KeyColumn { ty: ty.clone(), keys, valid: BufferMut::new(), num_nulls: 0, value_bytes: 0 }
     }
 
     /// Appends row `row` as the key of the next group.
@@ -96,11 +100,19 @@ impl KeyColumn {
             fixed(keys, values) => keys.push(values[index]),
             boolean(keys, values) => keys.push(values.get(index)),
             string(bytes, ends) => {
-                bytes.extend_from_slice(rows.string(row));
-                ends.push(bytes.len());
+                let key = rows.string(row);
+                if bytes.len() + key.len() > bytes.capacity() {
+                    bytes.try_grow(key.len())?;
+                }
+                bytes.extend_from_slice(key);
+                ends.push(bytes.len() as u64);
             },
             other => match &mut self.keys {
-                Keys::Values(keys) => keys.push(rows.value(row)?),
+                Keys::Values(keys) => {
+                    let value = rows.value(row)?;
+                    self.value_bytes += value_bytes(&value);
+                    keys.push(value);
+                }
                 _ => {
                     return Err(Error::internal("a key of another type than its column")
                         .with("type", rows.ty())
@@ -108,7 +120,7 @@ impl KeyColumn {
                 }
             }
         );
-        self.valid.push(true);
+        self.valid.push(1);
         Ok(())
     }
 
@@ -123,10 +135,10 @@ impl KeyColumn {
             Keys::Real(keys) => keys.push(0.0),
             Keys::Double(keys) => keys.push(0.0),
             Keys::Timestamp(keys) => keys.push(Timestamp::default()),
-            Keys::Strings { bytes, ends } => ends.push(bytes.len()),
+            Keys::Strings { bytes, ends } => ends.push(bytes.len() as u64),
             Keys::Values(keys) => keys.push(Value::Null),
         }
-        self.valid.push(false);
+        self.valid.push(0);
         self.num_nulls += 1;
     }
 
@@ -134,8 +146,9 @@ impl KeyColumn {
     #[inline]
     pub(super) fn equals(&self, group: usize, rows: &DecodedVector, row: usize) -> bool {
         let null = rows.is_null(row);
-        if null || !self.valid[group] {
-            return null != self.valid[group];
+        let valid = self.valid[group] != 0;
+        if null || !valid {
+            return null != valid;
         }
         let index = rows.index(row);
         match_keys!(
@@ -145,7 +158,7 @@ impl KeyColumn {
             boolean(keys, values) => keys[group] == values.get(index),
             string(bytes, ends) => {
                 let start = if group == 0 { 0 } else { ends[group - 1] };
-                bytes[start..ends[group]] == *rows.string(row)
+                bytes[start as usize..ends[group] as usize] == *rows.string(row)
             },
             other => match &self.keys {
                 // A row that cannot be looked at was refused when it was hashed.
@@ -193,8 +206,9 @@ impl KeyColumn {
 
     /// The keys of some groups.
     pub(super) fn output(&self, groups: Range<usize>) -> Result<VectorRef> {
-        let validity = (self.num_nulls > 0)
-            .then(|| self.valid[groups.clone()].iter().copied().collect::<Bitmap>());
+        let validity = (self.num_nulls > 0).then(|| {
+            self.valid[groups.clone()].iter().map(|valid| *valid != 0).collect::<Bitmap>()
+        });
         let ty = self.ty.clone();
         fn flat<T: FlatType>(ty: Type, keys: &[T], validity: Option<Bitmap>) -> Result<FlatVector> {
             FlatVector::from_buffer(ty, Buffer::from_slice(keys), validity)
@@ -216,7 +230,7 @@ impl KeyColumn {
                 let mut strings = StringBuilder::new();
                 let mut start = if groups.start == 0 { 0 } else { ends[groups.start - 1] };
                 for end in &ends[groups] {
-                    strings.push(&bytes[start..*end]);
+                    strings.push(&bytes[start as usize..*end as usize]);
                     start = *end;
                 }
                 FlatVector::new(ty, FlatValues::String(strings.finish()?), validity)?
@@ -226,22 +240,75 @@ impl KeyColumn {
         Ok(Arc::new(Vector::Flat(vector)))
     }
 
-    /// Bytes of memory in use.
+    /// Makes room for `additional` more keys, but for the bytes of strings.
+    pub(super) fn reserve(&mut self, additional: usize) -> Result<()> {
+        self.valid.try_reserve(additional)?;
+        match &mut self.keys {
+            Keys::Boolean(keys) => keys.reserve(additional),
+            Keys::TinyInt(keys) => keys.try_reserve(additional)?,
+            Keys::SmallInt(keys) => keys.try_reserve(additional)?,
+            Keys::Integer(keys) => keys.try_reserve(additional)?,
+            Keys::BigInt(keys) => keys.try_reserve(additional)?,
+            Keys::HugeInt(keys) => keys.try_reserve(additional)?,
+            Keys::Real(keys) => keys.try_reserve(additional)?,
+            Keys::Double(keys) => keys.try_reserve(additional)?,
+            Keys::Timestamp(keys) => keys.try_reserve(additional)?,
+            Keys::Strings { ends, .. } => ends.try_reserve(additional)?,
+            Keys::Values(keys) => keys.reserve(additional),
+        }
+        Ok(())
+    }
+
+    /// Bytes that the texts of `num_groups` keys would move to if `num_rows` like them were added.
+    pub(super) fn bytes_to_grow(&self, num_groups: usize, num_rows: usize) -> usize {
+        match &self.keys {
+            Keys::Strings { bytes, .. } => {
+                let added = (bytes.len() / num_groups.max(1)).saturating_mul(num_rows);
+                let is_full = bytes.len().saturating_add(added) > bytes.capacity();
+                if is_full { added.max(2 * bytes.capacity()) } else { 0 }
+            }
+            _ => 0,
+        }
+    }
+
+    /// Bytes of all keys but for the texts of strings.
+    pub(super) fn fixed_bytes(&self) -> usize {
+        let width = match &self.keys {
+            Keys::Boolean(_) | Keys::TinyInt(_) => 1,
+            Keys::SmallInt(_) => 2,
+            Keys::Integer(_) | Keys::Real(_) => 4,
+            Keys::BigInt(_) | Keys::Double(_) | Keys::Strings { .. } => 8,
+            Keys::HugeInt(_) | Keys::Timestamp(_) => 16,
+            Keys::Values(_) => size_of::<Value>(),
+        };
+        self.valid.len() * (width + 1)
+    }
+
+    /// Bytes of all keys.
+    pub(super) fn key_bytes(&self) -> usize {
+        match &self.keys {
+            Keys::Strings { bytes, ends } => bytes.len() + ends.len() * size_of::<StringView>(),
+            Keys::Values(keys) => keys.len() * size_of::<Value>() + self.value_bytes,
+            _ => self.valid.len() * size_of::<i128>(),
+        }
+    }
+
+    /// Bytes of memory in use that no pool pays for.
     pub(super) fn bytes(&self) -> usize {
         let keys = match &self.keys {
             Keys::Boolean(keys) => keys.capacity(),
-            Keys::TinyInt(keys) => keys.capacity(),
-            Keys::SmallInt(keys) => keys.capacity() * 2,
-            Keys::Integer(keys) => keys.capacity() * 4,
-            Keys::BigInt(keys) => keys.capacity() * 8,
-            Keys::HugeInt(keys) => keys.capacity() * 16,
-            Keys::Real(keys) => keys.capacity() * 4,
-            Keys::Double(keys) => keys.capacity() * 8,
-            Keys::Timestamp(keys) => keys.capacity() * size_of::<Timestamp>(),
-            Keys::Strings { bytes, ends } => bytes.capacity() + ends.capacity() * 8,
-            Keys::Values(keys) => keys.capacity() * size_of::<Value>(),
+            Keys::TinyInt(keys) => keys.unpaid_bytes(),
+            Keys::SmallInt(keys) => keys.unpaid_bytes(),
+            Keys::Integer(keys) => keys.unpaid_bytes(),
+            Keys::BigInt(keys) => keys.unpaid_bytes(),
+            Keys::HugeInt(keys) => keys.unpaid_bytes(),
+            Keys::Real(keys) => keys.unpaid_bytes(),
+            Keys::Double(keys) => keys.unpaid_bytes(),
+            Keys::Timestamp(keys) => keys.unpaid_bytes(),
+            Keys::Strings { bytes, ends } => bytes.unpaid_bytes() + ends.unpaid_bytes(),
+            Keys::Values(keys) => keys.capacity() * size_of::<Value>() + self.value_bytes,
         };
-        keys + self.valid.capacity()
+        keys + self.valid.unpaid_bytes()
     }
 }
 

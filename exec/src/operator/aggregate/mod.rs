@@ -45,21 +45,21 @@ mod properties;
 mod tests;
 
 use vector::sync::Arc;
-use vector::{Error, Result, RowType, RowVector, Value, Vector, VectorRef};
+use vector::{Error, PoolScope, Result, RowType, RowVector, Value, Vector, VectorRef};
 
 use dwio::expr::TypedExpr;
 
 use self::accumulator::{Accumulator, Column, GroupLists, Groups, Part};
 pub(super) use self::group_table::GroupTable;
 use self::masks::Masked;
-use super::account::Account;
 use super::loading::column_of;
+use super::reservation::Reservation;
 use super::{Operator, OperatorCtx, Phase, channel_of};
 use crate::plan::{Aggregate, AggregationNode, AggregationStep};
 
 pub use self::signatures::{
-    AggregateSignature, aggregate_call, aggregate_names, ignores_repeats, intermediate_type,
-    is_aggregate, resolve_aggregate, result_of_no_rows,
+    AggregateSignature, aggregate_call, aggregate_names, depends_on_order, ignores_repeats,
+    intermediate_type, is_aggregate, resolve_aggregate, result_of_no_rows,
 };
 
 /// Rows are listed by group for at most this many groups,
@@ -81,9 +81,11 @@ pub struct HashAggregation {
     /// The group of each row of the current batch.
     ids: Vec<u32>,
     lists: GroupLists,
-    account: Account,
+    memory: Reservation,
     phase: Phase,
     given: usize,
+    /// Groups that the states have room for.
+    state_capacity: usize,
 }
 
 /// One aggregate being computed.
@@ -103,6 +105,7 @@ enum Argument {
 impl HashAggregation {
     /// An aggregation as `node` says, over its source's output.
     pub fn new(node: &AggregationNode, ctx: OperatorCtx) -> Result<Self> {
+        let _scope = PoolScope::enter(&ctx.pool);
         let input = node.source.output_type();
         let key_channels: Vec<usize> =
             node.keys.iter().map(|key| channel_of(input, key)).collect::<Result<_>>()?;
@@ -113,7 +116,7 @@ impl HashAggregation {
             outputs.push(add_aggregate(&mut aggregates, aggregate, node.step, input)?);
         }
         let mut made = HashAggregation {
-            account: Account::new(&ctx.pool),
+            memory: Reservation::new(&ctx.pool),
             ctx,
             node: node.clone(),
             table: GroupTable::new(&key_types),
@@ -124,6 +127,7 @@ impl HashAggregation {
             lists: GroupLists::default(),
             phase: Phase::default(),
             given: 0,
+            state_capacity: 0,
         };
         if made.is_global() {
             made.aggregates.iter_mut().for_each(|a| a.accumulator.resize(1));
@@ -162,6 +166,12 @@ impl HashAggregation {
             }
         };
         let num_groups = if self.key_channels.is_empty() { 1 } else { self.table.len() };
+        if num_groups > self.state_capacity {
+            // States move to twice the memory, and for a moment both are there.
+            let bytes = self.aggregates.iter().map(|a| a.accumulator.bytes() as u64).sum::<u64>();
+            self.memory.grow(bytes.saturating_mul(2))?;
+            self.state_capacity = num_groups.max(self.state_capacity.saturating_mul(2));
+        }
         let mut masks: Vec<(usize, Masked)> = Vec::new();
         for channel in self.aggregates.iter().filter_map(|running| running.mask) {
             if !masks.iter().any(|(known, _)| *known == channel) {
@@ -201,6 +211,16 @@ impl HashAggregation {
         Ok(())
     }
 
+    /// Groups of an output batch at most: no more than fill it by the average of all groups.
+    fn max_output_groups(&self) -> usize {
+        let config = &self.ctx.query.config;
+        let states = self.aggregates.iter().map(|a| a.accumulator.value_bytes());
+        let bytes = states.sum::<usize>() + self.table.key_bytes();
+        let bytes_of_group = (bytes / self.num_groups().max(1)).max(1) as u64;
+        let fitting = config.preferred_output_batch_bytes / bytes_of_group;
+        config.max_output_batch_rows.min(usize::try_from(fitting).unwrap_or(usize::MAX)).max(1)
+    }
+
     /// All groups were given: it is done, or begins anew behind a barrier.
     fn all_given(&mut self) -> Result<()> {
         if self.phase == Phase::Draining {
@@ -212,9 +232,9 @@ impl HashAggregation {
     }
 
     /// Says what the groups take.
-    fn account(&mut self) {
+    fn tell_memory(&mut self) {
         let bytes: usize = self.aggregates.iter().map(|a| a.accumulator.bytes()).sum();
-        self.account.hold_in_steps((bytes + self.table.bytes()) as u64);
+        self.memory.resize_in_steps((bytes + self.table.bytes()) as u64);
     }
 }
 
@@ -290,22 +310,24 @@ impl Operator for HashAggregation {
     }
 
     fn add_input(&mut self, batch: RowVector) -> Result<()> {
-        self.account.pay()?;
+        self.memory.commit()?;
         self.aggregate(&batch)?;
-        self.account();
+        self.tell_memory();
         Ok(())
     }
 
     fn bytes_wanted(&self) -> u64 {
-        self.account.owed()
+        // What comes next is about as much as what came last.
+        let growth = if self.phase.takes() { self.table.bytes_to_grow(self.ids.len()) } else { 0 };
+        self.memory.deficit().saturating_add(growth)
     }
 
     fn get_output(&mut self) -> Result<Option<RowVector>> {
-        self.account.pay()?;
+        self.memory.commit()?;
         if !self.phase.gives() {
             return Ok(None);
         }
-        let end = self.num_groups().min(self.given + self.ctx.query.config.max_output_batch_rows);
+        let end = self.num_groups().min(self.given + self.max_output_groups());
         if end == self.given {
             return self.all_given().map(|()| None);
         }
@@ -345,6 +367,6 @@ impl Operator for HashAggregation {
         self.aggregates.clear();
         self.outputs.clear();
         self.phase = Phase::Done;
-        self.account.hold(0);
+        self.memory.resize(0);
     }
 }

@@ -4,11 +4,14 @@
 //! |---|---|---|---|
 //! | `count` | none or anything | BIGINT | BIGINT |
 //! | `sum` | TINYINT to BIGINT | HUGEINT | BIGINT, `InvalidInput` when it does not fit |
-//! | | HUGEINT | HUGEINT | HUGEINT, likewise |
-//! | | DECIMAL(p,s) | DECIMAL(38,s) | DECIMAL(38,s), likewise |
+//! | | HUGEINT | ROW(HUGEINT, BIGINT) | HUGEINT, likewise |
+//! | | DECIMAL(p,s), p <= 18 | DECIMAL(38,s) | DECIMAL(38,s), likewise |
+//! | | DECIMAL(p,s), p > 18 | ROW(HUGEINT, BIGINT) | DECIMAL(38,s), likewise |
 //! | | REAL, DOUBLE | DOUBLE | the argument's type |
-//! | `avg` | integers | ROW(HUGEINT, BIGINT) | DOUBLE |
-//! | | DECIMAL(p,s) | ROW(DECIMAL(38,s), BIGINT) | DECIMAL(p,s), rounded half away from zero |
+//! | `avg` | integers to BIGINT | ROW(HUGEINT, BIGINT) | DOUBLE |
+//! | | HUGEINT | ROW(HUGEINT, BIGINT, BIGINT) | DOUBLE |
+//! | | DECIMAL(p,s), p <= 18 | ROW(DECIMAL(38,s), BIGINT) | DECIMAL(p,s), rounded half away from zero |
+//! | | DECIMAL(p,s), p > 18 | ROW(HUGEINT, BIGINT, BIGINT) | likewise |
 //! | | REAL, DOUBLE | ROW(DOUBLE, BIGINT) | DOUBLE |
 //! | `min`, `max` | anything with an order | the argument's type | the argument's type |
 //! | `min_by`, `max_by` | anything, then something with an order | ROW of both | the first's type |
@@ -118,6 +121,20 @@ pub fn ignores_repeats(name: &str) -> bool {
     })
 }
 
+/// True when the order in which `name` takes its rows may change what it returns, by more than the
+/// rounding of a sum.
+pub fn depends_on_order(name: &str) -> bool {
+    let function = FUNCTIONS.iter().find(|(known, _)| *known == name);
+    function.is_none_or(|(_, function)| match function {
+        Function::Collect | Function::Set | Function::Map | Function::Anything => true,
+        // Of rows with the same extreme the first one counts.
+        Function::MinBy | Function::MaxBy => true,
+        Function::Count | Function::CountIf | Function::Sum | Function::Avg => false,
+        Function::Min | Function::Max | Function::And | Function::Or => false,
+        Function::Dispersion(_) | Function::Bits(_) => false,
+    })
+}
+
 /// True when `name`, in lower case, is an aggregate function.
 pub fn is_aggregate(name: &str) -> bool {
     aggregate_names().any(|known| known == name)
@@ -176,7 +193,7 @@ pub fn resolve_aggregate(name: &str, args: &[Type]) -> Result<AggregateSignature
             } else {
                 sum.clone()
             };
-            (sum, result)
+            (sum::intermediate_type(&arg, sum, false), result)
         }
         (Function::Avg, None) => {
             let sum = exact_or_float(&arg).ok_or_else(refuse)?;
@@ -184,7 +201,7 @@ pub fn resolve_aggregate(name: &str, args: &[Type]) -> Result<AggregateSignature
                 Type::Decimal { .. } => arg.clone(),
                 _ => Type::Double,
             };
-            (Type::row([("sum", sum), ("count", Type::BigInt)]), result)
+            (sum::intermediate_type(&arg, sum, true), result)
         }
         (Function::Dispersion(_), None) => {
             exact_or_float(&arg).ok_or_else(refuse)?;
@@ -300,10 +317,10 @@ pub(super) fn form_of_sums(name: &str, raw_types: &[Type]) -> Option<sum::Form> 
 }
 
 fn form(function: Function, signature: &AggregateSignature) -> sum::Form {
-    let is_average = function == Function::Avg;
     sum::Form {
         result: signature.result.clone(),
-        intermediate: is_average.then(|| signature.intermediate.clone()),
+        intermediate: signature.intermediate.clone(),
+        is_average: function == Function::Avg,
     }
 }
 
@@ -349,6 +366,12 @@ mod tests {
         let price = Type::decimal(15, 2).unwrap();
         assert_eq!(resolve("sum", &Type::Integer), "HUGEINT BIGINT");
         assert_eq!(resolve("sum", &price), "DECIMAL(38,2) DECIMAL(38,2)");
+        let long = Type::decimal(20, 2).unwrap();
+        assert_eq!(resolve("sum", &long), "ROW(sum HUGEINT,overflows BIGINT) DECIMAL(38,2)");
+        assert_eq!(
+            resolve("avg", &long),
+            "ROW(sum HUGEINT,count BIGINT,overflows BIGINT) DECIMAL(20,2)"
+        );
         assert_eq!(resolve("sum", &Type::Real), "DOUBLE REAL");
         assert_eq!(resolve("avg", &price), "ROW(sum DECIMAL(38,2),count BIGINT) DECIMAL(15,2)");
         assert_eq!(resolve("avg", &Type::BigInt), "ROW(sum HUGEINT,count BIGINT) DOUBLE");

@@ -1,15 +1,23 @@
 //! SUM and AVG: one state for both, a sum and the number of values in it.
 //!
 //! Integers and decimals are summed in 128 bits. 64-bit values cannot pass that bound within any
-//! number of rows a machine can count; for 128-bit values every addition is checked.
+//! number of rows a machine can count; for 128-bit values the additions that wrap around are counted,
+//! as in Velox's `LongDecimalWithOverflowState`. So a sum that is too large on its way is no error:
+//! the final sum or average is, when it does not fit its type.
+//!
+//! | argument | intermediate of a sum | of an average |
+//! |---|---|---|
+//! | at most 64 bits | sum | sum, count |
+//! | 128 bits | sum, overflows | sum, count, overflows |
+//! | floats | sum | sum, count |
 
 use std::ops::Range;
 
 use vector::sync::Arc;
-use vector::types::{MAX_PRECISION, MAX_SHORT_PRECISION, decimal};
+use vector::types::{MAX_SHORT_PRECISION, decimal};
 use vector::{
     Bitmap, Buffer, DecodedVector, Error, FlatType, FlatValues, FlatVector, Mapping, Result,
-    RowVector, Type, Vector, VectorRef,
+    RowVector, Type, TypeKind, Vector, VectorRef,
 };
 
 use super::accumulator::{Accumulator, Column, Groups, Part, fold};
@@ -21,20 +29,17 @@ pub(super) fn accumulator(arg: &Type, form: Form) -> Box<dyn Accumulator> {
     if arg.is_float() {
         Box::new(FloatSum { forms, states: Vec::new() })
     } else {
-        let scale = match arg {
-            Type::Decimal { scale, .. } => Some(*scale),
-            _ => None,
-        };
-        Box::new(ExactSum { forms, scale, states: Vec::new(), overflow: false })
+        Box::new(ExactSum { forms, states: Vec::new() })
     }
 }
 
-/// What comes out.
+/// The output of one function.
 pub(super) struct Form {
     /// The type of the sum or average.
     pub(super) result: Type,
-    /// The row of sum and count, when this is an average.
-    pub(super) intermediate: Option<Type>,
+    /// The type of a partial step's output: a sum, or a row as in the table of this module.
+    pub(super) intermediate: Type,
+    pub(super) is_average: bool,
 }
 
 /// The outputs of one state: sum and average of a column need the same.
@@ -53,17 +58,49 @@ impl Forms {
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Exact {
+    /// The sum, less 2^128 times `overflows`.
     sum: i128,
     count: u64,
+    /// Additions that wrapped around at the top, less those at the bottom.
+    overflows: i64,
+}
+
+impl Exact {
+    #[inline]
+    fn add_wide(&mut self, value: i128) {
+        let (sum, wrapped) = self.sum.overflowing_add(value);
+        self.sum = sum;
+        if wrapped {
+            self.overflows += if value > 0 { 1 } else { -1 };
+        }
+    }
+
+    /// The sum, if 128 bits hold it.
+    fn total(&self) -> Option<i128> {
+        (self.overflows == 0).then_some(self.sum)
+    }
+
+    /// The average, rounded half away from zero; `None` if 128 bits do not hold it, which no values
+    /// of 128 bits have.
+    fn average(&self) -> Option<i128> {
+        let count = self.count.max(1);
+        match self.total() {
+            Some(sum) => Some(decimal::divide_rounded(sum, i128::from(count))),
+            None => decimal::divide_wide_rounded(self.overflows, self.sum, count),
+        }
+    }
+
+    fn as_double(&self) -> f64 {
+        /// 2^128.
+        const UNIT: f64 = 340_282_366_920_938_463_463_374_607_431_768_211_456.0;
+        self.sum as f64 + self.overflows as f64 * UNIT
+    }
 }
 
 /// Sums and averages of integers and decimals.
 struct ExactSum {
     forms: Forms,
-    /// Digits behind the point, of decimals.
-    scale: Option<u8>,
     states: Vec<Exact>,
-    overflow: bool,
 }
 
 impl ExactSum {
@@ -92,27 +129,21 @@ impl ExactSum {
             Some(FlatValues::Integer(values)) => widen!(values),
             Some(FlatValues::BigInt(values)) => widen!(values),
             Some(FlatValues::HugeInt(values)) => {
-                let overflow = std::cell::Cell::new(false);
                 fold(groups, input, values, states, |state: &mut Exact, value| {
-                    let (sum, over) = state.sum.overflowing_add(value);
-                    if over {
-                        overflow.set(true);
-                    }
-                    state.sum = sum;
+                    state.add_wide(value);
                     state.count += 1;
                 });
-                self.overflow |= overflow.get();
             }
             _ if input.all_null() => {}
             _ => return Err(wrong_type(input)),
         }
-        if self.overflow { Err(too_large(&self.forms.get(0)?.result)) } else { Ok(()) }
+        Ok(())
     }
 
-    fn sums(&self, groups: Range<usize>) -> Result<VectorRef> {
-        let ty = match self.scale {
-            Some(scale) => Type::decimal(MAX_PRECISION, scale)?,
-            None => Type::HugeInt,
+    fn sums(&self, form: &Form, groups: Range<usize>) -> Result<VectorRef> {
+        let ty = match form.intermediate.as_row() {
+            Some(row) => row.types().first().cloned().unwrap_or(Type::HugeInt),
+            None => form.intermediate.clone(),
         };
         flat(ty, &self.states[groups], |s| s.count > 0, |s| Ok(s.sum))
     }
@@ -122,27 +153,27 @@ impl ExactSum {
         let valid = |s: &Exact| s.count > 0;
         let ty = form.result.clone();
         let too_large = || too_large(&form.result);
-        let is_average = form.intermediate.is_some();
-        let average = |s: &Exact| decimal::divide_rounded(s.sum, i128::from(s.count.max(1)));
-        match (&ty, is_average) {
-            (Type::Double, _) => flat(ty, states, valid, |s| Ok(s.sum as f64 / s.count as f64)),
+        let average = |s: &Exact| s.average().ok_or_else(too_large);
+        let total = |s: &Exact| s.total().ok_or_else(too_large);
+        match (&ty, form.is_average) {
+            (Type::Double, _) => flat(ty, states, valid, |s| Ok(s.as_double() / s.count as f64)),
             (Type::BigInt, _) => {
-                let narrow = |s: &Exact| i64::try_from(s.sum).map_err(|_| too_large());
+                let narrow = |s: &Exact| i64::try_from(total(s)?).map_err(|_| too_large());
                 flat(ty, states, valid, narrow)
             }
             (Type::Decimal { precision, .. }, true) if *precision <= MAX_SHORT_PRECISION => {
-                let narrow = |s: &Exact| i64::try_from(average(s)).map_err(|_| too_large());
+                let narrow = |s: &Exact| i64::try_from(average(s)?).map_err(|_| too_large());
                 flat(ty, states, valid, narrow)
             }
-            (Type::Decimal { .. }, true) => flat(ty, states, valid, |s| Ok(average(s))),
-            (Type::Decimal { precision, .. }, false) => {
+            (Type::Decimal { precision, .. }, is_average) => {
                 let precision = *precision;
                 let check = |s: &Exact| {
-                    decimal::fits(s.sum, precision).then_some(s.sum).ok_or_else(too_large)
+                    let value = if is_average { average(s)? } else { total(s)? };
+                    decimal::fits(value, precision).then_some(value).ok_or_else(too_large)
                 };
                 flat(ty, states, valid, check)
             }
-            _ => flat(ty, states, valid, |s| Ok(s.sum)),
+            _ => flat(ty, states, valid, total),
         }
     }
 }
@@ -171,10 +202,11 @@ where
 /// is 0, and each of the others counted once so far: the rest is added.
 fn add_counts<S: Default>(
     groups: Groups<'_>,
-    counts: &DecodedVector,
+    partial: &Partial,
     states: &mut [S],
     count_of: impl Fn(&mut S) -> &mut u64,
 ) -> Result<()> {
+    let Some(counts) = &partial.counts else { return Ok(()) };
     let values = counts.base_slice::<i64>().ok_or_else(|| wrong_type(counts))?;
     fold(groups, counts, values, states, |state, count| {
         *count_of(state) += (count as u64).saturating_sub(1);
@@ -192,11 +224,15 @@ impl Accumulator for ExactSum {
     }
 
     fn merge(&mut self, groups: Groups<'_>, partial: &Column) -> Result<()> {
-        let Some((sums, counts)) = sum_and_count(self.forms.get(0)?, partial)? else {
-            return self.add(groups, &partial.decoded);
-        };
-        self.add(groups, &sums)?;
-        add_counts(groups, &counts, &mut self.states, |state| &mut state.count)
+        let partial = Partial::of(self.forms.get(0)?, partial)?;
+        self.add(groups, &partial.sums)?;
+        if let Some(overflows) = &partial.overflows {
+            let values = overflows.base_slice::<i64>().ok_or_else(|| wrong_type(overflows))?;
+            fold(groups, overflows, values, &mut self.states, |state: &mut Exact, overflows| {
+                state.overflows = state.overflows.wrapping_add(overflows);
+            });
+        }
+        add_counts(groups, &partial, &mut self.states, |state| &mut state.count)
     }
 
     fn adopt(&mut self, function: &str, raw_types: &[Type]) -> Option<usize> {
@@ -205,14 +241,14 @@ impl Accumulator for ExactSum {
 
     fn output(&self, output: usize, part: Part, groups: Range<usize>) -> Result<VectorRef> {
         let form = self.forms.get(output)?;
-        match (part, &form.intermediate) {
-            (Part::Result, _) => self.result(form, groups),
-            (Part::Intermediate, None) => self.sums(groups),
-            (Part::Intermediate, Some(ty)) => {
-                let counts = self.states[groups.clone()].iter().map(|s| s.count as i64).collect();
-                row(ty, self.sums(groups)?, counts)
-            }
+        if part == Part::Result {
+            return self.result(form, groups);
         }
+        let states = &self.states[groups.clone()];
+        partial_output(form, self.sums(form, groups)?, |field| match field {
+            OVERFLOWS => states.iter().map(|state| state.overflows).collect(),
+            _ => states.iter().map(|state| state.count as i64).collect(),
+        })
     }
 
     fn bytes(&self) -> usize {
@@ -298,11 +334,9 @@ impl Accumulator for FloatSum {
     }
 
     fn merge(&mut self, groups: Groups<'_>, partial: &Column) -> Result<()> {
-        let Some((sums, counts)) = sum_and_count(self.forms.get(0)?, partial)? else {
-            return self.add(groups, &partial.decoded);
-        };
-        self.add(groups, &sums)?;
-        add_counts(groups, &counts, &mut self.states, |state| &mut state.count)
+        let partial = Partial::of(self.forms.get(0)?, partial)?;
+        self.add(groups, &partial.sums)?;
+        add_counts(groups, &partial, &mut self.states, |state| &mut state.count)
     }
 
     fn adopt(&mut self, function: &str, raw_types: &[Type]) -> Option<usize> {
@@ -314,14 +348,13 @@ impl Accumulator for FloatSum {
         let states = &self.states[groups];
         let valid = |s: &Float| s.count > 0;
         let ty = form.result.clone();
-        match (part, &form.intermediate) {
-            (Part::Result, Some(_)) => flat(ty, states, valid, |s| Ok(s.sum / s.count as f64)),
-            (Part::Result, None) if ty == Type::Double => flat(ty, states, valid, |s| Ok(s.sum)),
-            (Part::Result, None) => flat(ty, states, valid, |s| Ok(s.sum as f32)),
-            (Part::Intermediate, None) => flat(Type::Double, states, valid, |s| Ok(s.sum)),
-            (Part::Intermediate, Some(ty)) => {
+        match (part, form.is_average) {
+            (Part::Result, true) => flat(ty, states, valid, |s| Ok(s.sum / s.count as f64)),
+            (Part::Result, false) if ty == Type::Double => flat(ty, states, valid, |s| Ok(s.sum)),
+            (Part::Result, false) => flat(ty, states, valid, |s| Ok(s.sum as f32)),
+            (Part::Intermediate, _) => {
                 let sums = flat(Type::Double, states, valid, |s| Ok(s.sum))?;
-                row(ty, sums, states.iter().map(|s| s.count as i64).collect())
+                partial_output(form, sums, |_| states.iter().map(|s| s.count as i64).collect())
             }
         }
     }
@@ -344,21 +377,61 @@ fn wrong_type(input: &DecodedVector) -> Error {
     Error::internal("a column of another type than was summed before").with("type", input.ty())
 }
 
-/// The two columns of an average's intermediate value; `None` for a sum.
-fn sum_and_count(form: &Form, partial: &Column) -> Result<Option<(DecodedVector, DecodedVector)>> {
-    if form.intermediate.is_none() {
-        return Ok(None);
+/// The field of an intermediate row that has the number of values.
+const COUNT: &str = "count";
+/// The field of an intermediate row that has the number of additions that wrapped around.
+const OVERFLOWS: &str = "overflows";
+
+/// The type of intermediate sums or averages of `arg`, which are kept in values of type `sum`.
+pub(super) fn intermediate_type(arg: &Type, sum: Type, is_average: bool) -> Type {
+    let is_wide = arg.kind() == TypeKind::HugeInt;
+    let counts = [(COUNT, is_average), (OVERFLOWS, is_wide)];
+    let counts = counts.into_iter().filter(|(_, is_there)| *is_there);
+    match is_average || is_wide {
+        true => {
+            // A part of a sum may have more digits than any decimal.
+            let sum = if is_wide { Type::HugeInt } else { sum };
+            let fields = std::iter::once(("sum", sum));
+            Type::row(fields.chain(counts.map(|(name, _)| (name, Type::BigInt))))
+        }
+        false => sum,
     }
-    let field = |index| DecodedVector::new(&Vector::field(&partial.vector, index)?);
-    Ok(Some((field(0)?, field(1)?)))
 }
 
-fn row(ty: &Type, sums: VectorRef, counts: Buffer<i64>) -> Result<VectorRef> {
-    let row_type = ty.as_row().ok_or_else(|| Error::internal("partial averages are rows"))?;
-    let len = counts.len();
-    let counts = FlatVector::from_buffer(Type::BigInt, counts, None)?;
-    let children = vec![sums, Arc::new(Vector::Flat(counts))];
-    Ok(Arc::new(Vector::Row(RowVector::new(Arc::clone(row_type), len, None, children)?)))
+/// The columns of intermediate values.
+struct Partial {
+    sums: DecodedVector,
+    counts: Option<DecodedVector>,
+    overflows: Option<DecodedVector>,
+}
+
+impl Partial {
+    /// The columns of `partial`, which are named by the form: recorded rows may have other names.
+    fn of(form: &Form, partial: &Column) -> Result<Self> {
+        let Some(row) = form.intermediate.as_row() else {
+            return Ok(Partial { sums: partial.decoded.clone(), counts: None, overflows: None });
+        };
+        let field = |index| DecodedVector::new(&Vector::field(&partial.vector, index)?);
+        let named = |name: &str| row.index_of(name).map(field).transpose();
+        Ok(Partial { sums: field(0)?, counts: named(COUNT)?, overflows: named(OVERFLOWS)? })
+    }
+}
+
+/// Intermediate values: sums alone, or a row of them and of the numbers that `numbers` has for a
+/// name.
+fn partial_output(
+    form: &Form,
+    sums: VectorRef,
+    numbers: impl Fn(&str) -> Buffer<i64>,
+) -> Result<VectorRef> {
+    let Some(row) = form.intermediate.as_row() else { return Ok(sums) };
+    let len = sums.len();
+    let mut children = vec![sums];
+    for name in row.names().iter().skip(1) {
+        let numbers = FlatVector::from_buffer(Type::BigInt, numbers(name), None)?;
+        children.push(Arc::new(Vector::Flat(numbers)));
+    }
+    Ok(Arc::new(Vector::Row(RowVector::new(Arc::clone(row), len, None, children)?)))
 }
 
 /// A flat column of one value for each state, null where it is not valid.

@@ -9,7 +9,8 @@ use vector::{Result, RowVector};
 use super::HashJoin;
 use super::filters;
 use super::table::{BuildPart, JoinTable};
-use crate::operator::loading::{bytes_when_loaded, column_of, load_batch};
+use crate::operator::loading::{bytes_when_loaded, column_of, load_batch, unpaid_bytes};
+use crate::operator::reservation::Reservation;
 use crate::operator::{Operator, OperatorCtx};
 use crate::stats::OperatorStats;
 
@@ -29,7 +30,7 @@ pub struct HashBuild {
 impl HashBuild {
     /// One of the builders of `join`.
     pub fn new(join: Arc<HashJoin>, ctx: OperatorCtx) -> Self {
-        let part = Some(Vec::new());
+        let part = Some(BuildPart { batches: Vec::new(), memory: Reservation::new(&ctx.pool) });
         HashBuild { join, ctx, part, all: None, table_bytes: 0, num_keys: 0 }
     }
 
@@ -58,7 +59,9 @@ impl Operator for HashBuild {
         let columns = layout.kept.iter().map(|channel| column_of(&batch, *channel));
         let columns = columns.collect::<Result<_>>()?;
         let kept = RowVector::batch(Arc::clone(&layout.kept_type), batch.len(), columns)?;
-        part.push(load_batch(kept)?);
+        let kept = load_batch(kept)?;
+        part.memory.grow(unpaid_bytes(&kept))?;
+        part.batches.push(kept);
         Ok(())
     }
 

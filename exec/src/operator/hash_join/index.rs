@@ -16,6 +16,7 @@ use vector::stop::{ROWS_PER_LOOK, check_stop};
 use vector::{DecodedVector, Error, Result, RowComparator, VectorRef, hash_into};
 
 use super::packing::{Codes, Packing};
+use crate::operator::reservation::Reservation;
 
 /// Stands for "no row".
 pub(super) const NONE: u32 = u32::MAX;
@@ -24,6 +25,10 @@ pub(super) const NONE: u32 = u32::MAX;
 const DIRECT_PLACES_PER_ROW: u128 = 16;
 /// and this many in any case.
 const MIN_DIRECT_PLACES: u128 = 1 << 12;
+/// Bytes of a row's code, with its row number, or of its hash, while an index is made.
+const CODE_BYTES: usize = size_of::<u64>() + size_of::<u32>();
+/// Entries that a hash table has room for at least, once it has one.
+const MIN_ENTRIES: usize = 16;
 /// 2^64 by the golden ratio: the high bits of the product depend on all bits of the code.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
@@ -63,8 +68,13 @@ pub(super) struct Scratch {
 }
 
 impl Index {
-    /// Indexes the rows of flat key columns; rows with a null key are left out.
-    pub(super) fn new(keys: &[VectorRef], num_rows: usize) -> Result<Self> {
+    /// Indexes the rows of flat key columns; rows with a null key are left out. What it takes is
+    /// reserved in `memory` before it is allocated, and so is what is needed only meanwhile.
+    pub(super) fn new(
+        keys: &[VectorRef],
+        num_rows: usize,
+        memory: &mut Reservation,
+    ) -> Result<Self> {
         if num_rows >= NONE as usize {
             return Err(
                 Error::limit("too many rows on the build side of a join").with("rows", num_rows)
@@ -72,6 +82,9 @@ impl Index {
         }
         let decoded: Vec<DecodedVector> =
             keys.iter().map(DecodedVector::new).collect::<Result<_>>()?;
+        let before = memory.size();
+        // The chains, and the code or hash of each row.
+        memory.grow((num_rows * (size_of::<u32>() + CODE_BYTES)) as u64)?;
         let mut chains = Chains { next: vec![NONE; num_rows], num_keys: 0, repeats: false };
         let form = match Packing::of(&decoded) {
             Some(packing) => {
@@ -81,20 +94,24 @@ impl Index {
                 let limit =
                     (codes.rows.len() as u128 * DIRECT_PLACES_PER_ROW).max(MIN_DIRECT_PLACES);
                 if places <= limit {
+                    memory.grow(places as u64 * size_of::<u32>() as u64)?;
                     let heads = direct(&codes, places as usize, &mut chains)?;
                     Form::Direct { packing, heads }
                 } else {
+                    memory.grow((num_slots(codes.rows.len()) * size_of::<Slot>()) as u64)?;
                     let (slots, shift) = packed(&codes, &mut chains)?;
                     Form::Packed { packing, slots, shift }
                 }
             }
             None => Form::Hashed {
-                table: hashed(keys, &decoded, num_rows, &mut chains)?,
+                table: hashed(keys, &decoded, num_rows, (&mut chains, memory))?,
                 keys: keys.to_vec(),
             },
         };
         let next = if chains.repeats { chains.next } else { Vec::new() };
-        Ok(Index { form, next, num_keys: chains.num_keys })
+        let index = Index { form, next, num_keys: chains.num_keys };
+        memory.resize(before + index.bytes() as u64);
+        memory.commit().map(|()| index)
     }
 
     /// True when no two rows have the same key.
@@ -201,6 +218,11 @@ fn from_the_last(codes: &Codes) -> impl Iterator<Item = Result<(&[u32], &[u64])>
     chunks.map(|chunk| check_stop().map(|()| chunk))
 }
 
+/// Slots for a number of rows: at most half of them are taken.
+fn num_slots(num_rows: usize) -> usize {
+    (num_rows * 2).next_power_of_two().max(2)
+}
+
 fn direct(codes: &Codes, num_places: usize, chains: &mut Chains) -> Result<Vec<u32>> {
     let mut heads = vec![NONE; num_places];
     for chunk in from_the_last(codes) {
@@ -215,8 +237,7 @@ fn direct(codes: &Codes, num_places: usize, chains: &mut Chains) -> Result<Vec<u
 }
 
 fn packed(codes: &Codes, chains: &mut Chains) -> Result<(Vec<Slot>, u32)> {
-    // At most half of the slots are taken.
-    let num_slots = (codes.rows.len() * 2).next_power_of_two().max(2);
+    let num_slots = num_slots(codes.rows.len());
     let shift = 64 - num_slots.trailing_zeros();
     let mut slots = vec![Slot { code: 0, head: NONE }; num_slots];
     for chunk in from_the_last(codes) {
@@ -251,7 +272,7 @@ fn hashed(
     keys: &[VectorRef],
     decoded: &[DecodedVector],
     num_rows: usize,
-    chains: &mut Chains,
+    (chains, memory): (&mut Chains, &mut Reservation),
 ) -> Result<HashTable<Entry>> {
     let mut hashes = vec![0; num_rows];
     for column in decoded {
@@ -273,6 +294,12 @@ fn hashed(
         match table.find_mut(hash, equal) {
             Some(entry) => chains.put(&mut entry.head, row as u32),
             None => {
+                if table.len() == table.capacity() {
+                    // The entries move, and for a moment both tables are there.
+                    let more = table.capacity().max(MIN_ENTRIES);
+                    memory.grow((2 * more * 2 * (size_of::<Entry>() + 1)) as u64)?;
+                    table.reserve(more, |other| hashes[other.head as usize]);
+                }
                 let mut head = NONE;
                 chains.put(&mut head, row as u32);
                 let entry = Entry { hash: short(hash), head };

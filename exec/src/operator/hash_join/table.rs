@@ -7,20 +7,25 @@
 //! ```
 
 use vector::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use vector::{
-    Bitmap, DecodedVector, MemoryPool, Result, RowVector, VectorRef, bits, concat_batches,
-};
+use vector::{Bitmap, DecodedVector, MemoryPool, Result, RowVector, VectorRef, bits, concat_into};
 
 use super::index::Index;
 use super::layout::Layout;
-use crate::operator::loading::bytes_when_loaded;
+use crate::operator::loading::{bytes_when_loaded, unpaid_bytes};
+use crate::operator::reservation::Reservation;
 use crate::plan::JoinType;
 
 /// What an index takes for a row, about: a slot that may be one of two, and a link.
 const INDEX_BYTES_OF_ROW: usize = 32;
 
-/// What one builder collected: batches of the kept columns.
-pub(super) type BuildPart = Vec<RowVector>;
+/// What one builder collected.
+#[derive(Debug)]
+pub(super) struct BuildPart {
+    /// Batches of the kept columns.
+    pub(super) batches: Vec<RowVector>,
+    /// Pays for what of them no other pool pays for; goes with them to the driver that builds the table.
+    pub(super) memory: Reservation,
+}
 
 /// The table that all probing drivers share.
 #[derive(Debug)]
@@ -38,39 +43,8 @@ pub(super) struct JoinTable {
     pub(super) num_filters: AtomicUsize,
     /// Keys for which a filter was published that exactly the table's keys pass.
     pub(super) exact_keys: Vec<usize>,
-    reservation: Reservation,
-}
-
-/// Bytes taken from a pool until dropped.
-#[derive(Debug)]
-pub(super) struct Reservation {
-    pool: MemoryPool,
-    bytes: u64,
-}
-
-impl Reservation {
-    /// Nothing of `pool` yet.
-    pub(super) fn new(pool: &MemoryPool) -> Self {
-        Reservation { pool: pool.clone(), bytes: 0 }
-    }
-
-    /// Takes `bytes` more; `Limit` when the query has not so many.
-    pub(super) fn grow(&mut self, bytes: usize) -> Result<()> {
-        self.pool.reserve(bytes as u64)?;
-        self.bytes += bytes as u64;
-        Ok(())
-    }
-
-    /// Bytes taken so far.
-    pub(super) fn bytes(&self) -> u64 {
-        self.bytes
-    }
-}
-
-impl Drop for Reservation {
-    fn drop(&mut self) {
-        self.pool.release(self.bytes);
-    }
+    /// Pays for the index, and for rows that no pool pays for.
+    _memory: Reservation,
 }
 
 impl JoinTable {
@@ -81,15 +55,15 @@ impl JoinTable {
         parts: Vec<BuildPart>,
         pool: &MemoryPool,
     ) -> Result<Self> {
-        let batches: Vec<RowVector> = parts.into_iter().flatten().collect();
-        let rows = concat_batches(&layout.kept_type, &batches)?;
-        drop(batches);
-        let mut reservation = Reservation::new(pool);
-        reservation.grow(rows.children().iter().map(|column| column.retained_bytes()).sum())?;
+        let (batches, paid): (Vec<_>, Vec<_>) =
+            parts.into_iter().map(|part| (part.batches, part.memory)).unzip();
+        let rows = concat_into(&layout.kept_type, batches.into_iter().flatten().collect())?;
+        drop(paid);
+        let mut memory = Reservation::new(pool);
+        memory.grow(unpaid_bytes(&rows))?;
         let key = |position: &usize| rows.child(*position).cloned();
         let keys: Vec<VectorRef> = layout.right_keys.iter().map(key).collect::<Result<_>>()?;
-        let index = Index::new(&keys, rows.len())?;
-        reservation.grow(index.bytes())?;
+        let index = Index::new(&keys, rows.len(), &mut memory)?;
         let mut null_rows = Vec::new();
         for key in &keys {
             if let Some(validity) = DecodedVector::new(key)?.validity() {
@@ -111,13 +85,13 @@ impl JoinTable {
             probe_nulls: AtomicBool::new(false),
             num_filters: AtomicUsize::new(0),
             exact_keys: Vec::new(),
-            reservation,
+            _memory: memory,
         })
     }
 
     /// What building a table of `parts` will reserve, about.
     pub(super) fn bytes_to_build(parts: &[BuildPart]) -> u64 {
-        let batches = parts.iter().flatten();
+        let batches = parts.iter().flat_map(|part| &part.batches);
         let bytes = |batch: &RowVector| {
             bytes_when_loaded(batch).saturating_add((batch.len() * INDEX_BYTES_OF_ROW) as u64)
         };
@@ -136,7 +110,8 @@ impl JoinTable {
 
     /// Bytes that the table takes.
     pub(super) fn bytes(&self) -> u64 {
-        self.reservation.bytes()
+        let rows = self.rows.children().iter().map(|column| column.retained_bytes());
+        (rows.sum::<usize>() + self.index.bytes()) as u64
     }
 
     /// Marks a row as having a partner.

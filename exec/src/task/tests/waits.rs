@@ -191,7 +191,8 @@ fn memory_is_not_waited_for_without_end() {
 
 #[test]
 fn of_queries_that_wait_for_each_other_one_fails_and_the_others_end_well() {
-    let engine = vector::MemoryPool::root("engine", 60_000);
+    // A query sorts 1,000 rows of 16 bytes, which it copies, and 28 more for each.
+    let engine = vector::MemoryPool::root("engine", 80_000);
     let start = Arc::new(AtomicUsize::new(0));
     let queries = [1, 2, 3].map(|id| {
         let run = Run::with(by_value(), 1, thousand_rows(), |query| {

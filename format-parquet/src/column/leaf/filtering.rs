@@ -55,8 +55,14 @@ impl LeafReader {
         }
         let pages = self.pages.as_mut().ok_or_else(no_chunk)?;
         let found = pages.peek().and_then(|_| pages.take_dictionary());
-        if let Some(dictionary) = found.map_err(|e| e.in_named("column", &self.name))? {
+        let found = found.map_err(|e| e.in_named("column", &self.name))?;
+        // The footer says that all pages are dictionary-encoded; their headers have to agree.
+        let has_only_indices = pages.has_only_indices() != Some(false);
+        if let Some(dictionary) = found {
             self.set_dictionary(dictionary).map_err(|e| self.in_column(e))?;
+        }
+        if !has_only_indices {
+            return Ok(true);
         }
         self.values.dictionary_may_match(filter).map_err(|e| self.in_column(e))
     }

@@ -51,6 +51,7 @@ impl LeafReader {
             let done = present.and_then(|present| match present {
                 0 => Ok(()),
                 present => {
+                    page.num_present += present;
                     self.counts.values_decoded += present as u64;
                     self.values.read(present)
                 }
@@ -78,7 +79,10 @@ impl LeafReader {
             let present = self.piece.read_present(&mut page.definition, self.max_def, n);
             let done = present.and_then(|present| match present {
                 0 => Ok(()),
-                present => self.values.skip(present),
+                present => {
+                    page.num_present += present;
+                    self.values.skip(present)
+                }
             });
             done.map_err(|e| page.place(e))?;
             left -= n;
@@ -95,7 +99,7 @@ impl LeafReader {
                 return Ok(0);
             }
             skipped += page.left;
-            self.end_page();
+            self.finish_page()?;
         }
         let counts = &mut self.counts;
         let pages = self.pages.as_mut().ok_or_else(super::no_chunk)?;
@@ -113,7 +117,7 @@ impl LeafReader {
     /// The current page, or the next one when it is used up; `left` rows are missing.
     fn flat_page(&mut self, left: usize) -> Result<&mut Page> {
         if self.page.as_ref().is_none_or(|page| page.left == 0) {
-            self.end_page();
+            self.finish_page()?;
             if self.pages()?.peek()?.is_none() {
                 return Err(too_few_rows(left));
             }
@@ -154,6 +158,7 @@ impl LeafReader {
         piece_of(words, at, n, &mut piece.selected);
         let present = piece.read_present(&mut page.definition, max_def, n);
         let num_present = present.map_err(|e| page.place(e))?;
+        page.num_present += num_present;
         piece.wanted.clear();
         if num_present == n {
             piece.wanted.extend_from_slice(&piece.selected);
@@ -228,7 +233,12 @@ impl LeafReader {
 
 impl Piece {
     /// Decodes the levels of `n` rows; gives how many have a value.
-    fn read_present(&mut self, levels: &mut LevelDecoder, max_def: u8, n: usize) -> Result<usize> {
+    pub(super) fn read_present(
+        &mut self,
+        levels: &mut LevelDecoder,
+        max_def: u8,
+        n: usize,
+    ) -> Result<usize> {
         self.present.clear();
         match max_def {
             0 => Ok(n),

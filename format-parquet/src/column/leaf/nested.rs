@@ -164,7 +164,7 @@ impl LeafReader {
             if rows.has_any(first..first + num_rows) {
                 break;
             }
-            self.end_page();
+            self.finish_page()?;
             self.pages()?.skip()?;
             self.counts.pages_skipped += 1;
             self.row_started = true;
@@ -184,7 +184,7 @@ impl LeafReader {
     /// Decodes the next levels; false when the chunk is over.
     fn fill_block(&mut self) -> Result<bool> {
         if self.page.as_ref().is_none_or(|page| page.left == 0) {
-            self.end_page();
+            self.finish_page()?;
             if self.pages()?.peek()?.is_none() {
                 return Ok(false);
             }
@@ -200,9 +200,14 @@ impl LeafReader {
             .read(&mut self.block_rep)
             .and_then(|()| page.definition.read(&mut self.block_def));
         read.map_err(|e| page.place(e))?;
+        let is_page_start = page.left == page.info.num_values;
         page.left -= n;
-        if !self.row_started && self.block_rep.first().is_some_and(|rep| *rep != 0) {
-            return Err(page.place(Error::corrupt("the first row starts in its middle")));
+        page.num_rows += count_of(&self.block_rep, 0);
+        page.num_present += count_of(&self.block_def, self.max_def);
+        // SPEC (data page v2): "pages start at the beginning of a row".
+        let starts_row = !self.row_started || is_page_start && page.info.num_rows.is_some();
+        if starts_row && self.block_rep.first().is_some_and(|rep| *rep != 0) {
+            return Err(page.place(Error::corrupt("the page starts in the middle of a row")));
         }
         self.row_started = true;
         Ok(true)

@@ -1,6 +1,9 @@
-//! The command line program; everything is in [`ocior::cli`].
+//! The command line program; all but its allocator and its signals is in [`ocior::cli`].
 
 use std::process::ExitCode;
+
+#[cfg(feature = "signals")]
+mod signals;
 
 /// Drivers free what others allocated (a page read ahead, a batch at an exchange), and each split
 /// frees buffers that the next one wants again: an allocator that keeps memory of that kind at hand
@@ -10,5 +13,7 @@ use std::process::ExitCode;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    #[cfg(feature = "signals")]
+    signals::handle();
     ocior::cli::main()
 }

@@ -1,0 +1,293 @@
+//! What headers and footers claim of pages, compared with what is there.
+//!
+//! A count in a page header, a footer or an index is a claim. It is compared with a second statement
+//! before rows depend on it, so that a scan that skips pages by their headers and one that reads all
+//! of them return the same rows or both refuse the file.
+//!
+//! | claim | compared with | where |
+//! |---|---|---|
+//! | page type | the struct that the header has | `thrift::page_header` |
+//! | v2: rows, nulls, bytes of levels | values of the page, levels of the schema | [`check_data_header`] |
+//! | values (v2: rows) of all pages | the chunk's values (the row group's rows) | [`PageReader::check_chunk`] |
+//! | place, size and values of a page | offset index, wherever it was read | [`PageReader::check_chunk`], `placed_page` |
+//! | end of the chunk | where each page starts and ends | [`check_inside`] |
+//! | entries of a dictionary | its bytes, before memory is taken | [`check_dictionary`] |
+//! | values, nulls and rows of a page that is read | levels and value bytes, none of which may be left | `column::leaf` |
+//! | rows of a row group | the rows of each column that was read to its end | `row_reader::column` |
+//!
+//! Refused, beside what contradicts itself above:
+//!
+//! - a page of unknown type. The specification allows new types of pages "that can be safely
+//!   skipped", but does not say how to recognise one that holds rows: `Unsupported`;
+//! - a page of version 2 that has values and no rows, or that does not start with a row;
+//! - level bytes in a column whose schema has no levels, unless they say that there are none;
+//! - a dictionary of zero-width values with more than one entry: its entries are distinct;
+//! - a page with values behind the last value of its chunk.
+//!
+//! Tolerated, because sound files have it:
+//!
+//! - an INDEX_PAGE (with its own header struct), which never holds rows, is skipped;
+//! - a page without values may have anything as its body, and so may the value bytes of a page in
+//!   which every value is null;
+//! - the last bit-packed run may hold more values than the page (up to a group of 8, in files of
+//!   DuckDB a block of 256 and more bytes behind it), and may be cut short; the last repeated level
+//!   may go on behind the page (Impala counted one too many);
+//! - up to 8 bytes behind the PLAIN values of a page of version 1 (fastparquet, HVR), unless as many
+//!   bytes at its front are definition levels, of which a REQUIRED column has none;
+//! - bytes that are no page behind the last value of a chunk;
+//! - a chunk of a writer that did not count the header of its dictionary page (PARQUET-816) may end
+//!   behind its declared end, but each of its pages starts in front of it;
+//! - `num_nulls` of a page below a repeated field, where writers disagree on what it counts, and one
+//!   of 0 anywhere (Arrow C++ 10, Parquet.Net); nothing depends on it;
+//! - `num_rows` that are as many as `num_values` in every page of a repeated column (Arrow C++ before
+//!   15, Parquet.Net, parquet.js): they are ignored unless they add up.
+//!
+//! Not compared: headers of pages that are skipped in a chunk too large to be held in memory, where
+//! no offset index was read either. Their counts still have to add up once the chunk is read to its
+//! end.
+
+use vector::{BitmapMut, Buffer, Error, Result, ResultExt};
+
+use super::stored::{HeaderPlace, StoredPage};
+use super::{ChunkParams, PageReader};
+use crate::encoding::rle_hybrid::{AfterLastValue, RleHybrid};
+use crate::thrift::structs::{
+    DataPageHeaderV2, DictionaryPageHeader, Encoding, PageKind, PhysicalType,
+};
+
+/// What the headers of all data pages of a chunk say together.
+#[derive(Debug, Default)]
+struct Totals {
+    values: u64,
+    /// Rows, while all pages tell theirs.
+    rows: Option<u64>,
+    /// Pages with values.
+    pages: usize,
+    has_other_encodings: bool,
+    /// A page of a repeated column whose rows are not as many as its values.
+    tells_rows: bool,
+}
+
+impl Totals {
+    fn add(&mut self, kind: &PageKind) {
+        let (values, rows, encoding) = match kind {
+            PageKind::Data(v1) => (v1.num_values, None, v1.encoding),
+            PageKind::DataV2(v2) => (v2.num_values, Some(v2.num_rows as u64), v2.encoding),
+            PageKind::Dictionary(_) | PageKind::Index | PageKind::Unknown(_) => return,
+        };
+        if values == 0 {
+            return;
+        }
+        self.rows = match (self.pages, self.rows) {
+            (0, _) => rows,
+            (_, sum) => sum.zip(rows).map(|(sum, rows)| sum.saturating_add(rows)),
+        };
+        self.tells_rows |= rows.is_some_and(|rows| rows != values as u64);
+        self.values = self.values.saturating_add(values as u64);
+        self.pages = self.pages.saturating_add(1);
+        let is_index = matches!(encoding, Encoding::PlainDictionary | Encoding::RleDictionary);
+        self.has_other_encodings |= !is_index;
+    }
+}
+
+/// Checks what the header of a page says by itself.
+///
+/// # Errors
+///
+/// `Unsupported` for a page of unknown type, `Corrupt` when the header contradicts the schema.
+pub(super) fn check_header(kind: &PageKind, chunk: &ChunkParams) -> Result<()> {
+    match kind {
+        PageKind::DataV2(v2) => check_data_header(v2, chunk),
+        PageKind::Unknown(number) => {
+            Err(Error::unsupported("a page of a type that is not known may hold rows")
+                .with("page_type", number))
+        }
+        PageKind::Data(_) | PageKind::Dictionary(_) | PageKind::Index => Ok(()),
+    }
+}
+
+fn check_data_header(header: &DataPageHeaderV2, chunk: &ChunkParams) -> Result<()> {
+    let DataPageHeaderV2 { num_values, num_nulls, num_rows, .. } = *header;
+    if chunk.max_def == 0 && num_nulls > 0 {
+        return Err(Error::corrupt("nulls in a column that has none").with("num_nulls", num_nulls));
+    }
+    if num_nulls > num_values {
+        return Err(Error::corrupt("a page has more nulls than values")
+            .with("num_values", num_values)
+            .with("num_nulls", num_nulls));
+    }
+    let is_flat = chunk.max_rep == 0;
+    if num_rows > num_values || (is_flat || num_rows == 0) && num_rows != num_values {
+        return Err(Error::corrupt("the rows of a page do not fit its values")
+            .with("num_values", num_values)
+            .with("num_rows", num_rows)
+            .with("max_repetition_level", chunk.max_rep));
+    }
+    Ok(())
+}
+
+/// Checks level bytes of a column that has no such levels: they may only say so, as levels of zero
+/// bits or as a bit for each value, all of them alike.
+///
+/// # Errors
+///
+/// `Corrupt` when they are anything else.
+pub(super) fn check_needless_levels(bytes: &Buffer<u8>, num_values: usize) -> Result<()> {
+    if bytes.is_empty() {
+        return Ok(());
+    }
+    let are_alike = |width| -> Result<bool> {
+        let mut levels = RleHybrid::new(bytes.clone(), width)?;
+        let mut bits = BitmapMut::new();
+        let ones = match width {
+            0 => levels.skip(num_values).map(|()| 0)?,
+            _ => levels.read_bits(num_values, &mut bits)?,
+        };
+        levels.check_end(AfterLastValue::Nothing)?;
+        Ok(ones == 0 || ones == num_values)
+    };
+    if [0, 1].into_iter().any(|width| are_alike(width).unwrap_or(false)) {
+        return Ok(());
+    }
+    Err(Error::corrupt("a page has levels that its column does not have")
+        .with("bytes", bytes.len())
+        .with("values", num_values))
+}
+
+/// Checks that a page starts in front of the declared end of its chunk.
+pub(super) fn check_inside(page: &StoredPage, chunk: &ChunkParams) -> Result<()> {
+    if (page.header_at as u64) < chunk.declared_bytes {
+        return Ok(());
+    }
+    Err(Error::corrupt("a page stands behind the declared end of its column chunk")
+        .with("offset", chunk.offset.saturating_add(page.header_at as u64))
+        .with("chunk_offset", chunk.offset)
+        .with("declared_bytes", chunk.declared_bytes))
+}
+
+/// Checks the entries that a dictionary page claims against its `bytes` decompressed bytes. No
+/// memory was taken for the entries yet. That no byte is left behind the last entry of a byte array
+/// shows when the entries are walked over.
+///
+/// # Errors
+///
+/// `Corrupt` when the bytes cannot hold so many entries, or hold more.
+pub(super) fn check_dictionary(
+    header: &DictionaryPageHeader,
+    bytes: usize,
+    chunk: &ChunkParams,
+) -> Result<()> {
+    let entries = header.num_values;
+    let (width, is_exact) = match (chunk.storage.physical, chunk.storage.width()) {
+        // Refused when it is used: booleans have no dictionaries.
+        (PhysicalType::Boolean, _) => return Ok(()),
+        (_, Some(width)) => (width, true),
+        (_, None) => (size_of::<u32>(), false),
+    };
+    let is_possible = match width {
+        0 => entries <= 1 && bytes == 0,
+        width => entries.checked_mul(width).is_some_and(|needed| match is_exact {
+            true => needed == bytes,
+            false => needed <= bytes,
+        }),
+    };
+    if is_possible {
+        return Ok(());
+    }
+    Err(Error::corrupt("a dictionary has other entries than its bytes")
+        .with("entries", entries)
+        .with(
+            "bytes_of_an_entry",
+            format_args!("{width}{}", if is_exact { "" } else { " or more" }),
+        )
+        .with("bytes", bytes))
+}
+
+impl PageReader {
+    /// Compares the headers of all pages with the footer and with the offset index, if that was
+    /// read. `first` is the first data page with values, behind which this reader stands; the others
+    /// are looked at where the chunk is in memory, which costs one header each. Returns whether all
+    /// data pages hold dictionary indices, if they were looked at, and whether they tell their rows.
+    pub(super) fn check_chunk(&self, first: &StoredPage) -> Result<(Option<bool>, bool)> {
+        // Encrypted headers are authenticated one by one, with their place in the file.
+        let chunk = &self.chunk;
+        let bytes = match chunk.decryptor {
+            None => self.source.in_memory(0).filter(|b| b.len() >= self.source.num_bytes()),
+            Some(_) => None,
+        };
+        let Some(bytes) = bytes else { return Ok((None, false)) };
+        let mut totals = Totals::default();
+        totals.add(&first.header.kind);
+        let (mut at, mut ordinal) = (self.at, self.next_ordinal.saturating_add(1));
+        let end = usize::try_from(chunk.declared_bytes).unwrap_or(usize::MAX).min(bytes.len());
+        while at < end {
+            let place = HeaderPlace {
+                chunk_offset: chunk.offset,
+                chunk_bytes: self.source.num_bytes(),
+                at,
+                ordinal,
+                decryptor: None,
+            };
+            let is_complete = totals.values >= chunk.num_values;
+            let found = match place.page(bytes.get(at..).unwrap_or(&[])) {
+                Ok(found) => found,
+                Err(_) if is_complete => break,
+                Err(error) => return Err(error.in_place("page", ordinal)),
+            };
+            at = found.body.end;
+            if found.num_values().is_none() {
+                if is_complete {
+                    break;
+                }
+                check_header(&found.header.kind, chunk).in_place("page", ordinal)?;
+                continue;
+            }
+            if is_complete && found.num_values() != Some(0) {
+                return Err(Error::corrupt("a page with values behind the last one of its chunk")
+                    .with("offset", self.file_offset(found.header_at))
+                    .with("chunk_values", chunk.num_values)
+                    .in_place("page", ordinal));
+            }
+            if found.num_values() != Some(0) {
+                check_header(&found.header.kind, chunk)
+                    .and_then(|()| self.source.check_location(&found, totals.pages))
+                    .map_err(|e| {
+                        let offset = self.file_offset(found.header_at);
+                        e.in_place("page", ordinal).in_place("offset", offset)
+                    })?;
+                totals.add(&found.header.kind);
+            }
+            ordinal = ordinal.saturating_add(1);
+        }
+        let rows_add_up = self.check_totals(&totals)?;
+        Ok((Some(!totals.has_other_encodings), rows_add_up))
+    }
+
+    /// Compares the sums; returns whether the rows add up.
+    fn check_totals(&self, totals: &Totals) -> Result<bool> {
+        let chunk = &self.chunk;
+        let expected = chunk.num_values;
+        if totals.values != expected {
+            return Err(Error::corrupt(
+                "the pages of a chunk have other values than the footer says",
+            )
+            .with("expected", expected)
+            .with("found", totals.values)
+            .with("pages", totals.pages));
+        }
+        match totals.rows {
+            Some(rows) if rows != chunk.num_rows && totals.tells_rows => {
+                Err(Error::corrupt("the pages of a chunk have other rows than the row group")
+                    .with("expected", chunk.num_rows)
+                    .with("found", rows)
+                    .with("pages", totals.pages))
+            }
+            rows => Ok(rows == Some(chunk.num_rows)),
+        }
+    }
+
+    /// Whether all data pages hold dictionary indices, as far as their headers were looked at.
+    pub(crate) fn has_only_indices(&self) -> Option<bool> {
+        self.has_only_indices
+    }
+}
