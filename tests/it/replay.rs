@@ -235,6 +235,8 @@ fn exchanges_of_several_sources_unnests_and_merge_joins_are_run() {
     let limit = |id: &str| {
         let mut scan = unnest.clone();
         scan["sources"][0]["sources"][0]["id"] = json!(id);
+        scan["sources"][0]["id"] = json!(format!("project {id}"));
+        scan["id"] = json!(format!("unnest {id}"));
         json!({"name": "LimitNode", "id": format!("limit {id}"), "offset": 0, "count": 2,
             "partial": false, "sources": [scan]})
     };
