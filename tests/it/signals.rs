@@ -210,7 +210,7 @@ fn a_write_beyond_the_file_size_limit_is_an_error_that_leaves_nothing() {
     let scratch = Scratch::new("signals-limit");
     let folder = scratch.path().join("out");
     fs::create_dir(&folder).unwrap();
-    let rows = "SELECT x, x * 7919 AS y FROM UNNEST(sequence(1, 200000)) AS t(x)".to_string();
+    let rows = "SELECT x, x * 7919 AS y FROM UNNEST(sequence(1, 9000)) AS t(x)".to_string();
     let to = |name: &str| folder.join(name).to_str().unwrap().to_string();
     let runs = [
         vec![format!("COPY ({rows}) TO '{}'", to("rows.parquet"))],
