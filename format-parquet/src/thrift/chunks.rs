@@ -158,7 +158,12 @@ impl FromIterator<ColumnChunk> for ColumnChunks {
         let parsed: Box<[_]> =
             chunks.into_iter().map(|chunk| OnceLock::from(Box::new(chunk))).collect();
         let briefs = parsed.iter().filter_map(|place| Some(ChunkBrief::of(place.get()?))).collect();
-        ColumnChunks { footer: Buffer::empty(), briefs, parsed: OnceLock::from(parsed) }
+        ColumnChunks {
+            footer: Buffer::empty(),
+            briefs,
+            memory: None,
+            parsed: OnceLock::from(parsed),
+        }
     }
 }
 
