@@ -141,7 +141,9 @@ impl Inner {
 /// some of it was published meanwhile.
 pub(crate) fn abandon_all() -> bool {
     let live: Vec<Arc<Inner>> = LIVE.lock().iter().filter_map(Weak::upgrade).collect();
-    live.iter().fold(true, |all, staged| staged.abandon() && all)
+    // All of them, also behind one that fails.
+    let failed = live.iter().filter(|staged| !staged.abandon()).count();
+    failed == 0
 }
 
 /// Removes what ended processes have staged in `folder`. What is still being written is locked and

@@ -79,9 +79,7 @@ impl CopyWriter {
                 break;
             }
         }
-        let held = self.files.values().map(|file| file.sink.num_bytes()).sum::<usize>();
-        self.num_bytes = held;
-        self.memory.resize(held as u64);
+        self.memory.resize(self.num_bytes as u64);
         self.memory.commit()
     }
 

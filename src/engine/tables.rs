@@ -142,11 +142,9 @@ impl FoundTable for Found<'_> {
                     left.push(file.clone());
                 }
             }
+            // A statement without rows names columns too: where no file is left, all files say which.
             if left.iter().any(|f| f.len > 0) {
                 wanted.files = left;
-            } else if let Some(first) = self.hive.nonempty_files().next() {
-                // Some schema is needed for no rows too, and one file is enough for it.
-                wanted.files = vec![first.clone()];
             }
         }
         let FileOptions { columns, format, max_schema_files, .. } = &tables.files;

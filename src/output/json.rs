@@ -145,17 +145,17 @@ mod tests {
 
     #[test]
     fn canonical_lines_keep_repeated_names_and_an_empty_result_prints_nothing() {
-        let print = |rows| print(|ty, out| JsonWriter::canonical(ty, out), rows);
+        let print = |rows| print(JsonWriter::canonical, rows);
         assert_eq!(print(2), "{\"a\":0,\"a\":0}\n{\"a\":1,\"a\":1}\n");
         assert_eq!(print(0), "");
     }
 
     #[test]
     fn an_array_is_one_json_value_whatever_the_number_of_rows() {
-        let array = |rows| print(|ty, out| JsonWriter::array(ty, out), rows);
+        let array = |rows| print(JsonWriter::array, rows);
         assert_eq!(array(0), "[]\n");
         assert_eq!(array(2), "[\n{\"a\":0,\"a_1\":0},\n{\"a\":1,\"a_1\":1}\n]\n");
-        assert_eq!(print(|ty, out| JsonWriter::lines(ty, out), 1), "{\"a\":0,\"a_1\":0}\n");
+        assert_eq!(print(JsonWriter::lines, 1), "{\"a\":0,\"a_1\":0}\n");
     }
 
     #[test]

@@ -1,12 +1,15 @@
 //! Table and column handles as plans write them.
 
+use std::convert::Infallible;
+
 use connector_hive::{
     ColumnKind, DateText, Extraction, ExtractionStep, HiveColumnHandle, HiveTableHandle, KeySet,
 };
+use dwio::expr::TypedExpr;
 use dwio::reader::FieldIds;
 use dwio::subfield::Subfield;
-use vector::Result;
 use vector::sync::Arc;
+use vector::{Result, Type};
 
 use super::expressions::Expressions;
 use super::filters::read_filter;
@@ -32,7 +35,8 @@ pub(super) fn read_table(
         table = table.with_filter(path, Arc::new(read_filter(&filter.member("filter")?)?));
     }
     if let Some(condition) = json.optional("remainingFilter")? {
-        table = table.with_remaining_filter(Some(expressions.read_condition(&condition)?));
+        let condition = expressions.read_condition(&condition)?;
+        table = table.with_remaining_filter(Some(with_null_bounds(&condition)));
     }
     if let Some(columns) = json.optional("dataColumns")? {
         table = table.with_data_columns(read_row_type(&columns)?);
@@ -132,4 +136,29 @@ fn read_step(json: &Json<'_>) -> Result<ExtractionStep> {
         (Some(keys), Some(_)) => return Err(keys.wrong("keys of one kind")),
     };
     json.check(ExtractionStep::parse(json.member("step")?.text()?, field, keys))
+}
+/// The condition of a table handle with BETWEEN as two comparisons where a bound is null. Velox makes
+/// filters of this condition, for which `NOT (x BETWEEN NULL AND 4)` holds where `x > 4` (rule S4.17);
+/// in its other expressions the function is null when a bound is.
+fn with_null_bounds(condition: &TypedExpr) -> TypedExpr {
+    let is_null =
+        |arg: &TypedExpr| matches!(arg, TypedExpr::Constant { value, .. } if value.is_null());
+    let call = |name: &str, args: Vec<TypedExpr>| TypedExpr::Call {
+        name: name.into(),
+        args,
+        ty: Type::Boolean,
+    };
+    let mut split = |part: &TypedExpr| -> std::result::Result<_, Infallible> {
+        let TypedExpr::Call { name, args, .. } = part else { return Ok(None) };
+        Ok(match args.as_slice() {
+            [value, low, high] if **name == *"between" && (is_null(low) || is_null(high)) => {
+                let above = call("gte", vec![value.clone(), low.clone()]);
+                let below = call("lte", vec![value.clone(), high.clone()]);
+                Some(call("and", vec![above, below]))
+            }
+            _ => None,
+        })
+    };
+    let Ok(condition) = condition.replace(&mut split);
+    condition
 }

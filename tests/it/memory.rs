@@ -48,7 +48,8 @@ fn what_a_query_has_read_the_next_one_finds_in_memory() {
     let engine = engine(&files, |builder| builder.cache_bytes(64 << 20));
     let sql = "SELECT sum(a) AS a, sum(b) AS b FROM '/t' WHERE c >= 0";
     let (_, first) = run(&engine, sql, &in_order());
-    assert!(first.metrics.sum("storageReadBytes") > 3 << 20);
+    let read = first.metrics.sum("storageReadBytes");
+    assert!(read >= 3 << 20, "{read} bytes");
     let reads = files.reads();
     let (wanted, again) = run(&engine, sql, &in_order());
     assert_eq!(files.reads(), reads, "nothing is read again, not even the footer");
@@ -131,29 +132,30 @@ fn what_is_read_at_once_is_a_setting() {
 
 /// Every operator that holds rows, over columns that are computed and wide.
 const WIDE_QUERIES: [&str; 18] = [
-    "SELECT max(length(lpad(s, 20000, 'x'))) AS n FROM (SELECT CAST(a AS VARCHAR) AS s FROM '/t' WHERE a < 50000)",
-    "SELECT count(*) AS n FROM '/t' WHERE a < 50000 AND length(rpad(CAST(b AS VARCHAR), 20000, 'x')) > 7",
-    "SELECT sum(cardinality(sequence(1, 5000 + a % 7))) AS n FROM '/t' WHERE a < 50000",
-    "SELECT sum(cardinality(repeat(CAST(a AS VARCHAR), 3000))) AS n FROM '/t' WHERE a < 50000",
-    "SELECT max(length(concat(w, w, w, w))) AS n FROM (SELECT lpad(CAST(a AS VARCHAR), 3000, 'x') AS w FROM '/t' WHERE a < 50000)",
-    "SELECT max(length(replace(CAST(b AS VARCHAR), '1', lpad('', 9000, 'y')))) AS n FROM '/t' WHERE a < 50000",
-    "SELECT count(e) AS n FROM (SELECT sequence(1, 1000) AS l FROM '/t' WHERE a < 5000) CROSS JOIN UNNEST(l) AS u(e)",
-    "SELECT count(*) AS n FROM (SELECT lpad(CAST(a AS VARCHAR), 500, 'x') AS w, count(*) FROM '/t' GROUP BY 1)",
-    "SELECT count(*) AS n FROM (SELECT DISTINCT lpad(CAST(a AS VARCHAR), 500, 'x') AS w FROM '/t')",
-    "SELECT count(DISTINCT lpad(CAST(a AS VARCHAR), 500, 'x')) AS n FROM '/t'",
-    "SELECT cardinality(array_agg(lpad(CAST(a AS VARCHAR), 500, 'x'))) AS n FROM '/t'",
-    "SELECT cardinality(map_agg(a, lpad(CAST(b AS VARCHAR), 500, 'x'))) AS n FROM '/t'",
-    "SELECT count(w) AS n FROM (SELECT a % 100000 AS k, min_by(lpad(CAST(b AS VARCHAR), 500, 'x'), c) AS w FROM '/t' GROUP BY 1)",
-    "SELECT count(*) AS n FROM '/t' t JOIN (SELECT a AS k, lpad(CAST(b AS VARCHAR), 500, 'x') AS w FROM '/t') u ON t.a = u.k WHERE length(u.w) > t.a % 7",
-    "SELECT count(*) AS n FROM '/t' t JOIN (SELECT a AS k, sequence(1, 100) AS w FROM '/t') u ON t.a = u.k WHERE cardinality(u.w) > t.a % 7",
-    "SELECT count(*) AS n FROM '/t' WHERE CAST(a AS VARCHAR) NOT IN (SELECT lpad(CAST(b AS VARCHAR), 500, 'x') FROM '/t')",
-    "SELECT length(w) AS n FROM (SELECT lpad(CAST(a AS VARCHAR), 500, 'x') AS w FROM '/t' ORDER BY 1) LIMIT 1 OFFSET 150000",
-    "SELECT max(length(w)) AS n FROM (SELECT a, lpad(CAST(b AS VARCHAR), 5000, 'x') AS w FROM '/t' ORDER BY a DESC LIMIT 300)",
+    "SELECT max(length(lpad(s, 20000, 'x'))) AS n FROM (SELECT CAST(a AS VARCHAR) AS s FROM '/few' WHERE a < 8000)",
+    "SELECT count(*) AS n FROM '/few' WHERE a < 8000 AND length(rpad(CAST(b AS VARCHAR), 20000, 'x')) > 7",
+    "SELECT sum(cardinality(sequence(1, 5000 + a % 7))) AS n FROM '/few' WHERE a < 8000",
+    "SELECT sum(cardinality(repeat(CAST(a AS VARCHAR), 3000))) AS n FROM '/few' WHERE a < 8000",
+    "SELECT max(length(concat(w, w, w, w))) AS n FROM (SELECT lpad(CAST(a AS VARCHAR), 3000, 'x') AS w FROM '/few' WHERE a < 8000)",
+    "SELECT max(length(replace(CAST(b AS VARCHAR), '1', lpad('', 9000, 'y')))) AS n FROM '/few' WHERE a < 8000",
+    "SELECT count(e) AS n FROM (SELECT sequence(1, 1000) AS l FROM '/few' WHERE a < 5000) CROSS JOIN UNNEST(l) AS u(e)",
+    "SELECT count(*) AS n FROM (SELECT lpad(CAST(a AS VARCHAR), 500, 'x') AS w, count(*) FROM '/few' GROUP BY 1)",
+    "SELECT count(*) AS n FROM (SELECT DISTINCT lpad(CAST(a AS VARCHAR), 500, 'x') AS w FROM '/few')",
+    "SELECT count(DISTINCT lpad(CAST(a AS VARCHAR), 500, 'x')) AS n FROM '/few'",
+    "SELECT cardinality(array_agg(lpad(CAST(a AS VARCHAR), 500, 'x'))) AS n FROM '/few'",
+    "SELECT cardinality(map_agg(a, lpad(CAST(b AS VARCHAR), 500, 'x'))) AS n FROM '/few'",
+    "SELECT count(w) AS n FROM (SELECT a % 100000 AS k, min_by(lpad(CAST(b AS VARCHAR), 500, 'x'), c) AS w FROM '/few' GROUP BY 1)",
+    "SELECT count(*) AS n FROM '/few' t JOIN (SELECT a AS k, lpad(CAST(b AS VARCHAR), 500, 'x') AS w FROM '/few') u ON t.a = u.k WHERE length(u.w) > t.a % 7",
+    "SELECT count(*) AS n FROM '/few' t JOIN (SELECT a AS k, sequence(1, 100) AS w FROM '/few') u ON t.a = u.k WHERE cardinality(u.w) > t.a % 7",
+    "SELECT count(*) AS n FROM '/few' WHERE CAST(a AS VARCHAR) NOT IN (SELECT lpad(CAST(b AS VARCHAR), 500, 'x') FROM '/few')",
+    "SELECT length(w) AS n FROM (SELECT lpad(CAST(a AS VARCHAR), 500, 'x') AS w FROM '/few' ORDER BY 1) LIMIT 1 OFFSET 30000",
+    "SELECT max(length(w)) AS n FROM (SELECT a, lpad(CAST(b AS VARCHAR), 5000, 'x') AS w FROM '/few' ORDER BY a DESC LIMIT 300)",
 ];
 
 #[test]
 fn wide_results_stay_below_the_limit_or_end_the_query_with_it() {
-    let (_, files) = files();
+    let (memory, files) = files();
+    memory.put("/few", parquet_file(&rows().slice(0, 40_000), Layout::default()));
     let calm = engine(&files, |builder| builder);
     for sql in WIDE_QUERIES {
         let wanted = run_once(&calm, sql, &in_order()).unwrap();

@@ -44,20 +44,16 @@ fn planning_is_linear_in_the_columns() {
     let sizes = [5_000, 20_000];
     let paths = sizes.map(|size| scratch.path().join(format!("{size}.parquet")));
     sizes.iter().zip(&paths).for_each(|(size, path)| write(path, *size));
-    let statements: [(&str, &dyn Fn(&[String]) -> String); 5] = [
+    let statements: [(&str, &dyn Fn(&[String]) -> String); 4] = [
         ("all", &|_| "SELECT * FROM $".into()),
         ("by name", &|names| format!("SELECT {} FROM $", names.join(", "))),
         ("aliases", &|names| {
-            let items = names.iter().enumerate().map(|(i, name)| format!("{name} + 1 AS a{i}"));
+            let items = names.iter().enumerate().map(|(i, name)| format!("{name} a{i}"));
             format!("SELECT {} FROM $", items.collect::<Vec<_>>().join(", "))
         }),
         ("groups", &|names| {
             let names = names.join(", ");
             format!("SELECT {names} FROM $ GROUP BY {names}")
-        }),
-        ("fields", &|names| {
-            let odd = (0..names.len()).map(|i| format!("s.column_{}", 2 * i + 1));
-            format!("SELECT {} FROM $", odd.collect::<Vec<_>>().join(", "))
         }),
     ];
     for (name, statement) in statements {

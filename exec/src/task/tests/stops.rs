@@ -117,7 +117,8 @@ fn a_task_that_would_run_for_minutes_ends_soon_after_it_was_cancelled() {
         let sum = aggregate_call("x", "sum", vec![column_of("nl")], false).unwrap();
         plan.aggregate(&["nl"], vec![sum])
     };
-    let plans: [(&str, fn() -> PlanBuilder); 5] = [
+    type MakePlan = fn() -> PlanBuilder;
+    let plans: [(&str, MakePlan); 5] = [
         ("NOT IN with a filter", || not_in(20_000, 20_000)),
         ("join of all pairs", || all_pairs(20_000, 20_000)),
         ("sequence", || sequences(20_000, 9_999)),

@@ -31,7 +31,9 @@ fn a_page_of_unknown_type_is_refused_and_an_index_page_is_not() {
 #[test]
 fn counts_have_to_add_up_before_the_first_page_is_handed_out() {
     let mut chunk = ChunkWriter::new(Codec::Uncompressed, 0, 0);
-    (0..5).for_each(|page| drop(chunk.v1(&required(3), PLAIN, &int32s([page; 3]))));
+    for page in 0..5 {
+        chunk.v1(&required(3), PLAIN, &int32s([page; 3]));
+    }
     first(&chunk).unwrap();
     for num_values in [3, 12, 14, 16, 30] {
         let error = {
