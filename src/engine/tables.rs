@@ -142,9 +142,11 @@ impl FoundTable for Found<'_> {
                     left.push(file.clone());
                 }
             }
-            // A statement without rows names columns too: where no file is left, all files say which.
             if left.iter().any(|f| f.len > 0) {
                 wanted.files = left;
+            } else if let Some(first) = self.hive.nonempty_files().next() {
+                // Where no file is left, the schema is that of one file.
+                wanted.files = vec![first.clone()];
             }
         }
         let FileOptions { columns, format, max_schema_files, .. } = &tables.files;

@@ -44,7 +44,8 @@ fn planning_is_linear_in_the_columns() {
     let sizes = [5_000, 20_000];
     let paths = sizes.map(|size| scratch.path().join(format!("{size}.parquet")));
     sizes.iter().zip(&paths).for_each(|(size, path)| write(path, *size));
-    let statements: [(&str, &dyn Fn(&[String]) -> String); 4] = [
+    type MakeStatement<'a> = &'a dyn Fn(&[String]) -> String;
+    let statements: [(&str, MakeStatement); 4] = [
         ("all", &|_| "SELECT * FROM $".into()),
         ("by name", &|names| format!("SELECT {} FROM $", names.join(", "))),
         ("aliases", &|names| {

@@ -185,9 +185,9 @@ fn copies_into_one_folder_at_the_same_time_all_succeed() {
     let folder = scratch.path().join("out");
     fs::create_dir(&folder).unwrap();
     let copy = |i: usize| {
-        let to = folder.join(format!("{}{i}", if i % 2 == 0 { "t" } else { "p" }));
+        let to = folder.join(format!("{}{i}", if i.is_multiple_of(2) { "t" } else { "p" }));
         let options =
-            if i % 2 == 0 { "(FORMAT csv)" } else { "(FORMAT parquet, PARTITION_BY (k))" };
+            if i.is_multiple_of(2) { "(FORMAT csv)" } else { "(FORMAT parquet, PARTITION_BY (k))" };
         start(&["query", &format!("COPY '{table}' TO '{}' {options}", to.display())])
     };
     let children: Vec<Child> = (0..6).map(copy).collect();

@@ -179,10 +179,12 @@ impl Generator<'_> {
         if depth == 0 || self.random.once_in(3) {
             return self.leaf(scope, kind);
         }
-        if scope.takes_subqueries && self.depth > 0 && self.random.once_in(8) {
-            if let Some(found) = self.scalar_subquery(scope, kind) {
-                return found;
-            }
+        if scope.takes_subqueries
+            && self.depth > 0
+            && self.random.once_in(8)
+            && let Some(found) = self.scalar_subquery(scope, kind)
+        {
+            return found;
         }
         let below = depth - 1;
         match self.random.below(6) {

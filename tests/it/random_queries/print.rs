@@ -83,7 +83,7 @@ impl Printer<'_> {
         let distinct = if select.distinct { "DISTINCT " } else { "" };
         let mut text = format!("SELECT {distinct}{} FROM ", items.join(", "));
         for (i, item) in select.from.iter().enumerate() {
-            text += &self.from_item(item, i == 0);
+            text += &self.source_item(item, i == 0);
         }
         if let Some(filter) = &select.filter {
             text += &format!(" WHERE {}", self.expr(filter, None));
@@ -99,7 +99,7 @@ impl Printer<'_> {
         text
     }
 
-    fn from_item(&self, item: &FromItem, is_first: bool) -> String {
+    fn source_item(&self, item: &FromItem, is_first: bool) -> String {
         let source = match &item.source {
             Source::Table(table) => match self.dialect {
                 Dialect::Ocior => format!("'{}'", self.tables[*table]),
