@@ -291,6 +291,3 @@ impl PageReader {
         self.has_only_indices
     }
 }
-
-#[cfg(test)]
-mod tests;
