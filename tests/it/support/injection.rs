@@ -23,7 +23,8 @@ pub(crate) enum Injection {
     /// A file has half of its length, and a read fills half of the bytes and fails. (Which files a
     /// directory has, nothing else tells: entries of a list are all there.)
     Shorten,
-    /// A read has the bytes of the read before it, from their first one on.
+    /// A read has the bytes of the read before it, from their first one on, when that was of the same
+    /// file. (A whole file in the place of another one is authentic: no reader can notice it.)
     Repeat,
     /// A byte that is read is another one.
     Change,
@@ -44,7 +45,7 @@ struct Calls(Mutex<State>);
 struct State {
     num_calls: u64,
     planned: Option<(u64, Injection)>,
-    last_read: Vec<u8>,
+    last_read: (String, Vec<u8>),
 }
 
 impl Calls {
@@ -161,8 +162,11 @@ impl ReadFile for InjectedFile {
                 return Err(Error::io("the file ends early").in_named("file", self.path()));
             }
             Some(Injection::Repeat) => {
-                let len = out.len().min(state.last_read.len());
-                out[..len].copy_from_slice(&state.last_read[..len]);
+                let (path, bytes) = &state.last_read;
+                if path == self.path() {
+                    let len = out.len().min(bytes.len());
+                    out[..len].copy_from_slice(&bytes[..len]);
+                }
             }
             Some(Injection::Change) => {
                 let at = (offset as usize).wrapping_mul(31) % out.len().max(1);
@@ -172,7 +176,7 @@ impl ReadFile for InjectedFile {
             }
             Some(Injection::Fail | Injection::Delay) | None => {}
         }
-        state.last_read = out.to_vec();
+        state.last_read = (self.path().to_string(), out.to_vec());
         Ok(())
     }
 
