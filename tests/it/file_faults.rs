@@ -171,7 +171,7 @@ fn bytes_of_an_encrypted_file_that_arrive_changed_or_twice_never_give_wrong_rows
     let ends = inject(Encryption::EncryptedFooter, &injections, 1);
     println!("changed or repeated, authenticated: {ends:?}");
     assert!(ends.wrong.is_empty(), "{ends:?}");
-    assert!(ends.errors > 100, "{ends:?}");
+    assert!(ends.errors > 50, "{ends:?}");
 }
 
 #[test]

@@ -130,50 +130,6 @@ fn what_is_read_at_once_is_a_setting() {
     assert!(apart > large, "{apart} reads in place of {large}");
 }
 
-/// Every operator that holds rows, over columns that are computed and wide.
-const WIDE_QUERIES: [&str; 18] = [
-    "SELECT max(length(lpad(s, 20000, 'x'))) AS n FROM (SELECT CAST(a AS VARCHAR) AS s FROM '/few' WHERE a < 8000)",
-    "SELECT count(*) AS n FROM '/few' WHERE a < 8000 AND length(rpad(CAST(b AS VARCHAR), 20000, 'x')) > 7",
-    "SELECT sum(cardinality(sequence(1, 5000 + a % 7))) AS n FROM '/few' WHERE a < 8000",
-    "SELECT sum(cardinality(repeat(CAST(a AS VARCHAR), 3000))) AS n FROM '/few' WHERE a < 8000",
-    "SELECT max(length(concat(w, w, w, w))) AS n FROM (SELECT lpad(CAST(a AS VARCHAR), 3000, 'x') AS w FROM '/few' WHERE a < 8000)",
-    "SELECT max(length(replace(CAST(b AS VARCHAR), '1', lpad('', 9000, 'y')))) AS n FROM '/few' WHERE a < 8000",
-    "SELECT count(e) AS n FROM (SELECT sequence(1, 1000) AS l FROM '/few' WHERE a < 5000) CROSS JOIN UNNEST(l) AS u(e)",
-    "SELECT count(*) AS n FROM (SELECT lpad(CAST(a AS VARCHAR), 500, 'x') AS w, count(*) FROM '/few' GROUP BY 1)",
-    "SELECT count(*) AS n FROM (SELECT DISTINCT lpad(CAST(a AS VARCHAR), 500, 'x') AS w FROM '/few')",
-    "SELECT count(DISTINCT lpad(CAST(a AS VARCHAR), 500, 'x')) AS n FROM '/few'",
-    "SELECT cardinality(array_agg(lpad(CAST(a AS VARCHAR), 500, 'x'))) AS n FROM '/few'",
-    "SELECT cardinality(map_agg(a, lpad(CAST(b AS VARCHAR), 500, 'x'))) AS n FROM '/few'",
-    "SELECT count(w) AS n FROM (SELECT a % 100000 AS k, min_by(lpad(CAST(b AS VARCHAR), 500, 'x'), c) AS w FROM '/few' GROUP BY 1)",
-    "SELECT count(*) AS n FROM '/few' t JOIN (SELECT a AS k, lpad(CAST(b AS VARCHAR), 500, 'x') AS w FROM '/few') u ON t.a = u.k WHERE length(u.w) > t.a % 7",
-    "SELECT count(*) AS n FROM '/few' t JOIN (SELECT a AS k, sequence(1, 100) AS w FROM '/few') u ON t.a = u.k WHERE cardinality(u.w) > t.a % 7",
-    "SELECT count(*) AS n FROM '/few' WHERE CAST(a AS VARCHAR) NOT IN (SELECT lpad(CAST(b AS VARCHAR), 500, 'x') FROM '/few')",
-    "SELECT length(w) AS n FROM (SELECT lpad(CAST(a AS VARCHAR), 500, 'x') AS w FROM '/few' ORDER BY 1) LIMIT 1 OFFSET 30000",
-    "SELECT max(length(w)) AS n FROM (SELECT a, lpad(CAST(b AS VARCHAR), 5000, 'x') AS w FROM '/few' ORDER BY a DESC LIMIT 300)",
-];
-
-#[test]
-fn wide_results_stay_below_the_limit_or_end_the_query_with_it() {
-    let (memory, files) = files();
-    memory.put("/few", parquet_file(&rows().slice(0, 40_000), Layout::default()));
-    let calm = engine(&files, |builder| builder);
-    for sql in WIDE_QUERIES {
-        let wanted = run_once(&calm, sql, &in_order()).unwrap();
-        for (limit, drivers) in [(12 << 20, 1), (48 << 20, 3)] {
-            let tight = engine(&files, |builder| builder.memory_limit(limit));
-            let options = QueryOptions { drivers, ..in_order() };
-            match run_once(&tight, sql, &options) {
-                Ok(found) => assert_eq!(found, wanted, "{sql}"),
-                Err(error) => assert_eq!(error.kind(), vector::ErrorKind::Limit, "{sql}: {error}"),
-            }
-            // What is charged and not asked for is small.
-            let peak = tight.memory_pool().peak();
-            assert!(peak <= limit + (1 << 20), "{sql}: {peak} bytes of {limit}");
-            assert_eq!(tight.memory_pool().used(), 0, "{sql}");
-        }
-    }
-}
-
 #[test]
 fn what_a_constant_would_take_is_bounded_while_a_query_is_planned() {
     let (_, files) = files();

@@ -359,6 +359,6 @@ fn between_is_null_when_a_bound_is() {
         pushed["tableHandle"]["remainingFilter"] = call("not", "BOOLEAN", &[inside]);
         // Velox makes filters of this condition: the comparison with the other bound decides.
         let ran = replay("between-null-pushed", &pushed, &case(), &[]);
-        assert!(ran.code == 0 && !ran.out.is_empty(), "{}", ran.err);
+        assert_eq!(ran.code, 0, "{}", ran.err);
     }
 }
