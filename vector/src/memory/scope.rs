@@ -11,7 +11,7 @@
 //! Velox, wherever it is held; a buffer made with a pool of its own ([`super::buffer::BufferMut::new_in`])
 //! is not touched by scopes.
 //!
-//! A scope takes memory from its pool in portions of [`PORTION`], so that small buffers cost no
+//! A scope takes memory from its pool in portions of `PORTION`, so that small buffers cost no
 //! atomic operation; what is left of a portion goes back when the scope ends.
 //!
 //! A scope may have a budget: growth that can fail is refused beyond it, so that the caller can do
