@@ -10,7 +10,7 @@
 use std::collections::HashMap;
 
 use dwio::expr::TypedExpr;
-use exec::operator::aggregate::{ignores_repeats, resolve_aggregate};
+use exec::operator::aggregate::{ignores_duplicates, resolve_aggregate};
 use sqlparser::ast::Expr;
 use sqlparser::tokenizer::Span;
 use vector::sync::Arc;
@@ -142,7 +142,7 @@ impl Binder<'_> {
         let resolved = resolve_aggregate(name, &types).map_err(|e| self.source.locate(e, span))?;
         let args = bound.into_iter().zip(&resolved.args);
         let args = args.map(|(arg, ty)| self.cast_to(arg, ty)).collect();
-        let distinct = distinct && !ignores_repeats(name);
+        let distinct = distinct && !ignores_duplicates(name);
         Ok(AggregateCall { function: name.into(), args, distinct, filter, ty: resolved.result })
     }
 
