@@ -15,11 +15,7 @@ pub(super) const FUNCTIONS: &[&dyn AggregateFunction] = &[
     &BoolFunction { name: "bool_and", make: || Box::new(BoolAgg::and()), result: Type::Boolean },
     &BoolFunction { name: "every", make: || Box::new(BoolAgg::and()), result: Type::Boolean },
     &BoolFunction { name: "bool_or", make: || Box::new(BoolAgg::or()), result: Type::Boolean },
-    &BoolFunction {
-        name: "count_if",
-        make: || Box::new(CountIf::default()),
-        result: Type::BigInt,
-    },
+    &BoolFunction { name: "count_if", make: || Box::new(CountIf::default()), result: Type::BigInt },
 ];
 
 /// A function of truth values.

@@ -15,9 +15,8 @@ use vector::{
 use super::accumulator::{Accumulator, Column, Groups, Part, fold, fold_rows};
 use super::function::{AggregateFunction, AggregateSignature, only, sum_type};
 
-pub(super) const FUNCTIONS: &[&dyn AggregateFunction] = &[
-    &VARIANTS[0], &VARIANTS[1], &VARIANTS[2], &VARIANTS[3], &VARIANTS[4], &VARIANTS[5],
-];
+pub(super) const FUNCTIONS: &[&dyn AggregateFunction] =
+    &[&VARIANTS[0], &VARIANTS[1], &VARIANTS[2], &VARIANTS[3], &VARIANTS[4], &VARIANTS[5]];
 
 const VARIANTS: [VarianceFunction; 6] = [
     VarianceFunction("variance", Statistic::VarianceOfSample),
@@ -111,14 +110,14 @@ fn intermediate() -> Type {
 }
 
 /// Variances and deviations of one column.
-pub(super) struct VarianceAgg {
+struct VarianceAgg {
     /// What comes out; a column's variance and its deviation share the state.
     outputs: Vec<Statistic>,
     states: Vec<Moments>,
 }
 
 impl VarianceAgg {
-    pub(super) fn new(statistic: Statistic) -> Self {
+    fn new(statistic: Statistic) -> Self {
         VarianceAgg { outputs: vec![statistic], states: Vec::new() }
     }
 
