@@ -16,6 +16,8 @@
 //! rows. What is shared by a query's tasks is in a [`QueryCtx`]. How tasks end is in
 //! [`termination`], how drivers wait in [`driver`], what an operator promises in [`operator`].
 
+pub mod blocking;
+pub mod control;
 pub mod driver;
 pub mod executor;
 pub mod expr;
@@ -23,6 +25,7 @@ pub mod operator;
 pub mod plan;
 pub mod preload;
 pub mod query_ctx;
+pub mod split_source;
 pub mod stats;
 pub mod task;
 pub mod termination;

@@ -9,7 +9,7 @@ use dwio::connector::ScanDetails;
 use vector::Metrics;
 use vector::sync::Mutex;
 
-use crate::operator::BlockingReason;
+use crate::blocking::BlockingReason;
 use crate::plan::PlanNodeId;
 
 /// Counters of one operator, in one driver or summed over all.

@@ -19,9 +19,9 @@ use vector::sync::{Arc, Continuation, Mutex, promise};
 use vector::{Error, ErrorKind, MemoryPool, Result};
 
 use super::{Driver, StopReason};
+use crate::blocking::{Blocked, BlockingReason};
 use crate::executor::Executor;
 use crate::executor::timer::TimerEntry;
-use crate::operator::{Blocked, BlockingReason};
 
 /// How the drivers of a task wait for memory of other queries.
 #[derive(Debug, Clone)]

@@ -50,11 +50,11 @@ pub use self::memory::MemoryWaits;
 pub use self::seat::launch;
 pub use self::stage::StageParams;
 use self::stage::{Call, Meter, Spent, Stage};
+use crate::blocking::{Blocked, BlockingReason};
+use crate::control::barrier::BarrierTicket;
+use crate::control::threads::{Interruption, OnThread, TaskThreads};
 use crate::operator::loading::load_batch;
-use crate::operator::{Blocked, BlockingReason};
 use crate::stats::StatsCollector;
-use crate::task::barrier::BarrierTicket;
-use crate::task::threads::{Interruption, OnThread, TaskThreads};
 use crate::termination::{DriverTicket, Termination};
 
 /// What a driver is made of.

@@ -76,10 +76,11 @@ impl Seat {
 #[cfg(all(test, loom))]
 mod loom_tests {
     use super::*;
+    use crate::blocking::{Blocked, BlockingReason};
+    use crate::control::barrier::Barriers;
+    use crate::control::threads::TaskThreads;
     use crate::driver::{DriverParams, StageParams};
-    use crate::operator::{Blocked, BlockingReason, Operator};
-    use crate::task::barrier::Barriers;
-    use crate::task::threads::TaskThreads;
+    use crate::operator::Operator;
     use crate::termination::{TaskState, Termination};
     use vector::RowVector;
     use vector::sync::atomic::{AtomicUsize, Ordering};

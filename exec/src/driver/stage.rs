@@ -12,7 +12,8 @@ use vector::metrics::RuntimeMetric;
 use vector::sync::thread_cpu_time;
 use vector::{Error, LazyLoads, MemoryPool, MetricUnit, PoolScope, lazy_loads, measure_lazy_loads};
 
-use crate::operator::{BlockingReason, Operator};
+use crate::blocking::BlockingReason;
+use crate::operator::Operator;
 use crate::plan::PlanNodeId;
 use crate::stats::OperatorStats;
 

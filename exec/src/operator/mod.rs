@@ -36,6 +36,7 @@ pub mod order_by;
 pub mod order_filter;
 pub mod reservation;
 pub mod scan_filters;
+mod scan_preloader;
 pub mod scan_scale;
 pub mod scan_source;
 pub mod scan_targets;
@@ -47,16 +48,15 @@ pub(crate) mod sorted_rows;
 pub mod table_scan;
 pub mod table_write;
 pub mod top_n;
+pub(crate) mod traced;
 pub mod unnest;
 pub mod values;
 
-use vector::sync::{Arc, CancelFlag, Continuation};
+use vector::sync::{Arc, CancelFlag};
 use vector::{Error, MemoryPool, Result, RowType, RowVector};
 
-use dwio::connector::ConnectorSplit;
-
+use crate::blocking::Blocked;
 use crate::plan::PlanNodeId;
-use crate::preload::{SplitPreloader, SplitPreparation};
 use crate::query_ctx::QueryCtx;
 use crate::stats::OperatorStats;
 
@@ -141,70 +141,6 @@ pub trait Operator: Send {
     fn close(&mut self) {}
 }
 
-macro_rules! blocking_reasons {
-    ($($reason:ident),* $(,)?) => {
-        /// Why an operator cannot go on (rule S11.43).
-        ///
-        /// Whoever has too little memory waits for it itself; `WaitForArbitration` is a scan that makes
-        /// no more while another driver of its query waits so. Some reasons of Velox name what there
-        /// is not here: tables that wait for those who look them up to write rows out
-        /// (`WaitForJoinProbe`), joins of sorted sides (`WaitForMergeJoinRightSide`), look-ups in
-        /// indexes (`WaitForIndexLookup`, `WaitForIndexSplits`), calls of other machines
-        /// (`WaitForRpc`) and partial groups that are put together by their drivers
-        /// (`WaitForAggregationPeers`). No operator gives them; traces may name them.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        #[allow(missing_docs)]
-        pub enum BlockingReason {
-            $($reason),*
-        }
-
-        impl BlockingReason {
-            /// All reasons.
-            pub const ALL: &'static [BlockingReason] = &[$(BlockingReason::$reason),*];
-
-            /// The reason's name.
-            pub fn name(self) -> &'static str {
-                match self {
-                    $(BlockingReason::$reason => stringify!($reason)),*
-                }
-            }
-
-            /// The metric of the time of waits for this reason (rule S15.57).
-            pub fn wall_metric(self) -> &'static str {
-                match self {
-                    $(BlockingReason::$reason =>
-                        concat!("blocked", stringify!($reason), "WallNanos")),*
-                }
-            }
-
-            /// The metric of the number of waits for this reason (rule S15.57).
-            pub fn times_metric(self) -> &'static str {
-                match self {
-                    $(BlockingReason::$reason =>
-                        concat!("blocked", stringify!($reason), "Times")),*
-                }
-            }
-        }
-    };
-}
-blocking_reasons!(
-    WaitForConsumer,
-    WaitForSplit,
-    WaitForProducer,
-    WaitForJoinBuild,
-    WaitForJoinProbe,
-    WaitForMergeJoinRightSide,
-    WaitForMemory,
-    WaitForConnector,
-    Yield,
-    WaitForArbitration,
-    WaitForScanScaleUp,
-    WaitForIndexLookup,
-    WaitForIndexSplits,
-    WaitForRpc,
-    WaitForAggregationPeers,
-);
-
 /// How far an operator is that keeps rows until no more come.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
@@ -238,22 +174,6 @@ impl Phase {
     }
 }
 
-/// A wait: why, and what ends it.
-#[derive(Debug)]
-pub struct Blocked {
-    /// Why.
-    pub reason: BlockingReason,
-    /// Ready when it is worth asking again.
-    pub until: Continuation,
-}
-
-impl Blocked {
-    /// Waits on `until` because of `reason`.
-    pub fn new(reason: BlockingReason, until: Continuation) -> Self {
-        Blocked { reason, until }
-    }
-}
-
 /// What an operator is given by its task.
 #[derive(Debug, Clone)]
 pub struct OperatorCtx {
@@ -265,42 +185,6 @@ pub struct OperatorCtx {
     pub pool: MemoryPool,
     /// Goes up when the task ends, for whatever reason.
     pub stop: CancelFlag,
-}
-
-/// Where a scan gets its splits: its view of the task.
-pub trait SplitSource: Send + Sync {
-    /// The next split, the end of splits, or a wait for one of both, for a driver that has passed
-    /// the barriers up to number `passed`: it comes to a later one when no split is left. With a
-    /// preloader, splits that come next are prepared, and the one given may be.
-    fn next_split(&self, passed: u64, preloader: Option<&dyn SplitPreloader>) -> Result<SplitPoll>;
-
-    /// True when the next thing for this driver is a barrier.
-    fn is_at_barrier(&self, passed: u64) -> bool;
-
-    /// A split that was handed out has been read to its end.
-    fn split_done(&self);
-}
-
-/// What one call of [`SplitSource::next_split`] gives.
-#[derive(Debug)]
-pub enum SplitPoll {
-    /// Read this.
-    Split(TakenSplit),
-    /// Nothing now; ask again when the continuation is ready.
-    Wait(Continuation),
-    /// All splits before the barrier of this number were handed out.
-    Barrier(u64),
-    /// There will be no more.
-    NoMore,
-}
-
-/// A split that was handed out.
-#[derive(Debug)]
-pub struct TakenSplit {
-    /// The split.
-    pub split: Arc<dyn ConnectorSplit>,
-    /// Its data source, if somebody was asked to make it ahead.
-    pub preparation: Option<Arc<SplitPreparation>>,
 }
 
 /// The error of an operator that was given input it never asks for.

@@ -29,27 +29,38 @@ pub mod async_source;
 #[cfg(test)]
 mod tests;
 
-use std::time::Instant;
-
 use vector::Result;
-use vector::stop::stop_scope;
 use vector::sync::Arc;
 
 use dwio::connector::{ConnectorSplit, DataSource};
 
 use self::async_source::AsyncSource;
-use crate::operator::scan_source::ScanSources;
-use crate::termination::{DriverTicket, Termination};
+use crate::termination::DriverTicket;
+
+/// Takes back data sources whose split another source has taken over, for the next preparation.
+pub trait SpareSources: Send + Sync {
+    /// Keeps `source` for a later split.
+    fn put_spare(&self, source: Box<dyn DataSource>);
+}
 
 /// A data source that has its split, and is present in its task as long as it is here.
 pub struct PreparedSource {
     source: Box<dyn DataSource>,
-    origin: Arc<ScanSources>,
+    origin: Arc<dyn SpareSources>,
     /// Behind the source, so that the task is left when the source is gone.
     _presence: DriverTicket,
 }
 
 impl PreparedSource {
+    /// `source`, which has its split; it returns to `origin` when the split was handed over.
+    pub fn new(
+        source: Box<dyn DataSource>,
+        origin: Arc<dyn SpareSources>,
+        presence: DriverTicket,
+    ) -> Self {
+        PreparedSource { source, origin, _presence: presence }
+    }
+
     /// Hands the split over to the source of a driver, and keeps the rest for the next one.
     pub fn hand_over(mut self, to: &mut dyn DataSource) -> Result<()> {
         to.take_over(self.source.as_mut())?;
@@ -71,67 +82,4 @@ pub trait SplitPreloader {
 
     /// Has a preparation begun soon, by somebody else.
     fn start(&self, preparation: Arc<SplitPreparation>);
-}
-
-/// Prepares splits for one scan operator on the query's I/O pool.
-pub struct Preloader {
-    sources: Arc<ScanSources>,
-    termination: Arc<Termination>,
-    quota: usize,
-}
-
-impl Preloader {
-    /// Prepares `quota` splits at once, at most, with data sources of `sources`.
-    pub fn new(sources: Arc<ScanSources>, termination: Arc<Termination>, quota: usize) -> Self {
-        Preloader { sources, termination, quota }
-    }
-}
-
-impl SplitPreloader for Preloader {
-    fn quota(&self) -> usize {
-        let idle = self.termination.should_stop() || self.sources.opens_quickly();
-        if idle { 0 } else { self.quota }
-    }
-
-    fn preparation(&self, split: &Arc<dyn ConnectorSplit>) -> Arc<SplitPreparation> {
-        let (sources, split) = (Arc::clone(&self.sources), Arc::clone(split));
-        let presence = self.termination.enter();
-        Arc::new(AsyncSource::new(Box::new(move || prepare(&sources, split, presence))))
-    }
-
-    fn start(&self, preparation: Arc<SplitPreparation>) {
-        let termination = Arc::clone(&self.termination);
-        self.sources.ctx().query.io.run(Box::new(move || {
-            preparation.prepare();
-            // The task's end dropped what it saw, which was not this.
-            if termination.should_stop() {
-                preparation.cancel();
-            }
-        }));
-    }
-}
-
-fn prepare(
-    sources: &Arc<ScanSources>,
-    split: Arc<dyn ConnectorSplit>,
-    presence: DriverTicket,
-) -> Result<Option<PreparedSource>> {
-    let stop = &sources.ctx().stop;
-    let _stop = stop_scope(stop);
-    if stop.is_cancelled() {
-        return Ok(None);
-    }
-    let mut source = match sources.take_spare() {
-        Some(spare) => spare,
-        None => sources.make()?,
-    };
-    sources.install_known_filters(source.as_mut())?;
-    if stop.is_cancelled() {
-        return Ok(None);
-    }
-    let start = Instant::now();
-    source.add_split(split)?;
-    sources.opened_in(start.elapsed());
-    let origin = Arc::clone(sources);
-    Ok(Some(PreparedSource { source, origin, _presence: presence }))
 }

@@ -19,8 +19,8 @@ use vector::sync::{Arc, Continuation, Mutex, Promise, promise};
 use vector::{Result, RowType, RowVector, ignore_panic};
 
 use super::Shared;
+use crate::blocking::Blocked;
 use crate::driver::{Driver, Step, StopReason};
-use crate::operator::Blocked;
 use crate::stats::TaskStats;
 use crate::termination::Termination;
 
@@ -317,7 +317,7 @@ mod loom_tests {
 
     #[test]
     fn loom_the_caller_learns_that_the_last_driver_has_passed_the_barrier() {
-        use crate::task::barrier::Barriers;
+        use crate::control::barrier::Barriers;
         loom::model(|| {
             let (barriers, waits) = (Arc::new(Barriers::default()), Arc::new(Waits::default()));
             let mut ticket = barriers.enter();

@@ -20,14 +20,13 @@
 //! Nothing runs before `start`. A cursor returns the end of the rows, or an error, when the last driver
 //! is out. One that is dropped stops everything and waits for nothing.
 
-pub mod barrier;
 mod cursor;
+mod drainable;
 pub mod groups;
 mod operators;
 mod pipeline;
 mod scan;
 pub mod split_queue;
-pub mod threads;
 
 #[cfg(all(test, not(loom)))]
 mod tests;
@@ -39,14 +38,14 @@ use vector::{Error, MemoryPool, Result, RowType, catch_panic};
 
 use dwio::connector::ConnectorSplit;
 
-use self::barrier::Barriers;
 pub use self::cursor::{Canceller, Cursor, Poll};
 use self::operators::{Meetings, Operators, Place};
 pub use self::pipeline::Drivers;
 use self::pipeline::{PipelineEnd, Pipelines};
 use self::scan::ScanState;
 use self::split_queue::{SplitCounts, SplitQueue};
-use self::threads::TaskThreads;
+use crate::control::threads::TaskThreads;
+use crate::control::barrier::Barriers;
 use crate::driver::{Driver, DriverParams, MemoryWaits, StageParams, launch};
 use crate::operator::local_exchange::LocalExchange;
 use crate::operator::sink::{BatchQueue, QueueSink};
@@ -196,7 +195,7 @@ impl Task {
     /// `Unsupported`, with its name, for a plan with a node that cannot drain, which are joins and
     /// rows of the plan itself; `Internal` when a scan has all of its splits.
     pub fn request_barrier(&self) -> Result<Continuation> {
-        barrier::check_plan(&self.shared.root)?;
+        drainable::check_plan(&self.shared.root)?;
         if self.shared.termination.should_stop() {
             return Ok(Continuation::ready());
         }

@@ -26,11 +26,12 @@ use crate::operator::single_row::EnforceSingleRow;
 use crate::operator::sink::{BatchQueue, QueueSink};
 use crate::operator::table_write::TableWrite;
 use crate::operator::top_n::TopN;
+use crate::operator::traced::Traced;
 use crate::operator::unnest::Unnest;
 use crate::operator::values::Values;
 use crate::operator::{Operator, OperatorCtx};
 use crate::plan::{AggregationStep, PlanNode, PlanNodeId, ProjectNode, TopNNode, WriterPlace};
-use crate::trace::{OperatorTrace, Traced, TracedOperator};
+use crate::trace::{OperatorTrace, TracedOperator};
 
 pub(super) type Operators = Vec<StageParams>;
 

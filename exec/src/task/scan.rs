@@ -5,15 +5,17 @@ use vector::sync::atomic::{AtomicUsize, Ordering};
 use vector::sync::{Arc, Weak};
 
 use super::split_queue::{SplitOrder, SplitQueue};
-use super::threads::TaskThreads;
+use crate::control::threads::TaskThreads;
+use crate::operator::OperatorCtx;
 use crate::operator::scan_filters::ScanFilters;
 use crate::operator::scan_scale::ScanScaleUp;
 use crate::operator::table_scan::TableScan;
-use crate::operator::{OperatorCtx, SplitSource};
+use crate::operator::traced::TracedSplits;
 use crate::plan::{PlanNodeId, TableScanNode};
 use crate::query_ctx::QueryConfig;
+use crate::split_source::SplitSource;
 use crate::termination::Termination;
-use crate::trace::{OperatorTrace, TracedSplits};
+use crate::trace::OperatorTrace;
 
 /// What the drivers of one scan share.
 #[derive(Debug)]

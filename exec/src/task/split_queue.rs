@@ -23,9 +23,9 @@ use vector::{Error, Reclaim, Result};
 
 use dwio::connector::ConnectorSplit;
 
-use crate::operator::{SplitPoll, SplitSource, TakenSplit};
 use crate::preload::async_source::Phase as Made;
 use crate::preload::{SplitPreloader, SplitPreparation};
+use crate::split_source::{SplitPoll, SplitSource, TakenSplit};
 
 /// In which order splits are taken.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]

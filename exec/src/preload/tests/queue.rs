@@ -4,9 +4,9 @@ use vector::sync::{Arc, Mutex};
 
 use dwio::connector::ConnectorSplit;
 
-use crate::operator::{SplitPoll, SplitSource};
 use crate::preload::async_source::{AsyncSource, Phase};
 use crate::preload::{SplitPreloader, SplitPreparation};
+use crate::split_source::{SplitPoll, SplitSource};
 use crate::task::split_queue::{SplitOrder, SplitQueue};
 use crate::testing::Script;
 

@@ -3,7 +3,7 @@
 
 use super::waits::waits;
 use super::*;
-use crate::operator::BlockingReason;
+use crate::blocking::BlockingReason;
 use crate::plan::builder::PlanBuilder;
 use crate::testing::Ahead;
 use vector::MemoryPool;

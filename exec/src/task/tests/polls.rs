@@ -4,8 +4,9 @@
 use std::time::Duration;
 
 use super::*;
+use crate::blocking::BlockingReason;
 use crate::driver::StopReason;
-use crate::operator::{BlockingReason, Operator};
+use crate::operator::Operator;
 use crate::task::groups::GroupedTask;
 use crate::termination::{TaskState, Termination};
 use crate::testing::{Ahead, eventually};

@@ -1,8 +1,8 @@
 //! Why drivers leave their threads, and the states of tasks.
 
 use super::*;
+use crate::blocking::BlockingReason;
 use crate::driver::{Driver, DriverParams, Step, StopReason};
-use crate::operator::BlockingReason;
 use crate::operator::values::Values;
 use crate::plan::ValuesNode;
 use crate::termination::{TaskState, Termination};
@@ -25,7 +25,7 @@ pub(super) fn params(
     DriverParams {
         pipeline: 0,
         ticket: termination.enter(),
-        barriers: Arc::<barrier::Barriers>::default().enter(),
+        barriers: Arc::<crate::control::barrier::Barriers>::default().enter(),
         threads: Arc::clone(threads),
         time_slice: None,
         memory: None,

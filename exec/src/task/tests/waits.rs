@@ -1,7 +1,7 @@
 //! What drivers wait for, each reason made to happen and found in the counters.
 
 use super::*;
-use crate::operator::BlockingReason;
+use crate::blocking::BlockingReason;
 use crate::plan::{LocalPartitionNode, Partitioning};
 use crate::stats::TaskStats;
 
