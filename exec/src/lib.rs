@@ -32,6 +32,7 @@ pub mod termination;
 #[cfg(all(test, not(loom)))]
 mod testing;
 pub mod trace;
+pub mod validate;
 
 pub use executor::Executor;
 pub use query_ctx::{QueryConfig, QueryCtx, ScanListener};

@@ -70,7 +70,7 @@ fn with_loaded_fields(
     let fields = set.program.fields();
     let columns = batch.children().iter().enumerate().map(|(channel, column)| {
         if fields.contains(&channel) {
-            return super::eval::loaded(column, rows);
+            return super::loaded::loaded(column, rows);
         }
         Ok(Arc::new(Vector::nulls(column.ty().clone(), batch.len())))
     });

@@ -13,7 +13,7 @@
 use vector::stop::check_stop;
 use vector::sync::Arc;
 use vector::{
-    Bitmap, BufferMut, DecodedVector, DictionaryVector, Error, ErrorKind, Mapping, Result,
+    Bitmap, BufferMut, DecodedVector, Error, ErrorKind, Mapping, Result,
     RowVector, SelectivityVector, Vector, VectorRef, bits,
 };
 
@@ -21,6 +21,7 @@ use super::compile::{NodeId, Operation, Program};
 use super::failures::nulls_may_decide;
 use super::higher_order::{BoundLambda, HigherOrderCall};
 use super::kernel::Kernel;
+use super::loaded::loaded;
 use super::merge::{Part, merge};
 use super::peel::{Memo, apply};
 
@@ -358,39 +359,4 @@ pub fn select_true(vector: &VectorRef, rows: &SelectivityVector) -> Result<Selec
 
 fn is_subset(rows: &SelectivityVector, of: &SelectivityVector) -> bool {
     rows.words().iter().zip(of.words()).all(|(a, b)| a & !b == 0)
-}
-
-/// A column without lazy vectors on top or under dictionaries.
-///
-/// A column that nobody has touched is loaded whole: other expressions may need rows that this one
-/// does not, and a column cannot be read twice. Whoever knows that nobody will need more loads it
-/// before, for fewer rows.
-pub(super) fn loaded(vector: &VectorRef, rows: &SelectivityVector) -> Result<VectorRef> {
-    match vector.as_ref() {
-        Vector::Lazy(lazy) => {
-            let values =
-                if lazy.is_loaded() { lazy.load(&rows.to_rows())? } else { lazy.loaded()? };
-            loaded(&Vector::slice(&values, 0, lazy.len())?, rows)
-        }
-        Vector::Dictionary(dictionary) if has_lazy_base(dictionary) => {
-            let mut valid = rows.clone();
-            valid.deselect_nulls(dictionary.validity());
-            let mut base_rows = SelectivityVector::none(dictionary.base().len());
-            valid.iter().for_each(|row| base_rows.set(dictionary.indices()[row] as usize, true));
-            Ok(Arc::new(Vector::Dictionary(DictionaryVector::over_with_validity(
-                loaded(dictionary.base(), &base_rows)?,
-                dictionary.indices().clone(),
-                dictionary.validity().cloned(),
-            ))))
-        }
-        _ => Ok(Arc::clone(vector)),
-    }
-}
-
-fn has_lazy_base(dictionary: &DictionaryVector) -> bool {
-    match dictionary.base().as_ref() {
-        Vector::Lazy(_) => true,
-        Vector::Dictionary(inner) => has_lazy_base(inner),
-        _ => false,
-    }
 }

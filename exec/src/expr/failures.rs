@@ -80,7 +80,7 @@ impl Evaluation<'_> {
             }
             Operation::Dereference(input, index) => {
                 let input = self.setting_failures_aside(*input, rows, failed)?;
-                super::eval::loaded(&Vector::field(&input, *index)?, rows)
+                super::loaded::loaded(&Vector::field(&input, *index)?, rows)
             }
             Operation::And(terms) => self.junction_aside(terms, rows, false, failed),
             Operation::Or(terms) => self.junction_aside(terms, rows, true, failed),

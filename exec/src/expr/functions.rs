@@ -1,15 +1,29 @@
 //! The list of built-in functions: name, what people are told it takes, typing rule, body.
 
 use super::higher_order::types as lambda_types;
-use super::registry::{Bind, Body, Form, Function, HigherOrder, Rule};
+use super::registry::{Bind, Body, Form, Function, FunctionRegistry, HigherOrder, Rule};
 use super::signatures as types;
 use super::{
-    arithmetic, comparison, containers, extremes, like, logic, nested, random, rounding, string,
-    temporal, truncation,
+    arithmetic, comparison, containers, extremes, families, like, logic, nested, random, rounding,
+    string, temporal, truncation,
 };
 
+impl FunctionRegistry {
+    /// A registry of all built-in functions and special forms.
+    pub fn builtin() -> Self {
+        let mut registry = Self::empty();
+        for function in ALL {
+            registry.register(*function);
+        }
+        for family in families::ALL {
+            family.members().for_each(|function| registry.register(function));
+        }
+        registry
+    }
+}
+
 /// Every built-in function and special form.
-pub(super) const ALL: &[Function] = &[
+const ALL: &[Function] = &[
     scalar("eq", EQUATABLE, types::distinct_from, comparison::eq),
     scalar("neq", EQUATABLE, types::distinct_from, comparison::neq),
     scalar("lt", COMPARABLE, types::comparison, comparison::lt),

@@ -16,6 +16,7 @@
 //! | `compile.rs` | expressions to nodes: shared, folded, checked |
 //! | `eval.rs` | nodes over the selected rows of a batch; AND, OR, CASE, COALESCE |
 //! | `bounded.rs` | conditions over few rows at a time where intermediate results are large; the memory of folding |
+//! | `loaded.rs` | lazy columns, loaded before they are read |
 //! | `failures.rs` | nodes over rows of which some fail |
 //! | `peel.rs` | functions under dictionaries and constants |
 //! | `merge.rs` | the branches of a CASE as one vector |
@@ -63,6 +64,7 @@ mod kernel;
 mod letter_case;
 mod like;
 mod lists;
+mod loaded;
 mod logic;
 mod map_making;
 mod merge;

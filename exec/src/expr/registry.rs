@@ -11,7 +11,7 @@ use dwio::expr::TypedExpr;
 use vector::{Error, Result, Type, Vector};
 
 use super::kernel::{Argument, Call, Kernel};
-use super::{families, functions, rule};
+use super::rule;
 
 /// What a call of a function looks like once its arguments have been converted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -116,18 +116,6 @@ impl FunctionRegistry {
     /// A registry without functions.
     pub fn empty() -> Self {
         Self::default()
-    }
-
-    /// A registry of all built-in functions and special forms.
-    pub fn builtin() -> Self {
-        let mut registry = Self::empty();
-        for function in functions::ALL {
-            registry.register(*function);
-        }
-        for family in families::ALL {
-            family.members().for_each(|function| registry.register(function));
-        }
-        registry
     }
 
     /// Adds a function; one of the same name is replaced.

@@ -22,7 +22,11 @@ pub(super) struct Preloader {
 
 impl Preloader {
     /// Prepares `quota` splits at once, at most, with data sources of `sources`.
-    pub(super) fn new(sources: Arc<ScanSources>, termination: Arc<Termination>, quota: usize) -> Self {
+    pub(super) fn new(
+        sources: Arc<ScanSources>,
+        termination: Arc<Termination>,
+        quota: usize,
+    ) -> Self {
         Preloader { sources, termination, quota }
     }
 }

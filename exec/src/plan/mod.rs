@@ -3,13 +3,13 @@
 //! A closed sum, so that a new node is found by the compiler wherever plans are read. Every node
 //! has an id that is unique in its plan and an output type; columns are named, and names are
 //! unique within one output type, because expressions refer to columns by name. All of this is checked
-//! when a task is made of a plan (`validate.rs`).
+//! when a task is made of a plan (`exec/src/validate.rs`).
 
 pub mod builder;
 mod join;
 mod local;
 mod print;
-pub mod validate;
+
 mod write;
 
 use vector::compare::SortOrder;

@@ -44,16 +44,16 @@ pub use self::pipeline::Drivers;
 use self::pipeline::{PipelineEnd, Pipelines};
 use self::scan::ScanState;
 use self::split_queue::{SplitCounts, SplitQueue};
-use crate::control::threads::TaskThreads;
 use crate::control::barrier::Barriers;
+use crate::control::threads::TaskThreads;
 use crate::driver::{Driver, DriverParams, MemoryWaits, StageParams, launch};
 use crate::operator::local_exchange::LocalExchange;
 use crate::operator::sink::{BatchQueue, QueueSink};
-use crate::plan::validate::{PlanContext, validate};
 use crate::plan::{PlanNode, PlanNodeId};
 use crate::query_ctx::QueryCtx;
 use crate::stats::{StatsCollector, TaskStats};
 use crate::termination::{TaskState, Termination};
+use crate::validate::{PlanContext, validate};
 
 /// A plan, its splits and its drivers.
 #[derive(Debug)]

@@ -9,7 +9,7 @@
 //! | filter, join filter | BOOLEAN; columns, functions and their types exist |
 //! | projection | an expression for each output column, of its type |
 //! | aggregation | functions exist for the arguments; types and arguments are those of the step; masks are BOOLEAN columns; the output is keys, then aggregates |
-//! | join | keys are equal in number and type; the rest is [`HashJoinNode::check`](super::HashJoinNode::check) |
+//! | join | keys are equal in number and type; the rest is [`HashJoinNode::check`](crate::plan::HashJoinNode::check) |
 //! | unnest | arrays and maps; the output is what comes out of them |
 //! | exchange, merge | all sources have the columns of the output |
 //!
@@ -27,11 +27,11 @@ use dwio::connector::{ConnectorRegistry, ExpressionEvaluator};
 use dwio::expr::TypedExpr;
 use vector::sync::Arc;
 
-use super::{
+use crate::operator::aggregate::resolve_aggregate;
+use crate::plan::{
     Aggregate, AggregationNode, AggregationStep, HashJoinNode, PlanNode, TableScanNode, UnnestNode,
     ValuesNode,
 };
-use crate::operator::aggregate::resolve_aggregate;
 
 /// The most nodes from the root to a leaf: plans are walked recursively.
 const MAX_DEPTH: usize = 1_000;
@@ -108,8 +108,8 @@ fn check_node(node: &PlanNode, context: PlanContext<'_>) -> Result<()> {
         PlanNode::LocalPartition(partition) => {
             check_sources(node, &partition.output_type)?;
             match &partition.partitioning {
-                super::Partitioning::Hash(keys) => columns().all(keys),
-                super::Partitioning::Gather | super::Partitioning::RoundRobin => Ok(()),
+                crate::plan::Partitioning::Hash(keys) => columns().all(keys),
+                crate::plan::Partitioning::Gather | crate::plan::Partitioning::RoundRobin => Ok(()),
             }
         }
         PlanNode::LocalMerge(merge) => {
