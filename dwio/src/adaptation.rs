@@ -99,7 +99,7 @@ impl ScanAdaptation {
         self.columns.get(i)?.filter.as_ref()
     }
 
-    /// Sets the merged filter of column `i`.
+    /// Sets the dynamic filter of column `i`, into which the static filter is merged.
     pub fn set_dynamic_filter(&mut self, i: usize, filter: Arc<Filter>) {
         if let Some(column) = self.columns.get_mut(i) {
             column.filter = Some(filter);

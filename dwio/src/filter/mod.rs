@@ -17,8 +17,8 @@
 //!     of a statistic
 //! ```
 //!
-//! Files in reading order: `mod`, `range`, `set`, `pattern`, `values`, `matches`, `batch`, `merge`,
-//! `print`, `describe`.
+//! The files in reading order: `mod`, `range`, `set`, `pattern`, `values`, `matches`, `batch`,
+//! `merge`, `print`, `describe`.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;

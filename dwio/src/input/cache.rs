@@ -11,10 +11,10 @@
 //! action     pin         load, keep  wait
 //! ```
 //!
-//! | block | a reader requests it | its load ends | its load fails | memory is reclaimed |
+//! | block | requested | load ends | load fails | memory is reclaimed |
 //! |---|---|---|---|---|
 //! | absent | loading, by this reader | | | |
-//! | loading | waits | ready; waiting readers use it | absent; waiting readers read themselves | stays |
+//! | loading | waits | ready, for all waiting readers | absent; they read themselves | stays |
 //! | ready | pinned | | | evicted, so absent: the least recently used first |
 //! | pinned: a reader holds its bytes | pinned | | | stays |
 //!
