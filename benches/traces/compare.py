@@ -5,17 +5,17 @@
                                       [--only TEXT] [--repeat 7] [--rounds 2] [--drivers 1] [--json FILE]
 
 OCIOR is the path of the program. PYTHON is the path of a Python with pyvelox 0.2.0 and pyarrow 19 (the README.md of the
-cases describes how to install it); without --velox only Ocior runs. The cases are in velox-traces in the
-directory of --shared, which is $OCIOR_SHARED by default. The directory of --data contains lineitem.parquet and orders.parquet of scale factor 1, which
-replace the small ones of the cases; every other file is enlarged by repeating its rows. Derived cases and files are kept
-in the directory of --work and reused.
+cases describes how to install it); without --velox only Ocior runs. The cases are in velox-traces in the directory of
+--shared, which is $OCIOR_SHARED by default. The directory of --data contains lineitem.parquet and orders.parquet of
+scale factor 1, which replace the small ones of the cases; every other file is enlarged by repeating its rows. Derived
+cases and files are kept in the directory of --work and reused.
 
 Both engines run the same derived case: the same plan on the same splits, whose byte ranges are scaled with their files.
 Each engine runs in its own process, which runs the case --repeat times; the first run is a warm-up, and the result is
 the best time of the other runs over all rounds. Ocior's time is measured from the start of the query to the last batch
-with all columns decoded, Velox's from execute() to the last batch. With --cpu, the time per run is the user time of a process with --repeat
-additional runs minus that of a process with a single run, divided by --repeat. Rows are compared as check_plans.py does;
-of results with more than --compare rows, only the numbers of rows are compared.
+with all columns decoded, Velox's from execute() to the last batch. With --cpu, the time per run is the user time of a
+process with --repeat additional runs minus that of a process with a single run, divided by --repeat. Rows are compared
+as check_plans.py does; of results with more than --compare rows, only the numbers of rows are compared.
 """
 import argparse, json, math, os, shutil, subprocess, sys
 

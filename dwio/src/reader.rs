@@ -100,8 +100,9 @@ pub trait Reader: Send {
         Vec::new()
     }
 
-    /// Returns statistics over all values of top-level column `ordinal` in the whole file. `None`
-    /// unless every row group with values supplies them (rule S7.42).
+    /// Returns statistics over all values of top-level column `ordinal` in the whole file; `None`
+    /// if there are none. A bound is present only if every row group with non-null values supplies
+    /// it, a count only if every row group does (rule S7.42).
     fn column_statistics(&self, ordinal: usize) -> Option<ColumnStatistics> {
         let _ = ordinal;
         None
@@ -121,7 +122,7 @@ pub trait Reader: Send {
         None
     }
 
-    /// Starts a pass over the file.
+    /// Starts a pass through the file.
     ///
     /// # Errors
     /// `Corrupt` or `Unsupported` if the metadata or the requested columns cannot be used, or an
@@ -158,7 +159,7 @@ pub struct FieldIds {
     pub children: Vec<FieldIds>,
 }
 
-/// Parameters of one pass over a file.
+/// Parameters of one pass through a file.
 #[derive(Debug, Clone)]
 pub struct RowReaderParams {
     /// Columns and filters that the plan requests.
@@ -181,7 +182,7 @@ impl RowReaderParams {
     }
 }
 
-/// One pass over a file.
+/// One pass through a file.
 pub trait RowReader: Send {
     /// Reads the next window of at most `request.max_rows` rows.
     ///

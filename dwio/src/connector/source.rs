@@ -238,7 +238,7 @@ impl ScanDetails {
 pub struct SourceProgress {
     /// Number of rows scanned, before filters.
     pub raw_rows: u64,
-    /// Number of bytes of the files read.
+    /// Number of bytes of the files read, including those found in a cache.
     pub raw_bytes: u64,
     /// Estimated size of an output row in bytes; `None` if unknown.
     pub row_size: Option<u64>,

@@ -357,7 +357,7 @@ fn in_list(ty: &Type, list: &[TypedExpr], negated: bool, fold: Fold<'_>) -> Opti
         list => list.iter().map(|item| constant(item, ty, fold)).collect::<Option<_>>()?,
     };
     let (nulls, values): (Vec<_>, Vec<_>) = values.into_iter().partition(Value::is_null);
-    // A null in the list makes NOT IN null wherever it is not false.
+    // A null in the list makes NOT IN null for every value that is not in the list.
     if values.is_empty() || (negated && !nulls.is_empty()) {
         return (!nulls.is_empty()).then_some(Filter::AlwaysFalse);
     }

@@ -172,8 +172,8 @@ fn gaps(ranges: impl IntoIterator<Item = ClosedRange<i64>>) -> Vec<ClosedRange<i
     gaps
 }
 
-/// Returns the intersection of two lists of ascending, non-overlapping ranges, in one pass over
-/// both.
+/// Returns the intersection of two lists of ascending, non-overlapping ranges, in linear
+/// time.
 fn intersected(a: &[ClosedRange<i64>], b: &[ClosedRange<i64>]) -> Vec<ClosedRange<i64>> {
     let (mut a, mut b) = (a.iter().peekable(), b.iter().peekable());
     let mut both = Vec::new();

@@ -130,12 +130,18 @@ impl CacheCounter {
 
 impl RegionCache {
     /// Returns a cache of at most `max_bytes` below `root`, with blocks of [`BLOCK_BYTES`].
+    ///
+    /// # Panics
+    /// If `root` is not the root of its pool tree.
     pub fn new(root: &MemoryPool, max_bytes: u64) -> Self {
         Self::with_blocks(root, max_bytes, BLOCK_BYTES)
     }
 
     /// Returns a cache as [`RegionCache::new`] does, with blocks of `block_bytes`, at least one
     /// byte.
+    ///
+    /// # Panics
+    /// If `root` is not the root of its pool tree.
     pub fn with_blocks(root: &MemoryPool, max_bytes: u64, block_bytes: u64) -> Self {
         let pool = root.cache_leaf("cache", max_bytes);
         let shared = Arc::new(Shared {
