@@ -1,9 +1,9 @@
-//! A wide file: many columns in many row groups, of which a query wants few.
+//! Benchmark of a wide file: many columns in many row groups, of which a query reads few.
 //!
-//! `cargo bench --bench wide` prints the best milliseconds to open the file and to read some of its
-//! columns, of Ocior and of the `parquet` crate, which parses all that the footer lists. The footer
-//! is most of such a file; what counts is that a query pays for the columns that it reads.
-//! `OCIOR_BENCH_COLUMNS` and `OCIOR_BENCH_ROW_GROUPS` set the size.
+//! `cargo bench --bench wide` prints the best times in milliseconds to open the file and to read
+//! some of its columns, for Ocior and for the `parquet` crate, which parses the whole footer. The
+//! footer is most of such a file; the benchmark shows whether the cost of a query is proportional
+//! to the columns that it reads. `OCIOR_BENCH_COLUMNS` and `OCIOR_BENCH_ROW_GROUPS` set the size.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -24,11 +24,11 @@ use vector::MemoryPool;
 use vector::sync::Arc;
 
 const PATH: &str = "wide.parquet";
-/// Rows of a row group: few, so that the footer is what is measured.
+/// Number of rows per row group: few, so that the footer dominates.
 const ROWS: usize = 100;
-/// Columns that queries read.
+/// Numbers of columns that the queries read.
 const WANTED: [usize; 4] = [0, 1, 10, 100];
-/// Timed runs of each.
+/// Number of timed runs of each query.
 const RUNS: usize = 9;
 
 fn main() {
