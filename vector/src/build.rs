@@ -3,12 +3,13 @@
 //! [`StringBuilder`] and the buffers serve kernels; [`VectorBuilder`] serves everything that has
 //! [`Value`]s or rows of other vectors in hand: tests, VALUES, aggregation results, sorting.
 
+use crate::bitmap::BitmapMut;
+use crate::encoding::{ArrayVector, MapVector, RowVector};
 use crate::encoding::{
-    BitmapMut, ConstantVector, FlatType, FlatValues, FlatVector, StringValues, Vector, VectorRef,
+    ConstantVector, FlatType, FlatValues, FlatVector, StringValues, Vector, VectorRef,
 };
 use crate::error::{Error, Result};
 use crate::memory::buffer::{Buffer, BufferMut};
-use crate::nested::{ArrayVector, MapVector, RowVector};
 use crate::sync::Arc;
 use crate::types::string_view::INLINE_LIMIT;
 use crate::types::{StringView, Timestamp, Type, TypeKind, Value};

@@ -6,13 +6,13 @@
 
 use std::ops::Range;
 
+use crate::bitmap::Bitmap;
+use crate::encoding::RowVector;
 use crate::encoding::{
-    Bitmap, ConstantVector, DictionaryVector, FlatValues, FlatVector, StringValues, Vector,
-    VectorRef,
+    ConstantVector, DictionaryVector, FlatValues, FlatVector, StringValues, Vector, VectorRef,
 };
 use crate::error::{Error, Result, ResultExt};
 use crate::memory::buffer::Buffer;
-use crate::nested::RowVector;
 use crate::types::string_view::INLINE_LIMIT;
 use crate::types::temporal::NANOS_PER_SECOND;
 use crate::types::{Timestamp, Type};
@@ -223,7 +223,7 @@ fn check_spans<const N: usize>(
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::nested::ArrayVector;
+    use crate::encoding::ArrayVector;
     use crate::sync::Arc;
     use crate::types::StringView;
 

@@ -18,8 +18,9 @@ mod maps;
 use std::cmp::Ordering;
 use std::ops::Range;
 
+use crate::bitmap::Bitmap;
 use crate::decoded::{DecodedVector, Mapping};
-use crate::encoding::{Bitmap, FlatType, FlatValues, StringValues, Vector, VectorRef};
+use crate::encoding::{FlatType, FlatValues, StringValues, Vector, VectorRef};
 use crate::error::{Error, Result, ResultExt};
 use crate::memory::buffer::Buffer;
 use crate::stoppable_sort::stoppable_sort;

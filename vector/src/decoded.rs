@@ -8,9 +8,10 @@
 //!
 //! Kernels branch on the mapping once per batch and then run over plain slices.
 
+use crate::bitmap::{Bitmap, BitmapMut};
 use crate::bits;
 use crate::build::vector_of_value;
-use crate::encoding::{Bitmap, BitmapMut, FlatType, FlatValues, LazyVector, Vector, VectorRef};
+use crate::encoding::{FlatType, FlatValues, LazyVector, Vector, VectorRef};
 use crate::error::{Error, Result};
 use crate::load::load_rows;
 use crate::memory::buffer::{Buffer, BufferMut};

@@ -3,8 +3,8 @@
 //! A vector may keep more alive than its rows need (rows of a large dictionary) or less (a constant);
 //! neither says how much data went by. Lazy columns that nobody has loaded yet count nothing.
 
+use crate::encoding::RowVector;
 use crate::encoding::{FlatValues, Vector};
-use crate::nested::RowVector;
 use crate::types::{StringView, TypeKind, Value};
 
 impl Vector {

@@ -16,16 +16,15 @@ pub mod strings;
 
 use std::ops::Range;
 
+use crate::bitmap::{Bitmap, BitmapMut};
 use crate::bits;
 use crate::build::VectorBuilder;
 use crate::decoded::{DecodedVector, Mapping};
-use crate::encoding::{
-    Bitmap, BitmapMut, DictionaryVector, FlatType, FlatValues, FlatVector, Vector, VectorRef,
-};
+use crate::encoding::{ArrayVector, MapVector, RowVector};
+use crate::encoding::{DictionaryVector, FlatType, FlatValues, FlatVector, Vector, VectorRef};
 use crate::error::{Error, Result, ResultExt};
 use crate::memory::buffer::{Buffer, BufferMut};
 use crate::memory::scope::check_room;
-use crate::nested::{ArrayVector, MapVector, RowVector};
 use crate::stop::{ROWS_PER_LOOK, check_stop};
 use crate::sync::Arc;
 use crate::types::{RowType, Timestamp, Type, TypeKind};

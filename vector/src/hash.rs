@@ -20,8 +20,9 @@ use std::ops::Range;
 
 use foldhash::fast::FixedState;
 
+use crate::bitmap::Bitmap;
 use crate::decoded::{DecodedVector, Mapping};
-use crate::encoding::{Bitmap, FlatType, Vector, VectorRef};
+use crate::encoding::{FlatType, Vector, VectorRef};
 use crate::error::{Error, Result};
 use crate::gather;
 use crate::match_flat;

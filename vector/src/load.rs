@@ -8,7 +8,8 @@
 //! A lazy column loads once, so whoever loads some of its rows must ask for all rows that anybody
 //! will need. Only structs carry lazy columns inside of them; arrays and maps never do (S1.33).
 
-use crate::encoding::{Bitmap, Vector, VectorRef};
+use crate::bitmap::Bitmap;
+use crate::encoding::{Vector, VectorRef};
 use crate::error::Result;
 use crate::memory::buffer::BufferMut;
 use crate::rows::RowSet;
@@ -72,9 +73,9 @@ fn without_nulls(rows: &RowSet, validity: Option<&Bitmap>) -> RowSet {
 mod tests {
     use super::*;
     use crate::decoded::DecodedVector;
+    use crate::encoding::RowVector;
     use crate::encoding::{DictionaryVector, LazyVector, VectorLoader};
     use crate::memory::buffer::Buffer;
-    use crate::nested::RowVector;
     use crate::sync::{Arc, Mutex};
     use crate::testing::bigints;
     use crate::types::{Type, Value};

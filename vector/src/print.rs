@@ -6,8 +6,8 @@
 use std::fmt::{self, Write};
 
 use crate::decoded::ValueReader;
+use crate::encoding::RowVector;
 use crate::error::Result;
-use crate::nested::RowVector;
 use crate::types::{Interval, TimeUnit, Type, Value, decimal, temporal};
 
 /// Writes a value: decimals with all digits of their scale, dates and times in ISO form, UUIDs

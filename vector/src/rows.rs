@@ -5,8 +5,8 @@
 
 use std::ops::Range;
 
+use crate::bitmap::{Bitmap, BitmapMut};
 use crate::bits;
-use crate::encoding::{Bitmap, BitmapMut};
 use crate::memory::buffer::{Buffer, BufferMut};
 
 /// Ascending row positions.

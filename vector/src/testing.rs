@@ -19,8 +19,8 @@ mod tests;
 
 use crate::build::vector_of;
 use crate::decoded::ValueReader;
+use crate::encoding::RowVector;
 use crate::encoding::VectorRef;
-use crate::nested::RowVector;
 use crate::print::value_text;
 use crate::sync::Arc;
 use crate::types::{RowType, Type, Value};

@@ -13,8 +13,8 @@
 use vector::stop::check_stop;
 use vector::sync::Arc;
 use vector::{
-    Bitmap, BufferMut, DecodedVector, Error, ErrorKind, Mapping, Result,
-    RowVector, SelectivityVector, Vector, VectorRef, bits,
+    Bitmap, BufferMut, DecodedVector, Error, ErrorKind, Mapping, Result, RowVector,
+    SelectivityVector, Vector, VectorRef, bits,
 };
 
 use super::compile::{NodeId, Operation, Program};

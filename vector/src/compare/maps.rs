@@ -15,8 +15,8 @@ use std::cmp::Ordering;
 use std::ops::Range;
 
 use super::{RowComparator, child_compare};
+use crate::encoding::MapVector;
 use crate::error::Result;
-use crate::nested::MapVector;
 use crate::sync::Arc;
 
 /// Maps with at most this number of entries are sorted without an allocation.

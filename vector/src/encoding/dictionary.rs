@@ -4,8 +4,8 @@
 //! (rule S1.19). Indices under an own null are unspecified and may lie outside of the base.
 //! Dictionaries nest (S1.22).
 
-use super::bitmap::Bitmap;
 use super::{Vector, VectorRef};
+use crate::bitmap::Bitmap;
 use crate::error::{Error, Result};
 use crate::memory::buffer::Buffer;
 use crate::types::Type;

@@ -1,6 +1,6 @@
 //! Flat vectors: all values side by side, and a validity.
 
-use super::bitmap::Bitmap;
+use crate::bitmap::Bitmap;
 use crate::bits;
 use crate::error::{Error, Result};
 use crate::memory::Held;

@@ -14,23 +14,22 @@
 //! has a validity exactly when at least one of its rows is null: every constructor and every slice
 //! drops a bitmap without a zero ([`Bitmap::into_validity`]).
 
-pub mod bitmap;
 pub mod constant;
 pub mod dictionary;
 pub mod flat;
 pub mod lazy;
+pub mod nested;
 
 use crate::error::{Error, Result};
 use crate::memory::Held;
-use crate::nested::{ArrayVector, MapVector, RowVector};
 use crate::sync::Arc;
 use crate::types::{RowType, Type, Value};
 
-pub use bitmap::{BitWriter, Bitmap, BitmapMut};
 pub use constant::ConstantVector;
 pub use dictionary::DictionaryVector;
 pub use flat::{FlatType, FlatValues, FlatVector, StringValues};
 pub use lazy::{LazyLoads, LazyVector, VectorLoader, lazy_loads, measure_lazy_loads};
+pub use nested::{ArrayVector, MapVector, RowVector};
 
 /// A shared vector.
 pub type VectorRef = Arc<Vector>;

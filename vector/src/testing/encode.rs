@@ -5,14 +5,15 @@
 //! order and with gaps, children longer than their parents, a validity without nulls.
 
 use super::random::RandomVectors;
+use crate::bitmap::Bitmap;
 use crate::build::vector_of;
+use crate::encoding::{ArrayVector, MapVector, RowVector};
 use crate::encoding::{
-    Bitmap, DictionaryVector, FlatValues, FlatVector, LazyVector, StringValues, Vector,
-    VectorLoader, VectorRef,
+    DictionaryVector, FlatValues, FlatVector, LazyVector, StringValues, Vector, VectorLoader,
+    VectorRef,
 };
 use crate::error::Result;
 use crate::memory::buffer::Buffer;
-use crate::nested::{ArrayVector, MapVector, RowVector};
 use crate::rows::RowSet;
 use crate::sync::Arc;
 use crate::types::string_view::INLINE_LIMIT;

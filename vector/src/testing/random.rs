@@ -1,7 +1,7 @@
 //! Random types and values from a seed.
 
+use crate::encoding::RowVector;
 use crate::encoding::VectorRef;
-use crate::nested::RowVector;
 use crate::sync::Arc;
 use crate::types::decimal::power_of_ten;
 use crate::types::temporal::SECONDS_PER_DAY;

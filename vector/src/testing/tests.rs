@@ -2,10 +2,11 @@
 //! types under randomly nested encodings.
 
 use super::*;
+use crate::bitmap::Bitmap;
 use crate::check::{check, check_batch};
 use crate::compare::{RowComparator, SortOrder, compare_rows, equal_rows, sorted_rows};
 use crate::decoded::DecodedVector;
-use crate::encoding::{Bitmap, Vector};
+use crate::encoding::Vector;
 use crate::gather::{concat, concat_batches, flatten, gather, gather_batch};
 use crate::hash::hash_into;
 use crate::memory::buffer::Buffer;

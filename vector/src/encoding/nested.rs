@@ -4,7 +4,8 @@
 //! without columns still has rows (rule S1.49). Array and map rows address `offset..offset +
 //! length` of child vectors that have a length of their own (S1.5).
 
-use crate::encoding::{Bitmap, DictionaryVector, Vector, VectorRef};
+use super::{DictionaryVector, Vector, VectorRef};
+use crate::bitmap::Bitmap;
 use crate::error::{Error, Result};
 use crate::memory::buffer::Buffer;
 use crate::sync::Arc;
