@@ -26,7 +26,7 @@ pub struct StringBuilder {
     views: BufferMut<StringView>,
     full: Vec<Buffer<u8>>,
     open: BufferMut<u8>,
-    /// Error of the first string that could not be stored; no long string is stored after it.
+    /// Error of the first string that could not be stored; with it [`StringBuilder::finish`] fails.
     failed: Option<Box<Error>>,
 }
 

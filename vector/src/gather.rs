@@ -61,7 +61,7 @@ pub fn gather_batch(batch: &RowVector, indices: &[u32]) -> Result<RowVector> {
 /// vectors. A vector that already has this form is returned unchanged.
 ///
 /// # Errors
-/// As [`gather`].
+/// The errors of loading lazy vectors; `Limit` if memory is refused; `Cancelled`.
 pub fn flatten(vector: &VectorRef) -> Result<VectorRef> {
     if is_flat(vector) {
         return Ok(Arc::clone(vector));
@@ -72,7 +72,7 @@ pub fn flatten(vector: &VectorRef) -> Result<VectorRef> {
 /// Returns all rows of all vectors, one vector after the other, with the type of the first.
 ///
 /// # Errors
-/// `Internal` if there is no vector or the types differ; otherwise as [`gather`].
+/// `Internal` if there is no vector or the types differ; otherwise as [`flatten`].
 pub fn concat(vectors: &[VectorRef]) -> Result<VectorRef> {
     match vectors {
         [] => Err(Error::internal("nothing to concatenate")),

@@ -35,7 +35,7 @@ const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Mixes the hash of every row of `vector` into `hashes`, which has one hash per row.
 ///
 /// # Errors
-/// `Internal` if the lengths differ; the errors of loading lazy children.
+/// `Internal` if the lengths differ; the errors of loading lazy children and of copying rows.
 pub fn hash_into(vector: &DecodedVector, hashes: &mut [u64]) -> Result<()> {
     if vector.len() != hashes.len() {
         return Err(Error::internal("another number of hashes than rows")

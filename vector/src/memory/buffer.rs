@@ -11,7 +11,7 @@
 //! (a mapped file, a `Vec`) is wrapped without a copy by [`Buffer::from_owner`]; such a buffer has
 //! no guaranteed alignment and no padding.
 //!
-//! This is the only file of the crate with `unsafe` code beside the SIMD kernels.
+//! Apart from the SIMD kernels, this is the only file of the crate with `unsafe` code.
 
 #![allow(unsafe_code)]
 

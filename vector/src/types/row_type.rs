@@ -2,7 +2,7 @@
 //!
 //! Fields are looked up by name. Planning looks up each column of a table several times, so a row
 //! type of more than a few fields sorts its names at the first lookup: finding all n columns takes
-//! O(n log n) comparisons instead of O(n²).
+//! O(n log n) comparisons instead of O(n^2).
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
