@@ -1,16 +1,16 @@
-//! Copying rows: picked, flattened or joined, always into a vector without wrappers.
+//! Copies of rows: selected, flattened or concatenated, always into a vector without wrappers.
 //!
 //! ```text
 //! gather(vector, rows)     wrap, then copy          rows of one vector
-//! concat(vectors)          copy one after another   all rows of many
-//! flatten(vector)          copy, unless flat        all rows of one
+//! concat(vectors)          copy one after another   all rows of several vectors
+//! flatten(vector)          copy, unless flat        all rows of one vector
 //!                \   |   /
-//!      copy(type, [DecodedVector])    one kernel a storage, children by recursion
+//!      copy(type, [DecodedVector])    one kernel per storage kind, children by recursion
 //! ```
 //!
-//! Results are deep copies: children of nested vectors hold exactly the entries of the rows, in
-//! row order, and null rows have no entries. Only the bytes of long strings may be shared with
-//! the source, see [`strings`].
+//! Results are deep copies: the children of arrays and maps contain exactly the entries of the
+//! rows, in row order, and null rows have no entries. Only the bytes of long strings may be shared
+//! with the source, see [`strings`].
 
 pub mod strings;
 
@@ -29,13 +29,20 @@ use crate::stop::{ROWS_PER_LOOK, check_stop};
 use crate::sync::Arc;
 use crate::types::{RowType, Timestamp, Type, TypeKind};
 
-/// Rows `indices` of `vector`, in that order, as a copy. `Internal` when an index is outside.
+/// Returns a copy of the rows `indices` of `vector`, in that order.
+///
+/// # Errors
+/// `Internal` if an index is outside of the vector; the errors of loading lazy vectors; `Limit` if
+/// memory is refused; `Cancelled`.
 pub fn gather(vector: &VectorRef, indices: &[u32]) -> Result<VectorRef> {
     check_indices(vector.len(), indices)?;
     gather_checked(vector, &Buffer::from_slice(indices))
 }
 
-/// Rows `indices` of a batch, in that order, as a copy. `Internal` when an index is outside.
+/// Returns a copy of the rows `indices` of a batch, in that order.
+///
+/// # Errors
+/// As [`gather`].
 pub fn gather_batch(batch: &RowVector, indices: &[u32]) -> Result<RowVector> {
     check_indices(batch.len(), indices)?;
     let indices = Buffer::from_slice(indices);
@@ -49,8 +56,11 @@ pub fn gather_batch(batch: &RowVector, indices: &[u32]) -> Result<RowVector> {
     )
 }
 
-/// All rows without wrappers: scalars are flat, so are the children of nested vectors. A vector
-/// that is already so is returned as it is.
+/// Returns all rows without wrappers: scalar columns are flat, and so are the children of nested
+/// vectors. A vector that already has this form is returned unchanged.
+///
+/// # Errors
+/// The errors of loading lazy vectors; `Limit` if memory is refused; `Cancelled`.
 pub fn flatten(vector: &VectorRef) -> Result<VectorRef> {
     if is_flat(vector) {
         return Ok(Arc::clone(vector));
@@ -58,8 +68,10 @@ pub fn flatten(vector: &VectorRef) -> Result<VectorRef> {
     copy_rows(&DecodedVector::new(vector)?)
 }
 
-/// All rows of all vectors, one vector after the other. The type is that of the first; `Internal`
-/// when there is none or the types differ.
+/// Returns all rows of all vectors, one vector after the other, with the type of the first.
+///
+/// # Errors
+/// `Internal` if there is no vector or the types differ; otherwise as [`flatten`].
 pub fn concat(vectors: &[VectorRef]) -> Result<VectorRef> {
     match vectors {
         [] => Err(Error::internal("nothing to concatenate")),
@@ -68,8 +80,11 @@ pub fn concat(vectors: &[VectorRef]) -> Result<VectorRef> {
     }
 }
 
-/// All rows of all batches as one batch of `row_type`, without rows when there are no batches. `Limit`
-/// for more rows than 32 bits count.
+/// Returns all rows of all batches as one batch of `row_type`, which has no rows if there are no
+/// batches.
+///
+/// # Errors
+/// `Limit` if the number of rows does not fit 32 bits; otherwise as [`concat`].
 pub fn concat_batches(row_type: &Arc<RowType>, batches: &[RowVector]) -> Result<RowVector> {
     let len = rows_of(batches.iter().map(RowVector::len))?;
     let mut children = Vec::with_capacity(row_type.len());
@@ -85,8 +100,11 @@ pub fn concat_batches(row_type: &Arc<RowType>, batches: &[RowVector]) -> Result<
     RowVector::new(Arc::clone(row_type), len, validity, children)
 }
 
-/// As [`concat_batches`], with the batches let go of column by column: the copy needs no more memory
-/// beside them than their largest column.
+/// Concatenates as [`concat_batches`] does, but releases the batches column by column: the copy
+/// needs no more additional memory than their largest column.
+///
+/// # Errors
+/// As [`concat_batches`].
 pub fn concat_into(row_type: &Arc<RowType>, batches: Vec<RowVector>) -> Result<RowVector> {
     let num_rows = rows_of(batches.iter().map(RowVector::len))?;
     let lens: Vec<usize> = batches.iter().map(RowVector::len).collect();
@@ -106,8 +124,10 @@ pub fn concat_into(row_type: &Arc<RowType>, batches: Vec<RowVector>) -> Result<R
     RowVector::new(Arc::clone(row_type), num_rows, validity, children)
 }
 
-/// The number of rows of all parts. `Limit` when 32 bits, in which rows are numbered everywhere, do
-/// not count them.
+/// Returns the total number of rows of all parts.
+///
+/// # Errors
+/// `Limit` if it does not fit 32 bits, because row numbers have 32 bits everywhere.
 fn rows_of(parts: impl Iterator<Item = usize>) -> Result<usize> {
     let num_rows = parts.fold(0usize, usize::saturating_add);
     match u32::try_from(num_rows) {
@@ -119,7 +139,7 @@ fn rows_of(parts: impl Iterator<Item = usize>) -> Result<usize> {
     }
 }
 
-/// All rows of a decoded vector as a copy.
+/// Returns a copy of all rows of a decoded vector.
 pub(crate) fn copy_rows(vector: &DecodedVector) -> Result<VectorRef> {
     copy(vector.ty(), std::slice::from_ref(vector))
 }
@@ -161,7 +181,8 @@ fn is_flat(vector: &Vector) -> bool {
     }
 }
 
-/// The one entry to all kernels: rows of `parts`, each of type `ty`, side by side.
+/// Copies the rows of `parts`, each of type `ty`, one part after the other; the single entry point
+/// of all kernels.
 fn copy(ty: &Type, parts: &[DecodedVector]) -> Result<VectorRef> {
     let len = rows_of(parts.iter().map(DecodedVector::len))?;
     if u32::try_from(len).is_err() {
@@ -240,8 +261,8 @@ fn join_validity<'a>(
     joined.freeze_validity()
 }
 
-/// The flat values of a part; `None` when all of its rows are null, then the base may be anything.
-/// Copies of many parts look here whether they are to stop.
+/// Returns the flat values of a part, or `None` if all its rows are null, in which case the base
+/// may have any form. Copies of many parts check the stop flag here.
 fn values_of(part: &DecodedVector) -> Result<Option<&FlatValues>> {
     check_stop()?;
     match part.flat_values() {
@@ -303,7 +324,7 @@ fn copy_booleans(parts: &[DecodedVector]) -> Result<Bitmap> {
     Ok(out.freeze())
 }
 
-/// Calls `f(base row or None for null)` for every row of a part.
+/// Calls `f` for every row of a part, with its base row or `None` if the row is null.
 #[inline]
 fn for_each_row(part: &DecodedVector, mut f: impl FnMut(Option<usize>)) {
     match part.validity() {
@@ -320,8 +341,8 @@ fn for_each_row(part: &DecodedVector, mut f: impl FnMut(Option<usize>)) {
 type SpanParts<'a, const N: usize> = ([&'a VectorRef; N], &'a Buffer<u32>, &'a Buffer<u32>);
 type CopiedSpans<const N: usize> = (Buffer<u32>, Buffer<u32>, [VectorRef; N]);
 
-/// Copies rows of arrays (`N` = 1) or maps (`N` = 2): new offsets, and the entries of valid rows
-/// side by side.
+/// Copies rows of arrays (`N` = 1) or maps (`N` = 2) with new offsets; the entries of non-null rows
+/// are contiguous in the result.
 fn copy_spans<const N: usize>(
     parts: &[DecodedVector],
     len: usize,
@@ -368,7 +389,7 @@ fn copy_spans<const N: usize>(
     Ok((new_offsets.freeze(), new_lengths.freeze(), copied))
 }
 
-/// Entries to copy: one range as long as the spans follow each other, else their positions.
+/// Entries to copy: a range while the spans are contiguous, otherwise their positions.
 #[derive(Default)]
 struct Picked {
     run: Range<usize>,
@@ -393,8 +414,9 @@ impl Picked {
         }
     }
 
-    /// Makes room for the positions of the rows of `part`, whose lists have `lengths`, unless they
-    /// stand in one run as they do in the base.
+    /// Checks that memory for the positions of the entries of `part`, whose lists have `lengths`,
+    /// is available. Under an identity mapping the entries are expected to be one range that needs
+    /// no positions.
     fn reserve_for(&mut self, part: &DecodedVector, lengths: &Buffer<u32>) -> Result<()> {
         if !matches!(part.mapping(), Mapping::Identity) {
             let mut entries = 0;
@@ -457,9 +479,13 @@ fn wrap_with_nulls(source: &VectorRef, rows: &Buffer<u32>, validity: Option<&Bit
 }
 
 impl VectorBuilder {
-    /// Appends row `row` of `vector`, which must be of the builder's type: the typed twin of
-    /// [`VectorBuilder::push`] for operators that keep a few rows of many batches. Nested rows
-    /// pass through their value form; to copy many of them use [`gather`] and [`concat()`].
+    /// Appends row `row` of `vector`, which must be of the builder's type. It is the typed
+    /// counterpart of [`VectorBuilder::push`] for operators that keep a few rows of many batches.
+    /// Nested rows are converted to a [`Value`](crate::Value) first; for many of them use
+    /// [`gather`] or [`concat()`].
+    ///
+    /// # Errors
+    /// `Internal` if the vector is of another type; otherwise as [`VectorBuilder::push`].
     pub fn push_from(&mut self, vector: &DecodedVector, row: usize) -> Result<()> {
         if vector.is_null(row) {
             self.push_null();

@@ -1,17 +1,18 @@
-//! Types, values, memory and vectors: the ground floor of Ocior.
+//! Types, values, memory and vectors: the lowest crate of Ocior, on which all others build.
 //!
-//! A **vector** is one column of a batch: a [`Type`], a row count and an encoding. A **batch** is
-//! a [`RowVector`]. Everything above moves batches; nothing here knows where they come from.
+//! A **vector** is one column of a batch: a [`Type`], a row count and an encoding. A **batch** is a
+//! [`RowVector`]. All higher crates exchange batches; this crate does not depend on where they come
+//! from.
 //!
 //! ```text
-//! error, panics, metrics, sync, cpu, bits what everybody needs
+//! error, panics, metrics, sync, cpu, bits   basics that every other module uses
 //!        types                    Type, Value, Timestamp, StringView
-//!        memory, select           MemoryPool, Buffer; values picked and spread by bits
-//!        bitmap, rows, encoding     Vector: flat, constant, dictionary, lazy, row, array, map
+//!        memory, select           MemoryPool, Buffer; values compressed and expanded by a bitmap
+//!        bitmap, rows, encoding   Vector: flat, constant, dictionary, lazy, row, array, map
 //!        stop, stoppable_sort, load, decoded, build, compare, hash, gather, check, print, testing
 //! ```
 //!
-//! Each line uses only the lines above it.
+//! Each line depends only on the lines above it.
 
 pub mod bitmap;
 pub mod bits;
