@@ -10,7 +10,7 @@ use vector::Metrics;
 use vector::sync::Mutex;
 
 use crate::blocking::BlockingReason;
-use crate::plan::PlanNodeId;
+use crate::ids::PlanNodeId;
 
 /// Counters of one operator, in one driver or summed over all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -30,7 +30,7 @@ use vector::sync::Arc;
 use crate::operator::aggregate::resolve_aggregate;
 use crate::plan::{
     Aggregate, AggregationNode, AggregationStep, HashJoinNode, PlanNode, TableScanNode, UnnestNode,
-    ValuesNode,
+    ValuesNode, check_custom,
 };
 
 /// The most nodes from the root to a leaf: plans are walked recursively.
@@ -116,6 +116,7 @@ fn check_node(node: &PlanNode, context: PlanContext<'_>) -> Result<()> {
             check_sources(node, &merge.output_type)?;
             columns().all(merge.keys.iter().map(|key| &key.column))
         }
+        PlanNode::Custom(custom) => check_custom(&**custom),
         PlanNode::Limit(_) | PlanNode::EnforceSingleRow(_) | PlanNode::TableWrite(_) => Ok(()),
     }
 }

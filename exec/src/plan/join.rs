@@ -22,7 +22,7 @@ use vector::{Error, Result, RowType, Type};
 
 use dwio::expr::TypedExpr;
 
-use super::{PlanNode, PlanNodeId};
+use super::{FilterOrigin, NodeInfo, Parallelism, PlanNode, PlanNodeId};
 
 /// The kinds of joins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -169,5 +169,51 @@ impl HashJoinNode {
 
     fn wrong(&self, message: &'static str) -> Error {
         Error::invalid_input(message).with("node", &self.id).with("join", self.join_type)
+    }
+}
+
+impl NodeInfo for HashJoinNode {
+    fn id(&self) -> &PlanNodeId {
+        &self.id
+    }
+
+    fn name(&self) -> &'static str {
+        "HashJoin"
+    }
+
+    fn output_type(&self) -> &Arc<RowType> {
+        &self.output_type
+    }
+
+    /// The probe side, then the build side.
+    fn sources(&self) -> Vec<&Arc<PlanNode>> {
+        vec![&self.left, &self.right]
+    }
+
+    fn parallelism(&self) -> Parallelism {
+        Parallelism::Special
+    }
+
+    /// Not through joins that add rows whose key is null: no scan returns those.
+    fn filter_origin(&self, channel: usize) -> FilterOrigin<'_> {
+        let keeps_left = self.join_type.gives_left() && !self.join_type.gives_right_at_end();
+        match self.output_type.names().get(channel) {
+            Some(name) if keeps_left => FilterOrigin::source(name),
+            _ => FilterOrigin::None,
+        }
+    }
+
+    fn write_details(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "[{}", self.join_type)?;
+        if self.null_aware {
+            f.write_str(" null aware")?;
+        }
+        for (left, right) in self.left_keys.iter().zip(&self.right_keys) {
+            write!(f, ", {left} = {right}")?;
+        }
+        match &self.filter {
+            Some(filter) => write!(f, ", {filter}]"),
+            None => f.write_str("]"),
+        }
     }
 }

@@ -12,7 +12,7 @@ use std::fmt;
 use vector::sync::Arc;
 use vector::{MemoryPool, Result, RowType, RowVector};
 
-use super::{PlanNode, PlanNodeId};
+use super::{NodeInfo, Parallelism, PlanNode, PlanNodeId};
 
 /// See [`PlanNode::TableWrite`].
 #[derive(Debug, Clone)]
@@ -25,6 +25,32 @@ pub struct TableWriteNode {
     pub target: Arc<dyn WriteTarget>,
     /// The columns of what writers count.
     pub output_type: Arc<RowType>,
+}
+
+impl NodeInfo for TableWriteNode {
+    fn id(&self) -> &PlanNodeId {
+        &self.id
+    }
+
+    fn name(&self) -> &'static str {
+        "TableWrite"
+    }
+
+    fn output_type(&self) -> &Arc<RowType> {
+        &self.output_type
+    }
+
+    fn sources(&self) -> Vec<&Arc<PlanNode>> {
+        vec![&self.source]
+    }
+
+    fn parallelism(&self) -> Parallelism {
+        if self.target.is_single() { Parallelism::Gathered } else { Parallelism::RowWise }
+    }
+
+    fn write_details(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "[{:?}]", self.target)
+    }
 }
 
 /// Where rows go.

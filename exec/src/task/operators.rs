@@ -30,7 +30,9 @@ use crate::operator::traced::Traced;
 use crate::operator::unnest::Unnest;
 use crate::operator::values::Values;
 use crate::operator::{Operator, OperatorCtx};
-use crate::plan::{AggregationStep, PlanNode, PlanNodeId, ProjectNode, TopNNode, WriterPlace};
+use crate::plan::{
+    AggregationStep, CustomOperatorCtx, PlanNode, PlanNodeId, ProjectNode, TopNNode, WriterPlace,
+};
 use crate::trace::{OperatorTrace, TracedOperator};
 
 pub(super) type Operators = Vec<StageParams>;
@@ -298,6 +300,10 @@ impl Shared {
                 let num_drivers = self.plan.num_drivers_of(&write.id);
                 let place = WriterPlace { driver, num_drivers, pool: ctx.pool };
                 (Box::new(TableWrite::new(write.target.writer(place)?)), "TableWrite")
+            }
+            PlanNode::Custom(custom) => {
+                let ctx = CustomOperatorCtx { pool: ctx.pool, stop: ctx.stop, driver };
+                (custom.operator(ctx)?, custom.name())
             }
             PlanNode::LocalPartition(_) | PlanNode::LocalMerge(_) => {
                 return Err(Error::internal("an exchange inside of a pipeline"));

@@ -45,7 +45,7 @@ use crate::operator::aggregate::intermediate_type;
 use crate::operator::channel_of;
 use crate::plan::{
     AggregationNode, AggregationStep, HashJoinNode, LimitNode, LocalMergeNode, LocalPartitionNode,
-    Partitioning, PlanNode, PlanNodeId, SortKey,
+    Parallelism, Partitioning, PlanNode, PlanNodeId, SortKey,
 };
 
 /// A plan, cut.
@@ -193,13 +193,21 @@ impl Open {
 impl Cutter<'_> {
     /// The pipeline that gives the rows of `node`.
     fn open(&mut self, node: &Arc<PlanNode>) -> Result<Open> {
+        match node.info().parallelism() {
+            Parallelism::Splits => Ok(Open::leaf(node, self.drivers.of_scan(node.id()))),
+            Parallelism::OneDriver => Ok(Open::leaf(node, 1)),
+            Parallelism::RowWise => Ok(self.open(source_of(node)?)?.then(node)),
+            Parallelism::Gathered => {
+                let open = self.open(source_of(node)?)?;
+                Ok(self.gather(open).then(node))
+            }
+            Parallelism::Special => self.special(node),
+        }
+    }
+
+    /// The pipeline of a node with a rule of its own.
+    fn special(&mut self, node: &Arc<PlanNode>) -> Result<Open> {
         Ok(match &**node {
-            PlanNode::TableScan(n) => Open::leaf(node, self.drivers.of_scan(&n.id)),
-            // Rows that the plan holds exist once; several drivers would give them several times.
-            PlanNode::Values(_) => Open::leaf(node, 1),
-            PlanNode::Filter(n) => self.open(&n.source)?.then(node),
-            PlanNode::Project(n) => self.open(&n.source)?.then(node),
-            PlanNode::Unnest(n) => self.open(&n.source)?.then(node),
             PlanNode::HashJoin(join) => {
                 let right = self.open(&join.right)?;
                 self.close(right, PipelineEnd::Table(Arc::clone(&join.id)));
@@ -226,16 +234,12 @@ impl Cutter<'_> {
                     self.gather(open.then(&first)).then(node)
                 }
             },
-            PlanNode::EnforceSingleRow(n) => {
-                let open = self.open(&n.source)?;
-                self.gather(open).then(node)
-            }
-            PlanNode::TableWrite(n) => match self.open(&n.source)? {
-                open if n.target.is_single() => self.gather(open).then(node),
-                open => open.then(node),
-            },
             PlanNode::LocalPartition(n) => self.partition(n)?,
             PlanNode::LocalMerge(n) => self.merge(n)?,
+            other => {
+                return Err(Error::internal("a plan node without a rule for its pipelines")
+                    .with("node", format!("{}[{}]", other.name(), other.id())));
+            }
         })
     }
 
@@ -365,6 +369,13 @@ impl Cutter<'_> {
         }
         self.made.pipelines.push(Pipeline { source, nodes, num_drivers, end });
     }
+}
+
+fn source_of(node: &PlanNode) -> Result<&Arc<PlanNode>> {
+    node.source().ok_or_else(|| {
+        Error::invalid_input("a plan node needs a source")
+            .with("node", format!("{}[{}]", node.name(), node.id()))
+    })
 }
 
 fn channels(keys: &[String], input: &RowType) -> Result<Vec<usize>> {

@@ -4,11 +4,12 @@
 //! tasks stop and fail, `waits.rs` what they wait for, `memory.rs`
 //! what they do when memory is short, `states.rs` how drivers leave their threads,
 //! `cancels.rs` stops at any point, `groups.rs` groups of splits,
-//! `barriers.rs` barriers between splits, `polls.rs` callers that poll, `panics.rs` panics,
+//! `barriers.rs` barriers between splits, `custom.rs` nodes of an embedder, `polls.rs` callers that poll, `panics.rs` panics,
 //! `stops.rs` loops that look whether they are to stop.
 
 mod barriers;
 mod cancels;
+mod custom;
 mod ends;
 mod groups;
 mod memory;
