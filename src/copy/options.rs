@@ -95,7 +95,7 @@ impl CopyTarget {
                     .hint("AS gives one of them another name"));
             }
         }
-        // Names of keys are written in lower case (rule S8.13), and a key hides a column of its name.
+        // Names of keys are written in lower case (rule S8.19), and a key hides a column of its name.
         let keys = self.partition_by.iter().filter_map(|key| Some((key, names.get(*key)?)));
         for (key, name) in keys {
             let twins = row_type.positions_in_any_case(name);
