@@ -76,7 +76,7 @@ impl Pushdown {
                 if table.splits_are_chosen() && term.field_names().into_iter().all(is_info) {
                     let found =
                         extract_filters_into(term, info_filters.clone(), &fold, &is_special);
-                    // A pattern is no promise: Velox tests it on what splits say (rule S7.83).
+                    // A pattern is no promise: Velox tests it on what splits say (rule S7.84).
                     if found.remaining.is_none() && !has_pattern(term) {
                         info_filters = found.filters;
                         continue;
