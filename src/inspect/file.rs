@@ -1,4 +1,4 @@
-//! The file as a whole: who wrote it, how large it is, what notes it carries.
+//! Properties of the file as a whole: writer, sizes and key-value metadata.
 
 use format_parquet::footer::Footer;
 use format_parquet::thrift::structs::EncryptionAlgorithm;
@@ -6,7 +6,7 @@ use vector::{Result, RowVector, Type, Value, value_text};
 
 use super::facts::{Facts, hex, number, text, text_or_null};
 
-/// Notes of the writer longer than this are cut where people read them.
+/// Maximum number of characters of a metadata value in output for people.
 const MAX_NOTE_CHARS: usize = 80;
 
 type Property = (&'static str, Type, Value);
