@@ -1,4 +1,4 @@
-//! `ocior scan`: the rows of files, without SQL.
+//! `ocior scan`: prints the rows of files, without SQL.
 
 use clap::Args;
 

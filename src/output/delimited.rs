@@ -22,7 +22,8 @@ impl<'a> DelimitedWriter<'a> {
         Self::new(row_type, out, ',')
     }
 
-    /// Tabs, line breaks and backslashes in fields are escaped with a backslash.
+    /// Returns a TSV writer. Tabs, line breaks and backslashes in fields are escaped with a
+    /// backslash.
     pub(super) fn tsv(row_type: &RowType, out: Box<dyn Write + 'a>) -> Result<Self> {
         Self::new(row_type, out, '\t')
     }
