@@ -41,7 +41,7 @@ pub struct FileAccess {
 pub struct Opener<'a> {
     /// Session settings.
     pub session: &'a Config,
-    /// Leaf pool that pays for the data that is read.
+    /// Leaf pool to which the data read is charged.
     pub pool: &'a MemoryPool,
     /// Counts the bytes read.
     pub counter: &'a ReadCounter,

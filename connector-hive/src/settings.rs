@@ -7,7 +7,6 @@
 //!
 //! A setting is looked up in both spellings, with the prefix of the connector's id, with the prefix
 //! `hive.`, or without a prefix, so that an embedding engine can pass its settings unchanged.
-//! without, so that hosts may hand over their settings as they are.
 
 use std::str::FromStr;
 

@@ -7,7 +7,6 @@
 //! Each line for people is about one unit: files, splits, row groups, pages, bytes, rows. After
 //! them come the filters, in the order of their application, and the columns. Metrics without a
 //! phrase in these lines are listed below them by name, so that no metric is omitted.
-//! phrase for stand below by their names, so that nothing that was counted is lost.
 
 use std::fmt::Write;
 

@@ -67,7 +67,7 @@ impl InspectedFile {
     ///
     /// # Errors
     /// `NotFound` or `Io` of the file system, `Corrupt` or `Unsupported` if the footer cannot be
-    /// read, `InvalidInput` for missing or wrong keys.
+    /// read, `InvalidInput` if the file is encrypted and its key is missing.
     pub fn open(
         files: &dyn FileSystem,
         path: &str,

@@ -38,7 +38,7 @@ pub struct TextFile<'a> {
     pub codec: Codec,
     /// Text encoding of the file.
     pub dialect: &'a Dialect,
-    /// Pool that pays for the buffer of lines.
+    /// Pool to which the buffer of lines is charged.
     pub pool: &'a MemoryPool,
 }
 
