@@ -11,7 +11,7 @@
 //!
 //! | call | by | effect |
 //! |---|---|---|
-//! | `request` | the owner of the task | returns the number of the barrier in progress and a continuation for it |
+//! | `request` | the owner of the task | returns the number of the barrier and a continuation |
 //! | `arrive` | each driver, at the end of its wave | the last arrival fulfils the continuations |
 //! | drop of a ticket | a driver that ends | counts as an arrival |
 //! | `end` | the end of the task | fulfils the continuations |

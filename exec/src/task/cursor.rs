@@ -7,8 +7,8 @@
 //!
 //! | state of the cursor | `poll` returns | until |
 //! |---|---|---|
-//! | running | `Batch`, `Barrier`, or `Wait` when all drivers are blocked | end of rows, error, cancel |
-//! | draining | `Wait`: drivers and preparations on other threads are closing | the last one has closed |
+//! | running | `Batch`, `Barrier`; `Wait` if all drivers are blocked | end of rows, error, cancel |
+//! | draining | `Wait`: drivers and preparations are closing | the last one has closed |
 //! | ended | `End`, or the error | |
 //!
 //! Neither `poll` nor dropping a cursor waits for another thread. After a drop, a worker closes the

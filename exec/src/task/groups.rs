@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! add_split(scan, group, split) --> group 3: Task (its own drivers, splits, joins, filters) --\
-//!                                   group 7: Task                                              +--> rows
+//!                                   group 7: Task                                            +--> rows
 //!                                   group 9: queued until a running group has ended         --/
 //! ```
 //! Grouped execution suits tables that are bucketed alike: rows that join or aggregate together are
@@ -12,7 +12,7 @@
 //! | state | entered | left |
 //! |---|---|---|
 //! | queued | with the first split of the group | when fewer than `max_running` groups run |
-//! | running | when fewer than `max_running` groups run | at the end of its rows, which requires all of its splits |
+//! | running | when fewer than `max_running` groups run | at the end of its rows and splits |
 //! | completed | at the end of its rows, or when it is declared to have no splits | |
 //!
 //! The first error of a group, or a cancellation, ends all groups.

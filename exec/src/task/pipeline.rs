@@ -376,7 +376,7 @@ fn channels(keys: &[String], input: &RowType) -> Result<Vec<usize>> {
     keys.iter().map(|key| channel_of(input, key)).collect()
 }
 
-/// A single-step aggregation as a partial one and a final one over its output.
+/// Splits a single-step aggregation into a partial one and a final one over its output.
 fn split_aggregation(node: &AggregationNode) -> Result<(Arc<PlanNode>, Arc<PlanNode>)> {
     if node.step != AggregationStep::Single {
         return Err(Error::internal("an aggregation of one step only cannot be split"));

@@ -2,8 +2,8 @@
 //!
 //! | state | `add` | `next_split` | `no_more` | `abandon` |
 //! |---|---|---|---|---|
-//! | Open, with splits | adds it, wakes one driver | split, prepares next ones | NoMore | Abandoned |
-//! | Open, empty | adds it, wakes one driver | Wait | NoMore, wakes all | Abandoned, wakes all |
+//! | Open, with splits | added, wakes one | split, prepares next ones | NoMore | Abandoned |
+//! | Open, empty | added, wakes one | Wait | NoMore, wakes all | Abandoned, wakes all |
 //! | NoMore | refused | split, then NoMore | - | - |
 //! | Abandoned | dropped | `Cancelled` error | Abandoned | - |
 //!
@@ -33,7 +33,7 @@ pub enum SplitOrder {
     /// In the order in which they were added.
     #[default]
     Added,
-    /// Prepared ones first.
+    /// Prepared splits first.
     ReadyFirst,
 }
 
@@ -69,11 +69,11 @@ enum Phase {
 /// Number of the splits of a scan in each state.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct SplitCounts {
-    /// Added and not yet taken.
+    /// Splits that were added and not yet taken.
     pub queued: usize,
-    /// Taken and not yet read to the end.
+    /// Splits that were taken and not yet read to the end.
     pub running: usize,
-    /// Read to the end.
+    /// Splits that were read to the end.
     pub finished: usize,
 }
 
