@@ -2,7 +2,6 @@
 //! (rules S11.31, S11.32).
 //!
 //! ```text
-//! ```text
 //! [scan]   ->  [filter]  ->  [aggregation]  ->  [limit]  ->  [sink]
 //! at barrier   keeps none    emits its groups   starts over    passes the barrier on
 //!    (1)          (2)              (3)               (4)            (5)

@@ -1,10 +1,11 @@
 //! Grouped execution: splits belong to groups, and each group is executed by itself (rule S11.61).
 //!
 //! ```text
-//! add_split(scan, group, split) --> group 3: Task (its own drivers, splits, joins, filters) --\
-//!                                   group 7: Task                                            +--> rows
-//!                                   group 9: queued until a running group has ended         --/
+//! add_split(scan, group, split) --> group 3: Task (its own drivers, splits, joins) --\
+//!                                   group 7: Task                                   +--> rows
+//!                                   group 9: queued until a running group has ended --/
 //! ```
+//!
 //! Grouped execution suits tables that are bucketed alike: rows that join or aggregate together are
 //! in one group, and only the groups that run at the same time hold memory. The first split of a
 //! group queues it.

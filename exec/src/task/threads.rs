@@ -5,7 +5,7 @@
 //! |---|---|---|---|
 //! | running | succeeds | none | |
 //! | n yields requested | succeeds | Yield, n times in total | |
-//! | paused | refused, with a continuation for `resume` | Pause, same continuation | ends the waits of `pause` |
+//! | paused | refused, with a continuation for `resume` | Pause, same continuation | ends `pause` |
 //!
 //! A thread is inside while it runs a driver; a driver that is blocked, queued or paused is on no
 //! thread. A running driver checks one atomic flag, and takes the lock only when the flag is set.
