@@ -4,7 +4,7 @@
 //! | before | amount requested | when memory is short |
 //! |---|---|---|
 //! | `add_input` | what the operator keeps of the batch | added after the wait |
-//! | `get_output` | the deficit of the operator, or an estimate of a batch | called after the wait |
+//! | `get_output` | its deficit, or an estimate of the next batch | called after the wait |
 //!
 //! A driver waits for memory that other queries hold. The wait ends when memory is available, and
 //! the driver then tries to reserve again. It also ends when waiting does not help, or after

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! add_split(scan, group, split) --> group 3: Task (its own drivers, splits, joins) --\
-//!                                   group 7: Task                                   +--> rows
-//!                                   group 9: queued until a running group has ended --/
+//!                                   group 7: Task                                    +--> rows
+//!                                   group 9: queued until a running group ended   --/
 //! ```
 //!
 //! Grouped execution suits tables that are bucketed alike: rows that join or aggregate together are
