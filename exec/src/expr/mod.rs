@@ -1,37 +1,38 @@
-//! Expressions: from [`TypedExpr`] to vectors.
+//! Evaluation of expressions: compiles [`TypedExpr`]s and evaluates them over batches.
 //!
 //! ```text
 //! TypedExpr --compile--> nodes --evaluate(batch, rows)--> one vector for each expression
 //!              |                     |
-//!              registry              special forms narrow the rows; functions run under
-//!              implicit casts        dictionaries and constants, over slices otherwise
+//!              registry              special forms restrict the rows; functions run under
+//!              implicit casts        dictionaries and constants, otherwise over slices
 //!              folded constants
 //! ```
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
 //! | `registry.rs` | functions by name, resolution of calls |
-//! | `functions.rs`, `families.rs` | the lists of built-in functions |
-//! | `signatures.rs`, `rule.rs`, `coercion.rs` | their typing rules, implicit conversions |
-//! | `compile.rs` | expressions to nodes: shared, folded, checked |
-//! | `eval.rs` | nodes over the selected rows of a batch; AND, OR, CASE, COALESCE |
-//! | `bounded.rs` | conditions over few rows at a time where intermediate results are large; the memory of folding |
-//! | `failures.rs` | nodes over rows of which some fail |
-//! | `peel.rs` | functions under dictionaries and constants |
-//! | `merge.rs` | the branches of a CASE as one vector |
-//! | `kernel.rs` | what functions are made of: calls, operands, loops |
-//! | `arithmetic.rs`, `decimal.rs`, `comparison.rs`, `logic.rs` | numbers and truth |
-//! | `string.rs`, `joining.rs`, `like.rs`, `temporal.rs`, `nested.rs` | text, time, arrays and maps |
-//! | `rounding.rs`, `extremes.rs`, `truncation.rs`, `containers.rs` | whole numbers, the greatest, units of time, what arrays and structs are made of |
-//! | `by_row.rs` | loops for functions that are told apart row by row |
-//! | `temporal_parts.rs`, `date_moves.rs`, `date_format.rs` | parts of points in time, units between them, text |
-//! | `pieces.rs`, `padding.rs` | texts split, searched, filled up, as bytes |
-//! | `numbers.rs`, `decimal_digits.rs`, `bits.rs` | digits, signs, kinds of numbers; bits of integers |
-//! | `lists.rs`, `array_*.rs`, `map_making.rs`, `nested_equality.rs` | arrays and maps by the places of their elements |
-//! | `runs.rs` | strings that stand side by side, looked at as one text |
-//! | `random.rs` | dice |
-//! | `higher_order/` | functions that ask lambdas about elements, all elements of a batch at once |
-//! | `cast.rs`, `cast_text.rs`, `cast_nested.rs`, `text.rs` | conversions, values as text |
+//! | `functions.rs`, `families.rs` | lists of the built-in functions |
+//! | `signatures.rs`, `rule.rs`, `coercion.rs` | typing rules and implicit conversions |
+//! | `check.rs` | validation of expressions without compiling them |
+//! | `compile.rs` | compilation: common subexpressions, constant folding, type checks |
+//! | `eval.rs` | evaluation over the selected rows of a batch; AND, OR, CASE, COALESCE |
+//! | `bounded.rs` | conditions over fewer rows when intermediate results are large; memory limit of folding |
+//! | `failures.rs` | evaluation that collects failing rows |
+//! | `peel.rs` | functions over the bases of dictionaries and constants |
+//! | `merge.rs` | merges the branches of a CASE into one vector |
+//! | `kernel.rs` | parts of function implementations: calls, operands, loops |
+//! | `arithmetic.rs`, `decimal.rs`, `comparison.rs`, `logic.rs` | arithmetic, comparisons, boolean functions |
+//! | `string.rs`, `joining.rs`, `like.rs`, `temporal.rs`, `nested.rs` | functions of strings, times, arrays and maps |
+//! | `rounding.rs`, `extremes.rs`, `truncation.rs`, `containers.rs` | `floor`, `ceil`, `round`; `greatest`, `least`; `date_trunc`; constructors and members of containers |
+//! | `by_row.rs` | loops that evaluate a function row by row |
+//! | `temporal_parts.rs`, `date_moves.rs`, `date_format.rs` | fields of times, differences of times, formatting |
+//! | `pieces.rs`, `padding.rs` | splitting, searching and padding of strings, conversions to bytes |
+//! | `numbers.rs`, `decimal_digits.rs`, `bits.rs` | signs, roots and digits of numbers; bits of integers |
+//! | `lists.rs`, `array_*.rs`, `map_making.rs`, `nested_equality.rs` | arrays and maps by the positions of their elements |
+//! | `runs.rs` | strings that are adjacent in a buffer, processed as one text |
+//! | `random.rs` | random numbers |
+//! | `higher_order/` | functions with lambdas, evaluated for all elements of a batch at once |
+//! | `cast.rs`, `cast_text.rs`, `cast_nested.rs`, `text.rs` | casts, values as text |
 
 mod arithmetic;
 mod array_order;
@@ -106,24 +107,25 @@ pub use registry::{
 use compile::Program;
 use eval::{Evaluation, Memory};
 
-/// Expressions compiled together over one input, used by one thread.
+/// Expressions that are compiled together over one input; used by one thread.
 ///
-/// Equal subtrees are evaluated once for a batch, whichever of the expressions they stand in.
+/// Equal subtrees are evaluated once per batch, in whichever of the expressions they occur.
 #[derive(Debug)]
 pub struct ExprSet {
     program: Program,
     memory: Memory,
     input: Arc<RowType>,
-    /// The expressions as text, for errors.
+    /// Texts of the expressions, for errors.
     texts: Vec<String>,
 }
 
 impl ExprSet {
-    /// Compiles `exprs` over batches of `input`.
+    /// Compiles `exprs` over batches of `input`. Arguments are implicitly converted to the types
+    /// that a function requires.
     ///
-    /// Arguments are converted implicitly where a function asks for it. `InvalidInput` when a
-    /// function does not exist or does not take its arguments, `Internal` when a column does not
-    /// exist or a type was bound wrongly.
+    /// # Errors
+    /// `InvalidInput` for an unknown function or arguments that it does not take, `Internal` for an
+    /// unknown column or an inconsistent type, `Limit` for an expression that is nested too deeply.
     pub fn compile(
         exprs: &[TypedExpr],
         input: &Arc<RowType>,
@@ -135,19 +137,23 @@ impl ExprSet {
         Ok(ExprSet { program, memory, input: Arc::clone(input), texts })
     }
 
-    /// The number of expressions.
+    /// Returns the number of expressions.
     pub fn len(&self) -> usize {
         self.program.roots.len()
     }
 
-    /// True without expressions.
+    /// Returns true without expressions.
     pub fn is_empty(&self) -> bool {
         self.program.roots.is_empty()
     }
 
     /// Evaluates all expressions for `rows` of a batch. Each result is as long as the batch; its
-    /// other rows are unspecified but safe to decode. An error of a row that is not selected, or
-    /// that a special form passes over, does not surface.
+    /// unselected rows are unspecified but safe to decode. Errors of rows that are not selected, or
+    /// that a special form excludes, are not reported.
+    ///
+    /// # Errors
+    /// The errors of the functions, with the expression; `Internal` when the batch does not match
+    /// the input.
     pub fn evaluate(
         &mut self,
         batch: &RowVector,
@@ -178,14 +184,14 @@ impl ExprSet {
     }
 }
 
-/// Lends expressions to connectors.
+/// Compiles and checks expressions for connectors and plans.
 #[derive(Debug, Clone)]
 pub struct ExecEvaluator {
     registry: Arc<FunctionRegistry>,
 }
 
 impl ExecEvaluator {
-    /// An evaluator over the functions of `registry`.
+    /// Creates an evaluator for the functions of `registry`.
     pub fn new(registry: Arc<FunctionRegistry>) -> Self {
         ExecEvaluator { registry }
     }
@@ -197,7 +203,7 @@ impl ExpressionEvaluator for ExecEvaluator {
         Ok(Box::new(set))
     }
 
-    /// Without compiling: nothing is bound or computed.
+    /// Checks without compiling: nothing is bound or evaluated.
     fn check(&self, exprs: &[TypedExpr], input: &Arc<RowType>) -> Result<()> {
         check::check(exprs, input, &self.registry)
     }
@@ -231,17 +237,17 @@ impl CompiledExpr for ExprSet {
     }
 }
 
-/// Lists with each of their elements once.
+/// Returns arrays with each distinct element once.
 pub(crate) fn distinct_elements(lists: &VectorRef) -> Result<VectorRef> {
     of_all_rows(array_sets::distinct, lists, lists.ty())
 }
 
-/// Maps of type `ty` from lists of entries; a key that comes again keeps its first value.
+/// Returns maps of type `ty` from arrays of entries; a repeated key keeps its first value.
 pub(crate) fn maps_of_entries(lists: &VectorRef, ty: &Type) -> Result<VectorRef> {
     of_all_rows(map_making::from_first_entries, lists, ty)
 }
 
-/// Lists of type `ty` of the entries of maps.
+/// Returns arrays of type `ty` with the entries of maps.
 pub(crate) fn entries_of_maps(maps: &VectorRef, ty: &Type) -> Result<VectorRef> {
     of_all_rows(map_making::entries, maps, ty)
 }
@@ -251,8 +257,8 @@ fn of_all_rows(run: Run, values: &VectorRef, ty: &Type) -> Result<VectorRef> {
     peel::apply(&Kernel::new(run), std::slice::from_ref(values), &rows, ty, None)
 }
 
-/// The value of an expression without columns; `None` when it has columns, throws dice, fails, or is
-/// too large to be made while a query is planned.
+/// Returns the value of an expression without columns. Returns `None` when it has columns, is
+/// non-deterministic, fails, or is too large to be computed during planning.
 pub fn fold_constant(expr: &TypedExpr, registry: &FunctionRegistry) -> Option<Value> {
     if !expr.field_names().is_empty() || !registry.is_deterministic(expr) {
         return None;

@@ -1,28 +1,28 @@
-//! Nodes that say how rows of several drivers meet, and nodes that change how many rows there are.
+//! Nodes for local exchanges, and nodes that change the number of rows of a source.
 //!
 //! ```text
-//! LocalPartition    all rows of all sources, spread over drivers          (UNION ALL)
-//! LocalMerge        all rows of sorted sources, in order
+//! LocalPartition    all rows of all sources, partitioned over drivers     (UNION ALL)
+//! LocalMerge        all rows of sorted sources, merged in order
 //! Unnest            a row for each element of arrays and maps
-//! EnforceSingleRow  the one row of a source that must not have more       (scalar subqueries)
+//! EnforceSingleRow  the only row of a source; more rows are an error      (scalar subqueries)
 //! ```
 //!
-//! How rows are spread never changes which there are, so a plan without the first two is as good
-//! as one with them: [`Task`](crate::Task) puts in the exchanges that its drivers need.
+//! The partitioning never changes the set of rows, so a plan does not need the first two nodes for
+//! parallelism: [`Task`](crate::Task) adds the exchanges that its drivers require.
 
 use vector::sync::Arc;
 use vector::{Error, Result, RowType, Type};
 
 use super::{PlanNode, PlanNodeId, SortKey};
 
-/// Which driver gets a row.
+/// Distribution of rows over drivers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Partitioning {
-    /// One driver gets all.
+    /// One driver receives all rows.
     Gather,
-    /// The drivers get batches in turn.
+    /// Drivers receive batches in turn.
     RoundRobin,
-    /// Rows with equal values in these columns come to the same driver.
+    /// Rows with equal values in these columns go to the same driver.
     Hash(Vec<String>),
 }
 
@@ -31,15 +31,17 @@ pub enum Partitioning {
 #[allow(missing_docs)]
 pub struct LocalPartitionNode {
     pub id: PlanNodeId,
-    /// At least one; all have the same columns.
+    /// Sources, at least one, all with the same columns.
     pub sources: Vec<Arc<PlanNode>>,
     pub partitioning: Partitioning,
     pub output_type: Arc<RowType>,
 }
 
 impl LocalPartitionNode {
-    /// The rows of `sources`, spread as `partitioning` says; `InvalidInput` when their columns
-    /// differ.
+    /// Creates a node that returns the rows of `sources` with the given partitioning.
+    ///
+    /// # Errors
+    /// `InvalidInput` when there is no source or the columns of the sources differ.
     pub fn new(
         id: PlanNodeId,
         sources: Vec<Arc<PlanNode>>,
@@ -55,14 +57,17 @@ impl LocalPartitionNode {
 #[allow(missing_docs)]
 pub struct LocalMergeNode {
     pub id: PlanNodeId,
-    /// At least one; all have the same columns, and rows in the order of the keys.
+    /// Sources, at least one, all with the same columns and sorted by the keys.
     pub sources: Vec<Arc<PlanNode>>,
     pub keys: Vec<SortKey>,
     pub output_type: Arc<RowType>,
 }
 
 impl LocalMergeNode {
-    /// The rows of `sources` in the order of `keys`; `InvalidInput` when their columns differ.
+    /// Creates a node that merges the rows of `sources` by `keys`.
+    ///
+    /// # Errors
+    /// `InvalidInput` when there is no source or the columns of the sources differ.
     pub fn new(id: PlanNodeId, sources: Vec<Arc<PlanNode>>, keys: Vec<SortKey>) -> Result<Self> {
         let output_type = common_type(&id, &sources)?;
         Ok(LocalMergeNode { id, sources, keys, output_type })
@@ -91,20 +96,26 @@ pub struct UnnestNode {
     pub source: Arc<PlanNode>,
     /// Columns of the source that are repeated for each element.
     pub replicated: Vec<String>,
-    /// Columns of the source, arrays and maps, that are taken apart side by side: the shorter ones
-    /// are filled up with nulls.
+    /// Columns of the source, arrays and maps, that are expanded in parallel; shorter ones are
+    /// padded with nulls.
     pub unnested: Vec<String>,
-    /// True when the last output column counts the elements of a row from 1.
+    /// Whether the last output column is the ordinality, which numbers the elements of a row from
+    /// 1.
     pub with_ordinality: bool,
-    /// True when a row without elements gives one row, with nulls in their place.
+    /// Whether a row without elements returns one row, with nulls for its element.
     pub keeps_empty: bool,
-    /// The replicated columns, then one for each array and two for each map, then the ordinality.
+    /// The replicated columns, then one column for each array and two for each map, then the
+    /// ordinality.
     pub output_type: Arc<RowType>,
 }
 
 impl UnnestNode {
-    /// Takes columns of `source` apart; `names` are those of the new columns, the ordinality's
-    /// included if there is one more. `InvalidInput` when names and columns do not fit.
+    /// Creates a node that expands columns of `source`. `names` are the names of the new columns;
+    /// one additional name is that of the ordinality.
+    ///
+    /// # Errors
+    /// `InvalidInput` for unknown columns, columns that are neither arrays nor maps, and a wrong
+    /// number of names.
     pub fn new(
         id: PlanNodeId,
         source: Arc<PlanNode>,
@@ -157,7 +168,7 @@ impl UnnestNode {
         })
     }
 
-    /// The same, but rows without elements stay, if `yes`.
+    /// Returns the same node with `keeps_empty` set to `yes`.
     pub fn keeping_empty(self, yes: bool) -> Self {
         UnnestNode { keeps_empty: yes, ..self }
     }

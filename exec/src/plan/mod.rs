@@ -1,9 +1,9 @@
-//! Plan nodes: what a query does, as a tree of descriptions.
+//! Plan nodes: describe a query as a tree.
 //!
-//! A closed sum, so that a new node is found by the compiler wherever plans are read. Every node
-//! has an id that is unique in its plan and an output type; columns are named, and names are
-//! unique within one output type, because expressions refer to columns by name. All of this is checked
-//! when a task is made of a plan (`validate.rs`).
+//! [`PlanNode`] is a closed enum, so that the compiler finds every place that must handle a new
+//! node. Each node has an id that is unique in its plan, and an output type. Expressions refer to
+//! columns by name, so column names are unique within one output type. All of this is checked when
+//! a task is created from a plan (`validate.rs`).
 
 pub mod builder;
 mod join;
@@ -26,39 +26,39 @@ pub use local::{
 
 pub use write::{RowWriter, TableWriteNode, WriteTarget, WriterPlace};
 
-/// The name of a node, unique in its plan.
+/// Id of a node, unique in its plan.
 pub type PlanNodeId = Arc<str>;
 
-/// A node and everything below it.
+/// A plan node with all nodes below it.
 #[derive(Debug, Clone)]
 pub enum PlanNode {
-    /// Rows of a table; a leaf that receives splits.
+    /// Returns the rows of a table; a leaf that receives splits.
     TableScan(TableScanNode),
-    /// Rows that the plan itself holds; a leaf.
+    /// Returns constant rows of the plan; a leaf.
     Values(ValuesNode),
-    /// The rows for which a predicate is true.
+    /// Returns the rows for which a predicate is true.
     Filter(FilterNode),
-    /// Expressions over each row.
+    /// Evaluates expressions for each row.
     Project(ProjectNode),
-    /// Groups and aggregates.
+    /// Groups rows and computes aggregates.
     Aggregation(AggregationNode),
-    /// All rows in order.
+    /// Sorts all rows.
     OrderBy(OrderByNode),
-    /// The first rows in order.
+    /// Returns the first rows of the sort order.
     TopN(TopNNode),
-    /// A run of rows, in whatever order they come.
+    /// Returns a range of rows, in the order of the input.
     Limit(LimitNode),
-    /// Rows of two sources that belong together.
+    /// Joins the rows of two sources.
     HashJoin(HashJoinNode),
-    /// A row for each element of arrays and maps.
+    /// Returns a row for each element of arrays and maps.
     Unnest(UnnestNode),
-    /// All rows of several sources, spread over drivers.
+    /// Returns all rows of several sources, partitioned over drivers.
     LocalPartition(LocalPartitionNode),
-    /// All rows of several sorted sources, in order.
+    /// Merges the rows of several sorted sources.
     LocalMerge(LocalMergeNode),
-    /// The one row of a source; nulls when there is none.
+    /// Returns the only row of a source, or a row of nulls when it has none.
     EnforceSingleRow(EnforceSingleRowNode),
-    /// What was counted while all rows were written.
+    /// Writes all rows, and returns the counters of the writers.
     TableWrite(TableWriteNode),
 }
 
@@ -69,7 +69,7 @@ pub struct TableScanNode {
     pub id: PlanNodeId,
     pub output_type: Arc<RowType>,
     pub table: Arc<dyn TableHandle>,
-    /// The column handle of each output column, by output name.
+    /// Column handle of each output column, by output name.
     pub assignments: Vec<(String, Arc<dyn ColumnHandle>)>,
 }
 
@@ -88,7 +88,7 @@ pub struct ValuesNode {
 pub struct FilterNode {
     pub id: PlanNodeId,
     pub source: Arc<PlanNode>,
-    /// BOOLEAN over the source's output; null drops the row like false.
+    /// BOOLEAN expression over the source's output; a row is dropped when it is false or null.
     pub predicate: TypedExpr,
 }
 
@@ -99,41 +99,42 @@ pub struct ProjectNode {
     pub id: PlanNodeId,
     pub source: Arc<PlanNode>,
     pub output_type: Arc<RowType>,
-    /// One for each output column, over the source's output.
+    /// One expression for each output column, over the source's output.
     pub expressions: Vec<TypedExpr>,
 }
 
-/// Which part of an aggregation a node does.
+/// Step of an aggregation that a node performs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AggregationStep {
-    /// Input rows to results.
+    /// From input rows to results.
     Single,
-    /// Input rows to intermediate results.
+    /// From input rows to intermediate results.
     Partial,
-    /// Intermediate results to fewer intermediate results.
+    /// From intermediate results to fewer intermediate results.
     Intermediate,
-    /// Intermediate results to results.
+    /// From intermediate results to results.
     Final,
 }
 
 /// One aggregate of an [`AggregationNode`].
 #[derive(Debug, Clone)]
 pub struct Aggregate {
-    /// The output column's name.
+    /// Name of the output column.
     pub name: String,
-    /// The function, as [`aggregate_names`](crate::operator::aggregate::aggregate_names) has it.
+    /// Name of the function, one of
+    /// [`aggregate_names`](crate::operator::aggregate::aggregate_names).
     pub function: Arc<str>,
-    /// The arguments, columns of the source; none for `count(*)`. In an intermediate or final step
-    /// the one argument is the intermediate column.
+    /// Arguments, which are columns of the source or constants; empty for `count(*)`. In an
+    /// intermediate or final step the only argument is the intermediate column.
     pub args: Vec<TypedExpr>,
-    /// The types of the arguments of the single or partial step.
+    /// Types of the arguments of the single or partial step.
     pub raw_types: Vec<Type>,
-    /// The type of the result of this step.
+    /// Type of the result of this step.
     pub ty: Type,
-    /// True when equal argument values of a group count once.
+    /// Whether equal argument values of a group are aggregated once.
     pub distinct: bool,
-    /// A BOOLEAN column of the source: only rows for which it is true count (FILTER). None in an
-    /// intermediate or final step, whose input has it applied.
+    /// BOOLEAN column of the source that selects the aggregated rows (FILTER). `None` in an
+    /// intermediate or final step, because the step before has applied it.
     pub mask: Option<TypedExpr>,
 }
 
@@ -144,11 +145,11 @@ pub struct AggregationNode {
     pub id: PlanNodeId,
     pub source: Arc<PlanNode>,
     pub step: AggregationStep,
-    /// Names of the source's columns to group by; empty for one global group, which exists also
-    /// when there are no rows.
+    /// Names of the grouping columns of the source. Empty for one global group, which exists even
+    /// without input rows.
     pub keys: Vec<String>,
     pub aggregates: Vec<Aggregate>,
-    /// The keys, then the aggregates.
+    /// The keys, followed by the aggregates.
     pub output_type: Arc<RowType>,
 }
 
@@ -190,7 +191,7 @@ pub struct LimitNode {
 }
 
 impl PlanNode {
-    /// The node's id.
+    /// Returns the id of the node.
     pub fn id(&self) -> &PlanNodeId {
         match self {
             PlanNode::TableScan(n) => &n.id,
@@ -210,7 +211,7 @@ impl PlanNode {
         }
     }
 
-    /// The columns that the node gives.
+    /// Returns the output columns of the node.
     pub fn output_type(&self) -> &Arc<RowType> {
         match self {
             PlanNode::TableScan(n) => &n.output_type,
@@ -230,8 +231,8 @@ impl PlanNode {
         }
     }
 
-    /// The node whose rows pass through this one, which is the left source of a join and the first
-    /// one where there are any number; `None` for leaves.
+    /// Returns the main source of the node: the left source of a join, and the first one of several
+    /// sources; `None` for leaves.
     pub fn source(&self) -> Option<&Arc<PlanNode>> {
         match self {
             PlanNode::TableScan(_) | PlanNode::Values(_) => None,
@@ -250,7 +251,7 @@ impl PlanNode {
         }
     }
 
-    /// All nodes that feed this one, that of [`PlanNode::source`] first.
+    /// Returns all sources of the node, beginning with that of [`PlanNode::source`].
     pub fn sources(&self) -> impl Iterator<Item = &Arc<PlanNode>> {
         let others = match self {
             PlanNode::HashJoin(n) => std::slice::from_ref(&n.right),
@@ -261,7 +262,7 @@ impl PlanNode {
         self.source().into_iter().chain(others)
     }
 
-    /// All scans of the plan, those of left sources first.
+    /// Returns all scans of the plan, those of left sources first.
     pub fn scans(&self) -> Vec<&TableScanNode> {
         let mut scans = Vec::new();
         let mut rest = vec![self];
@@ -276,7 +277,7 @@ impl PlanNode {
         scans
     }
 
-    /// The word that stands for the node in printed plans.
+    /// Returns the name of the node's kind, as in printed plans.
     pub fn name(&self) -> &'static str {
         match self {
             PlanNode::TableScan(_) => "TableScan",
