@@ -96,7 +96,7 @@ impl Executor {
         Self::new(parallelism)
     }
 
-    /// Creates an executor for I/O, whose workers block most of the time.
+    /// Creates an executor for I/O, with workers that block most of the time.
     pub fn for_io() -> Self {
         Self::new_io(NUM_IO_THREADS)
     }

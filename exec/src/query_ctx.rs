@@ -187,8 +187,8 @@ pub struct QueryCtx {
 }
 
 impl QueryCtx {
-    /// Creates a context with default settings, no memory limit, and its own executors, whose
-    /// threads start on demand.
+    /// Creates a context with default settings, no memory limit, and its own executors, which start
+    /// threads on demand.
     pub fn new(evaluator: Arc<dyn ExpressionEvaluator>, connectors: ConnectorRegistry) -> Self {
         QueryCtx {
             config: QueryConfig::default(),

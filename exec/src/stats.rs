@@ -21,7 +21,7 @@ pub struct OperatorStats {
     pub node: Option<PlanNodeId>,
     /// Index of its pipeline within the task.
     pub pipeline: usize,
-    /// Number of drivers whose counters are included.
+    /// Number of drivers included in the counters.
     pub num_drivers: u64,
     /// Number of input rows.
     pub input_rows: u64,

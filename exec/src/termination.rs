@@ -166,7 +166,7 @@ impl Termination {
         self.on_stop(Box::new(move || match task.upgrade().map(|task| task.outcome()) {
             Some(Ok(())) => promise.fulfil(),
             Some(Err(error)) => promise.fail(error),
-            // Hooks run inside of `end`, whose caller holds the task.
+            // Hooks run inside of `end`, and its caller holds the task.
             None => drop(promise),
         }));
         completed

@@ -72,7 +72,7 @@ pub(crate) enum Act {
     Fail(&'static str),
     /// Panics without printing a message.
     Panic(&'static str),
-    /// Returns one row of the table (k, v), whose columns panic when they are loaded.
+    /// Returns one row of the table (k, v) with columns that panic when they are loaded.
     PanicLate(&'static str),
 }
 
@@ -136,7 +136,7 @@ pub(crate) struct ScriptConnector {
 /// Callback that runs when a split is opened.
 type Open = Arc<dyn Fn(&Script) -> Result<()> + Send + Sync>;
 
-/// Behaviour of a connector whose splits can be prepared ahead.
+/// Behaviour of a connector with splits that can be prepared ahead.
 #[derive(Clone)]
 pub(crate) struct Ahead {
     /// Runs when a split is opened, on any thread.

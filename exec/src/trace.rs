@@ -60,7 +60,7 @@ pub(crate) struct Traced {
 }
 
 impl Traced {
-    /// Wraps `inner`, whose calls are reported to `trace`.
+    /// Wraps `inner` and reports its calls to `trace`.
     pub(crate) fn new(inner: Box<dyn Operator>, trace: Arc<dyn OperatorTrace>) -> Self {
         Traced { inner, trace }
     }

@@ -34,7 +34,7 @@ pub struct MemoryWaits {
     pub party: MemoryPool,
     /// Maximum duration of a wait.
     pub limit: Duration,
-    /// Executor whose timer ends waits.
+    /// Executor with the timer that ends waits.
     pub executor: Arc<Executor>,
 }
 
@@ -45,7 +45,8 @@ pub(super) struct DriverMemory {
     waits: Option<MemoryWaits>,
     /// Timer entry that ends the current wait at its limit.
     timer: Option<TimerEntry>,
-    /// Operators whose last wait ended without memory, each with the error that ended it.
+    /// Operators that did not get memory in their last wait, each with the error that ended the
+    /// wait.
     refusals: Arc<Mutex<Vec<(usize, Error)>>>,
 }
 

@@ -100,7 +100,7 @@ pub struct Driver {
     memory: DriverMemory,
     /// Time and reason of leaving the thread.
     off_thread: Option<OffThread>,
-    /// Number of consecutive passes over the operators without progress or blocking.
+    /// Number of consecutive rounds over the operators without progress or blocking.
     idle_passes: u32,
     ended: bool,
     closed: bool,
@@ -227,8 +227,8 @@ impl Driver {
                     output => output,
                 });
             }
-            // A driver whose operators return no output, need no input, are not blocked and do not
-            // finish would loop forever.
+            // Without output, need for input, blocking or an end of any operator, the driver would
+            // loop forever.
             if self.idle_passes > 2 {
                 return Err(Error::internal("no operator of a driver can go on")
                     .with("pipeline", self.params.pipeline));

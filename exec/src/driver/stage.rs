@@ -35,7 +35,7 @@ impl StageParams {
     }
 }
 
-/// Calls whose time is measured separately (rule S15.60).
+/// Calls that are measured separately (rule S15.60).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Call {
     AddInput,

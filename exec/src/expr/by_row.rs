@@ -1,5 +1,4 @@
-//! Loops that evaluate a function row by row, for functions whose cost per row exceeds that of a
-//! call.
+//! Loops that evaluate a function row by row, for functions that cost more per row than a call.
 //!
 //! These loops exist once for all such functions and call them through a pointer, so that a hundred
 //! functions add little code beyond their own. Functions for which inlined loops over plain values
@@ -106,8 +105,8 @@ pub(super) fn texts(
 /// Number of bytes of a string that are allocated without checking the available memory.
 const FREE_TEXT_BYTES: usize = 1 << 20;
 
-/// Checks that memory suffices for `additional` more bytes of a string, for functions whose result
-/// for one row may be much larger than their arguments.
+/// Checks that memory suffices for `additional` more bytes of a string. For functions with results
+/// that may be much larger for one row than their arguments.
 ///
 /// # Errors
 /// `Limit` when memory does not suffice.

@@ -238,8 +238,8 @@ impl Compiler<'_> {
         self.program.nodes.len() - 1
     }
 
-    /// Returns the value of a node whose inputs are constants. Returns `None` when it fails; the
-    /// first row that requires the node reports the error.
+    /// Returns the value of a node with constant inputs. Returns `None` when it fails; the first
+    /// row that requires the node reports the error.
     fn fold(&self, id: NodeId) -> Option<Value> {
         let _scope = folding_scope();
         let node = &self.program.nodes[id];

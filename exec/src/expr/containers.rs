@@ -12,7 +12,7 @@ use super::coercion::common_type;
 use super::kernel::{Argument, Call, Kernel, wrong_storage};
 use super::registry::Resolved;
 
-/// Resolves arguments of any types to a struct of them, whose fields have no names.
+/// Resolves arguments of any types to a struct of them, with fields without names.
 pub(super) fn row_of_any(types: &[Type]) -> Option<Resolved> {
     let row = Type::row(types.iter().map(|ty| ("", ty.clone())));
     (!types.is_empty()).then(|| Resolved::new(types.to_vec(), row))

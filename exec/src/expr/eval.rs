@@ -2,8 +2,8 @@
 //!
 //! Each node is evaluated for a set of rows, and returns a vector as long as the batch that is
 //! valid for those rows. Special forms restrict the set: AND evaluates its second term only for
-//! rows for which the first one was not false, and CASE evaluates a branch only for rows whose
-//! condition was true. No row is evaluated, or fails, unless it was requested.
+//! rows for which the first one was not false, and CASE evaluates a branch only for rows with a
+//! true condition. No row is evaluated, or fails, unless it was requested.
 //!
 //! A term of AND that fails is evaluated again at the end, for the rows that no other term made
 //! false, so that `x <> 0 AND 1 / x > 2` is safe in either order. That evaluation identifies the
@@ -177,7 +177,7 @@ impl<'a> Evaluation<'a> {
         junction.finish(rows)
     }
 
-    /// Returns the values of a function one of whose arguments failed. There is no error if another
+    /// Returns the values of a function after an argument has failed. There is no error if another
     /// argument is null for each failing row, as in Velox.
     #[cold]
     fn decided_by_nulls(

@@ -5,8 +5,8 @@
 //! ```
 //!
 //! A kernel is chosen once per expression, and branches on the shape of its arguments once per
-//! batch. The loops below run over all rows of the batch, including null and unselected ones, whose
-//! slots hold valid values. Only after a failure are the rows checked for one that counts.
+//! batch. The loops below run over all rows of the batch, including null and unselected ones, which
+//! have valid values in their slots. Only after a failure are the rows checked for one that counts.
 
 use vector::{
     Bitmap, BitmapMut, Buffer, BufferMut, DecodedVector, Error, FlatType, FlatValues, FlatVector,
@@ -36,7 +36,7 @@ pub struct Argument<'a> {
 pub struct Call<'a> {
     /// Arguments, each as long as the batch.
     pub args: &'a [DecodedVector],
-    /// Rows whose results count: the selected rows, without null arguments if nulls propagate.
+    /// Rows that are counted: the selected rows, without null arguments if nulls propagate.
     pub rows: &'a SelectivityVector,
     /// Validity of the result if nulls propagate; otherwise `None`.
     pub validity: Option<Bitmap>,
@@ -294,7 +294,7 @@ pub(super) fn test_rows(rows: &SelectivityVector, mut f: impl FnMut(usize) -> bo
     Bitmap::new(words.collect(), rows.len())
 }
 
-/// Calls `f` for the selected rows in ascending order. Words whose bits are all set need no test of
+/// Calls `f` for the selected rows in ascending order. Words with all bits set need no test of
 /// single bits.
 #[inline]
 pub(super) fn for_each_row(rows: &SelectivityVector, mut f: impl FnMut(usize)) {

@@ -24,7 +24,7 @@ pub(super) fn upper(c: char) -> char {
 
 /// Returns the lower case of a character; the character itself when it has none.
 pub(super) fn lower(c: char) -> char {
-    // The only letter whose full mapping has two characters.
+    // The only letter that maps to two characters in the full mapping.
     if c == 'İ' { 'i' } else { only(c.to_lowercase()).unwrap_or(c) }
 }
 

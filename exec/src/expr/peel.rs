@@ -25,7 +25,7 @@ use vector::{
 use super::kernel::{Call, Kernel, Nulls};
 
 /// Cached result of a function over the last dictionary. Does not own the base, so that a column
-/// whose batch is released can reuse its memory.
+/// can reuse its memory after its batch is released.
 #[derive(Debug, Default)]
 pub(super) struct Memo {
     base: Weak<Vector>,

@@ -23,7 +23,7 @@ const MIN_ROWS: usize = 8;
 /// Maximum ratio of the length of a run to the total length of its strings.
 const MAX_STRETCH: usize = 2;
 
-/// Rows whose strings are in ascending order and without overlap in one text.
+/// Rows with strings in ascending order and without overlap in one text.
 #[derive(Debug)]
 pub(super) struct Run<'a> {
     strings: &'a StringValues,

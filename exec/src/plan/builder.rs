@@ -219,9 +219,9 @@ impl PlanBuilder {
         Ok(ids.above(PlanNode::Unnest(node)))
     }
 
-    /// Joins the rows of this builder, the probe side, with those of `right`, whose ids must be
-    /// from the same [`PlanIds`]. A column that neither side has gets type UNKNOWN and is rejected
-    /// when the task is created.
+    /// Joins the rows of this builder, the probe side, with those of `right`. The ids of both must
+    /// be from the same [`PlanIds`]. A column that neither side has gets type UNKNOWN and is
+    /// rejected when the task is created.
     pub fn hash_join(self, right: PlanBuilder, join: JoinSpec) -> Self {
         let JoinSpec { join_type, keys, columns, filter, null_aware } = join;
         let right = right.node;
@@ -251,7 +251,7 @@ impl PlanBuilder {
         })
     }
 
-    /// Returns all rows of this and the other plans, whose columns must be the same and whose ids
+    /// Returns all rows of this and the other plans. Their columns must be the same, and their ids
     /// must be from the same [`PlanIds`].
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! The hash join: combines the matching rows of two sources.
 //!
-//! The left source is the probe side, whose rows are streamed; the right source is the build side,
-//! whose rows are kept in a hash table. Output by join type:
+//! The left source is the probe side, which is streamed; the right source is the build side, which
+//! is kept in a hash table. Output by join type:
 //!
 //! | type | rows |
 //! |---|---|
@@ -114,8 +114,8 @@ pub struct HashJoinNode {
     pub left_keys: Vec<String>,
     /// Key columns of the right source, with the types of the left keys.
     pub right_keys: Vec<String>,
-    /// BOOLEAN expression over the columns of both sources, whose names must differ. Pairs for
-    /// which it is not true do not match.
+    /// BOOLEAN expression over the columns of both sources, which must have different names. Pairs
+    /// for which it is not true do not match.
     pub filter: Option<TypedExpr>,
     /// Columns of either source by name, and for a semi project the match flag as the last column.
     pub output_type: Arc<RowType>,

@@ -17,14 +17,12 @@
 //! | every split is prepared ahead | none is while opening is very fast, as on a warm local disk, where a second thread costs more |
 //! | the end of a task waits for running preparations | they are counted like drivers, and waiting for the drivers includes them |
 //!
-//! A data source whose split was taken over is reused to prepare another split. The parts of a data
-//! source are therefore compiled once per concurrent preparation, not once per split.
+//! A data source that has handed over its split is reused to prepare another split. The parts of a
+//! data source are therefore compiled once per concurrent preparation, not once per split.
 //!
 //! A preparation owns everything that it needs, including its registration with the task. When the
 //! task ends, preparations that have not begun and those that are complete are dropped at once; a
 //! running one is dropped by the thread that runs it.
-//! has not begun and what is prepared is dropped at once; what is being prepared is dropped by
-//! whoever prepares it.
 
 pub mod async_source;
 

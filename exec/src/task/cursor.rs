@@ -137,7 +137,7 @@ impl Cursor {
         }
     }
 
-    /// Resumes the drivers whose waits are over; all drivers when the task has ended.
+    /// Resumes the drivers that no longer wait; all drivers when the task has ended.
     fn go_on(&mut self) {
         let (ended, stopped) = self.waits.take_ended();
         for (number, outcome) in ended {

@@ -70,7 +70,7 @@ pub struct GroupCounts {
     pub queued: usize,
     /// Groups that were started and have not returned all rows.
     pub running: usize,
-    /// Groups whose rows were all returned.
+    /// Groups that have returned all rows.
     pub completed: usize,
 }
 

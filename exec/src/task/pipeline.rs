@@ -175,7 +175,7 @@ struct Cutter<'d> {
     made: Pipelines,
 }
 
-/// A pipeline whose end is not yet known.
+/// A pipeline with an end that is not yet known.
 struct Open {
     source: Option<usize>,
     nodes: Vec<Arc<PlanNode>>,

@@ -23,7 +23,7 @@ pub(super) struct ScanState {
     pub(super) splits: Arc<SplitQueue>,
     pub(super) filters: Arc<ScanFilters>,
     num_drivers: usize,
-    /// Number of drivers whose operators were created.
+    /// Number of operators created, one per driver.
     num_made: AtomicUsize,
     scale_up: Option<Arc<ScanScaleUp>>,
 }

@@ -50,7 +50,7 @@ struct State {
     phase: Phase,
     waiting: Vec<Promise>,
     counts: SplitCounts,
-    /// Highest sequence number whose splits are duplicates and are not added again (rule S11.54).
+    /// Highest sequence number of splits that are duplicates and are not added again (rule S11.54).
     max_sequence: Option<u64>,
     /// Promises for the time at which no split is queued.
     wanting: Vec<Promise>,

@@ -16,7 +16,7 @@ use super::super::select_true;
 /// Maximum number of elements of one batch.
 const MAX_ELEMENTS: usize = 1 << 28;
 
-/// An argument whose rows are arrays or maps.
+/// An argument of arrays or maps.
 pub(super) struct Lists {
     decoded: DecodedVector,
 }

@@ -15,7 +15,7 @@ pub(in super::super) struct Lambda {
     root: NodeId,
     /// Parameters, followed by the captured columns.
     columns: Arc<RowType>,
-    /// Nodes of the enclosing program whose values are the captured columns.
+    /// Nodes of the enclosing program that produce the captured columns.
     captures: Vec<NodeId>,
 }
 
@@ -104,8 +104,8 @@ impl<'a> BoundLambda<'a> {
             .node(self.lambda.root, selected)
     }
 
-    /// Returns the value of the lambda for each element, and the elements for which it fails, whose
-    /// values are unspecified.
+    /// Returns the value of the lambda for each element, and the elements for which it fails. The
+    /// values of failing elements are unspecified.
     pub(super) fn evaluate_setting_failures_aside(
         &self,
         elements: &RowVector,

@@ -34,7 +34,7 @@ pub(super) struct HigherOrderCall<'a> {
     /// Arguments that are not lambdas, each as long as the batch.
     pub(super) args: &'a [VectorRef],
     pub(super) lambdas: &'a [BoundLambda<'a>],
-    /// Rows whose results count.
+    /// Rows that are counted in the result.
     pub(super) rows: &'a SelectivityVector,
     /// Type of the result.
     pub(super) ty: &'a Type,

@@ -9,7 +9,7 @@ use vector::{Interval, TimeUnit, Timestamp, VectorRef};
 
 use super::*;
 
-/// Functions whose result is as long as a number states. Their memory limit is tested elsewhere.
+/// Functions with a result as long as a number states. Their memory limit is tested elsewhere.
 const SIZED_BY_A_NUMBER: [&str; 4] = ["lpad", "rpad", "repeat", "sequence"];
 
 /// Strings that are numbers, times and other text, at and beyond the limits of types.

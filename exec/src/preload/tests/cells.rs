@@ -42,7 +42,7 @@ enum Gave {
     False,
 }
 
-/// A source whose makers, items and captured values are counted.
+/// A source that counts its makers, items and captured values.
 struct Fixture {
     source: Arc<AsyncSource<Arc<()>>>,
     runs: Arc<AtomicUsize>,

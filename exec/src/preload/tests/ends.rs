@@ -1,4 +1,4 @@
-//! Tests the ends of tasks whose splits are prepared ahead: errors, limits, cancellation at any
+//! Tests the ends of tasks with splits that are prepared ahead: errors, limits, cancellation at any
 //! point.
 
 use std::time::Duration;

@@ -5,7 +5,7 @@ use vector::sync::{Arc, ModelArc, thread};
 
 use crate::preload::async_source::{AsyncSource, Phase};
 
-/// A source that counts the runs of its makers, and whose items count how often they are dropped.
+/// A source that counts the runs of its makers and the drops of its items.
 struct Counted {
     source: Arc<AsyncSource<Item>>,
     runs: ModelArc<AtomicUsize>,

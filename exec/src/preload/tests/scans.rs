@@ -1,5 +1,5 @@
-//! Tests of scans whose splits are prepared ahead: where each split is prepared, the order of the
-//! rows, the counters, and which filters apply.
+//! Tests of scans with splits that are prepared ahead: where each split is prepared, the order of
+//! the rows, the counters, and which filters apply.
 
 use std::time::Duration;
 

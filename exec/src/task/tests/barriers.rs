@@ -41,7 +41,7 @@ fn told() -> PlanBuilder {
     PlanBuilder::above(PlanNode::TableScan(TableScanNode { table, ..node.clone() }), 1)
 }
 
-/// A node over the scans "0" and "1", whose rows come together in it.
+/// A node over the scans "0" and "1", which combines their rows.
 fn two_scans(make: impl FnOnce(Vec<Arc<PlanNode>>) -> PlanNode) -> PlanBuilder {
     let first = scan().build();
     let PlanNode::TableScan(node) = &*first else { panic!("a scan") };
@@ -77,7 +77,7 @@ fn totals(plan: PlanBuilder) -> PlanBuilder {
 /// Description of a plan, its constructor, and whether its rows are ordered.
 type Named = (&'static str, fn() -> PlanBuilder, bool);
 
-/// Plans whose nodes keep rows, groups or counts.
+/// Plans with nodes that keep rows, groups or counts.
 fn plans() -> Vec<Named> {
     vec![
         ("scan", scan, false),

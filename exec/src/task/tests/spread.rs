@@ -48,7 +48,7 @@ fn random_row(random: &mut Random) -> Row {
     vec![small(random, 0.2), Value::BigInt(random.between(-50, 50)), word(random), list, map]
 }
 
-/// Two tables of random rows as scans `0` and `9`, whose rows are randomly divided into splits.
+/// Two tables of random rows as scans `0` and `9`, randomly divided into splits.
 struct Tables {
     random: Random,
     rows: [Vec<Row>; 2],

@@ -54,7 +54,7 @@ fn a_driver_says_why_it_leaves_its_thread() {
     assert!(matches!(second.run().unwrap(), Step::Output(_)));
     termination.cancel();
     threads.pause();
-    // Termination has priority over a pause, whose resumption may never come.
+    // Termination has priority over a pause, because a resumption may never come.
     assert!(matches!(second.run().unwrap(), Step::Stop(StopReason::Terminate)));
     assert!(matches!(second.run().unwrap(), Step::Stop(StopReason::Terminate)), "also afterwards");
 }
