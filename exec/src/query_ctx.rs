@@ -40,7 +40,7 @@ pub struct QueryConfig {
     /// Whether joins push filters of the keys of their build side into the scans of their probe
     /// side (rule S12.3).
     pub hash_probe_dynamic_filter_pushdown_enabled: bool,
-    /// Whether joins do so for keys that are strings as well (rule S12.4).
+    /// Whether joins push filters into scans for string keys as well (rule S12.4).
     pub hash_probe_string_dynamic_filter_pushdown_enabled: bool,
     /// Whether ORDER BY with LIMIT pushes a filter into the scans below it that excludes rows
     /// beyond the limit.
@@ -52,8 +52,8 @@ pub struct QueryConfig {
     pub node_memory_limit_bytes: u64,
     /// Maximum number of bytes that a single operator may hold; `u64::MAX` means no limit.
     pub operator_memory_limit_bytes: u64,
-    /// Maximum time in milliseconds that an operator waits for memory that other queries hold,
-    /// before it fails; 0 disables waiting.
+    /// Maximum time in milliseconds that an operator waits for memory that other queries hold; 0
+    /// disables waiting. After that time, the operator fails if its own reservation fails.
     pub memory_wait_limit_ms: u64,
     /// Whether every batch of every operator is validated recursively (rule S11.40); slow, for
     /// tests.

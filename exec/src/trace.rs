@@ -6,7 +6,7 @@
 //!              Traced: wraps the operator and its trace
 //! ```
 //!
-//! Operators do not depend on tracing: a traced operator is wrapped in a [`Traced`] operator, which
+//! Operators do not depend on tracing: a traced operator is wrapped in a `Traced` operator, which
 //! observes its calls. Without a tracer there is no wrapper.
 
 use std::fmt;

@@ -227,8 +227,8 @@ impl Driver {
                     output => output,
                 });
             }
-            // Without output, need for input, blocking or an end of any operator, the driver would
-            // loop forever.
+            // If no operator returns output, takes input, blocks or finishes, the driver would loop
+            // forever.
             if self.idle_passes > 2 {
                 return Err(Error::internal("no operator of a driver can go on")
                     .with("pipeline", self.params.pipeline));

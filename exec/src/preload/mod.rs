@@ -106,7 +106,7 @@ impl SplitPreloader for Preloader {
         let termination = Arc::clone(&self.termination);
         self.sources.ctx().query.io.run(Box::new(move || {
             preparation.prepare();
-            // The end of the task dropped the complete preparations, of which this was not one.
+            // The end of the task has dropped only the preparations that were complete by then.
             if termination.should_stop() {
                 preparation.cancel();
             }
