@@ -31,7 +31,7 @@ fn delimiter(text: &[u8], delimiter: &[u8]) -> Option<(usize, usize)> {
     memmem::find(text, delimiter).map(|at| (at, at + delimiter.len()))
 }
 
-/// Passes the pieces of `text` to `f` until it returns false. The last of `limit` pieces has the
+/// Passes the pieces of `text` to `f` until it returns true. The last of `limit` pieces has the
 /// remaining text.
 fn split_into(text: &[u8], by: &[u8], limit: i64, f: &mut dyn FnMut(&[u8]) -> bool) {
     let (mut rest, mut number) = (text, 1);
