@@ -1,13 +1,13 @@
-//! Traces: somebody is told what operators are given while a query runs.
+//! Tracing: observes the splits, input and output of operators while a query runs.
 //!
 //! ```text
 //! Tracer --operator--> OperatorTrace of one operator in one driver
 //!                        ^ splits, input, output, end
-//!              Traced: the operator with its trace around it
+//!              Traced: wraps the operator and its trace
 //! ```
 //!
-//! The operators themselves know nothing of it: a traced one stands inside of another that looks at
-//! what passes. Without a tracer there is none.
+//! Operators do not depend on tracing: a traced operator is wrapped in a `Traced` operator, which
+//! observes its calls. Without a tracer there is no wrapper.
 
 use std::fmt;
 
@@ -18,35 +18,35 @@ use vector::{Result, RowVector};
 use crate::plan::{AggregationStep, PlanNodeId};
 use crate::stats::OperatorStats;
 
-/// An operator that may be traced.
+/// Describes an operator that may be traced.
 #[derive(Debug, Clone, Copy)]
 pub struct TracedOperator<'a> {
-    /// The plan node that it works for.
+    /// Plan node of the operator.
     pub node: &'a PlanNodeId,
-    /// What it is called.
+    /// Name of the operator.
     pub name: &'static str,
-    /// Which part of an aggregation it does, if it does one.
+    /// Step of an aggregation; `None` for other operators.
     pub step: Option<AggregationStep>,
-    /// The pipeline of its driver.
+    /// Index of the pipeline.
     pub pipeline: usize,
-    /// Which of the pipeline's drivers.
+    /// Index of the driver within its pipeline.
     pub driver: usize,
 }
 
-/// Decides what is traced.
+/// Decides which operators are traced.
 pub trait Tracer: fmt::Debug + Send + Sync {
-    /// Who is told of what an operator is given; `None` for an operator that is not traced.
+    /// Returns the trace of an operator; `None` for an operator that is not traced.
     fn operator(&self, operator: &TracedOperator<'_>) -> Result<Option<Arc<dyn OperatorTrace>>>;
 }
 
-/// Is told what one operator in one driver is given.
+/// Receives the splits and batches of one operator in one driver.
 pub trait OperatorTrace: Send + Sync {
-    /// The operator takes a split.
+    /// Called when the operator takes a split.
     fn split(&self, split: &dyn ConnectorSplit) -> Result<()>;
-    /// The operator is given a batch; columns that were not read yet may be read.
+    /// Called before the operator receives a batch. Columns that were not read yet may be loaded.
     fn input(&self, batch: &RowVector) -> Result<()>;
-    /// The operator has given a batch.
+    /// Called when the operator has returned a batch.
     fn output(&self, batch: &RowVector);
-    /// The operator is done, well or not.
+    /// Called when the operator closes, whether or not it succeeded.
     fn finish(&self, stats: &OperatorStats);
 }

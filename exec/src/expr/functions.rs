@@ -1,4 +1,4 @@
-//! The list of built-in functions: name, what people are told it takes, typing rule, body.
+//! The list of built-in functions: name, signatures for messages, typing rule, implementation.
 
 use super::higher_order::types as lambda_types;
 use super::registry::{Bind, Body, Form, Function, FunctionRegistry, HigherOrder, Rule};
@@ -22,7 +22,7 @@ impl FunctionRegistry {
     }
 }
 
-/// Every built-in function and special form.
+/// All built-in functions and special forms.
 const ALL: &[Function] = &[
     scalar("eq", EQUATABLE, types::distinct_from, comparison::eq),
     scalar("neq", EQUATABLE, types::distinct_from, comparison::neq),
@@ -185,7 +185,7 @@ const fn scalar(
     }
 }
 
-/// The function as one that gives another value each time.
+/// Marks a function as non-deterministic.
 const fn dice(function: Function) -> Function {
     Function { deterministic: false, ..function }
 }

@@ -47,7 +47,7 @@ impl SplitPreloader for Preloader {
         let termination = Arc::clone(&self.termination);
         self.sources.ctx().query.io.run(Box::new(move || {
             preparation.prepare();
-            // The task's end dropped what it saw, which was not this.
+            // The end of the task has dropped only the preparations that were complete by then.
             if termination.should_stop() {
                 preparation.cancel();
             }

@@ -10,14 +10,14 @@ use crate::split_source::{SplitPoll, SplitSource};
 use crate::stats::OperatorStats;
 use crate::trace::OperatorTrace;
 
-/// An operator whose trace is kept.
+/// An operator together with its trace.
 pub(crate) struct Traced {
     inner: Box<dyn Operator>,
     trace: Arc<dyn OperatorTrace>,
 }
 
 impl Traced {
-    /// `inner`, told of to `trace`.
+    /// Wraps `inner` and reports its calls to `trace`.
     pub(crate) fn new(inner: Box<dyn Operator>, trace: Arc<dyn OperatorTrace>) -> Self {
         Traced { inner, trace }
     }
@@ -97,14 +97,14 @@ impl Operator for Traced {
     }
 }
 
-/// Splits that a traced scan takes.
+/// The splits of a traced scan.
 pub(crate) struct TracedSplits {
     inner: Arc<dyn SplitSource>,
     trace: Arc<dyn OperatorTrace>,
 }
 
 impl TracedSplits {
-    /// The splits of `inner`, told of to `trace`.
+    /// Wraps the splits of `inner`, which are reported to `trace`.
     pub(crate) fn new(inner: Arc<dyn SplitSource>, trace: Arc<dyn OperatorTrace>) -> Self {
         TracedSplits { inner, trace }
     }

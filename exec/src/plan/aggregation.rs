@@ -9,37 +9,38 @@ use dwio::expr::TypedExpr;
 
 use super::{FilterOrigin, NodeInfo, Parallelism, PlanNode, PlanNodeId};
 
-/// Which part of an aggregation a node does.
+/// Step of an aggregation that a node performs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AggregationStep {
-    /// Input rows to results.
+    /// From input rows to results.
     Single,
-    /// Input rows to intermediate results.
+    /// From input rows to intermediate results.
     Partial,
-    /// Intermediate results to fewer intermediate results.
+    /// From intermediate results to fewer intermediate results.
     Intermediate,
-    /// Intermediate results to results.
+    /// From intermediate results to results.
     Final,
 }
 
 /// One aggregate of an [`AggregationNode`].
 #[derive(Debug, Clone)]
 pub struct Aggregate {
-    /// The output column's name.
+    /// Name of the output column.
     pub name: String,
-    /// The function, by its name in [`aggregate_names`](crate::operator::aggregate::aggregate_names).
+    /// Name of the function, one of
+    /// [`aggregate_names`](crate::operator::aggregate::aggregate_names).
     pub function: Arc<str>,
-    /// The arguments, columns of the source; none for `count(*)`. In an intermediate or final step
-    /// the one argument is the intermediate column.
+    /// Arguments, which are columns of the source or constants; empty for `count(*)`. In an
+    /// intermediate or final step the only argument is the intermediate column.
     pub args: Vec<TypedExpr>,
-    /// The types of the arguments of the single or partial step.
+    /// Types of the arguments of the single or partial step.
     pub raw_types: Vec<Type>,
-    /// The type of the result of this step.
+    /// Type of the result of this step.
     pub ty: Type,
-    /// True when equal argument values of a group count once.
+    /// Whether equal argument values of a group are aggregated once.
     pub distinct: bool,
-    /// A BOOLEAN column of the source: only rows for which it is true count (FILTER). None in an
-    /// intermediate or final step, whose input has it applied.
+    /// BOOLEAN column of the source that selects the aggregated rows (FILTER). `None` in an
+    /// intermediate or final step, because the step before has applied it.
     pub mask: Option<TypedExpr>,
 }
 
@@ -50,11 +51,11 @@ pub struct AggregationNode {
     pub id: PlanNodeId,
     pub source: Arc<PlanNode>,
     pub step: AggregationStep,
-    /// Names of the source's columns to group by; empty for one global group, which exists also
-    /// when there are no rows.
+    /// Names of the grouping columns of the source. Empty for one global group, which exists even
+    /// without input rows.
     pub keys: Vec<String>,
     pub aggregates: Vec<Aggregate>,
-    /// The keys, then the aggregates.
+    /// The keys, followed by the aggregates.
     pub output_type: Arc<RowType>,
 }
 

@@ -16,7 +16,7 @@ pub struct TableScanNode {
     pub id: PlanNodeId,
     pub output_type: Arc<RowType>,
     pub table: Arc<dyn TableHandle>,
-    /// The column handle of each output column, by output name.
+    /// Column handle of each output column, by output name.
     pub assignments: Vec<(String, Arc<dyn ColumnHandle>)>,
 }
 

@@ -5,8 +5,8 @@
 //! LocalMerge        all rows of sorted sources, in order
 //! ```
 //!
-//! How rows are spread never changes which there are, so a plan without the first two is as good
-//! as one with them: [`Task`](crate::Task) puts in the exchanges that its drivers need.
+//! The partitioning never changes the set of rows, so a plan does not need the first two nodes for
+//! parallelism: [`Task`](crate::Task) adds the exchanges that its drivers require.
 
 use std::fmt;
 
@@ -16,14 +16,14 @@ use vector::{Error, Result, RowType};
 use super::sort::write_keys;
 use super::{FilterOrigin, NodeInfo, Parallelism, PlanNode, PlanNodeId, SortKey};
 
-/// Which driver gets a row.
+/// Distribution of rows over drivers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Partitioning {
-    /// One driver gets all.
+    /// One driver receives all rows.
     Gather,
-    /// The drivers get batches in turn.
+    /// Drivers receive batches in turn.
     RoundRobin,
-    /// Rows with equal values in these columns come to the same driver.
+    /// Rows with equal values in these columns go to the same driver.
     Hash(Vec<String>),
 }
 
@@ -32,15 +32,17 @@ pub enum Partitioning {
 #[allow(missing_docs)]
 pub struct LocalPartitionNode {
     pub id: PlanNodeId,
-    /// At least one; all have the same columns.
+    /// Sources, at least one, all with the same columns.
     pub sources: Vec<Arc<PlanNode>>,
     pub partitioning: Partitioning,
     pub output_type: Arc<RowType>,
 }
 
 impl LocalPartitionNode {
-    /// The rows of `sources`, spread as `partitioning` says; `InvalidInput` when their columns
-    /// differ.
+    /// Creates a node that returns the rows of `sources` with the given partitioning.
+    ///
+    /// # Errors
+    /// `InvalidInput` when there is no source or the columns of the sources differ.
     pub fn new(
         id: PlanNodeId,
         sources: Vec<Arc<PlanNode>>,
@@ -56,14 +58,17 @@ impl LocalPartitionNode {
 #[allow(missing_docs)]
 pub struct LocalMergeNode {
     pub id: PlanNodeId,
-    /// At least one; all have the same columns, and rows in the order of the keys.
+    /// Sources, at least one, all with the same columns and sorted by the keys.
     pub sources: Vec<Arc<PlanNode>>,
     pub keys: Vec<SortKey>,
     pub output_type: Arc<RowType>,
 }
 
 impl LocalMergeNode {
-    /// The rows of `sources` in the order of `keys`; `InvalidInput` when their columns differ.
+    /// Creates a node that merges the rows of `sources` by `keys`.
+    ///
+    /// # Errors
+    /// `InvalidInput` when there is no source or the columns of the sources differ.
     pub fn new(id: PlanNodeId, sources: Vec<Arc<PlanNode>>, keys: Vec<SortKey>) -> Result<Self> {
         let output_type = common_type(&id, &sources)?;
         Ok(LocalMergeNode { id, sources, keys, output_type })

@@ -1,9 +1,9 @@
-//! Plan nodes: what a query does, as a tree of descriptions.
+//! Plan nodes: describe a query as a tree.
 //!
-//! A closed sum, so that a new node is found by the compiler wherever plans are read. Every node
-//! has an id that is unique in its plan and an output type; columns are named, and names are
-//! unique within one output type, because expressions refer to columns by name. All of this is checked
-//! when a task is made of a plan (`exec/src/validate.rs`).
+//! [`PlanNode`] is a closed enum, so that the compiler finds every place that must handle a new
+//! node. Each node has an id that is unique in its plan, and an output type. Expressions refer to
+//! columns by name, so column names are unique within one output type. All of this is checked when
+//! a task is created from a plan (`exec/src/validate.rs`).
 
 mod aggregation;
 pub mod builder;
@@ -36,36 +36,36 @@ pub use sort::{LimitNode, OrderByNode, SortKey, TopNNode};
 pub use unnest::UnnestNode;
 pub use write::{RowWriter, TableWriteNode, WriteTarget, WriterPlace};
 
-/// A node and everything below it.
+/// A plan node with all nodes below it.
 #[derive(Debug, Clone)]
 pub enum PlanNode {
-    /// Rows of a table; a leaf that receives splits.
+    /// Returns the rows of a table; a leaf that receives splits.
     TableScan(TableScanNode),
-    /// Rows that the plan itself holds; a leaf.
+    /// Returns constant rows of the plan; a leaf.
     Values(ValuesNode),
-    /// The rows for which a predicate is true.
+    /// Returns the rows for which a predicate is true.
     Filter(FilterNode),
-    /// Expressions over each row.
+    /// Evaluates expressions for each row.
     Project(ProjectNode),
-    /// Groups and aggregates.
+    /// Groups rows and computes aggregates.
     Aggregation(AggregationNode),
-    /// All rows in order.
+    /// Sorts all rows.
     OrderBy(OrderByNode),
-    /// The first rows in order.
+    /// Returns the first rows of the sort order.
     TopN(TopNNode),
-    /// A run of rows, in whatever order they come.
+    /// Returns a range of rows, in the order of the input.
     Limit(LimitNode),
-    /// Rows of two sources that belong together.
+    /// Joins the rows of two sources.
     HashJoin(HashJoinNode),
-    /// A row for each element of arrays and maps.
+    /// Returns a row for each element of arrays and maps.
     Unnest(UnnestNode),
-    /// All rows of several sources, spread over drivers.
+    /// Returns all rows of several sources, partitioned over drivers.
     LocalPartition(LocalPartitionNode),
-    /// All rows of several sorted sources, in order.
+    /// Merges the rows of several sorted sources.
     LocalMerge(LocalMergeNode),
-    /// The one row of a source; nulls when there is none.
+    /// Returns the only row of a source, or a row of nulls when it has none.
     EnforceSingleRow(EnforceSingleRowNode),
-    /// What was counted while all rows were written.
+    /// Writes all rows, and returns the counters of the writers.
     TableWrite(TableWriteNode),
     /// A node of an embedder.
     Custom(Arc<dyn CustomNode>),
@@ -99,22 +99,23 @@ impl PlanNode {
         self.info().id()
     }
 
-    /// The columns of the node's output.
+    /// Returns the output columns of the node.
     pub fn output_type(&self) -> &Arc<RowType> {
         self.info().output_type()
     }
 
-    /// The first of [`PlanNode::sources`]: the probe side of a join; `None` for leaves.
+    /// Returns the main source of the node: the left source of a join, and the first one of several
+    /// sources; `None` for leaves.
     pub fn source(&self) -> Option<&Arc<PlanNode>> {
         self.sources().next()
     }
 
-    /// All nodes whose rows this one reads, the probe side of a join first.
+    /// Returns all sources of the node, beginning with that of [`PlanNode::source`].
     pub fn sources(&self) -> impl Iterator<Item = &Arc<PlanNode>> {
         self.info().sources().into_iter()
     }
 
-    /// All scans of the plan, those of left sources first.
+    /// Returns all scans of the plan, those of left sources first.
     pub fn scans(&self) -> Vec<&TableScanNode> {
         let mut scans = Vec::new();
         let mut rest = vec![self];
@@ -129,7 +130,7 @@ impl PlanNode {
         scans
     }
 
-    /// The name of the node in printed plans.
+    /// Returns the name of the node's kind, as in printed plans.
     pub fn name(&self) -> &'static str {
         self.info().name()
     }

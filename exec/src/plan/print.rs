@@ -1,4 +1,4 @@
-//! Plans as text: a line for each node, sources indented below.
+//! Text form of plans: one line per node, with sources indented below.
 
 use std::fmt;
 
@@ -20,7 +20,7 @@ impl fmt::Display for PlanNode {
 }
 
 impl PlanNode {
-    /// What the node does, as its line in a printed plan has it in brackets.
+    /// Returns the details of the node, as in the brackets of its line of a printed plan.
     pub fn details(&self) -> String {
         let text = Details(self).to_string();
         let inner = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));

@@ -15,7 +15,7 @@ use super::{FilterOrigin, NodeInfo, Parallelism, PlanNode, PlanNodeId};
 pub struct FilterNode {
     pub id: PlanNodeId,
     pub source: Arc<PlanNode>,
-    /// BOOLEAN over the source's output; null drops the row like false.
+    /// BOOLEAN expression over the source's output; a row is dropped when it is false or null.
     pub predicate: TypedExpr,
 }
 
@@ -64,7 +64,7 @@ pub struct ProjectNode {
     pub id: PlanNodeId,
     pub source: Arc<PlanNode>,
     pub output_type: Arc<RowType>,
-    /// One for each output column, over the source's output.
+    /// One expression for each output column, over the source's output.
     pub expressions: Vec<TypedExpr>,
 }
 

@@ -15,20 +15,26 @@ pub struct UnnestNode {
     pub source: Arc<PlanNode>,
     /// Columns of the source that are repeated for each element.
     pub replicated: Vec<String>,
-    /// Columns of the source, arrays and maps, that are taken apart side by side: the shorter ones
-    /// are filled up with nulls.
+    /// Columns of the source, arrays and maps, that are expanded in parallel; shorter ones are
+    /// padded with nulls.
     pub unnested: Vec<String>,
-    /// True when the last output column counts the elements of a row from 1.
+    /// Whether the last output column is the ordinality, which numbers the elements of a row from
+    /// 1.
     pub with_ordinality: bool,
-    /// True when a row without elements gives one row, with nulls in their place.
+    /// Whether a row without elements returns one row, with nulls for its element.
     pub keeps_empty: bool,
-    /// The replicated columns, then one for each array and two for each map, then the ordinality.
+    /// The replicated columns, then one column for each array and two for each map, then the
+    /// ordinality.
     pub output_type: Arc<RowType>,
 }
 
 impl UnnestNode {
-    /// Takes columns of `source` apart; `names` are those of the new columns, the ordinality's
-    /// included if there is one more. `InvalidInput` when names and columns do not fit.
+    /// Creates a node that expands columns of `source`. `names` are the names of the new columns;
+    /// one additional name is that of the ordinality.
+    ///
+    /// # Errors
+    /// `InvalidInput` for unknown columns, columns that are neither arrays nor maps, and a wrong
+    /// number of names.
     pub fn new(
         id: PlanNodeId,
         source: Arc<PlanNode>,
@@ -81,7 +87,7 @@ impl UnnestNode {
         })
     }
 
-    /// The same, but rows without elements stay, if `yes`.
+    /// Returns the same node with `keeps_empty` set to `yes`.
     pub fn keeping_empty(self, yes: bool) -> Self {
         UnnestNode { keeps_empty: yes, ..self }
     }

@@ -1,4 +1,4 @@
-//! Reading ahead: data sources for the next splits are made while the current one is read.
+//! Split preloading: prepares the data sources of the next splits while the current one is read.
 //!
 //! ```text
 //! TableScan --next_split(preloader)--> SplitQueue: one split is taken,
@@ -8,21 +8,21 @@
 //!     +---- take, DataSource::take_over -------+
 //! ```
 //!
-//! Rules S13.1 to S13.14, and what is different from them here:
+//! Preloading follows Velox (rules S13.1 to S13.14) with these differences:
 //!
 //! | Velox | here |
 //! |---|---|
-//! | the split that is taken at once is handed to the I/O pool, too | its taker prepares it: a scan of one split starts no thread |
-//! | whoever takes a split that is being prepared holds its thread | the driver is blocked, on `WaitForConnector` |
-//! | every split is prepared ahead | none is while opening takes next to no time, as from a warm local disk: another thread costs more |
-//! | the end of a task waits for running preparations | they are counted in like drivers, and whoever waits for the drivers waits for them |
+//! | the split that is taken at once is also prepared on the I/O pool | its driver prepares it: a scan of one split starts no thread |
+//! | a driver that takes a split in preparation blocks its thread | the driver leaves its thread, with reason `WaitForConnector` |
+//! | every split is prepared ahead | none is while opening is very fast, as on a warm local disk, where a second thread costs more |
+//! | the end of a task waits for running preparations | they are counted like drivers, and waiting for the drivers includes them |
 //!
-//! A data source whose split was taken over prepares another one: what it takes to make one is
-//! compiled once for each preparation that is under way at the same time, not for each split.
+//! A data source that has handed over its split is reused to prepare another split. The parts of a
+//! data source are therefore compiled once per concurrent preparation, not once per split.
 //!
-//! What is prepared owns all it needs, its presence in the task included. When the task ends, what
-//! has not begun and what is prepared is dropped at once; what is being prepared is dropped by
-//! whoever prepares it.
+//! A preparation owns everything that it needs, including its registration with the task. When the
+//! task ends, preparations that have not begun and those that are complete are dropped at once; a
+//! running one is dropped by the thread that runs it.
 
 pub mod async_source;
 
@@ -43,11 +43,11 @@ pub trait SpareSources: Send + Sync {
     fn put_spare(&self, source: Box<dyn DataSource>);
 }
 
-/// A data source that has its split, and is present in its task as long as it is here.
+/// A data source with its split. It counts as a driver of its task while it exists.
 pub struct PreparedSource {
     source: Box<dyn DataSource>,
     origin: Arc<dyn SpareSources>,
-    /// Behind the source, so that the task is left when the source is gone.
+    /// Declared after the source, so that the source is dropped before its registration.
     _presence: DriverTicket,
 }
 
@@ -61,7 +61,8 @@ impl PreparedSource {
         PreparedSource { source, origin, _presence: presence }
     }
 
-    /// Hands the split over to the source of a driver, and keeps the rest for the next one.
+    /// Hands the split over to the data source of a driver, and keeps this source for another
+    /// preparation.
     pub fn hand_over(mut self, to: &mut dyn DataSource) -> Result<()> {
         to.take_over(self.source.as_mut())?;
         self.origin.put_spare(self.source);
@@ -69,17 +70,18 @@ impl PreparedSource {
     }
 }
 
-/// A split's data source that is made ahead.
+/// A data source of a split that is prepared ahead.
 pub type SplitPreparation = AsyncSource<PreparedSource>;
 
-/// Prepares splits for whoever asks a queue for the next one.
+/// Prepares splits when a driver takes the next split of a queue.
 pub trait SplitPreloader {
-    /// Splits that are prepared at once, at most; 0 while none should be.
+    /// Returns the maximum number of splits that are prepared at the same time; 0 while none is to
+    /// be prepared.
     fn quota(&self) -> usize;
 
-    /// The preparation of a split, not begun. Called under the lock of the queue.
+    /// Returns the preparation of a split, not begun. Called under the lock of the queue.
     fn preparation(&self, split: &Arc<dyn ConnectorSplit>) -> Arc<SplitPreparation>;
 
-    /// Has a preparation begun soon, by somebody else.
+    /// Schedules a preparation on another thread.
     fn start(&self, preparation: Arc<SplitPreparation>);
 }

@@ -1,4 +1,4 @@
-//! Groups of splits, each run by itself.
+//! Tests of grouped execution.
 
 use super::*;
 use crate::task::groups::{GroupCounts, GroupedCursor, GroupedTask};
@@ -30,7 +30,7 @@ fn only_rows_of_one_group_meet() {
     for (drivers, max_running) in [(1, 1), (2, 1), (1, 3), (2, 3)] {
         let (task, _) = grouped(joined(), drivers, max_running);
         for group in 0..5 {
-            // Half of the rows have their partners in the next group.
+            // Half of the rows have their join partners in the next group.
             let start = i64::from(group) * 10;
             add(&task, "0", group, vec![read_rows(start, start + 10)]);
             add(&task, "r", group, vec![read_rows(start - 5, start + 5)]);
