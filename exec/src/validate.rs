@@ -9,13 +9,8 @@
 //! | filter, join filter | BOOLEAN; columns, functions and their types exist |
 //! | projection | one expression for each output column, of its type |
 //! | aggregation | functions exist for the arguments; types and arguments are those of the step; masks are BOOLEAN columns; the output is keys, then aggregates |
-<<<<<<< HEAD:exec/src/validate.rs
-//! | join | keys are equal in number and type; the rest is [`HashJoinNode::check`](crate::plan::HashJoinNode::check) |
-//! | unnest | arrays and maps; the output is what comes out of them |
-=======
-//! | join | keys are equal in number and type; further checks in [`HashJoinNode::check`](super::HashJoinNode::check) |
+//! | join | keys are equal in number and type; further checks in [`HashJoinNode::check`](crate::plan::HashJoinNode::check) |
 //! | unnest | arrays and maps; the output has the expanded columns |
->>>>>>> w/sweep-exec:exec/src/plan/validate.rs
 //! | exchange, merge | all sources have the columns of the output |
 //!
 //! A plan is a tree of immutable `Arc`s, so no node can be below itself. A node that is the source

@@ -128,42 +128,6 @@ impl Drop for BarrierTicket {
     }
 }
 
-<<<<<<< HEAD:exec/src/control/barrier.rs
-=======
-/// Checks that all nodes of the plan can drain.
-///
-/// # Errors
-/// `Unsupported`, with the name of the node, if one of them cannot.
-pub(super) fn check_plan(plan: &Arc<PlanNode>) -> Result<()> {
-    let mut rest = vec![plan];
-    while let Some(node) = rest.pop() {
-        match &**node {
-            PlanNode::TableScan(_)
-            | PlanNode::Filter(_)
-            | PlanNode::Project(_)
-            | PlanNode::Aggregation(_)
-            | PlanNode::OrderBy(_)
-            | PlanNode::TopN(_)
-            | PlanNode::Limit(_)
-            | PlanNode::Unnest(_)
-            | PlanNode::LocalPartition(_)
-            | PlanNode::LocalMerge(_)
-            | PlanNode::EnforceSingleRow(_) => rest.extend(node.sources()),
-            // Constant rows are produced once. The table of a join is built from all rows of the
-            // build side, and dynamic filters of its keys that were pushed into scans cannot be
-            // withdrawn. A file is finished only once.
-            PlanNode::Values(_) | PlanNode::HashJoin(_) | PlanNode::TableWrite(_) => {
-                return Err(Error::unsupported(
-                    "a barrier in a plan with a node that cannot drain",
-                )
-                .with("node", format!("{}[{}]", node.name(), node.id())));
-            }
-        }
-    }
-    Ok(())
-}
-
->>>>>>> w/sweep-exec:exec/src/task/barrier.rs
 #[cfg(all(test, loom))]
 mod loom_tests {
     use super::*;
