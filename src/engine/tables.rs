@@ -5,8 +5,13 @@
 //!              --some files that the condition leaves--> TableSchema                 those opened
 //!              --> EngineTable: columns, scans, splits
 //! ```
+//!
+//! The files that the condition leaves may lack columns that others have. A statement that names such a
+//! column is planned once more, with the columns of all files ([`planned`]).
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::rc::Rc;
 
 use connector_hive::{
     ColumnKind, DiscoveryOptions, HiveConnector, HiveTable, LearnedSchema, PartitionPredicate,
@@ -21,7 +26,7 @@ use dwio::subfield::{PathElement, Subfield};
 use exec::expr::nearest;
 use exec::plan::TableScanNode;
 use vector::sync::Arc;
-use vector::{Error, MemoryPool, Result, RowType, Type};
+use vector::{Error, ErrorKind, MemoryPool, Result, RowType, Type};
 
 use super::glob;
 use super::options::FileOptions;
@@ -48,6 +53,24 @@ pub(super) struct Tables<'a> {
     pub(super) files: FileOptions,
     pub(super) partition_types: Vec<(String, Type)>,
     pub(super) pool: MemoryPool,
+    /// The columns of a table are those of all its files, whatever the condition.
+    pub(super) of_all_files: bool,
+    /// Set once a table is opened that may have more columns.
+    pub(super) is_partial: Rc<Cell<bool>>,
+}
+
+/// What `plan` makes of the tables. Where a column is not found in the files that the conditions
+/// leave, it is looked for in all files.
+pub(super) fn planned<T>(
+    tables: Tables<'_>,
+    plan: impl Fn(&Tables<'_>) -> Result<T>,
+) -> Result<T> {
+    match plan(&tables) {
+        Err(error) if error.kind() == ErrorKind::NotFound && tables.is_partial.get() => {
+            plan(&Tables { of_all_files: true, ..tables })
+        }
+        outcome => outcome,
+    }
 }
 
 impl Catalog for Tables<'_> {
@@ -134,6 +157,7 @@ impl FoundTable for Found<'_> {
         // The schema comes from files that the query reads anyway, if there are any.
         let mut wanted = self.hive.clone();
         let keys = &self.hive.partition_columns;
+        let condition = condition.filter(|_| !tables.of_all_files);
         if let Some(mut predicate) = predicate(tables.evaluator, condition, keys, keys)? {
             let mut left = Vec::new();
             for file in &self.hive.files {
@@ -163,6 +187,10 @@ impl FoundTable for Found<'_> {
         };
         let LearnedSchema { schema, metadata, num_opened, num_files } = learned;
         let unknown = num_files.saturating_sub(num_opened);
+        let is_partial = wanted.files.len() < self.hive.files.len() && columns.is_none();
+        if is_partial {
+            tables.is_partial.set(true);
+        }
         let gap = (unknown > 0).then(|| format!("{num_opened} of {num_files} files"));
         let columns = columns_of(&schema);
         Ok(Arc::new(EngineTable {
@@ -173,6 +201,7 @@ impl FoundTable for Found<'_> {
             schema,
             _metadata: metadata,
             schema_files: gap,
+            is_partial,
             evaluator: Arc::clone(tables.evaluator),
             connector: Arc::clone(tables.connector),
             pool: tables.pool.clone(),
@@ -191,6 +220,8 @@ struct EngineTable {
     _metadata: Vec<FileMetadata>,
     /// The files that the columns were learned from, where those are not all.
     schema_files: Option<String>,
+    /// Files that the query does not read were not asked for columns.
+    is_partial: bool,
     columns: Vec<TableColumn>,
     /// For columns whose name others have too: how many of them stand before, by position.
     twins: HashMap<usize, usize>,
@@ -246,6 +277,10 @@ impl CatalogTable for EngineTable {
 
     fn stored_column(&self, name: &str) -> Option<&StoredColumn> {
         self.schema.stored_column(name)
+    }
+
+    fn may_have_more_columns(&self) -> bool {
+        self.is_partial
     }
 
     fn schema_gap(&self) -> Option<SchemaGap<'_>> {
