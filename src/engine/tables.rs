@@ -61,10 +61,7 @@ pub(super) struct Tables<'a> {
 
 /// What `plan` makes of the tables. Where a column is not found in the files that the conditions
 /// leave, it is looked for in all files.
-pub(super) fn planned<T>(
-    tables: Tables<'_>,
-    plan: impl Fn(&Tables<'_>) -> Result<T>,
-) -> Result<T> {
+pub(super) fn planned<T>(tables: Tables<'_>, plan: impl Fn(&Tables<'_>) -> Result<T>) -> Result<T> {
     match plan(&tables) {
         Err(error) if error.kind() == ErrorKind::NotFound && tables.is_partial.get() => {
             plan(&Tables { of_all_files: true, ..tables })
@@ -329,7 +326,7 @@ fn subfields(column: &str, ty: &Type, wanted: &[Vec<usize>]) -> Vec<Subfield> {
         for index in indices {
             let row = ty.as_row()?;
             let name = row.names().get(*index)?;
-            if row.names().iter().filter(|n| *n == name).count() > 1 {
+            if row.positions_of(name).len() > 1 {
                 return None;
             }
             subfield = subfield.then(PathElement::Field(name.as_str().into()));

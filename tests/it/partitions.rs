@@ -137,7 +137,10 @@ fn a_column_of_any_file_is_known_whatever_a_condition_leaves() {
         ("SELECT n FROM 'u' WHERE EXISTS (SELECT 1 FROM 't' WHERE k = 1 AND more = 30)", &[]),
         ("SELECT n FROM 'u' WHERE n IN (SELECT more - 29 FROM 't' WHERE k = 1)", &[]),
         ("SELECT n FROM 't' NATURAL JOIN 'u' WHERE k = 1", &[]),
-        ("SELECT u.n FROM 'u' WHERE EXISTS (SELECT 1 FROM 't' WHERE k = 1 AND t.n = u.n)", &[r#"{"n":1}"#]),
+        (
+            "SELECT u.n FROM 'u' WHERE EXISTS (SELECT 1 FROM 't' WHERE k = 1 AND t.n = u.n)",
+            &[r#"{"n":1}"#],
+        ),
     ] {
         assert_eq!(lines_of(&engine, sql).unwrap(), expected, "{sql}");
     }
