@@ -162,6 +162,32 @@ fn rows_are_taken_in_the_order_that_a_call_asks_for() {
 }
 
 #[test]
+fn a_chain_of_conditions_may_have_a_key_among_its_terms() {
+    let key = "(n < 3 OR b)";
+    for (item, expected) in [
+        (format!("{key} OR FALSE"), [Some(false), Some(true), None]),
+        (format!("{key} OR count(*) < 600"), [Some(true); 3]),
+        (format!("count(*) < 600 OR {key} OR {key} IS NULL"), [Some(true); 3]),
+        (format!("count(*) > 9000 OR n < 3 OR b OR {key}"), [Some(false), Some(true), None]),
+        (format!("NOT ({key} OR count(*) > 9000)"), [Some(true), Some(false), None]),
+    ] {
+        let lines = expected.map(|v| match v {
+            Some(v) => format!(r#"{{"v":{v}}}"#),
+            None => r#"{"v":null}"#.to_string(),
+        });
+        let sql = format!("SELECT {item} AS v FROM t GROUP BY {key} ORDER BY {key}");
+        check(&sql, &lines.each_ref().map(String::as_str));
+    }
+    check(
+        "SELECT (n < 3 AND b) AND d < 1 AND count(*) > 0 AS v FROM t WHERE n IN (2, 5)
+            GROUP BY n < 3 AND b, d < 1, n < 3 AND b AND d < 1 ORDER BY v",
+        &[r#"{"v":false}"#, r#"{"v":false}"#],
+    );
+    let error = engine().query("SELECT n < 3 OR d < 1 FROM t GROUP BY n < 3 OR b");
+    assert!(error.unwrap_err().to_string().contains("neither grouped by nor"));
+}
+
+#[test]
 fn arguments_that_have_no_such_aggregate_are_refused() {
     let engine = engine();
     for (call, what) in [

@@ -214,6 +214,9 @@ pub(crate) fn over_groups(expr: &TypedExpr, groups: &GroupColumns<'_>) -> Result
         if let Some((key, column)) = found.and_then(|i| groups.keys.get(i)) {
             return Ok(Some(TypedExpr::field(column.as_str(), key.ty().clone())));
         }
+        if let Some(junction) = over_keys_inside(part, groups)? {
+            return Ok(Some(junction));
+        }
         let TypedExpr::Field { name, ty } = part else { return Ok(None) };
         let column = placeholder_index(name).and_then(|i| groups.aggregates.get(i));
         let Some(column) = column else {
@@ -225,6 +228,37 @@ pub(crate) fn over_groups(expr: &TypedExpr, groups: &GroupColumns<'_>) -> Result
         };
         Ok(Some(TypedExpr::field(column.as_str(), ty.clone())))
     })
+}
+
+/// A chain of ANDs or ORs is one call, so that a key may be some of its terms: `(a OR b) OR c` in groups
+/// of `a OR b` is `or(a, b, c)`. The chain over the groups; `None` where it has no key inside.
+fn over_keys_inside(part: &TypedExpr, groups: &GroupColumns<'_>) -> Result<Option<TypedExpr>> {
+    let TypedExpr::Call { name, args, ty } = part else { return Ok(None) };
+    if !matches!(&**name, "and" | "or") {
+        return Ok(None);
+    }
+    let chains = groups.keys.iter().filter_map(|(key, column)| match key {
+        TypedExpr::Call { name: same, args, .. } if same == name => Some((args, column)),
+        _ => None,
+    });
+    let mut chains: Vec<(&Vec<TypedExpr>, &String)> = chains.collect();
+    // The longest one first: others may be its beginning.
+    chains.sort_by_key(|(terms, _)| std::cmp::Reverse(terms.len()));
+    // Each term of the result is a key's column, or a term as it was.
+    let (mut terms, mut rest) = (Vec::new(), args.as_slice());
+    while let Some((term, behind)) = rest.split_first() {
+        let key = chains.iter().find(|(chain, _)| rest.starts_with(chain));
+        terms.push(key.map_or(Err(term), |(_, column)| Ok(*column)));
+        rest = key.map_or(behind, |(chain, _)| rest.get(chain.len()..).unwrap_or_default());
+    }
+    if terms.iter().all(|term| term.is_err()) {
+        return Ok(None);
+    }
+    let terms = terms.into_iter().map(|term| match term {
+        Ok(column) => Ok(TypedExpr::field(column.as_str(), ty.clone())),
+        Err(term) => over_groups(term, groups),
+    });
+    Ok(Some(TypedExpr::call(Arc::clone(name), terms.collect::<Result<_>>()?, ty.clone())))
 }
 
 /// True when an expression has an aggregate inside.
