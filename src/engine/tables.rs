@@ -185,7 +185,11 @@ impl FoundTable for Found<'_> {
         let LearnedSchema { schema, metadata, num_opened, num_files } = learned;
         let unknown = num_files.saturating_sub(num_opened);
         let is_partial = wanted.files.len() < self.hive.files.len() && columns.is_none();
-        if is_partial {
+        let asked = is_partial.then(|| Asked {
+            terms: condition.map(TypedExpr::conjuncts).into_iter().flatten().cloned().collect(),
+            paths: wanted.files.into_iter().map(|file| file.path).collect(),
+        });
+        if asked.is_some() {
             tables.is_partial.set(true);
         }
         let gap = (unknown > 0).then(|| format!("{num_opened} of {num_files} files"));
@@ -198,13 +202,21 @@ impl FoundTable for Found<'_> {
             schema,
             _metadata: metadata,
             schema_files: gap,
-            is_partial,
+            asked,
             evaluator: Arc::clone(tables.evaluator),
             connector: Arc::clone(tables.connector),
             pool: tables.pool.clone(),
             files: tables.files.clone(),
         }))
     }
+}
+
+/// Files that were asked for columns.
+#[derive(Debug)]
+struct Asked {
+    /// The condition that left them.
+    terms: Vec<TypedExpr>,
+    paths: HashSet<String>,
 }
 
 /// A table ready to be scanned.
@@ -217,8 +229,8 @@ struct EngineTable {
     _metadata: Vec<FileMetadata>,
     /// The files that the columns were learned from, where those are not all.
     schema_files: Option<String>,
-    /// Files that the query does not read were not asked for columns.
-    is_partial: bool,
+    /// The files that were asked for columns, where a condition has left some out.
+    asked: Option<Asked>,
     columns: Vec<TableColumn>,
     /// For columns whose name others have too: how many of them stand before, by position.
     twins: HashMap<usize, usize>,
@@ -234,6 +246,10 @@ impl CatalogTable for EngineTable {
     }
 
     fn scan(&self, parts: ScanParts<'_>) -> Result<TableScanNode> {
+        if !self.reads_asked_files(parts.filter)? {
+            return Err(Error::not_found("a scan reads files whose columns are not known")
+                .with("table", &self.name));
+        }
         let mut fields = Vec::with_capacity(parts.columns.len());
         let mut assignments = Vec::with_capacity(parts.columns.len());
         for wanted in parts.columns {
@@ -277,7 +293,7 @@ impl CatalogTable for EngineTable {
     }
 
     fn may_have_more_columns(&self) -> bool {
-        self.is_partial
+        self.asked.is_some()
     }
 
     fn schema_gap(&self) -> Option<SchemaGap<'_>> {
@@ -315,6 +331,29 @@ impl CatalogTable for EngineTable {
         let num_files_left_out = num_files.saturating_sub(paths.len());
         let splits = splits.into_iter().map(|s| Arc::new(s) as Arc<dyn ConnectorSplit>).collect();
         Ok(TableSplits { splits, num_files, num_files_left_out })
+    }
+}
+
+impl EngineTable {
+    /// True when a scan with this condition reads no files but those that were asked for columns. A
+    /// condition of WHERE may not come to the scan: rows of an outer join are tested above it.
+    fn reads_asked_files(&self, filter: Option<&TypedExpr>) -> Result<bool> {
+        let Some(asked) = &self.asked else { return Ok(true) };
+        let terms = filter.map(TypedExpr::conjuncts).unwrap_or_default();
+        if asked.terms.iter().all(|term| terms.contains(&term)) {
+            return Ok(true);
+        }
+        let (keys, columns) = (&self.hive.partition_columns, self.schema.columns());
+        let Some(mut predicate) = predicate(&self.evaluator, filter, keys, columns)? else {
+            return Ok(false);
+        };
+        for file in self.hive.nonempty_files().filter(|file| !asked.paths.contains(&file.path)) {
+            let value = |name: &str, _: &Type| self.hive.partition_value(file, name);
+            if predicate.may_pass(value)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 }
 

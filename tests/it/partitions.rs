@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Int32Array, Int64Array, RecordBatch};
+use arrow_array::{ArrayRef, Int16Array, Int32Array, Int64Array, RecordBatch};
 use dwio::fs::{MemoryFiles, ObservedFiles};
 use ocior::{Engine, ScanRequest};
 
@@ -123,6 +123,14 @@ fn a_column_of_any_file_is_known_whatever_a_condition_leaves() {
     files.put("t/k=1/a.parquet", rows_with(&[1, 2], None));
     files.put("t/k=2/a.parquet", rows_with(&[3], Some(&[30])));
     files.put("u", rows_with(&[1, 3], Some(&[30, 31])));
+    let narrow = Arc::new(Int16Array::from(vec![1])) as ArrayRef;
+    let narrow = RecordBatch::try_from_iter([("x", narrow)]).unwrap();
+    let wide = Arc::new(Int32Array::from(vec![70_000])) as ArrayRef;
+    let wide = RecordBatch::try_from_iter([("x", wide)]).unwrap();
+    for table in ["v", "w"] {
+        files.put(format!("{table}/k=1/a.parquet"), parquet_file(&narrow, Layout::default()));
+        files.put(format!("{table}/k=2/a.parquet"), parquet_file(&wide, Layout::default()));
+    }
     let engine = Engine::builder().file_system(Arc::new(files)).build();
     let null = [r#"{"n":1,"more":null}"#, r#"{"n":2,"more":null}"#];
     for (sql, expected) in [
@@ -141,6 +149,24 @@ fn a_column_of_any_file_is_known_whatever_a_condition_leaves() {
             "SELECT u.n FROM 'u' WHERE EXISTS (SELECT 1 FROM 't' WHERE k = 1 AND t.n = u.n)",
             &[r#"{"n":1}"#],
         ),
+    ] {
+        assert_eq!(lines_of(&engine, sql).unwrap(), expected, "{sql}");
+    }
+    // The condition does not come to the scan: all files are read, with the types of all.
+    for (sql, expected) in [
+        (
+            "SELECT u.n, t.more FROM 'u' LEFT JOIN 't' ON t.n = u.n WHERE t.k = 2 OR t.k IS NULL",
+            &[r#"{"n":3,"more":30}"#][..],
+        ),
+        (
+            "SELECT u.n, w.x FROM 'u' LEFT JOIN 'w' ON w.x > u.n WHERE w.k = 2 AND u.n = 1",
+            &[r#"{"n":1,"x":70000}"#],
+        ),
+        ("SELECT w.x FROM 'u' FULL JOIN 'w' ON w.x = u.n WHERE w.k = 1", &[r#"{"x":1}"#]),
+        ("SELECT u.n, w.x FROM 'u' FULL JOIN 'w' ON w.x = u.n WHERE 1 > 2", &[]),
+        ("SELECT w.x FROM 'u' LEFT JOIN 'w' ON w.x = u.n WHERE w.k = 1", &[r#"{"x":1}"#]),
+        ("SELECT w.x FROM 'w' JOIN 'v' USING (k) WHERE k = 1", &[r#"{"x":1}"#]),
+        ("SELECT u.n FROM 'u' SEMI JOIN 'w' ON w.x = u.n WHERE u.n = 1", &[r#"{"n":1}"#]),
     ] {
         assert_eq!(lines_of(&engine, sql).unwrap(), expected, "{sql}");
     }
