@@ -5,8 +5,8 @@
 //!                      ^ footer_offset                            ^ the end tells the start
 //! ```
 //!
-//! One read of the file's tail fetches most footers whole; the magic at the start is looked at where
-//! that costs no other read. What comes out is checked against the file once, here: every chunk is
+//! One read of the file's tail fetches most footers whole, one of four bytes the magic at the start.
+//! What comes out is checked against the file once, here: every chunk is
 //! where pages can be, has the schema's storage, and flat columns have as many values as the row
 //! group has rows. So readers may rely on it. What else is said of a chunk is parsed and found broken
 //! when the chunk is wanted.
@@ -14,15 +14,16 @@
 
 use std::ops::Range;
 
-use dwio::input::BufferedInput;
+use dwio::input::{BufferedInput, SMALL_FILE_BYTES};
 use vector::sync::Arc;
 use vector::{Buffer, Error, Result, ResultExt};
 
 use crate::decrypt::{ChunkDecryptor, FileDecryptor, KeyProvider, ModuleKind, SIGNATURE_BYTES};
 use crate::schema::{Leaf, Schema};
 use crate::thrift::chunks::{ChunkBrief, MetaBrief};
+use crate::thrift::file_metadata::parse_file_metadata_in;
 use crate::thrift::file_metadata::{parse_column_metadata, parse_file_crypto_metadata};
-use crate::thrift::parse_file_metadata;
+use crate::thrift::memory::MetadataMemory;
 use crate::thrift::structs::{
     COLUMN_IS_LOCKED, ColumnChunk, ColumnMetaData, FileMetaData, RowGroup,
 };
@@ -38,9 +39,11 @@ const TAIL_BYTES: u64 = 8;
 const MIN_FILE_BYTES: u64 = MAGIC_BYTES + TAIL_BYTES;
 /// What is read from the end before the footer's size is known. Page indexes stand in front of the
 /// footer, and what is read of them is not read again.
-pub(crate) const SPECULATIVE_BYTES: u64 = 64 << 10;
+const SPECULATIVE_BYTES: u64 = 64 << 10;
 /// The largest footer that is read.
 const MAX_FOOTER_BYTES: u64 = 512 << 20;
+/// What the tree of a schema takes for each element, about: names, types and levels.
+const SCHEMA_ELEMENT_BYTES: usize = 512;
 /// The most row groups a file may have.
 const MAX_ROW_GROUPS: usize = 1_000_000;
 
@@ -63,6 +66,8 @@ pub struct Footer {
     pub decryptor: Option<FileDecryptor>,
     /// What does not fit the file; only in a footer that was read to be looked at.
     pub defect: Option<Error>,
+    /// What the parsed structs take from the pool of the input they were read from.
+    pub memory: Arc<MetadataMemory>,
 }
 
 impl Footer {
@@ -220,17 +225,21 @@ pub fn read_footer(input: &BufferedInput, keys: Option<&Arc<dyn KeyProvider>>) -
     }
 }
 
+/// Loads the end of a file, and announces its first bytes, which [`read_footer`] looks at too.
+pub(crate) fn load_ends(input: &mut BufferedInput) -> Result<()> {
+    if input.file_len() > SMALL_FILE_BYTES {
+        input.will_need(0..MAGIC_BYTES);
+    }
+    input.load_end(SPECULATIVE_BYTES)
+}
+
 /// As [`read_footer`], but a footer that does not fit the file comes with its defect, so that it can
-/// be shown. All that it says of chunks is parsed, and the magic at the start is looked at in any
-/// case; whether chunks are where they can be is checked when they are asked for.
+/// be shown. All that it says of chunks is parsed; whether chunks are where they can be is checked when they are asked for.
 pub fn read_footer_to_look_at(
     input: &BufferedInput,
     keys: Option<&Arc<dyn KeyProvider>>,
 ) -> Result<Footer> {
-    let mut with_head = input.reopened();
-    with_head.enqueue(0..MAGIC_BYTES.min(input.file_len()))?;
-    with_head.load()?;
-    let footer = parse_footer(&with_head, keys)?;
+    let footer = parse_footer(input, keys)?;
     for (number, group) in footer.row_groups().iter().enumerate() {
         for leaf in 0..group.columns.len() {
             footer.column_chunk(number, leaf).in_named("file", input.path())?;
@@ -251,16 +260,13 @@ fn parse_footer(input: &BufferedInput, keys: Option<&Arc<dyn KeyProvider>>) -> R
         Some(from) => slice(&tail, from, len).map_err(here),
         None => input.read(offset, len),
     };
-    // Rule P1.3: the magic at the start is worth no read of its own.
-    let head = match tail_offset {
-        0 => Some(region(0, MAGIC_BYTES)?),
-        _ => input.loaded(0, MAGIC_BYTES),
-    };
-    if let Some(head) = head {
-        check_head(&head, is_encrypted).map_err(here)?;
-    }
+    // What starts with another magic is no Parquet file, or lost its head. Four bytes are read for
+    // that, once for each version of a file (`shared_footers`), and beside the tail where reads
+    // take long: `load_ends` announces them.
+    check_head(&input.read(0, MAGIC_BYTES)?, is_encrypted).map_err(here)?;
     let bytes = region(offset, footer_bytes)?;
-    let place = Place { offset, file_bytes, keys };
+    let memory = &MetadataMemory::new(input.pool());
+    let place = Place { offset, file_bytes, keys, memory };
     let footer =
         if is_encrypted { place.parse_encrypted(&bytes) } else { place.parse_plain(&bytes) };
     let mut footer = footer.map_err(here)?;
@@ -274,6 +280,7 @@ struct Place<'a> {
     offset: u64,
     file_bytes: u64,
     keys: Option<&'a Arc<dyn KeyProvider>>,
+    memory: &'a Arc<MetadataMemory>,
 }
 
 impl Place<'_> {
@@ -294,7 +301,8 @@ impl Place<'_> {
 
     /// SPEC (encryption): a footer that is not encrypted is signed when columns are.
     fn parse_plain(self, bytes: &Buffer<u8>) -> Result<Footer> {
-        let metadata = parse_file_metadata(bytes).in_place("footer at", self.offset)?;
+        let metadata =
+            parse_file_metadata_in(bytes, Some(self.memory)).in_place("footer at", self.offset)?;
         let (Some(algorithm), Some(keys)) = (&metadata.encryption, self.keys) else {
             return self.finish(metadata, bytes.len(), None);
         };
@@ -313,7 +321,8 @@ impl Place<'_> {
         bytes: usize,
         file: Option<FileDecryptor>,
     ) -> Result<Footer> {
-        let metadata = parse_file_metadata(plain).in_place("footer at", self.offset)?;
+        let metadata =
+            parse_file_metadata_in(plain, Some(self.memory)).in_place("footer at", self.offset)?;
         self.finish(metadata, bytes, file)
     }
 
@@ -324,6 +333,8 @@ impl Place<'_> {
         bytes: usize,
         file: Option<FileDecryptor>,
     ) -> Result<Footer> {
+        let elements = metadata.schema.len();
+        self.memory.reserve(elements.saturating_mul(SCHEMA_ELEMENT_BYTES))?;
         let schema = Schema::new(&metadata.schema)?;
         let mut footer = Footer {
             metadata,
@@ -334,6 +345,7 @@ impl Place<'_> {
             num_rows: 0,
             decryptor: None,
             defect: None,
+            memory: Arc::clone(self.memory),
         };
         if let Some(file) = file {
             footer.unlock(file)?;

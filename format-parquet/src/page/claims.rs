@@ -291,3 +291,6 @@ impl PageReader {
         self.has_only_indices
     }
 }
+
+#[cfg(test)]
+mod tests;

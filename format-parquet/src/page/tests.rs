@@ -224,7 +224,10 @@ fn checksums_are_compared_only_when_asked_and_every_page_is_shown_as_it_stands()
     chunk.checksum = Some(7);
     chunk.v2(&required(2), PLAIN, &int32s(3..5));
     assert_eq!(rest(&mut reader(&chunk)).unwrap().len(), 2);
-    let params = ChunkParams { verifies_checksums: true, ..chunk.params() };
+    let params = ChunkParams {
+        options: PageOptions { verifies_checksums: true, ..PageOptions::default() },
+        ..chunk.params()
+    };
     let bytes = Buffer::from_slice(&chunk.bytes);
     let error = rest(&mut PageReader::new(params, bytes.clone(), MemoryPool::unlimited()));
     let text = error.unwrap_err().to_string();

@@ -22,7 +22,7 @@ use crate::chunk_pages::{chunk_params, chunk_region};
 use crate::chunk_source::FileSource;
 use crate::footer::Footer;
 use crate::page::source::{PagePlaces, PageSource};
-use crate::page::{ChunkParams, PageCounters};
+use crate::page::{ChunkParams, PageCounters, PageOptions};
 use crate::page_index::{OffsetIndex, RowRanges, read_page_index};
 use crate::prune::all_pages_dictionary_encoded;
 use crate::statistics::TrustOptions;
@@ -55,7 +55,7 @@ pub(super) struct Pass {
     pub(super) file: BufferedInput,
     /// The largest piece of a chunk that is held.
     pub(super) max_piece: usize,
-    pub(super) verifies_checksums: bool,
+    pub(super) page_options: PageOptions,
     /// What is done with all pages.
     pub(super) pages: Arc<PageCounters>,
 }
@@ -106,7 +106,7 @@ impl GroupScan {
         let Pass { footer, file, .. } = self.pass.as_ref();
         let (meta, region) = chunk_region(footer, self.number, leaf)?;
         let mut params = chunk_params(footer, self.number, leaf, (meta, &region))?;
-        params.verifies_checksums = self.pass.verifies_checksums;
+        params.options = self.pass.page_options;
         params.counters = Arc::clone(&self.pass.pages);
         let bytes = region.end.saturating_sub(region.start);
         if let Some(loaded) = shared.and_then(|shared| shared.loaded(region.start, bytes)) {

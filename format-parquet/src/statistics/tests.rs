@@ -104,6 +104,7 @@ pub(crate) fn footer_of(schema: Vec<SchemaElement>, stored: Vec<Option<Statistic
         num_rows: NUM_ROWS,
         decryptor: None,
         defect: None,
+        memory: crate::thrift::memory::MetadataMemory::new(&vector::MemoryPool::unlimited()),
         metadata: FileMetaData {
             version: 2,
             schema,

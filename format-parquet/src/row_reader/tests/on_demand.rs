@@ -5,6 +5,7 @@ use dwio::metadata_filter::MetadataFilter;
 use vector::{ErrorKind, RowSet};
 
 use super::*;
+use crate::page::PageOptions;
 use crate::page_index::tests::Indexes;
 use crate::thrift::structs::IndexRegion;
 
@@ -110,7 +111,7 @@ pub(super) fn pass(
     let input = BufferedInput::new(file.files.open("f.parquet").unwrap(), pool.clone());
     let footer = Arc::clone(&file.footer);
     ParquetRowReader::new(
-        OpenFile { footer, input, verifies_checksums: false, is_known: false },
+        OpenFile { footer, input, page_options: PageOptions::default(), is_known: false },
         params,
         &pool,
     )
