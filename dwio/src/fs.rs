@@ -35,7 +35,7 @@ pub use local::{LocalAccess, LocalFiles};
 pub use memory::{Fault, MemoryFiles, ObservedFiles};
 
 /// Who a file is, for a [`ReadFile`] that reads the one in its field in another way: same path, same
-/// length, same version. What is left out here would be lost without anybody noticing.
+/// length, same version, same distance. What is left out here would be lost without anybody noticing.
 #[macro_export]
 macro_rules! same_file_as {
     ($field:ident) => {
@@ -49,6 +49,10 @@ macro_rules! same_file_as {
 
         fn version(&self) -> Option<$crate::fs::FileVersion> {
             self.$field.version()
+        }
+
+        fn is_far(&self) -> bool {
+            self.$field.is_far()
         }
     };
 }
@@ -74,6 +78,12 @@ pub trait ReadFile: Send + Sync + fmt::Debug {
     /// file system cannot. What was read of a file holds for another one of the same path and version.
     fn version(&self) -> Option<FileVersion> {
         None
+    }
+
+    /// True when a read takes so long, whatever its length, that none is worth a few bytes that can
+    /// come with another one.
+    fn is_far(&self) -> bool {
+        false
     }
 
     /// Says that these bytes are going to be read. A file whose reads take long may begin with them;

@@ -5,8 +5,7 @@
 //!                      ^ footer_offset                            ^ the end tells the start
 //! ```
 //!
-//! One read of the file's tail fetches most footers whole, one of four bytes the magic at the start.
-//! What comes out is checked against the file once, here: every chunk is
+//! One read of the file's tail fetches most footers whole. What comes out is checked against the file once, here: every chunk is
 //! where pages can be, has the schema's storage, and flat columns have as many values as the row
 //! group has rows. So readers may rely on it. What else is said of a chunk is parsed and found broken
 //! when the chunk is wanted.
@@ -14,7 +13,7 @@
 
 use std::ops::Range;
 
-use dwio::input::{BufferedInput, SMALL_FILE_BYTES};
+use dwio::input::BufferedInput;
 use vector::sync::Arc;
 use vector::{Buffer, Error, Result, ResultExt};
 
@@ -32,14 +31,14 @@ use crate::thrift::structs::{
 const MAGIC: [u8; 4] = *b"PAR1";
 /// As [`MAGIC`], in files whose footer is encrypted.
 const MAGIC_ENCRYPTED: [u8; 4] = *b"PARE";
-const MAGIC_BYTES: u64 = MAGIC.len() as u64;
+pub(crate) const MAGIC_BYTES: u64 = MAGIC.len() as u64;
 /// Footer length and magic at the end.
 const TAIL_BYTES: u64 = 8;
 /// Magic, footer length, magic.
 const MIN_FILE_BYTES: u64 = MAGIC_BYTES + TAIL_BYTES;
 /// What is read from the end before the footer's size is known. Page indexes stand in front of the
 /// footer, and what is read of them is not read again.
-const SPECULATIVE_BYTES: u64 = 64 << 10;
+pub(crate) const SPECULATIVE_BYTES: u64 = 64 << 10;
 /// The largest footer that is read.
 const MAX_FOOTER_BYTES: u64 = 512 << 20;
 /// What the tree of a schema takes for each element, about: names, types and levels.
@@ -66,6 +65,8 @@ pub struct Footer {
     pub decryptor: Option<FileDecryptor>,
     /// What does not fit the file; only in a footer that was read to be looked at.
     pub defect: Option<Error>,
+    /// The magic that the file has to start with, where that was not looked at.
+    pub(crate) unchecked_head: Option<[u8; 4]>,
     /// What the parsed structs take from the pool of the input they were read from.
     pub memory: Arc<MetadataMemory>,
 }
@@ -225,21 +226,17 @@ pub fn read_footer(input: &BufferedInput, keys: Option<&Arc<dyn KeyProvider>>) -
     }
 }
 
-/// Loads the end of a file, and announces its first bytes, which [`read_footer`] looks at too.
-pub(crate) fn load_ends(input: &mut BufferedInput) -> Result<()> {
-    if input.file_len() > SMALL_FILE_BYTES {
-        input.will_need(0..MAGIC_BYTES);
-    }
-    input.load_end(SPECULATIVE_BYTES)
-}
-
 /// As [`read_footer`], but a footer that does not fit the file comes with its defect, so that it can
-/// be shown. All that it says of chunks is parsed; whether chunks are where they can be is checked when they are asked for.
+/// be shown. All that it says of chunks is parsed, and the magic at the start is looked at in any
+/// case; whether chunks are where they can be is checked when they are asked for.
 pub fn read_footer_to_look_at(
     input: &BufferedInput,
     keys: Option<&Arc<dyn KeyProvider>>,
 ) -> Result<Footer> {
     let footer = parse_footer(input, keys)?;
+    if let Some(magic) = footer.unchecked_head {
+        check_head(&input.read(0, MAGIC_BYTES)?, magic).in_named("file", input.path())?;
+    }
     for (number, group) in footer.row_groups().iter().enumerate() {
         for leaf in 0..group.columns.len() {
             footer.column_chunk(number, leaf).in_named("file", input.path())?;
@@ -260,13 +257,18 @@ fn parse_footer(input: &BufferedInput, keys: Option<&Arc<dyn KeyProvider>>) -> R
         Some(from) => slice(&tail, from, len).map_err(here),
         None => input.read(offset, len),
     };
-    // What starts with another magic is no Parquet file, or lost its head. Four bytes are read for
-    // that, once for each version of a file (`shared_footers`), and beside the tail where reads
-    // take long: `load_ends` announces them.
-    check_head(&input.read(0, MAGIC_BYTES)?, is_encrypted).map_err(here)?;
+    // Rule P1.3: what starts with another magic is no Parquet file, or lost its head. Of a small file
+    // the head is loaded already; of a near one it is read, once for each version of the file. Where
+    // each read takes long, it comes with the first chunk: `row_reader::group`.
+    let magic = if is_encrypted { MAGIC_ENCRYPTED } else { MAGIC };
+    let is_left = tail_offset > 0 && input.is_far() && input.loaded(0, MAGIC_BYTES).is_none();
+    if !is_left {
+        check_head(&region(0, MAGIC_BYTES)?, magic).map_err(here)?;
+    }
     let bytes = region(offset, footer_bytes)?;
     let memory = &MetadataMemory::new(input.pool());
-    let place = Place { offset, file_bytes, keys, memory };
+    let unchecked_head = is_left.then_some(magic);
+    let place = Place { offset, file_bytes, keys, unchecked_head, memory };
     let footer =
         if is_encrypted { place.parse_encrypted(&bytes) } else { place.parse_plain(&bytes) };
     let mut footer = footer.map_err(here)?;
@@ -280,6 +282,7 @@ struct Place<'a> {
     offset: u64,
     file_bytes: u64,
     keys: Option<&'a Arc<dyn KeyProvider>>,
+    unchecked_head: Option<[u8; 4]>,
     memory: &'a Arc<MetadataMemory>,
 }
 
@@ -345,6 +348,7 @@ impl Place<'_> {
             num_rows: 0,
             decryptor: None,
             defect: None,
+            unchecked_head: self.unchecked_head,
             memory: Arc::clone(self.memory),
         };
         if let Some(file) = file {
@@ -396,10 +400,16 @@ fn footer_length(tail: &[u8], file_bytes: u64) -> Result<(u64, bool)> {
 }
 
 /// Checks the magic at the start.
-fn check_head(magic: &[u8], is_encrypted: bool) -> Result<()> {
-    if magic != if is_encrypted { MAGIC_ENCRYPTED } else { MAGIC } {
-        return Err(Error::corrupt("not a Parquet file: the first four bytes are not PAR1")
-            .with("found", magic.escape_ascii()));
+/// Checks the first bytes of a file.
+///
+/// # Errors
+///
+/// `Corrupt` when they are not the magic.
+pub(crate) fn check_head(head: &[u8], magic: [u8; 4]) -> Result<()> {
+    if head != magic {
+        let text =
+            format!("not a Parquet file: the first four bytes are not {}", magic.escape_ascii());
+        return Err(Error::corrupt(text).with("found", head.escape_ascii()));
     }
     Ok(())
 }

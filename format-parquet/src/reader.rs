@@ -12,7 +12,7 @@ use vector::sync::Arc;
 use vector::{MemoryPool, Result, ResultExt, RowType, TimeUnit};
 
 use crate::decrypt::KeyProvider;
-use crate::footer::{Footer, load_ends, read_footer};
+use crate::footer::{Footer, SPECULATIVE_BYTES, read_footer};
 use crate::page::PageOptions;
 use crate::row_reader::{OpenFile, ParquetRowReader};
 use crate::schema::{Column, ColumnKind, Schema};
@@ -68,7 +68,7 @@ impl ParquetReaderFactory {
         let mut is_known = true;
         let footer = self.footers.footer(&path, version, || {
             is_known = false;
-            load_ends(&mut input)?;
+            input.load_end(SPECULATIVE_BYTES)?;
             read_footer(&input, self.keys.as_ref())
         })?;
         let reader = ParquetReader::of_footer(footer, input, params.pool);
@@ -113,7 +113,7 @@ impl ParquetReader {
         params: ReaderParams,
         keys: Option<&Arc<dyn KeyProvider>>,
     ) -> Result<Self> {
-        load_ends(&mut input)?;
+        input.load_end(SPECULATIVE_BYTES)?;
         let footer = read_footer(&input, keys)?;
         Ok(Self::of_footer(Arc::new(footer), input, params.pool))
     }

@@ -156,6 +156,11 @@ impl BufferedInput {
         self.file.version()
     }
 
+    /// True when each read of the file takes long.
+    pub fn is_far(&self) -> bool {
+        self.file.is_far()
+    }
+
     /// The pool that pays for what is read.
     pub fn pool(&self) -> &MemoryPool {
         self.spare.pool()

@@ -32,8 +32,8 @@
 //! - the last bit-packed run may hold more values than the page (up to a group of 8, in files of
 //!   DuckDB a block of 256 and more bytes behind it), and may be cut short; the last repeated level
 //!   may go on behind the page (Impala counted one too many);
-//! - up to 8 bytes behind the PLAIN values of a page of version 1 (fastparquet, HVR), unless as many
-//!   bytes at its front are definition levels, of which a REQUIRED column has none;
+//! - up to 8 bytes behind the PLAIN values of a page of version 1 (fastparquet, HVR), unless the page
+//!   starts with what may be definition levels of all its values, of which a REQUIRED column has none;
 //! - bytes that are no page behind the last value of a chunk;
 //! - a chunk of a writer that did not count the header of its dictionary page (PARQUET-816) may end
 //!   behind its declared end, but each of its pages starts in front of it;
@@ -209,12 +209,8 @@ impl PageReader {
     /// are looked at where the chunk is in memory, which costs one header each. Returns whether all
     /// data pages hold dictionary indices, if they were looked at, and whether they tell their rows.
     pub(super) fn check_chunk(&self, first: &StoredPage) -> Result<(Option<bool>, bool)> {
-        // Encrypted headers are authenticated one by one, with their place in the file.
         let chunk = &self.chunk;
-        let bytes = match chunk.decryptor {
-            None => self.source.in_memory(0).filter(|b| b.len() >= self.source.num_bytes()),
-            Some(_) => None,
-        };
+        let bytes = self.source.in_memory(0).filter(|b| b.len() >= self.source.num_bytes());
         let Some(bytes) = bytes else { return Ok((None, false)) };
         let mut totals = Totals::default();
         totals.add(&first.header.kind);
@@ -226,7 +222,8 @@ impl PageReader {
                 chunk_bytes: self.source.num_bytes(),
                 at,
                 ordinal,
-                decryptor: None,
+                // An encrypted header is authentic, and may be wrong for all that.
+                decryptor: chunk.decryptor.as_ref(),
             };
             let is_complete = totals.values >= chunk.num_values;
             let found = match place.page(bytes.get(at..).unwrap_or(&[])) {

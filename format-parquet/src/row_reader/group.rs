@@ -20,7 +20,7 @@ use vector::{Result, ResultExt};
 
 use crate::chunk_pages::{chunk_params, chunk_region};
 use crate::chunk_source::FileSource;
-use crate::footer::Footer;
+use crate::footer::{Footer, MAGIC_BYTES, check_head};
 use crate::page::source::{PagePlaces, PageSource};
 use crate::page::{ChunkParams, PageCounters, PageOptions};
 use crate::page_index::{OffsetIndex, RowRanges, read_page_index};
@@ -91,9 +91,31 @@ impl GroupScan {
         let (_, region) = chunk_region(&self.pass.footer, self.number, leaf)?;
         let bytes = region.end.saturating_sub(region.start);
         if bytes <= self.pass.max_piece as u64 && !self.may_have_places(leaf, expected) {
-            input.enqueue(region)?;
+            input.enqueue(self.with_head(region))?;
         }
         Ok(())
+    }
+
+    /// Adds the magic to the first region of a file that was opened without looking at it.
+    fn with_head(&self, region: Range<u64>) -> Range<u64> {
+        match self.pass.footer.unchecked_head {
+            Some(_) if region.start == MAGIC_BYTES => 0..region.end,
+            _ => region,
+        }
+    }
+
+    /// Looks at the magic of such a file, once its first region is read.
+    fn check_head(&self, region: &Range<u64>, shared: Option<&BufferedInput>) -> Result<()> {
+        let Pass { footer, file, .. } = self.pass.as_ref();
+        let Some(magic) = footer.unchecked_head.filter(|_| region.start == MAGIC_BYTES) else {
+            return Ok(());
+        };
+        let head = match shared.and_then(|shared| shared.loaded(0, MAGIC_BYTES)) {
+            Some(head) => head,
+            // A chunk that is read in pieces is large enough for another read.
+            None => file.read(0, MAGIC_BYTES)?,
+        };
+        check_head(&head, magic)
     }
 
     /// Opens a chunk, which `shared` may have loaded.
@@ -105,6 +127,7 @@ impl GroupScan {
     ) -> Result<(ChunkParams, PageSource)> {
         let Pass { footer, file, .. } = self.pass.as_ref();
         let (meta, region) = chunk_region(footer, self.number, leaf)?;
+        self.check_head(&region, shared)?;
         let mut params = chunk_params(footer, self.number, leaf, (meta, &region))?;
         params.options = self.pass.page_options;
         params.counters = Arc::clone(&self.pass.pages);
@@ -148,7 +171,7 @@ impl GroupScan {
         let (_, region) = chunk_region(&self.pass.footer, self.number, leaf)?;
         let piece = region.start.saturating_add(self.pass.max_piece as u64);
         if region.end <= piece {
-            return input.enqueue(region);
+            return input.enqueue(self.with_head(region));
         }
         input.will_need(region.start..piece);
         Ok(())

@@ -15,7 +15,7 @@ use crate::thrift::structs::{
 use PhysicalType::{Boolean, ByteArray, Double, FixedLenByteArray, Float, Int32, Int64, Int96};
 
 /// A writer whose bounds are believed.
-pub(crate) const WRITER: &str = "a writer version 1.0.0";
+pub(crate) const WRITER: &str = "parquet-rs version 59.0.0";
 /// The values of each chunk, of which none is null.
 pub(crate) const NUM_ROWS: u64 = 100;
 
@@ -104,6 +104,7 @@ pub(crate) fn footer_of(schema: Vec<SchemaElement>, stored: Vec<Option<Statistic
         num_rows: NUM_ROWS,
         decryptor: None,
         defect: None,
+        unchecked_head: None,
         memory: crate::thrift::memory::MetadataMemory::new(&vector::MemoryPool::unlimited()),
         metadata: FileMetaData {
             version: 2,
