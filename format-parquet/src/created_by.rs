@@ -198,8 +198,17 @@ impl BoundFaults {
 }
 
 /// Programs that order byte strings by their bytes also in files that state no column orders.
-const BYTE_ORDER: [&str; 7] =
-    [MR, CPP, "parquet-cpp-arrow", "parquet-rs", "impala", DUCKDB, "fastparquet-python"];
+const BYTE_ORDER: [&str; 9] = [
+    MR,
+    "parquet-mr-trino",
+    "parquet-mr compatible Photon",
+    CPP,
+    "parquet-cpp-arrow",
+    "parquet-rs",
+    "impala",
+    DUCKDB,
+    "fastparquet-python",
+];
 
 /// Whether the writer of a file without column orders is known to order byte strings by their bytes.
 ///
@@ -374,6 +383,10 @@ mod tests {
             "DuckDB version v1.4.0 (build b8a06e4a22)",
             "fastparquet-python version 2024.5.0 (build 0)",
             "parquet-mr version 1.12.3 (build abc)",
+            "parquet-mr-trino version 481 (build n/a)",
+            "parquet-mr compatible Photon version 0.2 (build 16.0)",
+            "parquet-rs version 36.0.0",
+            "parquet-cpp-arrow version 21.0.0",
         ];
         assert!(known.into_iter().all(|text| orders_by_bytes(Some(text))));
         let unknown = [None, Some(""), Some("my tool version 1.0.0"), Some("hyparquet")];

@@ -34,8 +34,9 @@ pub struct QueryOptions {
     /// [`QueryConfig`](exec::QueryConfig), those of the connector, `partition_types`
     /// (`ds=DATE,hour=BIGINT`) for keys whose types are not to be guessed, `table_schema` in the
     /// same form for the columns of files, `input_format`, `max_schema_files` (1,000 by default) for
-    /// how many files of a table are opened to learn its columns, and what begins with `serde.`, such
-    /// as `serde.field.delim`, for text files.
+    /// how many files of a table are opened to learn its columns, `parquet_max_page_bytes` (2 GiB by
+    /// default, which is the most that the format has) for the largest page that is decompressed,
+    /// and what begins with `serde.`, such as `serde.field.delim`, for text files.
     pub settings: Config,
     /// Where the query's trace is written, if one is wanted; of one run.
     pub recording: Option<Arc<Recording>>,

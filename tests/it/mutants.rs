@@ -8,6 +8,7 @@
 //! that fails names the mutant.
 
 mod mutation;
+mod of_corpus;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;

@@ -113,6 +113,42 @@ fn a_footer_is_one_read_and_what_stands_before_the_footer_comes_with_it() {
     assert_eq!(files.reads(), 2);
 }
 
+#[test]
+fn what_a_footer_takes_in_memory_is_charged_before_it_is_taken() {
+    // Entries of free text take three bytes each in the file, and fifty and more in memory.
+    let num_entries = 400_000u32;
+    let mut footer = Sample::default().footer();
+    footer.truncate(footer.len() - 4);
+    let varint =
+        [num_entries as u8 | 0x80, (num_entries >> 7) as u8 | 0x80, (num_entries >> 14) as u8];
+    footer.extend([0x19, 0xfc]);
+    footer.extend(varint);
+    (0..num_entries).for_each(|_| footer.extend([0x18, 0, 0]));
+    footer.push(0);
+    let file = framed(&[0; 20], &footer);
+    let read = |limit: u64| {
+        let files = MemoryFiles::new();
+        files.put("f", file.clone());
+        let root = MemoryPool::root("root", limit);
+        let input = BufferedInput::new(files.open("f").unwrap(), root.leaf("leaf"));
+        let footer = read_footer(&input, None);
+        drop(input);
+        let held = footer.map(|footer| {
+            assert_eq!(footer.metadata.key_value_metadata.len(), num_entries as usize);
+            // The bytes of the file are charged beside it, by their buffer.
+            assert!(root.used() > footer.memory.bytes());
+            footer.memory.bytes()
+        });
+        assert_eq!(root.used(), 0);
+        held
+    };
+    let held = read(1 << 30).unwrap();
+    let expected = num_entries as usize * size_of::<crate::thrift::structs::KeyValue>();
+    assert!((held as usize) >= expected && (held as usize) < 2 * expected, "{held} {expected}");
+    let error = read(held / 2).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Limit, "{error}");
+}
+
 /// Rule P1.3.
 #[test]
 fn the_magic_at_the_start_is_looked_at_when_a_near_or_a_small_file_is_opened() {

@@ -44,3 +44,21 @@ impl Drop for MetadataMemory {
         self.pool.release(self.bytes());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_taken_is_released_once_nobody_holds_it() {
+        let root = MemoryPool::root("root", 1000);
+        let memory = MetadataMemory::new(&root.leaf("leaf"));
+        memory.reserve(600).unwrap();
+        assert_eq!(memory.reserve(600).unwrap_err().kind(), vector::ErrorKind::Limit);
+        let shared = Arc::clone(&memory);
+        drop(memory);
+        assert_eq!((shared.bytes(), root.used()), (600, 600));
+        drop(shared);
+        assert_eq!(root.used(), 0);
+    }
+}
