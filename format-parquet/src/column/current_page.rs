@@ -9,6 +9,7 @@ use crate::encoding::dictionary::DictionaryIndices;
 use crate::encoding::recoded::{Recoded, Storage};
 use crate::encoding::{ValueEncoding, value_encoding};
 use crate::levels::LevelDecoder;
+use crate::page::starts_with_levels;
 use crate::thrift::structs::{Encoding, PhysicalType};
 
 /// A leaf's current page.
@@ -188,42 +189,6 @@ impl PageEnd {
     }
 }
 
-/// True when a page may start with the definition levels of all its slots, with their length in
-/// front: those of an OPTIONAL column that is read as REQUIRED. Of byte arrays they are taken for
-/// the first value.
-fn starts_with_levels(bytes: &[u8], num_slots: usize) -> bool {
-    let Some((length, rest)) = bytes.split_first_chunk::<4>() else { return false };
-    let levels = usize::try_from(u32::from_le_bytes(*length)).ok().and_then(|len| rest.get(..len));
-    levels.is_some_and(|levels| num_levels(levels).is_ok_and(|num| num.contains(&num_slots)))
-}
-
-/// How many levels up to 1 the runs in `bytes` have, all of which are used and none of which is cut
-/// short; an error where the bytes are no such runs, as hardly any text is.
-fn num_levels(bytes: &[u8]) -> Result<std::ops::RangeInclusive<usize>> {
-    let no_levels = || Error::corrupt("not levels");
-    let mut cursor = Cursor::new(bytes);
-    let (mut num, mut spare) = (0usize, 0);
-    while cursor.position() < bytes.len() {
-        let header = cursor.uleb128()?;
-        let len = usize::try_from(header >> 1).map_err(|_| no_levels())?;
-        if len == 0 {
-            return Err(no_levels());
-        }
-        let in_run = match header & 1 {
-            0 if cursor.u8()? > 1 => return Err(no_levels()),
-            0 => len,
-            _ => {
-                cursor.take(len)?;
-                // The last group of the last run may have levels to spare.
-                spare = if cursor.position() == bytes.len() { 7 } else { 0 };
-                len.saturating_mul(8)
-            }
-        };
-        num = num.saturating_add(in_run);
-    }
-    Ok(num.saturating_sub(spare)..=num)
-}
-
 /// SPEC (RLE for booleans): the length of the runs stands in front, in both page versions.
 fn boolean_runs(bytes: &Buffer<u8>) -> Result<LevelDecoder> {
     let mut cursor = Cursor::new(bytes);
@@ -241,24 +206,4 @@ pub(crate) fn no_dictionary() -> Error {
 #[cold]
 pub(crate) fn no_page() -> Error {
     Error::internal("values were asked for without a page")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn levels_in_front_of_a_page_are_told_from_values() {
-        let section =
-            |levels: &[u8]| [&(levels.len() as u32).to_le_bytes()[..], levels, b"values"].concat();
-        let starts = |levels: &[u8], num| starts_with_levels(&section(levels), num);
-        // A repeated run, a packed one, and both.
-        assert!(starts(&[6, 1], 3) && starts(&[3, 0x2d], 6) && starts(&[3, 0x2d, 6, 0], 11));
-        assert!(starts(&[6, 1, 5, 0xff, 0xff], 12) && starts(&[6, 1, 5, 0xff, 0xff], 19));
-        // Of another number of values, and what is no run of levels.
-        assert!(!starts(&[6, 1], 2) && !starts(&[6, 1], 4) && !starts(&[6, 1, 3, 0xff], 3));
-        assert!(!starts(&[6, 2], 3) && !starts(&[5, 0xff], 10));
-        assert!(!starts(b"sts.amazonaws.com", 1) && !starts(b"sts.amazonaws.com", 100));
-        assert!(!starts_with_levels(b"\x09\0\0\0short", 3) && !starts_with_levels(b"", 0));
-    }
 }

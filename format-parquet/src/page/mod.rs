@@ -46,7 +46,8 @@ use crate::encoding::recoded::Storage;
 use crate::levels::{LevelDecoder, bit_packed_bytes};
 use crate::thrift::structs::{Codec, DataPageHeader, DataPageHeaderV2, Encoding, PageKind};
 use ahead::{Ahead, Packed};
-use claims::{check_header, check_inside, check_needless_levels};
+pub(crate) use claims::starts_with_levels;
+use claims::{check_header, check_inside, check_levels_in_front, check_needless_levels};
 use decompress::{Decompressor, MAX_PAGE_BYTES, check_size};
 use source::PageSource;
 use stored::{HeaderPlace, StoredPage};
@@ -477,13 +478,19 @@ impl PageReader {
             .in_named("section", "repetition levels")?;
         let definition = levels(header.definition_encoding, self.chunk.max_def)
             .in_named("section", "definition levels")?;
+        let values = body.slice(at..body.len());
+        let is_index =
+            matches!(header.encoding, Encoding::PlainDictionary | Encoding::RleDictionary);
+        if self.chunk.max_def == 0 && is_index {
+            check_levels_in_front(&values, info.num_values)?;
+        }
         Ok(DataPage {
             info,
             offset: self.file_offset(found.header_at),
             encoding: header.encoding,
             repetition,
             definition,
-            values: body.slice(at..body.len()),
+            values,
             body,
         })
     }

@@ -1,6 +1,8 @@
 //! Claims of single headers and dictionaries.
 
-use super::super::testing::{ChunkWriter, PLAIN, byte_arrays, int32s, required};
+use super::super::testing::{
+    ChangedField, ChunkWriter, PLAIN, RLE_DICTIONARY, byte_arrays, int32s, required,
+};
 use super::super::{DictionaryPage, PageReader};
 use super::*;
 use crate::encoding::recoded::Storage;
@@ -124,4 +126,45 @@ fn needless_levels_may_only_say_that_there_are_none() {
     // Too few, too many runs, some of each.
     assert!(!check(&[0x88, 0x01], 69) && !check(&[0x03, 0x05], 4));
     assert!(!check(&[0x03, 0x0f, 0x08, 0x01], 4) && !check(&[0x01, 0x02, 0x03, 0x04], 5));
+}
+
+#[test]
+fn levels_in_front_of_a_page_are_told_from_values() {
+    let section =
+        |levels: &[u8]| [&(levels.len() as u32).to_le_bytes()[..], levels, b"values"].concat();
+    let starts = |levels: &[u8], num| starts_with_levels(&section(levels), num);
+    // A repeated run, a packed one, and both.
+    assert!(starts(&[6, 1], 3) && starts(&[3, 0x2d], 6) && starts(&[3, 0x2d, 6, 0], 11));
+    assert!(starts(&[6, 1, 5, 0xff, 0xff], 12) && starts(&[6, 1, 5, 0xff, 0xff], 19));
+    // Of another number of values, and what is no run of levels.
+    assert!(!starts(&[6, 1], 2) && !starts(&[6, 1], 4) && !starts(&[6, 1, 3, 0xff], 3));
+    assert!(!starts(&[6, 2], 3) && !starts(&[5, 0xff], 10));
+    assert!(!starts(b"sts.amazonaws.com", 1) && !starts(b"sts.amazonaws.com", 100));
+    assert!(!starts_with_levels(b"\x09\0\0\0short", 3) && !starts_with_levels(b"", 0));
+}
+
+#[test]
+fn indices_do_not_start_with_levels_and_levels_are_in_one_encoding() {
+    // Three indices in a dictionary of two bits, and the same behind the levels of three values.
+    let indices = [2, 3, 0b0010_0100];
+    let page = |bytes: &[u8]| {
+        let mut chunk = ChunkWriter::new(Codec::Uncompressed, 0, 0);
+        chunk.v1(&required(3), RLE_DICTIONARY, bytes);
+        let mut pages = reader(&chunk);
+        pages.peek()?;
+        pages.read().map(drop)
+    };
+    page(&indices).unwrap();
+    let behind = [&[2, 0, 0, 0, 6, 1][..], &indices].concat();
+    let error = page(&behind).unwrap_err();
+    assert!(error.to_string().contains("levels that its column does not have"), "{error}");
+
+    for (field, max_rep, is_sound) in [(2, 0, true), (2, 1, false), (3, 0, true), (3, 1, false)] {
+        let mut chunk = ChunkWriter::new(Codec::Uncompressed, 1, max_rep);
+        // The deprecated encoding.
+        chunk.changed = Some(ChangedField { page: 0, field, value: 4 });
+        chunk.v1(&[(0, 1), (0, 1)], PLAIN, &int32s([1, 2]));
+        let found = first(&chunk);
+        assert_eq!(found.is_ok(), is_sound, "{field} {max_rep} {found:?}");
+    }
 }
