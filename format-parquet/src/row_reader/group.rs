@@ -104,10 +104,11 @@ impl GroupScan {
         }
     }
 
-    /// Looks at the magic of such a file, once its first region is read.
-    fn check_head(&self, region: &Range<u64>, shared: Option<&BufferedInput>) -> Result<()> {
+    /// Looks at the magic of such a file, once its first chunk is read. Where only some pages of that are
+    /// wanted, nothing is read for it.
+    fn check_head(&self, start: u64, shared: Option<&BufferedInput>) -> Result<()> {
         let Pass { footer, file, .. } = self.pass.as_ref();
-        let Some(magic) = footer.unchecked_head.filter(|_| region.start == MAGIC_BYTES) else {
+        let Some(magic) = footer.unchecked_head.filter(|_| start == MAGIC_BYTES) else {
             return Ok(());
         };
         let head = match shared.and_then(|shared| shared.loaded(0, MAGIC_BYTES)) {
@@ -127,12 +128,12 @@ impl GroupScan {
     ) -> Result<(ChunkParams, PageSource)> {
         let Pass { footer, file, .. } = self.pass.as_ref();
         let (meta, region) = chunk_region(footer, self.number, leaf)?;
-        self.check_head(&region, shared)?;
         let mut params = chunk_params(footer, self.number, leaf, (meta, &region))?;
         params.options = self.pass.page_options;
         params.counters = Arc::clone(&self.pass.pages);
         let bytes = region.end.saturating_sub(region.start);
         if let Some(loaded) = shared.and_then(|shared| shared.loaded(region.start, bytes)) {
+            self.check_head(region.start, shared)?;
             return Ok((params, self.with_locations(leaf, region.start, loaded.into())));
         }
         let places = match self.may_have_places(leaf, expected) {
@@ -148,6 +149,7 @@ impl GroupScan {
             Some(places) => source = source.with_places(places),
             None => {
                 source.announce();
+                self.check_head(params.offset, None)?;
                 source = self.with_locations(leaf, params.offset, source);
             }
         }
