@@ -1,4 +1,4 @@
-//! Function calls, among them those that SQL writes with keywords.
+//! Binds function calls, including those that SQL writes with keywords.
 
 use dwio::expr::TypedExpr;
 use exec::operator::aggregate::is_aggregate;
@@ -12,7 +12,7 @@ use vector::{Error, Result};
 use super::Binder;
 use crate::sql::source::place_of;
 
-/// The arguments of a call as SQL wrote them.
+/// Arguments of a call as written in SQL.
 pub(super) enum Arguments<'e> {
     /// `(*)`.
     Star,
@@ -99,7 +99,7 @@ impl Binder<'_> {
         self.call(name, bound, span)
     }
 
-    /// `EXTRACT(YEAR FROM x)` is `year(x)`, as far as there is such a function.
+    /// Binds `EXTRACT(YEAR FROM x)` as `year(x)`, if a function of that name exists.
     pub(super) fn extract(
         &mut self,
         field: &DateTimeField,
@@ -115,7 +115,7 @@ impl Binder<'_> {
         self.scalar(&name, &[inner], span)
     }
 
-    /// Calls that the parser has kinds of their own for.
+    /// Binds calls for which the parser has separate expression kinds, such as SUBSTRING.
     pub(super) fn keyword_call(&mut self, expr: &Expr) -> Result<TypedExpr> {
         let span = place_of(expr);
         match expr {
