@@ -1,4 +1,4 @@
-//! Table and column handles as plans write them.
+//! Reads table and column handles from plan JSON.
 
 use std::convert::Infallible;
 
@@ -60,7 +60,7 @@ pub(super) fn read_table(
     }
 }
 
-/// An id, or an object with the ids of a column and of what is below it.
+/// Reads an id, or an object with the ids of a column and its children.
 fn read_field_ids(json: &Json<'_>) -> Result<FieldIds> {
     if let Ok(id) = json.integer() {
         return Ok(FieldIds { id: Some(id), children: Vec::new() });
@@ -137,9 +137,9 @@ fn read_step(json: &Json<'_>) -> Result<ExtractionStep> {
     };
     json.check(ExtractionStep::parse(json.member("step")?.text()?, field, keys))
 }
-/// The condition of a table handle with BETWEEN as two comparisons where a bound is null. Velox makes
-/// filters of this condition, for which `NOT (x BETWEEN NULL AND 4)` holds where `x > 4` (rule S4.17);
-/// in its other expressions the function is null when a bound is.
+/// Returns the condition of a table handle with BETWEEN as two comparisons where a bound is null.
+/// Velox makes filters of this condition, for which `NOT (x BETWEEN NULL AND 4)` holds where `x >
+/// 4` (rule S4.17); in its other expressions the function returns null when a bound is null.
 fn with_null_bounds(condition: &TypedExpr) -> TypedExpr {
     let is_null =
         |arg: &TypedExpr| matches!(arg, TypedExpr::Constant { value, .. } if value.is_null());
