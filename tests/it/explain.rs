@@ -11,8 +11,8 @@ use serde_json::{Value as Json, json};
 use crate::support::command::{Scratch, ocior, output_of};
 use crate::support::files::{Layout, parquet_file};
 
-/// Writes a thousand rows in ten row groups: `k`, `s` with the fields `a` and `b`, and three
-/// columns whose values are stored as numbers of another type.
+/// Writes a thousand rows in ten row groups: `k`, `s` with the fields `a` and `b`, and a date, a
+/// decimal and a timestamp, which are stored as integers.
 fn table(scratch: &Scratch, name: &str) -> String {
     let numbers = || 0..1000i64;
     let k: ArrayRef = Arc::new(Int64Array::from_iter_values(numbers()));

@@ -2,7 +2,7 @@
 //! file.
 //!
 //! ```text
-//! ten queries x each call of the file system x each injection --> rows of an undisturbed run | error
+//! ten queries x each file system call x each injection --> rows of a run without faults | error
 //! a file truncated, replaced or removed after the first batch --> old rows, new rows | error
 //! ```
 //!

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! call 0, 1, .. number - 1    unchanged
-//! call number                 fails, is late or short, has the bytes of another call, or wrong ones
+//! call number                 fails, is late or short, has bytes of another call, or wrong bytes
 //! later calls                 unchanged
 //! ```
 
