@@ -25,7 +25,7 @@ use super::spread::{read_merge, read_partition, read_single_row, read_unnest};
 use super::types::read_row_type;
 use connector_hive::base64;
 
-/// Maximum number of times that the rows of a Values node are repeated.
+/// Maximum number of batches of a Values node after its batches are repeated.
 const MAX_REPEATS: usize = 1 << 16;
 
 /// Reads plans whose tables belong to connector `connector_id`.
