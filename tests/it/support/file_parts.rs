@@ -4,7 +4,7 @@
 //! ```text
 //! bytes --parse--> page headers and bodies | bloom filters | indexes | footer
 //!                        |
-//!                       `--bytes(edit)--> each part: offsets corrected, then `edit`, then written
+//!                        `--bytes(edit)--> each part: offsets corrected, then `edit`, then written
 //! ```
 
 use crate::support::encryption::{Encryption, Module, Sealer, with_footer_key};
