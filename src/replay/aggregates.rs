@@ -1,15 +1,14 @@
-//! Aggregation nodes as plans write them.
+//! Reads aggregation nodes from plan JSON.
 //!
-//! What our node has no member for is done by nodes below it:
+//! Properties of Velox's node that Ocior's node does not have become separate nodes below it:
 //!
-//! ```text
-//! rows --filter: keys not null--> --order by: sorting keys of an aggregate-->
-//!      --project: arguments and masks that are no columns--> groups
+//! rows --Filter: keys are not null--> --OrderBy: sorting keys of an aggregate-->
+//!      --Project: arguments and masks that are not columns--> Aggregation
 //! ```
 //!
-//! Types of intermediate results are ours, not the plan's: sums of integers are kept wider here.
-//! Where rows were recorded they are converted, in front of a final step and behind a partial one
-//! that is the whole plan.
+//! The types of intermediate results are Ocior's, not the plan's: sums of integers are wider here.
+//! Recorded rows are converted, in front of a final step and after a partial step that is the whole
+//! plan.
 
 use dwio::expr::TypedExpr;
 use exec::operator::aggregate::{depends_on_order, is_aggregate, resolve_aggregate};
@@ -89,13 +88,13 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// The order in which the node's aggregates take their rows, with that of one more of them:
-    /// `order` has that of the others. All groups are fed from one sorted input, so one order must
-    /// do for all aggregates.
+    /// Returns the order in which the node's aggregates read their rows, extended by the sorting
+    /// keys of one more aggregate; `order` is the order of the previous ones. All groups are fed
+    /// from one sorted input, so a single order must satisfy all aggregates.
     ///
     /// # Errors
-    /// `Unsupported` when two aggregates ask for different orders, and for an order in a step whose
-    /// results another step puts together, where Velox has no order either.
+    /// `Unsupported` when two aggregates require different orders, and for an order in a step whose
+    /// results are combined by another step, where Velox has no order either.
     fn sorting_keys(
         &self,
         json: &Json<'_>,
@@ -165,7 +164,7 @@ impl Reader<'_> {
             declared
         };
         if !takes_partials {
-            // Ours may take wider types than the plan's function does.
+            // Ocior's function may take wider types than the plan's function.
             let cast = |(arg, ty): (TypedExpr, &Type)| match arg.ty().is_equivalent(ty) {
                 true => arg,
                 false => TypedExpr::Cast { input: Box::new(arg), ty: ty.clone(), try_cast: false },
@@ -174,7 +173,7 @@ impl Reader<'_> {
         }
         let mask = match json.optional("mask")? {
             Some(mask) if !takes_partials => Some(self.expressions.read(&mask, self.input)?),
-            // It was applied where rows were seen.
+            // The mask was applied in the step that read the rows.
             _ => None,
         };
         let mask = mask.map(|mask| arguments.column(mask));
@@ -193,7 +192,7 @@ impl Reader<'_> {
     }
 }
 
-/// True when the input of a step is what another step made of rows.
+/// Returns true when the input of a step is the intermediate result of another step.
 fn takes_partials(step: AggregationStep) -> bool {
     matches!(step, AggregationStep::Intermediate | AggregationStep::Final)
 }
@@ -202,9 +201,9 @@ fn types_of(args: &[TypedExpr]) -> Vec<Type> {
     args.iter().map(|arg| arg.ty().clone()).collect()
 }
 
-/// Makes an intermediate result of Velox one of ours; gives the types that its raw arguments have
-/// then. Sums of integers are wider here, and those of averages are exact: a sum that is a double
-/// already is averaged like doubles.
+/// Converts an intermediate result of Velox to Ocior's, and returns the types that its raw
+/// arguments have after this. Sums of integers are wider in Ocior, and those of averages are exact:
+/// a sum that is already a double is averaged like doubles.
 fn from_recorded(
     function: &str,
     recorded: &mut TypedExpr,
@@ -228,8 +227,8 @@ fn from_recorded(
     }
 }
 
-/// A plan that ends in a partial step, giving the intermediate results that its JSON says; any
-/// other plan as it is.
+/// Converts a plan that ends in a partial step, so that it returns the intermediate results of the
+/// types in its JSON; returns any other plan unchanged.
 pub(super) fn as_recorded(json: &Json<'_>, root: Arc<PlanNode>) -> Result<Arc<PlanNode>> {
     let PlanNode::Aggregation(node) = &*root else { return Ok(root) };
     let declared = output_type(json)?;
@@ -247,7 +246,7 @@ pub(super) fn as_recorded(json: &Json<'_>, root: Arc<PlanNode>) -> Result<Arc<Pl
     Ok(Arc::new(PlanNode::Project(project)))
 }
 
-/// An intermediate result of ours as Velox has it.
+/// Converts an intermediate result of Ocior to Velox's type.
 fn to_recorded(ours: TypedExpr, wanted: &Type) -> Result<TypedExpr> {
     match (ours.ty().clone(), wanted) {
         (found, wanted) if found.is_equivalent(wanted) => Ok(ours),
@@ -272,7 +271,7 @@ fn to_recorded(ours: TypedExpr, wanted: &Type) -> Result<TypedExpr> {
     }
 }
 
-/// Arguments that are more than columns, to be computed below the aggregation.
+/// Arguments that are not columns and are computed below the aggregation.
 struct Arguments {
     fields: Vec<(String, Type)>,
     expressions: Vec<TypedExpr>,
@@ -287,7 +286,7 @@ impl Arguments {
         Arguments { num_columns: fields.len(), fields, expressions }
     }
 
-    /// The column that `arg` is, or becomes.
+    /// Returns the column of `arg`, which is added if `arg` is not a column.
     fn column(&mut self, arg: TypedExpr) -> TypedExpr {
         if matches!(arg, TypedExpr::Field { .. }) {
             return arg;
@@ -303,7 +302,7 @@ impl Arguments {
         TypedExpr::field(name, ty)
     }
 
-    /// `source` with the arguments behind its columns.
+    /// Adds the arguments after the columns of `source`.
     fn below(self, id: &str, source: Arc<PlanNode>) -> Arc<PlanNode> {
         if self.fields.len() == self.num_columns {
             return source;
@@ -314,7 +313,7 @@ impl Arguments {
     }
 }
 
-/// The rows of `source` in which no key is null.
+/// Returns the rows of `source` in which no key is null.
 fn without_null_keys(id: &str, source: Arc<PlanNode>, keys: &[String]) -> Arc<PlanNode> {
     let input = source.output_type();
     let is_there = |key: &String| {

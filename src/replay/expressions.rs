@@ -1,7 +1,7 @@
-//! Expressions as plans write them, turned into typed expressions with our function names.
+//! Reads expressions from plan JSON into typed expressions with Ocior's function names.
 //!
-//! Types are derived again from the columns up: what a function gives here must be what the plan
-//! says it gives, else the plan means another function.
+//! Types are derived again from the columns upwards: the result type of each function must be the
+//! type in the plan, otherwise the plan means another function.
 
 use dwio::connector::ExpressionEvaluator;
 use dwio::expr::TypedExpr;
@@ -15,21 +15,21 @@ use super::types::{read_row_type, read_type};
 use super::values::read_value;
 use connector_hive::base64;
 
-/// The prefix that Presto's workers give to their functions.
+/// Prefix of function names in plans of Presto's native workers.
 const PRESTO_PREFIX: &str = "presto.default.";
 
-/// What names stand for where an expression is.
+/// Meaning of names at the position of an expression.
 enum Scope<'a> {
-    /// Columns of an input.
+    /// The columns of an input.
     Columns(&'a RowType),
-    /// Columns whose types the expression says itself.
+    /// Columns whose types are stated by the expression itself.
     Declared,
-    /// Parameters of a lambda, and what is outside of it under other names.
+    /// The parameters of a lambda, and the scope outside of it for other names.
     Lambda(&'a RowType, &'a Scope<'a>),
 }
 
 impl Scope<'_> {
-    /// The type of a name; `None` when nothing is called so.
+    /// Returns the type of a name; `None` when the name is unknown.
     fn type_of(&self, name: &str, declared: impl FnOnce() -> Result<Type>) -> Result<Option<Type>> {
         let mut scope = self;
         while let Scope::Lambda(parameters, outside) = scope {
@@ -53,7 +53,7 @@ pub(super) struct Expressions {
 }
 
 impl Expressions {
-    /// Reads expressions that call the built-in functions.
+    /// Returns a reader of expressions that call the built-in functions.
     pub(super) fn new() -> Self {
         let functions = Arc::new(FunctionRegistry::builtin());
         Expressions { evaluator: ExecEvaluator::new(Arc::clone(&functions)), functions }
@@ -65,7 +65,7 @@ impl Expressions {
         self.compiled(json, expr, input)
     }
 
-    /// Reads a condition over columns that it gives types to itself.
+    /// Reads a condition that states the types of its columns itself.
     pub(super) fn read_condition(&self, json: &Json<'_>) -> Result<TypedExpr> {
         let expr = self.expr(json, &Scope::Declared)?;
         let mut fields: Vec<(String, Type)> = Vec::new();
@@ -82,7 +82,8 @@ impl Expressions {
         self.compiled(json, expr, &Arc::new(RowType::new(fields)))
     }
 
-    /// The expression itself if it can be run: what cannot is to be refused with its place.
+    /// Returns the expression if it can be compiled; the error has the position of an expression
+    /// that cannot.
     fn compiled(
         &self,
         json: &Json<'_>,
@@ -112,7 +113,7 @@ impl Expressions {
                 let ty = field.ok_or_else(|| index.wrong("a field of the struct"))?;
                 Ok(TypedExpr::Dereference { input: Box::new(of), index: place, ty })
             }
-            // A struct of its inputs; the names of the fields stand in the type.
+            // A struct of the inputs, whose field names are in its type.
             "ConcatTypedExpr" => {
                 let fields = self.inputs(json, scope)?;
                 self.resolved(json, "row_constructor", fields)
@@ -147,7 +148,7 @@ impl Expressions {
         }
     }
 
-    /// A column, or a field of a struct by its name.
+    /// Reads a column, or a field of a struct by its name.
     fn field(&self, json: &Json<'_>, scope: &Scope<'_>) -> Result<TypedExpr> {
         let name = json.member("fieldName")?;
         let inputs = json.optional_elements("inputs")?;
@@ -181,7 +182,7 @@ impl Expressions {
         let is_map = matches!(args.first().map(TypedExpr::ty), Some(Type::Map(..)));
         match (name, args.as_slice()) {
             ("mod", _) => self.resolved(json, "modulus", args),
-            // A key that a map has not gives null, unlike an index of an array.
+            // A key that is missing in a map returns null, unlike an index outside of an array.
             ("subscript", _) if is_map => self.resolved(json, "element_at", args),
             ("date", [one]) => Ok(TypedExpr::cast(one.clone(), Type::Date)),
             ("in", [value, list]) if matches!(list.ty(), Type::Array(_)) => {
@@ -195,7 +196,7 @@ impl Expressions {
         }
     }
 
-    /// The call of a function that exists.
+    /// Returns the call of a function, whose result must have the type in the plan.
     fn resolved(&self, json: &Json<'_>, name: &str, args: Vec<TypedExpr>) -> Result<TypedExpr> {
         let types: Vec<Type> = args.iter().map(|arg| arg.ty().clone()).collect();
         let result = json.check(self.functions.resolve(name, &types))?.result;
@@ -212,7 +213,7 @@ impl Expressions {
     }
 }
 
-/// The elements of a constant list, or of a cast of one.
+/// Returns the elements of a constant list, or of a cast of one.
 fn members(list: &TypedExpr) -> Option<Vec<TypedExpr>> {
     match list {
         TypedExpr::Constant { value: Value::Array(values), ty: Type::Array(element) } => {

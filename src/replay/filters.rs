@@ -1,7 +1,7 @@
-//! Filters on columns as plans write them.
+//! Reads column filters from plan JSON.
 //!
-//! Whether null passes is said by the outermost filter alone; what those inside of it say is not
-//! looked at, so that a nested IsNull lets nothing through.
+//! Only the outermost filter determines whether null passes; the null flags of nested filters are
+//! ignored, so that a nested IsNull passes no row.
 
 use dwio::filter::{Bound, ClosedRange, Filter, ValueTest};
 use vector::Result;
@@ -25,7 +25,7 @@ pub(super) fn read_filter(json: &Json<'_>) -> Result<Filter> {
             Filter::values(ValueTest::BigintRange(range), null_allowed)
         }
         "NegatedBigintRange" => {
-            // Plans of some writers nest the range.
+            // Some writers of plans nest the range.
             let range = match json.optional("nonNegated")? {
                 Some(inside) => bigint_range(&inside)?,
                 None => bigint_range(json)?,
@@ -78,7 +78,7 @@ pub(super) fn read_filter(json: &Json<'_>) -> Result<Filter> {
     })
 }
 
-/// What any of the filters inside lets through.
+/// Reads a filter that passes the values that any of its nested filters passes.
 fn multi_range(json: &Json<'_>, null_allowed: bool) -> Result<Filter> {
     let mut tests = Vec::new();
     let mut any = false;
@@ -105,7 +105,8 @@ fn integers(json: &Json<'_>) -> Result<Vec<i64>> {
     json.member("values")?.elements()?.iter().map(Json::integer).collect()
 }
 
-/// 128-bit integers in halves; the lower ones are unsigned, written as if they were signed.
+/// Reads 128-bit integers from halves; the lower halves are unsigned and are written as signed
+/// numbers.
 fn huge_integers(json: &Json<'_>) -> Result<Vec<i128>> {
     let (lower, upper) = (json.member("lower_values")?, json.member("upper_values")?);
     let (lowers, uppers) = (lower.elements()?, upper.elements()?);
@@ -128,7 +129,7 @@ fn strings(json: &Json<'_>) -> Result<Vec<Arc<[u8]>>> {
     json.member("values")?.elements()?.iter().map(bytes).collect()
 }
 
-/// The ends of a range; the value of an end that is not there is not looked at.
+/// Reads the bounds of a range; the value of an absent bound is ignored.
 fn bounds<T>(json: &Json<'_>, read: impl Fn(&Json<'_>) -> Result<T>) -> Result<[Bound<T>; 2]> {
     let bound = |value, unbounded, exclusive| {
         Ok(if json.flag(unbounded)? {

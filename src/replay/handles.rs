@@ -1,4 +1,4 @@
-//! Table and column handles as plans write them.
+//! Reads table and column handles from plan JSON.
 
 use connector_hive::{
     ColumnKind, DateText, Extraction, ExtractionStep, HiveColumnHandle, HiveTableHandle, KeySet,
@@ -58,7 +58,7 @@ pub(super) fn read_table(
     }
 }
 
-/// An id, or an object with the ids of a column and of what is below it.
+/// Reads an id, or an object with the ids of a column and its children.
 fn read_field_ids(json: &Json<'_>) -> Result<FieldIds> {
     if let Ok(id) = json.integer() {
         return Ok(FieldIds { id: Some(id), children: Vec::new() });
@@ -136,10 +136,10 @@ fn read_step(json: &Json<'_>) -> Result<ExtractionStep> {
     json.check(ExtractionStep::parse(json.member("step")?.text()?, field, keys))
 }
 
-/// The condition of a table handle with BETWEEN as two comparisons where a bound is null, in the places
-/// of which Velox makes filters of columns: there `NOT (x BETWEEN NULL AND 4)` holds where `x > 4`
-/// (rule S4.17). Everywhere else the function is null when a bound is. Of OR, and of AND below NOT,
-/// filters are made where all of it is about one column.
+/// Returns the condition of a table handle with BETWEEN as two comparisons where a bound is null, in the
+/// places of which Velox makes filters of columns: there `NOT (x BETWEEN NULL AND 4)` holds where `x > 4`
+/// (rule S4.17). Everywhere else the function returns null if a bound is null. Of OR, and of AND below
+/// NOT, filters are made where all of it refers to one column.
 fn with_null_bounds(condition: &TypedExpr, negated: bool) -> TypedExpr {
     let TypedExpr::Call { name, args, ty } = condition else { return condition.clone() };
     let call = |name: &str, args| TypedExpr::call(name, args, Type::Boolean);

@@ -1,26 +1,26 @@
-//! JSON values that know their place, so that whatever is wrong with one can be found.
+//! JSON values with their position in the document, which errors report.
 //!
 //! ```text
 //! unsupported: a plan node that is not built (name=WindowNode)
 //!   in plan "/sources/0"
 //! ```
 //!
-//! A member that is `null` counts as absent, as the writers of plans have it.
+//! A member that is `null` is treated as absent, as the writers of plans do.
 
 use serde_json::Value;
 use vector::{Error, Result};
 
-/// A value inside a JSON document.
+/// A value inside of a JSON document.
 #[derive(Debug, Clone)]
 pub(super) struct Json<'a> {
     value: &'a Value,
     document: &'static str,
-    /// The way from the document's root, as a JSON pointer.
+    /// JSON pointer from the document's root to the value.
     path: String,
 }
 
 impl<'a> Json<'a> {
-    /// The root of a document, of which errors speak as `document`.
+    /// Returns the root of a document, which errors call `document`.
     pub(super) fn root(document: &'static str, value: &'a Value) -> Self {
         Json { value, document, path: String::new() }
     }
@@ -29,22 +29,22 @@ impl<'a> Json<'a> {
         Json { value, document: self.document, path: format!("{}/{step}", self.path) }
     }
 
-    /// The way from the document's root to here.
+    /// Returns the JSON pointer of this value.
     pub(super) fn path(&self) -> &str {
         &self.path
     }
 
-    /// Adds this place to an error.
+    /// Adds this position to an error.
     pub(super) fn locate(&self, error: Error) -> Error {
         error.in_named(self.document, if self.path.is_empty() { "/" } else { &self.path })
     }
 
-    /// Adds this place to the error of a result.
+    /// Adds this position to the error of a result.
     pub(super) fn check<T>(&self, result: Result<T>) -> Result<T> {
         result.map_err(|error| self.locate(error))
     }
 
-    /// The error that this value asks for `what`, which is not built.
+    /// Returns the `Unsupported` error that this value names a `what`, which is not implemented.
     pub(super) fn refuse(&self, what: &'static str) -> Error {
         let name = match self.value {
             Value::String(text) => text.clone(),
@@ -53,7 +53,8 @@ impl<'a> Json<'a> {
         self.locate(Error::unsupported(what).with("name", name))
     }
 
-    /// The error that this object's class asks for `what`, which is not built.
+    /// Returns the `Unsupported` error that this object's class is a `what`, which is not
+    /// implemented.
     pub(super) fn refuse_class(&self, what: &'static str) -> Error {
         match self.class() {
             Ok((_, class)) => class.refuse(what),
@@ -61,7 +62,7 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// The error that this value is not what it should be.
+    /// Returns the error that this value is not of the expected kind.
     pub(super) fn wrong(&self, expected: &'static str) -> Error {
         let kind = match self.value {
             Value::Null => "null",
@@ -78,68 +79,68 @@ impl<'a> Json<'a> {
         )
     }
 
-    /// A member that must be there.
+    /// Returns a member that is required.
     pub(super) fn member(&self, name: &'static str) -> Result<Json<'a>> {
         self.optional(name)?.ok_or_else(|| {
             self.locate(Error::invalid_input("a member is missing").with("member", name))
         })
     }
 
-    /// A member, if it is there.
+    /// Returns a member, if it is present.
     pub(super) fn optional(&self, name: &str) -> Result<Option<Json<'a>>> {
         let Value::Object(members) = self.value else { return Err(self.wrong("an object")) };
         Ok(members.get(name).filter(|v| !v.is_null()).map(|v| self.below(name, v)))
     }
 
-    /// The members of an object.
+    /// Returns the members of an object.
     pub(super) fn members(&self) -> Result<Vec<(&'a str, Json<'a>)>> {
         let Value::Object(members) = self.value else { return Err(self.wrong("an object")) };
         Ok(members.iter().map(|(name, v)| (name.as_str(), self.below(name, v))).collect())
     }
 
-    /// The members of an object that may be absent.
+    /// Returns the members of the object `name`, which may be absent.
     pub(super) fn optional_members(&self, name: &str) -> Result<Vec<(&'a str, Json<'a>)>> {
         self.optional(name)?.map_or(Ok(Vec::new()), |json| json.members())
     }
 
-    /// The elements of an array.
+    /// Returns the elements of an array.
     pub(super) fn elements(&self) -> Result<Vec<Json<'a>>> {
         let Value::Array(elements) = self.value else { return Err(self.wrong("an array")) };
         Ok(elements.iter().enumerate().map(|(i, v)| self.below(i, v)).collect())
     }
 
-    /// The elements of an array that may be absent.
+    /// Returns the elements of the array `name`, which may be absent.
     pub(super) fn optional_elements(&self, name: &str) -> Result<Vec<Json<'a>>> {
         self.optional(name)?.map_or(Ok(Vec::new()), |json| json.elements())
     }
 
-    /// The member `name`, of which errors speak as the class of this object.
+    /// Returns the class of this object, which is its member `name`, and that member for errors.
     pub(super) fn class(&self) -> Result<(&'a str, Json<'a>)> {
         let name = self.member("name")?;
         Ok((name.text()?, name))
     }
 
-    /// True for `null`.
+    /// Returns true for `null`.
     pub(super) fn is_null(&self) -> bool {
         self.value.is_null()
     }
 
-    /// The text of a string.
+    /// Returns the text of a string.
     pub(super) fn text(&self) -> Result<&'a str> {
         self.value.as_str().ok_or_else(|| self.wrong("a string"))
     }
 
-    /// A truth value.
+    /// Returns a boolean.
     pub(super) fn boolean(&self) -> Result<bool> {
         self.value.as_bool().ok_or_else(|| self.wrong("a boolean"))
     }
 
-    /// A truth value that is false when absent.
+    /// Returns a boolean member that is false when absent.
     pub(super) fn flag(&self, name: &str) -> Result<bool> {
         self.optional(name)?.map_or(Ok(false), |json| json.boolean())
     }
 
-    /// An integer that fits `T`.
+    /// Returns an integer that fits `T`.
     pub(super) fn integer<T: TryFrom<i64>>(&self) -> Result<T> {
         let number = self.value.as_i64().ok_or_else(|| self.wrong("an integer"))?;
         T::try_from(number).map_err(|_| {
@@ -147,7 +148,7 @@ impl<'a> Json<'a> {
         })
     }
 
-    /// An integer of up to 128 bits, as a number or as decimal text.
+    /// Returns an integer of up to 128 bits, which is written as a number or as decimal text.
     pub(super) fn huge_integer(&self) -> Result<i128> {
         match self.value {
             Value::String(text) => text.parse().map_err(|_| self.wrong("a whole number")),
@@ -155,7 +156,7 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// A float as a number or as `NaN`, `Infinity`, `-Infinity`.
+    /// Returns a float, which is written as a number or as `NaN`, `Infinity`, `-Infinity`.
     pub(super) fn float(&self) -> Result<f64> {
         match self.value {
             Value::String(text) if text == "NaN" => Ok(f64::NAN),
@@ -165,7 +166,7 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// The text of a setting, which may be written as a string, a number or a truth value.
+    /// Returns the text of a setting, which may be written as a string, a number or a boolean.
     pub(super) fn setting(&self) -> Result<String> {
         match self.value {
             Value::String(text) => Ok(text.clone()),

@@ -1,20 +1,21 @@
-//! Plans of Velox, written as JSON, with the splits of a case or with a trace: read into our plans.
+//! Replay: reads plans of Velox, written as JSON, with the splits of a case or of a trace, and runs
+//! them as plans of Ocior.
 //!
 //! ```text
 //! plan JSON --nodes, aggregates--> PlanNode
-//!              expressions            names of functions, types derived again
-//!              handles, filters       tables, columns, what is pushed into scans
+//!              expressions            function names; types are derived again
+//!              handles, filters       tables, columns, conditions pushed into scans
 //!              types, values, serialized
 //! case JSON --splits--> HiveSplit for each scan, settings, number of drivers
 //!
 //! plan, drivers --record, presto--> a trace that is read the same way
-//! trace folder --trace, presto--> nodes of the plan with the splits or rows that were recorded
+//! trace folder --trace, presto--> nodes of the plan with the recorded splits or rows
 //!
-//! json   values that know their place
+//! json   values with their position in the document
 //! ```
 //!
-//! What cannot be run is refused by name with its place in the JSON, never left out; members that
-//! change nothing about the rows are passed over.
+//! A part of a plan that cannot be run is rejected with its name and its position in the JSON, and
+//! is never left out; members that do not change the result rows are ignored.
 
 mod aggregates;
 mod expressions;
@@ -49,25 +50,25 @@ use query_settings::Meaning;
 
 pub use paths::PathMap;
 
-/// A plan and what it is run on.
+/// A plan with the splits and settings that it is run with.
 #[derive(Debug)]
 pub struct Replay {
-    /// The topmost node.
+    /// Topmost node of the plan.
     pub root: Arc<PlanNode>,
-    /// The splits of scans, by the scan's id.
+    /// Splits of the scans, by the scan's id.
     pub splits: Vec<(PlanNodeId, Vec<Arc<dyn ConnectorSplit>>)>,
     /// Connectors that the plan needs beside the one for tables.
     pub connectors: Vec<Arc<dyn Connector>>,
-    /// The drivers that the case was run with.
+    /// Number of drivers that the case was run with.
     pub drivers: usize,
     /// Settings of the connector.
     pub connector_settings: Config,
-    /// Settings of the session, which win over them.
+    /// Settings of the session, which take precedence over those of the connector.
     pub session_settings: Config,
 }
 
 impl Replay {
-    /// A plan without splits, run by one driver.
+    /// Returns a plan without splits, run by one driver.
     fn of(root: Arc<PlanNode>) -> Self {
         Replay {
             root,
@@ -80,10 +81,13 @@ impl Replay {
     }
 
     /// Reads the plan in `plan` and the case in `case`, both JSON text, for tables of connector
-    /// `connector_id`. `${CASE}` in the case stands for `folder`, and files are where `paths` says.
+    /// `connector_id`. `${CASE}` in the case is replaced by `folder`, and file paths are mapped by
+    /// `paths`.
     ///
-    /// `Unsupported` for what cannot be run, `InvalidInput` for what makes no sense; both say where
-    /// in the JSON it stands.
+    /// # Errors
+    ///
+    /// `Unsupported` for what cannot be run, `InvalidInput` for malformed input; both with the
+    /// position in the JSON.
     pub fn read(
         plan: &str,
         case: &str,
@@ -119,7 +123,8 @@ impl Replay {
         Ok(replay)
     }
 
-    /// Takes over the settings and the drivers of a case; what it does not say stays.
+    /// Applies the settings and the number of drivers of a case; values that the case does not
+    /// contain are kept.
     pub fn apply_case(&mut self, case: &str) -> Result<()> {
         let case = parse("case", case)?;
         let case = Json::root("case", &case);
@@ -151,7 +156,7 @@ fn parse(document: &'static str, text: &str) -> Result<serde_json::Value> {
     })
 }
 
-/// The drivers that a case was run with.
+/// Returns the number of drivers that a case was run with.
 fn drivers(case: &Json<'_>) -> Result<Option<usize>> {
     let drivers = case.optional("drivers")?.map(|drivers| drivers.integer::<usize>());
     Ok(drivers.transpose()?.map(|drivers| drivers.max(1)))

@@ -1,9 +1,9 @@
-//! Plan nodes as plans write them, turned into ours.
+//! Reads plan nodes from plan JSON.
 //!
 //! ```text
 //! HashJoinNode                  its first source is the probe side, its second the build side
-//! MergeJoinNode                 the same: which rows it gives does not depend on how it finds them
-//! partial OrderBy, TopN, Limit  done for all rows: the nodes above take any order and any surplus
+//! MergeJoinNode                 read as a hash join, which returns the same rows
+//! partial OrderBy, TopN, Limit  applied to all rows: nodes above accept any order and more rows
 //! ```
 
 use connector_hive::HiveTableHandle;
@@ -25,7 +25,7 @@ use super::spread::{read_merge, read_partition, read_single_row, read_unnest};
 use super::types::read_row_type;
 use connector_hive::base64;
 
-/// Rows that a plan may hold itself.
+/// Maximum number of batches of a Values node after its batches are repeated.
 const MAX_REPEATS: usize = 1 << 16;
 
 /// Reads plans whose tables belong to connector `connector_id`.
@@ -33,14 +33,14 @@ const MAX_REPEATS: usize = 1 << 16;
 pub(super) struct Nodes<'a> {
     pub(super) connector_id: &'a str,
     pub(super) expressions: Expressions,
-    /// The drivers that the plan was run with: some values are repeated by each.
+    /// Number of drivers that the plan was run with: each of them repeats some values.
     pub(super) drivers: usize,
-    /// Nodes that stand in place of what the plan has at these places.
+    /// Nodes that replace the plan's nodes at these JSON pointers.
     pub(super) fed: Vec<(String, Arc<PlanNode>)>,
 }
 
 impl Nodes<'_> {
-    /// Reads a node and everything below it.
+    /// Reads a node and all nodes below it.
     pub(super) fn read(&self, json: &Json<'_>) -> Result<Arc<PlanNode>> {
         if let Some((_, node)) = self.fed.iter().find(|(place, _)| place == json.path()) {
             return Ok(Arc::clone(node));
@@ -189,7 +189,7 @@ fn count(json: &Json<'_>) -> Result<u64> {
     json.integer()
 }
 
-/// The name of a column of `input`, from an expression that must be just that.
+/// Returns the name of a column of `input` from an expression, which must be a plain column.
 pub(super) fn column_name<'a>(json: &json::Json<'a>, input: &RowType) -> Result<&'a str> {
     let (name, class) = json.class()?;
     if name != "FieldAccessTypedExpr" {
@@ -240,7 +240,8 @@ fn values(json: &Json<'_>, id: Arc<str>, drivers: usize) -> Result<PlanNode> {
     Ok(PlanNode::Values(ValuesNode { id, output_type, batches }))
 }
 
-/// A vector of structs as a batch; `None` when it is of another type or a struct is null.
+/// Converts a vector of structs to a batch; returns `None` when it is of another type or a struct
+/// is null.
 fn batch(vector: &Values) -> Result<Option<RowVector>> {
     let Type::Row(row_type) = &vector.ty else { return Ok(None) };
     let rows: Option<Vec<&[Value]>> = vector

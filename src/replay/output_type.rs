@@ -1,7 +1,7 @@
-//! What a plan node gives, read off its JSON without building it.
+//! Output types of plan nodes, derived from their JSON without building the nodes.
 //!
-//! Recorded rows have the types that the plan says, which for intermediate results of aggregates
-//! are not ours.
+//! Recorded rows have the types in the plan, which differ from Ocior's for intermediate results of
+//! aggregates.
 
 use vector::sync::Arc;
 use vector::{Result, RowType, Type};
@@ -11,10 +11,10 @@ use super::serialized::read_vectors;
 use super::types::{read_row_type, read_type};
 use connector_hive::base64;
 
-/// Plan nodes within plan nodes.
+/// Maximum nesting depth of plan nodes.
 const MAX_DEPTH: usize = 256;
 
-/// The columns that a plan node gives.
+/// Returns the output columns of a plan node.
 pub(super) fn output_type(node: &Json<'_>) -> Result<Arc<RowType>> {
     let mut node = node.clone();
     for _ in 0..MAX_DEPTH {
@@ -46,7 +46,7 @@ pub(super) fn output_type(node: &Json<'_>) -> Result<Arc<RowType>> {
                     _ => Err(data.wrong("ROW vectors")),
                 };
             }
-            // These give what they are given.
+            // These nodes return the columns of their source.
             "FilterNode"
             | "OrderByNode"
             | "TopNNode"
@@ -64,7 +64,7 @@ pub(super) fn output_type(node: &Json<'_>) -> Result<Arc<RowType>> {
     Err(node.wrong("a plan that is not so deep"))
 }
 
-/// Columns called by the texts of `names`, of the types of `values`.
+/// Returns columns with the texts of `names` as names and the types of `values`.
 fn row(node: &Json<'_>, names: &[Json<'_>], values: &[Json<'_>]) -> Result<Arc<RowType>> {
     if names.len() != values.len() {
         return Err(node.wrong("as many names as columns"));

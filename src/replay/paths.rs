@@ -1,27 +1,27 @@
-//! Where files are now that were elsewhere when a query was recorded.
+//! Maps recorded file paths to the paths at which the files are now.
 
 use connector_hive::HiveSplit;
 
-/// Beginnings of paths and what stands for them now.
+/// Pairs of path prefixes: the recorded one and its replacement.
 #[derive(Debug, Clone, Default)]
 pub struct PathMap {
     pairs: Vec<(String, String)>,
 }
 
 impl PathMap {
-    /// Paths that begin with the first of a pair begin with the second now; of several pairs that
-    /// fit a path, the longest wins.
+    /// Makes a map in which the first prefix of each pair is replaced by the second; of several
+    /// pairs that match a path, the one with the longest prefix is used.
     pub fn new(pairs: impl IntoIterator<Item = (String, String)>) -> Self {
         let mut pairs: Vec<_> = pairs.into_iter().collect();
         pairs.sort_by_key(|(from, _)| std::cmp::Reverse(from.len()));
         PathMap { pairs }
     }
 
-    /// Gives a split the path where its file is now.
+    /// Replaces the path of a split by the current path of its file.
     pub(super) fn apply(&self, split: &mut HiveSplit) {
         if let Some(path) = self.mapped(&split.path) {
             split.path = path;
-            // What was known of the file is not known of another one.
+            // The recorded file size does not apply to another file.
             split.file_bytes = None;
         }
     }
@@ -29,7 +29,7 @@ impl PathMap {
     fn mapped(&self, path: &str) -> Option<String> {
         self.pairs.iter().find_map(|(from, to)| {
             let rest = path.strip_prefix(from.as_str())?;
-            // A name that only begins like another one is not the same.
+            // A prefix must end at the end of a path component.
             let ends = rest.is_empty() || rest.starts_with('/') || from.ends_with('/');
             ends.then(|| format!("{to}{rest}"))
         })

@@ -1,26 +1,26 @@
-//! The settings of Velox's queries (`QueryConfig` of 0.2.0, and those of newer versions as far as
-//! they are known): which of them may change the rows of a query.
+//! Settings of Velox's queries (`QueryConfig` of 0.2.0, and known settings of newer versions):
+//! which of them may change the result rows.
 //!
-//! | setting | here |
+//! | setting | effect here |
 //! |---|---|
-//! | known to our operators and drivers by the same name | honoured |
+//! | known to Ocior's operators and drivers by the same name | honoured |
 //! | changes memory, threads, batches, traces or statistics, or only when a query fails by a limit | ignored |
-//! | changes rows | refused by name, unless it has the value that changes nothing |
-//! | unknown | refused by name: it may change rows |
+//! | changes result rows | rejected by name, unless it has the value that changes nothing |
+//! | unknown | rejected by name: it may change result rows |
 
 use exec::QueryConfig;
 use vector::{Error, Result};
 
-/// What a setting means for a query that is run again.
+/// Effect of a setting when a query is run again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Meaning {
-    /// Operators and drivers know it by this name.
+    /// Operators and drivers use it by this name.
     Honoured,
-    /// It does not change rows.
+    /// It does not change result rows.
     Harmless,
 }
 
-/// Settings that change rows, the value with which they do not, and what they do.
+/// Settings that change result rows: name, value without effect, and description of the effect.
 const CHANGING: [(&str, &str, &str); 8] = [
     ("legacy_cast", "false", "casts to text as Presto once wrote it"),
     ("cast_match_struct_by_name", "false", "casts of structs by the names of their fields"),
@@ -32,7 +32,7 @@ const CHANGING: [(&str, &str, &str); 8] = [
     ("spark.json_ignore_null_fields", "true", "JSON with fields that are null"),
 ];
 
-/// Settings that do not change rows.
+/// Settings that do not change result rows.
 const HARMLESS: [&str; 70] = [
     "abandon_partial_aggregation_min_pct",
     "abandon_partial_aggregation_min_rows",
@@ -87,7 +87,8 @@ const HARMLESS: [&str; 70] = [
     "selective_nimble_reader_enabled",
     "skip_request_data_size_with_single_source",
     "source",
-    // These belong to functions that are not built, so that plans that need them are refused.
+    // These settings belong to functions that are not implemented, so plans that need them are
+    // rejected.
     "spark.bloom_filter.expected_num_items",
     "spark.bloom_filter.max_num_bits",
     "spark.bloom_filter.num_bits",
@@ -107,7 +108,7 @@ const HARMLESS: [&str; 70] = [
     "zero_copy_decompression_enabled",
 ];
 
-/// What the names of whole families begin with that do not change rows.
+/// Prefixes of the names of settings that do not change result rows.
 const HARMLESS_FAMILIES: [&str; 10] = [
     "debug.",
     "debug_",
@@ -121,11 +122,11 @@ const HARMLESS_FAMILIES: [&str; 10] = [
     "table_scan_",
 ];
 
-/// What the setting `name` of a query means here.
+/// Returns the effect of the setting `name` of a query.
 ///
 /// # Errors
-/// `Unsupported`, with the name, for a setting that would give other rows than ours, and for one
-/// that is not known.
+/// `Unsupported`, with the name, for a setting that would change the result rows, and for an
+/// unknown setting.
 pub(super) fn meaning(name: &str, value: &str) -> Result<Meaning> {
     if QueryConfig::NAMES.contains(&name) {
         return Ok(Meaning::Honoured);
@@ -174,7 +175,7 @@ mod tests {
         }
     }
 
-    /// The names that Velox 0.2.0 has.
+    /// The names are those of Velox 0.2.0.
     #[test]
     fn the_settings_of_velox_are_all_known() {
         let names = "abandon_partial_aggregation_min_rows adaptive_filter_reordering_enabled \

@@ -1,12 +1,13 @@
-//! Vectors inside a plan: base64 of Velox's own serialization, read into values.
+//! Decodes vectors inside of a plan, which are in base64 of Velox's own serialization, into values.
 //!
 //! ```text
-//! encoding i32 | type i32 length, JSON | rows i32 | what the encoding has
+//! encoding i32 | type i32 length, JSON | rows i32 | contents of the encoding
 //!
 //! buffer = length i32, bytes        optional buffer = 0, or 1 and a buffer
 //! ```
 //!
-//! All numbers are little-endian. Plans hold few values, so one value after the other is made.
+//! All numbers are little-endian. Plans contain few values, so each value is materialized
+//! separately.
 
 use vector::types::string_view::INLINE_LIMIT;
 use vector::{Error, Result, Timestamp, Type, TypeKind, Value};
@@ -14,23 +15,23 @@ use vector::{Error, Result, Timestamp, Type, TypeKind, Value};
 use super::json::Json;
 use super::types::read_type;
 
-/// Rows that one vector may claim to have: a constant one can claim any number in a few bytes.
+/// Maximum number of rows of a vector: a constant vector can state any number in a few bytes.
 const MAX_ROWS: i32 = 1 << 20;
-/// Vectors within vectors.
+/// Maximum nesting depth of vectors.
 const MAX_DEPTH: usize = 64;
-/// Bytes of a string's entry: size, then either the text or where it is.
+/// Number of bytes of a string entry: the size, then either the text or its location.
 const ENTRY_BYTES: usize = 16;
 
 /// A vector as values of its type.
 #[derive(Debug, PartialEq)]
 pub(super) struct Values {
-    /// The type that the vector says it has.
+    /// Type that the vector states.
     pub(super) ty: Type,
-    /// A value for each row.
+    /// Value of each row.
     pub(super) rows: Vec<Value>,
 }
 
-/// Reads all vectors that stand one after another in `bytes`.
+/// Decodes all vectors that are stored one after another in `bytes`.
 pub(super) fn read_vectors(bytes: &[u8]) -> Result<Vec<Values>> {
     let mut reader = Reader { rest: bytes, depth: 0 };
     let mut vectors = Vec::new();

@@ -1,4 +1,4 @@
-//! Splits as case files write them.
+//! Reads splits from case JSON.
 
 use connector_hive::{BucketConversion, ColumnMapping, HiveSplit, PartitionKeys, RowIdProperties};
 use dwio::reader::FileFormat;
@@ -8,7 +8,7 @@ use vector::sync::Arc;
 use super::handles::read_column;
 use super::json::Json;
 
-/// What stands in a case for the folder that it is in.
+/// Placeholder in a case for the folder of the case file.
 const CASE_FOLDER: &str = "${CASE}";
 
 /// Reads a split of connector `connector_id`; `folder` is the folder of the case, if there is one.
@@ -44,7 +44,7 @@ pub(super) fn read_split(
     if let Some(start) = json.optional("start")? {
         split.start = start.integer()?;
     }
-    // Lengths are unsigned numbers written as signed ones: -1 is the largest.
+    // Lengths are unsigned numbers that are written as signed numbers: -1 is the largest.
     split.length = match json.optional("length")? {
         Some(length) => length.integer::<i64>()? as u64,
         None => u64::MAX,
@@ -54,7 +54,8 @@ pub(super) fn read_split(
         Ok((key.to_string(), value))
     });
     split.partition_keys = PartitionKeys::from(keys.collect::<Result<Vec<_>>>()?);
-    // Exactly those of the split, which need not call the file what it is called here.
+    // The synthesized columns are exactly those of the split, whose values, such as the file's
+    // name, may differ from the actual ones.
     let infos = json.optional_members("infoColumns")?;
     let infos = infos.iter().map(|(name, value)| Ok((name.to_string(), text(value)?)));
     split.info_columns = infos.collect::<Result<_>>()?;
@@ -74,7 +75,7 @@ pub(super) fn read_split(
     Ok(split)
 }
 
-/// The path of a `file:` URI, which has either no slashes or an empty host before its path.
+/// Returns the path of a `file:` URI, which has either no slashes or an empty host before its path.
 fn local_path(path: &str) -> &str {
     let Some(rest) = path.strip_prefix("file:") else { return path };
     match rest.strip_prefix("//") {

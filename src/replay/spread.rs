@@ -1,4 +1,5 @@
-//! Plan nodes about where rows run and how many there are: local exchanges, UNNEST, single rows.
+//! Reads plan nodes that distribute rows or change their number: local exchanges, UNNEST, single
+//! rows.
 
 use exec::plan::{
     EnforceSingleRowNode, LocalMergeNode, LocalPartitionNode, Partitioning, PlanNode, UnnestNode,
@@ -9,8 +10,8 @@ use vector::sync::Arc;
 use super::json::Json;
 use super::nodes::{Nodes, column_name, sort_keys};
 
-/// Reads a local exchange. Over one source it is left out: where rows run does not change which
-/// there are.
+/// Reads a local exchange. An exchange over one source is left out, because the distribution of
+/// rows does not change the result.
 pub(super) fn read_partition(nodes: &Nodes<'_>, json: &Json<'_>) -> Result<Arc<PlanNode>> {
     let mut sources = sources(nodes, json)?;
     match (sources.pop(), sources.is_empty()) {
@@ -53,7 +54,7 @@ pub(super) fn read_unnest(source: Arc<PlanNode>, json: &Json<'_>) -> Result<Plan
     Ok(PlanNode::Unnest(json.check(node)?))
 }
 
-/// Reads a node that lets one row through.
+/// Reads a node that returns exactly one row.
 pub(super) fn read_single_row(source: Arc<PlanNode>, json: &Json<'_>) -> Result<PlanNode> {
     Ok(PlanNode::EnforceSingleRow(EnforceSingleRowNode { id: id(json)?, source }))
 }

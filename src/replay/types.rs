@@ -1,4 +1,4 @@
-//! Types as plans write them: `{"name": "Type", "type": "ARRAY", "cTypes": [...]}`.
+//! Reads types from plan JSON: `{"name": "Type", "type": "ARRAY", "cTypes": [...]}`.
 
 use vector::sync::Arc;
 use vector::{Result, RowType, TimeUnit, Type};

@@ -1,4 +1,4 @@
-//! Literals: `{"type": "BIGINT", "value": 7}`, read as values of the type that the plan gives.
+//! Reads literals, such as `{"type": "BIGINT", "value": 7}`, as values of the types in the plan.
 
 use vector::{Error, Interval, Result, Timestamp, Type, TypeKind, Value};
 
@@ -71,7 +71,7 @@ fn nested(json: &Json<'_>, ty: &Type) -> Result<Value> {
     }
 }
 
-/// An interval of months, or of milliseconds.
+/// Returns an interval of months, or of milliseconds.
 pub(super) fn interval(amount: i64, are_months: bool) -> Result<Interval> {
     let too_long = || Error::unsupported("an interval that is negative or too long");
     let amount: u64 = amount.try_into().map_err(|_| too_long())?;
@@ -91,7 +91,7 @@ pub(super) fn interval(amount: i64, are_months: bool) -> Result<Interval> {
 mod tests {
     use super::*;
 
-    /// A generator of few lines (splitmix64), for numbers with any bits.
+    /// A short random number generator (splitmix64), whose numbers have arbitrary bits.
     struct Random(u64);
 
     impl Random {
@@ -117,7 +117,7 @@ mod tests {
         elements.iter().map(|literal| read_value(literal, ty).unwrap()).collect()
     }
 
-    /// A number that is finite, with any bits.
+    /// Returns a finite number with arbitrary bits.
     fn number(random: &mut Random) -> f64 {
         loop {
             let number = match random.bits() % 4 {
@@ -136,7 +136,7 @@ mod tests {
         let mut random = Random(6);
         for _ in 0..20 {
             let numbers: Vec<f64> = (0..50_000).map(|_| number(&mut random)).collect();
-            // The shortest text, and that with all digits, which Velox writes.
+            // The shortest text, and the text with all digits, which Velox writes.
             let texts: Vec<String> = numbers
                 .iter()
                 .map(|v| if random.is_even() { format!("{v:?}") } else { format!("{v:.16e}") })

@@ -1,4 +1,4 @@
-//! What the front end needs to know of tables; implemented by the engine, and by tests.
+//! Interface through which the front end reads tables; implemented by the engine and by tests.
 
 use std::fmt;
 
@@ -9,112 +9,114 @@ use exec::plan::{PlanNodeId, TableScanNode};
 use vector::sync::Arc;
 use vector::{Result, Type};
 
-/// Finds tables.
+/// Resolves table names.
 pub(crate) trait Catalog {
-    /// The table that FROM names: a registered name, or a path when it is `quoted`.
+    /// Finds the table that FROM names: a registered name, or a path when it is `quoted`.
     fn find(&self, name: &str, quoted: bool) -> Result<Box<dyn FoundTable + '_>>;
 }
 
-/// A table that exists, of which nothing but partition keys is known yet.
+/// A table that was found and of which only the partition columns are known so far.
 pub(crate) trait FoundTable {
-    /// The name by which its columns can be qualified when it has no alias.
+    /// Returns the name that qualifies its columns when the table has no alias.
     fn name(&self) -> &str;
 
-    /// The columns that are known without opening a file.
+    /// Returns the columns that are known without opening a file.
     fn partition_columns(&self) -> &[TableColumn];
 
-    /// Learns the other columns. `condition`, over the partition columns, tells which files the
-    /// query will read, so that no other file need be opened.
+    /// Reads the schema of the other columns. `condition`, over the partition columns, selects the
+    /// files that the query reads, so that no other file is opened.
     fn open(self: Box<Self>, condition: Option<&TypedExpr>) -> Result<Arc<dyn CatalogTable>>;
 }
 
 /// A column of a table.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct TableColumn {
-    /// The name that people use; a file may have it twice.
+    /// Name that the user sees; it may be repeated in a file.
     pub(crate) name: String,
-    /// The name that plans use, unique in the table.
+    /// Name that plans use, unique within the table.
     pub(crate) field: Arc<str>,
-    /// The column's type.
+    /// Type of the column.
     pub(crate) ty: Type,
-    /// True for columns that `*` does not give, such as `$path`.
+    /// True for columns that `*` does not select, such as `$path`.
     pub(crate) hidden: bool,
 }
 
-/// A column that a scan gives.
+/// A column that a scan returns.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ScanColumn {
-    /// Its position in the table.
+    /// Position of the column in the table.
     pub(crate) index: usize,
-    /// The struct fields wanted, as positions from the outermost struct inwards; empty when the
-    /// column is wanted whole. Other fields may come out as nulls.
+    /// Required struct fields, each as the path of positions from the outermost struct inwards;
+    /// empty when the whole column is required. Other fields may be returned as null.
     pub(crate) fields: Vec<Vec<usize>>,
 }
 
-/// What a scan gives.
+/// Parameters of a scan.
 #[derive(Debug)]
 pub(crate) struct ScanParts<'a> {
-    /// The scan's id.
+    /// Id of the scan node.
     pub(crate) id: PlanNodeId,
-    /// The columns wanted, in the order wanted.
+    /// Required columns, in output order.
     pub(crate) columns: &'a [ScanColumn],
-    /// The condition that the rows must meet, over `field` names.
+    /// Condition that returned rows meet, over the `field` names.
     pub(crate) filter: Option<&'a TypedExpr>,
 }
 
-/// A table.
+/// A table whose columns are known.
 pub(crate) trait CatalogTable: fmt::Debug + Send + Sync {
-    /// All columns in order.
+    /// Returns all columns in order.
     fn columns(&self) -> &[TableColumn];
 
-    /// What the files say of a column beside its type, by the table's name for it; `None` where
-    /// nothing is known.
+    /// Returns what the files state about a column beside its type, by the table's name for the
+    /// column; `None` when nothing is known.
     fn stored_column(&self, name: &str) -> Option<&StoredColumn> {
         let _ = name;
         None
     }
 
-    /// True when the table may have columns that are missing here, because only files that the
-    /// query reads were asked. A `NotFound` error makes the engine plan once more with all of them.
+    /// Returns true if the table may have columns that are missing here, because only the schemas of the
+    /// files that the query reads were read. After a `NotFound` error the engine plans once more, with
+    /// the schemas of all files.
     fn may_have_more_columns(&self) -> bool {
         false
     }
 
-    /// The files that the columns were learned from, where those are not all: the others may have
-    /// columns that are missing here.
+    /// Returns which files the schema was read from when it was not read from all of them: the
+    /// other files may have columns that are missing here.
     fn schema_gap(&self) -> Option<SchemaGap<'_>> {
         None
     }
 
-    /// A scan; its output columns are called by their `field` names.
+    /// Returns a scan node whose output columns have their `field` names.
     fn scan(&self, parts: ScanParts<'_>) -> Result<TableScanNode>;
 
-    /// Rows of all files, about: counted in the footer of one and taken for the others by size.
+    /// Returns the estimated number of rows of all files: the row count of one footer, scaled by
+    /// the file sizes.
     fn estimated_rows(&self) -> Result<u64>;
 
-    /// Bytes of all files.
+    /// Returns the number of bytes of all files.
     fn total_bytes(&self) -> u64;
 
-    /// The splits that may have rows for `filter`, of about `target_bytes` each.
+    /// Returns the splits that may have rows for `filter`, of about `target_bytes` each.
     fn splits(&self, filter: Option<&TypedExpr>, target_bytes: u64) -> Result<TableSplits>;
 }
 
-/// A table whose columns are not all known.
+/// A table whose schema was read from a part of its files.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SchemaGap<'a> {
-    /// The table's name.
+    /// Name of the table.
     pub(crate) table: &'a str,
-    /// The files that were asked, in words: `1000 of 5000 files`.
+    /// Description of the files whose schema was read: `1000 of 5000 files`.
     pub(crate) files: &'a str,
 }
 
-/// The splits of a table.
+/// The splits of a table, with counts of its files.
 #[derive(Debug, Default)]
 pub(crate) struct TableSplits {
     /// The splits.
     pub(crate) splits: Vec<Arc<dyn ConnectorSplit>>,
-    /// Files of the table that have bytes, those without splits included.
+    /// Number of non-empty files of the table, including those without splits.
     pub(crate) num_files: usize,
-    /// Files that the filter left out.
+    /// Number of files that the filter pruned.
     pub(crate) num_files_left_out: usize,
 }

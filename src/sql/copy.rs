@@ -1,12 +1,13 @@
-//! COPY: a query, a path, options; what the options mean is told elsewhere.
+//! Parses COPY statements into a query, a path and options. The meaning of the options is defined
+//! by the writer of the results.
 //!
 //! ```text
 //! COPY (SELECT ..) TO 'path' (FORMAT parquet, PARTITION_BY (a, b), OVERWRITE)
 //!      or a table                    name     name          values  name alone
 //! ```
 //!
-//! The parser of the syntax tree knows the options of other engines only, so the frame is read here,
-//! token by token; the query inside goes to that parser.
+//! The `sqlparser` crate parses the COPY options of other engines only, so this module parses the
+//! statement around the query token by token and passes the inner query to that parser.
 
 use exec::expr::FunctionRegistry;
 use sqlparser::ast::Query;
@@ -19,25 +20,26 @@ use super::parse::{query_of, tokenize};
 use super::plan::{PlannedQuery, plan_parsed};
 use super::source::SourceText;
 
-/// Where the rows of a query go.
+/// Destination of the rows of a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CopyRequest {
-    /// The file or folder.
+    /// File or folder to write.
     pub(crate) path: String,
-    /// What stands in the parentheses, in order.
+    /// Options of the parentheses, in order.
     pub(crate) options: Vec<CopyOption>,
 }
 
-/// One option.
+/// An option of COPY.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CopyOption {
-    /// Its name in capitals.
+    /// Name in capitals.
     pub(crate) name: String,
-    /// Its values as they are written; none when it stands alone.
+    /// Values as written; empty when the option has no value.
     pub(crate) values: Vec<String>,
 }
 
-/// Plans a SELECT or COPY statement; of the latter its query, and where the rows go.
+/// Plans a SELECT or COPY statement; of COPY, returns the plan of its query and the destination of
+/// the rows.
 pub(crate) fn plan_statement(
     sql: &str,
     catalog: &dyn Catalog,
@@ -52,7 +54,7 @@ pub(crate) fn plan_statement(
     Ok((plan_parsed(&query, source, catalog, functions)?, copy))
 }
 
-/// The query and the frame of a COPY statement; `None` for another one.
+/// Parses a COPY statement into its query and destination; returns `None` for another statement.
 fn parse_copy(
     source: SourceText<'_>,
     tokens: &[TokenWithSpan],
@@ -86,7 +88,7 @@ fn parse_copy(
     }
 }
 
-/// The tokens that are left.
+/// Cursor over the tokens that are not parsed yet.
 struct Frame<'a> {
     source: SourceText<'a>,
     rest: &'a [TokenWithSpan],
@@ -136,7 +138,8 @@ impl<'a> Frame<'a> {
         self.source.point(error, span)
     }
 
-    /// The query of the rows: what is in the parentheses, or all of a table.
+    /// Returns the tokens of the query whose rows are copied: those in the parentheses, or a query
+    /// of all rows of a table.
     fn rows(&mut self) -> Result<Vec<TokenWithSpan>> {
         let start = self.rest;
         if self.consume(&Token::LParen) {
@@ -168,7 +171,7 @@ impl<'a> Frame<'a> {
         Ok(all.chain(table.iter().cloned()).collect())
     }
 
-    /// Options up to the closing parenthesis.
+    /// Parses options up to the closing parenthesis.
     fn options(&mut self) -> Result<Vec<CopyOption>> {
         let mut options = Vec::new();
         loop {

@@ -1,7 +1,8 @@
-//! Finding an expression among many: the keys of GROUP BY, sort keys, columns to compute.
+//! Index that finds an expression in a list: GROUP BY keys, sort keys, columns to compute.
 //!
-//! A column is found by its name, any other expression by its text; equal text is then compared as
-//! an expression. So clauses with thousands of expressions are bound in linear time.
+//! A column is found by its name, any other expression by its text; candidates with equal text are
+//! then compared as expressions. Clauses with thousands of expressions are therefore bound in
+//! linear time.
 
 use std::collections::HashMap;
 
@@ -16,7 +17,7 @@ pub(crate) struct ExprIndex {
 }
 
 impl ExprIndex {
-    /// The index of a list.
+    /// Returns the index of a list of expressions.
     pub(crate) fn of<'e>(exprs: impl IntoIterator<Item = &'e TypedExpr>) -> Self {
         let mut index = ExprIndex::default();
         for (i, expr) in exprs.into_iter().enumerate() {
@@ -25,7 +26,7 @@ impl ExprIndex {
         index
     }
 
-    /// Notes that `expr` stands at `position`.
+    /// Records that `expr` is at `position`.
     pub(crate) fn insert(&mut self, expr: &TypedExpr, position: usize) {
         match expr {
             TypedExpr::Field { name, .. } => {
@@ -35,7 +36,7 @@ impl ExprIndex {
         }
     }
 
-    /// The first position at which `expr` stands; `at` returns the expression of a position.
+    /// Returns the first position of `expr`; `at` returns the expression at a position.
     pub(crate) fn find<'e>(
         &self,
         expr: &TypedExpr,
@@ -43,7 +44,8 @@ impl ExprIndex {
     ) -> Option<usize> {
         let alike = match expr {
             TypedExpr::Field { name, .. } => self.columns.get(name)?,
-            // The text of a long expression is not made for nothing.
+            // The text of a long expression is not formatted when there is nothing to compare it
+            // with.
             _ if self.computed.is_empty() => return None,
             _ => self.computed.get(&expr.to_string())?,
         };

@@ -1,11 +1,12 @@
-//! What the front end asks of the engine's functions beyond their types.
+//! Properties of the engine's functions that the front end uses beside their types.
 
 use dwio::expr::TypedExpr;
 use exec::expr::{FunctionRegistry, fold_constant};
 use vector::Value;
 
-/// The value of an expression of constants as a constant. What cannot be computed stays as it is:
-/// it may never be needed (`IF(false, 1 / 0, 2)`), and fails when it is.
+/// Evaluates an expression of constants and returns the result as a constant. An expression whose
+/// evaluation fails is returned unchanged: it may never be needed (`IF(false, 1 / 0, 2)`), and
+/// fails at run time if it is.
 pub(crate) fn folded(expr: TypedExpr, functions: &FunctionRegistry) -> TypedExpr {
     if let TypedExpr::Cast { input, ty, .. } = &expr
         && matches!(&**input, TypedExpr::Constant { value: Value::Null, .. })

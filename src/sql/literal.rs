@@ -1,4 +1,4 @@
-//! Constants, and the types that SQL text names.
+//! Translates SQL literals into constants, and SQL type names into types.
 //!
 //! | text | type |
 //! |---|---|
@@ -16,7 +16,7 @@ use sqlparser::ast::{
 use vector::types::{MAX_PRECISION, MAX_SHORT_PRECISION, decimal, temporal};
 use vector::{Error, Result, RowType, TimeUnit, Timestamp, Type, Value};
 
-/// A literal of the syntax tree; `negative` for a number behind a minus sign.
+/// Returns the constant of a literal; `negative` is true for a number after a minus sign.
 pub(crate) fn constant(literal: &Literal, negative: bool) -> Result<TypedExpr> {
     let (value, ty) = match literal {
         Literal::Number(text, _) => return number(text, negative),
@@ -41,7 +41,7 @@ pub(crate) fn constant(literal: &Literal, negative: bool) -> Result<TypedExpr> {
     Ok(TypedExpr::constant(value, ty))
 }
 
-/// A number: integer, exact decimal or, with an exponent, DOUBLE.
+/// Parses a number: integer, exact decimal or, with an exponent, DOUBLE.
 fn number(text: &str, negative: bool) -> Result<TypedExpr> {
     let plain = text.replace('_', "");
     let signed = if negative { format!("-{plain}") } else { plain.clone() };
@@ -106,8 +106,8 @@ fn hex(digits: &str) -> Result<Value> {
     Ok(Value::bytes(bytes))
 }
 
-/// The value of `ty` that a text literal means where a value of that type is expected; `None` for
-/// types that text does not turn into by itself.
+/// Converts a text literal to a value of `ty`, where a value of that type is expected; returns
+/// `None` for types to which text is not converted implicitly.
 pub(crate) fn text_as(text: &[u8], ty: &Type) -> Option<Result<Value>> {
     let utf8 = std::str::from_utf8(text).ok();
     let value = match ty {
@@ -119,7 +119,7 @@ pub(crate) fn text_as(text: &[u8], ty: &Type) -> Option<Result<Value>> {
         Type::Time(unit) => utf8.and_then(temporal::parse_time).and_then(|(seconds, nanos)| {
             let per_second = unit.per_second();
             let step = temporal::NANOS_PER_SECOND / per_second as u64;
-            // A cut literal would be equal to what it is not.
+            // A truncated literal would be equal to values that differ from what was written.
             nanos
                 .is_multiple_of(step)
                 .then(|| Value::BigInt(seconds * per_second + (nanos / step) as i64))
@@ -134,9 +134,10 @@ pub(crate) fn text_as(text: &[u8], ty: &Type) -> Option<Result<Value>> {
     }))
 }
 
-/// The same number as a value of `ty`, if `ty` is an exact numeric type that has it.
+/// Converts an exact number to a value of `ty`; `None` unless `ty` is an exact numeric type that
+/// can represent it.
 ///
-/// It lets `tiny = 1` and `price < 24` be compared in the column's own type, which keeps the
+/// This lets `tiny = 1` and `price < 24` be compared in the column's own type, which keeps the
 /// column free of casts and its filter simple.
 pub(crate) fn exact_as(value: &Value, from: &Type, ty: &Type) -> Option<Value> {
     let from_scale = scale_of(from)?;
@@ -177,7 +178,11 @@ fn scale_of(ty: &Type) -> Option<u8> {
     }
 }
 
-/// The type that SQL text names.
+/// Returns the type that a SQL type name means.
+///
+/// # Errors
+///
+/// `ErrorKind::Unsupported` for types that do not exist in the engine.
 pub(crate) fn data_type(named: &DataType) -> Result<Type> {
     Ok(match named {
         DataType::Bool | DataType::Boolean => Type::Boolean,
@@ -189,7 +194,7 @@ pub(crate) fn data_type(named: &DataType) -> Result<Type> {
         DataType::Real | DataType::Float4 => Type::Real,
         DataType::Float(ExactNumberInfo::None) => Type::Real,
         DataType::Double(_) | DataType::DoublePrecision | DataType::Float8 => Type::Double,
-        // A length would have to be enforced; none of our types has one.
+        // A length would have to be enforced; none of the engine's types has one.
         DataType::Varchar(None)
         | DataType::CharacterVarying(None)
         | DataType::CharVarying(None)
@@ -235,8 +240,8 @@ fn custom_type(name: &ObjectName) -> Result<Type> {
     Type::parse(&text).map_err(|_| unknown_type(&text))
 }
 
-/// The type of `TIME '...'` for a text with more digits than the type that is named without saying
-/// how many.
+/// Returns the type of `TIME '...'` for a literal with more fraction digits than the default
+/// precision of the named type.
 pub(crate) fn fine_enough(named: &DataType, ty: Type, text: &TypedExpr) -> Type {
     let TypedExpr::Constant { value: Value::Bytes(text), .. } = text else { return ty };
     let point = text.iter().position(|byte| *byte == b'.');

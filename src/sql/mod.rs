@@ -1,23 +1,22 @@
-//! The SQL front end: text to plan nodes.
+//! The SQL front end: translates SQL text into plan nodes.
 //!
 //! ```text
 //! text --parse--> syntax tree --bind (scope, functions)--> TypedExpr --plan--> PlanNode
 //! ```
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
-//! | `source.rs` | places in the text, for errors |
-//! | `parse.rs` | text to the syntax tree of the `sqlparser` crate, within bounds |
-//! | `copy.rs` | the frame of COPY around a query |
-//! | `catalog.rs` | what the front end needs to know of tables |
-//! | `scope.rs` | names to columns |
-//! | `expr_index.rs` | finding an expression among many |
-//! | `literal.rs` | constants, and the types that SQL text names |
+//! | `source.rs` | positions in the query text, for errors |
+//! | `parse.rs` | text to the syntax tree of the `sqlparser` crate, within limits |
+//! | `copy.rs` | the COPY statement around a query |
+//! | `catalog.rs` | interface through which the front end reads tables |
+//! | `scope.rs` | resolution of names to columns |
+//! | `expr_index.rs` | index that finds an expression in a list |
+//! | `literal.rs` | literals to constants, type names to types |
 //! | `bind/` | syntax to typed expressions |
 //! | `plan/` | clauses to plan nodes |
 //!
-//! The syntax tree ends here: nothing outside of this folder sees it, and nothing below the root
-//! crate knows SQL.
+//! The syntax tree is private to this folder, and the crates below the root crate do not know SQL.
 
 mod bind;
 mod catalog;

@@ -1,7 +1,7 @@
-//! Text to syntax trees, within bounds.
+//! Parses SQL text into syntax trees, within limits.
 //!
-//! The parser and everything that walks or drops its trees is recursive, so nesting and the
-//! length of operator chains are limited on the tokens, before a tree exists.
+//! The parser and all code that traverses or drops its trees is recursive, so the nesting depth and
+//! the length of operator chains are limited on the tokens, before a tree exists.
 
 use sqlparser::ast::{Expr, Query};
 use sqlparser::dialect::Dialect;
@@ -12,16 +12,17 @@ use vector::{Error, Result};
 
 use super::source::SourceText;
 
-/// Bytes of a query at most.
+/// Maximum size of a query in bytes.
 const MAX_SQL_BYTES: usize = 1 << 20;
-/// Parentheses and CASEs inside each other at most.
+/// Maximum nesting depth of parentheses and CASE expressions.
 const MAX_NESTING: usize = 48;
-/// Operators and keywords of a query at most; each may make the tree one level deeper.
+/// Maximum number of operators and keywords of a query; each may make the tree one level deeper.
 const MAX_OPERATORS: usize = 2000;
-/// Levels of the parser's own recursion; a pair of parentheses takes two.
+/// Maximum depth of the parser's own recursion; a pair of parentheses takes two levels.
 const MAX_PARSER_DEPTH: usize = 2 * MAX_NESTING + 16;
 
-/// The SQL we read: standard, with `::`, FILTER, FROM first, GROUP BY ALL and nested comments.
+/// The accepted SQL dialect: standard SQL with `::`, FILTER, FROM first, GROUP BY ALL and nested
+/// comments.
 #[derive(Debug, Default)]
 struct OciorDialect;
 
@@ -61,10 +62,12 @@ fn parse_query(sql: &str) -> Result<Box<Query>> {
     query_of(source, tokenize(source)?)
 }
 
-/// Parses the tokens of one SELECT statement; a semicolon may follow it.
+/// Parses the tokens of one SELECT statement, after which a semicolon may follow.
 ///
-/// `InvalidInput` with the place for what is no SQL, `Unsupported` for other statements, `Limit`
-/// for what is too long or nested too deep.
+/// # Errors
+///
+/// `ErrorKind::InvalidInput` with the position for a syntax error, `ErrorKind::Unsupported` for
+/// other statements, `ErrorKind::Limit` for nesting beyond the parser's limit.
 pub(super) fn query_of(source: SourceText<'_>, tokens: Vec<TokenWithSpan>) -> Result<Box<Query>> {
     check_statement(source, &tokens)?;
     let dialect = OciorDialect;
@@ -101,7 +104,12 @@ fn expect_end(source: SourceText<'_>, parser: &Parser<'_>) -> Result<()> {
     Err(source.point(error, next.span))
 }
 
-/// Cuts the text into tokens and checks the bounds.
+/// Splits the text into tokens and checks the limits.
+///
+/// # Errors
+///
+/// `ErrorKind::InvalidInput` for text that cannot be split into tokens, `ErrorKind::Limit` for text
+/// that is too long or nested too deep.
 pub(super) fn tokenize(source: SourceText<'_>) -> Result<Vec<TokenWithSpan>> {
     if source.0.len() > MAX_SQL_BYTES {
         return Err(Error::limit("the SQL text is too long")
@@ -146,8 +154,8 @@ pub(super) fn tokenize(source: SourceText<'_>) -> Result<Vec<TokenWithSpan>> {
     Ok(tokens)
 }
 
-/// Refuses all statements but SELECT by their first word, which is more helpful than what a parser
-/// says behind it.
+/// Rejects all statements but SELECT by their first word, which makes a clearer error than the
+/// parser's own.
 fn check_statement(source: SourceText<'_>, tokens: &[TokenWithSpan]) -> Result<()> {
     let first = tokens.iter().find(|t| !matches!(t.token, Token::Whitespace(_)));
     let Some(first) = first.filter(|t| t.token != Token::SemiColon) else {
@@ -176,7 +184,7 @@ fn check_statement(source: SourceText<'_>, tokens: &[TokenWithSpan]) -> Result<(
     }
 }
 
-/// The parser's error with its place, which it gives only inside its text.
+/// Converts a parser error, whose position is a part of its text, into an error with a position.
 fn syntax_error(source: SourceText<'_>, error: ParserError) -> Error {
     let message = match error {
         ParserError::TokenizerError(message) | ParserError::ParserError(message) => message,
@@ -194,7 +202,7 @@ fn syntax_error(source: SourceText<'_>, error: ParserError) -> Error {
         }
         None => error.with("detail", text),
     };
-    // At the end of the text there is no token that could tell its place.
+    // An error at the end of the text has no token and therefore no position.
     let at = at.unwrap_or_else(|| end_of(source.0));
     source.point(error, Span::new(at, at))
 }

@@ -1,7 +1,7 @@
-//! Names to columns.
+//! Resolves names to columns.
 //!
-//! Unquoted names match whatever their case. Quoted names match exactly, and whatever their case
-//! only when nothing matches exactly. Several matches are an error: nobody guesses.
+//! Unquoted names match in any case. Quoted names match exactly, and in any case only when no name
+//! matches exactly. Several matches are an error, because the choice would be arbitrary.
 
 use std::collections::HashMap;
 
@@ -14,34 +14,34 @@ use vector::{Error, Result, RowType, Type};
 use super::catalog::{CatalogTable, TableColumn};
 use super::source::SourceText;
 
-/// How to tell names apart that differ by case only.
+/// Hint of how to distinguish names that differ by case only.
 const QUOTING: &str = "a name in double quotes is matched exactly";
-/// Names that an error lists at most.
+/// Maximum number of names that an error lists.
 const MAX_LISTED: usize = 12;
 
-/// The columns that an expression may use, of one table or of several that are joined.
+/// The columns that an expression may use, of one table or of several joined tables.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Scope {
     relations: Vec<String>,
     columns: Vec<TableColumn>,
-    /// What belongs to each column.
+    /// Relation and visibility of each column.
     places: Vec<Place>,
-    /// The columns around, for names that are unknown here.
+    /// Columns of the outer query, used for names that are unknown here.
     outer: Option<Arc<Scope>>,
-    /// The columns around where they cannot be used, for errors.
+    /// Columns of the enclosing query where they cannot be used, for errors.
     around: Option<Arc<Scope>>,
-    /// A table may have more columns than these, so that an unknown name may be one of its own.
+    /// True if a table may have more columns than these, so that an unknown name may be one of its own.
     is_partial: bool,
-    /// Made at the first lookup.
+    /// Index of the columns, made at the first lookup.
     index: OnceLock<Arc<ScopeIndex>>,
 }
 
-/// Positions of columns, so that finding one of n columns does not look at all of them.
+/// Positions of columns, which make the lookup of a name independent of the number of columns.
 #[derive(Debug, Default)]
 struct ScopeIndex {
-    /// By name in lower case, in the order of the columns.
+    /// Positions by name in lower case, in the order of the columns.
     by_name: HashMap<String, Vec<usize>>,
-    /// By the plan's name.
+    /// Position by the plan's name.
     by_field: HashMap<Arc<str>, usize>,
 }
 
@@ -49,14 +49,15 @@ struct ScopeIndex {
 #[derive(Debug, Default, Clone)]
 struct Place {
     relation: usize,
-    /// Only with the table before it: a join with USING has it under the other table's name.
+    /// True when the column must be qualified by its table: USING merged it into the other table's
+    /// column.
     qualified_only: bool,
-    /// What the name alone means, when it is not the column itself.
+    /// Meaning of the unqualified name, when it is not the column itself.
     merged: Option<TypedExpr>,
 }
 
 impl Scope {
-    /// The columns of a table, which `relation.column` can name too.
+    /// Returns the scope of a table, whose columns can also be named as `relation.column`.
     pub(crate) fn new(relation: &str, columns: &[TableColumn]) -> Self {
         Scope {
             relations: vec![relation.to_string()],
@@ -95,24 +96,25 @@ impl Scope {
         })
     }
 
-    /// The column that plans call `field`.
+    /// Returns the column whose name in plans is `field`.
     pub(crate) fn column_of(&self, field: &str) -> Option<&TableColumn> {
         self.columns.get(*self.index().by_field.get(field)?)
     }
 
-    /// Tells names that are columns of `around` from those that nobody knows.
+    /// Sets the columns of the enclosing query, by which errors distinguish columns that cannot be
+    /// used here from unknown names.
     pub(crate) fn within(mut self, around: Option<&Scope>) -> Self {
         self.around = around.map(|around| Arc::new(around.clone()));
         self
     }
 
-    /// Lets names that are unknown here mean columns of `outer`.
+    /// Resolves names that are unknown here as columns of `outer`.
     pub(crate) fn inside_of(mut self, outer: Option<&Scope>) -> Self {
         self.outer = outer.map(|outer| Arc::new(outer.clone()));
         self
     }
 
-    /// The columns of both.
+    /// Returns the columns of both scopes.
     pub(crate) fn joined(mut self, other: &Scope) -> Self {
         self.index = OnceLock::new();
         self.is_partial |= other.is_partial;
@@ -124,7 +126,7 @@ impl Scope {
         self
     }
 
-    /// What `*` gives: names and columns.
+    /// Returns the columns that `*` selects, each with its expression.
     pub(crate) fn visible(&self) -> impl Iterator<Item = (&TableColumn, TypedExpr)> {
         let shown = self.columns.iter().zip(&self.places);
         let shown = shown.filter(|(column, place)| !column.hidden && !place.qualified_only);
@@ -133,7 +135,7 @@ impl Scope {
         })
     }
 
-    /// What `relation.*` gives; `None` when there is no such table.
+    /// Returns the columns that `relation.*` selects; `None` when there is no such table.
     pub(crate) fn visible_of(&self, name: &Ident) -> Option<Vec<&TableColumn>> {
         let relation = self.relations.iter().position(|r| matches(name, r))?;
         let columns = self.columns.iter().zip(&self.places);
@@ -141,17 +143,18 @@ impl Scope {
         Some(own.map(|(column, _)| column).collect())
     }
 
-    /// True when `name` is a table of this scope.
+    /// Returns true when `name` is a table of this scope.
     fn is_relation(&self, name: &Ident) -> bool {
         self.relations.iter().any(|r| matches(name, r))
     }
 
-    /// True when `name` is a table of this scope or of one around.
+    /// Returns true if `name` is a table of this scope or of an enclosing one.
     fn has_relation(&self, name: &Ident) -> bool {
         self.is_relation(name) || self.outer.as_ref().is_some_and(|outer| outer.has_relation(name))
     }
 
-    /// Lets the name of column `kept` alone mean `meaning`, and that of `other` need its table.
+    /// Makes the unqualified name of column `kept` mean `meaning`, and column `other` require its
+    /// table's name.
     pub(crate) fn merge(&mut self, kept: &str, other: &str, meaning: TypedExpr) {
         let position = |field: &str| self.index().by_field.get(field).copied();
         let (kept, other) = (position(kept), position(other));
@@ -164,8 +167,8 @@ impl Scope {
         }
     }
 
-    /// The column or struct field that a path of names means: `column`, `table.column`,
-    /// `column.field` and so on. `None` when the first name is unknown.
+    /// Resolves a path of names to a column or struct field: `column`, `table.column`,
+    /// `column.field` and so on. Returns `None` when the first name is unknown.
     pub(crate) fn find(&self, path: &[Ident], source: SourceText<'_>) -> Result<Option<TypedExpr>> {
         let (Some(first), rest) = (path.first(), path.get(1..).unwrap_or_default()) else {
             return Ok(None);
@@ -188,12 +191,13 @@ impl Scope {
         }
     }
 
-    /// Like [`Scope::find`]; an unknown name is an error that suggests the nearest one.
+    /// Resolves a path like [`Scope::find`]; an unknown name is an error that suggests the most
+    /// similar name.
     pub(crate) fn resolve(&self, path: &[Ident], source: SourceText<'_>) -> Result<TypedExpr> {
         self.find(path, source)?.ok_or_else(|| self.unknown(path, source))
     }
 
-    /// The error for a path that names no column.
+    /// Returns the error for a path that names no column.
     pub(crate) fn unknown(&self, path: &[Ident], source: SourceText<'_>) -> Error {
         let missing = match path {
             [first, second, ..] if self.is_relation(first) => second,
@@ -213,7 +217,7 @@ impl Scope {
         source.advise(error, missing.span, &self.hint_for(path, missing))
     }
 
-    /// What may have been meant by `missing`, a part of `path`.
+    /// Returns a suggestion for `missing`, a part of `path`.
     fn hint_for(&self, path: &[Ident], missing: &Ident) -> String {
         let relation = match path {
             [first, _, ..] if self.is_relation(first) => {
@@ -221,7 +225,7 @@ impl Scope {
             }
             _ => None,
         };
-        // A column of another table is called by that table's name.
+        // The column exists in another table, whose name is the hint.
         let alike = self.index().by_name.get(&missing.value.to_lowercase());
         let place = alike.and_then(|alike| self.places.get(*alike.first()?));
         if let Some(table) = place.and_then(|place| self.relations.get(place.relation)) {
@@ -230,7 +234,7 @@ impl Scope {
         let is_own = |place: &Place| relation.is_none_or(|relation| place.relation == relation);
         let own = self.columns.iter().zip(&self.places).filter(|(_, place)| is_own(place));
         let columns = own.map(|(column, _)| column.name.as_str());
-        // The first of several names may have been meant for a table.
+        // The first of several names may have been intended as a table.
         let tables = self.relations.iter().filter(|_| relation.is_none() && path.len() > 1);
         let tables: Vec<&str> = tables.map(String::as_str).collect();
         if let Some(near) = nearest(&missing.value, tables.iter().copied()) {
@@ -239,7 +243,7 @@ impl Scope {
         suggestion(&missing.value, &columns.collect::<Vec<_>>())
     }
 
-    /// The table that a name means.
+    /// Returns the position of the table that a name means.
     fn relation(&self, name: &Ident, source: SourceText<'_>) -> Result<Option<usize>> {
         let mut found = (0..self.relations.len()).filter(|i| matches(name, &self.relations[*i]));
         let first = found.next();
@@ -251,7 +255,7 @@ impl Scope {
         Ok(first)
     }
 
-    /// The one column called `name`, of one table or of all.
+    /// Returns the only column called `name`, of one table or of all.
     fn column(
         &self,
         name: &Ident,
@@ -295,7 +299,7 @@ fn field_of(column: &TableColumn) -> TypedExpr {
     TypedExpr::field(Arc::clone(&column.field), column.ty.clone())
 }
 
-/// Follows names into structs.
+/// Applies a path of field names to a struct column.
 pub(crate) fn fields_of(
     column: TypedExpr,
     path: &[Ident],
@@ -333,14 +337,14 @@ fn struct_field(row: &RowType, name: &Ident, source: SourceText<'_>) -> Result<(
     })
 }
 
-/// What of a list a name means.
+/// Result of looking up a name in a list.
 enum Match {
     None,
     One(usize),
     Several(Vec<usize>),
 }
 
-/// What `name` means among the positions of those that are called so in any case.
+/// Returns the match of `name` among the positions of the names that are equal in any case.
 fn unique_match<'a>(
     name: &Ident,
     mut alike: Vec<usize>,
@@ -370,7 +374,7 @@ fn ambiguous(
     source.advise(error, name.span, advice)
 }
 
-/// True when an identifier means `name`; for names that are alone in their kind.
+/// Returns true when an identifier matches `name` in any case; for lists in which names are unique.
 pub(crate) fn matches(ident: &Ident, name: &str) -> bool {
     same_name(&ident.value, name)
 }
@@ -379,9 +383,9 @@ fn same_name(a: &str, b: &str) -> bool {
     a == b || a.to_lowercase() == b.to_lowercase()
 }
 
-/// The nearest name, or some of the names.
+/// Returns a hint with the most similar name, or with some of the names.
 fn suggestion(name: &str, names: &[&str]) -> String {
-    // One letter is near to every other one.
+    // A name of one letter is similar to every other one.
     let long = name.chars().nth(1).is_some();
     if let Some(near) = nearest(name, names.iter().copied()).filter(|_| long) {
         return format!("did you mean \"{near}\"?");

@@ -1,10 +1,10 @@
-//! Places in the text of a query, for errors.
+//! Positions in the text of a query, for errors.
 
 use sqlparser::ast::{Expr, Spanned};
 use sqlparser::tokenizer::{Location, Span};
 use vector::Error;
 
-/// Characters of the query that an error shows around a place, at most.
+/// Maximum number of characters of the query that an error shows around a position.
 const MAX_SHOWN: usize = 72;
 
 /// The text of a query.
@@ -12,7 +12,8 @@ const MAX_SHOWN: usize = 72;
 pub(crate) struct SourceText<'a>(pub(crate) &'a str);
 
 impl SourceText<'_> {
-    /// Adds the place to an error as `at=line:column`; nothing when the place is unknown.
+    /// Adds the position to an error as `at=line:column`; does nothing when the position is
+    /// unknown.
     pub(crate) fn locate(self, error: Error, span: Span) -> Error {
         match span.start {
             Location { line: 0, .. } => error,
@@ -20,7 +21,7 @@ impl SourceText<'_> {
         }
     }
 
-    /// Adds the place to an error, and shows it below the text of the query.
+    /// Adds the position to an error, and shows it below the text of the query.
     pub(crate) fn point(self, error: Error, span: Span) -> Error {
         let shown = self.snippet(span.start);
         let error = self.locate(error, span);
@@ -30,7 +31,7 @@ impl SourceText<'_> {
         }
     }
 
-    /// Like [`SourceText::point`] with a line of advice above.
+    /// Adds the position like [`SourceText::point`], with a line of advice above the text.
     pub(crate) fn advise(self, error: Error, span: Span, advice: &str) -> Error {
         let shown = self.snippet(span.start);
         let error = self.locate(error, span);
@@ -40,7 +41,7 @@ impl SourceText<'_> {
         }
     }
 
-    /// The line of the place with a caret below it, indented as hints are.
+    /// Returns the line at a position with a caret below it, indented as hints are.
     fn snippet(self, at: Location) -> Option<String> {
         let line = self.0.split('\n').nth(usize::try_from(at.line).ok()?.checked_sub(1)?)?;
         let column = usize::try_from(at.column).ok()?.checked_sub(1)?;
@@ -53,8 +54,8 @@ impl SourceText<'_> {
     }
 }
 
-/// Where an expression begins. Unlike its `span`, found without recursing into long chains of
-/// operators.
+/// Returns where an expression begins. Unlike its `span`, this is found without recursion into long
+/// chains of operators.
 pub(crate) fn place_of(mut expr: &Expr) -> Span {
     loop {
         expr = match expr {

@@ -1,4 +1,4 @@
-//! A catalog of made-up tables for the tests of the front end.
+//! A catalog with one fixed table for the tests of the front end.
 
 use std::any::Any;
 
@@ -13,7 +13,7 @@ use super::catalog::{Catalog, CatalogTable, FoundTable, ScanParts, TableColumn, 
 use super::copy::plan_statement;
 use super::plan::PlannedQuery;
 
-/// Has one table, `t`, which quoted names of any kind mean too.
+/// Catalog with one table, `t`, which all quoted names mean too.
 #[derive(Debug)]
 pub(super) struct TestCatalog;
 
@@ -155,12 +155,12 @@ impl Catalog for TestCatalog {
     }
 }
 
-/// Plans over the test catalog.
+/// Plans a statement over the test catalog.
 pub(super) fn plan(sql: &str) -> Result<PlannedQuery> {
     Ok(plan_statement(sql, &TestCatalog, &FunctionRegistry::builtin())?.0)
 }
 
-/// The plan as text, each line without its output type.
+/// Returns the plan as text, without the output type of each line.
 pub(super) fn shown(sql: &str) -> String {
     let text = match plan(sql) {
         Ok(plan) => plan.root.to_string(),
@@ -172,7 +172,7 @@ pub(super) fn shown(sql: &str) -> String {
         .join("\n")
 }
 
-/// The text of the error that planning gives.
+/// Returns the text of the error that planning reports.
 pub(super) fn error(sql: &str) -> String {
     match plan(sql) {
         Ok(plan) => panic!("no error: {}", plan.root),

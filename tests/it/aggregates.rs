@@ -1,4 +1,5 @@
-//! Aggregates in SQL over files: FILTER, DISTINCT, groups and none, with one driver and with three.
+//! Aggregates in SQL over files: FILTER, DISTINCT, with and without groups, with one and three
+//! drivers.
 
 use std::sync::Arc;
 
@@ -10,8 +11,9 @@ use ocior::Engine;
 
 use crate::support::files::{Layout, engine_over, lines, put_table, with_drivers};
 
-/// A table of 1,200 rows: `k` a, b, c in turn; `n` counts from 0; `d` is n / 2; `b` is true for even
-/// n, null for each ninth; `s` is a text for each fifth row; `price` has two digits.
+/// Returns an engine over a table of 1,200 rows: `k` cycles through a, b, c; `n` counts from 0; `d`
+/// is n / 2; `b` is true for even n and null in each ninth row; `s` is a text in each fifth row;
+/// `price` has two fraction digits.
 fn engine() -> Engine {
     let rows = 0..1_200i64;
     let ks = StringArray::from_iter_values(rows.clone().map(|n| ["a", "b", "c"][n as usize % 3]));
@@ -229,8 +231,8 @@ fn dice_are_thrown_for_each_row_whether_they_are_given_out_or_tested() {
     }
 }
 
-/// Each of several drivers ends some of the groups: partial results reach it picked from those of
-/// all.
+/// Each of several drivers finishes a part of the groups, so partial results are exchanged between
+/// all drivers.
 #[test]
 fn every_aggregate_of_many_groups_is_the_same_with_any_number_of_drivers() {
     let engine = engine();

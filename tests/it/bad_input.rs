@@ -1,11 +1,11 @@
-//! Wrong questions and broken files: one clear error and the right exit code.
+//! Invalid requests and broken files: one clear error and the right exit code.
 
 use crate::support::command::{Scratch, ocior};
 use crate::support::files::numbers_file;
 
 const FILE: &str = "examples/warehouse/nation/ds=2026-09-01/part-0.parquet";
 
-/// Runs the binary, which must fail with `code` and print no rows, and gives what it said.
+/// Runs the binary, which must fail with `code` and print no rows, and returns its standard error.
 fn error_of(code: i32, args: &[&str]) -> String {
     let ran = ocior(args);
     assert_eq!((ran.code, ran.out.as_str()), (code, ""), "{args:?} said {}", ran.err);
@@ -23,7 +23,7 @@ error: not found: no such file or directory: No such file or directory (os error
   in path \"no/such/file.parquet\"
 ";
     assert_eq!(error_of(1, &["scan", "no/such/file.parquet"]), want);
-    // A statement also tells where it names the file.
+    // The error of a statement also has the position of the file's name.
     let want = want.replacen("directory: ", "directory (at=1:15): ", 1);
     assert_eq!(query_error("SELECT * FROM 'no/such/file.parquet'"), want);
     let want = "error: not found: no file matches the pattern (pattern=src/*.parquet at=1:15)\n";

@@ -1,4 +1,5 @@
-//! What the command line says and where results go: formats, endings, paths and hints.
+//! Messages of the command line and destinations of results: formats, file name extensions, paths
+//! and hints.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -85,7 +86,7 @@ fn hints_never_name_what_was_written() {
     assert_eq!(hint("othr.price"), "did you mean \"other\"?");
 }
 
-/// A condition is told in its parts, and not once more as a whole that says something else.
+/// A condition is listed by its terms, and not once more as a whole.
 #[test]
 fn a_plan_in_json_says_of_a_condition_once_where_it_is_tested() {
     let sql = "SELECT name FROM 'examples/warehouse/nation' WHERE nationkey > 3";

@@ -1,5 +1,5 @@
-//! COPY: what is written reads back as what was read, whatever the types and however it is cut; the
-//! queries of the seeds over tables that COPY has made.
+//! COPY: for all types and layouts, a written file reads back as the rows of its source; also the
+//! queries of the seed examples over tables that COPY wrote.
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use serde_json::Value as Json;
 use crate::support::command::{Scratch, ocior, output_of};
 use crate::support::files::{lines, lines_of};
 
-/// Larger files of the corpus are left out.
+/// Larger files of the corpus are not tested.
 const MAX_FILE_BYTES: u64 = 32 << 10;
 
 fn copy(engine: &Engine, sql: &str) -> vector::Result<String> {
@@ -25,7 +25,7 @@ fn corpus() -> Option<PathBuf> {
     corpus.join("corpus.json").exists().then_some(corpus)
 }
 
-/// Files of every writer and type that the corpus has.
+/// The corpus has files of many writers and types.
 #[test]
 fn files_of_other_writers_read_the_same_after_a_copy() {
     let Some(corpus) = corpus() else {
@@ -43,7 +43,8 @@ fn files_of_other_writers_read_the_same_after_a_copy() {
         let from = corpus.join(entry["path"].as_str().unwrap());
         let (from, to) = (from.display(), folder.path().join(format!("{i}.parquet")));
         let Ok(want) = lines_of(&engine, &format!("SELECT * FROM '{from}'")) else { continue };
-        // Each unit refuses what it cannot tell, so that what is written is what was read.
+        // COPY rejects timestamps that the unit cannot represent, so each successful copy has the
+        // same values.
         let written = ["nanos", "micros"].map(|unit| {
             copy(
                 &engine,
@@ -61,7 +62,7 @@ fn files_of_other_writers_read_the_same_after_a_copy() {
         }
         let got = lines_of(&engine, &format!("SELECT * FROM '{}'", to.display()));
         match got {
-            // UINT_64 is stored as a decimal, which is printed as text.
+            // UINT_64 is written as a decimal, which is printed as text.
             Ok(got) if got == want || same_but_for_quotes(&got, &want) => num_same += 1,
             Ok(got) => {
                 let at = got.iter().zip(&want).position(|(got, want)| got != want);
@@ -113,7 +114,7 @@ fn partitions_of_a_copy_are_a_table_again() {
     );
     let want = lines_of(&engine, &format!("{nations} ORDER BY nationkey, ds")).unwrap();
     assert_eq!(lines_of(&engine, &again).unwrap(), want);
-    // Conditions on the keys leave files out.
+    // Conditions on the partition keys prune files.
     let one = format!("SELECT name FROM '{}' WHERE regionkey = 1", from.display());
     let mut result = engine.query(&one).unwrap();
     while result.next_batch().unwrap().is_some() {}
@@ -146,13 +147,13 @@ fn the_command_line_copies_and_says_how_much() {
     assert!(writers[1].contains(&format!("in          {} rows", counts[0])), "{ran}");
 }
 
-/// Lines of `x`, `y` and others with a back quote between.
+/// Returns lines of `x`, `y` and other columns, separated by back quotes.
 fn text_table(num_rows: u64) -> String {
     (0..num_rows).map(|x| format!("{x}`y {:0>120}`z {:0>120}\n", x * 7, x * 11)).collect()
 }
 
-/// The seeds' walk: a text table with a back quote between its values is copied into two Parquet
-/// tables, and their left join reads of each the columns that it needs.
+/// The scenario of the seed: a text table with back quotes as separators is copied into two Parquet
+/// tables, and their left join reads only the columns of each that it needs.
 #[test]
 fn a_text_table_is_copied_into_two_parquet_tables_whose_join_reads_what_it_needs() {
     let folder = Scratch::new("copy-seed");
@@ -186,7 +187,7 @@ fn a_text_table_is_copied_into_two_parquet_tables_whose_join_reads_what_it_needs
     let all: u64 = ["parquet", "parquet2"].iter().map(|n| fs::metadata(at(n)).unwrap().len()).sum();
     let read = observed.read_bytes();
     assert!(read * 2 < all, "{read} of {all} bytes, footers included");
-    // Of each table exactly the pages of these columns, but for the headers of the pages.
+    // Of each table exactly the pages of these columns are read, without the page headers.
     let mut result = engine.query(sql).unwrap();
     while result.next_batch().unwrap().is_some() {}
     for (name, columns) in [("parquet", &["x"][..]), ("parquet2", &["x", "y"])] {
@@ -199,7 +200,7 @@ fn a_text_table_is_copied_into_two_parquet_tables_whose_join_reads_what_it_needs
     }
 }
 
-/// Bytes of a column's chunks in a file.
+/// Returns the number of compressed bytes of a column's chunks in a file.
 fn chunk_bytes(path: &str, column: &str) -> u64 {
     let chunks = output_of(&["inspect", "columns", path, "-f", "json"]);
     let chunks: Json = serde_json::from_str(&chunks).unwrap();
@@ -207,11 +208,12 @@ fn chunk_bytes(path: &str, column: &str) -> u64 {
     chunks.map(|chunk| chunk["compressed_bytes"].as_u64().unwrap()).sum()
 }
 
-/// The seeds' selective query, and which column's statistics exclude which row groups.
+/// The selective query of the seed, and how many row groups the statistics of each column exclude.
 #[test]
 fn statistics_of_each_column_exclude_row_groups_and_are_counted() {
     let folder = Scratch::new("copy-pruning");
-    // In groups of ten rows ids rise by one in every group of five; names by group.
+    // In row groups of ten rows, ids increase by one step per group and repeat after five groups;
+    // names are constant in the first half.
     let lines: String =
         (0..100).map(|i| format!("{}`{}\n", i / 10 % 5 * 2, if i < 50 { 22 } else { i })).collect();
     folder.write("text/part-0", lines.as_bytes());

@@ -1,5 +1,5 @@
-//! What a COPY keeps: what files say of their columns beside types, keys of partitions, and the
-//! columns of tables without rows.
+//! Properties that COPY preserves: annotations of columns beside their types, partition keys, and
+//! the columns of tables without rows.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -18,7 +18,7 @@ use parquet::schema::parser::parse_message_type;
 use crate::support::command::{Scratch, ocior, output_of};
 use crate::support::files::lines_of;
 
-/// Everything that a file may say of a column and that a type of ours stands for.
+/// A schema with all column annotations that correspond to a type of Ocior.
 const SCHEMA: &str = "message schema {
     optional int64 utc_ms (TIMESTAMP(MILLIS,true));
     optional int64 local_ms (TIMESTAMP(MILLIS,false));
@@ -55,7 +55,7 @@ const SCHEMA: &str = "message schema {
     }
 }";
 
-/// Writes a file of one row, with a value in each column.
+/// Writes a file of one row with a value in each column.
 fn write(path: &Path, schema: &str) {
     let schema = Arc::new(parse_message_type(schema).unwrap());
     let file = File::create(path).unwrap();
@@ -67,7 +67,7 @@ fn write(path: &Path, schema: &str) {
         let (def, rep) = ([leaf.max_def_level()], [0]);
         let (def, rep) = (Some(&def[..]), (leaf.max_rep_level() > 0).then_some(&rep[..]));
         let bytes = || ByteArray::from(vec![1; leaf.type_length().max(1) as usize]);
-        // The greatest number without a sign, and else some time with all of its digits.
+        // The largest unsigned number, or a time in which all digits are used.
         let number = if leaf.name() == "u64" { -1 } else { 1_234_567_890_123 };
         let written = match leaf.physical_type() {
             Physical::INT32 => column.typed::<Int32Type>().write_batch(&[7], def, rep),
@@ -88,7 +88,7 @@ fn write(path: &Path, schema: &str) {
     writer.close().unwrap();
 }
 
-/// What a file says of each of its leaves, by their paths.
+/// Returns the logical type of each leaf of a file, by its path.
 fn said(path: &Path) -> Vec<(String, Option<LogicalType>)> {
     let reader = SerializedFileReader::new(File::open(path).unwrap()).unwrap();
     let leaves = reader.metadata().file_metadata().schema_descr().columns();
@@ -99,7 +99,7 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// The rows of a query in canonical form, or its error.
+/// Returns the rows of a query in canonical form, or its error.
 fn rows(sql: &str) -> Result<Vec<String>, String> {
     lines_of(&Engine::new(), sql).map_err(|error| error.to_string())
 }
@@ -177,7 +177,7 @@ fn files_that_differ_are_copied_as_what_holds_for_all() {
     assert_eq!(said(&to), said(&scratch.path().join("t/3.parquet")));
 }
 
-/// Text keys, read back as text, are what they were, or are refused.
+/// Text keys read back as the same text, or are rejected.
 #[test]
 fn text_keys_of_partitions_come_back_or_are_refused() {
     let scratch = Scratch::new("copy-keys");
@@ -296,7 +296,7 @@ fn a_copy_is_refused_where_its_files_could_not_be_read() {
     assert!(error.contains("COPY writes to the local disk only"), "{error}");
 }
 
-/// The third of a table's files has a column that the others lack.
+/// The third file of the table has a column that the other files do not have.
 #[test]
 fn the_columns_of_all_files_are_known_or_it_is_said_that_they_are_not() {
     let scratch = Scratch::new("copy-columns");

@@ -1,8 +1,8 @@
-//! Files that other projects wrote, where they are at hand.
+//! Files that other projects wrote, where the corpus is available.
 //!
-//! They are found through `OCIOR_SHARED`, a directory that holds `corpus/corpus.json`; without it
-//! beside the repository. This is a sample that needs nothing but this test; the runner that comes
-//! with the corpus checks all of it against the binary.
+//! They are found through `OCIOR_SHARED`, a directory that contains `corpus/corpus.json`; by
+//! default `../shared` beside the repository. This test checks a sample and needs no other program;
+//! the runner that belongs to the corpus checks all files with the binary.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::support::command::{Scratch, ocior};
 use crate::support::files::lines_of;
 
-/// Larger files are left to the runner.
+/// Larger files are checked by the corpus runner only.
 const MAX_FILE_BYTES: u64 = 64 << 10;
 
 pub(crate) fn corpus() -> Option<PathBuf> {
@@ -34,7 +34,7 @@ pub(crate) fn entries(corpus: &Path) -> Vec<Value> {
     files.into_iter().filter(|entry| entry["size"].as_u64().unwrap() <= MAX_FILE_BYTES).collect()
 }
 
-/// Encrypted files are broken to whoever has no keys.
+/// Returns true for files that can be read; encrypted files cannot be read without keys.
 pub(crate) fn has_rows(entry: &Value) -> bool {
     entry["expect"] == "rows" && entry["keys"].is_null()
 }
@@ -48,7 +48,7 @@ fn read(corpus: &Path, entry: &Value) -> vector::Result<Vec<String>> {
     lines_of(&Engine::new(), &format!("SELECT * FROM '{}'", path.display()))
 }
 
-/// The first difference to the expected rows of the entry or to one of its alternates.
+/// Returns the first difference to the expected rows of the entry or to one of its alternates.
 fn difference(corpus: &Path, entry: &Value, got: &[String]) -> Option<String> {
     let differs = |accepted: &Value| {
         let name = accepted["expected"].as_str().unwrap();

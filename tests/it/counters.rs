@@ -1,4 +1,4 @@
-//! What a run publishes about itself, by the names and units of Velox.
+//! Metrics that a run publishes, under the names and units of Velox.
 
 use std::sync::Arc;
 
@@ -25,11 +25,11 @@ fn table(rows: i64, keys: i64) -> Vec<u8> {
     parquet_file(&RecordBatch::try_from_iter(columns).unwrap(), layout)
 }
 
-/// A join whose probe side has a remaining filter and reads a column late, from files that are far
-/// away. The other side is read when the probe side waits for it.
+/// Runs a join whose probe side has a remaining filter and loads a lazy column, from files with a
+/// high latency. The build side is read while the probe side waits for it.
 fn run(drivers: usize) -> TaskStats {
     let files = MemoryFiles::new();
-    // Two files, so that two drivers have something to read.
+    // There are two files, so that two drivers have something to read.
     files.put("/fact/f", table(ROWS / 2, 500));
     files.put("/fact/g", table(ROWS / 2, 500));
     files.put("/dim/f", table(100, 100));
@@ -48,8 +48,8 @@ fn run(drivers: usize) -> TaskStats {
     let sql = "SELECT sum(f.w + d.v) AS s FROM '/fact' f JOIN '/dim' d ON f.k = d.k \
                WHERE f.v % 3 = 1";
     let plan = engine.plan_with(sql, &options).unwrap();
-    // A single driver comes to the probe side first; several run on threads of their own, and the
-    // caller's thread puts together what they give.
+    // A single driver starts with the probe side; several drivers run on threads of their own, and
+    // the caller's thread collects their results.
     if drivers > 1 {
         gate.shut();
     }
@@ -63,7 +63,7 @@ fn run(drivers: usize) -> TaskStats {
     result.stats()
 }
 
-/// Checks that all of `names` were published with this unit, and are not zero.
+/// Checks that all of `names` were published with this unit and are not zero.
 fn published(metrics: &Metrics, unit: MetricUnit, names: &[&str]) {
     for name in names {
         let metric = metrics.get(name).unwrap_or_else(|| panic!("{name} of {metrics}"));
@@ -76,7 +76,8 @@ fn operators<'a>(stats: &'a TaskStats, name: &str) -> Vec<&'a OperatorStats> {
     stats.operators.iter().filter(|stats| stats.operator == name).collect()
 }
 
-/// Rules S15.1, S15.7 to S15.17, S15.31 to S15.48, S15.54 to S15.61, S15.20.
+/// Metrics that apply to a run are published with their sum, count, extremes and unit (rules S15.1,
+/// S15.7 to S15.17, S15.31 to S15.48, S15.54 to S15.61, S15.20).
 #[test]
 fn what_can_be_measured_is_published_by_its_name() {
     use MetricUnit::{Bytes, Count, Nanos};
@@ -134,7 +135,8 @@ fn what_can_be_measured_is_published_by_its_name() {
 
 const LAZY: [&str; 2] = ["dataSourceLazyWallNanos", "dataSourceLazyCpuNanos"];
 
-/// Rule S15.3.
+/// A metric that is zero is not published, except the two times of the remaining filter (rule
+/// S15.3).
 #[test]
 fn what_is_zero_is_not_published_but_for_the_times_of_remaining_filters() {
     for stats in run(2).operators {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-/// The members of the workspace: their name in the table, and where their manifest is.
+/// The members of the workspace: name in the table, and path of the manifest.
 const MEMBERS: [(&str, &str); 6] = [
     ("connector-hive", "connector-hive/Cargo.toml"),
     ("dwio", "dwio/Cargo.toml"),
@@ -14,14 +14,14 @@ const MEMBERS: [(&str, &str); 6] = [
     ("vector", "vector/Cargo.toml"),
 ];
 
-/// Words of a reason, at least: one word explains nothing.
+/// Minimum number of words of a reason: one word explains nothing.
 const MIN_WORDS: usize = 2;
 
 fn text_of(path: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
 }
 
-/// The crates of others that a manifest names, with true for those that are not for tests only.
+/// Returns the external crates that a manifest names, with false for those that only tests use.
 fn direct_dependencies(manifest: &str) -> BTreeMap<String, bool> {
     let mut found = BTreeMap::new();
     let mut is_shipped = None;
@@ -81,7 +81,7 @@ fn each_direct_dependency_has_its_reason_and_nothing_else_is_listed() {
     }
 }
 
-/// True when a Rust file below `dir` names the crate.
+/// Returns true when a Rust file below `dir` names the crate.
 fn is_named_below(dir: &Path, name: &str) -> bool {
     let Ok(entries) = fs::read_dir(dir) else { return false };
     entries.map(|entry| entry.unwrap().path()).any(|path| {

@@ -1,4 +1,4 @@
-//! Files of every kind that the engine reads, against the Arrow reader.
+//! Differential test: files of all supported kinds, compared with the Arrow reader.
 //!
 //! One batch of seeded random rows has a column for each type, once without and once with nulls,
 //! and nested columns. It is written in every layout (dictionary or not, page version, codec) with
@@ -45,7 +45,7 @@ fn layouts() -> Vec<Layout> {
             }
         }
     }
-    // The delta encodings of integers and bytes, floats split into streams of bytes.
+    // The delta encodings of integers and bytes, and floats as BYTE_STREAM_SPLIT.
     layouts.push(Layout {
         version: WriterVersion::PARQUET_2_0,
         has_dictionary: false,
@@ -55,7 +55,7 @@ fn layouts() -> Vec<Layout> {
         rows_per_group: 400,
         ..Layout::default()
     });
-    // Chunks that start with dictionary pages and go on without.
+    // Chunks that begin with dictionary pages and fall back to plain pages.
     layouts.push(Layout {
         rows_per_page: 50,
         rows_per_group: 500,
@@ -99,7 +99,7 @@ fn every_layout_reads_like_the_oracle() {
     }
 }
 
-/// Conditions over the row number, and the rows that they leave.
+/// A condition over the row number, and a function that selects its rows.
 type Chosen = (&'static str, fn(usize) -> bool);
 
 #[test]
@@ -151,7 +151,7 @@ fn field(line: &str, column: &str) -> serde_json::Value {
     serde_json::from_str::<serde_json::Value>(line).unwrap()[column].clone()
 }
 
-/// A column, a condition over it, and what the condition says of a value in JSON.
+/// A column, a condition over it, and the result of the condition for a value in JSON.
 type OnValue = (&'static str, &'static str, fn(&serde_json::Value) -> bool);
 
 fn conditions() -> Vec<OnValue> {

@@ -1,5 +1,6 @@
-//! A Hive table whose files were written under older schemas: any mix of files with columns and
-//! fields dropped, added, reordered and widened gives what each file gives on its own.
+//! Schema evolution: a Hive table whose files were written under older schemas. Any mix of files
+//! with columns and fields dropped, added, reordered and widened returns the rows of each single
+//! file.
 
 use std::sync::Arc;
 
@@ -20,10 +21,10 @@ use crate::support::files::{Layout, parquet_file};
 use crate::support::random::Random;
 use crate::support::source::{drained, parquet_split, source_of};
 
-/// Random tables.
+/// Number of random tables.
 const ROUNDS: usize = 240;
 
-/// A type that a file may have a column in.
+/// A type in which a file may store a column.
 #[derive(Debug, Clone)]
 enum Stored {
     Int(u8),
@@ -33,7 +34,7 @@ enum Stored {
     List(Box<Stored>),
 }
 
-/// The table of today.
+/// Returns the current schema of the table.
 fn table() -> Vec<(&'static str, Type)> {
     let point = Type::row([("x", Type::BigInt), ("y", Type::Integer)]);
     let decimal = Type::Decimal { precision: 20, scale: 4 };
@@ -46,7 +47,7 @@ fn table() -> Vec<(&'static str, Type)> {
     ]
 }
 
-/// A type that widens to the table's.
+/// Returns a type that can be widened to the table's type.
 fn narrower(random: &mut Random, wanted: &Type, by_position: bool) -> Stored {
     let one = |random: &mut Random, of: &[Stored]| of[below(random, of.len())].clone();
     match wanted {
@@ -71,18 +72,18 @@ fn narrower(random: &mut Random, wanted: &Type, by_position: bool) -> Stored {
     }
 }
 
-/// A number below `bound`.
+/// Returns a number below `bound`.
 fn below(random: &mut Random, bound: usize) -> usize {
     random.below(bound as u64) as usize
 }
 
-/// A generator of its own, so that closures may hold the other one.
+/// Returns a separate generator, so that closures may borrow the other one.
 fn random_of(random: &mut Random) -> Random {
     Random::new(random.next())
 }
 
-/// Columns or fields as an older schema had them: by name some, in any order, with others among
-/// them; by position the first ones, under other names.
+/// Returns columns or fields as an older schema had them: by name, some of them in any order and
+/// with other columns between them; by position, the first ones under other names.
 fn changed(
     mut random: Random,
     mut columns: Vec<(String, Stored)>,
@@ -136,7 +137,7 @@ fn some(random: &mut Random, stored: &Stored) -> Value {
     }
 }
 
-/// The values as the file stores them.
+/// Returns the values as the file stores them.
 fn arrow(stored: &Stored, values: &[Value]) -> ArrayRef {
     let numbers = || values.iter().map(Value::as_i64);
     let is_valid: Vec<bool> = values.iter().map(|v| !v.is_null()).collect();
@@ -184,7 +185,7 @@ fn arrow(stored: &Stored, values: &[Value]) -> ArrayRef {
     }
 }
 
-/// What the rules make of a stored value (S7.46 to S7.60).
+/// Returns the value that the rules of schema evolution make of a stored value (S7.46 to S7.60).
 fn adapted(value: &Value, stored: &Stored, wanted: &Type, by_position: bool) -> Value {
     match (value, stored, wanted) {
         (Value::Row(values), Stored::Row(fields), Type::Row(row)) => {
@@ -246,7 +247,7 @@ impl OldFile {
     }
 }
 
-/// All rows of the splits, each as a row value.
+/// Returns all rows of the splits, each as a row value.
 fn scanned(
     files: &MemoryFiles,
     splits: &[HiveSplit],

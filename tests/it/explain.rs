@@ -1,4 +1,5 @@
-//! Plans and runs as `explain` tells them: what is pushed where, and what each node did.
+//! Plans and runs as printed by `explain`: where conditions are pushed to, and the work of each
+//! node.
 
 use std::sync::Arc;
 
@@ -10,8 +11,8 @@ use serde_json::{Value as Json, json};
 use crate::support::command::{Scratch, ocior, output_of};
 use crate::support::files::{Layout, parquet_file};
 
-/// A thousand rows in ten row groups: `k`, `s` with the fields `a` and `b`, and three columns whose
-/// values are stored as numbers that they are not.
+/// Writes a thousand rows in ten row groups: `k`, `s` with the fields `a` and `b`, and a date, a
+/// decimal and a timestamp, which are stored as integers.
 fn table(scratch: &Scratch, name: &str) -> String {
     let numbers = || 0..1000i64;
     let k: ArrayRef = Arc::new(Int64Array::from_iter_values(numbers()));
@@ -84,7 +85,7 @@ fn a_join_tells_its_sides_and_the_scan_that_it_will_filter() {
     assert!(text.contains("     dynamic     k from "), "{text}");
     assert!(plan.contains(r#""dynamic_filters":[{"column":"k""#), "{plan}");
     assert!(plan.contains(r#""kind":"INNER""#), "{plan}");
-    // Rows without partner stay, so there is nothing to filter.
+    // Rows without a match are kept, so the join publishes no filter.
     let (text, plan) = join("LEFT");
     assert!(text.contains("[LEFT, k") && !text.contains("dynamic"), "{text}");
     assert!(!plan.contains(r#""dynamic_filters":[{"#), "{plan}");

@@ -15,7 +15,7 @@ use crate::support::files::{Layout, parquet_file, with_drivers};
 
 const ROWS: i64 = 2_000;
 
-/// Columns `k`, `n` and `m`: the row number, the same, and a large number; one page each.
+/// Returns columns `k` and `n`, which are the row number, and `m`, a large number; one page each.
 fn table() -> RecordBatch {
     let column = |f: fn(i64) -> i64| Arc::new((0..ROWS).map(f).collect::<Int64Array>()) as ArrayRef;
     let columns =
@@ -28,7 +28,7 @@ fn file() -> Vec<u8> {
     parquet_file(&table(), layout)
 }
 
-/// The file with the page of its last column overwritten.
+/// Returns the file with the page of its last column overwritten.
 fn with_broken_last_column() -> Vec<u8> {
     let mut bytes = file();
     let footer = ParquetMetaDataReader::new().parse_and_finish(&Bytes::from(bytes.clone()));
@@ -38,7 +38,7 @@ fn with_broken_last_column() -> Vec<u8> {
     bytes
 }
 
-/// What can be wrong with the second file of the table.
+/// Fault of the second file of the table.
 enum Wrong {
     Nothing,
     Bytes(Vec<u8>),
@@ -46,7 +46,7 @@ enum Wrong {
     Read,
 }
 
-/// The only error of a query over a table of two files, the second of which is wrong.
+/// Returns the only error of a query over a table of two files, the second of which has a fault.
 fn error_of(sql: &str, drivers: usize, wrong: &Wrong) -> Error {
     let files = MemoryFiles::new();
     files.put("/t/a.parquet", file());
@@ -58,7 +58,7 @@ fn error_of(sql: &str, drivers: usize, wrong: &Wrong) -> Error {
         },
     );
     let (fails_open, fails_read) = (matches!(wrong, Wrong::Open), matches!(wrong, Wrong::Read));
-    // Files are opened and looked into while a query is planned.
+    // Files are opened and inspected while a query is planned, before the fault is armed.
     let runs = Arc::new(AtomicBool::new(false));
     let armed = Arc::clone(&runs);
     let faulty = FaultyFiles::new(Arc::new(files), move |op| {
@@ -87,7 +87,7 @@ fn an_error_in_any_stage_reaches_the_caller_once_with_its_split_and_operator() {
     footer[end - 60..end - 8].fill(0xff);
     let broken = with_broken_last_column();
     use ErrorKind::{Corrupt, InvalidInput, Io};
-    // Behind a filter that is not pushed down, columns are read when somebody touches them.
+    // After a filter that is not pushed down, columns are loaded when they are first used.
     let late = "FROM '/t' WHERE k % 7 = 3";
     let stages = [
         ("open", "SELECT n FROM '/t'", Wrong::Open, Io, ["TableScan"; 2]),

@@ -1,14 +1,15 @@
-//! Files that fail or change while they are read: right rows, or an error that names the file.
+//! Files that fail or change while they are read: the result is right, or an error that names the
+//! file.
 //!
 //! ```text
-//! ten queries x each call of the file system x each injection --> the rows of an untouched run | error
-//! a file truncated, replaced or removed behind the first batch --> old rows, new rows | error
+//! ten queries x each file system call x each injection --> rows of a run without faults | error
+//! a file truncated, replaced or removed after the first batch --> old rows, new rows | error
 //! ```
 //!
-//! What is promised of bytes that arrive changed: with authenticated encryption every byte of a file
-//! is covered, so no wrong row is returned; with checksums that are verified the pages are covered,
-//! but not footers, headers and indexes; without either, nothing but that the query ends in rows or an
-//! error.
+//! Guarantees for bytes that are changed in transfer: authenticated encryption covers every byte of
+//! a file, so no wrong row is returned; verified checksums cover the pages, but not footers,
+//! headers and indexes; without either, the query ends in rows or an error, and nothing more is
+//! guaranteed.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -30,7 +31,7 @@ use crate::support::file_parts::{FileParts, Indexes};
 use crate::support::files::{lines, with_drivers};
 use crate::support::injection::{InjectingFiles, Injection};
 
-/// Rows of a file, which is larger than what is read at once.
+/// Number of rows of a file, which is larger than a single read.
 const NUM_ROWS: i64 = 600;
 
 const QUERIES: [&str; 10] = [
@@ -46,7 +47,7 @@ const QUERIES: [&str; 10] = [
     "SELECT max(pad) FROM 't' WHERE id > 400",
 ];
 
-/// A file of rows that begin with `first`: a column that makes it large beside others.
+/// Returns a file of rows from `first` on, with a padding column that makes it large.
 fn file(first: i64, encryption: Encryption) -> Vec<u8> {
     let rows = || first..first + NUM_ROWS;
     let pad = rows().map(|i| {
@@ -103,23 +104,24 @@ fn table(encryption: Encryption) -> InjectingFiles {
     InjectingFiles::new(Arc::new(files))
 }
 
-/// The rows in the order of their text: files are read in any order.
+/// Returns the rows sorted by their text, because files are read in any order.
 fn rows(engine: &Engine, sql: &str, drivers: usize) -> Result<Vec<String>> {
     let mut rows = lines(engine.query_with(sql, &with_drivers(drivers))?)?;
     rows.sort();
     Ok(rows)
 }
 
-/// How many runs returned right rows, wrong ones and errors.
+/// Numbers of runs that returned right rows, wrong rows and errors.
 #[derive(Debug, Default)]
 struct Ends {
     right: u64,
-    /// Query, injection and number of the call.
+    /// The query, injection and call number of each run with wrong rows.
     wrong: Vec<String>,
     errors: u64,
 }
 
-/// Runs the queries once for each call and injection. An error that names no file fails the test.
+/// Runs the queries once for each call and injection. An error that does not name a file fails the
+/// test.
 fn inject(encryption: Encryption, injections: &[Injection], drivers: usize) -> Ends {
     let files = table(encryption);
     let engine = engine_over(Arc::new(files.clone()));
@@ -145,7 +147,7 @@ fn inject(encryption: Encryption, injections: &[Injection], drivers: usize) -> E
                         ends.errors += 1;
                     }
                 }
-                // What was opened ahead is released on its own thread.
+                // Files that were opened ahead are released on an I/O thread.
                 let what = format!("no memory in use, {sql}, {injection:?} of call {call}");
                 wait_until(&what, || engine.memory_pool().used() == 0);
             }
@@ -182,12 +184,12 @@ fn bytes_of_a_plain_file_that_arrive_changed_or_twice_end_in_rows_or_an_error() 
     assert!(ends.errors > 50, "{ends:?}");
 }
 
-/// What happens to a file behind the first batch.
+/// Change of a file after the first batch.
 #[derive(Debug, Clone, Copy)]
 enum Happening {
-    /// Cut off at a part of its length, in 16ths.
+    /// The file is truncated to a part of its length, in 16ths.
     Truncated(u64),
-    /// Another file has its name.
+    /// The file is replaced by another one of the same name.
     Replaced,
     Removed,
 }
@@ -274,7 +276,7 @@ fn a_file_that_is_truncated_replaced_or_removed_in_a_scan_is_read_or_named() {
     assert!(num_errors > 10, "{num_errors}");
 }
 
-/// The rows of a batch as lines.
+/// Returns the rows of a batch as lines.
 fn text_of(row_type: &Arc<vector::RowType>, batch: &vector::RowVector) -> Vec<String> {
     let mut bytes = Vec::new();
     let format = ocior::output::OutputFormat::JsonLines;

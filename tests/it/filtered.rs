@@ -1,4 +1,4 @@
-//! Random filters on random files, against reading everything and filtering then.
+//! Random filters on random files, compared with reading all values and filtering afterwards.
 //!
 //! ```text
 //! random rows --> file --> row reader with filters, random loads --> values == values <-- model
@@ -6,16 +6,16 @@
 //!                  +------> Arrow reader: every value ---------------------------------->--+
 //! ```
 //!
-//! | file | has |
+//! | file | contents |
 //! |---|---|
-//! | `values` | the values that the Arrow reader gives, by their place in the schema |
-//! | `filters` | a random filter, and by another way what it lets through |
-//! | `wanted` | random scan specs: columns, filters on them and on their members, what is left out |
-//! | `pass` | one pass of a row reader: windows, lazy columns, filters that arrive in between |
+//! | `values` | the values that the Arrow reader returns, by their position in the schema |
+//! | `filters` | a random filter, and an independent model of the values that it passes |
+//! | `wanted` | random scan specs: columns, filters on them and on their members, omitted members |
+//! | `pass` | one pass of a row reader: windows, lazy columns, filters that arrive during it |
 //! | `conditions` | random conditions as SQL text, with their truth by three-valued logic |
 //!
-//! `OCIOR_CASES` says how many, `OCIOR_SEED` from which number on: a case that fails names its
-//! number, and with that as the seed it is the first one.
+//! `OCIOR_CASES` is the number of cases, `OCIOR_SEED` the number of the first one. A failing case
+//! reports its number; with this number as `OCIOR_SEED` it is the first case.
 
 mod conditions;
 mod filters;
@@ -32,7 +32,8 @@ use crate::random_files::{one_of, random_file};
 use crate::support::random::{Random, number_from_env};
 use values::Table;
 
-/// Few rows mostly, so that many files fit; now and then more than a reader decodes at once.
+/// Returns a table of mostly few rows, so that many files are tested, and sometimes of more rows
+/// than a reader decodes at once.
 fn random_table(random: &mut Random) -> RecordBatch {
     if random.once_in(100) {
         let num_rows = one_of(random, &[4_000, 9_000, 17_000]);
@@ -42,7 +43,7 @@ fn random_table(random: &mut Random) -> RecordBatch {
     random_batch(random)
 }
 
-/// What is wrong with the case, if something is.
+/// Returns the failure of the case; `None` when it passes.
 fn failure(case: u64) -> Option<String> {
     let random = &mut Random::new(case.wrapping_mul(0xd134_2543_de82_ef95));
     let rows = random_table(random);

@@ -1,4 +1,4 @@
-//! What the binary prints in each format, and how it ends when nobody reads it.
+//! Output of the binary in each format, and its exit when the output pipe is closed.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
@@ -6,7 +6,7 @@ use std::process::Stdio;
 use crate::support::command::{Scratch, command, ocior, output_of};
 use crate::support::files::numbers_file;
 
-/// Two rows with a number, a text with a comma, a null and a date.
+/// A query of two rows with a number, a text with a comma, a null and a date.
 const SQL: &str = "SELECT nationkey AS k, concat(name, ', ', name) AS \"n,n\", \
     CASE WHEN nationkey = 3 THEN comment END AS c, ds \
     FROM 'examples/warehouse/nation' WHERE ds = '2026-09-01' AND nationkey IN (3, 4) \
@@ -106,7 +106,7 @@ fn output_may_take_the_place_of_what_is_read_and_a_failure_keeps_what_was_there(
     let sql = format!("SELECT n FROM '{path}'");
     assert_eq!(output_of(&["-f", "csv", "-o", &path, "query", &sql]), "");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "n\n0\n1\n2\n");
-    // A result that breaks off behind its first batches is no result.
+    // A result that fails after its first batches does not replace the file.
     let numbers = scratch.write("u.parquet", &numbers_file(100_000));
     let old = scratch.write("old.csv", b"old");
     let sql = format!("SELECT 1 / (n - 99999) FROM '{numbers}'");

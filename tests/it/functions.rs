@@ -1,11 +1,11 @@
-//! Functions in SQL. What is expected was observed from Velox 0.2.0 (PyVelox), which calls them by
-//! the same names; where it says an error, ours is one of the user too.
+//! Functions in SQL. The expected results were observed from Velox 0.2.0 (PyVelox), which has the
+//! same function names; where Velox reports an error, Ocior reports a user error too.
 
 use dwio::fs::MemoryFiles;
 
 use crate::support::files::{engine_over, lines_of};
 
-/// Checks the values of expressions, as JSON; none is an error of the user.
+/// Checks the values of expressions, as JSON; `None` expects a user error.
 #[track_caller]
 fn check(expected: &[(&str, Option<&str>)]) {
     let engine = engine_over(&MemoryFiles::new());
@@ -330,7 +330,8 @@ fn aggregates_collect_sets_maps_bits_and_anything() {
     let engine = engine_over(&MemoryFiles::new());
     let rows = "(VALUES (1, 5, 'b'), (1, NULL, NULL), (1, 7, 'a'), (1, 5, 'c'), (2, NULL, 'x')) \
                 AS t(g, k, v)";
-    // Observed from Velox 0.2.0: nulls are members of sets but no keys, and first values stay.
+    // Observed from Velox 0.2.0: nulls are members of sets but not keys of maps, and the first
+    // value of a key is kept.
     for (aggregate, first, second) in [
         ("any_value(v)", "\"b\"", "\"x\""),
         ("arbitrary(k)", "5", "null"),

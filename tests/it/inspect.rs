@@ -1,4 +1,4 @@
-//! What `inspect` tells of a file.
+//! Output of `inspect` for sound and broken files.
 
 mod broken;
 mod parts;

@@ -1,5 +1,5 @@
-//! Joins in SQL: random ones next to loops over all pairs of rows, what is read of the files, and
-//! filters that a join learns.
+//! Joins in SQL: random joins compared with loops over all pairs of rows, the columns that are
+//! read, and dynamic filters.
 
 use std::sync::Arc;
 
@@ -39,7 +39,8 @@ fn put(files: &MemoryFiles, folder: &str, rows: &[Row]) {
     put_table(files, folder, &batch.unwrap(), (rows.len() / 3 + 1, layout));
 }
 
-/// The rows of `a JOIN b` of some kind, each side's `x`, where `meets` is the condition.
+/// Returns the rows of `a JOIN b` of some kind, with the `x` of each side, where `meets` is the
+/// condition.
 fn paired(kind: &str, a: &[Row], b: &[Row], meets: impl Fn(&Row, &Row) -> bool) -> Vec<String> {
     let text = |x: Option<i64>| x.map_or("null".to_string(), |x| x.to_string());
     let line = |l: Option<&Row>, r: Option<&Row>| {
@@ -115,7 +116,8 @@ fn joins_of_all_kinds_give_what_loops_over_all_pairs_give() {
     }
 }
 
-/// Tables of a narrow column `x` and a wide one, and an engine that counts what is read.
+/// Returns an engine over tables of a narrow column `x` and a wide one, whose file reads are
+/// counted.
 fn wide_tables() -> (Engine, ObservedFiles, u64) {
     let files = MemoryFiles::new();
     let mut bytes = 0;

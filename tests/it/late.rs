@@ -1,5 +1,5 @@
-//! Late materialisation of the benchmark's query `late`, by counters: a date is decoded only where
-//! the ship mode has passed, and the third date only where the first two have.
+//! Late materialization of the benchmark's query `late`, checked by counters: a date is decoded
+//! only where the ship mode has passed, and the third date only where the first two have.
 
 use arrow_array::{ArrayRef, Date32Array, RecordBatch, StringArray};
 use dwio::connector::{ColumnProgress, ScanDetails};
@@ -14,7 +14,7 @@ const MODES: [&str; 7] = ["AIR", "FOB", "MAIL", "RAIL", "REG AIR", "SHIP", "TRUC
 const WHERE: &str = "shipmode IN ('AIR', 'MAIL') AND commitdate < receiptdate AND shipdate < \
                      commitdate";
 
-/// Row `n` has a mode and three dates that follow from `n` without any order.
+/// Row `n` has a mode and three dates that are computed from `n` and are not ordered.
 struct Row {
     mode: &'static str,
     ship: i32,
@@ -59,7 +59,7 @@ fn file(has_dictionary: bool) -> Vec<u8> {
     parquet_file(&batch.unwrap(), layout)
 }
 
-/// The count that the query gives, and what its scan did.
+/// Returns the count that the query computes, and the details of its scan.
 fn run(file: Vec<u8>, condition: &str) -> (usize, ScanDetails) {
     let files = MemoryFiles::new();
     files.put("t.parquet", file);

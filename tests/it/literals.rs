@@ -1,5 +1,5 @@
-//! Literals at and beyond the ends of what their types hold: each is a value or an error of the user.
-//! Tests are compiled with overflow checks, so that unchecked arithmetic would panic.
+//! Literals at and beyond the limits of their types: each is a value or a user error. Tests are
+//! compiled with overflow checks, so that unchecked arithmetic would panic.
 
 use dwio::fs::MemoryFiles;
 

@@ -1,4 +1,4 @@
-//! Integration tests, one binary: each module is a behaviour of the whole.
+//! Integration tests in one binary: each module tests a behaviour of the whole engine.
 
 mod aggregates;
 mod bad_input;

@@ -1,8 +1,8 @@
-//! Many queries at once on few threads, over files that are slow, that fail, and queries that are
-//! cancelled: each ends with its rows or with the error that was made for it. And many queries that
-//! share too little memory: each ends with its rows or is told so.
+//! Many concurrent queries on few threads, over files that are slow or fail, some of them
+//! cancelled: each ends with its rows or with the injected error. Also many queries that share too
+//! little memory: each ends with its rows or with an error of the memory limit.
 //!
-//! `OCIOR_STRESS_SECONDS` says for how long the first ones run; a few seconds without it.
+//! `OCIOR_STRESS_SECONDS` is the duration of the first test, a few seconds by default.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -22,11 +22,11 @@ const QUERIES: usize = 200;
 const WORKERS: usize = 2;
 const IO_THREADS: usize = 8;
 
-/// One operation of this many fails.
+/// One file operation in this number fails.
 const FAILS: u64 = 150;
-/// One operation of this many takes a while.
+/// One file operation in this number is delayed.
 const DELAYED: u64 = 50;
-/// One query of this many is cancelled.
+/// One query in this number is cancelled.
 const CANCELLED: u64 = 10;
 
 const SQL: [&str; 9] = [
@@ -41,7 +41,7 @@ const SQL: [&str; 9] = [
     "SELECT s FROM '/t' WHERE n IN (5, 700, 1500, 99999)",
 ];
 
-/// Rows from `start` on: `k` repeats, `n` counts, `s` is `n` as text, backwards.
+/// Returns rows from `start` on: `k` repeats, `n` counts, `s` is `n` as text, backwards.
 fn rows(start: i64, end: i64) -> RecordBatch {
     let numbers =
         |f: fn(i64) -> i64| -> ArrayRef { Arc::new((start..end).map(f).collect::<Int64Array>()) };
@@ -62,7 +62,7 @@ fn tables() -> MemoryFiles {
     files
 }
 
-/// Rows as canonical lines; in the order of the query if it has one.
+/// Returns rows as canonical lines, sorted unless the query has an order.
 fn canonical(sql: &str, mut lines: Vec<String>) -> Vec<String> {
     if !sql.contains("ORDER BY") {
         lines.sort();
@@ -70,7 +70,7 @@ fn canonical(sql: &str, mut lines: Vec<String>) -> Vec<String> {
     lines
 }
 
-/// What became of queries.
+/// Number of queries by outcome.
 #[derive(Debug, Default)]
 struct Outcomes {
     right: AtomicUsize,
@@ -85,17 +85,18 @@ impl Outcomes {
     }
 }
 
-/// The rows of each query, by an engine without haste.
+/// Returns the rows of each query, computed by an engine without faults and delays.
 fn wanted(calm: &Engine) -> Vec<Vec<String>> {
     let rows = |sql: &&str| canonical(sql, lines(calm.query(sql).unwrap()).unwrap());
     SQL.iter().map(rows).collect()
 }
 
-/// Nothing of the queries is left; what they have read may be kept for others.
+/// Checks that the queries have released all resources; blocks that they read may stay in the
+/// cache.
 fn check_is_idle(engine: &Engine) {
     let held = engine.memory_pool().tree();
     assert!(!held.contains("query") && !held.contains("schema"), "{held}");
-    // Drivers and files opened ahead leave the query before their threads are idle.
+    // Drivers and files that were opened ahead leave the query before their threads are idle.
     wait_until("no thread is busy", || {
         let (drivers, io) = engine.thread_usage();
         drivers.busy + io.busy == 0
@@ -125,7 +126,7 @@ fn many_queries_at_once_end_with_their_rows_or_the_error_that_was_injected() {
         .file_system(Arc::new(faulty))
         .worker_threads(WORKERS)
         .io_threads(IO_THREADS)
-        // Too little for all files, so that blocks come and go.
+        // The cache is too small for all files, so that blocks are evicted and loaded again.
         .cache_bytes(50_000)
         .build();
     let (engine, wanted, outcomes) = (Arc::new(engine), Arc::new(wanted), Outcomes::default());
@@ -182,7 +183,7 @@ fn share_too_little_memory(cache_bytes: u64) {
     check_is_idle(&engine);
 }
 
-/// Runs a query to its end, or to where it is cancelled.
+/// Runs a query to its end, or to its cancellation.
 fn run_one(engine: &Engine, wanted: &[Vec<String>], outcomes: &Outcomes, random: &mut Random) {
     let query = random.below(SQL.len() as u64) as usize;
     let mut options =

@@ -1,5 +1,5 @@
-//! Memory that queries share: what one has read is there for others, and goes when it is needed
-//! otherwise; and how much of a file is read at once.
+//! Memory that queries share: cached file contents serve later queries and are evicted when memory
+//! is needed; also the sizes of reads.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::support::files::{Layout, in_order, lines, parquet_file};
 
 const NUM_ROWS: i64 = 200_000;
 
-/// Columns `a`, `b` and `c`, each of more than a megabyte.
+/// Returns columns `a`, `b` and `c`, each of more than a megabyte.
 fn rows() -> RecordBatch {
     let column = |factor: i64| -> ArrayRef {
         Arc::new(Int64Array::from_iter_values((0..NUM_ROWS).map(|n| n * factor)))
@@ -22,7 +22,7 @@ fn rows() -> RecordBatch {
     RecordBatch::try_from_iter([("a", column(1)), ("b", column(3)), ("c", column(5))]).unwrap()
 }
 
-/// The file `/t`, seen.
+/// Returns the file `/t`, whose reads are observed.
 fn files() -> (MemoryFiles, ObservedFiles) {
     let layout = Layout { has_dictionary: false, ..Layout::default() };
     let layout = Layout { codec: parquet::basic::Compression::UNCOMPRESSED, ..layout };
@@ -35,7 +35,7 @@ fn engine(files: &ObservedFiles, change: impl Fn(EngineBuilder) -> EngineBuilder
     change(Engine::builder().file_system(Arc::new(files.clone()))).build()
 }
 
-/// The rows of a query, and what its scan counted.
+/// Returns the rows of a query, and the counters of its scan.
 fn run(engine: &Engine, sql: &str, options: &QueryOptions) -> (Vec<String>, OperatorStats) {
     let mut result = engine.query_with(sql, options).unwrap();
     while result.next_batch().unwrap().is_some() {}
@@ -61,7 +61,7 @@ fn what_a_query_has_read_the_next_one_finds_in_memory() {
     let many = QueryOptions { drivers: 3, ..in_order() };
     assert_eq!(run(&engine, sql, &many).0, wanted);
     assert_eq!((files.reads(), engine.memory_pool().tree().contains("query")), (reads, false));
-    // Another file at the same place.
+    // Another file is stored at the same path.
     memory.put("/t", parquet_file(&rows().slice(0, 1), Layout::default()));
     assert_eq!(run(&engine, sql, &in_order()).0, [r#"{"a":0,"b":0}"#]);
 }
@@ -83,7 +83,7 @@ fn a_query_that_needs_memory_gets_that_of_the_cache() {
     let sort = "SELECT a FROM '/t' ORDER BY b DESC LIMIT 100000 OFFSET 99990";
     let calm = engine(&files, |builder| builder);
     let wanted = run(&calm, sort, &in_order()).0;
-    // Room for the query, and for a part of what it would leave in a cache.
+    // The limit has space for the query and for a part of the cache that it would fill.
     let limit = calm.memory_pool().peak() + (2 << 20);
     let tight = engine(&files, |builder| builder.memory_limit(limit).cache_bytes(limit));
     run(&tight, "SELECT sum(a) AS a, sum(b) AS b, sum(c) AS c FROM '/t'", &in_order());
@@ -93,7 +93,7 @@ fn a_query_that_needs_memory_gets_that_of_the_cache() {
     assert!(tight.memory_pool().peak() <= limit);
 }
 
-/// Footers, which whoever plans or runs a query holds, are nobody's to give back.
+/// Footers are held by the queries that plan or run with them and cannot be reclaimed.
 #[test]
 fn a_query_that_is_alone_waits_for_nobody() {
     let (_, files) = files();
@@ -125,7 +125,7 @@ fn what_is_read_at_once_is_a_setting() {
     let (usual, _) = reads(&[]);
     let (small, _) = reads(&[("load-quantum", "65536")]);
     assert!(small > 3 * usual, "{small} reads in place of {usual}");
-    // Whole chunks are pieces then, which are read together, up to the limit.
+    // The units of reading are then whole chunks, which are coalesced up to the limit.
     let (large, _) = reads(&[("load_quantum", "8388608")]);
     assert!(large < usual / 2, "{large} reads in place of {usual}");
     let (apart, _) = reads(&[("load_quantum", "8388608"), ("max-coalesced-bytes", "0")]);

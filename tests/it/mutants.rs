@@ -4,8 +4,8 @@
 //! layouts x groups of columns --> seeds --mutation--> mutants --scan--> rows, checked | an error
 //! ```
 //!
-//! Mutants depend on a seed and a count, `OCIOR_MUTANTS=20000` or `OCIOR_MUTANTS=20000:7`; a test
-//! that fails names the mutant.
+//! Mutants depend on a seed and a count, `OCIOR_MUTANTS=20000` or `OCIOR_MUTANTS=20000:7`; a
+//! failing test reports the mutant.
 
 mod mutation;
 mod of_corpus;
@@ -27,17 +27,18 @@ use crate::support::files::{Layout, in_order, parquet_file};
 use crate::support::random::{Random, numbers_from_env};
 use mutation::Seed;
 
-/// What reading a mutant may take: of memory, and of the processor, however busy that is with others.
+/// Limits of memory and CPU time for reading a mutant; CPU time does not depend on the load of the
+/// machine.
 const MEMORY_LIMIT: u64 = 256 << 20;
 const TIME_LIMIT: Duration = Duration::from_secs(1);
 
-/// Rows after which a file that says it has more is given up.
+/// Number of rows after which reading a file that claims more rows is stopped.
 const MAX_ROWS: usize = 50_000;
 
-/// Rows of a seed, with several pages and two row groups.
+/// Number of rows of a seed file, which has several pages and two row groups.
 const NUM_ROWS: usize = 24;
 
-/// Columns that stand in one file together.
+/// Groups of columns that are stored in one file together.
 const GROUPS: [&[&str]; 6] = [
     &["id", "bool_null", "int32", "int64_null", "float_null"],
     &["int16", "uint32_null", "uint64", "double", "date_null"],
@@ -77,7 +78,7 @@ fn seeds() -> Vec<Seed> {
     seeds
 }
 
-/// An engine over one file in memory, which is replaced by mutant after mutant.
+/// An engine over one file in memory, which is replaced by one mutant after another.
 struct Reader {
     files: MemoryFiles,
     engine: Engine,
@@ -93,7 +94,7 @@ impl Reader {
         Reader { files, engine }
     }
 
-    /// Reads to the end, to an error or to more rows than a seed could have.
+    /// Reads to the end, to an error or to more rows than a seed file could have.
     fn rows(&self, request: &ScanRequest) -> Result<usize> {
         let mut rows = 0;
         for batch in self.engine.scan(request, &in_order())? {
@@ -107,8 +108,8 @@ impl Reader {
         Ok(rows)
     }
 
-    /// True when memory is not given back. Drivers of a query that was left in the middle are closed by
-    /// a worker, which may take a while.
+    /// Returns true if memory is not released. The drivers of a query that is dropped before its end are
+    /// closed by a worker, which may take some time.
     fn holds_memory(&self) -> bool {
         let is_held = || self.engine.memory_pool().used() > 0;
         (0..400).all(|_| {
@@ -119,7 +120,8 @@ impl Reader {
         })
     }
 
-    /// What is wrong with how a mutant was read, `None` when nothing is; and whether it gave rows.
+    /// Returns the fault in reading a mutant, `None` if there is none, and whether rows were
+    /// returned.
     fn fault(&self, mutant: Vec<u8>, filter: Option<&str>) -> (Option<String>, bool) {
         self.files.put("f.parquet", mutant);
         let request = ScanRequest {
@@ -127,7 +129,8 @@ impl Reader {
             filter: filter.map(str::to_string),
             ..ScanRequest::default()
         };
-        // One driver runs here. Others may make the processor slow: too slow is what is so each time.
+        // A single driver runs here. Other processes may slow down the processor, so only a run
+        // that is too slow in each attempt is a fault.
         for attempt in 0.. {
             let start = thread_cpu_time();
             let outcome = catch_unwind(AssertUnwindSafe(|| self.rows(&request)));
@@ -149,7 +152,7 @@ impl Reader {
     }
 }
 
-/// Every third mutant is read with a condition, so that bounds and indexes are looked at too.
+/// Every third mutant is read with a condition, so that bounds and indexes are used too.
 fn filter_of(seed: &Seed, random: &mut Random) -> Option<&'static str> {
     if !random.once_in(3) {
         return None;
@@ -165,7 +168,8 @@ fn filter_of(seed: &Seed, random: &mut Random) -> Option<&'static str> {
     conditions.into_iter().find(|(c, _)| columns.split(' ').any(|n| n == *c)).map(|(_, f)| f)
 }
 
-/// Reads the mutants `first`, `first + step`, ... and gives the faults and how many gave rows.
+/// Reads the mutants `first`, `first + step`, ... and returns the faults and the number of mutants
+/// that returned rows.
 fn read_mutants(seeds: &[Seed], settings: (u64, u64), first: u64, step: u64) -> (Vec<String>, u64) {
     let (count, seed_number) = settings;
     let reader = Reader::new();
@@ -207,7 +211,7 @@ fn every_mutant_gives_rows_or_an_error_in_time_and_memory() {
     });
     println!("{num_read} of {} mutants gave rows", settings.0);
     assert!(faults.is_empty(), "{} faults:\n  {}", faults.len(), faults.join("\n  "));
-    // Mutants that all fail, or all pass, would show nothing.
+    // If all mutants failed, or all were read, the test would show nothing.
     assert!(num_read > settings.0 / 20 && num_read < settings.0 / 10 * 9, "{num_read}");
 }
 

@@ -1,4 +1,4 @@
-//! A table of 2,000 files: partitions that a query does not ask for are not opened.
+//! A table of 2,000 files: partitions that a query excludes are not opened.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ const NUM_SHOPS: usize = 20;
 const FILES_PER_PARTITION: usize = 4;
 const ROWS_PER_FILE: usize = 3;
 
-/// `sales/day=2026-01-DD/shop=N/part-N.parquet`, a marker of success, and a hidden file.
+/// Creates `sales/day=2026-01-DD/shop=N/part-N.parquet`, a success marker, and a hidden file.
 fn table() -> (Engine, ObservedFiles) {
     let files = MemoryFiles::new();
     let bytes = numbers_file(ROWS_PER_FILE);
@@ -32,7 +32,7 @@ fn table() -> (Engine, ObservedFiles) {
     (Engine::builder().file_system(Arc::new(observed.clone())).build(), observed)
 }
 
-/// Runs the query and gives its lines and the distinct files that were opened.
+/// Runs the query and returns its lines and the distinct files that were opened.
 fn run(sql: &str) -> (Vec<String>, BTreeSet<String>) {
     let (engine, observed) = table();
     let lines = lines_of(&engine, sql).unwrap();
@@ -80,11 +80,12 @@ fn a_whole_table_is_read_file_by_file() {
 fn a_partition_that_does_not_exist_has_no_rows() {
     let (lines, opened) = run("SELECT count(*) AS c FROM 'sales' WHERE day = '2027-01-01'");
     assert_eq!(lines, [r#"{"c":0}"#]);
-    // The columns of the table come from its first file.
+    // The columns of the table are read from its first file.
     assert!(opened.len() <= 1, "{opened:?}");
 }
 
-/// Later files have wider types and more columns, and one has a column called like a made one.
+/// Later files have wider types and more columns, and one has a column with the name of a
+/// synthesized column.
 #[test]
 fn a_table_without_a_schema_is_as_wide_as_its_files() {
     let files = MemoryFiles::new();

@@ -1,4 +1,4 @@
-//! The time that planning takes, by the number of columns.
+//! Time of planning by the number of columns.
 
 use std::fs::File;
 use std::path::Path;
@@ -11,7 +11,7 @@ use parquet::schema::parser::parse_message_type;
 
 use crate::support::command::Scratch;
 
-/// A file without rows of many columns, half of them fields of one struct.
+/// Writes a file without rows and with many columns, half of them fields of one struct.
 fn write(path: &Path, num_columns: usize) {
     let field = |i: usize| format!("optional int64 column_{i};");
     let (plain, fields): (Vec<usize>, Vec<usize>) = (0..num_columns).partition(|i| i % 2 == 0);
@@ -23,7 +23,7 @@ fn write(path: &Path, num_columns: usize) {
     SerializedFileWriter::new(file, schema, Arc::default()).unwrap().close().unwrap();
 }
 
-/// The least time of several runs of a statement, to its end.
+/// Returns the minimum time of several complete runs of a statement.
 fn time(path: &Path, statement: &dyn Fn(&[String]) -> String, num_columns: usize) -> Duration {
     let names: Vec<String> = (0..num_columns).step_by(2).map(|i| format!("column_{i}")).collect();
     let sql = statement(&names).replace('$', &format!("'{}'", path.display()));
@@ -37,7 +37,7 @@ fn time(path: &Path, statement: &dyn Fn(&[String]) -> String, num_columns: usize
     (0..3).map(|_| run()).min().unwrap()
 }
 
-/// Four times the columns take four times as long, and not sixteen times.
+/// Planning four times the columns takes about four times as long, and not sixteen times.
 #[test]
 fn planning_is_linear_in_the_columns() {
     let scratch = Scratch::new("planning");

@@ -1,5 +1,4 @@
-//! Tables of many small files: opening the next ones ahead changes how long it takes, and nothing
-//! else.
+//! Tables of many small files: opening files ahead changes the run time only, not the result.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -15,7 +14,7 @@ use vector::{ErrorKind, Result, Value, ValueReader};
 use crate::support::faults::FOR_EVER;
 use crate::support::files::{Layout, parquet_file, with_drivers};
 
-/// Files in memory that take a while to open.
+/// Files in memory whose opening is delayed.
 #[derive(Debug)]
 struct SlowFiles {
     files: MemoryFiles,
@@ -37,7 +36,7 @@ impl FileSystem for SlowFiles {
     }
 }
 
-/// A table of `num_files` files with ten rows each: `id` counts through all of them.
+/// Returns a table of `num_files` files with ten rows each: `id` counts through all of them.
 fn small_files(num_files: i64) -> MemoryFiles {
     let files = MemoryFiles::new();
     for i in 0..num_files {
@@ -50,7 +49,7 @@ fn small_files(num_files: i64) -> MemoryFiles {
 
 fn options(drivers: usize, settings: &[(&str, &str)]) -> QueryOptions {
     let mut options = with_drivers(drivers);
-    // Files in memory open too quickly to be opened ahead otherwise.
+    // Files in memory open too quickly to be opened ahead by default.
     options.settings.set("split_preload_min_open_micros", "0");
     settings.iter().for_each(|(name, value)| options.settings.set(*name, *value));
     options
@@ -185,8 +184,8 @@ fn scans_that_begin_one_by_one_give_all_rows() {
     }
 }
 
-/// Files in memory of which, once armed, each but the last opens when the opening of the next one has
-/// begun: nobody gets through them who opens one after the other.
+/// Files in memory. Once armed, the opening of each file but the last completes only after the
+/// opening of the next one has begun, so files that are opened one after another never complete.
 #[derive(Debug)]
 struct ChainedFiles {
     files: MemoryFiles,
@@ -202,7 +201,7 @@ struct Opening {
     begun: BTreeSet<usize>,
     now: usize,
     most_at_once: usize,
-    /// Somebody has waited for so long that the next one will not come.
+    /// True after a timeout, when the opening of the next file is not expected any more.
     is_broken: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Set operations, VALUES, UNNEST and subqueries that use the query around them, over random rows
-//! with nulls, against loops over all rows.
+//! Set operations, VALUES, UNNEST and correlated subqueries over random rows with nulls, compared
+//! with loops over all rows.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -67,8 +67,8 @@ impl World {
         World { engine: engine_over(&files), t, u }
     }
 
-    /// The rows of a query are these, in any order, with any number of drivers; `t` and `u` stand
-    /// for the tables.
+    /// Checks that a query returns these rows, in any order, with any number of drivers; `t` and
+    /// `u` are replaced by the tables.
     fn check(&self, sql: &str, names: &[&str], expected: impl IntoIterator<Item = Vec<Cell>>) {
         let sql = sql.replace(" t ", " 't' t ").replace(" u ", " 'u' u ");
         let line = |row: Vec<Cell>| {
@@ -87,7 +87,7 @@ impl World {
         }
     }
 
-    /// The rows of `u` with the key of a row of `t`.
+    /// Returns the rows of `u` with the key of a row of `t`.
     fn partners<'w>(&'w self, row: &'w Row) -> impl Iterator<Item = &'w Row> {
         self.u.iter().filter(|other| row.k.is_some() && other.k == row.k)
     }
@@ -97,7 +97,7 @@ fn for_random_worlds(count: u64, check: impl Fn(&World)) {
     (0..count).for_each(|seed| check(&World::new(seed)));
 }
 
-/// How often each row is on either side.
+/// Returns the number of occurrences of each row on either side.
 fn counted(sides: [Vec<Vec<Cell>>; 2]) -> BTreeMap<Vec<Cell>, [usize; 2]> {
     let mut counts: BTreeMap<Vec<Cell>, [usize; 2]> = BTreeMap::new();
     for (side, rows) in sides.into_iter().enumerate() {
@@ -125,7 +125,8 @@ fn set_operations_count_rows_and_find_nulls_equal() {
             let expected: Vec<Vec<Cell>> = expected.collect();
             let sql = format!("SELECT k, g FROM t {operation} SELECT k, g FROM u ");
             world.check(&sql, &["k", "g"], expected.clone());
-            // Conditions around go inside, and columns that nobody wants still count.
+            // Conditions of the outer query are pushed inside, and columns that it does not use
+            // still distinguish rows.
             let around = format!("SELECT g FROM ({sql}) q WHERE k > 1");
             let some = expected.iter().filter(|row| row[0] > Some(1)).map(|row| vec![row[1]]);
             world.check(&around, &["g"], some);
@@ -252,7 +253,7 @@ fn a_value_is_looked_up_for_each_row_around() {
             }
             let groups = groups.into_iter().map(|(k, (v, n))| vec![k, v, Some(n)]);
             world.check(&sql, &["k", "v", "n"], groups);
-            // Several links, other conditions, and HAVING that may leave no row.
+            // Several correlations, other conditions, and a HAVING that may exclude all rows.
             let sql = format!(
                 "SELECT t.k, (SELECT {text} FROM u WHERE u.k = t.k AND t.g = u.g AND u.x > 0 \
                  HAVING count(*) <> 1) AS v FROM t "

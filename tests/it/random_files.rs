@@ -1,16 +1,16 @@
-//! Random files, against what they were made of.
+//! Random files, compared with the values that they were generated from.
 //!
 //! ```text
 //! schema    random types, nulls and values --> rows --Arrow writer, random layout--> file
 //!                                                     texts <------Arrow reader------'
-//! handmade  random fields in old forms --random layout--> file
+//! handmade  random fields in legacy forms --random layout--> file
 //!                `-------> texts
 //!
-//! file --engine, random batches, columns and a condition--> lines == texts put together
+//! file --engine, random batches, columns and a condition--> lines == lines made of the texts
 //! ```
 //!
-//! `OCIOR_CASES` says how many, `OCIOR_SEED` from which number on: a case that fails names its
-//! number, and with that as the seed it is the first one.
+//! `OCIOR_CASES` is the number of cases, `OCIOR_SEED` the number of the first one. A failing case
+//! reports its number; with this number as `OCIOR_SEED` it is the first case.
 
 mod handmade;
 pub(crate) mod schema;
@@ -35,12 +35,12 @@ use crate::support::files::{engine_over, in_order, lines};
 use crate::support::oracle;
 use crate::support::random::{Random, number_from_env};
 
-/// One number as a choice from several.
+/// Returns one of several choices.
 pub(crate) fn one_of<T: Copy>(random: &mut Random, choices: &[T]) -> T {
     choices[random.below(choices.len() as u64) as usize]
 }
 
-/// The encodings that the format allows for a storage, dictionaries aside.
+/// Returns the encodings that the format allows for a physical type, without dictionaries.
 pub(crate) fn encodings(physical: PhysicalType) -> &'static [Encoding] {
     use Encoding::{
         BYTE_STREAM_SPLIT, DELTA_BINARY_PACKED, DELTA_BYTE_ARRAY, DELTA_LENGTH_BYTE_ARRAY, PLAIN,
@@ -99,7 +99,7 @@ fn random_properties(schema: &SchemaDescriptor, random: &mut Random) -> WriterPr
         if column.physical_type() != PhysicalType::BOOLEAN && random.once_in(3) {
             properties = properties.set_column_bloom_filter_max_ndv(path.clone(), 50);
         }
-        // Else the writer's own choice for its version.
+        // Otherwise the writer's default for its version is used.
         if !random.once_in(4) {
             let encoding = one_of(random, encodings(column.physical_type()));
             properties = properties.set_column_encoding(path.clone(), encoding);
@@ -108,7 +108,7 @@ fn random_properties(schema: &SchemaDescriptor, random: &mut Random) -> WriterPr
     properties.build()
 }
 
-/// The rows written in one or more calls.
+/// Writes the rows in one or more calls.
 pub(crate) fn random_file(rows: &RecordBatch, random: &mut Random) -> Vec<u8> {
     let schema = ArrowSchemaConverter::new().convert(rows.schema_ref()).unwrap();
     let options = ArrowWriterOptions::new()
@@ -126,7 +126,7 @@ pub(crate) fn random_file(rows: &RecordBatch, random: &mut Random) -> Vec<u8> {
     bytes
 }
 
-/// Small batches of any size, so that windows end anywhere in pages and lists.
+/// Returns options with batches of any small size, so that windows end anywhere in pages and lists.
 fn random_options(random: &mut Random) -> QueryOptions {
     let mut options = in_order();
     let batch_rows = one_of(random, &[0, 1, 2, 7, 64, 1000]);
@@ -134,7 +134,7 @@ fn random_options(random: &mut Random) -> QueryOptions {
     options
 }
 
-/// Which conditions a column can be asked with.
+/// Conditions with which a column can be queried.
 #[derive(Debug, Clone, Copy)]
 enum Probe {
     Nothing,
@@ -142,14 +142,14 @@ enum Probe {
     Text,
 }
 
-/// A file and what it holds.
+/// A file and its contents.
 struct Case {
     file: Vec<u8>,
     names: Vec<String>,
     probes: Vec<Probe>,
-    /// The text of each value, column by column.
+    /// The text of each value, by column.
     texts: Vec<Vec<String>>,
-    /// For people: the types.
+    /// The types, for error messages.
     declaration: String,
 }
 
@@ -159,7 +159,7 @@ impl Case {
         let fields = rows.schema_ref().fields();
         Case {
             names: fields.iter().map(|field| field.name().clone()).collect(),
-            // Conditions on such files are another test's.
+            // Conditions on such files are covered by another test.
             probes: vec![Probe::Nothing; fields.len()],
             texts: oracle::texts(file.clone(), fields.len()),
             declaration: format!("{fields:?}"),
@@ -174,7 +174,7 @@ impl Case {
         format!("{{{}}}", values.collect::<Vec<_>>().join(","))
     }
 
-    /// Some of the columns, each whole; in any order.
+    /// Returns some of the columns, each whole, in any order.
     fn random_columns(&self, random: &mut Random) -> Vec<usize> {
         let mut columns: Vec<usize> = (0..self.names.len()).collect();
         for at in (1..columns.len()).rev() {
@@ -184,7 +184,7 @@ impl Case {
         columns
     }
 
-    /// A condition that a row's value meets, and the rows that meet it.
+    /// Returns a condition that the value of some row meets, and the rows that meet it.
     fn random_condition(&self, random: &mut Random) -> Option<(String, Vec<usize>)> {
         let column = random.below(self.names.len() as u64) as usize;
         let texts = self.texts[column].as_slice();
@@ -196,14 +196,14 @@ impl Case {
             Probe::Nothing => return None,
             _ if text == "null" => return None,
             Probe::Number => text.clone(),
-            // The letters of random texts need no escapes, neither here nor there.
+            // The letters of random texts need no escapes in JSON or SQL.
             Probe::Text => format!("'{}'", text.trim_matches('"')),
         };
         let rows = (0..texts.len()).filter(|row| texts[*row] == *text).collect();
         Some((format!("{} = {literal}", self.names[column]), rows))
     }
 
-    /// What differs between the engine and what was written, if something does.
+    /// Returns a difference between the engine and the written values, if there is one.
     fn difference(&self, random: &mut Random) -> Option<String> {
         let files = MemoryFiles::new();
         files.put("f.parquet", self.file.clone());
@@ -242,14 +242,14 @@ impl Case {
 fn depth(field: &Field) -> usize {
     match field.data_type() {
         DataType::List(inner) => 1 + depth(inner),
-        // The entry of a map is no level of its own.
+        // The entry group of a map is not a separate level.
         DataType::Map(entry, _) => depth(entry),
         DataType::Struct(fields) => 1 + fields.iter().map(|field| depth(field)).max().unwrap_or(0),
         _ => 0,
     }
 }
 
-/// Runs the cases `first`, `first + step`, ...; gives the differences and the greatest depth.
+/// Runs the cases `first`, `first + step`, ...; returns the differences and the maximum depth.
 fn run(cases: std::ops::Range<u64>, step: usize) -> (Vec<String>, usize) {
     let (mut differences, mut deepest) = (Vec::new(), 0);
     for case in cases.step_by(step) {

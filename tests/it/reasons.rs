@@ -1,4 +1,5 @@
-//! What the command line tells of where conditions are tested and what is not read because of them.
+//! Reports of the command line about where conditions are tested and which data is not read because
+//! of them.
 
 use std::sync::Arc;
 
@@ -12,8 +13,8 @@ fn rows_of(args: &[&str]) -> Vec<Json> {
     output_of(args).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// Three row groups of a thousand rows in pages of 128, which is where the writer looks first after
-/// a hundred rows: `n` counts them, `s` is its text.
+/// Writes three row groups of a thousand rows in pages of 128, the first multiple of the writer's
+/// batch size beyond a hundred rows: `n` counts the rows, `s` is its text.
 fn numbers_and_texts(scratch: &Scratch) -> String {
     let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..3_000));
     let texts: ArrayRef =
@@ -145,7 +146,7 @@ fn statistics_tell_what_left_out_row_groups_pages_and_values() {
     let columns = scan["columns"].as_array().unwrap();
     let of_s = columns.iter().find(|column| column["column"] == "s").unwrap();
     assert_eq!((&of_s["values_decoded"], &of_s["pages_read"]), (&json!(7), &json!(1)));
-    // A filter that drops everything: the other column is not touched.
+    // A filter that drops all rows: the other column is not read.
     let sql = format!("SELECT s FROM '{path}' WHERE n % 7 = 9");
     let ran = ocior(&["query", "--stats", "-f", "json", &sql]);
     let told: Json = serde_json::from_str(&ran.err).unwrap();
@@ -167,7 +168,7 @@ fn statistics_tell_which_filter_a_join_gave_the_scan() {
     let told: Json = serde_json::from_str(&ran.err).unwrap();
     let scans = told["scans"].as_array().unwrap();
     let probe = scans.iter().find(|scan| scan["table"] == "f").unwrap();
-    // Each driver's source takes it.
+    // The data source of each driver accepts it.
     assert!(probe["metrics"]["dynamicFiltersAccepted"]["sum"].as_i64() >= Some(1), "{probe}");
     assert_eq!(probe["filters"][0]["filter"], "n in (5, 1234)");
     assert_eq!(probe["rows"]["given"], 2);
@@ -198,7 +199,7 @@ fn pages_are_read_in_part_or_skipped_and_by_what_is_told() {
     assert_eq!(of_s.iter().filter(|fate| **fate == partly).count(), 1);
     let wanted = pages.iter().find(|p| p["fate"] == "partly").unwrap();
     assert_eq!(wanted["wanted_rows"], 1);
-    // Nothing fulfils this one, which only values tell.
+    // No row meets this condition, which only the values can show.
     let pages = rows_of(&["inspect", "pages", &path, "--where", "n % 7 = 9", "-f", "jsonl"]);
     assert!(pages.iter().filter(|p| p["column"] == "n").all(|p| p["fate"] == "read"));
     assert!(pages.iter().filter(|p| p["column"] == "s").all(|p| p["fate"] == "skipped"));

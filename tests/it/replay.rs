@@ -1,4 +1,4 @@
-//! Plans in JSON on the example warehouse, through the command line.
+//! Plans in JSON on the example warehouse, run through the command line.
 
 use serde_json::{Value, json};
 
@@ -34,7 +34,7 @@ fn assign(output: &str, name: &str, class: &str, kind: &str) -> Value {
     }})
 }
 
-/// nation with a range on its key, a remaining filter, and the partition it is in.
+/// Returns a scan of nation with a range on its key, a remaining filter, and its partition column.
 fn scan() -> Value {
     let sum =
         call("plus", "BIGINT", &[column("nationkey", "BIGINT"), column("regionkey", "BIGINT")]);
@@ -175,7 +175,7 @@ fn what_is_not_built_is_refused_by_name_with_its_place() {
     );
 }
 
-/// A split of another format, with its serde parameters, and a struct made of columns.
+/// A split of another format, with its serde parameters, and a struct of columns.
 #[test]
 fn a_text_split_is_read_as_its_serde_parameters_say() {
     let scratch = Scratch::new("replay-text");
@@ -213,7 +213,7 @@ fn a_text_split_is_read_as_its_serde_parameters_say() {
     assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (0, expected, ""));
 }
 
-/// Sources that meet in an exchange, arrays taken apart, and a join that Velox would merge.
+/// An exchange of several sources, unnested arrays, and a join that Velox runs as a merge join.
 #[test]
 fn exchanges_of_several_sources_unnests_and_merge_joins_are_run() {
     let wrap = |items: Value| json!({"name": "Type", "type": "ARRAY", "cTypes": [items]});
@@ -282,7 +282,7 @@ fn row_of_names(names: &[&str]) -> Value {
     row(&fields)
 }
 
-/// `array_agg(country ORDER BY ..)` over the scan, in groups of `ds`.
+/// Returns `array_agg(country ORDER BY ..)` over the scan, grouped by `ds`.
 fn ordered(aggregates: &[(&str, Value, Value)], step: &str) -> Value {
     let list = json!({"name": "Type", "type": "ARRAY", "cTypes": [ty("VARCHAR")]});
     let aggregate = |(function, keys, orders): &(&str, Value, Value)| {
@@ -315,7 +315,7 @@ fn aggregates_take_their_rows_in_the_order_of_their_sorting_keys() {
         let ran = replay("sorting-keys-both", &plan, &case(), &["--drivers", drivers]);
         assert!(ran.out.contains("[\"CANADA\",\"BRAZIL\",\"ARGENTINA\"]"), "{}", ran.out);
     }
-    // What takes the rows in any order need not agree with the others.
+    // An aggregate without an order accepts the order of the others.
     let up = ("array_agg", by_country(), json!([order(true)]));
     let refused = [
         (ordered(&[down(), up], "SINGLE"), "sorting keys that differ"),

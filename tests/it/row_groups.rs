@@ -1,5 +1,5 @@
-//! Row groups of Parquet files below a Hive scan: which are read, what they tell, and filters that
-//! arrive between two batches of one (rules S7.70 and following, S12.13, S12.20).
+//! Row groups of Parquet files below a Hive scan: which are read, their statistics, and filters
+//! that arrive between two batches of a row group (rules S7.70 and following, S12.13, S12.20).
 
 use std::sync::Arc;
 
@@ -30,8 +30,8 @@ fn columns() -> Vec<(&'static str, Type)> {
     ]
 }
 
-/// `n` counts rows, `s.x` and the only element of `l` are `n` too, `word` is one of ten; the file
-/// has no column `added`.
+/// Returns a file in which `n` counts rows, `s.x` and the only element of `l` are `n` too, and
+/// `word` is one of ten; the file has no column `added`.
 fn file() -> Vec<u8> {
     let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..ROWS));
     let words = (0..ROWS).map(|n| format!("word {}", n % 10));
@@ -57,7 +57,7 @@ fn table() -> HiveTableHandle {
         .with_column_mapping(ColumnMapping::Name)
 }
 
-/// A source that has the file as its split.
+/// Returns a data source with the file as its split.
 fn source(table: HiveTableHandle, start: u64, length: u64) -> (Box<dyn DataSource>, ObservedFiles) {
     let files = MemoryFiles::new();
     files.put("f", file());
@@ -71,7 +71,7 @@ fn filtered(path: &str, filter: Filter) -> HiveTableHandle {
     table().with_filter(Subfield::parse(path).unwrap(), Arc::new(filter))
 }
 
-/// The numbers of the rows, and how many were looked at.
+/// Returns the numbers of the rows, and how many rows were scanned.
 fn read(table: HiveTableHandle) -> (Vec<i64>, u64) {
     let (mut source, _) = source(table, 0, u64::MAX);
     let rows = drained(source.as_mut(), 1000);
@@ -82,7 +82,8 @@ fn range(lower: i64, upper: i64) -> Filter {
     Filter::bigint_range(lower, upper, false)
 }
 
-/// Rules S7.70, S7.75, S7.76.
+/// A row group belongs to the split that contains its start, a batch never has rows of two row
+/// groups, and row numbers count all earlier row groups (rules S7.70, S7.75, S7.76).
 #[test]
 fn s7_71_row_groups_in_range_are_counted_as_read_or_left_out() {
     let len = file().len() as u64;
@@ -102,7 +103,8 @@ fn s7_71_row_groups_in_range_are_counted_as_read_or_left_out() {
     assert_eq!(first.len(), GROUP_ROWS, "a batch is of one row group");
 }
 
-/// Rules S7.73, S7.74.
+/// The bounds of statistics exclude row groups, and row groups without statistics are kept (rules
+/// S7.73, S7.74).
 #[test]
 fn s7_72_a_column_and_the_fields_of_a_struct_leave_groups_out_but_lists_and_missing_columns_not() {
     let all = ROWS as u64;
@@ -110,7 +112,7 @@ fn s7_72_a_column_and_the_fields_of_a_struct_leave_groups_out_but_lists_and_miss
     assert_eq!(read(filtered("n", range(210, 211))), (vec![210, 211], one_group));
     assert_eq!(read(filtered("s.x", range(210, 211))), (vec![210, 211], one_group));
     assert_eq!(read(filtered("l", Filter::IsNotNull)).1, all);
-    // What no statistics speak of stays.
+    // A row group without statistics of the column is kept.
     assert_eq!(read(filtered("added", Filter::IsNull)).1, all);
     let words = Filter::bytes_values(vec![Arc::from(*b"word 3")], false);
     let (found, looked_at) = read(filtered("word", words));
@@ -133,14 +135,14 @@ fn s7_79_a_small_footer_is_read_at_once_and_a_reader_serves_more_than_one_pass()
     let (mut source, observed) = source(filtered("n", range(-2, -1)), 0, u64::MAX);
     assert_eq!(drained(source.as_mut(), 1000).len(), 0);
     assert_eq!((observed.opens(), observed.reads()), (1, 1));
-    // Another range of the same file asks for the footer once more and for nothing else.
+    // Another range of the same file reads the footer once more and nothing else.
     source.add_split(Arc::new(parquet_split("f").with_range(1_000_000, 10))).unwrap();
     assert_eq!(drained(source.as_mut(), 1000).len(), 0);
     assert_eq!((observed.opens(), observed.reads()), (2, 2));
 }
 
-/// A late filter counts from the next batch on, also for values of a dictionary that passed the
-/// filter before it, and whichever column has told what it costs.
+/// A late filter takes effect from the next batch on, also for values of a dictionary that passed
+/// the filter before it, and for any column whose cost was measured.
 #[test]
 fn s12_26_a_filter_that_arrives_between_two_batches_replaces_what_is_known_of_the_first() {
     let words = |words: &[&str]| {
@@ -155,7 +157,8 @@ fn s12_26_a_filter_that_arrives_between_two_batches_replaces_what_is_known_of_th
     let numbers = |rows: &[Vec<Value>]| -> Vec<i64> {
         rows.iter().map(|row| row[0].as_i64().unwrap()).collect()
     };
-    // Rules S12.13, S12.20: batches that were given out stay what they are.
+    // A filter takes effect between two reads, and returned batches stay as they are (rules S12.13,
+    // S12.20).
     assert_eq!(numbers(&first), [1, 2, 3, 11, 12, 13]);
     let filters = source.dynamic_filters().unwrap();
     filters.add_dynamic_filter(1, Arc::new(words(&["word 2"]))).unwrap();
@@ -164,7 +167,8 @@ fn s12_26_a_filter_that_arrives_between_two_batches_replaces_what_is_known_of_th
         _ => panic!("no rows"),
     };
     assert_eq!(numbers(&second), [22, 32]);
-    // Rule S12.27: `word` has statistics of its cost, `n` has none yet.
+    // The filters are ordered anew after a new filter: `word` has a measured cost, `n` has none yet
+    // (rule S12.27).
     let filters = source.dynamic_filters().unwrap();
     filters.add_dynamic_filter(0, Arc::new(range(95, 112))).unwrap();
     assert_eq!(numbers(&drained(source.as_mut(), 20)), [102, 112]);

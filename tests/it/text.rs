@@ -1,5 +1,5 @@
-//! Hive text tables through the whole engine: what a query says over Parquet files it says over
-//! the same rows as text, whatever the splits, drivers and packing.
+//! Hive text tables through the whole engine: a query over text returns the same rows as over
+//! Parquet files, for all splits, numbers of drivers and codecs.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::support::files::{lines as json_lines, numbers_file, with_drivers};
 
 const ROWS: usize = 100_000;
 
-/// `n \x01 n / 2 or \N \x01 a list \x01 a map` for each row.
+/// Returns `n \x01 n / 2 or \N \x01 a list \x01 a map` for each row.
 fn text(rows: std::ops::Range<usize>) -> String {
     rows.map(|n| {
         let half = if n % 2 == 0 { (n / 2).to_string() } else { "\\N".to_string() };
@@ -37,7 +37,7 @@ fn gzip(text: &str) -> Vec<u8> {
     packer.finish().unwrap()
 }
 
-/// A table of two days: one plain file, one packed one.
+/// Returns a table of two days: one plain file and one compressed file.
 fn table() -> (Engine, ObservedFiles) {
     let files = MemoryFiles::new();
     files.put("t/day=2026-01-01/000000_0", text(0..ROWS / 2).into_bytes());
@@ -97,7 +97,7 @@ fn errors_say_file_line_and_column() {
     let engine = Engine::builder().file_system(Arc::new(files)).build();
     let mut options = options(1);
     assert_eq!(lines(&engine, "SELECT count(n) AS c FROM 't'", &options), [r#"{"c":1}"#]);
-    // As messages spell the setting, and as sessions do.
+    // The setting has the spelling of messages, and that of sessions.
     for setting in ["text.bad-values", "text_bad_values"] {
         let mut options = options.clone();
         options.settings.set(setting, "error");
@@ -141,7 +141,7 @@ fn the_command_line_reads_text_with_a_schema_and_serde_parameters() {
     assert_eq!(output_of(&args), expected);
 }
 
-/// Nobody knows how many rows a text file has: the side that is built is chosen by its size.
+/// The number of rows of a text file is unknown, so the build side is chosen by the file size.
 #[test]
 fn text_tables_are_joined_like_any_other() {
     let folder = Scratch::new("text-join");

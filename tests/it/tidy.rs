@@ -1,11 +1,11 @@
-//! The rules of ARCHITECTURE.md, read off the tree.
+//! Checks the rules of ARCHITECTURE.md on the source files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 const CRATES: [&str; 5] = ["vector", "dwio", "format-parquet", "connector-hive", "exec"];
 
-/// Files that may hold `unsafe` code.
+/// Files that may contain `unsafe` code.
 const UNSAFE_FILES: [&str; 4] = [
     "vector/src/memory/buffer.rs",
     "dwio/src/fs/local.rs",
@@ -16,14 +16,14 @@ const UNSAFE_FILES: [&str; 4] = [
 /// Parts of a file name that mark a kernel for one kind of CPU.
 const CPU_NAMES: [&str; 4] = ["avx2", "avx512", "bmi2", "neon"];
 
-/// What reads the bytes of files: the file whose lints hold for it, and where it is.
+/// Code that reads the bytes of files: the file with its lints, and its path.
 const READS_FILES: [(&str, &str); 3] = [
     ("format-parquet/src/lib.rs", "format-parquet/src/"),
     ("dwio/src/input/mod.rs", "dwio/src/input/"),
     ("dwio/src/fs.rs", "dwio/src/fs/"),
 ];
 
-/// What a reader of files may not do.
+/// Lints that code which reads files must deny.
 const READER_LINTS: [&str; 9] = [
     "clippy::unwrap_used",
     "clippy::expect_used",
@@ -36,8 +36,8 @@ const READER_LINTS: [&str; 9] = [
     "clippy::cast_sign_loss",
 ];
 
-/// Files of readers that are excepted from some of these, as far as they say and argue, beside
-/// kernels for one kind of CPU: other kernels, and casts that round or cut off by intent.
+/// Files of readers that allow some of these lints, for reasons that they state, beside kernels for
+/// one kind of CPU: other kernels, and casts that round or truncate intentionally.
 const EXCEPTED: [&str; 8] = [
     "format-parquet/src/bloom.rs",
     "format-parquet/src/column/converted.rs",
@@ -49,7 +49,7 @@ const EXCEPTED: [&str; 8] = [
     "format-parquet/src/page/snappy_fast.rs",
 ];
 
-/// Lines of a file, tests included.
+/// Maximum number of lines of a file, including tests.
 const MAX_FILE_LINES: usize = 800;
 
 fn root() -> PathBuf {
@@ -62,7 +62,7 @@ struct Source {
 }
 
 impl Source {
-    /// The part of the file before its tests; nothing of a file that is all tests.
+    /// Returns the part of the file before its tests; nothing of a file that only has tests.
     fn code(&self) -> &str {
         if self.path.ends_with("/tests.rs")
             || self.path.ends_with("/testing.rs")
@@ -120,7 +120,7 @@ fn report(rule: &str, found: Vec<String>) {
     assert!(found.is_empty(), "{rule}:\n  {}", found.join("\n  "));
 }
 
-/// The names in one section of a manifest.
+/// Returns the names in one section of a manifest.
 fn dependencies(manifest: &str, section: &str) -> Vec<String> {
     let mut names = Vec::new();
     let mut inside = false;
@@ -287,7 +287,7 @@ fn unsafe_code_stands_only_in_the_listed_files_and_is_argued() {
     report("unsafe code", found);
 }
 
-/// The attributes of a source's code, each on one line.
+/// Returns the attributes of a source's code, each on one line.
 fn attributes(source: &Source) -> Vec<String> {
     let code: String = source.code_lines().map(|(_, line)| line.trim().to_string() + " ").collect();
     let starts = code.match_indices("#[").chain(code.match_indices("#!["));
@@ -382,7 +382,7 @@ fn files_keep_to_one_idea() {
 
 #[test]
 fn nothing_is_stubbed_silenced_or_exported_by_glob() {
-    // In pieces, so that this file does not find itself.
+    // The names are in pieces, so that this file does not contain them.
     let banned = [
         concat!("todo", "!("),
         concat!("unimplemented", "!("),

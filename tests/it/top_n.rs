@@ -1,4 +1,4 @@
-//! ORDER BY with LIMIT: the scan hears which rows come too late, and no row changes by that.
+//! ORDER BY with LIMIT: the bound of TopN is pushed into the scan, and the result stays the same.
 
 use arrow_array::builder::{Float64Builder, Int64Builder, StringBuilder};
 use arrow_array::{ArrayRef, Date32Array, Decimal128Array, Int64Array, RecordBatch};
@@ -13,7 +13,7 @@ use crate::support::random::Random;
 
 const ROWS: usize = 12_000;
 
-/// How the values of a file follow each other.
+/// Order of the values of a file.
 #[derive(Debug, Clone, Copy)]
 enum Run {
     Up,
@@ -21,7 +21,7 @@ enum Run {
     Anyhow,
 }
 
-/// `id` counts rows; all other columns have nulls and values that repeat.
+/// Returns rows in which `id` counts; all other columns have nulls and repeated values.
 fn rows(run: Run) -> RecordBatch {
     let mut random = Random::new(7);
     let (mut n, mut f, mut s) = (Int64Builder::new(), Float64Builder::new(), StringBuilder::new());
@@ -53,7 +53,7 @@ fn rows(run: Run) -> RecordBatch {
     .unwrap()
 }
 
-/// The rows as the table `t`, in files of so many.
+/// Returns an engine over the rows as the table `t`, in files of `rows_per_file` rows.
 fn engine(run: Run, rows_per_file: usize) -> Engine {
     let files = MemoryFiles::new();
     let layout = Layout { rows_per_group: 1_000, ..Layout::default() };
@@ -109,7 +109,7 @@ fn what_stands_below_changes_no_row() {
     }
 }
 
-/// Rows of `t` that the scan of a statement looked at.
+/// Returns the number of rows of `t` that the scan of a statement read.
 fn rows_scanned(engine: &Engine, sql: &str) -> u64 {
     let mut result = engine.query_with(sql, &in_order()).unwrap();
     result.by_ref().for_each(|batch| drop(batch.unwrap()));

@@ -1,4 +1,4 @@
-//! Traces: recorded, listed, run again, and damaged in every way that files are.
+//! Traces: recorded, listed, run again, and damaged in all the ways in which files are.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -40,7 +40,7 @@ impl Recorded {
         ocior(&[&["replay", "--trace", task.to_str().unwrap(), "-f", "jsonl"], args].concat())
     }
 
-    /// What is in the trace, a JSON object a row.
+    /// Returns the listing of the trace, one JSON object for each row.
     fn listing(&self) -> Vec<Value> {
         let ran = self.replay(&[]);
         assert_eq!(ran.code, 0, "{}", ran.err);
@@ -55,7 +55,7 @@ impl Recorded {
         fs::write(path, bytes).unwrap();
     }
 
-    /// Runs a node, which must fail, and gives what was said.
+    /// Runs a node, which must fail, and returns its standard error.
     fn failure(&self, node: &str) -> String {
         let ran = self.replay(&["--node", node]);
         assert_eq!((ran.code, ran.out.as_str()), (1, ""), "{}", ran.err);
@@ -210,7 +210,7 @@ fn what_is_not_there_is_named() {
     contains_all(&ran.err, &["there is no such trace", "/no/such/trace"]);
 }
 
-/// The folder that tests run in.
+/// Returns the working directory of the tests.
 fn here() -> String {
     Path::new(env!("CARGO_MANIFEST_DIR")).to_str().unwrap().to_string()
 }

@@ -1,4 +1,5 @@
-//! The example warehouse, through the whole house: partitions, filters, groups and order.
+//! Queries over the example warehouse, run by the whole engine: partitions, filters, groups and
+//! order.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Files with many columns in many row groups: their footer is looked at once for a whole query.
+//! Files with many columns in many row groups: their footer is read once for a whole query.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use crate::support::files::{Layout, parquet_file, with_drivers};
 
 const NUM_COLUMNS: usize = 200;
 
-/// A file whose last row group ends beyond the shortest split that several drivers get, with a
-/// footer larger than what is read of each file's end.
+/// Returns a file whose last row group ends beyond the shortest split that several drivers get,
+/// with a footer larger than the part of each file's end that is read first.
 fn wide_file() -> Vec<u8> {
     let column = |i: i64| -> ArrayRef {
         Arc::new(Int64Array::from_iter_values((0..6_000).map(|row| row * 0x9e37_79b9 + i)))

@@ -1,4 +1,4 @@
-//! The seed's worked example on real files, every number of it seen through statistics:
+//! The worked example of the seed on real files, with all of its numbers checked by statistics:
 //!
 //! ```text
 //! SELECT name, comment WHERE nationkey BETWEEN 0 AND 3 AND nationkey + regionkey >= 4
@@ -72,7 +72,7 @@ fn eleven_rows_are_scanned_four_filtered_one_left_and_one_row_of_payload_loaded(
 
     let progress = source.progress();
     assert_eq!((progress.raw_rows, batch.len()), (11, 1));
-    // The payload is lazy until somebody looks at it, and knows which one row of it is wanted.
+    // The payload stays lazy until it is loaded, and only the one selected row of it is loaded.
     let Vector::Lazy(comment) = batch.children()[1].as_ref() else {
         panic!("{:?}", batch.children()[1].encoding())
     };

@@ -1,19 +1,19 @@
-//! The blocks of a page as vectors.
+//! Decodes the blocks of a page into vectors.
 //!
 //! ```text
 //! fixed width     rows, nulls, values of the rows that are not null
-//! VARIABLE_WIDTH  rows, an end for each row, nulls, bytes
+//! VARIABLE_WIDTH  rows, an end offset for each row, nulls, bytes
 //! ARRAY           elements, rows, rows + 1 offsets, nulls
 //! MAP             keys, values, a hash table or -1, rows, rows + 1 offsets, nulls
 //! ROW             rows, nulls, fields of the rows that are not null
 //! RLE             rows, a block of one row
 //! DICTIONARY      rows, a block, an index for each row, an id
 //!
-//! nulls           0, or 1 and a bit for each row, the first one on top
+//! nulls           0, or 1 and a bit for each row, the most significant bit first
 //! ```
 //!
-//! Structs have their nulls in front, which is how traces are written; pages on the wire of Presto
-//! have them behind the fields.
+//! In traces the nulls of structs are before the fields; in pages of Presto's wire protocol they
+//! are after the fields.
 
 use dwio::input::cursor::Cursor;
 use vector::sync::Arc;
@@ -25,16 +25,16 @@ use vector::{
 
 use super::super::values::interval;
 
-/// Rows of a block that has no bytes for them.
+/// Maximum number of rows of a block that stores no bytes for them.
 const MAX_ROWS: usize = 1 << 24;
-/// Blocks within blocks.
+/// Maximum nesting depth of blocks.
 const MAX_DEPTH: usize = 64;
-/// Bytes of a string, so that offsets into what holds it fit 32 bits.
+/// Maximum number of bytes of a string, so that offsets into its buffer fit 32 bits.
 const MAX_STRING_BYTES: usize = 1 << 30;
-/// Bytes behind the indices of a dictionary.
+/// Number of bytes of the id after the indices of a dictionary.
 const DICTIONARY_ID_BYTES: usize = 24;
 
-/// Reads the body of a page, unpacked.
+/// Decodes the body of a page after decompression.
 pub(super) fn read_body(
     body: &[u8],
     row_type: &Arc<RowType>,
@@ -138,7 +138,7 @@ impl<'a> Blocks<'a> {
         Ok(Arc::new(vector))
     }
 
-    /// Which of `count` rows are not null; `None` when all are.
+    /// Reads which of `count` rows are not null; `None` when all are.
     fn validity(&mut self, count: usize) -> Result<Option<Bitmap>> {
         let at = self.cursor.position();
         match self.cursor.u8()? {
@@ -158,7 +158,8 @@ impl<'a> Blocks<'a> {
         }
     }
 
-    /// The bytes of the rows that are not null, each `N` wide, and which rows those are.
+    /// Reads the values of the rows that are not null, each `N` bytes wide, and which rows these
+    /// are.
     fn present<const N: usize>(&mut self) -> Result<Present<'a, N>> {
         let count = self.count()?;
         let validity = self.validity(count)?;
@@ -186,7 +187,7 @@ impl<'a> Blocks<'a> {
         FlatVector::new(ty.clone(), FlatValues::Boolean(bits.freeze()), validity).map(Vector::Flat)
     }
 
-    /// A column whose type has no values: any there are would have no meaning.
+    /// Reads a column whose type has no values: values that are present are an error.
     fn all_null(&mut self, ty: &Type) -> Result<Vector> {
         let Present { count, values, .. } = self.present::<1>()?;
         match values.len() {
@@ -195,7 +196,7 @@ impl<'a> Blocks<'a> {
         }
     }
 
-    /// Milliseconds as 64-bit or months as 32-bit numbers.
+    /// Reads intervals, which are 64-bit milliseconds or 32-bit months.
     fn intervals(&mut self, ty: &Type, are_months: bool) -> Result<Vector> {
         let (count, validity, amounts) = if are_months {
             let Present { count, validity, values } = self.present::<4>()?;
@@ -248,7 +249,7 @@ impl<'a> Blocks<'a> {
         if keys.len() != values.len() {
             return Err(differs("a map has other values than keys", keys.len(), values.len()));
         }
-        // A hash table of the keys, which we have no use for.
+        // The hash table of the keys is not used.
         if let Ok(slots) = usize::try_from(self.int()?) {
             self.bytes(slots, 4)?;
         }
@@ -256,7 +257,7 @@ impl<'a> Blocks<'a> {
         MapVector::new(offsets, lengths, validity, keys, values).map(Vector::Map)
     }
 
-    /// Where the lists of a block start, how long they are, and which are not null.
+    /// Reads the offsets and lengths of the lists of a block, and which lists are not null.
     fn spans(&mut self, num_elements: usize) -> Result<(Buffer<u32>, Buffer<u32>, Option<Bitmap>)> {
         let count = self.count()?;
         let offsets = self.ints(count.saturating_add(1))?;
@@ -331,15 +332,16 @@ impl<'a> Blocks<'a> {
     }
 }
 
-/// Values of fixed width: of those rows only that are not null.
+/// Values of fixed width, for the rows that are not null.
 struct Present<'a, const N: usize> {
-    /// Rows, null ones too.
+    /// Number of rows, including null ones.
     count: usize,
     validity: Option<Bitmap>,
     values: &'a [[u8; N]],
 }
 
-/// Values for `count` rows, of which those that are not null take the next of `present`.
+/// Expands `present` to `count` rows: each row that is not null takes the next value, null rows
+/// take a default.
 fn spread<T: FlatType + Default>(
     count: usize,
     validity: Option<&Bitmap>,
@@ -353,7 +355,8 @@ fn spread<T: FlatType + Default>(
     }
 }
 
-/// For each row its place among those that are not null; any place for the others.
+/// Returns the position of each row among those that are not null; the position of a null row is
+/// arbitrary.
 fn places(validity: &Bitmap) -> Vec<u32> {
     let mut next = 0u32;
     let place = |row: usize| {
@@ -366,14 +369,14 @@ fn places(validity: &Bitmap) -> Vec<u32> {
     (0..validity.len()).map(place).collect()
 }
 
-/// Seconds, then nanoseconds.
+/// Decodes seconds, followed by nanoseconds.
 fn timestamp(bytes: [u8; 16]) -> Timestamp {
     let both = u128::from_le_bytes(bytes);
     let (seconds, nanos) = (both as u64, (both >> 64) as u64);
     Timestamp::new(seconds.cast_signed(), nanos)
 }
 
-/// Java's form of a long decimal: 127 bits of magnitude below a sign.
+/// Decodes Java's representation of a long decimal: 127 bits of magnitude below a sign bit.
 fn sign_and_magnitude(bytes: [u8; 16]) -> i128 {
     let bits = u128::from_le_bytes(bytes);
     let magnitude = (bits & (u128::MAX >> 1)).cast_signed();

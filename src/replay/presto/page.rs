@@ -1,7 +1,7 @@
-//! A stream of pages, read one after the other.
+//! Reads a stream of pages.
 //!
-//! The codec of a page is not named in it, only that there is one; it shows in the first bytes of
-//! what was packed, or in the size that Snappy writes in front.
+//! A page states only that it is compressed, not by which codec; the codec is recognized by the
+//! first bytes of the compressed body, or by the uncompressed size that Snappy writes first.
 
 use std::io::Read;
 
@@ -13,14 +13,14 @@ use vector::{Error, Result, ResultExt, RowType, RowVector};
 
 use super::columns::read_body;
 
-/// Bytes in front of a page's body.
+/// Number of bytes of a page header.
 const HEADER_BYTES: usize = 21;
-/// Bits of the codec.
+/// Bits of the codec byte.
 const COMPRESSED: u8 = 1;
 const ENCRYPTED: u8 = 2;
 const CHECKSUMMED: u8 = 4;
 
-/// Reads pages of one row type from `R`, which holds a known number of bytes.
+/// Reads pages of one row type from `R`, which has a known number of bytes.
 #[derive(Debug)]
 pub struct PageReader<R> {
     input: R,
@@ -31,7 +31,7 @@ pub struct PageReader<R> {
     decompressor: Decompressor,
 }
 
-/// What stands in front of a page.
+/// Header of a page.
 struct Header {
     num_rows: usize,
     codec: u8,
@@ -41,7 +41,7 @@ struct Header {
 }
 
 impl<R: Read> PageReader<R> {
-    /// Reads the `num_bytes` bytes of `input` as pages of `row_type`.
+    /// Returns a reader of the `num_bytes` bytes of `input` as pages of `row_type`.
     pub fn new(input: R, num_bytes: u64, row_type: Arc<RowType>) -> Self {
         PageReader {
             input,
@@ -53,13 +53,17 @@ impl<R: Read> PageReader<R> {
         }
     }
 
-    /// Bytes of the pages read so far.
+    /// Returns the number of bytes of the pages read so far.
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// The next page; `None` behind the last. `Corrupt` says at which offset a page is cut short,
-    /// has another checksum or does not fit the row type.
+    /// Returns the next page; `None` after the last one.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt`, with the offset of the page, for a page that is truncated, has a wrong checksum
+    /// or does not match the row type.
     pub fn next_page(&mut self) -> Result<Option<RowVector>> {
         if self.offset == self.num_bytes {
             return Ok(None);
@@ -90,7 +94,8 @@ impl<R: Read> PageReader<R> {
         read_body(&unpacked, &self.row_type, header.num_rows)
     }
 
-    /// The next bytes; memory for them is taken only when so many are left.
+    /// Reads the next `len` bytes; memory for them is allocated only when that number of bytes is
+    /// left.
     fn bytes(&mut self, len: usize, cut_short: &'static str) -> Result<Vec<u8>> {
         let left = self.num_bytes - self.offset;
         if len as u64 > left {
@@ -131,7 +136,7 @@ impl Header {
         }
     }
 
-    /// Compares the body and the numbers in front of it with their checksum, if there is one.
+    /// Verifies the checksum of the body and of the header's numbers, if there is one.
     fn check(&self, body: &[u8]) -> Result<()> {
         if self.codec & CHECKSUMMED == 0 {
             return Ok(());
@@ -152,7 +157,7 @@ impl Header {
     }
 }
 
-/// The codec of a packed body.
+/// Returns the codec of a compressed body.
 fn codec_of(body: &[u8], unpacked_bytes: usize) -> Codec {
     match body {
         [0x28, 0xb5, 0x2f, 0xfd, ..] => Codec::Zstd,
@@ -170,7 +175,7 @@ mod tests {
 
     use super::*;
 
-    /// A column of BIGINT without nulls, as a body.
+    /// Returns the body of a page with a BIGINT column without nulls.
     fn body(values: &[i64]) -> Vec<u8> {
         let mut body = 1i32.to_le_bytes().to_vec();
         body.extend(10i32.to_le_bytes());

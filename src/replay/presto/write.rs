@@ -1,4 +1,4 @@
-//! Batches as pages: neither packed nor checksummed.
+//! Writes batches as pages, without compression and checksums.
 
 use vector::sync::Arc;
 use vector::{DecodedVector, Error, Interval, Result, ResultExt, RowVector, Type, TypeKind, Value};
@@ -40,7 +40,7 @@ impl Body {
         Ok(())
     }
 
-    /// The block of rows `rows` of a vector.
+    /// Writes the block of rows `rows` of a vector.
     fn block(&mut self, vector: &VectorRef, rows: &[usize]) -> Result<()> {
         let column = DecodedVector::new(vector)?;
         match vector.ty().kind() {
@@ -99,7 +99,7 @@ impl Body {
         Ok(())
     }
 
-    /// 0, or 1 and a bit for each row, the first one on top.
+    /// Writes the nulls: 0, or 1 and a bit for each row, the most significant bit first.
     fn nulls(&mut self, column: &DecodedVector, rows: &[usize]) {
         if !rows.iter().any(|row| column.is_null(*row)) {
             self.bytes.push(0);
@@ -164,7 +164,7 @@ impl Body {
         self.lists(column, rows, &ends)
     }
 
-    /// A block without rows.
+    /// Writes a block without rows.
     fn nothing(&mut self, ty: &Type) -> Result<()> {
         self.block(&Arc::new(Vector::nulls(ty.clone(), 0)), &[])
     }
@@ -200,7 +200,7 @@ fn not_stored_so(ty: &Type) -> Error {
     Error::internal("a column is stored otherwise than its type says").with("type", ty)
 }
 
-/// The elements of rows one after another, and where each row's end.
+/// Returns the positions of the elements of all rows, and the end offset of each row.
 fn spans(
     column: &DecodedVector,
     rows: &[usize],
@@ -235,7 +235,7 @@ mod tests {
         (0..vector.len()).map(|row| decoded.value(row).unwrap()).collect()
     }
 
-    /// Columns of many shapes, with nulls.
+    /// Returns columns of many types, with nulls.
     fn batch() -> RowVector {
         let list = |items: &[Option<&str>]| {
             Value::Array(items.iter().map(|i| i.map_or(Value::Null, Value::bytes)).collect())
@@ -273,7 +273,7 @@ mod tests {
             assert_eq!(values_of(a), values_of(b), "{}", a.ty());
         }
         assert!(reader.next_page().unwrap().is_none());
-        // Rows under a dictionary are written as what they stand for.
+        // Rows of a dictionary vector are written as plain values.
         let wrapped = batch.wrap(&[2u32, 0].into_iter().collect());
         let page = write_page(&wrapped).unwrap();
         let row_type = Arc::clone(batch.row_type());

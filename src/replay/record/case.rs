@@ -1,4 +1,5 @@
-//! The case beside a trace: the splits of the whole query, for whoever runs `plan.json`.
+//! Writes the case beside a trace: the splits of the whole query, with which `plan.json` can be
+//! run.
 
 use dwio::connector::ConnectorSplit;
 use exec::plan::{Aggregate, PlanNode, PlanNodeId};
@@ -9,9 +10,9 @@ use vector::sync::Arc;
 use super::handles::ReadsTables;
 use super::splits::split_json;
 
-/// What the connector for tables is called in a trace.
+/// Name of the connector for tables in a trace.
 pub(super) const CONNECTOR: &str = "hive";
-/// How far sums of floats may lie apart that were added in another order.
+/// Relative tolerance for sums of floats that are added in another order.
 const FLOAT_TOLERANCE: f64 = 1e-12;
 
 /// A case to be written.
@@ -21,7 +22,7 @@ pub(super) struct CaseFile {
 }
 
 impl CaseFile {
-    /// The case of a plan and its splits.
+    /// Returns the case of a plan and its splits.
     pub(super) fn new(
         root: &PlanNode,
         splits: &[(PlanNodeId, Vec<Arc<dyn ConnectorSplit>>)],
@@ -49,7 +50,7 @@ impl CaseFile {
         })
     }
 
-    /// The case with what is known in the end.
+    /// Returns the case with the values that are known after the run.
     pub(super) fn json(&self, trace: &str, nodes: &[&str]) -> Json {
         let mut json = self.json.clone();
         json["trace"] = json!(trace);
@@ -58,7 +59,7 @@ impl CaseFile {
     }
 }
 
-/// True when the order of the rows is part of the result.
+/// Returns true when the order of the rows is a part of the result.
 fn is_ordered(root: &PlanNode) -> bool {
     let mut node = root;
     loop {

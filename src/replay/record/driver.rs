@@ -1,4 +1,4 @@
-//! The files of one driver of one node, written while it runs.
+//! Writes the trace files of one driver of one node while the driver runs.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -17,7 +17,8 @@ use crate::replay::presto::write_page;
 use crate::replay::trace::layout::{INPUT, SPLITS, SUMMARY};
 use crate::replay::trace::splits::record;
 
-/// What Velox calls an operator whose input it records; `None` for those that it does not.
+/// Returns Velox's name of an operator whose input it records; `None` for operators that it does
+/// not record.
 pub(super) fn kind_of(operator: &TracedOperator<'_>) -> Option<&'static str> {
     Some(match (operator.name, operator.step) {
         ("TableScan", _) => SCAN,
@@ -34,7 +35,7 @@ pub(super) fn kind_of(operator: &TracedOperator<'_>) -> Option<&'static str> {
 
 const SCAN: &str = "TableScan";
 
-/// What one driver of a node is given.
+/// Records the input of one driver of a node.
 #[derive(Debug)]
 pub(super) struct DriverTrace {
     node: Arc<str>,
@@ -45,12 +46,12 @@ pub(super) struct DriverTrace {
 
 #[derive(Debug)]
 struct State {
-    /// Splits of a scan, pages of others.
+    /// File of splits for a scan, of pages for other operators.
     file: BufWriter<File>,
     num_splits: u64,
     rows: u64,
     bytes: u64,
-    /// What went wrong where nobody could be told.
+    /// Error of a callback that cannot return one.
     failed: Option<Error>,
 }
 
@@ -71,7 +72,7 @@ impl DriverTrace {
         &self.node
     }
 
-    /// The error that was put aside, if there was one.
+    /// Returns the stored error, if there is one.
     pub(super) fn check(&self) -> Result<()> {
         self.state.lock().failed.take().map_or(Ok(()), Err)
     }
@@ -102,7 +103,7 @@ impl OperatorTrace for DriverTrace {
     }
 
     fn output(&self, batch: &RowVector) {
-        // What a scan gave is counted; the input of others is.
+        // A scan counts its output rows, other operators their input rows.
         if self.kind == SCAN {
             self.state.lock().rows += batch.len() as u64;
         }

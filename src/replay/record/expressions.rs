@@ -1,4 +1,4 @@
-//! Expressions as Velox writes them, with its names of functions.
+//! Writes expressions as Velox's JSON, with its function names.
 
 use dwio::expr::TypedExpr;
 use serde_json::{Value as Json, json};
@@ -7,7 +7,7 @@ use vector::{Error, Result, RowType, Type, Value};
 use super::types::{function_json, row_json, type_json};
 use super::values::{interval_json, value_json};
 
-/// The JSON of an expression.
+/// Returns the JSON of an expression.
 pub(super) fn expr_json(expr: &TypedExpr) -> Result<Json> {
     Ok(match expr {
         TypedExpr::Field { name, ty } => field_json(name, ty)?,
@@ -41,7 +41,7 @@ pub(super) fn expr_json(expr: &TypedExpr) -> Result<Json> {
     })
 }
 
-/// The JSON of a column.
+/// Returns the JSON of a column.
 pub(super) fn field_json(name: &str, ty: &Type) -> Result<Json> {
     Ok(json!({"name": "FieldAccessTypedExpr", "type": type_json(ty)?, "fieldName": name}))
 }
@@ -75,7 +75,7 @@ fn call(name: &str, inputs: &[Json], ty: &Type) -> Result<Json> {
         "inputs": inputs}))
 }
 
-/// The members of IN as one literal list.
+/// Returns the members of IN as one list literal.
 fn list_json(ty: &Type, members: &[TypedExpr]) -> Result<Json> {
     let value_of = |member: &TypedExpr| match member {
         TypedExpr::Constant { value, ty: own } if own.is_equivalent(ty) || value.is_null() => {

@@ -1,4 +1,4 @@
-//! Filters on columns as Velox writes them.
+//! Writes column filters as Velox's JSON.
 
 use dwio::filter::{Bound, BoundRange, ClosedRange, Filter, ValueTest};
 use serde_json::{Value as Json, json};
@@ -7,7 +7,7 @@ use vector::{Error, Result};
 
 use super::values::timestamp_json;
 
-/// The JSON of a filter.
+/// Returns the JSON of a filter.
 pub(super) fn filter_json(filter: &Filter) -> Result<Json> {
     let named = |name: &str, null_allowed: bool| Ok(kind(name, null_allowed, json!({})));
     match filter {
@@ -113,7 +113,7 @@ fn bytes_range(range: &BoundRange<Arc<[u8]>>) -> Result<Json> {
     Ok(members)
 }
 
-/// The ends of a range; an end that is not there has a value that nobody looks at.
+/// Returns the bounds of a range; an absent bound has a value that readers ignore.
 fn bounds<T>(
     range: &BoundRange<T>,
     value: impl Fn(&T) -> Result<Json>,

@@ -1,4 +1,4 @@
-//! Tables and columns of scans as Velox writes them.
+//! Writes tables and columns of scans as Velox's JSON.
 
 use connector_hive::{ColumnKind, ColumnMapping, HiveColumnHandle, HiveTableHandle};
 use dwio::connector::{ColumnHandle, TableHandle};
@@ -11,7 +11,7 @@ use super::expressions::expr_json;
 use super::filters::filter_json;
 use super::types::{row_json, type_json};
 
-/// The handle of a table.
+/// Returns the JSON of a table handle.
 pub(super) fn table_json(table: &dyn TableHandle) -> Result<Json> {
     let table = HiveTableHandle::of(table)?;
     let filters = table.filters().iter().map(|(subfield, filter)| {
@@ -49,7 +49,8 @@ pub(super) fn table_json(table: &dyn TableHandle) -> Result<Json> {
     Ok(json)
 }
 
-/// The columns whose types Velox has: where columns are found by name, the others need no place.
+/// Returns the columns whose types Velox has: where columns are found by name, the others may be
+/// left out, because positions do not matter.
 fn known_to_velox(columns: &RowType) -> RowType {
     let known = columns.fields().filter(|(_, ty)| type_json(ty).is_ok());
     RowType::new(known.map(|(name, ty)| (name, ty.clone())).collect::<Vec<_>>())
@@ -59,7 +60,7 @@ fn is_by_name(table: &HiveTableHandle) -> bool {
     table.column_mapping() == Some(ColumnMapping::Name)
 }
 
-/// The handle of a column.
+/// Returns the JSON of a column handle.
 pub(super) fn column_json(column: &dyn ColumnHandle) -> Result<Json> {
     let column = HiveColumnHandle::of(column)?;
     let is_plain = column.extractions().is_empty()
@@ -88,17 +89,17 @@ pub(super) fn column_json(column: &dyn ColumnHandle) -> Result<Json> {
     }))
 }
 
-/// How the tables of a plan are read, as far as their handles do not say it.
+/// Settings for reading the tables of a plan that are not a part of their handles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ReadsTables {
-    /// The digits of timestamps.
+    /// Number of fraction digits of timestamps.
     timestamp_digits: u8,
     by_name: bool,
 }
 
 impl ReadsTables {
-    /// How the tables of a plan are read; `None` without tables, `Unsupported` when some are read
-    /// otherwise than others.
+    /// Returns the settings of the tables of a plan; `None` for a plan without tables,
+    /// `Unsupported` when tables have different settings.
     pub(super) fn of(root: &PlanNode) -> Result<Option<Self>> {
         let tables = root.scans().into_iter().map(|scan| HiveTableHandle::of(&*scan.table));
         let mut found = None;
@@ -115,7 +116,7 @@ impl ReadsTables {
         Ok(found)
     }
 
-    /// The same as settings of a session.
+    /// Returns the settings as settings of a session.
     pub(super) fn session(self) -> Json {
         json!({
             "hive.reader.timestamp_unit": self.timestamp_digits.to_string(),
@@ -123,7 +124,7 @@ impl ReadsTables {
         })
     }
 
-    /// The same as settings of a connector.
+    /// Returns the settings as settings of a connector.
     pub(super) fn connector(self) -> Json {
         json!({
             "hive.reader.timestamp-unit": self.timestamp_digits.to_string(),

@@ -1,4 +1,4 @@
-//! Traces of our own runs, in the form that Velox writes (its older one: the whole plan).
+//! Records runs of Ocior as traces in Velox's older form, which contains the whole plan.
 //!
 //! ```text
 //! plan, splits --plan, expressions, filters, types--> JSON
@@ -7,18 +7,18 @@
 //!
 //! ```text
 //! ROOT / query_N / task_1 / ...        the trace
-//!                / plan.json, case.json     the same query as a case, for whoever runs cases
+//!                / plan.json, case.json     the same query as a case
 //! ```
 //!
-//! | file | does |
+//! | file | contents |
 //! |---|---|
 //! | `plan`, `handles` | plan nodes, tables and columns |
-//! | `expressions`, `values` | what is computed, and literals in it |
-//! | `filters`, `types`, `splits` | what they say |
+//! | `expressions`, `values` | expressions, and the literals in them |
+//! | `filters`, `types`, `splits` | column filters, types and splits |
 //! | `driver` | the files of one driver of one node |
 //! | `case` | the case beside the trace |
 //!
-//! What Velox has no form for is refused before the query runs.
+//! A plan that Velox's form cannot represent is rejected before the query runs.
 
 mod case;
 mod driver;
@@ -45,21 +45,21 @@ use case::CaseFile;
 use driver::DriverTrace;
 use handles::ReadsTables;
 
-/// The folder of the only task of a query.
+/// Name of the folder of the only task of a query.
 const TASK: &str = "task_1";
 
-/// Where a trace goes and what is recorded.
+/// Destination and contents of a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordingOptions {
-    /// The folder above all queries.
+    /// Folder that contains the folders of all queries.
     pub root: PathBuf,
-    /// The plan nodes that are recorded; all when empty.
+    /// Ids of the plan nodes that are recorded; all nodes when empty.
     pub nodes: Vec<String>,
-    /// The statement, for people.
+    /// SQL text of the query, for information.
     pub sql: Option<String>,
 }
 
-/// One run being recorded.
+/// The recording of one run.
 #[derive(Debug)]
 pub struct Recording {
     options: RecordingOptions,
@@ -70,19 +70,23 @@ pub struct Recording {
 struct State {
     folder: Option<PathBuf>,
     case: Option<CaseFile>,
-    /// The steps of the plan's aggregations: a task may cut one in two.
+    /// Steps of the plan's aggregations, which a task may split into a partial and a final step.
     steps: Vec<(PlanNodeId, AggregationStep)>,
     traces: Vec<Arc<DriverTrace>>,
 }
 
 impl Recording {
-    /// A recording that begins when a query runs with it.
+    /// Returns a recording that begins when a query runs with it.
     pub fn new(options: RecordingOptions) -> Self {
         Recording { options, state: Mutex::default() }
     }
 
-    /// Makes the folder of the query and writes down what is known before it runs: once for each
-    /// recording. `Unsupported` with its name for what a trace cannot hold.
+    /// Makes the folder of the query and writes the files that are known before it runs. Called
+    /// once for each recording.
+    ///
+    /// # Errors
+    ///
+    /// `Unsupported`, with its name, for a part of the plan that a trace cannot represent.
     pub(crate) fn begin(
         &self,
         root: &Arc<PlanNode>,
@@ -114,15 +118,18 @@ impl Recording {
         Ok(())
     }
 
-    /// The folder of the query's case; `InvalidInput` before it runs.
+    /// Returns the folder of the query's case; `InvalidInput` before the query runs.
     pub fn folder(&self) -> Result<PathBuf> {
         let state = self.state.lock();
         let query = state.folder.as_ref().and_then(|folder| folder.parent());
         query.map(Path::to_path_buf).ok_or_else(not_begun)
     }
 
-    /// Writes what is known when the query has run, and gives the folder of its case. The first
-    /// error of a driver's files is an error of the recording.
+    /// Writes the files that are known after the query has run, and returns the folder of its case.
+    ///
+    /// # Errors
+    ///
+    /// The first error of a driver's files.
     pub fn finish(&self) -> Result<PathBuf> {
         let mut state = self.state.lock();
         let traces = std::mem::take(&mut state.traces);
@@ -138,7 +145,7 @@ impl Recording {
         Ok(query.to_path_buf())
     }
 
-    /// A folder for a query that there is not yet.
+    /// Makes a new folder for a query.
     fn query_folder(&self) -> Result<PathBuf> {
         let failed = |e, path: &Path| {
             Error::from_io(e, "cannot make the folder of a trace")
@@ -182,7 +189,8 @@ impl Tracer for Recording {
             || self.options.nodes.iter().any(|id| **id == **operator.node);
         let Some(kind) = driver::kind_of(operator).filter(|_| wanted) else { return Ok(None) };
         let mut state = self.state.lock();
-        // The second half of what the plan has as one step takes what the first half made.
+        // The final half of an aggregation that is a single step in the plan reads intermediate
+        // results, which are not rows of the plan.
         let is_whole = |(id, step): &(PlanNodeId, AggregationStep)| {
             id == operator.node && *step == AggregationStep::Single
         };

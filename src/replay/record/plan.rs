@@ -1,4 +1,4 @@
-//! Plan nodes as Velox writes them.
+//! Writes plan nodes as Velox's JSON.
 
 use exec::plan::{
     Aggregate, AggregationNode, AggregationStep, LocalPartitionNode, Partitioning, PlanNode,
@@ -11,8 +11,8 @@ use super::expressions::{expr_json, field_json};
 use super::handles::{column_json, table_json};
 use super::types::{row_json, type_json};
 
-/// The JSON of a node and of everything below it; `Unsupported` names a node that traces have no
-/// form for.
+/// Returns the JSON of a node and of all nodes below it; `Unsupported`, with its name, for a node
+/// that traces cannot represent.
 pub(super) fn plan_json(node: &PlanNode) -> Result<Json> {
     let mut json = match node {
         PlanNode::TableScan(scan) => {
@@ -74,7 +74,7 @@ pub(super) fn plan_json(node: &PlanNode) -> Result<Json> {
             json
         }
         PlanNode::LocalPartition(partition) => partition_json(partition)?,
-        // Who replays the rows has them, and no files are written again.
+        // The replay returns the rows that are written and does not write the files again.
         PlanNode::TableWrite(write) => return plan_json(&write.source),
         PlanNode::Values(_) | PlanNode::Custom(_) => {
             return Err(Error::unsupported("a plan node that traces have no form for")
@@ -157,7 +157,7 @@ fn aggregation_json(node: &AggregationNode) -> Result<Json> {
 }
 
 fn aggregate_json(aggregate: &Aggregate) -> Result<Json> {
-    // Velox averages REAL as REAL: its plan would be another one.
+    // Velox averages REAL as REAL, so its plan would return other values.
     if &*aggregate.function == "avg" && aggregate.raw_types == [Type::Real] {
         return Err(Error::unsupported("an average of REAL cannot be recorded")
             .with("name", &aggregate.name));

@@ -1,4 +1,4 @@
-//! Splits as Velox writes them.
+//! Writes splits as Velox's JSON.
 
 use connector_hive::HiveSplit;
 use dwio::connector::ConnectorSplit;
@@ -7,7 +7,8 @@ use vector::{Error, Result};
 
 use super::case::CONNECTOR;
 
-/// The JSON of a split. Its path is made absolute, since who reads it may be elsewhere.
+/// Returns the JSON of a split. Its path is made absolute, because the reader may have another
+/// working directory.
 pub(super) fn split_json(split: &dyn ConnectorSplit) -> Result<Json> {
     let Some(split) = split.as_any().downcast_ref::<HiveSplit>() else {
         return Err(Error::unsupported("a split of a connector that traces have no form for")
@@ -28,7 +29,7 @@ pub(super) fn split_json(split: &dyn ConnectorSplit) -> Result<Json> {
         "filePath": format!("file:{}", path.display()),
         "fileFormat": split.format.to_string(),
         "start": split.start,
-        // Lengths are unsigned numbers written as signed ones.
+        // Lengths are unsigned numbers that are written as signed numbers.
         "length": split.length.cast_signed(),
         "partitionKeys": keys,
         "tableBucketNumber": split.bucket,

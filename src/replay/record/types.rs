@@ -1,9 +1,9 @@
-//! Types as Velox writes them.
+//! Writes types as Velox's JSON.
 
 use serde_json::{Value as Json, json};
 use vector::{Error, Result, RowType, Type};
 
-/// The JSON of a type; `Unsupported` for those that Velox has not.
+/// Returns the JSON of a type; `Unsupported` for types that Velox does not have.
 pub(super) fn type_json(ty: &Type) -> Result<Json> {
     let plain = |kind: &str| json!({"name": "Type", "type": kind});
     Ok(match ty {
@@ -37,13 +37,13 @@ pub(super) fn type_json(ty: &Type) -> Result<Json> {
     })
 }
 
-/// The JSON of a row type.
+/// Returns the JSON of a row type.
 pub(super) fn row_json(row: &RowType) -> Result<Json> {
     let children = row.types().iter().map(type_json).collect::<Result<Vec<_>>>()?;
     Ok(json!({"name": "Type", "type": "ROW", "names": row.names(), "cTypes": children}))
 }
 
-/// The JSON of the type of a function.
+/// Returns the JSON of a function type.
 pub(super) fn function_json(parameters: &RowType, result: &Type) -> Result<Json> {
     let mut children = parameters.types().iter().map(type_json).collect::<Result<Vec<_>>>()?;
     children.push(type_json(result)?);

@@ -1,10 +1,10 @@
-//! Literals as Velox writes them: `{"type": "BIGINT", "value": 7}`.
+//! Writes literals as Velox's JSON: `{"type": "BIGINT", "value": 7}`.
 
 use connector_hive::base64;
 use serde_json::{Value as Json, json};
 use vector::{Error, Interval, Result, Timestamp, Type, Value};
 
-/// The literal of a value of type `ty`.
+/// Returns the literal of a value of type `ty`.
 pub(super) fn value_json(value: &Value, ty: &Type) -> Result<Json> {
     if let Value::Timestamp(point) = value {
         let mut json = timestamp_json(*point);
@@ -54,12 +54,12 @@ pub(super) fn value_json(value: &Value, ty: &Type) -> Result<Json> {
     Ok(json!({"type": kind, "value": value}))
 }
 
-/// A point in time within a filter or a literal.
+/// Returns a timestamp inside of a filter or a literal.
 pub(super) fn timestamp_json(point: Timestamp) -> Json {
     json!({"seconds": point.seconds(), "nanos": point.nanos()})
 }
 
-/// Months, or milliseconds, of an interval that has only the one or the other, and its type.
+/// Returns the months or the milliseconds of an interval that has only one of them, and its type.
 pub(super) fn interval_json(stored: i128) -> Result<(Json, Json)> {
     let interval = Interval::from_stored(stored);
     let millis = i64::from(interval.days) * 86_400_000 + i64::from(interval.millis);
@@ -94,12 +94,12 @@ fn kind_of(ty: &Type) -> Result<&'static str> {
     })
 }
 
-/// A number where it fits 64 bits, else decimal text.
+/// Returns a number if it fits 64 bits, else decimal text.
 fn huge(value: i128) -> Json {
     i64::try_from(value).map_or_else(|_| json!(value.to_string()), |value| json!(value))
 }
 
-/// A number, or the name of what is none.
+/// Returns a number, or the name of a value that JSON numbers cannot represent.
 pub(super) fn float(value: f64) -> Json {
     if value.is_nan() {
         json!("NaN")

@@ -1,13 +1,13 @@
-//! In whose place recorded rows stand.
+//! Determines which sources of a node the recorded rows replace.
 //!
 //! ```text
 //! Project - Filter - (source)      one operator under the project's id: rows of the filter's source
-//! HashJoin - (probe), (build)      two pipelines: their operators say which is which
+//! HashJoin - (probe), (build)      two pipelines: the names of their operators distinguish them
 //! any other - (source)             rows of its source
 //! ```
 //!
-//! What a source gives is read off the plan alone (`output_type`): nothing below a node that is fed
-//! has to be built here.
+//! The output type of a source is derived from the plan JSON alone (`output_type`): no node below a
+//! replaced source has to be implemented.
 
 use dwio::connector::ConnectorSplit;
 use exec::plan::{PlanNode, PlanNodeId, TableScanNode};
@@ -20,18 +20,18 @@ use super::summary::Summary;
 use crate::replay::json::Json;
 use crate::replay::output_type::output_type;
 
-/// Rows that were recorded for one source of a node.
+/// The rows that were recorded for one source of a node.
 #[derive(Debug)]
 pub(super) struct Feed {
-    /// The id of the scan that gives them.
+    /// Id of the scan that returns them.
     pub(super) id: PlanNodeId,
-    /// The place of the source in the plan.
+    /// JSON pointer of the source in the plan.
     place: String,
     row_type: Arc<RowType>,
     files: Vec<DriverFolder>,
 }
 
-/// The node with this id, at or below `node`.
+/// Returns the node with this id, at or below `node`.
 pub(super) fn find<'a>(node: &Json<'a>, id: &str) -> Result<Option<Json<'a>>> {
     let mut rest = vec![node.clone()];
     while let Some(node) = rest.pop() {
@@ -45,7 +45,7 @@ pub(super) fn find<'a>(node: &Json<'a>, id: &str) -> Result<Option<Json<'a>>> {
     Ok(None)
 }
 
-/// Where the rows that `recorded` drivers of a node were given belong.
+/// Returns the sources of a node whose rows the `recorded` drivers read.
 pub(super) fn feeds(node: &Json<'_>, recorded: &[&DriverFolder]) -> Result<Vec<Feed>> {
     let sources = node.optional_elements("sources")?;
     match (node.class()?.0, sources.as_slice()) {
@@ -72,8 +72,8 @@ fn owned(recorded: &[&DriverFolder]) -> Vec<DriverFolder> {
     recorded.iter().map(|driver| (*driver).clone()).collect()
 }
 
-/// The drivers of a join's probe side and those of its build side: as their operators say, else
-/// the lower pipeline is the probe side.
+/// Returns the drivers of a join's probe side and those of its build side, by the names of their
+/// operators. Without a summary, the lower pipeline is the probe side.
 fn sides(recorded: &[&DriverFolder]) -> Result<(Vec<DriverFolder>, Vec<DriverFolder>)> {
     let lowest = recorded.iter().map(|driver| driver.pipeline).min();
     let (mut probe, mut build) = (Vec::new(), Vec::new());
@@ -109,7 +109,7 @@ impl Feed {
         })
     }
 
-    /// The place of the source in the plan, and the node that stands there now.
+    /// Returns the JSON pointer of the source in the plan, and the node that replaces it.
     pub(super) fn stand_in(&self) -> (String, Arc<PlanNode>) {
         let scan = TableScanNode {
             id: self.id.clone(),
@@ -120,7 +120,7 @@ impl Feed {
         (self.place.clone(), Arc::new(PlanNode::TableScan(scan)))
     }
 
-    /// A split for each driver's file.
+    /// Returns a split for each driver's file.
     pub(super) fn splits(&self) -> Vec<Arc<dyn ConnectorSplit>> {
         let split = |driver: &DriverFolder| {
             Arc::new(RecordedFile { path: driver.file(INPUT) }) as Arc<dyn ConnectorSplit>

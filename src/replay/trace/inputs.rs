@@ -1,6 +1,7 @@
-//! The rows that operators were given, as a connector: each driver's file is a split.
+//! A connector for recorded input rows of operators: each driver's file is a split.
 //!
-//! A page becomes a batch as it was recorded, whatever size the scan asks for.
+//! A page becomes one batch as it was recorded, independent of the batch size that the scan
+//! requests.
 
 use std::any::Any;
 use std::fs::File;
@@ -16,20 +17,20 @@ use vector::{Error, Result, ResultExt, RowType};
 
 use crate::replay::presto::PageReader;
 
-/// The id of the connector.
+/// Id of the connector.
 const CONNECTOR: &str = "recorded rows";
 
 /// The connector for recorded rows.
 #[derive(Debug)]
 pub(super) struct RecordedRows;
 
-/// The input of one node.
+/// The recorded input of one node.
 #[derive(Debug)]
 pub(super) struct RecordedTable {
     pub(super) name: String,
 }
 
-/// What one driver was given.
+/// File with the recorded input of one driver.
 #[derive(Debug)]
 pub(super) struct RecordedFile {
     pub(super) path: PathBuf,
@@ -89,7 +90,7 @@ impl Connector for RecordedRows {
     }
 }
 
-/// Reads files of recorded rows, one after the other.
+/// Reads files of recorded rows, one after another.
 struct RecordedSource {
     row_type: Arc<RowType>,
     pages: Option<PageReader<BufReader<File>>>,

@@ -1,23 +1,23 @@
-//! The folders of a task.
+//! Layout of the folders of a task.
 //!
-//! Pipelines and drivers are numbers and are sorted as such. Which pipelines a node has is not
-//! guessed from the plan: they are listed.
+//! Pipelines and drivers are numbers and are sorted as numbers. The pipelines of a node are listed
+//! from its folder, not derived from the plan.
 
 use std::fs::DirEntry;
 use std::path::{Path, PathBuf};
 
 use vector::{Error, Result, ResultExt};
 
-/// The metadata of a task.
+/// File with the metadata of a task.
 pub(in crate::replay) const METADATA: &str = "task_trace_meta.json";
-/// The splits that a driver's scan was given.
+/// File with the splits of a driver's scan.
 pub(in crate::replay) const SPLITS: &str = "op_split_trace.split";
-/// The pages that a driver's operator was given.
+/// File with the input pages of a driver's operator.
 pub(in crate::replay) const INPUT: &str = "op_input_trace.data";
-/// What a driver's operator has counted.
+/// File with the counters of a driver's operator.
 pub(in crate::replay) const SUMMARY: &str = "op_trace_summary.json";
 
-/// What one driver recorded for one node.
+/// Folder of the files that one driver recorded for one node.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct DriverFolder {
     pub(super) node: String,
@@ -27,13 +27,13 @@ pub(super) struct DriverFolder {
 }
 
 impl DriverFolder {
-    /// The path of one of its files.
+    /// Returns the path of one of its files.
     pub(super) fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
 }
 
-/// All driver folders of a task: by node, then pipeline by pipeline and driver by driver.
+/// Returns all driver folders of a task, ordered by node, pipeline and driver.
 pub(super) fn drivers(task: &Path) -> Result<Vec<DriverFolder>> {
     let mut found = Vec::new();
     for (node, node_path) in folders(task)? {
@@ -47,7 +47,7 @@ pub(super) fn drivers(task: &Path) -> Result<Vec<DriverFolder>> {
     Ok(found)
 }
 
-/// Ids that are numbers come in their order, before those that are not.
+/// Sort key of node ids: numeric ids are in numeric order, before other ids.
 fn node_order(id: &str) -> u64 {
     id.parse().unwrap_or(u64::MAX)
 }
@@ -72,7 +72,7 @@ fn folders(path: &Path) -> Result<Vec<(String, PathBuf)>> {
     Ok(found)
 }
 
-/// The text of a file of a trace.
+/// Reads the text of a file of a trace.
 pub(super) fn read_text(path: &Path) -> Result<String> {
     std::fs::read_to_string(path)
         .map_err(|e| Error::from_io(e, "cannot read a file of a trace"))

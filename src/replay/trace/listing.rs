@@ -1,4 +1,4 @@
-//! What is in a trace, as a table: a row for each driver of each node.
+//! Lists the contents of a trace as a table with a row for each driver of each node.
 
 use vector::sync::Arc;
 use vector::{Result, RowType, RowVector, Type, Value, VectorBuilder};
@@ -7,7 +7,7 @@ use super::layout::{DriverFolder, INPUT, SPLITS, SUMMARY};
 use super::summary::Summary;
 use super::{Trace, feed};
 
-/// The columns of the table.
+/// Returns the columns of the table.
 fn columns() -> RowType {
     RowType::new([
         ("node", Type::Varchar),
@@ -27,7 +27,7 @@ fn columns() -> RowType {
 }
 
 impl Trace {
-    /// The table: which node, what was recorded for it, and what its operator has counted.
+    /// Returns the table: the node, what was recorded for it, and the counters of its operator.
     pub fn listing(&self) -> Result<RowVector> {
         let row_type = Arc::new(columns());
         let types = row_type.types().iter().cloned();

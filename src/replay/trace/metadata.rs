@@ -1,7 +1,7 @@
-//! What is recorded of a task as a whole: its plan and its settings.
+//! Metadata of a recorded task: its plan and its settings.
 //!
 //! Older writers record the whole plan, newer ones the traced node alone, with its sources replaced
-//! by their types. Both are read alike: a node is looked for by its id.
+//! by their types. Both are read in the same way: a node is found by its id.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ pub(super) struct Metadata {
     json: Value,
 }
 
-/// What errors call the file.
+/// Name of the file in errors.
 const DOCUMENT: &str = "metadata";
 
 impl Metadata {
@@ -37,7 +37,7 @@ impl Metadata {
         read.in_named("file", path.to_string_lossy())
     }
 
-    /// Reads metadata from its text.
+    /// Parses metadata from its text.
     pub(super) fn parse(text: &str) -> Result<Self> {
         let json = serde_json::from_str(text)
             .map_err(|e| Error::corrupt("metadata of a trace that is not JSON").caused_by(e))?;
@@ -53,18 +53,18 @@ impl Metadata {
         Json::root(DOCUMENT, &self.json)
     }
 
-    /// The topmost plan node.
+    /// Returns the topmost plan node.
     pub(super) fn plan(&self) -> Json<'_> {
-        // It was there when the metadata was read.
+        // `parse` has checked that it is present.
         self.root().member("planNode").unwrap_or_else(|_| self.root())
     }
 
-    /// The settings of the query.
+    /// Returns the settings of the query.
     pub(super) fn query_config(&self) -> Result<Vec<(&str, Json<'_>)>> {
         self.root().optional_members("queryConfig")
     }
 
-    /// The settings of each connector's session.
+    /// Returns the settings of each connector's session.
     pub(super) fn connector_properties(&self) -> Result<Vec<(&str, Json<'_>)>> {
         self.root().optional_members("connectorProperties")
     }

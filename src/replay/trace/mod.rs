@@ -1,26 +1,26 @@
-//! Traces that Velox recorded: what its operators were given while a query ran.
+//! Traces that Velox recorded: the inputs of operators while a query ran.
 //!
 //! ```text
 //! TASK / task_trace_meta.json                           metadata: plan, settings
-//! TASK / NODE / PIPELINE / DRIVER / op_split_trace.split     splits: records of a scan
-//!                                 / op_input_trace.data      inputs: pages of other operators
-//!                                 / op_trace_summary.json    summary: counts
+//! TASK / NODE / PIPELINE / DRIVER / op_split_trace.split     splits of a scan, as records
+//!                                 / op_input_trace.data      input pages of other operators
+//!                                 / op_trace_summary.json    summary: counters
 //! ```
 //!
-//! | file | does |
+//! | file | contents |
 //! |---|---|
 //! | `layout` | the folders of a task |
 //! | `metadata` | the plan, the query's settings, those of connectors |
-//! | `settings` | which of them mean something here |
+//! | `settings` | which of these settings are honoured |
 //! | `splits`, `summary`, `inputs` | the files of one driver |
-//! | `feed` | in whose place recorded rows stand |
-//! | `listing` | what is in a trace, as a table |
+//! | `feed` | which sources the recorded rows replace |
+//! | `listing` | the contents of a trace, as a table |
 //!
-//! What was recorded is run again in two ways. A scan gets all splits of its drivers. Any other
-//! node gets the rows that its drivers were given, in place of its sources: each driver's file is a
-//! split of a connector for recorded rows (`inputs`), so that it is read page by page and by as
-//! many drivers as there are files. A node of which nothing was recorded can still be run if
-//! everything was recorded that its scans need.
+//! A node is run again in one of two ways. A scan reads all splits of its recorded drivers. Any
+//! other node reads the recorded input rows of its drivers in place of its sources: each driver's
+//! file is a split of a connector for recorded rows (`inputs`), so the input is read page by page
+//! and by as many drivers as there are files. A node without recordings can still be run if all
+//! scans below it were recorded.
 
 mod feed;
 mod inputs;
@@ -51,7 +51,7 @@ use metadata::Metadata;
 pub use settings::TraceSettings;
 pub use splits::check_split_records;
 
-/// A trace that was opened: its metadata is read, its files are not.
+/// An opened trace, of which the metadata has been read and the other files have not.
 #[derive(Debug)]
 pub struct Trace {
     folder: PathBuf,
@@ -59,35 +59,41 @@ pub struct Trace {
     drivers: Vec<DriverFolder>,
 }
 
-/// What a trace does not say itself.
+/// Parameters of a replay that are not a part of the trace.
 #[derive(Debug, Clone, Default)]
 pub struct TraceSurroundings {
-    /// What `${CASE}` stands for in paths, if it stands for anything.
+    /// Replacement of `${CASE}` in paths, if there is one.
     pub case_folder: Option<String>,
-    /// Where files are now.
+    /// Mapping from recorded to current file paths.
     pub paths: PathMap,
-    /// The connector that tables are read with.
+    /// Id of the connector that reads tables.
     pub connector_id: String,
 }
 
 impl Trace {
-    /// Opens the trace of one task, which is the folder with `task_trace_meta.json`. `NotFound` when
-    /// there is none, `InvalidInput` when the metadata makes no sense.
+    /// Opens the trace of one task, which is the folder with `task_trace_meta.json`.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` when there is no trace, `Corrupt` or `InvalidInput` when the metadata is
+    /// malformed.
     pub fn open(folder: &Path) -> Result<Self> {
         let metadata = Metadata::read(folder)?;
         let drivers = layout::drivers(folder)?;
         Ok(Trace { folder: folder.to_path_buf(), metadata, drivers })
     }
 
-    /// What the settings of the recorded query mean here.
+    /// Returns which settings of the recorded query are honoured and which are ignored.
     pub fn settings(&self) -> Result<TraceSettings> {
         TraceSettings::new(&self.metadata)
     }
 
     /// Reads what is needed to run node `id` again.
     ///
+    /// # Errors
+    ///
     /// `NotFound` when the plan has no such node or nothing was recorded for it, `Unsupported` with
-    /// the place in the plan for what cannot be run, `Corrupt` for damaged files.
+    /// the position in the plan for what cannot be run, `Corrupt` for damaged files.
     pub fn replay(&self, id: &str, surroundings: &TraceSurroundings) -> Result<Replay> {
         self.replay_node(id, surroundings).in_named("trace", self.folder.to_string_lossy())
     }
@@ -132,7 +138,7 @@ impl Trace {
         Ok(replay)
     }
 
-    /// The most drivers of any pipeline that was recorded.
+    /// Returns the maximum number of drivers of the recorded pipelines.
     fn num_drivers(&self) -> usize {
         let last = self.drivers.iter().map(|driver| driver.driver).max();
         last.map_or(1, |last| (last as usize).saturating_add(1))
@@ -148,7 +154,7 @@ impl Trace {
         ids
     }
 
-    /// The splits of all drivers of a scan, which `wanted` needs.
+    /// Returns the splits of all drivers of a scan, which node `wanted` needs.
     fn scan_splits(
         &self,
         scan: &str,

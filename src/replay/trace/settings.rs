@@ -1,13 +1,13 @@
-//! Which settings of a recorded query mean something here.
+//! Decides which settings of a recorded query are honoured.
 //!
-//! | setting | here |
+//! | setting | effect here |
 //! |---|---|
 //! | of the query, known to operators and drivers | honoured by its name |
-//! | of the query, and not changing rows (`query_settings.rs`) | ignored, and listed |
-//! | of the query, and changing rows or unknown | refused by name |
-//! | of a connector's session, known to the Hive connector | honoured, in any spelling it knows |
-//! | of tracing | done with |
-//! | a time zone that timestamps are moved to | refused: the rows would be others |
+//! | of the query, without effect on result rows (`query_settings.rs`) | ignored, and listed |
+//! | of the query, changing result rows or unknown | rejected by name |
+//! | of a connector's session, known to the Hive connector | honoured, in all its spellings |
+//! | of tracing | dropped |
+//! | a session time zone to which timestamps are adjusted | rejected: the rows would differ |
 //! | any other of a connector's session | ignored, and listed |
 
 use connector_hive::settings::SETTING_NAMES;
@@ -17,19 +17,19 @@ use vector::{Error, Result, ResultExt};
 use super::super::query_settings::{Meaning, meaning};
 use super::metadata::Metadata;
 
-/// What names of settings of tracing begin with.
+/// Prefixes of the names of tracing settings.
 const OF_TRACING: [&str; 2] = ["query_trace_", "op_trace_"];
 const TIME_ZONE: &str = "session_timezone";
 const MOVES_TIMESTAMPS: &str = "adjust_timestamp_to_session_timezone";
-/// Zones in which timestamps stay what they are.
+/// Time zones in which timestamps are not changed.
 const UTC: [&str; 4] = ["", "UTC", "Etc/UTC", "GMT"];
 
 /// The settings of a recorded query.
 #[derive(Debug, Default)]
 pub struct TraceSettings {
-    /// Those that the query is run with again.
+    /// Settings that the replay is run with.
     pub honoured: Config,
-    /// Those that nothing here has a use for.
+    /// Settings that have no effect here.
     pub ignored: Config,
 }
 
@@ -43,7 +43,8 @@ impl TraceSettings {
                 _ if OF_TRACING.iter().any(|prefix| name.starts_with(prefix)) => {}
                 TIME_ZONE => zone = text,
                 MOVES_TIMESTAMPS => moves = text.eq_ignore_ascii_case("true"),
-                // Recordings of our own have these too; what they say stands in plan and splits.
+                // Ocior's own recordings contain these too; their values are a part of the plan and
+                // the splits.
                 _ if is_of_connector(name) || is_of_tables(name) => {
                     settings.ignored.set(name, text)
                 }
@@ -71,7 +72,7 @@ impl TraceSettings {
     }
 }
 
-/// True for a setting of the Hive connector in any spelling.
+/// Returns true for a setting of the Hive connector in any spelling.
 fn is_of_connector(name: &str) -> bool {
     let spelled = |name: &str| name.replace(['-', '.'], "_");
     let name = spelled(name);
@@ -82,7 +83,7 @@ fn is_of_connector(name: &str) -> bool {
     known(name) || of_format.is_some_and(known)
 }
 
-/// True for a setting of ours that says what tables and their files are.
+/// Returns true for a setting of Ocior that describes tables and their files.
 fn is_of_tables(name: &str) -> bool {
     let prefixes = ["serde.", "text.", "parquet."];
     matches!(name, "partition_types" | "input_format" | "table_schema")

@@ -1,11 +1,11 @@
-//! The splits of a driver's scan: JSON texts with their lengths and checksums.
+//! Reads and writes the splits of a driver's scan: JSON texts with lengths and checksums.
 //!
 //! ```text
-//! length u32 | text | crc u32        one record after the other, all numbers little-endian
+//! length u32 | text | crc u32        records without gaps, all numbers little-endian
 //! ```
 //!
-//! The checksum is CRC-32 without the inversion at its end. A record that is cut short or damaged is
-//! an error, since the rows of its split would be missing without a word.
+//! The checksum is CRC-32 without the final inversion. A truncated or damaged record is an error,
+//! because the rows of its split would otherwise be missing without notice.
 
 use std::path::Path;
 
@@ -22,19 +22,20 @@ pub(super) fn read_records(path: &Path) -> Result<Vec<Value>> {
     read.in_named("file", path.to_string_lossy())
 }
 
-/// The checksum of a record's text.
+/// Returns the checksum of a record's text.
 pub(super) fn checksum(text: &[u8]) -> u32 {
     !crc32(text)
 }
 
-/// The record of a split's text.
+/// Returns the record of a split's text.
 pub(in crate::replay) fn record(text: &[u8]) -> Result<Vec<u8>> {
     let len = u32::try_from(text.len())
         .map_err(|_| Error::limit("a split is too large to be recorded"))?;
     Ok([&len.to_le_bytes(), text, &checksum(text).to_le_bytes()].concat())
 }
 
-/// Reads the records of a split file and gives their number; `Corrupt` at the first that is damaged.
+/// Reads the records of a split file and returns their number; `Corrupt` for the first damaged
+/// record.
 pub fn check_split_records(bytes: &[u8]) -> Result<usize> {
     records(bytes).map(|records| records.len())
 }

@@ -1,4 +1,4 @@
-//! What a driver's operator has counted while it was recorded.
+//! Counters of a driver's operator, recorded when it finished.
 
 use std::path::Path;
 
@@ -8,24 +8,25 @@ use vector::{Error, Result, ResultExt};
 use super::layout::read_text;
 use crate::replay::json::Json;
 
-/// The counts of one driver's operator.
+/// Counters of one driver's operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Summary {
-    /// The kind of operator, such as `TableScan`.
+    /// Kind of the operator, such as `TableScan`.
     pub(super) operator: String,
-    /// Splits, of a scan.
+    /// Number of splits of a scan; `None` for other operators.
     pub(super) num_splits: Option<i64>,
-    /// Rows that a scan gave, or that another operator was given.
+    /// Number of rows that a scan returned, or that another operator read.
     pub(super) input_rows: i64,
     pub(super) input_bytes: i64,
-    /// Rows that a scan read.
+    /// Number of rows that a scan read.
     pub(super) raw_input_rows: i64,
     pub(super) raw_input_bytes: i64,
     pub(super) peak_memory: i64,
 }
 
 impl Summary {
-    /// Reads the summary at `path`; `None` when there is none, since the query may have failed.
+    /// Reads the summary at `path`; returns `None` when the file is missing, because the query may
+    /// have failed.
     pub(super) fn read(path: &Path) -> Result<Option<Self>> {
         if !path.is_file() {
             return Ok(None);

@@ -1,11 +1,12 @@
-//! Aggregates: collected while expressions are bound, computed by an aggregation below them.
+//! Aggregate calls of a query: collected while expressions are bound, computed by an aggregation
+//! node below the expressions.
 //!
 //! ```text
 //! sum(a) / count(*) + k      bound      divide(#0, #1) + k      and the list #0 := sum(a), #1 := ..
 //! ```
 //!
-//! Once the groups are known, [`over_groups`] makes the same expression one over the aggregation's
-//! output: what equals a key becomes the key's column, and any other column is an error.
+//! Once the group keys are known, [`over_groups`] rewrites the expression over the aggregation's
+//! output: an expression equal to a key becomes the key's column, and any other column is an error.
 
 use std::collections::HashMap;
 
@@ -21,41 +22,41 @@ use super::calls::Arguments;
 use crate::sql::expr_index::ExprIndex;
 use crate::sql::source::{SourceText, place_of};
 
-/// Opens the names of columns that stand for aggregates; no column of a table can be confused
-/// with them, because tables' columns get other names when they begin like that.
+/// First character of the names of placeholder columns, which represent aggregates. No column of a
+/// table can be confused with them, because table columns whose names begin with it are renamed.
 const PLACEHOLDER: char = '\u{1}';
 
-/// True when a column stands for an aggregate.
+/// Returns true when a column is the placeholder of an aggregate.
 pub(crate) fn is_placeholder(name: &str) -> bool {
     name.starts_with(PLACEHOLDER)
 }
 
-/// One aggregate of a query.
+/// An aggregate call of a query.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct AggregateCall {
-    /// The function.
+    /// Name of the aggregate function.
     pub(crate) function: Arc<str>,
-    /// The arguments, over the table's columns.
+    /// Arguments, over the table's columns.
     pub(crate) args: Vec<TypedExpr>,
-    /// True when equal values count once.
+    /// True when equal argument values are counted once (DISTINCT).
     pub(crate) distinct: bool,
-    /// Only rows for which this is true count.
+    /// FILTER condition: only rows for which it is true are aggregated.
     pub(crate) filter: Option<TypedExpr>,
     /// The order in which the rows of a group are taken, where the result depends on it.
     pub(crate) order: Vec<(TypedExpr, SortOrder)>,
-    /// The type of the result.
+    /// Type of the result.
     pub(crate) ty: Type,
 }
 
 impl AggregateCall {
-    /// What it reads.
+    /// Returns the expressions that the call reads: its arguments and its FILTER condition.
     pub(crate) fn inputs(&self) -> impl Iterator<Item = &TypedExpr> {
         let keys = self.order.iter().map(|(key, _)| key);
         self.args.iter().chain(&self.filter).chain(keys)
     }
 }
 
-/// What a call of an aggregate has beside its arguments.
+/// The parts of an aggregate call beside its arguments.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Modifiers<'e> {
     pub(super) distinct: bool,
@@ -63,26 +64,26 @@ pub(super) struct Modifiers<'e> {
     pub(super) order_by: &'e [OrderByExpr],
 }
 
-/// The aggregates of a query, each once.
+/// The aggregate calls of a query, without duplicates.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Aggregates {
     calls: Vec<AggregateCall>,
-    /// Positions of calls by their function and arguments as text.
+    /// Positions in `calls`, by the text of the function and its arguments.
     by_text: HashMap<String, Vec<usize>>,
 }
 
 impl Aggregates {
-    /// The aggregates in the order of their first use.
+    /// Returns the aggregate calls in the order of their first use.
     pub(crate) fn calls(&self) -> &[AggregateCall] {
         &self.calls
     }
 
-    /// The call that a column stands for.
+    /// Returns the call that the placeholder column `name` represents.
     pub(crate) fn call_of(&self, name: &str) -> Option<&AggregateCall> {
         self.calls.get(placeholder_index(name)?)
     }
 
-    /// The column that stands for a call.
+    /// Returns the placeholder column of a call, which is added unless an equal call is present.
     pub(crate) fn add(&mut self, call: AggregateCall) -> TypedExpr {
         let ty = call.ty.clone();
         let args: Vec<String> = call.args.iter().map(ToString::to_string).collect();
@@ -98,7 +99,7 @@ impl Aggregates {
     }
 }
 
-/// The position in [`Aggregates::calls`] that a column stands for.
+/// Returns the position in [`Aggregates::calls`] of the call that a placeholder represents.
 fn placeholder_index(name: &str) -> Option<usize> {
     name.strip_prefix(PLACEHOLDER)?.parse().ok()
 }
@@ -111,7 +112,8 @@ impl Binder<'_> {
         modifiers: Modifiers<'_>,
         span: Span,
     ) -> Result<TypedExpr> {
-        // Inside the arguments no aggregate is allowed, so the list is taken away meanwhile.
+        // Aggregates are not allowed inside of arguments, so the list is removed while they are
+        // bound.
         let Some(aggregates) = self.aggregates.take() else {
             return Err(self.misplaced_aggregate(name, span));
         };
@@ -141,7 +143,7 @@ impl Binder<'_> {
                 bound?
             }
         };
-        // A value that is never null counts rows.
+        // `count` of a value that is never null counts rows.
         let never_null =
             |e: &TypedExpr| matches!(e, TypedExpr::Constant { value, .. } if !value.is_null());
         if name == "count" && !distinct && bound.len() == 1 && never_null(&bound[0]) {
@@ -196,18 +198,19 @@ impl Binder<'_> {
     }
 }
 
-/// The output of an aggregation, as expressions above it see it.
+/// Output of an aggregation, as the expressions above it use it.
 #[derive(Debug)]
 pub(crate) struct GroupColumns<'a> {
-    /// The keys: what they are over the table's columns, and the column that has them.
+    /// Group keys: each key's expression over the table's columns, and the name of its output
+    /// column.
     pub(crate) keys: &'a [(TypedExpr, String)],
-    /// Where each key stands.
+    /// Position of each key in `keys`.
     pub(crate) index: &'a ExprIndex,
-    /// The columns of the aggregates, in the order of [`Aggregates::calls`].
+    /// Output columns of the aggregates, in the order of [`Aggregates::calls`].
     pub(crate) aggregates: &'a [String],
 }
 
-/// Makes an expression over the table's columns one over an aggregation's output.
+/// Rewrites an expression over the table's columns into one over an aggregation's output.
 pub(crate) fn over_groups(expr: &TypedExpr, groups: &GroupColumns<'_>) -> Result<TypedExpr> {
     expr.replace(&mut |part| {
         let found = groups.index.find(part, |i| groups.keys.get(i).map(|(key, _)| key));
@@ -261,7 +264,7 @@ fn over_keys_inside(part: &TypedExpr, groups: &GroupColumns<'_>) -> Result<Optio
     Ok(Some(TypedExpr::call(Arc::clone(name), terms.collect::<Result<_>>()?, ty.clone())))
 }
 
-/// True when an expression has an aggregate inside.
+/// Returns true when an expression contains an aggregate.
 pub(crate) fn has_aggregate(expr: &TypedExpr) -> bool {
     expr.field_names().iter().any(|n| is_placeholder(n))
 }

@@ -1,11 +1,11 @@
-//! Names that the SELECT list gives to expressions, for the clauses bound after it.
+//! Aliases that the SELECT list defines, for the clauses that are bound after it.
 
 use std::collections::HashMap;
 
 use dwio::expr::TypedExpr;
 use sqlparser::ast::Ident;
 
-/// An expression with a name that later clauses may use.
+/// A named expression of the SELECT list, which later clauses may use.
 #[derive(Debug, Clone)]
 pub(crate) struct Alias {
     pub(crate) name: String,
@@ -16,12 +16,12 @@ pub(crate) struct Alias {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Aliases {
     list: Vec<Alias>,
-    /// The first alias of each name in lower case.
+    /// Position in `list` of the first alias with a name, by the name in lower case.
     by_name: HashMap<String, usize>,
 }
 
 impl Aliases {
-    /// The aliases in their order; of equal names the first one counts.
+    /// Makes the aliases from their list in order; of equal names the first one is found.
     pub(crate) fn new(list: Vec<Alias>) -> Self {
         let mut by_name = HashMap::with_capacity(list.len());
         for (i, alias) in list.iter().enumerate() {
@@ -30,7 +30,7 @@ impl Aliases {
         Aliases { list, by_name }
     }
 
-    /// The alias that an identifier means.
+    /// Returns the alias that an identifier names, in any case.
     pub(crate) fn find(&self, ident: &Ident) -> Option<&Alias> {
         self.list.get(*self.by_name.get(&ident.value.to_lowercase())?)
     }

@@ -1,4 +1,4 @@
-//! Function calls, among them those that SQL writes with keywords.
+//! Binds function calls, including those that SQL writes with keywords.
 
 use dwio::expr::TypedExpr;
 use exec::operator::aggregate::is_aggregate;
@@ -13,7 +13,7 @@ use super::Binder;
 use super::aggregates::Modifiers;
 use crate::sql::source::place_of;
 
-/// The arguments of a call as SQL wrote them.
+/// Arguments of a call as written in SQL.
 pub(super) enum Arguments<'e> {
     /// `(*)`.
     Star,
@@ -105,7 +105,7 @@ impl Binder<'_> {
         self.call(name, bound, span)
     }
 
-    /// `EXTRACT(YEAR FROM x)` is `year(x)`, as far as there is such a function.
+    /// Binds `EXTRACT(YEAR FROM x)` as `year(x)`, if a function of that name exists.
     pub(super) fn extract(
         &mut self,
         field: &DateTimeField,
@@ -121,7 +121,7 @@ impl Binder<'_> {
         self.scalar(&name, &[inner], span)
     }
 
-    /// Calls that the parser has kinds of their own for.
+    /// Binds calls for which the parser has separate expression kinds, such as SUBSTRING.
     pub(super) fn keyword_call(&mut self, expr: &Expr) -> Result<TypedExpr> {
         let span = place_of(expr);
         match expr {

@@ -1,7 +1,8 @@
-//! Types that have to agree: implicit casts, text literals, folding of constants.
+//! Makes types agree: implicit casts, conversion of text literals, constant folding.
 //!
-//! Constants are moved to the other side's type wherever that loses nothing, so that a column
-//! stands bare in its comparison and the connector can turn it into a filter.
+//! A constant is converted to the type of the other operand wherever the conversion is lossless, so
+//! that the column in a comparison needs no cast and the connector can turn the comparison into a
+//! filter.
 
 use dwio::expr::TypedExpr;
 use exec::expr::{can_coerce, common_type};
@@ -14,19 +15,20 @@ use crate::sql::functions::folded;
 use crate::sql::literal;
 
 impl Binder<'_> {
-    /// `a = b`, for columns that USING names.
+    /// Returns `a = b`, for columns that USING names.
     pub(crate) fn equal(&self, a: TypedExpr, b: TypedExpr, span: Span) -> Result<TypedExpr> {
         let args = self.unify(vec![a, b], span)?;
         self.call("eq", args, span)
     }
 
-    /// `a`, or `b` where it is null.
+    /// Returns the value of `a`, or that of `b` where `a` is null.
     pub(crate) fn first_of(&self, a: TypedExpr, b: TypedExpr, span: Span) -> Result<TypedExpr> {
         let args = self.unify(vec![a, b], span)?;
         self.call("coalesce", args, span)
     }
 
-    /// A call with its arguments cast to what the function takes; folded when all are constant.
+    /// Returns a call whose arguments are cast to the parameter types of the function; it is folded
+    /// when all arguments are constant.
     pub(super) fn call(&self, name: &str, args: Vec<TypedExpr>, span: Span) -> Result<TypedExpr> {
         let types: Vec<Type> = args.iter().map(|a| a.ty().clone()).collect();
         let resolved =
@@ -41,7 +43,7 @@ impl Binder<'_> {
         Ok(call)
     }
 
-    /// `expr` as `ty`, by an implicit conversion; constants are converted at once.
+    /// Converts `expr` to `ty` implicitly; a constant is converted during planning.
     pub(crate) fn cast_to(&self, expr: TypedExpr, ty: &Type) -> TypedExpr {
         if expr.ty().is_equivalent(ty) {
             return expr;
@@ -51,7 +53,7 @@ impl Binder<'_> {
         if constant { folded(cast, self.functions) } else { cast }
     }
 
-    /// `CAST`, `TRY_CAST` and `::`.
+    /// Binds `CAST`, `TRY_CAST` and `::`.
     pub(super) fn explicit_cast(
         &mut self,
         kind: &CastKind,
@@ -70,7 +72,7 @@ impl Binder<'_> {
         Ok(if constant { folded(cast, self.functions) } else { cast })
     }
 
-    /// `DATE '...'` and its kin: a text that is a constant of the type.
+    /// Binds `DATE '...'` and similar literals: a text that is a constant of the named type.
     pub(super) fn typed_string(&self, typed: &TypedString, span: Span) -> Result<TypedExpr> {
         let ty = literal::data_type(&typed.data_type).map_err(|e| self.source.locate(e, span))?;
         let text = literal::constant(&typed.value.value, false)
@@ -82,9 +84,13 @@ impl Binder<'_> {
         }
     }
 
-    /// Makes the operands of a comparison agree. Text literals become what they are compared with,
-    /// exact numbers take the other side's type if they fit it. `InvalidInput` names both types,
-    /// and the column, when nothing makes them agree.
+    /// Makes the operand types of a comparison agree. Text literals are converted to the type of
+    /// the other operand, exact numbers too if it can represent them.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::InvalidInput`, with both types and the column, when the types cannot be made to
+    /// agree.
     pub(super) fn unify(&self, args: Vec<TypedExpr>, span: Span) -> Result<Vec<TypedExpr>> {
         let Some(leading) = leading(&args) else { return Ok(args) };
         let (target, owner) = (leading.ty().clone(), leading.to_string());
@@ -100,7 +106,8 @@ impl Binder<'_> {
         Ok(args)
     }
 
-    /// A constant as `target`, where that loses nothing; everything else stays as it is.
+    /// Returns a constant converted to `target` where that is lossless; any other expression is
+    /// returned unchanged.
     fn constant_as(
         &self,
         arg: TypedExpr,
@@ -119,7 +126,8 @@ impl Binder<'_> {
         Ok(arg)
     }
 
-    /// A text literal as a constant of `target`, for the types that text turns into.
+    /// Returns a text literal as a constant of `target`; `None` if text is not converted to that
+    /// type implicitly.
     fn text_literal_as(
         &self,
         arg: &TypedExpr,
@@ -149,7 +157,8 @@ impl Binder<'_> {
         self.source.advise(error, span, "convert one side with CAST")
     }
 
-    /// A condition: BOOLEAN, or NULL of no type yet.
+    /// Checks that an expression is a condition: BOOLEAN, or an untyped NULL, which becomes
+    /// BOOLEAN.
     pub(super) fn condition(&self, expr: TypedExpr, span: Span) -> Result<TypedExpr> {
         if can_coerce(expr.ty(), &Type::Boolean) {
             return Ok(self.cast_to(expr, &Type::Boolean));
@@ -162,8 +171,8 @@ impl Binder<'_> {
     }
 }
 
-/// The operand whose type the constants of a comparison should take: the first that is no constant,
-/// or the first that is no text literal.
+/// Returns the operand whose type the constants of a comparison are converted to: the first that is
+/// not constant, else the first that is not a text literal, else the first.
 fn leading(args: &[TypedExpr]) -> Option<&TypedExpr> {
     let variable = args.iter().find(|a| !matches!(a, TypedExpr::Constant { .. }));
     let typed = || args.iter().find(|a| !matches!(a.ty(), Type::Varchar | Type::Unknown));

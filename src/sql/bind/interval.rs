@@ -1,4 +1,4 @@
-//! Intervals: `INTERVAL '3' MONTH`, `INTERVAL 90 DAY`, `INTERVAL '2 weeks'`.
+//! Binds interval literals: `INTERVAL '3' MONTH`, `INTERVAL 90 DAY`, `INTERVAL '2 weeks'`.
 
 use dwio::expr::TypedExpr;
 use sqlparser::ast::{Expr, Interval as Written, Value as Literal};
@@ -10,7 +10,7 @@ use super::Binder;
 const MILLIS_PER_DAY: u64 = 86_400_000;
 
 impl Binder<'_> {
-    /// A number of one unit; the unit may stand with the number in quotes.
+    /// Binds an amount of one unit; the unit may be inside of the quotes together with the amount.
     pub(super) fn interval(&self, written: &Written, span: Span) -> Result<TypedExpr> {
         let text = match &*written.value {
             Expr::Value(value) => match &value.value {
@@ -42,8 +42,8 @@ impl Binder<'_> {
     }
 }
 
-/// So many of a unit, which may be named in the plural; `None` when there is no such unit or the
-/// amount is too large.
+/// Returns the interval of `amount` units, whose name may be plural; `None` when the unit is
+/// unknown or the amount is too large.
 fn of_unit(amount: u64, unit: &str) -> Option<Interval> {
     let unit = unit.to_ascii_lowercase();
     let part = |factor: u64| u32::try_from(amount.checked_mul(factor)?).ok();
@@ -64,7 +64,7 @@ fn of_unit(amount: u64, unit: &str) -> Option<Interval> {
             };
             let all = amount.checked_mul(of_unit)?;
             days = u32::try_from(all / MILLIS_PER_DAY).ok()?;
-            // Less than a day of milliseconds fits.
+            // The milliseconds of less than one day fit into 32 bits.
             millis = (all % MILLIS_PER_DAY) as u32;
         }
     }

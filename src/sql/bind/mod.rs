@@ -1,15 +1,15 @@
-//! Syntax to typed expressions.
+//! Binding: translates syntax trees into typed expressions.
 //!
 //! ```text
 //! Expr --names--> columns         scope.rs
 //!      --literals--> constants    literal.rs
 //!      --operators, special forms, functions--> calls     operators.rs, calls.rs
-//!      --types--> casts where the registry asks for them  coerce.rs
+//!      --types--> casts where a function's parameters require them  coerce.rs
 //!      --aggregates--> columns of the aggregation         aggregates.rs
 //! ```
 //!
-//! A [`Binder`] binds the expressions of one clause. Where aggregates are allowed it collects them
-//! and puts a column in their place; whoever plans the query computes that column.
+//! A [`Binder`] binds the expressions of one clause. Where aggregates are allowed, it collects them
+//! and replaces each by a placeholder column, which the planner computes with an aggregation.
 
 mod aggregates;
 mod aliases;
@@ -38,12 +38,13 @@ pub(crate) use aggregates::{
 };
 pub(crate) use aliases::{Alias, Aliases};
 
-/// Expressions inside each other at most, chains of AND and OR not counted.
+/// Maximum nesting depth of an expression, in which chains of AND and OR are not counted.
 const MAX_DEPTH: usize = 100;
 
-/// Where subqueries of an expression go.
+/// Binds the subqueries of an expression.
 pub(crate) trait SubqueryBinder {
-    /// The column that stands for a subquery; `scope` has the columns around it.
+    /// Returns the column that represents a subquery; `scope` has the columns of the enclosing
+    /// query.
     fn bind_subquery(
         &mut self,
         usage: SubqueryUse,
@@ -52,39 +53,39 @@ pub(crate) trait SubqueryBinder {
     ) -> Result<TypedExpr>;
 }
 
-/// What an expression wants of a subquery.
+/// How an expression uses a subquery.
 #[derive(Debug)]
 pub(crate) enum SubqueryUse {
-    /// Whether it has a row.
+    /// Tests whether the subquery has a row.
     Exists,
-    /// Whether this is among its values.
+    /// Tests whether this expression is among the values of the subquery.
     In(TypedExpr),
-    /// Its one value.
+    /// Uses the single value of the subquery.
     Value,
 }
 
 /// Binds the expressions of one clause.
 pub(crate) struct Binder<'a> {
-    /// The columns.
+    /// Columns that the expressions may use.
     pub(crate) scope: &'a Scope,
-    /// The functions.
+    /// Functions that the expressions may call.
     pub(crate) functions: &'a FunctionRegistry,
-    /// The query's text, for errors.
+    /// Text of the query, for errors.
     pub(crate) source: SourceText<'a>,
-    /// The clause, for errors.
+    /// Name of the clause, for errors.
     pub(crate) clause: &'static str,
-    /// Names that are used when no column has them.
+    /// Aliases that are used for names that are not columns.
     pub(crate) aliases: Option<&'a Aliases>,
-    /// Where aggregates go; `None` where none are allowed.
+    /// List to which aggregates are added; `None` where aggregates are not allowed.
     pub(crate) aggregates: Option<&'a mut Aggregates>,
-    /// Where subqueries go; `None` where none are allowed.
+    /// Binder of subqueries; `None` where subqueries are not allowed.
     pub(crate) subqueries: Option<&'a mut dyn SubqueryBinder>,
-    /// Expressions around the current one.
+    /// Number of expressions that enclose the current one.
     pub(crate) depth: usize,
 }
 
 impl<'a> Binder<'a> {
-    /// Binds without aliases and aggregates.
+    /// Returns a binder without aliases, aggregates and subqueries.
     pub(crate) fn new(
         scope: &'a Scope,
         functions: &'a FunctionRegistry,
@@ -106,6 +107,12 @@ impl<'a> Binder<'a> {
 
 impl Binder<'_> {
     /// Binds an expression.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Limit` when it is nested too deep, `ErrorKind::Unsupported` for syntax that is
+    /// not implemented, and `ErrorKind::InvalidInput` for unknown names and types that do not
+    /// agree.
     pub(crate) fn bind(&mut self, expr: &Expr) -> Result<TypedExpr> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
@@ -116,7 +123,7 @@ impl Binder<'_> {
         bound
     }
 
-    /// Binds a condition: BOOLEAN, or NULL.
+    /// Binds a condition: a BOOLEAN, or NULL.
     pub(crate) fn bind_condition(&mut self, expr: &Expr) -> Result<TypedExpr> {
         let bound = self.bind(expr)?;
         self.condition(bound, place_of(expr))
@@ -198,7 +205,7 @@ impl Binder<'_> {
         }
     }
 
-    /// The column that stands for a subquery.
+    /// Returns the column that represents a subquery.
     fn subquery(&mut self, usage: SubqueryUse, query: &Query) -> Result<TypedExpr> {
         match &mut self.subqueries {
             Some(subqueries) => subqueries.bind_subquery(usage, query, self.scope),
@@ -210,7 +217,7 @@ impl Binder<'_> {
         }
     }
 
-    /// A path of names: a column, a field of one, or an alias.
+    /// Binds a dotted path of names: a column, a field of a column, or an alias.
     fn name(&mut self, path: &[Ident]) -> Result<TypedExpr> {
         if let Some(found) = self.scope.find(path, self.source)? {
             return Ok(found);
@@ -231,7 +238,7 @@ impl Binder<'_> {
         }
     }
 
-    /// `x.field` and `x['field']` behind any expression.
+    /// Binds field accesses `x.field` and `x['field']` of any expression.
     fn access(&mut self, root: &Expr, chain: &[AccessExpr]) -> Result<TypedExpr> {
         let mut input = self.bind(root)?;
         for access in chain {
@@ -284,7 +291,7 @@ impl Binder<'_> {
         }
     }
 
-    /// The error for syntax that is understood but not built.
+    /// Returns the error for syntax that is recognized but not implemented.
     fn unsupported(&self, expr: &Expr) -> Error {
         let what = match expr {
             Expr::AtTimeZone { .. } => "time zones are not supported yet",

@@ -1,4 +1,4 @@
-//! Operators and special forms.
+//! Binds operators and special forms.
 
 use dwio::expr::TypedExpr;
 use sqlparser::ast::{BinaryOperator, CaseWhen, Expr, InTarget};
@@ -38,7 +38,7 @@ impl Binder<'_> {
         };
         let mut args = vec![self.bind(left)?, self.bind(right)?];
         if let Some(mut name) = comparison {
-            // Filters are looked for behind the column.
+            // Filters are extracted from comparisons whose first operand is the column.
             if let [TypedExpr::Constant { .. }, other] = args.as_slice()
                 && !matches!(other, TypedExpr::Constant { .. })
             {
@@ -63,8 +63,8 @@ impl Binder<'_> {
         self.call(name, args, span)
     }
 
-    /// A chain of ANDs or of ORs as one call. Chains are long where programs write them, so they
-    /// are walked and not recursed into.
+    /// Binds a chain of ANDs or of ORs as one call. Generated queries have long chains, so the
+    /// chain is traversed in a loop and not by recursion.
     fn junction(&mut self, expr: &Expr, op: &BinaryOperator) -> Result<TypedExpr> {
         let mut operands = Vec::new();
         let mut rest = vec![expr];
@@ -96,7 +96,7 @@ impl Binder<'_> {
         self.call("is_null", vec![bound], place_of(inner))
     }
 
-    /// `IS [NOT] TRUE` and `IS [NOT] FALSE`: never null.
+    /// Binds `IS [NOT] TRUE` and `IS [NOT] FALSE`, whose result is never null.
     pub(super) fn is_truth(
         &mut self,
         inner: &Expr,
@@ -144,9 +144,9 @@ impl Binder<'_> {
         if negated { self.not(call, span) } else { Ok(call) }
     }
 
-    /// `x BETWEEN a AND b` is `x >= a AND x <= b`, so that it may be false though a bound is null. The
-    /// function `between` is null then, and stands for it where no bound is null; also where the
-    /// value must be computed once.
+    /// Binds `x BETWEEN a AND b`, which is `x >= a AND x <= b` and may therefore be false although
+    /// a bound is null. The function `between` returns null in that case, so it is used only where
+    /// no bound is null, and where the value must be evaluated once.
     pub(super) fn between(
         &mut self,
         inner: &Expr,
@@ -187,7 +187,8 @@ impl Binder<'_> {
         if parts.negated { self.not(call, span) } else { Ok(call) }
     }
 
-    /// Both forms of CASE, as one `switch`: conditions and results in turn, then the default.
+    /// Binds both forms of CASE as one `switch` call: conditions and results alternate, the default
+    /// is last.
     pub(super) fn case(
         &mut self,
         operand: Option<&Expr>,
@@ -216,7 +217,7 @@ impl Binder<'_> {
     }
 }
 
-/// The comparison that holds for swapped operands.
+/// Returns the comparison that is equivalent after its operands are swapped.
 fn flipped(name: &'static str) -> &'static str {
     match name {
         "lt" => "gt",

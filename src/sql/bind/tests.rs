@@ -1,14 +1,14 @@
-//! Conditions and values, over the table of `testing.rs`, as they are bound.
+//! Tests of bound conditions and values, over the table of `testing.rs`.
 
 use crate::sql::testing::{error, plan};
 
-/// What a condition becomes in the scan.
+/// Returns the filter of the scan that a condition becomes.
 fn condition(text: &str) -> String {
     let plan = plan(&format!("SELECT id FROM t WHERE {text}")).map_err(|e| format!("{text}: {e}"));
     plan.unwrap().scans.remove(0).filter.unwrap().to_string()
 }
 
-/// What an expression of the SELECT list becomes, with its type.
+/// Returns the bound expression of the SELECT list and its type.
 fn value(text: &str) -> String {
     let plan = plan(&format!("SELECT {text} AS v FROM t")).map_err(|e| format!("{text}: {e}"));
     let plan = plan.unwrap().root.to_string();
@@ -31,7 +31,7 @@ fn constants_take_the_columns_type_so_that_columns_stand_bare() {
         ("n IN (1, 2, 3)", "in(n, 1, 2, 3)"),
         ("1 < n", "gt(n, 1)"),
         ("0 >= n", "lte(n, 0)"),
-        // What does not fit is compared in the wider type.
+        // A constant that does not fit is compared in the wider type.
         ("tiny = 1000", "eq(cast(tiny as INTEGER), 1000)"),
         ("n = 5000000000", "eq(cast(n as BIGINT), 5000000000)"),
         ("n = 1.5", "eq(cast(n as DECIMAL(11,1)), 1.5)"),

@@ -1,7 +1,7 @@
-//! Bound queries to plan nodes on top of each other.
+//! Builds plan nodes from bound queries.
 //!
-//! A [`Builder`] holds the topmost node so far. Names of columns are unique within each node's
-//! output; the names that people see are put on at the very end.
+//! A [`Builder`] holds the topmost node built so far. Column names are unique within each node's
+//! output; the names that the user sees are assigned at the very end.
 
 use dwio::expr::TypedExpr;
 use exec::plan::{
@@ -19,7 +19,7 @@ use super::{Item, PlannedQuery, PlannedScan};
 use crate::sql::bind::{AggregateCall, Aggregates, GroupColumns, over_groups};
 use crate::sql::expr_index::ExprIndex;
 
-/// Up to this many rows are kept by a heap; more are sorted as a whole.
+/// Maximum row count of a TopN node; a larger limit sorts all rows and then limits them.
 const MAX_TOP_N: u64 = 100_000;
 
 /// A plan under construction.
@@ -31,7 +31,7 @@ pub(super) struct Builder {
     num_keys: usize,
 }
 
-/// The keys and aggregates of an aggregation by their columns' names.
+/// Keys and aggregates of an aggregation with the names of their output columns.
 #[derive(Debug)]
 struct Groups {
     keys: Vec<(TypedExpr, String)>,
@@ -40,7 +40,7 @@ struct Groups {
 }
 
 impl Groups {
-    /// Makes an expression over the table's columns one over the aggregation's.
+    /// Rewrites an expression over the table's columns into one over the aggregation's output.
     fn rewrite(&self, expr: &TypedExpr) -> Result<TypedExpr> {
         let Groups { keys, index, aggregates } = self;
         over_groups(expr, &GroupColumns { keys, index, aggregates })
@@ -48,7 +48,7 @@ impl Groups {
 }
 
 impl Builder {
-    /// The whole plan of a statement.
+    /// Builds the whole plan of a statement.
     pub(super) fn plan(query: Query) -> Result<PlannedQuery> {
         let names = query.columns().into_iter().map(|(name, _)| name.to_string());
         let shown: Vec<String> = names.collect();
@@ -81,8 +81,8 @@ impl Builder {
         self.node = Some(Arc::new(node));
     }
 
-    /// The rows of a query. Its columns are called `names`, which differ; only those that are
-    /// `wanted` are given.
+    /// Builds the rows of a query. Its columns are called `names`, which are unique; only those
+    /// that are `wanted` are returned.
     pub(super) fn query(&mut self, query: Query, names: &[String], wanted: &[bool]) -> Result<()> {
         let Query { body, sort, offset, limit } = query;
         let keys = match body {
@@ -90,7 +90,7 @@ impl Builder {
             Body::Union(union) => self.union(union, names, wanted, sort)?,
         };
         self.limit(keys, offset, limit)?;
-        // Columns that only sorting or DISTINCT needed are dropped.
+        // Columns that only ORDER BY or DISTINCT needed are dropped.
         let input = self.input_type()?;
         let shown = names.iter().zip(wanted).filter(|(_, wanted)| **wanted);
         let columns = shown.map(|(name, _)| match input.type_of(name) {
@@ -176,7 +176,8 @@ impl Builder {
         self.output(&items, sort, distinct)
     }
 
-    /// The rows of FROM for which all of `filter` is true; `used` is what the nodes above need.
+    /// Builds the rows of FROM for which all of `filter` is true; `used` are the expressions of the
+    /// nodes above.
     fn source(&mut self, from: From, filter: Vec<TypedExpr>, used: &[&TypedExpr]) -> Result<()> {
         let From { relations, mut tree } = from;
         for filter in filter {
@@ -191,7 +192,7 @@ impl Builder {
         self.tree(tree, &relations, used)
     }
 
-    /// One row without columns.
+    /// Builds one row without columns.
     pub(super) fn one_row(&mut self) -> Result<()> {
         let id = self.id();
         let output_type = Arc::new(RowType::empty());
@@ -200,7 +201,8 @@ impl Builder {
         Ok(())
     }
 
-    /// The names of columns with these values, computed where they are none yet.
+    /// Returns the names of the columns that have the values of `keys`; values that are not columns
+    /// yet are computed.
     pub(super) fn key_columns(
         &mut self,
         keys: &[TypedExpr],
@@ -225,7 +227,7 @@ impl Builder {
         Ok(names)
     }
 
-    /// A name that no column of a table has.
+    /// Returns a name that no column of a table has.
     fn key_name(&mut self, relations: &[Relation]) -> String {
         loop {
             self.num_keys += 1;
@@ -244,7 +246,7 @@ impl Builder {
         }
     }
 
-    /// Computes columns; nothing is added when the source gives exactly these.
+    /// Computes columns; no node is added when the source returns exactly these.
     pub(super) fn project(&mut self, columns: Vec<(String, TypedExpr)>) -> Result<()> {
         let input = self.input_type()?;
         let identity = input.len() == columns.len()
@@ -264,7 +266,8 @@ impl Builder {
 
     /// Groups by `keys` and computes `aggregates`.
     fn aggregate(&mut self, keys: &[TypedExpr], aggregates: &Aggregates) -> Result<Groups> {
-        // Keys and arguments are columns of the source: those that are none yet are computed.
+        // Keys and arguments are columns of the source: those that are not columns yet are
+        // computed.
         let mut columns = Columns::default();
         let key_columns: Vec<String> = keys.iter().map(|key| columns.column(key, "key")).collect();
         let mut field = |expr: &TypedExpr, base: &str| {
@@ -334,8 +337,8 @@ impl Builder {
         Ok(())
     }
 
-    /// The SELECT list, whose names differ, with further columns behind it where ORDER BY needs
-    /// them; gives the columns to sort by.
+    /// Computes the SELECT list under unique names, followed by the further columns that ORDER BY
+    /// needs; returns the sort keys.
     fn output(&mut self, items: &[Item], sort: Sort, distinct: bool) -> Result<Vec<SortKey>> {
         let mut names = Names::default();
         let mut columns: Vec<(String, TypedExpr)> = Vec::new();
@@ -375,7 +378,7 @@ impl Builder {
         Ok(keys)
     }
 
-    /// Sorts by `keys` if there are any, and keeps `limit` rows behind the first `offset`.
+    /// Sorts by `keys`, if there are any, skips `offset` rows and keeps the next `limit` rows.
     fn limit(&mut self, keys: Vec<SortKey>, offset: u64, limit: Option<u64>) -> Result<()> {
         let top = limit.map(|n| n.saturating_add(offset)).filter(|n| *n <= MAX_TOP_N);
         let mut limited = limit.is_none() && offset == 0;

@@ -1,4 +1,5 @@
-//! The clauses of a statement: what is supported, and clear words for what is not.
+//! Takes the clauses of a statement apart and rejects those that are not supported with an error
+//! that names them.
 
 use sqlparser::ast::{
     Distinct, Expr, GroupByExpr, Ident, LimitClause, OrderBy, OrderByKind, Query, Select, SetExpr,
@@ -10,7 +11,7 @@ use vector::{Error, Result};
 use super::from::FromClause;
 use crate::sql::source::{SourceText, place_of};
 
-/// A SELECT of which every clause is known to be supported.
+/// A SELECT all of whose clauses are supported.
 #[derive(Debug)]
 pub(super) struct SelectClauses<'a> {
     pub(super) select: &'a Select,
@@ -22,7 +23,11 @@ pub(super) struct SelectClauses<'a> {
 }
 
 impl<'a> SelectClauses<'a> {
-    /// Takes a SELECT apart; `Unsupported` names the clause that is not built yet.
+    /// Takes a SELECT apart.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Unsupported`, with the name of the clause, for a clause that is not implemented.
     pub(super) fn of(select: &'a Select, source: SourceText<'_>) -> Result<Self> {
         refuse(source, select_extras(select))?;
         let distinct = match &select.distinct {
@@ -43,7 +48,7 @@ impl<'a> SelectClauses<'a> {
     }
 }
 
-/// What stands behind the body of a query.
+/// The clauses after the body of a query: ORDER BY, LIMIT and OFFSET.
 #[derive(Debug, Default)]
 pub(super) struct Trailer<'a> {
     pub(super) order_by: Option<&'a OrderBy>,
@@ -52,7 +57,11 @@ pub(super) struct Trailer<'a> {
 }
 
 impl<'a> Trailer<'a> {
-    /// ORDER BY, LIMIT, OFFSET and FETCH; `Unsupported` names what is not built yet.
+    /// Reads ORDER BY, LIMIT, OFFSET and FETCH.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Unsupported`, with its name, for a clause that is not implemented.
     pub(super) fn of(query: &'a Query, source: SourceText<'_>) -> Result<Self> {
         refuse(source, query_extras(query))?;
         let (limit, offset) = limit_of(query, source)?;
@@ -64,7 +73,7 @@ impl<'a> Trailer<'a> {
     }
 }
 
-/// True when parentheses around a query change nothing.
+/// Returns true when a query in parentheses has no clauses that act on its body.
 pub(super) fn is_bare(query: &Query) -> bool {
     query.with.is_none()
         && query_extras(query).is_none()
@@ -73,7 +82,7 @@ pub(super) fn is_bare(query: &Query) -> bool {
         && query.fetch.is_none()
 }
 
-/// The error for what is no query.
+/// Returns the error for a body that is not a query.
 pub(super) fn unsupported_body(body: &SetExpr, source: SourceText<'_>) -> Error {
     source.point(Error::unsupported("only SELECT statements are supported"), body.span())
 }
@@ -117,7 +126,7 @@ fn select_extras(select: &Select) -> Option<(&'static str, Span)> {
     extras.then(|| ("a clause of this SELECT is not supported", Span::empty()))
 }
 
-/// LIMIT, OFFSET and FETCH FIRST as counts.
+/// Returns LIMIT or FETCH FIRST, and OFFSET, as row counts.
 fn limit_of(query: &Query, source: SourceText<'_>) -> Result<(Option<u64>, u64)> {
     let (mut limit, mut offset) = (None, 0);
     match &query.limit_clause {
@@ -150,7 +159,7 @@ fn limit_of(query: &Query, source: SourceText<'_>) -> Result<(Option<u64>, u64)>
     Ok((limit, offset))
 }
 
-/// A count of rows; `None` for NULL, which means no limit.
+/// Returns a row count; `None` for NULL, which means no limit.
 fn row_count(clause: &'static str, expr: &Expr, source: SourceText<'_>) -> Result<Option<u64>> {
     if let Expr::Value(value) = expr {
         match &value.value {
@@ -169,7 +178,7 @@ fn row_count(clause: &'static str, expr: &Expr, source: SourceText<'_>) -> Resul
     Err(source.point(error, place_of(expr)))
 }
 
-/// Refuses EXCLUDE, REPLACE and other options of `*`.
+/// Rejects EXCLUDE, REPLACE and other options of `*`.
 pub(super) fn plain_wildcard(
     options: &WildcardAdditionalOptions,
     source: SourceText<'_>,
@@ -187,7 +196,7 @@ pub(super) fn plain_wildcard(
     Ok(())
 }
 
-/// A column's path written as text, `a.b` or `"a.b".c`; names match as quoted ones do.
+/// Parses a column path such as `a.b` or `"a.b".c`; the names match as quoted names do.
 pub(super) fn column_path(text: &str) -> Vec<Ident> {
     let mut path = Vec::new();
     let mut name = String::new();

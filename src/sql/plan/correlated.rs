@@ -1,4 +1,4 @@
-//! Aggregates of a subquery that uses columns of the query around it: a lookup by key.
+//! Correlated scalar subqueries with aggregates, planned as a lookup by key.
 //!
 //! ```text
 //! (SELECT count(*) + 1 FROM u WHERE u.k = t.k AND u.x > 0)
@@ -7,9 +7,10 @@
 //!    value: IF(found IS NULL, 0 + 1, v)
 //! ```
 //!
-//! A row of the query around that finds no group has the results of the aggregates over no rows,
-//! which the aggregates themselves tell: 0 for counts, null for most others. What compares the columns of both queries must be `=`, for
-//! only then all rows of a group belong to the same rows around.
+//! A row of the outer query for which no group is found has the results of the aggregates over no
+//! rows, which each aggregate defines: 0 for counts, null for most others. Terms that compare
+//! columns of both queries must be `=`, because only then do all rows of a group belong to the same
+//! rows of the outer query.
 
 use std::collections::HashSet;
 
@@ -25,23 +26,23 @@ use super::query::{Grouping, Select};
 use crate::sql::bind::is_placeholder;
 use crate::sql::functions::folded;
 
-/// A comparison of the two queries.
+/// A comparison between the subquery and the outer query.
 struct Link {
-    /// Over columns of the subquery.
+    /// Operand over the columns of the subquery.
     inner: TypedExpr,
-    /// Over columns of the query around it.
+    /// Operand over the columns of the outer query.
     outer: TypedExpr,
 }
 
-/// What the groups of a subquery are compared by.
+/// Columns by which the groups of a subquery are compared with the outer query.
 pub(super) struct Links {
-    /// Columns of the subquery that were added to those that it selects.
+    /// Columns that were added to those that the subquery selects.
     pub(super) fields: Vec<Arc<str>>,
-    /// Comparisons of them with the query around.
+    /// Comparisons of these columns with the outer query.
     pub(super) terms: Vec<TypedExpr>,
 }
 
-/// Makes what `terms` compare more keys of a subquery's groups, and selects them.
+/// Adds the subquery's operands of `terms` to its group keys and selects them.
 pub(super) fn group_by_links(
     planner: &mut Planner<'_>,
     select: &mut Select,
@@ -76,7 +77,7 @@ pub(super) fn group_by_links(
     Ok(Links { fields, terms: compared })
 }
 
-/// The sides of `inner = outer`; `Unsupported` for other terms.
+/// Splits `inner = outer` into its operands; `Unsupported` for other terms.
 fn link(term: &TypedExpr, own: &HashSet<&str>) -> Result<Link> {
     let is_inner = |expr: &TypedExpr| {
         let names = expr.field_names();
@@ -98,8 +99,8 @@ fn link(term: &TypedExpr, own: &HashSet<&str>) -> Result<Link> {
     .with("condition", term))
 }
 
-/// Makes the only column of a subquery of aggregates what it is with HAVING: null where that is not
-/// true, or with `asks_for_rows` whether it is true.
+/// Applies HAVING to the only column of a subquery with aggregates: the column is null where HAVING
+/// is not true or, with `asks_for_rows`, becomes whether HAVING is true.
 pub(super) fn take_having(select: &mut Select, asks_for_rows: bool) {
     let Some(groups) = &mut select.groups else { return };
     let having = TypedExpr::and(std::mem::take(&mut groups.having));
@@ -116,8 +117,9 @@ pub(super) fn take_having(select: &mut Select, asks_for_rows: bool) {
     }
 }
 
-/// Selects that a group was found, and gives the value for rows that may have found none: `value`
-/// is the subquery's column, over its aggregates, and `column` stands for it outside.
+/// Selects a column that marks found groups, and returns the value of the subquery also for rows
+/// without a group. The subquery's selected expression is over its aggregates; `column` represents
+/// it in the outer query.
 pub(super) fn value_or_default(
     planner: &mut Planner<'_>,
     select: &mut Select,
@@ -139,7 +141,7 @@ pub(super) fn value_or_default(
     Ok((TypedExpr::call("if", vec![missing, default, column], ty), Some(found)))
 }
 
-/// What an expression over aggregates is when there are no rows.
+/// Returns the value of an expression over aggregates when there are no rows.
 fn of_no_rows(
     expr: &TypedExpr,
     groups: &Grouping,

@@ -1,4 +1,4 @@
-//! FROM as SQL writes it: relations, and how they are joined.
+//! The FROM clause as written: relations, and how they are joined.
 //!
 //! ```text
 //! FROM a JOIN (SELECT ..) b ON .. CROSS JOIN UNNEST(b.list) AS u(x)
@@ -17,14 +17,14 @@ use super::relations::MAX_RELATIONS;
 use super::tree::JoinKind;
 use crate::sql::source::SourceText;
 
-/// What FROM says.
+/// The relations of a FROM clause in order.
 #[derive(Debug)]
 pub(super) struct FromClause<'a> {
     pub(super) first: RelationSyntax<'a>,
     pub(super) steps: Vec<Step<'a>>,
 }
 
-/// A relation that is joined to all before it.
+/// A relation that is joined to all relations before it.
 #[derive(Debug)]
 pub(super) struct Step<'a> {
     pub(super) kind: JoinKind,
@@ -32,7 +32,7 @@ pub(super) struct Step<'a> {
     pub(super) constraint: Constraint<'a>,
 }
 
-/// What joins a relation to those before it.
+/// Condition that joins a relation to those before it.
 #[derive(Debug)]
 pub(super) enum Constraint<'a> {
     None,
@@ -41,23 +41,23 @@ pub(super) enum Constraint<'a> {
     Natural(Span),
 }
 
-/// A relation as FROM names it.
+/// A relation as written in FROM.
 #[derive(Debug)]
 pub(super) struct RelationSyntax<'a> {
     pub(super) source: SourceSyntax<'a>,
     alias: Option<&'a Ident>,
-    /// New names of the first columns.
+    /// New names of the first columns, from `AS t(a, b)`.
     pub(super) columns: Vec<&'a Ident>,
     pub(super) span: Span,
 }
 
-/// Where the rows of a relation come from.
+/// Source of the rows of a relation.
 #[derive(Debug)]
 pub(super) enum SourceSyntax<'a> {
     Table {
         name: String,
         quoted: bool,
-        /// The name, when it has one part only.
+        /// The name, when it has a single part.
         ident: Option<&'a Ident>,
     },
     Query(&'a Query),
@@ -68,14 +68,18 @@ pub(super) enum SourceSyntax<'a> {
 }
 
 impl RelationSyntax<'_> {
-    /// The alias, or `name` without one.
+    /// Returns the alias, or `name` if there is none.
     pub(super) fn name_or(&self, name: &str) -> String {
         self.alias.map_or(name, |alias| &alias.value).to_string()
     }
 }
 
 impl<'a> FromClause<'a> {
-    /// What a SELECT says; `Unsupported` names what is not built.
+    /// Reads the FROM clause of a SELECT; `None` when there is none.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Unsupported`, with its name, for syntax that is not implemented.
     pub(super) fn of(select: &'a Select, source: SourceText<'_>) -> Result<Option<Self>> {
         let Some((first, others)) = select.from.split_first() else { return Ok(None) };
         let mut steps = Vec::new();
@@ -83,8 +87,8 @@ impl<'a> FromClause<'a> {
             steps.push(step(join, source)?);
         }
         for item in others {
-            // A comma binds weaker than JOIN; only joins that give the right side's rows as such
-            // could tell.
+            // A comma binds weaker than JOIN; this makes a difference only for joins that keep
+            // unmatched rows of the right side, and these are rejected.
             let relation = relation(&item.relation, source)?;
             steps.push(Step { kind: JoinKind::Inner, relation, constraint: Constraint::None });
             for join in &item.joins {

@@ -1,4 +1,4 @@
-//! GROUP BY: the keys that a statement names.
+//! Group keys of a statement.
 
 use dwio::expr::TypedExpr;
 use sqlparser::ast::{
@@ -15,7 +15,7 @@ use crate::sql::expr_index::ExprIndex;
 use crate::sql::source::{SourceText, place_of};
 
 impl Statement<'_> {
-    /// The keys, each once; `None` without GROUP BY.
+    /// Returns the group keys without duplicates; `None` without GROUP BY.
     pub(super) fn group_keys(
         &self,
         items: &[Item],
@@ -59,7 +59,7 @@ impl Statement<'_> {
         Ok(Some(keys.list))
     }
 
-    /// The columns that `t.*` gives.
+    /// Returns the columns that `t.*` selects.
     pub(super) fn qualified_wildcard(
         &self,
         kind: &SelectItemQualifiedWildcardKind,
@@ -80,7 +80,7 @@ impl Statement<'_> {
     }
 }
 
-/// Expressions, equal ones once.
+/// List of expressions without duplicates.
 #[derive(Default)]
 struct UniqueExprs {
     list: Vec<TypedExpr>,
@@ -96,7 +96,7 @@ impl UniqueExprs {
     }
 }
 
-/// The item of the SELECT list that a position means, counted from 1.
+/// Returns the item of the SELECT list at a position, counted from 1.
 pub(super) fn item_at<'i>(
     source: SourceText<'_>,
     clause: &'static str,
@@ -113,7 +113,7 @@ pub(super) fn item_at<'i>(
     })
 }
 
-/// The position that a bare integer in GROUP BY or ORDER BY means.
+/// Returns the position that a bare integer in GROUP BY or ORDER BY means.
 pub(super) fn ordinal(expr: &Expr) -> Option<usize> {
     match expr {
         Expr::Value(value) => match &value.value {
@@ -124,7 +124,7 @@ pub(super) fn ordinal(expr: &Expr) -> Option<usize> {
     }
 }
 
-/// The alias that a bare name in ORDER BY means.
+/// Returns the alias that a bare name in ORDER BY means.
 pub(super) fn alias<'a>(expr: &Expr, aliases: &'a Aliases) -> Option<&'a Alias> {
     match expr {
         Expr::Identifier(name) => aliases.find(name),

@@ -1,4 +1,4 @@
-//! Where conditions of joins go, and which columns are read.
+//! Tests of where join conditions are tested, and of the columns that are read.
 
 use crate::sql::testing::{error, shown};
 

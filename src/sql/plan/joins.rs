@@ -1,7 +1,7 @@
-//! The nodes of a tree of relations: scans, subqueries, joins, unnests.
+//! Builds the nodes of a tree of relations: scans, subqueries, joins, unnests.
 //!
-//! Terms `left = right` of a join are its keys; others that use both sides are tested on pairs. The
-//! side with fewer rows is built, as far as the kind of join leaves the choice.
+//! Terms `left = right` of a join become its keys; other terms that use both sides are tested on
+//! pairs of rows. The side with fewer rows is the build side, as far as the join kind permits.
 
 use std::collections::HashSet;
 
@@ -15,14 +15,15 @@ use super::relations::Relation;
 use super::tree::{Join, Source, Tree, used_by};
 
 impl Builder {
-    /// The rows of all relations, joined and filtered: `used` is what the nodes above need.
+    /// Builds the rows of all relations, joined and filtered; `used` are the expressions of the
+    /// nodes above.
     pub(super) fn tree(
         &mut self,
         mut tree: Tree,
         relations: &[Relation],
         used: &[&TypedExpr],
     ) -> Result<()> {
-        // Of a single table nobody asks.
+        // The row count of a single table is not needed.
         if !matches!(tree.source, Source::Relation(_)) {
             tree.estimate(relations)?;
         }
@@ -82,7 +83,7 @@ impl Builder {
         }
         let filter = TypedExpr::and(rest);
         let (probe, build, kind, keys) = match swapped(join.kind) {
-            // The table is made of the smaller side.
+            // The hash table is built of the smaller side.
             Some(kind) if left.num_rows() < right.num_rows() => {
                 (right, left, kind, (keys.1, keys.0))
             }
@@ -133,7 +134,7 @@ fn field_names<'a>(exprs: &[&'a TypedExpr]) -> HashSet<&'a str> {
     exprs.iter().flat_map(|expr| expr.field_names()).collect()
 }
 
-/// The same join with its sides changed, if there is one.
+/// Returns the join kind that is equivalent after the sides are swapped, if there is one.
 fn swapped(kind: JoinType) -> Option<JoinType> {
     Some(match kind {
         JoinType::Inner => JoinType::Inner,
@@ -146,7 +147,7 @@ fn swapped(kind: JoinType) -> Option<JoinType> {
     })
 }
 
-/// The sides of a term `left = right`, if each uses one side of the join only.
+/// Returns the operands of a term `left = right`, if each uses one side of the join only.
 fn key_pair(
     term: &TypedExpr,
     left: &Tree,

@@ -1,4 +1,4 @@
-//! Clauses to plan nodes, in two steps.
+//! Planning: translates clauses into plan nodes, in two steps.
 //!
 //! ```text
 //! statement --planner.rs, statement.rs--> Query: all names bound     query.rs
@@ -17,8 +17,8 @@
 //!    LIMIT, OFFSET  Limit
 //! ```
 //!
-//! Only the columns that something above the scan uses are scanned: a condition that is pushed
-//! down reads its own.
+//! A scan returns only the columns that the nodes above it use: the columns of a condition that is
+//! pushed down are read by the scan itself.
 
 mod build;
 mod clauses;
@@ -63,29 +63,29 @@ use planner::Planner;
 use query::{Body, Query, Select};
 use relations::From;
 
-/// A query as plan nodes, and the tables that its scans read.
+/// Plan nodes of a query, and the tables that its scans read.
 #[derive(Debug, Clone)]
 pub(crate) struct PlannedQuery {
-    /// The topmost node.
+    /// Topmost node.
     pub(crate) root: Arc<PlanNode>,
-    /// The result's columns by the names that the query gives them.
+    /// Columns of the result under the names that the query assigns to them.
     pub(crate) row_type: Arc<RowType>,
-    /// The scans.
+    /// Scans of the plan.
     pub(crate) scans: Vec<PlannedScan>,
 }
 
-/// The scan of a query, for whoever makes its splits.
+/// A scan of a query, from which its splits are made.
 #[derive(Debug, Clone)]
 pub(crate) struct PlannedScan {
-    /// The scan's id.
+    /// Id of the scan node.
     pub(crate) id: PlanNodeId,
-    /// The table.
+    /// Table that is scanned.
     pub(crate) table: Arc<dyn CatalogTable>,
-    /// The condition that was pushed into it.
+    /// Condition that was pushed into the scan.
     pub(crate) filter: Option<TypedExpr>,
 }
 
-/// An expression of the SELECT list.
+/// An expression of the SELECT list with its name.
 #[derive(Debug, Clone)]
 struct Item {
     name: String,
@@ -103,14 +103,14 @@ pub(crate) fn plan_parsed(
     Builder::plan(planner.query(query, None)?.query)
 }
 
-/// What a scan without SQL reads.
+/// Columns, condition and limit of a scan without SQL.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ScanClauses<'a> {
-    /// Columns by name or path; all when `None`.
+    /// Names or paths of the columns; all columns when `None`.
     pub(crate) columns: Option<&'a [String]>,
-    /// A condition in SQL.
+    /// Condition as a SQL expression.
     pub(crate) filter: Option<&'a str>,
-    /// Rows at most.
+    /// Maximum number of rows.
     pub(crate) limit: Option<u64>,
 }
 
@@ -152,8 +152,8 @@ pub(crate) fn plan_scan(
     Builder::plan(Query { body, sort: Sort::default(), offset: 0, limit: clauses.limit })
 }
 
-/// The terms of a condition that use partition columns only; what cannot be bound to them is left
-/// out here and judged when all columns are known.
+/// Returns the terms of a condition that use partition columns only; terms that cannot be bound to
+/// these are left out here and are bound when all columns are known.
 fn known_terms(
     filter: Option<&Expr>,
     keys: &Scope,
@@ -176,12 +176,12 @@ fn known_terms(
     TypedExpr::and(terms)
 }
 
-/// All columns that `*` gives.
+/// Returns all columns that `*` selects.
 fn all_columns(scope: &Scope) -> Vec<Item> {
     scope.visible().map(|(c, expr)| Item { name: c.name.clone(), expr }).collect()
 }
 
-/// The name that people use for a column or a struct field.
+/// Returns the name of a column or struct field that the user sees.
 fn column_name(scope: &Scope, expr: &TypedExpr) -> Option<String> {
     match expr {
         TypedExpr::Field { name, .. } => scope.column_of(name).map(|column| column.name.clone()),

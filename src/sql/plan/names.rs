@@ -1,4 +1,4 @@
-//! Names of the columns of one node.
+//! Unique names for the columns of one node.
 
 use std::collections::HashMap;
 
@@ -6,18 +6,18 @@ use dwio::expr::TypedExpr;
 
 use crate::sql::expr_index::ExprIndex;
 
-/// Columns to compute, equal ones once.
+/// Columns to compute, without duplicates.
 #[derive(Debug, Default)]
 pub(super) struct Columns {
     pub(super) list: Vec<(String, TypedExpr)>,
     index: ExprIndex,
     names: Names,
-    /// True when one of them is no plain column of the source.
+    /// True when at least one column is computed or renamed.
     pub(super) computed: bool,
 }
 
 impl Columns {
-    /// The name of the column that has `expr`; a plain column keeps its own.
+    /// Returns the name of the column that has `expr`; an unchanged source column keeps its name.
     pub(super) fn column(&mut self, expr: &TypedExpr, base: &str) -> String {
         let found = self.index.find(expr, |i| self.list.get(i).map(|(_, have)| have));
         if let Some((name, _)) = found.and_then(|i| self.list.get(i)) {
@@ -30,7 +30,7 @@ impl Columns {
                 self.names.fresh(base)
             }
         };
-        // A computed column may have taken the plain column's name before.
+        // A computed column may already have taken the name of the source column.
         self.computed |= matches!(expr, TypedExpr::Field { name: own, .. } if **own != *name);
         self.index.insert(expr, self.list.len());
         self.list.push((name.clone(), expr.clone()));
@@ -38,7 +38,7 @@ impl Columns {
     }
 }
 
-/// Names that are taken, with the last number put behind each.
+/// Names that are taken, each with the last number that was appended to it.
 #[derive(Debug, Default)]
 pub(super) struct Names(HashMap<String, usize>);
 
@@ -47,7 +47,7 @@ impl Names {
         self.0.entry(name.to_string()).or_default();
     }
 
-    /// `base`, or `base_1` and so on when it is taken.
+    /// Returns `base`, or `base_1` and so on when it is taken.
     pub(super) fn fresh(&mut self, base: &str) -> String {
         let mut name = base.to_string();
         while self.0.contains_key(&name) {

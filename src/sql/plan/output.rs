@@ -1,4 +1,4 @@
-//! ORDER BY: the keys that a statement names.
+//! Sort keys of a statement.
 
 use dwio::expr::TypedExpr;
 use sqlparser::ast::{Expr, OrderBy, OrderByKind};
@@ -18,14 +18,14 @@ pub(super) struct SortBy {
     pub(super) order: SortOrder,
 }
 
-/// What ORDER BY says.
+/// The ORDER BY clause.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Sort {
     pub(super) keys: Vec<SortBy>,
 }
 
 impl Sort {
-    /// Changes every key's expression.
+    /// Replaces the expression of each key.
     pub(super) fn try_map(self, mut f: impl FnMut(TypedExpr) -> Result<TypedExpr>) -> Result<Self> {
         let keys = self.keys.into_iter().map(|k| Ok(SortBy { expr: f(k.expr)?, order: k.order }));
         Ok(Sort { keys: keys.collect::<Result<_>>()? })
@@ -33,7 +33,7 @@ impl Sort {
 }
 
 impl Statement<'_> {
-    /// The keys of ORDER BY over the table's columns.
+    /// Returns the keys of ORDER BY over the table's columns.
     pub(super) fn sort(
         &self,
         items: &[Item],
@@ -48,7 +48,7 @@ impl Statement<'_> {
     }
 }
 
-/// The keys of ORDER BY, of equal ones the first; `bind` binds those that are no positions in
+/// Returns the keys of ORDER BY without duplicates; `bind` binds keys that are not positions in
 /// `items`.
 pub(super) fn sort_keys(
     source: SourceText<'_>,

@@ -1,14 +1,14 @@
-//! Statements to bound queries: WITH, set operations, and the clauses of each SELECT.
+//! Translates statements into bound queries: WITH, set operations, and the clauses of each SELECT.
 //!
 //! ```text
-//! WITH a AS (..)        named queries; each use of a name is bound on its own
-//! .. UNION ALL ..       arms, whose columns are converted to common types    set_operations.rs
+//! WITH a AS (..)        named queries; each use of a name is bound separately
+//! .. UNION ALL ..       inputs, whose columns are converted to common types  set_operations.rs
 //! VALUES ..             rows of constants                                    values.rs
-//! SELECT ..             one after the other: FROM, WHERE, SELECT, GROUP BY, HAVING, ORDER BY
+//! SELECT ..             in this order: FROM, WHERE, SELECT, GROUP BY, HAVING, ORDER BY
 //! ```
 //!
-//! All names of columns in a plan differ within the statement, subqueries included, so that a
-//! condition that a subquery shares with the query around it means the same in both.
+//! All column names in a plan are unique within the statement, including its subqueries, so that a
+//! condition that a subquery shares with the outer query has the same meaning in both.
 
 use std::collections::HashSet;
 
@@ -29,37 +29,37 @@ use crate::sql::catalog::Catalog;
 use crate::sql::scope::{self, Scope};
 use crate::sql::source::SourceText;
 
-/// Queries inside of queries at most.
+/// Maximum nesting depth of queries.
 const MAX_DEPTH: usize = 24;
-/// Relations of a whole statement at most: a name of WITH counts as often as it is used.
+/// Maximum number of relations of a statement, in which each use of a WITH name is counted.
 const MAX_RELATIONS: usize = 512;
 
-/// What all parts of a statement share.
+/// State that all parts of a statement share.
 pub(super) struct Planner<'a> {
     pub(super) catalog: &'a dyn Catalog,
     pub(super) functions: &'a FunctionRegistry,
     pub(super) source: SourceText<'a>,
     /// Names of columns in the plan.
     taken: HashSet<Arc<str>>,
-    /// The queries that WITH has named so far, those of queries around included.
+    /// The queries that WITH has defined so far, including those of enclosing queries.
     named: Vec<NamedQuery>,
     num_relations: usize,
     depth: usize,
-    /// The columns around the subquery that is bound, for errors about them.
+    /// Columns of the query around the subquery that is being bound, for errors.
     pub(super) around: Option<Scope>,
 }
 
-/// A query that WITH names.
+/// A query that WITH defines.
 #[derive(Debug, Clone)]
 struct NamedQuery {
     name: Ident,
     columns: Vec<Ident>,
     query: Arc<ast::Query>,
-    /// The named queries that it may use itself.
+    /// Number of earlier named queries that it may use itself.
     num_known: usize,
 }
 
-/// A query, and the terms of its WHERE that use columns of the query around it.
+/// A bound query, and the terms of its WHERE that use columns of the outer query.
 #[derive(Debug)]
 pub(super) struct Bound {
     pub(super) query: Query,
@@ -67,7 +67,7 @@ pub(super) struct Bound {
 }
 
 impl<'a> Planner<'a> {
-    /// Knows no names yet.
+    /// Returns a planner without named queries.
     pub(super) fn new(
         catalog: &'a dyn Catalog,
         functions: &'a FunctionRegistry,
@@ -85,12 +85,12 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Binds a query; `outer` has the columns of the query around it that WHERE may use.
+    /// Binds a query; `outer` has the columns of the outer query that WHERE may use.
     pub(super) fn query(&mut self, query: &ast::Query, outer: Option<&Scope>) -> Result<Bound> {
         self.nested(|planner| planner.whole_query(query, outer))
     }
 
-    /// Does something one level deeper.
+    /// Calls `f` one nesting level deeper.
     pub(super) fn nested<T>(&mut self, f: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
@@ -124,7 +124,7 @@ impl<'a> Planner<'a> {
         Ok(bound)
     }
 
-    /// Binds what is between WITH and ORDER BY.
+    /// Binds the body of a query, without WITH and ORDER BY.
     pub(super) fn body(
         &mut self,
         body: &SetExpr,
@@ -175,14 +175,14 @@ impl<'a> Planner<'a> {
         Ok(Bound { query, correlated })
     }
 
-    /// The query that WITH gave the name of a relation, if any.
+    /// Returns the query that WITH defined under the name of a relation, if any.
     pub(super) fn query_called(&mut self, syntax: &RelationSyntax<'_>) -> Result<Option<Query>> {
         let SourceSyntax::Table { ident: Some(ident), .. } = &syntax.source else {
             return Ok(None);
         };
         let found = self.named.iter().rev().find(|named| scope::matches(ident, &named.name.value));
         let Some(found) = found.cloned() else { return Ok(None) };
-        // What was named later, or inside, is not known to it.
+        // Queries that were defined later or in nested statements are not visible to it.
         let later = self.named.split_off(found.num_known);
         let mut query = self.query(&found.query, None)?.query;
         self.named.extend(later);
@@ -206,9 +206,9 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    /// A name for a column of a relation that no other column of the statement has.
+    /// Returns a name for a column of a relation that no other column of the statement has.
     pub(super) fn fresh_field(&mut self, relation: &str, name: &str) -> Arc<str> {
-        // No column may be taken for one that stands for an aggregate.
+        // No column may be mistaken for the placeholder of an aggregate.
         let plain = |text: &str| match is_placeholder(text) {
             true => format!("#{text}"),
             false => text.to_string(),

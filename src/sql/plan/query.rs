@@ -1,14 +1,14 @@
-//! Queries of which every name is bound: what they read and what they give, before there are plan
-//! nodes.
+//! Bound queries, in which all names are resolved: what they read and what they return, before
+//! there are plan nodes.
 //!
 //! ```text
 //! Query    Select | Union of queries, then ORDER BY, OFFSET, LIMIT
 //! Select   From (relations, and the tree that joins them), WHERE, groups, HAVING, items, DISTINCT
 //! ```
 //!
-//! A subquery in FROM is a [`Query`] among the relations of the query around it. Two things are
-//! settled between the two before nodes are made: conditions on the subquery's columns go into it,
-//! and columns that nobody wants are not computed.
+//! A subquery in FROM is a [`Query`] among the relations of the outer query. Two optimizations are
+//! applied between the two before nodes are made: conditions on the subquery's columns are pushed
+//! into it, and columns that are not used are not computed.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -23,30 +23,30 @@ use super::relations::From;
 use crate::sql::bind::{AggregateCall, Aggregates, has_aggregate};
 use crate::sql::catalog::TableColumn;
 
-/// A query, bound.
+/// A bound query.
 #[derive(Debug, Clone)]
 pub(super) struct Query {
     pub(super) body: Body,
-    /// Keys over the columns of FROM, or over those of a union.
+    /// Sort keys over the columns of FROM, or over those of a union.
     pub(super) sort: Sort,
     pub(super) offset: u64,
     pub(super) limit: Option<u64>,
 }
 
-/// Where the rows of a query come from.
+/// Source of the rows of a query.
 #[derive(Debug, Clone)]
 pub(super) enum Body {
     Select(Box<Select>),
     Union(Union),
 }
 
-/// One SELECT.
+/// A bound SELECT.
 #[derive(Debug, Clone)]
 pub(super) struct Select {
     pub(super) from: From,
     /// Terms of WHERE.
     pub(super) filter: Vec<TypedExpr>,
-    /// What is selected, over the columns of FROM.
+    /// Selected expressions, over the columns of FROM.
     pub(super) items: Vec<Item>,
     pub(super) groups: Option<Grouping>,
     pub(super) distinct: bool,
@@ -62,7 +62,7 @@ pub(super) struct Grouping {
 }
 
 impl Grouping {
-    /// All expressions over the columns of FROM.
+    /// Returns all expressions over the columns of FROM.
     pub(super) fn inputs(&self) -> impl Iterator<Item = &TypedExpr> {
         let aggregates = self.aggregates.calls().iter().flat_map(AggregateCall::inputs);
         self.keys.iter().chain(aggregates).chain(&self.having)
@@ -74,17 +74,17 @@ impl Grouping {
 pub(super) struct Union {
     pub(super) arms: Vec<Query>,
     pub(super) distinct: bool,
-    /// The columns, as ORDER BY sees them.
+    /// Columns, as ORDER BY uses them.
     pub(super) columns: Vec<TableColumn>,
 }
 
 impl Query {
-    /// A query without ORDER BY and LIMIT.
+    /// Returns a query without ORDER BY and LIMIT.
     pub(super) fn plain(body: Body) -> Self {
         Query { body, sort: Sort::default(), offset: 0, limit: None }
     }
 
-    /// The names and types of the columns.
+    /// Returns the names and types of the columns.
     pub(super) fn columns(&self) -> Vec<(&str, &Type)> {
         match &self.body {
             Body::Select(select) => {
@@ -96,7 +96,7 @@ impl Query {
         }
     }
 
-    /// Calls column `index` by another name.
+    /// Renames column `index`.
     pub(super) fn rename(&mut self, index: usize, name: &str) {
         let old = match &mut self.body {
             Body::Select(select) => select.items.get_mut(index).map(|item| &mut item.name),
@@ -107,20 +107,20 @@ impl Query {
         }
     }
 
-    /// True when there is exactly one row, whatever the data.
+    /// Returns true when there is exactly one row for any data.
     pub(super) fn is_single_row(&self) -> bool {
         let Body::Select(select) = &self.body else { return false };
         let global = |groups: &Grouping| groups.keys.is_empty() && groups.having.is_empty();
         select.groups.as_ref().is_some_and(global) && self.offset == 0 && self.limit != Some(0)
     }
 
-    /// True when there is at most one row: aggregates without keys, and perhaps HAVING.
+    /// Returns true when there is at most one row: aggregates without keys, with or without HAVING.
     pub(super) fn has_one_group(&self) -> bool {
         let Body::Select(select) = &self.body else { return false };
         select.groups.as_ref().is_some_and(|groups| groups.keys.is_empty())
     }
 
-    /// Rows, about.
+    /// Returns the estimated number of rows.
     pub(super) fn estimated_rows(&self) -> Result<u64> {
         let rows = match &self.body {
             _ if self.is_single_row() => 1,
@@ -133,7 +133,8 @@ impl Query {
         Ok(self.limit.map_or(rows, |limit| rows.min(limit)))
     }
 
-    /// True when a condition on columns, which are called `fields`, can be tested inside.
+    /// Returns true when a condition on columns, which are called `fields`, can be tested inside of
+    /// the query.
     fn takes(&self, term: &TypedExpr, fields: &[Arc<str>]) -> bool {
         if self.limit.is_some() || self.offset > 0 {
             return false;
@@ -144,7 +145,8 @@ impl Query {
         }
     }
 
-    /// Takes a condition on columns, which are called `fields`, if it can be tested inside.
+    /// Takes over a condition on columns, which are called `fields`, if it can be tested inside of
+    /// the query, and returns whether it was taken.
     pub(super) fn push_down(&mut self, term: &TypedExpr, fields: &[Arc<str>]) -> bool {
         if !self.takes(term, fields) {
             return false;
@@ -158,7 +160,8 @@ impl Query {
             Body::Select(select) => {
                 let term = select.inside(term, fields);
                 match &mut select.groups {
-                    // Without keys there is a row whatever WHERE leaves.
+                    // Without keys there is one row even if WHERE removes all rows, so the
+                    // condition is tested after grouping.
                     Some(groups) if groups.keys.is_empty() || has_aggregate(&term) => {
                         groups.having.push(term);
                     }
@@ -171,13 +174,14 @@ impl Query {
 }
 
 impl Select {
-    /// All rows of `from`, without columns yet.
+    /// Returns a SELECT of all rows of `from`, without columns yet.
     pub(super) fn all_of(from: From) -> Self {
         let (filter, items) = (Vec::new(), Vec::new());
         Select { from, filter, items, groups: None, distinct: false }
     }
 
-    /// A condition on the selected columns, which are called `fields`, over those of FROM.
+    /// Rewrites a condition on the selected columns, which are called `fields`, over the columns of
+    /// FROM.
     fn inside(&self, term: &TypedExpr, fields: &[Arc<str>]) -> TypedExpr {
         let items = fields.iter().zip(&self.items);
         let meanings: HashMap<&str, &TypedExpr> =
@@ -190,10 +194,10 @@ impl Select {
     }
 }
 
-/// True when an expression may have another value each time it is computed.
+/// Returns true when an expression may have a different value each time it is evaluated.
 fn is_random(expr: &TypedExpr) -> bool {
     let mut found = false;
-    // Constants are folded: a call without arguments is there because it is no constant.
+    // Constants have been folded, so a call without arguments is not deterministic.
     expr.visit(&mut |part| {
         found |= matches!(part, TypedExpr::Call { args, .. } if args.is_empty());
     });

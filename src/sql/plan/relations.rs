@@ -1,9 +1,10 @@
-//! The relations of a FROM clause: found, opened, and given columns whose names differ.
+//! Resolves the relations of a FROM clause: finds and opens them, and assigns unique names to their
+//! columns.
 //!
 //! ```text
 //! FromClause      first a, then steps: (inner, b, ON ..), (left, c, USING ..)     from.rs
 //! Relations       each with names for its columns that no other relation has
-//! Scope           the columns of all, which the other clauses see
+//! Scope           the columns of all relations, which the other clauses use
 //! Tree            left( inner(a, b), c ), each join with its terms                tree.rs
 //! ```
 
@@ -25,38 +26,39 @@ use crate::sql::catalog::{CatalogTable, TableColumn};
 use crate::sql::scope::Scope;
 use crate::sql::source::place_of;
 
-/// Relations of a FROM clause at most; the places of a term's columns are kept as bits.
+/// Maximum number of relations of a FROM clause; the relations that a term uses are a bit set of 64
+/// bits.
 pub(super) const MAX_RELATIONS: usize = 64;
 
-/// Columns that have names of their own.
+/// A source of rows whose columns have unique names.
 #[derive(Debug, Clone)]
 pub(super) struct Relation {
     pub(super) rows: Rows,
-    /// The plan's name of each column.
+    /// Name of each column in the plan.
     pub(super) fields: Vec<Arc<str>>,
 }
 
-/// Where the columns of a relation come from.
+/// Source of the columns of a relation.
 #[derive(Debug, Clone)]
 pub(super) enum Rows {
     Table(Arc<dyn CatalogTable>),
     Query(Box<Query>),
-    /// The one row of a query; nulls when there is none.
+    /// The single row of a query; nulls when it has no row.
     Value(Box<Query>),
-    /// Rows that the statement itself has.
+    /// Rows that are written in the statement.
     Values(Vec<RowVector>),
-    /// A node of the tree adds them to rows that it has.
+    /// A node of the tree adds the columns to its input rows.
     Added,
 }
 
 impl Relation {
-    /// A table that stands alone: its columns keep their names.
+    /// Returns the relation of a table that is used alone: its columns keep their names.
     pub(super) fn alone(table: Arc<dyn CatalogTable>) -> Self {
         let fields = table.columns().iter().map(|c| Arc::clone(&c.field)).collect();
         Relation { rows: Rows::Table(table), fields }
     }
 
-    /// Rows, about.
+    /// Returns the estimated number of rows.
     pub(super) fn estimated_rows(&self) -> Result<u64> {
         match &self.rows {
             Rows::Table(table) => table.estimated_rows(),
@@ -76,30 +78,30 @@ pub(super) struct From {
 }
 
 impl From {
-    /// One row without columns, for queries without FROM.
+    /// Returns one row without columns, for queries without FROM.
     pub(super) fn nothing() -> Self {
         From { relations: Vec::new(), tree: Tree::one_row() }
     }
 
-    /// One table.
+    /// Returns one table.
     pub(super) fn alone(table: Arc<dyn CatalogTable>) -> Self {
         From { relations: vec![Relation::alone(table)], tree: Tree::relation(0) }
     }
 
-    /// One query, whose columns are called as `columns` says.
+    /// Returns one query, whose columns have the names of `columns`.
     pub(super) fn of(query: Query, columns: &[TableColumn]) -> Self {
         let fields = columns.iter().map(|column| Arc::clone(&column.field)).collect();
         let relation = Relation { rows: Rows::Query(Box::new(query)), fields };
         From { relations: vec![relation], tree: Tree::relation(0) }
     }
 
-    /// Adds a relation and gives its place.
+    /// Adds a relation and returns its position.
     pub(super) fn add(&mut self, relation: Relation) -> usize {
         self.relations.push(relation);
         self.relations.len() - 1
     }
 
-    /// Rows, about.
+    /// Returns the estimated number of rows.
     pub(super) fn estimated_rows(&self) -> Result<u64> {
         let mut tree = self.tree.clone();
         tree.estimate(&self.relations)?;
@@ -108,8 +110,9 @@ impl From {
 }
 
 impl Planner<'_> {
-    /// The relations of FROM, their joins, and the columns that the other clauses may use.
-    /// `filter` is WHERE, which may tell which files matter.
+    /// Binds the relations of FROM and their joins, and returns them with the columns that the
+    /// other clauses may use. `filter` is WHERE, whose terms on partition columns select the files
+    /// to open.
     pub(super) fn from(
         &mut self,
         clause: &FromClause<'_>,
@@ -149,7 +152,8 @@ impl Planner<'_> {
         Ok((from, scope))
     }
 
-    /// Whether rows without elements stay in a join with UNNEST; `terms` is its condition.
+    /// Returns whether rows with empty lists are kept in a join with UNNEST; `terms` is its
+    /// condition.
     fn is_outer_unnest(&self, step: &Step<'_>, terms: &[TypedExpr]) -> Result<bool> {
         let sentence = match step.kind {
             JoinKind::Inner => return Ok(false),
@@ -160,7 +164,8 @@ impl Planner<'_> {
         Err(self.source.point(Error::unsupported(sentence), step.relation.span))
     }
 
-    /// Adds what FROM names; what UNNEST takes apart, over the columns of `left`, comes back.
+    /// Adds the relation that FROM names. For UNNEST, also returns the lists to unnest, over the
+    /// columns of `left`.
     fn relation(
         &mut self,
         syntax: &RelationSyntax<'_>,
@@ -200,7 +205,7 @@ impl Planner<'_> {
         let keys = Scope::new(&relation, found.partition_columns());
         let condition = match syntax.columns.is_empty() {
             true => known_terms(filter, &keys, self.functions),
-            // Conditions use the new names.
+            // Conditions use the new column names, which the catalog does not know.
             false => None,
         };
         let table = found.open(condition.as_ref())?;
@@ -266,7 +271,7 @@ impl Planner<'_> {
         Ok((self.add_columns(syntax, &relation, columns, from)?, bound))
     }
 
-    /// Adds a relation of columns that are no table's.
+    /// Adds a relation whose columns do not come from a table.
     fn add_columns(
         &mut self,
         syntax: &RelationSyntax<'_>,
@@ -288,7 +293,7 @@ impl Planner<'_> {
         Ok(Scope::new(relation, &columns))
     }
 
-    /// Calls the first columns as `AS t(a, b)` says.
+    /// Renames the first columns as `AS t(a, b)` states.
     fn rename(&self, syntax: &RelationSyntax<'_>, columns: &mut [TableColumn]) -> Result<()> {
         let mut shown = columns.iter_mut().filter(|column| !column.hidden);
         for name in &syntax.columns {
@@ -302,7 +307,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// The condition of a join, and the columns of both sides as it leaves them.
+    /// Binds the condition of a join, and returns it with the columns of both sides after the join.
     fn constraint(
         &self,
         step: &Step<'_>,
@@ -315,7 +320,7 @@ impl Planner<'_> {
             Constraint::On(condition) => {
                 let mut binder = Binder::new(&both, self.functions, self.source, "ON");
                 let bound = binder.bind_condition(condition)?;
-                // ON TRUE says nothing.
+                // ON TRUE is no condition.
                 let truth = TypedExpr::constant(Value::Boolean(true), Type::Boolean);
                 let terms = bound.conjuncts().into_iter().filter(|term| **term != truth);
                 return Ok((terms.cloned().collect(), both));
@@ -339,7 +344,7 @@ impl Planner<'_> {
                 _ => a.clone(),
             };
             if let TypedExpr::Field { name: other, .. } = &b {
-                // The left name may stand for several columns already; its first one shows.
+                // The left name may already represent several columns; its first one is kept.
                 if let Some(TypedExpr::Field { name: kept, .. }) = first_field(&a) {
                     scope.merge(kept, other, meaning);
                 }
@@ -349,7 +354,7 @@ impl Planner<'_> {
     }
 }
 
-/// The names that NATURAL joins by.
+/// Returns the column names by which NATURAL joins.
 fn common_names(left: &Scope, right: &Scope, span: Span) -> Vec<Ident> {
     let of_left: HashSet<String> = left.visible().map(|(c, _)| c.name.to_lowercase()).collect();
     let of_right = right.visible().map(|(column, _)| column.name.clone());
@@ -357,7 +362,7 @@ fn common_names(left: &Scope, right: &Scope, span: Span) -> Vec<Ident> {
     common.map(|name| Ident { span, ..Ident::new(name) }).collect()
 }
 
-/// The first column in an expression.
+/// Returns the first column in an expression.
 fn first_field(expr: &TypedExpr) -> Option<&TypedExpr> {
     let mut found = None;
     expr.visit(&mut |part| {

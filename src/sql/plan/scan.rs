@@ -1,4 +1,4 @@
-//! Relations to plan nodes: scans of tables, and the nodes of subqueries.
+//! Builds plan nodes of relations: scans of tables, and the nodes of subqueries.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -14,7 +14,8 @@ use super::relations::{Relation, Rows};
 use crate::sql::catalog::{CatalogTable, ScanColumn, ScanParts, TableColumn};
 
 impl Builder {
-    /// The rows of a relation for which `filter` is true; `used` is what the nodes above need.
+    /// Builds the rows of a relation for which `filter` is true; `used` are the expressions of the
+    /// nodes above.
     pub(super) fn relation(
         &mut self,
         relation: &Relation,
@@ -71,7 +72,7 @@ impl Builder {
         self.query(query, &names, &wanted)
     }
 
-    /// Rows of the statement: the columns that `used` names.
+    /// Builds the rows that are written in the statement, with the columns that `used` names.
     fn values<'e>(
         &mut self,
         batches: &[RowVector],
@@ -99,7 +100,7 @@ impl Builder {
         Ok(())
     }
 
-    /// A scan of the columns that `used` names, with the condition pushed into it.
+    /// Builds a scan of the columns that `used` names, with the condition pushed into it.
     fn scan(
         &mut self,
         table: &Arc<dyn CatalogTable>,
@@ -110,7 +111,7 @@ impl Builder {
         let id = self.id();
         let names = relation.fields.iter().zip(table.columns());
         let own: HashMap<&str, &TableColumn> = names.map(|(f, c)| (&**f, c)).collect();
-        // A condition inside the scan knows columns by the table's names only.
+        // A condition inside of the scan can use the table's own column names only.
         let pushed = filter.as_ref().and_then(|filter| table_names(filter, &own));
         let above = if pushed.is_some() { None } else { filter };
         let used: Vec<&TypedExpr> = used.iter().copied().chain(&above).collect();
@@ -126,7 +127,7 @@ impl Builder {
             .collect();
         let parts = ScanParts { id: Arc::clone(&id), columns: &columns, filter: pushed.as_ref() };
         let mut scan = table.scan(parts)?;
-        // The columns come in the order wanted, called as the table calls them.
+        // The scan returns the columns in the requested order, under the table's names.
         let names = columns.iter().filter_map(|c| relation.fields.get(c.index));
         let fields = names.clone().map(|name| name.to_string()).zip(scan.output_type.types());
         scan.output_type =
@@ -143,8 +144,8 @@ impl Builder {
     }
 }
 
-/// An expression with the table's names for its columns; `None` when the table has one of them
-/// under another name than the plan gives it.
+/// Rewrites an expression with the table's names for its columns; `None` when the table's name of a
+/// column differs from its field name.
 fn table_names(expr: &TypedExpr, own: &HashMap<&str, &TableColumn>) -> Option<TypedExpr> {
     let renamed = expr.replace::<()>(&mut |part| {
         let TypedExpr::Field { name, ty } = part else { return Ok(None) };
@@ -155,7 +156,7 @@ fn table_names(expr: &TypedExpr, own: &HashMap<&str, &TableColumn>) -> Option<Ty
     renamed.ok()
 }
 
-/// The struct fields that expressions want of each column that they use; an empty path is the
+/// Returns the struct fields of each column that expressions use, as paths; an empty path is the
 /// whole column.
 fn wanted_paths<'a>(used: &[&'a TypedExpr]) -> HashMap<&'a str, BTreeSet<Vec<usize>>> {
     let mut wanted: HashMap<&str, BTreeSet<Vec<usize>>> = HashMap::new();
@@ -178,7 +179,7 @@ fn wanted_paths<'a>(used: &[&'a TypedExpr]) -> HashMap<&'a str, BTreeSet<Vec<usi
     wanted
 }
 
-/// What a chain of struct fields begins with.
+/// Returns the expression that a chain of struct field accesses begins with.
 fn innermost(mut expr: &TypedExpr) -> &TypedExpr {
     while let TypedExpr::Dereference { input, .. } = expr {
         expr = input;

@@ -1,17 +1,17 @@
-//! Set operations: queries of the same columns put together.
+//! Set operations: combine queries with the same columns.
 //!
 //! ```text
-//! UNION        a body of its own: arms, whose columns are converted to common types
+//! UNION        a body of its own: inputs, whose columns are converted to common types
 //!
-//! INTERSECT    the rows of both sides, each with the side that it is from, grouped by all columns:
-//! EXCEPT       groups that have rows of both sides, or of the first one only
+//! INTERSECT    the rows of both sides, each with a flag for its side, grouped by all columns:
+//! EXCEPT       groups that have rows of both sides, or of the first side only
 //!
-//! .. ALL       each group has a list of its rows of either side; both lists are taken apart side by
-//!              side, and a group has as many rows as there are with an element of each, or of the
-//!              first one only
+//! .. ALL       each group collects a list of its rows per side; both lists are unnested side by
+//!              side, and a group returns one row for each position with an element of both, or of
+//!              the first side only
 //! ```
 //!
-//! Groups find nulls equal, as set operations do.
+//! Grouping treats nulls as equal, as set operations require.
 
 use dwio::expr::TypedExpr;
 use exec::expr::common_type;
@@ -30,17 +30,18 @@ use crate::sql::bind::{AggregateCall, Aggregates, Binder};
 use crate::sql::catalog::TableColumn;
 use crate::sql::scope::Scope;
 
-/// Rows of two queries that are kept: once each, or with `true` as often as there are.
+/// Which rows of two queries INTERSECT and EXCEPT keep: distinct rows or, with `true` (ALL),
+/// repeated rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Matched {
-    /// Those that both have.
+    /// Rows that both queries have (INTERSECT).
     Both(bool),
-    /// Those that only the first has.
+    /// Rows that only the first query has (EXCEPT).
     First(bool),
 }
 
 impl Planner<'_> {
-    /// True when a set operation keeps repeated rows.
+    /// Returns true when a set operation keeps repeated rows (ALL).
     pub(super) fn is_all(&self, quantifier: SetQuantifier, body: &SetExpr) -> Result<bool> {
         match quantifier {
             SetQuantifier::All => Ok(true),
@@ -52,7 +53,7 @@ impl Planner<'_> {
         }
     }
 
-    /// INTERSECT and EXCEPT.
+    /// Binds INTERSECT and EXCEPT.
     pub(super) fn matched(
         &mut self,
         sides: [&SetExpr; 2],
@@ -62,7 +63,7 @@ impl Planner<'_> {
         let queries = self.arms(&sides)?;
         let types = self.common_types(&queries, &sides)?;
         let names = names_of(&queries);
-        // Both sides as one relation.
+        // Makes one relation of both sides.
         let mut arms = Vec::with_capacity(queries.len());
         for (number, query) in queries.into_iter().enumerate() {
             let expr = TypedExpr::constant(Value::Boolean(number == 0), Type::Boolean);
@@ -115,8 +116,8 @@ impl Planner<'_> {
         Ok(Bound { query, correlated: Vec::new() })
     }
 
-    /// The groups of `select`, whose last two columns list their rows on both sides, as often as
-    /// they are kept.
+    /// Repeats the groups of `select`, whose last two columns list their rows of both sides, as
+    /// often as their rows are kept.
     fn repeated(
         &mut self,
         select: Select,
@@ -146,7 +147,7 @@ impl Planner<'_> {
         (Select { items, filter, ..Select::all_of(from) }, columns)
     }
 
-    /// Columns with these names and types, of new fields.
+    /// Returns columns with these names and types and new field names.
     pub(super) fn new_columns(
         &mut self,
         columns: impl Iterator<Item = (String, Type)>,
@@ -158,7 +159,7 @@ impl Planner<'_> {
         columns.map(column).collect()
     }
 
-    /// UNION, of any number of queries.
+    /// Binds a UNION of any number of queries.
     pub(super) fn union(
         &mut self,
         bodies: Vec<&SetExpr>,
@@ -176,7 +177,7 @@ impl Planner<'_> {
         Ok(Bound { query, correlated: Vec::new() })
     }
 
-    /// The queries of both sides, or of more, each bound on its own.
+    /// Binds the queries of all sides, each separately.
     fn arms(&mut self, bodies: &[&SetExpr]) -> Result<Vec<Query>> {
         let mut arms = Vec::with_capacity(bodies.len());
         for body in bodies {
@@ -190,7 +191,7 @@ impl Planner<'_> {
         Ok(arms)
     }
 
-    /// The types that the columns of all arms convert to.
+    /// Returns the common types of the columns of all queries.
     fn common_types(&self, arms: &[Query], bodies: &[&SetExpr]) -> Result<Vec<Type>> {
         let mut types: Vec<Type> = Vec::new();
         for (number, (arm, body)) in arms.iter().zip(bodies).enumerate() {
@@ -220,7 +221,7 @@ impl Planner<'_> {
         Ok(types)
     }
 
-    /// The query with its columns converted to `types`.
+    /// Returns the query with its columns converted to `types`.
     fn converted(&mut self, query: Query, types: &[Type]) -> Query {
         if query.columns().iter().zip(types).all(|((_, ty), wanted)| *ty == wanted) {
             return query;
@@ -228,7 +229,7 @@ impl Planner<'_> {
         self.converted_with(query, types, None)
     }
 
-    /// The same, with one more column.
+    /// Returns the converted query with one more column.
     fn converted_with(&mut self, query: Query, types: &[Type], last: Option<Item>) -> Query {
         let own: Vec<(String, Type)> =
             query.columns().into_iter().map(|(name, ty)| (name.to_string(), ty.clone())).collect();
@@ -247,7 +248,7 @@ impl Planner<'_> {
         Query::plain(Body::Select(Box::new(Select { items, ..Select::all_of(from) })))
     }
 
-    /// ORDER BY over the columns of what was put together.
+    /// Returns ORDER BY over the columns of the set operation.
     pub(super) fn union_sort(
         &self,
         columns: &[TableColumn],
@@ -259,13 +260,13 @@ impl Planner<'_> {
     }
 }
 
-/// The columns of what is put together are called as those of the first.
+/// Returns the column names of a set operation, which are those of its first query.
 fn names_of(queries: &[Query]) -> Vec<String> {
     let columns = queries.first().map(Query::columns).unwrap_or_default();
     columns.into_iter().map(|(name, _)| name.to_string()).collect()
 }
 
-/// The first columns as expressions.
+/// Returns the first `count` columns as expressions.
 fn fields_of(columns: &[TableColumn], count: usize) -> Vec<TypedExpr> {
     (0..count).filter_map(|index| field_at(columns, index)).collect()
 }
@@ -299,14 +300,15 @@ fn list_of(side: &TypedExpr, filter: TypedExpr) -> AggregateCall {
     }
 }
 
-/// The queries that a chain of UNIONs puts together. Chains are long where programs write them, so
-/// they are walked and not recursed into.
+/// Returns the queries that a chain of UNIONs combines. Generated queries have long chains, so the
+/// chain is traversed in a loop and not by recursion.
 pub(super) fn arms(body: &SetExpr, distinct: bool) -> Vec<&SetExpr> {
     let mut arms = Vec::new();
     let mut rest = vec![body];
     while let Some(next) = rest.pop() {
         match next {
-            // Below a UNION that drops repeated rows it does not matter whether others do.
+            // Below a UNION that drops repeated rows, it makes no difference whether inner UNIONs
+            // drop them.
             SetExpr::SetOperation { op: SetOperator::Union, set_quantifier, left, right }
                 if matches!(set_quantifier, SetQuantifier::All)
                     || distinct

@@ -1,4 +1,4 @@
-//! One SELECT: its clauses bound to the columns of FROM.
+//! Binds one SELECT: its clauses over the columns of FROM.
 
 use dwio::expr::TypedExpr;
 use exec::expr::FunctionRegistry;
@@ -17,28 +17,28 @@ use crate::sql::bind::{Aggregates, Alias, Aliases, Binder, SubqueryBinder};
 use crate::sql::scope::Scope;
 use crate::sql::source::SourceText;
 
-/// What is needed to bind the clauses of one SELECT.
+/// Inputs for binding the clauses of one SELECT.
 pub(super) struct Statement<'a> {
     pub(super) source: SourceText<'a>,
     pub(super) functions: &'a FunctionRegistry,
-    /// The columns of FROM.
+    /// Columns of FROM.
     pub(super) scope: &'a Scope,
     pub(super) clauses: &'a SelectClauses<'a>,
-    /// The columns of the query around this one, which WHERE may use.
+    /// Columns of the outer query, which WHERE may use.
     pub(super) outer: Option<&'a Scope>,
 }
 
-/// What clauses want computed before them.
+/// Aggregates and subqueries that clauses use and that are computed before the clauses.
 pub(super) struct Wanted<'f, 'p> {
     pub(super) aggregates: Aggregates,
     pub(super) subqueries: Subqueries<'f, 'p>,
 }
 
-/// A SELECT, the terms of its WHERE that use columns of the query around it, and its ORDER BY.
+/// A SELECT, the terms of its WHERE that use columns of the outer query, and its ORDER BY.
 pub(super) type BoundSelect = (Select, Vec<TypedExpr>, Sort);
 
 impl Statement<'_> {
-    /// Binds all clauses; `from` is what FROM says.
+    /// Binds all clauses; `from` has the relations of FROM.
     pub(super) fn bind(
         &self,
         planner: &mut Planner<'_>,
@@ -118,7 +118,7 @@ impl Statement<'_> {
         binder
     }
 
-    /// The SELECT list, `*` spelled out.
+    /// Returns the SELECT list with `*` expanded.
     fn items(&self, wanted: &mut Wanted<'_, '_>) -> Result<Vec<Item>> {
         if self.clauses.select.flavor == SelectFlavor::FromFirstNoSelect {
             return Ok(all_columns(self.scope));
@@ -156,7 +156,7 @@ impl Statement<'_> {
         Ok(items)
     }
 
-    /// The name of a column that was given none: that of the column, else its text.
+    /// Returns the name of an item without an alias: that of its column, else its text.
     fn name_of(&self, expr: &Expr, bound: &TypedExpr) -> String {
         column_name(self.scope, bound).unwrap_or_else(|| expr.to_string())
     }

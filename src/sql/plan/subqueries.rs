@@ -1,17 +1,18 @@
-//! Subqueries in expressions: EXISTS, IN and values, as joins of the query around them.
+//! Subqueries in expressions: EXISTS, IN and scalar subqueries, planned as joins of the outer
+//! query.
 //!
 //! ```text
-//! x IN (SELECT y ..)      a term of WHERE: semi join on x = y; elsewhere a column that says so
-//! x NOT IN (SELECT y ..)  a term of WHERE: null aware anti join
+//! x IN (SELECT y ..)      a term of WHERE: semi join on x = y; elsewhere a mark column
+//! x NOT IN (SELECT y ..)  a term of WHERE: null-aware anti join
 //! EXISTS (SELECT ..)      the same without x = y
-//! (SELECT max(y) ..)      a join with its one row; a lookup by key where it uses columns of the
-//!                         query around it                                       correlated.rs
+//! (SELECT max(y) ..)      a join with its one row; a lookup by key where it is correlated
+//!                         with the outer query                                  correlated.rs
 //! ```
 //!
-//! While a clause is bound each subquery becomes a relation, and a column of it stands in the
-//! expression; once all clauses are bound the relations are joined to those of FROM. Terms of the
-//! subquery's own WHERE that use columns of the query around it become terms of the join, and the
-//! columns of the subquery that they use become columns of its relation.
+//! While a clause is bound, each subquery becomes a relation, and a column of it replaces the
+//! subquery in the expression; once all clauses are bound, the relations are joined to those of
+//! FROM. Terms of the subquery's own WHERE that use columns of the outer query become terms of the
+//! join, and the columns of the subquery that they use become columns of its relation.
 
 use std::collections::HashSet;
 
@@ -32,39 +33,41 @@ use super::tree::{Join, Tree};
 use crate::sql::bind::{Binder, SubqueryBinder, SubqueryUse, has_aggregate};
 use crate::sql::scope::Scope;
 
-/// The subqueries that clauses of one SELECT have.
+/// The subqueries in the clauses of one SELECT.
 pub(super) struct Subqueries<'f, 'p> {
     planner: &'f mut Planner<'p>,
     found: Vec<Subquery>,
 }
 
-/// A subquery, and what stands for it.
+/// A subquery, and the column that represents it.
 #[derive(Debug)]
 struct Subquery {
     relation: Relation,
-    /// Terms over its columns and those of the query around it.
+    /// Terms over its columns and those of the outer query.
     terms: Vec<TypedExpr>,
-    /// The column that stands for it.
+    /// Column that represents the subquery in expressions.
     column: TypedExpr,
     answer: Answer,
     span: Span,
 }
 
-/// What the column says.
+/// Meaning of the column that represents a subquery.
 #[derive(Debug)]
 enum Answer {
     /// Whether there is a row.
     Exists,
-    /// Whether a row has in its column what the left side has.
+    /// Whether the first expression, of the outer query, equals the second one, of the subquery, in
+    /// some row.
     In(TypedExpr, TypedExpr),
-    /// The value of the one row.
+    /// The value of the single row.
     Value,
-    /// A value for each row of the query around, made of columns of the row that is found for it.
+    /// A value for each row of the outer query, computed of columns of the row that the lookup
+    /// finds.
     LookedUp,
 }
 
 impl<'f, 'p> Subqueries<'f, 'p> {
-    /// None yet.
+    /// Returns an empty list of subqueries.
     pub(super) fn new(planner: &'f mut Planner<'p>) -> Self {
         Subqueries { planner, found: Vec::new() }
     }
@@ -73,7 +76,8 @@ impl<'f, 'p> Subqueries<'f, 'p> {
         self.found.is_empty()
     }
 
-    /// The values that groups by `keys` have beside them; `above` is what is made of groups.
+    /// Returns the subquery values to add to the group keys `keys`; `above` are the expressions
+    /// over the groups.
     pub(super) fn group_values(
         &self,
         keys: &[TypedExpr],
@@ -82,7 +86,7 @@ impl<'f, 'p> Subqueries<'f, 'p> {
         let mut values = Vec::new();
         for subquery in &self.found {
             match subquery.answer {
-                // A value is the same for all rows, so that it may be one more key.
+                // The value is the same for all rows, so it may be added to the keys.
                 Answer::Value if !keys.is_empty() => values.push(subquery.column.clone()),
                 Answer::LookedUp if subquery.is_used_by(above) => {
                     subquery
@@ -96,8 +100,8 @@ impl<'f, 'p> Subqueries<'f, 'p> {
         Ok(values)
     }
 
-    /// Joins the subqueries to FROM. Terms of WHERE that are nothing but an answer become the join;
-    /// `above` are the other expressions that may use the columns.
+    /// Joins the subqueries to FROM. Terms of WHERE that consist of nothing but a subquery's mark
+    /// column become the join kind; `above` are the other expressions that may use the columns.
     pub(super) fn join(
         self,
         from: &mut From,
@@ -112,7 +116,7 @@ impl<'f, 'p> Subqueries<'f, 'p> {
         Ok(())
     }
 
-    /// Binds a subquery and makes its relation; its own columns come first, `num_columns` of them.
+    /// Binds a subquery and makes its relation; its own `num_columns` columns are first.
     fn relation(&mut self, ast: &ast::Query, scope: &Scope, asked: Asked) -> Result<Related> {
         self.planner.count_relation()?;
         let around = self.planner.around.replace(scope.clone());
@@ -124,7 +128,7 @@ impl<'f, 'p> Subqueries<'f, 'p> {
         }
         let cut = query.limit.is_some() || query.offset > 0;
         if !cut && asked != Asked::Value {
-            // Which rows there are matters, neither how often nor where.
+            // Only the set of rows matters, neither how often a row occurs nor the order.
             query.sort = Sort::default();
             match &mut query.body {
                 Body::Select(select) => select.distinct = false,
@@ -144,7 +148,7 @@ impl<'f, 'p> Subqueries<'f, 'p> {
         Ok(related)
     }
 
-    /// Gives a subquery the columns that its terms over the query around need of it.
+    /// Adds the columns to a subquery that its correlated terms need.
     fn tie(&mut self, related: &mut Related, asked: Asked) -> Result<()> {
         let Related { query, fields, num_columns, terms, value } = related;
         let is_single_row = query.is_single_row() || query.has_one_group();
@@ -216,7 +220,7 @@ impl<'f, 'p> Subqueries<'f, 'p> {
     }
 }
 
-/// What is asked of a subquery.
+/// Use of a subquery, without the operands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Asked {
     Exists,
@@ -230,12 +234,13 @@ struct Related {
     fields: Vec<Arc<str>>,
     num_columns: usize,
     terms: Vec<TypedExpr>,
-    /// What stands for it where it is looked up for each row of the query around.
+    /// Expression that represents the subquery where it is looked up for each row of the outer
+    /// query.
     value: Option<TypedExpr>,
 }
 
 impl Related {
-    /// The only column; `None` when there is another number of them.
+    /// Returns the only column; `None` when the number of columns is not one.
     fn only_column(&self) -> Option<TypedExpr> {
         let columns = self.query.columns();
         let (_, ty) = columns.first().filter(|_| self.num_columns == 1)?;
@@ -243,7 +248,7 @@ impl Related {
     }
 }
 
-/// The columns that expressions use.
+/// Returns the columns that expressions use.
 fn columns_of(exprs: &[TypedExpr]) -> Vec<(Arc<str>, Type)> {
     let mut columns = Vec::new();
     for expr in exprs {
@@ -275,7 +280,7 @@ impl SubqueryBinder for Subqueries<'_, '_> {
             let relation = Relation { rows: Rows::Query(Box::new(query)), fields };
             let (column, answer) = (value.clone(), Answer::LookedUp);
             self.found.push(Subquery { relation, terms, column, answer, span });
-            // One row is among the values of a subquery when it has its value.
+            // IN of a subquery with a single row is equality with its value.
             return match usage {
                 SubqueryUse::In(left) => {
                     let binder = Binder::new(scope, self.planner.functions, source, "IN");
@@ -326,13 +331,13 @@ impl SubqueryBinder for Subqueries<'_, '_> {
 }
 
 impl Subquery {
-    /// True when an expression has a column of its relation.
+    /// Returns true when an expression uses a column of the subquery's relation.
     fn is_used_by(&self, exprs: &[&TypedExpr]) -> bool {
         let own: HashSet<&str> = self.relation.fields.iter().map(AsRef::as_ref).collect();
         exprs.iter().any(|expr| expr.field_names().iter().any(|name| own.contains(name)))
     }
 
-    /// Fails when rows of one group may find different values.
+    /// Fails when rows of one group may have different values of the subquery.
     fn check_keys(&self, keys: &[TypedExpr]) -> Result<()> {
         let own: HashSet<&str> = self.relation.fields.iter().map(AsRef::as_ref).collect();
         let around = columns_of(&self.terms);
@@ -395,7 +400,7 @@ impl Subquery {
             let fields = vec![Arc::clone(name)];
             mark = Some(from.add(Relation { rows: Rows::Added, fields }));
         }
-        // Where rows are only kept or dropped, unknown is as good as false.
+        // Where rows are only kept or dropped, unknown has the same effect as false.
         if kind == JoinType::LeftSemiFilter
             && let Some((left, right)) = in_pair.take()
         {
@@ -407,7 +412,8 @@ impl Subquery {
     }
 }
 
-/// The join that gives an answer, and the term of WHERE that it makes true.
+/// Returns the kind of join that computes an answer, and the position of the WHERE term that the
+/// join replaces.
 fn kind_of(
     column: &TypedExpr,
     filter: &[TypedExpr],

@@ -1,4 +1,4 @@
-//! Unions, subqueries and UNNEST: what their plans are.
+//! Tests of the plans of unions, subqueries and UNNEST.
 
 use crate::sql::testing::{error, plan, shown};
 
@@ -22,7 +22,7 @@ fn conditions_go_into_subqueries_and_columns_that_nobody_wants_are_not_read() {
     -- Aggregation[1][Single by (n), count := count()]
       -- TableScan[0][t where gt(n, 1)]"
     );
-    // A row comes whatever WHERE leaves.
+    // Aggregates without keys return a row even if WHERE removes all rows.
     let global = shown("SELECT 1 FROM (SELECT 1 AS k, count(*) AS c FROM t) WHERE k > n1");
     assert!(global.contains("no such column"), "{global}");
     let global = shown("SELECT c FROM (SELECT 'a' AS k, count(*) AS c FROM t) WHERE k = 'b'");
@@ -50,7 +50,7 @@ fn a_union_has_its_sources_side_by_side() {
     let one = shown("SELECT n FROM t UNION ALL SELECT tiny FROM t UNION SELECT n FROM t");
     assert!(one.starts_with("-- Aggregation["), "{one}");
     assert_eq!(one.matches("LocalPartition").count(), 1);
-    // Conditions go into every source, and all drop the columns that nobody wants.
+    // Conditions are pushed into each source, and all sources drop the columns that are not used.
     let plan = shown(
         "SELECT sum(k) FROM (SELECT n AS k, name FROM t UNION ALL SELECT n + 1, name FROM t) \
          WHERE k > 5",
@@ -104,7 +104,7 @@ fn aggregates_that_use_the_query_around_are_looked_up_by_key() {
     );
     let count = shown("SELECT (SELECT count(*) + 1 FROM t b WHERE b.id = t.id) FROM t");
     assert!(count.contains("if(is_null(found), 1, count(*) + 1)"), "{count}");
-    // No row is looked up where there is one always.
+    // EXISTS of a subquery that always returns a row is true also where no group is found.
     let always =
         shown("SELECT id FROM t WHERE EXISTS (SELECT count(*) FROM t b WHERE b.id = t.id)");
     assert!(always.contains("if(is_null(found), true"), "{always}");

@@ -1,4 +1,4 @@
-//! Plans as text, for statements over the table of `testing.rs`.
+//! Tests of plans as text, for statements over the table of `testing.rs`.
 
 use crate::sql::testing::{error, plan, shown};
 
@@ -118,7 +118,7 @@ fn keys_may_be_columns_expressions_positions_and_aliases() {
     by_item("SELECT n + 1, count(*) FROM t GROUP BY 1");
     by_item("SELECT n + 1 AS m, count(*) FROM t GROUP BY m");
     by_item("SELECT n + 1, count(*) FROM t GROUP BY ALL");
-    // A column goes before an alias.
+    // In GROUP BY a column takes precedence over an alias.
     assert!(shown("SELECT n AS id FROM t GROUP BY id, n").contains("Single by (id, n)"));
 }
 
@@ -175,7 +175,7 @@ fn sorting_takes_columns_aliases_positions_and_expressions() {
             "      -- TableScan[0][t]",
         ],
     );
-    // An alias goes before a column.
+    // In ORDER BY an alias takes precedence over a column.
     check(
         "SELECT n AS id FROM t ORDER BY id LIMIT 1",
         &["-- TopN[2][1][id ASC NULLS LAST]", "  -- Project[1][id := n]", "    -- TableScan[0][t]"],

@@ -1,7 +1,8 @@
-//! Relations and joins as a tree: which condition is tested where.
+//! The tree of relations and joins, which decides where each condition is tested.
 //!
-//! A term of WHERE goes down to the side whose columns it uses, as long as that side's rows reach
-//! the result only with its values; a term of ON goes to the side whose rows need a partner:
+//! A term of WHERE is pushed down to the side whose columns it uses, as long as each row of that
+//! side reaches the result only with its own values. A term of ON is pushed to a side if the rows
+//! of that side are dropped when they have no match:
 //!
 //! | join | WHERE on left | WHERE on right | ON left only | ON right only |
 //! |---|---|---|---|---|
@@ -23,7 +24,7 @@ use vector::Result;
 
 use super::relations::Relation;
 
-/// Joins as SQL has them.
+/// Kinds of joins that SQL can express.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum JoinKind {
     Inner,
@@ -36,7 +37,7 @@ pub(super) enum JoinKind {
     RightAnti,
 }
 
-/// A set of relations, a bit for each.
+/// A set of relations, with one bit for each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Relations(u64);
 
@@ -60,7 +61,7 @@ impl Relations {
     }
 }
 
-/// The relations whose columns an expression uses.
+/// Returns the relations whose columns an expression uses.
 pub(super) fn used_by(expr: &TypedExpr, relations: &[Relation]) -> Relations {
     let names: HashSet<&str> = expr.field_names().into_iter().collect();
     let uses = |relation: &Relation| relation.fields.iter().any(|field| names.contains(&**field));
@@ -68,14 +69,14 @@ pub(super) fn used_by(expr: &TypedExpr, relations: &[Relation]) -> Relations {
     used.fold(Relations::NONE, |all, (i, _)| all.joined(Relations::one(i)))
 }
 
-/// Relations and joins, with the terms that are tested at each.
+/// A tree of relations and joins, with the terms that are tested at each node.
 #[derive(Debug, Clone)]
 pub(super) struct Tree {
     pub(super) relations: Relations,
     pub(super) source: Source,
-    /// Terms over the rows that come out: pushed into the scan, or a filter above the node.
+    /// Terms over the output rows: pushed into the scan, or tested by a filter above the node.
     pub(super) terms: Vec<TypedExpr>,
-    /// Rows that come out, about.
+    /// Estimated number of output rows.
     num_rows: u64,
 }
 
@@ -91,7 +92,7 @@ pub(super) enum Source {
         input: Box<Tree>,
         relation: usize,
         lists: Vec<TypedExpr>,
-        /// A row without elements stays, as in a left join.
+        /// True when rows of `input` without elements are kept, as in a left join.
         keeps_empty: bool,
     },
 }
@@ -101,11 +102,12 @@ pub(super) struct Join {
     pub(super) kind: JoinType,
     pub(super) left: Tree,
     pub(super) right: Tree,
-    /// Terms that pairs must meet.
+    /// Terms that pairs of rows must meet.
     pub(super) on: Vec<TypedExpr>,
-    /// What IN compares, when it matters whether nulls are among it; part of the condition.
+    /// Operands that IN compares, when the result depends on nulls among them; a part of the
+    /// condition.
     pub(super) in_pair: Option<(TypedExpr, TypedExpr)>,
-    /// The relation of the column that says whether a left row has a partner.
+    /// Relation of the mark column, which states whether a left row has a match.
     pub(super) mark: Option<usize>,
 }
 
@@ -114,18 +116,18 @@ impl Tree {
         Tree { relations, source, terms: Vec::new(), num_rows: 0 }
     }
 
-    /// A row without columns.
+    /// Returns a tree of one row without columns.
     pub(super) fn one_row() -> Self {
         Self::new(Relations::NONE, Source::OneRow)
     }
 
-    /// Relation `index` of the query.
+    /// Returns the tree of relation `index` of the query.
     pub(super) fn relation(index: usize) -> Self {
         Self::new(Relations::one(index), Source::Relation(index))
     }
 
-    /// The elements of `lists`, which are relation `index`, beside the rows of `input`; with
-    /// `keeps_empty` also rows that have none.
+    /// Returns the elements of `lists`, which are relation `index`, joined to the rows of `input`;
+    /// with `keeps_empty`, rows without elements are kept.
     pub(super) fn unnest(
         input: Tree,
         index: usize,
@@ -138,7 +140,7 @@ impl Tree {
         Self::new(relations, source)
     }
 
-    /// Two trees joined; each term goes where it belongs.
+    /// Joins two trees; each term is placed where it is tested earliest.
     pub(super) fn join(
         kind: JoinKind,
         left: Tree,
@@ -160,12 +162,12 @@ impl Tree {
         Self::joined(Join { kind, left, right, on, in_pair: None, mark: None }, terms, relations)
     }
 
-    /// A join without terms yet, and the terms put where they belong.
+    /// Places the terms of a join that has none yet.
     pub(super) fn joined(mut join: Join, terms: Vec<TypedExpr>, relations: &[Relation]) -> Self {
         use JoinType::{Anti, Inner, Left, LeftSemiFilter, LeftSemiProject, Right};
         for term in terms {
             let used = used_by(&term, relations);
-            // Rows of a side that need a partner may lack it early.
+            // Rows of a side that are dropped without a match may be filtered before the join.
             let needs_left = matches!(join.kind, Inner | Right | LeftSemiFilter);
             let needs_right =
                 matches!(join.kind, Inner | Left | LeftSemiFilter | LeftSemiProject | Anti);
@@ -182,7 +184,7 @@ impl Tree {
         Self::new(both, Source::Join(Box::new(join)))
     }
 
-    /// Puts a term of WHERE as far down as it may go.
+    /// Pushes a term of WHERE as far down as the result permits.
     pub(super) fn push_down(&mut self, term: TypedExpr, relations: &[Relation]) {
         use JoinType::{Anti, Inner, Left, LeftSemiFilter, LeftSemiProject, Right};
         let used = used_by(&term, relations);
@@ -209,12 +211,12 @@ impl Tree {
         self.terms.push(term);
     }
 
-    /// Rows that come out, about; known once they were estimated.
+    /// Returns the estimated number of output rows; valid after [`Tree::estimate`].
     pub(super) fn num_rows(&self) -> u64 {
         self.num_rows
     }
 
-    /// Estimates the rows of all nodes from those of the relations.
+    /// Estimates the output rows of all nodes from those of the relations.
     pub(super) fn estimate(&mut self, relations: &[Relation]) -> Result<()> {
         self.num_rows = match &mut self.source {
             Source::OneRow => 1,
@@ -233,7 +235,7 @@ impl Tree {
                 match join.kind {
                     JoinType::LeftSemiFilter | JoinType::LeftSemiProject | JoinType::Anti => left,
                     _ if join.on.is_empty() => left.saturating_mul(right),
-                    // Most joins follow a key from many rows to one.
+                    // Most joins follow a foreign key from many rows to one.
                     _ => left.max(right),
                 }
             }

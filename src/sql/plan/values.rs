@@ -1,11 +1,11 @@
-//! VALUES: rows that the statement itself has.
+//! VALUES: rows that are written in the statement.
 //!
 //! ```text
 //! VALUES (1, 'a'), (2.5, NULL)    columns col0 DECIMAL, col1 VARCHAR of two rows
 //! ```
 //!
-//! Values are constants, or what is computed of constants; those of a column are converted to a
-//! common type.
+//! Values are constants, or expressions of constants; those of a column are converted to a common
+//! type.
 
 use dwio::expr::TypedExpr;
 use exec::expr::common_type;
@@ -24,11 +24,11 @@ use crate::sql::bind::Binder;
 use crate::sql::scope::Scope;
 use crate::sql::source::place_of;
 
-/// Rows of a batch at most.
+/// Maximum number of rows of a batch.
 const BATCH_ROWS: usize = 8192;
 
 impl Planner<'_> {
-    /// The rows of VALUES.
+    /// Binds the rows of VALUES.
     pub(super) fn values(&mut self, values: &Values, trailer: &Trailer<'_>) -> Result<Bound> {
         self.count_relation()?;
         let scope = Scope::default();

@@ -18,7 +18,7 @@ use arrow_schema::{DataType, Field};
 
 use crate::support::random::Random;
 
-/// A maker of one column: rows, and once in how many a null (0 for never).
+/// Generates one column: number of rows, and n of "one value in n is null" (0 for no nulls).
 struct Maker<'a> {
     random: &'a mut Random,
     num_rows: usize,
@@ -53,7 +53,7 @@ impl Maker<'_> {
         Arc::new(array.with_precision_and_scale(precision, scale).unwrap())
     }
 
-    /// All scalar types by name.
+    /// Returns columns of all scalar types by name.
     fn scalars(&mut self) -> Vec<(&'static str, ArrayRef)> {
         const DAY_MS: u64 = 86_400_000;
         vec![
@@ -111,7 +111,7 @@ impl Maker<'_> {
     }
 }
 
-/// Small numbers often repeat; some are large.
+/// Returns a small number, which often repeats, or rarely a large one.
 fn mostly_small(random: &mut Random) -> i64 {
     if random.once_in(10) { random.next() as i64 } else { random.below(200) as i64 - 100 }
 }
@@ -127,7 +127,7 @@ fn number(random: &mut Random) -> f64 {
     }
 }
 
-/// Words, the empty one, some beyond the length that a string view keeps inline.
+/// Returns a word, the empty text, or a text that is too long to be inlined in a string view.
 fn text(random: &mut Random) -> String {
     match random.below(8) {
         0 => String::new(),
@@ -180,7 +180,7 @@ fn maps(random: &mut Random, num_rows: usize) -> ArrayRef {
     Arc::new(builder.finish())
 }
 
-/// A struct that is null at times, of a required field, a nullable one and a list.
+/// Returns nullable structs of a required field, a nullable field and a list.
 fn structs(random: &mut Random, num_rows: usize) -> ArrayRef {
     let required =
         Maker { random, num_rows, null_once_in: 0 }.primitive::<Int32Type>(|r| r.below(9) as i32);
@@ -200,8 +200,8 @@ fn structs(random: &mut Random, num_rows: usize) -> ArrayRef {
     ))
 }
 
-/// A column `id` of row numbers; each scalar type as `name` and, with nulls, as `name_null`; and
-/// nested columns. The same seed gives the same rows.
+/// Returns a column `id` of row numbers; each scalar type as `name` and, with nulls, as
+/// `name_null`; and nested columns. The same seed returns the same rows.
 pub(crate) fn random_rows(seed: u64, num_rows: usize) -> RecordBatch {
     let random = &mut Random::new(seed);
     let ids = PrimitiveArray::<Int64Type>::from_iter_values(0..num_rows as i64);

@@ -10,7 +10,7 @@ use crate::random_files::one_of;
 use crate::support::files::{engine_over, in_order, lines};
 use crate::support::random::Random;
 
-/// Asks the engine for the rows of random conditions and says what is not as it should be.
+/// Queries the rows of random conditions and returns an error for a wrong result.
 pub(super) fn check(table: &Table, file: &[u8], random: &mut Random) -> Result<(), String> {
     let files = MemoryFiles::new();
     files.put("f.parquet", file.to_vec());
@@ -44,7 +44,7 @@ pub(super) fn check(table: &Table, file: &[u8], random: &mut Random) -> Result<(
     Ok(())
 }
 
-/// Some columns in any order; none for a count of the rows.
+/// Returns some columns in any order; none for a count of the rows.
 fn random_columns(table: &Table, random: &mut Random) -> Vec<Place> {
     if random.once_in(6) {
         return Vec::new();
@@ -65,7 +65,7 @@ fn line(table: &Table, columns: &[Place], row: usize) -> String {
     format!("{{{}}}", values.collect::<Vec<_>>().join(","))
 }
 
-/// A place as SQL names it.
+/// Returns a member path as SQL names it.
 fn name(table: &Table, place: &Place) -> String {
     let field = table.schema().field(place.column);
     let (mut name, mut ty) = (field.name().clone(), field.data_type());
@@ -80,10 +80,11 @@ fn name(table: &Table, place: &Place) -> String {
 /// A condition on the rows of a table.
 enum Condition {
     IsNull(Place),
-    /// `true` before the operator's text where the order of value and literal is one of these.
+    /// Value, operator in SQL, the orderings of value and literal for which it is true, and
+    /// literal.
     Compare(Place, &'static str, &'static [Ordering], Literal),
     Between(Place, Literal, Literal),
-    /// A null literal among them when `true`.
+    /// Value, list, and true when the list also has a null literal.
     In(Place, Vec<Literal>, bool),
     Like(Place, Vec<Token>),
     IsDistinct(Place, Literal),
@@ -92,14 +93,14 @@ enum Condition {
     Or(Box<Condition>, Box<Condition>),
 }
 
-/// A step of a LIKE pattern.
+/// A token of a LIKE pattern.
 enum Token {
     Text(String),
     AnyCharacter,
     AnyText,
 }
 
-/// The definition of LIKE.
+/// Implements the definition of LIKE by recursion.
 fn is_like(text: &[char], tokens: &[Token]) -> bool {
     match tokens.split_first() {
         None => text.is_empty(),
@@ -112,7 +113,7 @@ fn is_like(text: &[char], tokens: &[Token]) -> bool {
     }
 }
 
-/// `LIKE` and what follows it.
+/// Returns the SQL from `LIKE` on.
 fn like_sql(tokens: &[Token]) -> String {
     let mut pattern = String::new();
     for token in tokens {
@@ -133,7 +134,7 @@ fn like_sql(tokens: &[Token]) -> String {
     format!("LIKE '{pattern}' ESCAPE '!'")
 }
 
-/// Parts of a text that occurs, with wildcards around them.
+/// Returns parts of a text that occurs, with wildcards around them.
 fn random_tokens(text: &str, random: &mut Random) -> Vec<Token> {
     let characters: Vec<char> = text.chars().collect();
     let (mut tokens, mut rest) = (Vec::new(), &*characters);
@@ -159,7 +160,7 @@ fn random_tokens(text: &str, random: &mut Random) -> Vec<Token> {
     tokens
 }
 
-/// A value with its text.
+/// A value with its SQL text.
 struct Literal {
     value: Datum,
     sql: String,
@@ -250,7 +251,7 @@ fn random_condition(table: &Table, depth: u64, random: &mut Random) -> Condition
     }
 }
 
-/// A column, or a member of a struct however deep.
+/// Returns a column, or a member of a struct at any depth.
 fn random_place(table: &Table, random: &mut Random) -> Place {
     let mut place = Place::column(random.below(table.schema().fields().len() as u64) as usize);
     loop {
@@ -307,7 +308,7 @@ fn random_comparison(table: &Table, random: &mut Random) -> Condition {
     }
 }
 
-/// A value that occurs at a place, as a literal; `None` when the one that was looked at has none.
+/// Returns a value that occurs in a column, as a literal; `None` when the chosen value has none.
 fn random_literal(table: &Table, place: &Place, random: &mut Random) -> Option<Literal> {
     if table.num_rows() == 0 {
         return None;

@@ -1,4 +1,4 @@
-//! Random filters of every kind, each with what it lets through by another way.
+//! Random filters of every kind, each with an independent model of the values that it passes.
 
 use std::cmp::Ordering;
 
@@ -10,17 +10,18 @@ use super::values::Datum;
 use crate::random_files::one_of;
 use crate::support::random::Random;
 
-/// One side of a range; `None` is open.
+/// A bound of a range and whether it is exclusive; `None` is unbounded.
 type Side = Option<(Datum, bool)>;
 
-/// What a filter lets through: null or not, and values inside of some ranges or outside of all.
+/// Model of the values that a filter passes: null or not, and values inside of some ranges or
+/// outside of all.
 #[derive(Debug, Clone)]
 pub(super) struct Model {
     null: bool,
     negated: bool,
-    /// Lower and upper sides, each a value and whether the value itself is excluded.
+    /// Lower and upper bounds, each a value and whether the value itself is excluded.
     ranges: Vec<(Side, Side)>,
-    /// Texts that a string has in this order, with anything around them.
+    /// Texts that a string contains in this order, with anything around them.
     pieces: Option<Vec<Vec<u8>>>,
 }
 
@@ -36,7 +37,7 @@ impl Model {
     pub(super) fn passes(&self, datum: &Datum) -> bool {
         match datum {
             Datum::Null => self.null,
-            // Open ranges alone are put on nested columns.
+            // Nested columns are tested with unbounded ranges only.
             Datum::Nested => self.ranges.is_empty() == self.negated,
             Datum::Bytes(value) if self.pieces.is_some() => {
                 has_pieces(value, self.pieces.as_deref().unwrap_or(&[])) != self.negated
@@ -63,7 +64,7 @@ fn is_inside((lower, upper): &(Side, Side), value: &Datum) -> bool {
     inside(lower, Ordering::Less) && inside(upper, Ordering::Greater)
 }
 
-/// The families of values that have filters of their own.
+/// Families of values that have separate filter kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Family {
     Bool,
@@ -91,7 +92,7 @@ fn family(ty: &Type) -> Family {
     }
 }
 
-/// A random filter on values of `ty` with its model; `samples` are values that occur.
+/// Returns a random filter on values of `ty` with its model; `samples` are values that occur.
 pub(super) fn random_filter(ty: &Type, samples: &[Datum], random: &mut Random) -> (Filter, Model) {
     let null = random.once_in(3);
     let family = family(ty);
@@ -134,14 +135,14 @@ fn exactly(value: Datum) -> (Side, Side) {
     (Some((value.clone(), false)), Some((value, false)))
 }
 
-/// Where the bounds of filters come from.
+/// Source of the bounds of filters.
 struct Samples<'a> {
     values: &'a [Datum],
     family: Family,
 }
 
 impl Samples<'_> {
-    /// A value that occurs, one near it, or any.
+    /// Returns a value that occurs, one near it, or an arbitrary one.
     fn value(&self, random: &mut Random) -> Datum {
         let sample = match self.values.len() as u64 {
             0 => None,
@@ -172,7 +173,7 @@ impl Samples<'_> {
         }
     }
 
-    /// Two sides; now and then the wrong way round, which is a range of nothing.
+    /// Returns two bounds, which are sometimes in the wrong order and make an empty range.
     fn sides(&self, random: &mut Random) -> (Side, Side) {
         let (mut a, mut b) = (self.value(random), self.value(random));
         if a.order(&b) == Ordering::Greater && !random.once_in(10) {
@@ -189,7 +190,8 @@ impl Samples<'_> {
         (lower, upper)
     }
 
-    /// An open side; closed ranges have the least or greatest value instead.
+    /// Returns an unbounded side; families whose ranges are always closed have the least or
+    /// greatest value instead.
     fn open(&self, is_lower: bool) -> Side {
         let closed =
             |min: i128, max: i128| Some((Datum::Int(if is_lower { min } else { max }), false));
@@ -238,7 +240,7 @@ impl Samples<'_> {
         (filter, Model::new(null, is_negated, ranges))
     }
 
-    /// A pattern of parts of a value.
+    /// Returns a LIKE pattern of parts of a value.
     fn pattern(&self, null: bool, random: &mut Random) -> (Filter, Model) {
         let value = bytes(&self.value(random));
         let (mut pieces, mut rest) = (Vec::new(), &*value);
@@ -251,7 +253,7 @@ impl Samples<'_> {
         let mut text = b"%".to_vec();
         for piece in &pieces {
             for byte in piece {
-                // Only what means something else is escaped.
+                // Only characters with a special meaning are escaped.
                 text.extend(b"%_!".contains(byte).then_some(b'!'));
                 text.push(*byte);
             }

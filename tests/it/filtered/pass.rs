@@ -1,4 +1,5 @@
-//! One pass of a row reader under random filters, with its columns loaded now, in part, or never.
+//! One pass of a row reader under random filters, with its columns loaded at once, in part, or
+//! never.
 
 use dwio::adaptation::ScanAdaptation;
 use dwio::config::Config;
@@ -23,10 +24,11 @@ use super::wanted::{Wanted, random_columns, samples};
 use crate::random_files::one_of;
 use crate::support::random::Random;
 
-/// Columns that are compared again between reads; all of them are in the end.
+/// Number of recent columns that are compared again between reads; all of them are compared at the
+/// end.
 const MOST_RECENT: usize = 3;
 
-/// Reads `file` in a random way and says what is not as it is in `table`.
+/// Reads `file` in a random way and returns an error for a difference to `table`.
 pub(super) fn check(table: &Table, file: &[u8], random: &mut Random) -> Result<(), String> {
     let pool = MemoryPool::root("filtered", u64::MAX);
     check_in(&pool, table, file, random)?;
@@ -61,7 +63,7 @@ fn check_in(
         kept: Vec::new(),
         late: Vec::new(),
     };
-    // Row groups belong to the range that they start in.
+    // A row group belongs to the range that contains its start.
     let len = file.len() as u64;
     let cut = if random.once_in(5) { random.below(len) } else { len };
     for range in [0..cut, cut..len] {
@@ -79,22 +81,22 @@ fn told(error: vector::Error) -> String {
     format!("an error: {error}")
 }
 
-/// A column that was looked at, and what it was.
+/// A column that was loaded, with its expected text.
 struct Kept {
     vector: VectorRef,
     rows: RowSet,
     lines: Vec<String>,
 }
 
-/// How far the reading is, and what it must give.
+/// State of the pass, and the rows that it must return.
 struct Pass<'a> {
     table: &'a Table,
     columns: Vec<Wanted>,
     adaptation: ScanAdaptation,
-    /// The first row that nothing was heard of yet.
+    /// The first row that has been neither returned nor skipped.
     next_row: usize,
     kept: Vec<Kept>,
-    /// Lazy columns of the last batch that nobody loaded.
+    /// Lazy columns of the last batch that were not loaded.
     late: Vec<VectorRef>,
 }
 
@@ -120,7 +122,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Puts a late filter on one of the columns that are given out.
+    /// Adds a late filter to one of the returned columns.
     fn narrow(&mut self, random: &mut Random) {
         let at = random.below(self.columns.len() as u64) as usize;
         let column = &mut self.columns[at];
@@ -133,7 +135,7 @@ impl Pass<'_> {
         let merged = match earlier {
             Some(earlier) => match earlier.merge(&filter) {
                 Ok(merged) => merged,
-                // Patterns have no common form with ranges; a scan goes on without such a filter.
+                // Patterns cannot be merged with ranges; a scan continues without such a filter.
                 Err(_) if earlier.to_string().contains("like") => return,
                 Err(_) if filter.to_string().contains("like") => return,
                 Err(error) => panic!("filters of one column merge: {error}"),
@@ -148,7 +150,7 @@ impl Pass<'_> {
         self.columns.iter().all(|column| column.passes(self.table, row))
     }
 
-    /// Rows up to `row` were not shown: none of them may pass.
+    /// Checks that no row up to `row`, which the reader has skipped, passes the filters.
     fn skip_to(&mut self, row: usize) -> Result<(), String> {
         if let Some(lost) = (self.next_row..row).find(|row| self.passes(*row)) {
             return Err(format!("row {lost} passes and was passed over"));
@@ -181,7 +183,7 @@ impl Pass<'_> {
             .map_err(|wrong| format!("window {window:?}: {wrong}"))
     }
 
-    /// Looks at the columns of a batch in any order, each in its own way.
+    /// Loads the columns of a batch in any order, each in a different way.
     fn take_columns(
         &mut self,
         batch: &RowVector,
@@ -239,7 +241,7 @@ impl Pass<'_> {
         Ok(())
     }
 
-    /// Columns that nobody loaded are gone, now that the reader has moved on.
+    /// Checks that lazy columns cannot be loaded after the reader has moved on.
     fn check_late(&mut self) -> Result<(), String> {
         for vector in self.late.drain(..) {
             if load_rows(&vector, &RowSet::all(vector.len())).is_ok() && !vector.is_empty() {
@@ -249,7 +251,7 @@ impl Pass<'_> {
         Ok(())
     }
 
-    /// The last columns that were looked at are what they were, wherever the reader is now.
+    /// Checks that the last loaded columns are unchanged at the current position of the reader.
     fn check_kept(&self, most: usize) -> Result<(), String> {
         for kept in self.kept.iter().rev().take(most) {
             let now = lines(&kept.vector, &kept.rows).map_err(told)?;
@@ -261,7 +263,7 @@ impl Pass<'_> {
     }
 }
 
-/// Rows of a column as canonical text; those rows of it are loaded.
+/// Returns rows of a column as canonical text, after loading these rows.
 fn lines(vector: &VectorRef, rows: &RowSet) -> Outcome<Vec<String>> {
     let decoded = DecodedVector::for_rows(vector, rows)?;
     let values = rows.iter().map(|row| decoded.value(row)).collect::<Outcome<Vec<_>>>()?;

@@ -1,4 +1,4 @@
-//! A file as the Arrow reader gives it, value by value.
+//! The values of a file as the Arrow reader returns them.
 
 use std::cmp::Ordering;
 
@@ -16,7 +16,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use crate::support::oracle;
 
-/// A value as filters see it.
+/// A value as filters compare it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Datum {
     Null,
@@ -25,12 +25,12 @@ pub(super) enum Datum {
     Int(i128),
     Float(f64),
     Bytes(Vec<u8>),
-    /// A list, map or struct, which can only be null or not.
+    /// A list, map or struct, of which filters only test whether it is null.
     Nested,
 }
 
 impl Datum {
-    /// The order of two values of one column; NaN is above all numbers and equal to itself.
+    /// Compares two values of one column; NaN is above all numbers and equal to itself.
     pub(super) fn order(&self, other: &Datum) -> Ordering {
         match (self, other) {
             (Datum::Bool(a), Datum::Bool(b)) => a.cmp(b),
@@ -44,7 +44,7 @@ impl Datum {
     }
 }
 
-/// The way to a column, or to a member of a struct in it.
+/// Path to a column, or to a member of a struct in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) column: usize,
@@ -66,7 +66,7 @@ impl Place {
 /// All rows of a file.
 pub(super) struct Table {
     schema: std::sync::Arc<Schema>,
-    /// Batches with the row that each starts at.
+    /// Batches, each with the number of its first row.
     batches: Vec<(usize, RecordBatch)>,
     num_rows: usize,
 }
@@ -93,7 +93,7 @@ impl Table {
         &self.schema
     }
 
-    /// The type at a place.
+    /// Returns the type of a path.
     pub(super) fn ty(&self, place: &Place) -> &DataType {
         let column = self.schema.field(place.column).data_type();
         place.members.iter().fold(column, |ty, member| match ty {
@@ -102,7 +102,8 @@ impl Table {
         })
     }
 
-    /// The array and the row in it that have a value; `None` where a struct above it is null.
+    /// Returns the array and the row in it that contain a value; `None` where an enclosing struct
+    /// is null.
     fn find(&self, place: &Place, row: usize) -> Option<(&ArrayRef, usize)> {
         let batch = self.batches.partition_point(|(first, _)| *first <= row) - 1;
         let (first, batch) = &self.batches[batch];
@@ -116,12 +117,12 @@ impl Table {
         Some((array, row - first))
     }
 
-    /// The value at a place in a row.
+    /// Returns the value of a path in a row.
     pub(super) fn datum(&self, place: &Place, row: usize) -> Datum {
         self.find(place, row).map_or(Datum::Null, |(array, row)| datum(array.as_ref(), row))
     }
 
-    /// The value at a place in a row as canonical text.
+    /// Returns the value of a path in a row as canonical text.
     pub(super) fn text(&self, place: &Place, row: usize) -> String {
         let mut text = String::new();
         match self.find(place, row) {
@@ -131,7 +132,7 @@ impl Table {
         text
     }
 
-    /// True when a value at a place is null, or a struct above it is.
+    /// Returns true when the value of a path, or an enclosing struct, is null.
     pub(super) fn is_null(&self, place: &Place, row: usize) -> bool {
         self.find(place, row).is_none_or(|(array, row)| array.is_null(row))
     }

@@ -1,4 +1,4 @@
-//! Random scan specs: some columns in some order, read or only filtered by, with members left out.
+//! Random scan specs: some columns in some order, read or only filtered, with members left out.
 
 use arrow_schema::DataType;
 use dwio::scan_spec::{ColumnSource, ColumnSpec, FieldSpec, NestedSpec};
@@ -10,7 +10,7 @@ use super::values::{Datum, Place, Table};
 use crate::random_files::one_of;
 use crate::support::random::Random;
 
-/// What is wanted of a column, and what its filters let through.
+/// Spec of a column, with the models of its filters.
 pub(super) struct Wanted {
     pub(super) spec: ColumnSpec,
     pub(super) place: Place,
@@ -18,17 +18,18 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
-    /// True when the column's filters, and those on its members, let a row through.
+    /// Returns true when a row passes the column's filters and those of its members.
     pub(super) fn passes(&self, table: &Table, row: usize) -> bool {
         self.tests.iter().all(|(place, model)| model.passes(&table.datum(place, row)))
     }
 
-    /// One more filter on the column itself.
+    /// Adds a filter on the column itself.
     pub(super) fn narrow(&mut self, model: Model) {
         self.tests.push((self.place.clone(), model));
     }
 
-    /// The column's value in a row as canonical text, without the members that are left out.
+    /// Returns the column's value in a row as canonical text, without the members that are left
+    /// out.
     pub(super) fn text(&self, table: &Table, row: usize) -> String {
         text(&self.spec, &self.place, table, row)
     }
@@ -51,7 +52,7 @@ fn text(spec: &ColumnSpec, place: &Place, table: &Table, row: usize) -> String {
     format!("{{{}}}", members.collect::<Vec<_>>().join(","))
 }
 
-/// Some of the columns of a file in any order, some with filters.
+/// Returns some of the columns of a file in any order, some of them with filters.
 pub(super) fn random_columns(
     table: &Table,
     row_type: &RowType,
@@ -76,7 +77,7 @@ pub(super) fn random_columns(
     columns
 }
 
-/// Values of a column that occur.
+/// Returns values of a column that occur.
 pub(super) fn samples(table: &Table, place: &Place, random: &mut Random) -> Vec<Datum> {
     if table.num_rows() == 0 {
         return Vec::new();
@@ -85,10 +86,10 @@ pub(super) fn samples(table: &Table, place: &Place, random: &mut Random) -> Vec<
     rows.map(|row| table.datum(place, row)).filter(|datum| *datum != Datum::Null).collect()
 }
 
-/// A spec in the making, and the filters in it.
+/// Builder of a spec and its filters.
 struct Making<'a> {
     table: &'a Table,
-    /// One place in so many has a filter.
+    /// One path in `chance` has a filter.
     chance: u64,
     random: &'a mut Random,
     tests: Vec<(Place, Model)>,

@@ -1,11 +1,11 @@
-//! Broken files: what can be read of them is shown, and where they break is said.
+//! Broken files: the readable part is printed, and the error states where the file is broken.
 
 use super::json;
 use crate::support::command::{Ran, Scratch, ocior};
 use crate::support::files::{Layout, numbers, numbers_file, parquet_file};
 use parquet::basic::Compression;
 
-/// Three pages of 64 numbers each, neither compressed nor with a dictionary.
+/// Returns three pages of 64 numbers each, neither compressed nor dictionary encoded.
 fn three_pages() -> Vec<u8> {
     let layout = Layout {
         codec: Compression::UNCOMPRESSED,
@@ -16,12 +16,12 @@ fn three_pages() -> Vec<u8> {
     parquet_file(&numbers(192), layout)
 }
 
-/// What is printed as JSON before the errors.
+/// Returns the rows that are printed as JSON before the errors.
 fn rows(ran: &Ran) -> Vec<serde_json::Value> {
     serde_json::from_str(&ran.out).unwrap()
 }
 
-/// Where the pages start.
+/// Returns the offsets of the pages.
 fn offsets(path: &str) -> Vec<usize> {
     let pages = json(&["inspect", "pages", path, "-f", "json"]);
     let offset = |page: &serde_json::Value| page["offset"].as_u64().unwrap() as usize;
@@ -62,7 +62,7 @@ fn pages_of_a_file_that_was_cut_are_shown_without_its_footer() {
 fn a_footer_that_does_not_fit_its_file_is_shown_with_its_defect() {
     let scratch = Scratch::new("defect");
     let bytes = numbers_file(1000);
-    // The pages are gone, the footer is whole.
+    // The pages are missing, the footer is complete.
     let footer_bytes = u32::from_le_bytes(*bytes[bytes.len() - 8..].first_chunk().unwrap());
     let footer_at = bytes.len() - 8 - footer_bytes as usize;
     let path = scratch.write("f.parquet", &[b"PAR1", &bytes[footer_at..]].concat());

@@ -12,7 +12,7 @@ use super::json;
 use crate::support::command::{Scratch, ocior};
 use crate::support::pages::file_with_checksums;
 
-/// Two columns, 300 rows in pages of 100: `n` counts up, `s` has three values and a null.
+/// Returns two columns, 300 rows in pages of 100: `n` counts up, `s` has three values and a null.
 fn written(properties: WriterProperties) -> Vec<u8> {
     let numbers = Int64Array::from_iter_values(0..300);
     let words = ["a", "bb", "ccc"];
@@ -120,7 +120,7 @@ fn statistics_of_a_known_writer_of_wrong_ones_are_not_trusted() {
 #[test]
 fn checksums_are_compared_only_when_asked() {
     let scratch = Scratch::new("checksums");
-    // The first is right; of the second one bit is wrong.
+    // The first checksum is right; one bit of the second is wrong.
     let pages: [(&[i64], u32); 2] = [(&[1, 2, 3], FIRST), (&[4, 5], SECOND ^ 1)];
     let path = scratch.write("f.parquet", &file_with_checksums(&pages));
     let shown = json(&["inspect", "pages", &path, "-f", "json"]);
@@ -138,7 +138,7 @@ fn checksums_are_compared_only_when_asked() {
     assert_eq!(ocior(&["scan", &path, "-f", "csv", "--verify-checksums"]).code, 0);
 }
 
-/// CRC-32 of 1, 2, 3 as little-endian 64-bit numbers, by another program.
+/// CRC-32 of 1, 2, 3 as little-endian 64-bit numbers, computed by another program.
 const FIRST: u32 = 0x2bcb_8d87;
-/// As [`FIRST`], of 4, 5.
+/// CRC-32 of 4, 5, computed as [`FIRST`].
 const SECOND: u32 = 0x706a_09b6;

@@ -1,4 +1,4 @@
-//! `inspect verify`: sound files hold, and each kind of lie is found.
+//! `inspect verify`: sound files pass, and each kind of wrong metadata is found.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ fn written(rows: &RecordBatch, properties: WriterProperties) -> Vec<u8> {
     bytes
 }
 
-/// Flat and nested columns in two row groups, with everything that the writer can state.
+/// Returns flat and nested columns in two row groups, with all metadata that the writer supports.
 fn sound_file(version: WriterVersion) -> Vec<u8> {
     let mut lists = ListBuilder::new(Int64Builder::new());
     for row in 0..NUM_ROWS {
@@ -52,7 +52,7 @@ fn sound_file(version: WriterVersion) -> Vec<u8> {
     written(&rows, properties)
 }
 
-/// The number checked and the problems of each kind of check.
+/// Returns the number of checked items and the problems of each kind of check.
 fn verified(bytes: &[u8]) -> (i32, Vec<(String, u64, Vec<String>)>) {
     let scratch = Scratch::new(&format!("verify-{:p}", bytes.as_ptr()));
     let path = scratch.write("f.parquet", bytes);
@@ -66,7 +66,7 @@ fn verified(bytes: &[u8]) -> (i32, Vec<(String, u64, Vec<String>)>) {
     (ran.code, rows.iter().map(check).collect())
 }
 
-/// The first problem of the kind of check.
+/// Returns the first problem of a kind of check.
 fn problem(bytes: &[u8], check: &str) -> String {
     let (code, checks) = verified(bytes);
     assert_eq!(code, 1, "{checks:?}");
@@ -93,7 +93,7 @@ fn a_sound_file_holds_in_every_way() {
         assert_eq!(code, 0, "{checks:?}");
         for (check, checked, problems) in checks {
             assert!(problems.is_empty());
-            // The writer knows no checksums.
+            // The writer does not write checksums.
             assert_eq!(checked == 0, check == "checksums", "{check}");
             if check == "values" {
                 assert_eq!(checked, 4 * NUM_ROWS as u64);
@@ -138,7 +138,7 @@ fn a_wrong_checksum_is_told_with_its_page() {
 #[test]
 fn a_page_that_cannot_be_decoded_is_a_problem_and_the_rest_is_read_on() {
     let bytes = sound_file(WriterVersion::PARQUET_1_0);
-    // A value of the dictionary of `s` claims to be longer than the page.
+    // A value of the dictionary of `s` states a length beyond the page.
     let entry = |len: u32| [&len.to_le_bytes()[..], b"text 1"].concat();
     let broken = replaced(&bytes, &entry(6), &entry(u32::MAX), 2);
     let (code, checks) = verified(&broken);
@@ -154,7 +154,7 @@ fn a_page_that_reaches_into_the_footer_is_told() {
     let bytes = sound_file(WriterVersion::PARQUET_1_0);
     let footer_bytes = u32::from_le_bytes(bytes[bytes.len() - 8..][..4].try_into().unwrap());
     let footer_at = bytes.len() - 8 - footer_bytes as usize;
-    // What stands between the pages and the footer is lost, and the last byte of the last page.
+    // The bytes between the pages and the footer are removed, and the last byte of the last page.
     let end = pages_end(&bytes);
     let cut = [&bytes[..end - 1], &bytes[footer_at..]].concat();
     let told = problem(&cut, "pages");
@@ -162,7 +162,7 @@ fn a_page_that_reaches_into_the_footer_is_told() {
     assert!(told.contains("row group 1"), "{told}");
 }
 
-/// Where the last page of the file ends.
+/// Returns the end of the last page of the file.
 fn pages_end(bytes: &[u8]) -> usize {
     let scratch = Scratch::new("pages-end");
     let path = scratch.write("f.parquet", bytes);
@@ -175,7 +175,7 @@ fn pages_end(bytes: &[u8]) -> usize {
     ran.out.lines().map(end).max().unwrap()
 }
 
-/// A column of numbers with four pages, whose first and last bounds are told apart from all others.
+/// Returns a column of numbers with four pages, whose first and last bounds differ from all others.
 fn file_of_pages() -> Vec<u8> {
     let numbers: ArrayRef =
         Arc::new(Int64Array::from_iter_values((0..400).map(|n| n + 0x5a5a_0000)));
@@ -194,11 +194,11 @@ fn bounds_of_pages_that_contradict_each_other_are_found() {
     let (code, checks) = verified(&bytes);
     assert_eq!(code, 0, "{checks:?}");
     let bound = |n: i64| [&[8][..], &(n + 0x5a5a_0000i64).to_le_bytes()].concat();
-    // The second page's least value above its greatest.
+    // The second page's minimum is above its maximum.
     let crossed = replaced(&bytes, &bound(100), &bound(1_000), 1);
     let found = problem(&crossed, "column index");
     assert!(found.contains("the minimum is above the maximum"), "{found}");
-    // ASCENDING, an enum of 1, becomes DESCENDING, and something else.
+    // ASCENDING, an enum of value 1, is replaced by DESCENDING, and by an invalid value.
     let last = [&bound(399)[..], &[0x15, 2]].concat();
     for (changed, says) in [(4, "not in the order"), (6, "an order that does not exist")] {
         let other = [&bound(399)[..], &[0x15, changed]].concat();

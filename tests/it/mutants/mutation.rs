@@ -1,4 +1,4 @@
-//! Ways in which a small valid file is broken.
+//! Mutations of a small valid file.
 
 use format_parquet::thrift::parse_page_header;
 use parquet::file::reader::FileReader;
@@ -6,10 +6,10 @@ use parquet::file::serialized_reader::SerializedFileReader;
 
 use crate::support::random::Random;
 
-/// Bytes behind the footer: its length and the magic.
+/// Number of bytes after the footer: its length and the magic.
 const TAIL: usize = 8;
 
-/// Values that counts, offsets and lengths are set to.
+/// Extreme values that counts, offsets and lengths are set to.
 const EXTREMES: [u64; 14] = [
     0,
     1,
@@ -27,13 +27,13 @@ const EXTREMES: [u64; 14] = [
     u64::MAX,
 ];
 
-/// A valid file, and where its pages stand.
+/// A valid file, and the positions of its pages.
 pub(super) struct Seed {
     pub(super) name: String,
     pub(super) bytes: Vec<u8>,
-    /// Start and end of each page, header included.
+    /// Start and end of each page, including the header.
     pages: Vec<(usize, usize)>,
-    /// Starts of column chunks: a dictionary page's header, if there is one.
+    /// Starts of the column chunks: the header of the dictionary page, if there is one.
     chunks: Vec<usize>,
     footer: usize,
 }
@@ -59,12 +59,12 @@ impl Seed {
         Seed { name, pages, chunks, footer: at - length as usize, bytes }
     }
 
-    /// The file without its last bytes.
+    /// Returns the first `len` bytes of the file.
     pub(super) fn cut(&self, len: usize) -> Vec<u8> {
         self.bytes[..len].to_vec()
     }
 
-    /// The file broken in one way, at times in two or three; and what was done.
+    /// Returns the file with one mutation, sometimes with two or three, and a description of them.
     pub(super) fn broken(&self, random: &mut Random) -> (Vec<u8>, String) {
         let mut file = self.bytes.clone();
         let mut done = Vec::new();
@@ -76,7 +76,8 @@ impl Seed {
         }
     }
 
-    /// A place to break: anywhere, in the footer, or within and right behind a page's header.
+    /// Returns a position to mutate: anywhere, in the footer, or within and directly after a page
+    /// header.
     fn place(&self, len: usize, random: &mut Random) -> usize {
         let len = len.max(1) as u64;
         let at = match random.below(8) {
@@ -146,7 +147,7 @@ impl Seed {
                 format!("bytes {at} to {end} replaced by {}", with.len())
             }
             _ => {
-                // The footer stays: everything in front of it is missing a piece.
+                // The footer is kept, and a piece of the bytes before it is removed.
                 let from = random.below(self.footer.min(len - TAIL) as u64) as usize;
                 let to = self.footer.min(len - TAIL);
                 file.drain(from..to);
@@ -176,8 +177,8 @@ impl Seed {
         }
     }
 
-    /// Replaces bytes by more or fewer. Within the footer its length is set right, so that a
-    /// reader goes on to what it says.
+    /// Replaces bytes by more or fewer bytes. Within the footer its length is corrected, so that a
+    /// reader continues to the contents.
     fn replace(&self, file: &mut Vec<u8>, range: std::ops::Range<usize>, with: &[u8]) {
         let is_in_footer = range.start >= self.footer && range.end + TAIL <= file.len();
         file.splice(range, with.iter().copied());

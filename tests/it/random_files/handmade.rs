@@ -1,5 +1,5 @@
-//! Files that the Arrow writer does not make: old forms of lists and maps, INT96, numbers of any
-//! length. The values are chosen while the lines that they must read as are written:
+//! Files that the Arrow writer does not write: legacy forms of lists and maps, INT96, decimals of
+//! any length. The values are chosen together with the lines that they must read as:
 //!
 //! ```text
 //! random tree of fields --declaration--> schema
@@ -18,7 +18,7 @@ use super::values::{Leaf, Scalar};
 use super::{Case, Probe, one_of, random_properties};
 use crate::support::random::Random;
 
-/// Levels of lists, maps and structs that stand in each other at most.
+/// Maximum nesting depth of lists, maps and structs.
 const MAX_DEPTH: usize = 3;
 
 struct Node {
@@ -34,7 +34,7 @@ enum Shape {
     Map(MapForm, Vec<Node>),
 }
 
-/// How a list is declared.
+/// Declaration of a list.
 enum ListForm {
     /// `group NAME (LIST) { repeated group REPEATED { ELEMENT } }`
     ThreeLevels { repeated: &'static str },
@@ -44,24 +44,24 @@ enum ListForm {
     Bare,
 }
 
-/// How a map of a key and, mostly, a value is declared: the annotation of the group, and what
-/// stands before the fields.
+/// Declaration of a map of a key and, mostly, a value: annotation of the group, and name of the
+/// repeated field.
 struct MapForm {
     annotation: &'static str,
     repeated: &'static str,
 }
 
-/// Where a node's next slot stands.
+/// Levels of the next slot of a node.
 #[derive(Clone, Copy)]
 struct Place {
     rep: i16,
     def: i16,
-    /// The repeated fields above.
+    /// Number of enclosing repeated fields.
     depth: i16,
 }
 
 impl Place {
-    /// The place of element `i` of a list here.
+    /// Returns the levels of element `i` of a list here.
     fn element(self, i: u64) -> Place {
         let depth = self.depth + 1;
         Place { rep: if i == 0 { self.rep } else { depth }, def: self.def + 1, depth }
@@ -114,12 +114,12 @@ impl Node {
         }
     }
 
-    /// An element that is the repeated field itself, of a list with that name.
+    /// Returns an element that is the repeated field itself, of a list with that name.
     fn element(list: &str, depth: usize, random: &mut Random) -> Node {
         let name = one_of(random, &["array", "element", "bag"]);
         let mut element = Node::repeated(name.into(), depth, random);
-        // A group of several fields is an element whatever its name is. A list or map below has
-        // been told its name, and by that knows what its own repeated field may be called.
+        // A group of several fields is an element under any name. A nested list or map must get its
+        // final name here, because the allowed names of its own repeated field depend on it.
         if let Shape::Struct(fields) = &element.shape
             && fields.len() == 1
         {
@@ -129,13 +129,13 @@ impl Node {
         element
     }
 
-    /// An element that is a repeated field of that name.
+    /// Returns an element that is a repeated field of that name.
     fn repeated(name: String, depth: usize, random: &mut Random) -> Node {
         let element = Node::random(name, depth, random).not_bare(random);
         Node { is_optional: false, ..element }
     }
 
-    /// A repeated field cannot stand where the format would take it for the list around it.
+    /// Avoids a bare repeated field where the format would interpret it as the enclosing list.
     fn not_bare(self, random: &mut Random) -> Node {
         match self.shape {
             Shape::List(ListForm::Bare, _) => Node::random(self.name, 0, random),
@@ -200,7 +200,7 @@ impl Node {
         }
     }
 
-    /// Puts one random slot into the leaves, and its text to `out`.
+    /// Adds one random slot to the leaves, and its text to `out`.
     fn put(&self, place: Place, leaves: &mut [Leaf], random: &mut Random, out: &mut String) {
         let mut place = place;
         if self.is_optional {
@@ -248,7 +248,7 @@ impl Node {
     }
 }
 
-/// Puts up to three elements, and the texts of those that are seen.
+/// Adds up to three elements, and the texts of those that readers return.
 fn put_list(
     place: Place,
     leaves: &mut [Leaf],
@@ -265,7 +265,7 @@ fn put_list(
     write!(out, "[{}]", texts.join(",")).unwrap();
 }
 
-/// A file of random fields in old forms.
+/// Returns a file of random fields in legacy forms.
 pub(super) fn random_case(random: &mut Random) -> Case {
     let columns: Vec<Node> = (0..1 + random.below(4))
         .map(|n| {

@@ -1,4 +1,4 @@
-//! Random types to a depth, and random values of them.
+//! Random types up to a depth, and random values of them.
 
 use std::sync::Arc;
 
@@ -17,16 +17,16 @@ use arrow_schema::{DataType, Field, Fields, Schema, TimeUnit};
 
 use crate::support::random::Random;
 
-/// Levels of lists, maps and structs that stand in each other at most.
+/// Maximum nesting depth of lists, maps and structs.
 const MAX_DEPTH: usize = 4;
 
-/// Values of one column: beyond this a column of lists in lists has no more elements.
+/// Maximum number of values of one column: beyond this, nested lists get no more elements.
 const MAX_VALUES: usize = 4_000;
 
-/// How many of the values of a nullable field are null: never, rarely, half, almost all, all.
+/// Shares of nulls in a nullable field, in thousandths: none, few, half, almost all, all.
 const NULLS_IN_THOUSAND: [u64; 5] = [0, 10, 500, 980, 1000];
 
-/// Random rows of a random schema. The same numbers give the same rows.
+/// Returns random rows of a random schema. The same seed returns the same rows.
 pub(crate) fn random_batch(random: &mut Random) -> RecordBatch {
     let num_rows = match random.below(10) {
         0 => random.below(3),
@@ -37,7 +37,7 @@ pub(crate) fn random_batch(random: &mut Random) -> RecordBatch {
     random_rows(num_rows, num_columns as usize, random)
 }
 
-/// So many random rows of as many random columns, `c0` and so on.
+/// Returns `num_rows` random rows of `num_columns` random columns, `c0` and so on.
 pub(crate) fn random_rows(num_rows: usize, num_columns: usize, random: &mut Random) -> RecordBatch {
     let fields: Fields = (0..num_columns)
         .map(|n| {
@@ -106,7 +106,7 @@ fn random_scalar(random: &mut Random) -> DataType {
     scalars[random.below(scalars.len() as u64) as usize].clone()
 }
 
-/// Which of `len` values are null; `None` when none can be.
+/// Returns which of `len` values are null; `None` when none can be null.
 fn random_nulls(field: &Field, len: usize, random: &mut Random) -> Option<NullBuffer> {
     if !field.is_nullable() {
         return None;
@@ -143,7 +143,8 @@ fn random_array(field: &Field, len: usize, random: &mut Random) -> ArrayRef {
     }
 }
 
-/// Null lists have no elements: what stands below a null is not written to a file.
+/// Returns the offsets of lists. Null lists have no elements, because values below a null are not
+/// written to a file.
 fn random_offsets(
     nulls: Option<&NullBuffer>,
     len: usize,
@@ -164,8 +165,8 @@ fn random_offsets(
     (OffsetBuffer::from_lengths(lengths), total)
 }
 
-/// The values of a scalar column; few different ones suit dictionaries, runs of equal ones leave
-/// pages that have what others have not.
+/// Values of a scalar column; few distinct values lead to dictionaries, and runs of equal values
+/// make pages with a single value.
 struct Values {
     len: usize,
     nulls: Option<NullBuffer>,
@@ -199,7 +200,7 @@ impl Values {
 
     fn array(&self, ty: &DataType, random: &mut Random) -> ArrayRef {
         const DAY_MS: u64 = 86_400_000;
-        // Years 1 to 9999, about, as far as the unit reaches.
+        // About the years 1 to 9999, as far as the unit reaches.
         const MOST_MS: u64 = 250_000_000_000_000;
         match ty {
             DataType::Boolean => Arc::new(BooleanArray::from(self.each(random, |r| r.once_in(2)))),

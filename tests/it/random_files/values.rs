@@ -10,7 +10,7 @@ use super::schema::text;
 use crate::support::oracle::{hex, quoted_timestamp};
 use crate::support::random::Random;
 
-/// What a leaf holds.
+/// Kind of the values of a leaf.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Scalar {
     Integer,
@@ -41,7 +41,7 @@ impl Scalar {
             _ => {
                 let digits: usize = one_of(random, &[1, 9, 18, 19, 38, 39, 60, 76, 120]);
                 let scale = random.below(digits as u64 + 1) as usize;
-                // log2(10) bits a digit, and one for the sign.
+                // log2(10) bits for each digit, and one for the sign.
                 let bits = (digits * 3322).div_ceil(1000) + 1;
                 let width = bits.div_ceil(8) + random.below(3) as usize;
                 Scalar::Decimal { digits, scale, width: random.once_in(2).then_some(width) }
@@ -49,7 +49,7 @@ impl Scalar {
         }
     }
 
-    /// Storage and annotation in a schema.
+    /// Returns the physical type and annotation for a schema.
     pub(super) fn declaration(self) -> (String, String) {
         let (storage, annotation) = match self {
             Scalar::Integer => ("int32", ""),
@@ -83,7 +83,7 @@ pub(super) struct Leaf {
     values: Values,
     def: Vec<i16>,
     rep: Vec<i16>,
-    /// Few different values suit dictionaries and runs.
+    /// Number of distinct values; few distinct values lead to dictionaries and runs.
     variety: u64,
     seed: u64,
 }
@@ -106,7 +106,7 @@ impl Leaf {
         self.def.push(def);
     }
 
-    /// Puts a random value, and its text to `out`.
+    /// Adds a random value, and its text to `out`.
     pub(super) fn put(&mut self, rep: i16, def: i16, random: &mut Random, out: &mut String) {
         self.put_absent(rep, def);
         let random = &mut Random::new(self.seed ^ random.below(self.variety));
@@ -141,7 +141,7 @@ impl Leaf {
         }
     }
 
-    /// Writes all of it to the next chunk of a file.
+    /// Writes all values to the next chunk of a file.
     pub(super) fn write(&self, writer: &mut ColumnWriter<'_>) {
         let (def, rep) = (Some(&self.def[..]), Some(&self.rep[..]));
         let written = match (&self.values, writer) {
@@ -167,7 +167,7 @@ impl Leaf {
 }
 
 impl Scalar {
-    /// A random value's bytes, and its text to `out`.
+    /// Returns a random value's bytes, and adds its text to `out`.
     fn bytes(self, random: &mut Random, out: &mut String) -> Vec<u8> {
         match self {
             Scalar::Text => {
@@ -196,7 +196,7 @@ impl Scalar {
     }
 }
 
-/// Whole numbers to 2048 are exact in half precision, and so are their texts.
+/// Returns a random half-precision number. Whole numbers to 2048 are exact, and so are their texts.
 fn half(random: &mut Random, out: &mut String) -> u16 {
     let (stored, text) = match random.below(8) {
         0 => (0x7e01, "\"NaN\"".to_string()),
@@ -218,7 +218,7 @@ fn half(random: &mut Random, out: &mut String) -> u16 {
     stored
 }
 
-/// Random digits as a big-endian number in two's complement, by school arithmetic.
+/// Returns random digits as a big-endian number in two's complement, by digit-wise arithmetic.
 fn decimal(
     digits: usize,
     scale: usize,
@@ -228,7 +228,7 @@ fn decimal(
 ) -> Vec<u8> {
     let len = if random.once_in(3) { digits } else { 1 + random.below(digits as u64) as usize };
     let text: Vec<u8> = (0..len).map(|_| random.below(10) as u8).collect();
-    // Least significant byte first; room for the sign.
+    // The least significant byte is first, and there is space for the sign.
     let mut number = vec![0u8; width.unwrap_or(len / 2 + 1)];
     for digit in &text {
         let mut carry = u32::from(*digit);

@@ -1,10 +1,10 @@
-//! The binary as a user runs it, from the root of the repository.
+//! Runs the binary as a user does, from the root of the repository.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// What a finished run left.
+/// Exit code and output of a finished run.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Ran {
     pub(crate) code: i32,
@@ -12,7 +12,7 @@ pub(crate) struct Ran {
     pub(crate) err: String,
 }
 
-/// The binary with its working directory set.
+/// Returns a command of the binary with its working directory set.
 pub(crate) fn command(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ocior"));
     command.args(args).current_dir(env!("CARGO_MANIFEST_DIR")).stdin(Stdio::null());
@@ -24,7 +24,7 @@ pub(crate) fn ocior(args: &[&str]) -> Ran {
     finished(command(args).output().unwrap())
 }
 
-/// Runs the binary to its end with something on standard input.
+/// Runs the binary to its end with `input` on standard input.
 pub(crate) fn ocior_reading(input: &str, args: &[&str]) -> Ran {
     let mut child = command(args)
         .stdin(Stdio::piped())
@@ -36,7 +36,7 @@ pub(crate) fn ocior_reading(input: &str, args: &[&str]) -> Ran {
     finished(child.wait_with_output().unwrap())
 }
 
-/// Runs the binary, which must succeed without a word on standard error, and gives its output.
+/// Runs the binary, which must succeed with empty standard error, and returns its output.
 pub(crate) fn output_of(args: &[&str]) -> String {
     let ran = ocior(args);
     assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{args:?}");
@@ -52,7 +52,7 @@ pub(crate) fn finished(output: Output) -> Ran {
     }
 }
 
-/// A directory of one test, removed when the test is done.
+/// A directory of one test, which is removed when the test ends.
 pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
@@ -68,7 +68,7 @@ impl Scratch {
         &self.0
     }
 
-    /// Writes a file below the directory and gives its path.
+    /// Writes a file below the directory and returns its path.
     pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> String {
         let path = self.0.join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! Modular encryption of a file in parts, with one key: AES-GCM, as the specification has it.
+//! Modular encryption of a file in parts, with one key: AES-GCM, as the specification defines it.
 
 use aes_gcm::aead::AeadInOut;
 use aes_gcm::{Aes128Gcm, KeyInit};
@@ -8,20 +8,20 @@ use crate::support::thrift::Tree;
 /// The key of the footer and of all columns.
 pub(crate) const KEY: [u8; 16] = *b"sixteen bytes of";
 
-/// Bytes of nonce and tag behind a footer that is signed.
+/// Number of bytes of the nonce after a signed footer.
 const NONCE_BYTES: usize = 12;
 
-/// How a file is encrypted.
+/// Encryption of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Encryption {
     None,
-    /// All columns, under a footer that is signed.
+    /// All columns, with a signed plaintext footer.
     PlaintextFooter,
     /// All columns and the footer.
     EncryptedFooter,
 }
 
-/// The kinds of modules by their number in the additional data.
+/// The kinds of modules by their number in the additional authenticated data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Module {
     Footer = 0,
@@ -40,9 +40,9 @@ pub(crate) enum Module {
 pub(crate) struct Sealer {
     encryption: Encryption,
     num_sealed: u64,
-    /// What tells this file from others in the additional data.
+    /// Unique id of the file in the additional authenticated data.
     pub(crate) file_unique: Vec<u8>,
-    /// Page headers have the checksum of the page.
+    /// True when page headers have the checksum of the page.
     pub(crate) has_checksums: bool,
 }
 
@@ -51,8 +51,8 @@ impl Sealer {
         Sealer { encryption, num_sealed: 0, file_unique: Vec::new(), has_checksums: false }
     }
 
-    /// The module as it stands in the file: as it is, or length, nonce, encrypted bytes and tag.
-    /// `ordinals` are those of row group, column and data page, as far as the kind has them.
+    /// Returns the module as stored in the file: unchanged, or length, nonce, encrypted bytes and
+    /// tag. `ordinals` are those of row group, column and data page, as far as the kind has them.
     pub(crate) fn module(&mut self, kind: Module, ordinals: &[usize], bytes: &[u8]) -> Vec<u8> {
         if self.encryption == Encryption::None {
             return bytes.to_vec();
@@ -62,7 +62,7 @@ impl Sealer {
         [&len.to_le_bytes()[..], &nonce, &sealed, &tag].concat()
     }
 
-    /// The footer, what follows it and the magic at both ends of the file.
+    /// Returns the footer with its signature, and the magic at both ends of the file.
     pub(crate) fn footer(&mut self, mut footer: Tree) -> (Vec<u8>, &'static [u8; 4]) {
         match self.encryption {
             Encryption::None => (footer.bytes(), b"PAR1"),

@@ -1,4 +1,4 @@
-//! A file system whose operations a test may delay or let fail, and a gate to delay them at.
+//! A file system whose operations a test may delay or let fail, and a gate that delays them.
 
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex};
@@ -7,17 +7,17 @@ use std::time::{Duration, Instant};
 use dwio::fs::{FileEntry, FileSystem, ReadFile};
 use vector::{Buffer, Result};
 
-/// Something done to a file.
+/// An operation on a file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum FileOp<'a> {
     Open { path: &'a str },
     Read { path: &'a str },
 }
 
-/// Runs before each operation, which fails with its error.
+/// Callback before each operation, which fails with the callback's error.
 pub(crate) type Fault = dyn Fn(FileOp<'_>) -> Result<()> + Send + Sync;
 
-/// Files of another system behind a fault.
+/// Files of another file system, whose operations call a fault first.
 #[derive(Clone)]
 pub(crate) struct FaultyFiles {
     inner: Arc<dyn FileSystem>,
@@ -75,15 +75,15 @@ impl ReadFile for FaultyFile {
     }
 
     fn mapped(&self, _: u64, _: usize) -> Option<Buffer<u8>> {
-        // Every byte is read, so that every read may fail.
+        // Files are not mapped, so that every read may fail.
         None
     }
 }
 
-/// Longer than anything takes, also on a machine that has much else to do.
+/// A timeout that is longer than any operation takes, also on a busy machine.
 pub(crate) const FOR_EVER: Duration = Duration::from_secs(120);
 
-/// A gate: whoever comes while it is shut waits until it is opened.
+/// A gate: threads that reach it while it is shut wait until it is opened.
 #[derive(Debug, Default)]
 pub(crate) struct Gate {
     state: Mutex<GateState>,
@@ -106,7 +106,7 @@ impl Gate {
         self.opened.notify_all();
     }
 
-    /// Goes through, once the gate is open.
+    /// Waits until the gate is open.
     pub(crate) fn pass(&self) {
         let mut state = self.state.lock().unwrap();
         state.num_waiting += 1;
@@ -116,13 +116,13 @@ impl Gate {
         assert!(!state.is_shut, "nobody has opened the gate");
     }
 
-    /// True when somebody stands before it.
+    /// Returns true when a thread waits at the gate.
     pub(crate) fn is_waited_at(&self) -> bool {
         self.state.lock().unwrap().num_waiting > 0
     }
 }
 
-/// Waits until something is so, which it must be soon.
+/// Waits until a condition is true; fails the test after a timeout.
 pub(crate) fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     let start = Instant::now();
     while !is_so() {

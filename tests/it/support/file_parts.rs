@@ -1,16 +1,16 @@
-//! A Parquet file in parts, which are put together again with every place and length set right but
-//! for what is changed.
+//! A Parquet file in parts, which are assembled again with all offsets and lengths corrected,
+//! except those that a test changes.
 //!
 //! ```text
 //! bytes --parse--> page headers and bodies | bloom filters | indexes | footer
 //!                        |
-//!                        `--bytes(edit)--> each part: places set right, then `edit`, then written
+//!                        `--bytes(edit)--> each part: offsets corrected, then `edit`, then written
 //! ```
 
 use crate::support::encryption::{Encryption, Module, Sealer, with_footer_key};
 use crate::support::thrift::Tree;
 
-/// Fields of the structs of the format, by their numbers.
+/// Fields of the structs of the format, by their ids.
 mod field {
     pub(super) const ROW_GROUPS: i16 = 4;
     pub(super) const COLUMNS: i16 = 1;
@@ -38,7 +38,8 @@ mod field {
 
 const DICTIONARY_PAGE: i64 = 2;
 
-/// Where a part stands: row group, column, and the page in its chunk, a dictionary counted.
+/// Position of a part: row group, column, and the page in its chunk, in which a dictionary page is
+/// counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
     Footer,
@@ -49,7 +50,7 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    /// The struct of the format.
+    /// Returns the name of the struct in the format.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Part::Footer => "FileMetaData",
@@ -61,7 +62,7 @@ impl Part {
     }
 }
 
-/// A page header and the bytes behind it.
+/// A page header and the bytes after it.
 #[derive(Debug, Clone)]
 struct Page {
     header: Tree,
@@ -74,7 +75,7 @@ impl Page {
     }
 }
 
-/// A column chunk and what belongs to it elsewhere in the file.
+/// A column chunk, with its parts elsewhere in the file.
 #[derive(Debug, Clone)]
 struct Chunk {
     pages: Vec<Page>,
@@ -85,7 +86,7 @@ struct Chunk {
     first_rows: Vec<u64>,
 }
 
-/// Which of the two indexes a file has.
+/// Page indexes that a file has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Indexes {
     Both,
@@ -93,7 +94,7 @@ pub(crate) enum Indexes {
     None,
 }
 
-/// A file, to be written again.
+/// A parsed file, which can be written again.
 #[derive(Debug, Clone)]
 pub(crate) struct FileParts {
     groups: Vec<Vec<Chunk>>,
@@ -103,7 +104,7 @@ pub(crate) struct FileParts {
     file_unique: Vec<u8>,
 }
 
-/// The struct in the two fields of `holder` that say where it starts and how long it is.
+/// Returns the struct whose start and length are in two fields of `holder`, and its end.
 fn struct_at(bytes: &[u8], holder: &Tree, ids: [i16; 2]) -> Option<(Tree, usize)> {
     let start = holder.int(ids[0])? as usize;
     let (tree, len) = Tree::parse(&bytes[start..]);
@@ -111,7 +112,7 @@ fn struct_at(bytes: &[u8], holder: &Tree, ids: [i16; 2]) -> Option<(Tree, usize)
 }
 
 impl FileParts {
-    /// Takes a file apart that has an offset index, and leaves out indexes.
+    /// Parses a file that has an offset index, and drops the indexes that `indexes` excludes.
     pub(crate) fn parse(bytes: &[u8], indexes: Indexes, encryption: Encryption) -> FileParts {
         let tail = bytes.len() - 8;
         let len = u32::from_le_bytes(bytes[tail..tail + 4].try_into().unwrap()) as usize;
@@ -130,12 +131,13 @@ impl FileParts {
         FileParts { groups, footer, encryption, has_checksums: false, file_unique }
     }
 
-    /// The same file, told from others that are encrypted with the same key.
+    /// Returns the same file with a unique id, which distinguishes it from others that are
+    /// encrypted with the same key.
     pub(crate) fn with_file_unique(self, name: String) -> FileParts {
         FileParts { file_unique: name.into_bytes(), ..self }
     }
 
-    /// The same file with a checksum in each page header.
+    /// Returns the same file with a checksum in each page header.
     pub(crate) fn with_checksums(self) -> FileParts {
         FileParts { has_checksums: true, ..self }
     }
@@ -161,7 +163,7 @@ impl FileParts {
         }
     }
 
-    /// The rows of the file that stand in the page, when that is a data page.
+    /// Returns the rows of the file that are in the page, if it is a data page.
     pub(crate) fn rows_of_page(
         &self,
         (group, column, page): (usize, usize, usize),
@@ -178,12 +180,13 @@ impl FileParts {
         Some(base + chunk.first_rows[data_page]..base + end)
     }
 
-    /// True when the column chunk has an offset index.
+    /// Returns true when the column chunk has an offset index.
     pub(crate) fn has_offset_index(&self, group: usize, column: usize) -> bool {
         self.groups[group][column].offset_index.is_some()
     }
 
-    /// The file, with each part as `edit` leaves it when its places and lengths are set right.
+    /// Returns the file, with each part changed by `edit` after its offsets and lengths have been
+    /// corrected.
     pub(crate) fn bytes(&self, edit: &mut impl FnMut(Part, &mut Tree)) -> Vec<u8> {
         let mut sealer = Sealer::new(self.encryption);
         sealer.has_checksums = self.has_checksums;
@@ -293,8 +296,8 @@ fn parse_chunk(bytes: &[u8], column: &mut Tree, indexes: Indexes) -> Chunk {
     Chunk { pages, bloom, column_index, offset_index, first_rows }
 }
 
-/// Writes the pages of a chunk and sets right what its metadata says of them. Returns offset and
-/// bytes of each data page.
+/// Writes the pages of a chunk and corrects their description in its metadata. Returns offset and
+/// number of bytes of each data page.
 fn write_pages(
     out: &mut Vec<u8>,
     chunk: &Chunk,

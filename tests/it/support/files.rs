@@ -13,7 +13,7 @@ use parquet::file::properties::{WriterProperties, WriterVersion};
 use parquet::schema::types::ColumnPath;
 use vector::Result;
 
-/// How a file is written.
+/// Layout of a written file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Layout {
     pub(crate) codec: Compression,
@@ -21,12 +21,12 @@ pub(crate) struct Layout {
     pub(crate) version: WriterVersion,
     pub(crate) rows_per_page: usize,
     pub(crate) rows_per_group: usize,
-    /// The encoding of values outside of dictionaries; the writer's choice for each type when
-    /// `None`, which in version 2 are the delta encodings.
+    /// Encoding of values outside of dictionaries; `None` for the writer's choice for each type,
+    /// which in version 2 are the delta encodings.
     pub(crate) encoding: Option<Encoding>,
-    /// Floating point numbers are written as BYTE_STREAM_SPLIT.
+    /// True when floating point numbers are written as BYTE_STREAM_SPLIT.
     pub(crate) splits_floats: bool,
-    /// Dictionaries beyond this many bytes are given up within the chunk.
+    /// Size in bytes beyond which a chunk falls back from its dictionary to plain pages.
     pub(crate) dictionary_bytes: usize,
 }
 
@@ -45,7 +45,7 @@ impl Default for Layout {
     }
 }
 
-/// Writes rows as a Parquet file. The Arrow schema is left out, so that every reader sees the
+/// Writes rows as a Parquet file. The Arrow schema is left out, so that every reader uses the
 /// Parquet schema alone.
 pub(crate) fn parquet_file(rows: &RecordBatch, layout: Layout) -> Vec<u8> {
     let mut properties = WriterProperties::builder()
@@ -54,7 +54,7 @@ pub(crate) fn parquet_file(rows: &RecordBatch, layout: Layout) -> Vec<u8> {
         .set_dictionary_page_size_limit(layout.dictionary_bytes)
         .set_writer_version(layout.version)
         .set_data_page_row_count_limit(layout.rows_per_page)
-        // Limits of pages are looked at between batches of this size.
+        // Limits of pages are checked between batches of this size.
         .set_write_batch_size(layout.rows_per_page.min(64))
         .set_max_row_group_row_count(Some(layout.rows_per_group));
     if let Some(encoding) = layout.encoding {
@@ -76,13 +76,13 @@ pub(crate) fn parquet_file(rows: &RecordBatch, layout: Layout) -> Vec<u8> {
     bytes
 }
 
-/// Options of a query by this many drivers.
+/// Returns options of a query with this number of drivers.
 pub(crate) fn with_drivers(drivers: usize) -> QueryOptions {
     QueryOptions { drivers, ..QueryOptions::default() }
 }
 
-/// Puts rows as the files of a folder, `rows_per_file` in each: a small file is read by one driver,
-/// so that several of them need several files.
+/// Stores rows as the files of a folder, `rows_per_file` in each: a small file is read by one
+/// driver, so several drivers need several files.
 pub(crate) fn put_table(
     files: &MemoryFiles,
     folder: &str,
@@ -95,33 +95,33 @@ pub(crate) fn put_table(
     }
 }
 
-/// Rows with one column `n`: the numbers from 0 on.
+/// Returns rows with one column `n`: the numbers from 0 on.
 pub(crate) fn numbers(num_rows: usize) -> RecordBatch {
     let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..num_rows as i64));
     RecordBatch::try_from_iter([("n", numbers)]).unwrap()
 }
 
-/// A file of [`numbers`].
+/// Returns a file of [`numbers`].
 pub(crate) fn numbers_file(num_rows: usize) -> Vec<u8> {
     parquet_file(&numbers(num_rows), Layout::default())
 }
 
-/// An engine over files in memory.
+/// Returns an engine over files in memory.
 pub(crate) fn engine_over(files: &MemoryFiles) -> Engine {
     Engine::builder().file_system(Arc::new(files.clone())).build()
 }
 
-/// One driver, so that rows keep their order.
+/// Returns options with one driver, so that rows keep their order.
 pub(crate) fn in_order() -> QueryOptions {
     QueryOptions { drivers: 1, ..QueryOptions::default() }
 }
 
-/// The rows of a query as canonical lines.
+/// Returns the rows of a query as canonical lines.
 pub(crate) fn lines_of(engine: &Engine, sql: &str) -> Result<Vec<String>> {
     lines(engine.query_with(sql, &in_order())?)
 }
 
-/// The rows of a running query as canonical lines.
+/// Returns the rows of a running query as canonical lines.
 pub(crate) fn lines(result: QueryResult) -> Result<Vec<String>> {
     let row_type = Arc::clone(result.row_type());
     let mut bytes = Vec::new();

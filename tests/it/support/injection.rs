@@ -1,9 +1,9 @@
-//! A file system in which one call goes wrong: the one with a given number.
+//! A file system that injects a fault into the call with a given number.
 //!
 //! ```text
-//! call 0, 1, .. number - 1    as it is
-//! call number                 fails, is late, is short, has the bytes of another call, or wrong ones
-//! later calls                 as they are
+//! call 0, 1, .. number - 1    unchanged
+//! call number                 fails, is late or short, has bytes of another call, or wrong bytes
+//! later calls                 unchanged
 //! ```
 
 use std::fmt;
@@ -13,31 +13,32 @@ use std::time::Duration;
 use dwio::fs::{FileEntry, FileSystem, FileVersion, ReadFile};
 use vector::{Buffer, Error, Result};
 
-/// What goes wrong with a call.
+/// Fault of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Injection {
-    /// It fails.
+    /// The call fails.
     Fail,
-    /// It is late.
+    /// The call is delayed.
     Delay,
-    /// A file has half of its length, and a read fills half of the bytes and fails. (Which files a
-    /// directory has, nothing else tells: entries of a list are all there.)
+    /// A file has half of its length; a read fills half of the bytes and fails. Listings are
+    /// complete, because nothing else states which files a directory has.
     Shorten,
-    /// A read has the bytes of the read before it, from their first one on, when that was of the same
-    /// file. (A whole file in the place of another one is authentic: no reader can notice it.)
+    /// A read returns the bytes of the previous read of the same file, from their first byte on. A
+    /// whole file is not replaced by another one, because that is authentic and no reader can
+    /// detect it.
     Repeat,
-    /// A byte that is read is another one.
+    /// One of the bytes that are read is changed.
     Change,
 }
 
-/// Files of another system behind an injection.
+/// Files of another file system with an injected fault.
 #[derive(Clone)]
 pub(crate) struct InjectingFiles {
     inner: Arc<dyn FileSystem>,
     calls: Arc<Calls>,
 }
 
-/// The calls so far, and the one that goes wrong.
+/// The number of calls so far, and the call that gets the fault.
 #[derive(Debug, Default)]
 struct Calls(Mutex<State>);
 
@@ -49,7 +50,7 @@ struct State {
 }
 
 impl Calls {
-    /// Counts a call; returns what goes wrong with it.
+    /// Counts a call; returns its fault.
     fn next(&self) -> Option<Injection> {
         let mut state = self.0.lock().unwrap();
         let number = state.num_calls;
@@ -72,12 +73,12 @@ impl InjectingFiles {
         InjectingFiles { inner, calls: Arc::default() }
     }
 
-    /// Begins to count anew, and plans what goes wrong with a call.
+    /// Resets the count of calls, and plans the fault of a call.
     pub(crate) fn plan(&self, planned: Option<(u64, Injection)>) {
         *self.calls.0.lock().unwrap() = State { planned, ..State::default() };
     }
 
-    /// The calls since the last plan.
+    /// Returns the number of calls since the last plan.
     pub(crate) fn num_calls(&self) -> u64 {
         self.calls.0.lock().unwrap().num_calls
     }
@@ -144,7 +145,7 @@ impl ReadFile for InjectedFile {
     }
 
     fn version(&self) -> Option<FileVersion> {
-        // Each open file is one of its own, so that each footer is read.
+        // Open files have no common version, so that each footer is read.
         None
     }
 
@@ -181,7 +182,7 @@ impl ReadFile for InjectedFile {
     }
 
     fn mapped(&self, _: u64, _: usize) -> Option<Buffer<u8>> {
-        // Every byte is read by a call.
+        // Files are not mapped, so that every byte is read by a call.
         None
     }
 }

@@ -1,4 +1,5 @@
-//! What the tests share: the binary run, files written by the Arrow crates, and an oracle.
+//! Helpers that the tests share: running the binary, files written by the Arrow crates, and an
+//! oracle.
 
 pub(crate) mod command;
 pub(crate) mod encryption;

@@ -1,4 +1,4 @@
-//! The canonical lines of a file by another way: the Arrow reader, and text made here.
+//! Oracle: the canonical lines of a file, made by the Arrow reader and an independent formatter.
 
 use std::fmt::Write;
 
@@ -14,12 +14,12 @@ use arrow_schema::{DataType, TimeUnit};
 use bytes::Bytes;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
-/// The rows of a Parquet file as canonical lines.
+/// Returns the rows of a Parquet file as canonical lines.
 pub(crate) fn lines(file: Vec<u8>) -> Vec<String> {
     batches(file).flat_map(|batch| batch_lines(&batch)).collect()
 }
 
-/// The values of each column as the lines have them.
+/// Returns the texts of the values of each column, as in the lines.
 pub(crate) fn texts(file: Vec<u8>, num_columns: usize) -> Vec<Vec<String>> {
     let mut texts = vec![Vec::new(); num_columns];
     for batch in batches(file) {
@@ -73,7 +73,7 @@ fn list(items: std::ops::Range<usize>, out: &mut String, item: impl Fn(usize, &m
     out.push(']');
 }
 
-/// One value as text.
+/// Writes one value as text.
 pub(crate) fn value(array: &dyn Array, row: usize, out: &mut String) {
     if array.is_null(row) {
         return out.push_str("null");
@@ -177,7 +177,8 @@ pub(crate) fn hex(bytes: &[u8], out: &mut String) {
     out.push('"');
 }
 
-/// Years 0 to 9999, counted day by day from a known one: slow, and plainly right.
+/// Returns the text of a date in the years 0 to 9999, counted day by day: slow, and evidently
+/// correct.
 fn date(days: i64) -> String {
     let is_leap = |year: i64| (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
     let mut left = days;
@@ -223,7 +224,7 @@ fn timestamp(stored: i64, per_second: i64, out: &mut String) {
     quoted_timestamp(stored.div_euclid(per_day), nanos, out);
 }
 
-/// The timestamp of a day from 1970-01-01 on and its nanoseconds.
+/// Writes the timestamp of a day since 1970-01-01 and its nanoseconds.
 pub(crate) fn quoted_timestamp(days: i64, nanos: i64, out: &mut String) {
     write!(out, "\"{}T{}\"", date(days), clock(nanos)).unwrap();
 }

@@ -1,4 +1,4 @@
-//! Files whose pages are written by hand: with checksums, which the Arrow crates do not write.
+//! Files whose pages are written without the Arrow crates, which do not write checksums.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use parquet::file::metadata::{
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::schema::types::{SchemaDescriptor, Type};
 
-/// A file with one required column `n` of 64-bit numbers, one page for each of `pages`: its values
-/// and the checksum in its header.
+/// Returns a file with one required column `n` of 64-bit numbers and one page for each of `pages`:
+/// its values and the checksum in its header.
 pub(crate) fn file_with_checksums(pages: &[(&[i64], u32)]) -> Vec<u8> {
     let mut bytes = b"PAR1".to_vec();
     for (values, checksum) in pages {
@@ -47,7 +47,7 @@ pub(crate) fn file_with_checksums(pages: &[(&[i64], u32)]) -> Vec<u8> {
     bytes
 }
 
-/// A page header in the compact protocol: type, sizes, checksum, data page of version 1.
+/// Writes a page header in the compact protocol: type, sizes, checksum, data page of version 1.
 fn header(out: &mut Vec<u8>, num_bytes: usize, num_values: usize, checksum: u32) {
     out.extend([0x15, 0x00]);
     for _ in 0..2 {

@@ -1,6 +1,6 @@
 //! Seeded random numbers (splitmix64), so that a failing test fails again.
 
-/// A stream of numbers that depends on its seed only.
+/// A sequence of random numbers that depends on its seed only.
 pub(crate) struct Random(u64);
 
 impl Random {
@@ -16,18 +16,18 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `bound`.
+    /// Returns a number below `bound`.
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.next() % bound
     }
 
-    /// True once in `times`.
+    /// Returns true once in `times` calls on average.
     pub(crate) fn once_in(&mut self, times: u64) -> bool {
         self.below(times) == 0
     }
 }
 
-/// A count and a seed from an environment variable, `COUNT` or `COUNT:SEED`.
+/// Reads a count and a seed from an environment variable, `COUNT` or `COUNT:SEED`.
 pub(crate) fn numbers_from_env(name: &str, default: (u64, u64)) -> (u64, u64) {
     let Ok(text) = std::env::var(name) else { return default };
     let number = |text: &str| text.parse().unwrap_or_else(|_| panic!("{name} is {text}"));
@@ -37,7 +37,7 @@ pub(crate) fn numbers_from_env(name: &str, default: (u64, u64)) -> (u64, u64) {
     }
 }
 
-/// A number from an environment variable.
+/// Reads a number from an environment variable.
 pub(crate) fn number_from_env(name: &str, default: u64) -> u64 {
     let Ok(text) = std::env::var(name) else { return default };
     text.parse().unwrap_or_else(|_| panic!("{name} is {text}"))

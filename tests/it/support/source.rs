@@ -1,4 +1,5 @@
-//! Data sources over Parquet files, as an engine would make them, for tests that drive one by hand.
+//! Data sources over Parquet files, made as an engine makes them, for tests that call a source
+//! directly.
 
 use std::sync::Arc;
 
@@ -14,7 +15,8 @@ use format_parquet::ParquetReaderFactory;
 use vector::sync::CancelFlag;
 use vector::{MemoryPool, RowType, RowVector, Type, Value, ValueReader};
 
-/// A source of the columns, which are those of the files, of a table of connector `hive`.
+/// Returns a data source of the columns, which are those of the files, of a table of connector
+/// `hive`.
 pub(crate) fn source_of(
     files: Arc<dyn FileSystem>,
     table: HiveTableHandle,
@@ -41,19 +43,19 @@ pub(crate) fn source_of(
     connector.data_source(request, &Arc::new(ctx)).unwrap()
 }
 
-/// A whole Parquet file as a split.
+/// Returns a whole Parquet file as a split.
 pub(crate) fn parquet_split(path: impl Into<String>) -> HiveSplit {
     HiveSplit::new("hive", path, FileFormat::new("parquet"))
 }
 
-/// The rows of a batch.
+/// Returns the rows of a batch.
 pub(crate) fn rows_of(batch: &RowVector) -> Vec<Vec<Value>> {
     let columns: Vec<ValueReader> =
         batch.children().iter().map(|c| ValueReader::new(c).unwrap()).collect();
     (0..batch.len()).map(|i| columns.iter().map(|c| c.value(i)).collect()).collect()
 }
 
-/// All rows that are left of the current split.
+/// Returns all remaining rows of the current split.
 pub(crate) fn drained(source: &mut dyn DataSource, max_rows: usize) -> Vec<Vec<Value>> {
     let mut rows = Vec::new();
     while let SourcePoll::Batch(batch) = source.next(max_rows).unwrap() {

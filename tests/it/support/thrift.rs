@@ -1,4 +1,4 @@
-//! Any struct of Thrift's compact protocol as a tree of values, which is changed and written again.
+//! Structs of Thrift's compact protocol as trees of values, which are changed and written again.
 
 /// A value of the compact protocol.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -10,7 +10,7 @@ pub(crate) enum Tree {
     Binary(Vec<u8>),
     /// The type nibble of the elements, and the elements.
     List(u8, Vec<Tree>),
-    /// Field numbers in rising order, and their values.
+    /// Field ids in ascending order, and their values.
     Struct(Vec<(i16, Tree)>),
 }
 
@@ -19,37 +19,37 @@ const LIST: u8 = 9;
 const STRUCT: u8 = 12;
 
 impl Tree {
-    /// Parses the struct at the front of `bytes`; also returns the number of bytes that it takes.
+    /// Parses the struct at the beginning of `bytes`; also returns its number of bytes.
     ///
     /// # Panics
     ///
-    /// When the bytes are no struct: the tests parse only what a writer has just written.
+    /// When the bytes are not a struct: the tests parse only the output of a writer.
     pub(crate) fn parse(bytes: &[u8]) -> (Tree, usize) {
         let mut at = 0;
         let tree = read(bytes, &mut at, STRUCT);
         (tree, at)
     }
 
-    /// The value in the compact protocol.
+    /// Returns the value in the compact protocol.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         let mut out = Vec::new();
         self.write(&mut out);
         out
     }
 
-    /// The value of a field of this struct.
+    /// Returns the value of a field of this struct.
     pub(crate) fn field(&self, id: i16) -> Option<&Tree> {
         let Tree::Struct(fields) = self else { return None };
         fields.iter().find(|(field, _)| *field == id).map(|(_, value)| value)
     }
 
-    /// The value of a field of this struct, to be changed.
+    /// Returns the value of a field of this struct, for changes.
     pub(crate) fn field_mut(&mut self, id: i16) -> Option<&mut Tree> {
         let Tree::Struct(fields) = self else { return None };
         fields.iter_mut().find(|(field, _)| *field == id).map(|(_, value)| value)
     }
 
-    /// The integer in a field of this struct.
+    /// Returns the integer in a field of this struct.
     pub(crate) fn int(&self, id: i16) -> Option<i64> {
         match self.field(id)? {
             Tree::Int(_, value) => Some(*value),
@@ -64,7 +64,7 @@ impl Tree {
         }
     }
 
-    /// Puts a field into this struct, in place of one with its number.
+    /// Adds a field to this struct, replacing one with the same id.
     pub(crate) fn put(&mut self, id: i16, value: Tree) {
         let Tree::Struct(fields) = self else { panic!("{self:?} has no fields") };
         fields.retain(|(field, _)| *field != id);
@@ -72,14 +72,14 @@ impl Tree {
         fields.insert(at, (id, value));
     }
 
-    /// Takes fields out of this struct.
+    /// Removes fields from this struct.
     pub(crate) fn remove(&mut self, ids: &[i16]) {
         if let Tree::Struct(fields) = self {
             fields.retain(|(field, _)| !ids.contains(field));
         }
     }
 
-    /// The elements of a list.
+    /// Returns the elements of a list.
     pub(crate) fn items(&self) -> &[Tree] {
         match self {
             Tree::List(_, items) => items,
@@ -87,7 +87,7 @@ impl Tree {
         }
     }
 
-    /// The elements of a list, to be changed.
+    /// Returns the elements of a list, for changes.
     pub(crate) fn items_mut(&mut self) -> &mut [Tree] {
         match self {
             Tree::List(_, items) => items,
@@ -95,7 +95,7 @@ impl Tree {
         }
     }
 
-    /// The value at the end of `path`: positions in structs and lists.
+    /// Returns the value at the end of `path`, which has positions in structs and lists.
     pub(crate) fn at_mut(&mut self, path: &[usize]) -> &mut Tree {
         let Some((first, rest)) = path.split_first() else { return self };
         match self {
@@ -105,8 +105,8 @@ impl Tree {
         }
     }
 
-    /// Calls `found` for each integer with its path and its name: field numbers and `[]` for
-    /// elements, with points between.
+    /// Calls `found` for each integer with its path and its name: field ids and `[]` for elements,
+    /// separated by points.
     pub(crate) fn integers(&self, found: &mut impl FnMut(&[usize], &str)) {
         self.integers_below(&mut Vec::new(), "", found);
     }
@@ -176,7 +176,7 @@ impl Tree {
                     let delta = id - last;
                     assert!((1..16).contains(&delta), "field {id} stands behind {last}");
                     out.push((delta as u8) << 4 | value.nibble());
-                    // The value of a boolean field is its type.
+                    // The value of a boolean field is encoded in its type.
                     if !matches!(value, Tree::Bool(_)) {
                         value.write(out);
                     }
@@ -262,7 +262,7 @@ fn varint(out: &mut Vec<u8>, mut value: u64) {
 
 #[test]
 fn a_tree_is_written_as_it_was_read_and_its_integers_have_names() {
-    // A data page header: type 0, sizes 10, five values and a boolean behind them.
+    // A data page header: type 0, sizes 10, five values and a boolean after them.
     let bytes = [
         0x15, 0x00, 0x15, 0x14, 0x15, 0x14, 0x2c, 0x15, 0x0a, 0x15, 0x00, 0x15, 0x06, 0x15, 0x06,
         0x00, 0x11, 0x00, 0xff,
