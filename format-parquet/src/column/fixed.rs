@@ -7,7 +7,7 @@
 //! |---|---|---|
 //! | PLAIN | converted from the page directly | blocks are converted in the L1 cache and tested |
 //! | indices | looked up | tested once for each dictionary entry, then by index |
-//! | others | blocks with a selected value are decoded | the same; blocks whose bounds fail are skipped |
+//! | others | blocks with a selected value decoded | the same; blocks whose bounds fail are skipped |
 
 use dwio::filter::{Filter, Match};
 use vector::sync::Arc;
