@@ -2,6 +2,7 @@
 //!
 //! Each pair of levels of a leaf is an event. For a node inside of the repeated field with
 //! definition level P (0 at the top), and for a list whose repeated field has the levels R and D:
+//!
 //! | pair | meaning |
 //! |---|---|
 //! | `rep < R` and `def >= P` | a slot of the list starts |

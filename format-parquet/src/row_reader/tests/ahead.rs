@@ -6,7 +6,7 @@ use dwio::fs::AheadFiles;
 
 use super::*;
 
-/// Number of rows of a row group, and below, of row groups of a file.
+/// Number of rows of a row group; a file has `GROUPS` row groups.
 const ROWS: i32 = 600_000;
 const GROUPS: i32 = 4;
 
