@@ -95,7 +95,7 @@ impl FileDecryptor {
     ///
     /// # Errors
     ///
-    /// `InvalidInput` when the key or the prefix of the additional data is missing or does not fit;
+    /// `InvalidInput` when the prefix of the additional data is missing or differs from the file's;
     /// also the errors of `keys`.
     pub fn new(
         algorithm: &EncryptionAlgorithm,

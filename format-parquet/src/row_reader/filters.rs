@@ -151,7 +151,8 @@ impl Filtered {
     }
 }
 
-/// Applies the filter of a column and those of the fields below it.
+/// Applies the filter of a column and those of the fields below it. On a list or map, the column's
+/// own filter can only test for null (rule S10.51).
 fn apply_filters(
     own: Option<&Filter>,
     spec: &ColumnSpec,
