@@ -76,7 +76,7 @@ pub enum FoundBloom {
     Missing,
     /// The chunk has one that is ignored, for this reason.
     Unusable(Error),
-    /// The filter, whose bits are not read yet.
+    /// The filter; its bits are not read yet.
     Usable(BloomFilter),
 }
 
@@ -118,7 +118,7 @@ impl BloomFilter {
         })
     }
 
-    /// Reads a filter whose header and bits are separate encrypted modules; the bits can only be
+    /// Reads a filter of which header and bits are separate encrypted modules; the bits can only be
     /// decrypted as a whole.
     fn read_encrypted(
         source: ChunkSource<'_>,

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! row group   statistics of each column                        -> the condition never holds?
-//! pages       page indexes, whose pages end at different rows:
+//! pages       page indexes; pages of different columns end at different rows:
 //!             a   |-------|-------|--------|
 //!             b   |----|------------|------|
 //!             cut |----|--|-------|-|------|                   -> stretches where it may hold

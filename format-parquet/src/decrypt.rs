@@ -152,8 +152,8 @@ impl FileDecryptor {
     ///
     /// # Errors
     ///
-    /// `Corrupt` when the row group or column exceeds the range of ordinals; `InvalidInput` when
-    /// the key is invalid; also the errors of the key provider.
+    /// `Corrupt` when the row group or column exceeds the range of ordinals; also the errors of
+    /// the key provider.
     pub fn chunk(
         &self,
         crypto: &ColumnCrypto,

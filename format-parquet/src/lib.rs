@@ -13,7 +13,7 @@
 //! | `thrift` | the compact protocol and the structs of the format |
 //! | `schema` | the tree of columns with levels and types |
 //! | `created_by` | the writing program, and whether its bounds are sound |
-//! | `statistics`, `page_index`, `bloom` | trusted statistics of chunks and pages, and bloom filters |
+//! | `statistics`, `page_index`, `bloom` | trusted statistics of chunks and pages; bloom filters |
 //! | `chunk_source` | reading of the parts of a chunk other than its pages |
 //! | `chunk_pages` | the bytes of a chunk's pages, and the parameters of reading them |
 //! | `prune` | exclusion of row groups and pages before a value is read |

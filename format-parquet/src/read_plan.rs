@@ -28,7 +28,7 @@ use crate::prune::{LeafFilter, PrunedBy, may_row_group_match, pages_to_row_range
 use crate::schema::{Column, ColumnKind};
 use crate::statistics::TrustOptions;
 
-/// Number of row groups at the start of a scan whose page indexes are always read.
+/// Number of row groups at the start of a scan for which page indexes are always read.
 const FIRST_ASKED: u64 = 4;
 /// Reciprocal of the minimum fraction of rows that page indexes must exclude to be read for each
 /// row group.
@@ -109,7 +109,7 @@ pub(crate) struct GroupPlan {
     pub(crate) rows: RowRanges,
     /// The kind of metadata that excluded all rows, if there are none.
     pub(crate) pruned: Option<PrunedBy>,
-    /// The columns of the spec whose filters all rows pass.
+    /// The columns of the spec with filters that all rows pass.
     pub(crate) decided: Vec<usize>,
     /// The offset indexes that were read for the plan, each with the number of its leaf.
     pub(crate) offsets: Vec<(usize, OffsetIndex)>,
@@ -120,7 +120,7 @@ pub(crate) struct GroupPlan {
 pub(crate) struct Planner {
     condition: Option<Condition>,
     groups_planned: u64,
-    /// Number of rows of the row groups whose page indexes were evaluated.
+    /// Number of rows of the row groups for which page indexes were evaluated.
     rows_asked: u64,
     rows_left_out: u64,
 }

@@ -7,8 +7,8 @@
 //!   other columns    the rows that passed are read, at once or when they are first accessed
 //! ```
 //!
-//! A row group belongs to the scan whose byte range contains its first page. When no column is
-//! read, the windows follow from the footer alone.
+//! A row group belongs to the scan with the byte range that contains its first page. When no column
+//! is read, the windows follow from the footer alone.
 //!
 //! Column chunks are opened when they are first read: those of filters with the row group, others
 //! when a window has rows for them. In a row group without a passing row, nothing is read of the
@@ -67,7 +67,7 @@ use lazy::ColumnLoader;
 /// have no passing row: most pages have about this many rows or fewer.
 const ROWS_OF_A_PAGE: u64 = 8192;
 
-/// A file whose footer is parsed.
+/// A file with a parsed footer.
 pub(crate) struct OpenFile {
     /// The footer of the file.
     pub(crate) footer: Arc<Footer>,

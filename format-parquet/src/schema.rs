@@ -18,8 +18,8 @@
 //! Leaves are numbered in file order, as column chunks are. The conversion of a leaf's bytes into
 //! values is its [`ValueConversion`], chosen in `leaf_type`.
 //!
-//! Limits: [`MAX_ELEMENTS`], [`MAX_DEPTH`]. A malformed tree is `Corrupt`; a leaf whose annotation
-//! cannot be read causes an error only when it is requested ([`Schema::leaf`]).
+//! Limits: [`MAX_ELEMENTS`], [`MAX_DEPTH`]. A malformed tree is `Corrupt`; a leaf with an
+//! annotation that cannot be read causes an error only when it is requested ([`Schema::leaf`]).
 
 mod leaf_type;
 #[cfg(test)]
@@ -89,7 +89,7 @@ pub enum ColumnKind {
     Map {
         /// The keys.
         key: Box<Column>,
-        /// The values; `None` for a map that has only keys, whose values are null.
+        /// The values; `None` for a map that has only keys: its values are null.
         value: Option<Box<Column>>,
         /// The levels of the repeated field.
         repeated: RepeatedLevels,
@@ -331,7 +331,7 @@ enum Shape {
     Map(usize, Option<usize>),
 }
 
-/// Traverses the checked tree; the recursion is as deep as the tree, whose depth is bounded.
+/// Traverses the checked tree; the recursion is as deep as the tree, which has a bounded depth.
 struct Builder<'a> {
     elements: &'a [SchemaElement],
     tree: &'a Tree,
@@ -357,7 +357,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Builds the value of an element whose own repetition is already included in `levels`.
+    /// Builds the value of an element; `levels` already includes the element's own repetition.
     fn value(&mut self, at: usize, levels: Levels, nullable: bool) -> Result<Column> {
         let element = self.element(at)?;
         let first_leaf = self.leaves.len();
@@ -473,7 +473,7 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// Builds a list column named after `element`, whose slots are those at `levels`.
+/// Builds a list column named after `element`; `levels` are those of its slots.
 fn list(element: &SchemaElement, levels: Levels, nullable: bool, inner: Column) -> Result<Column> {
     let leaves = inner.leaves.clone();
     if leaves.is_empty() {

@@ -52,7 +52,7 @@ impl CurrentPage {
         *self = CurrentPage { quirks, ..Self::new(self.storage) };
     }
 
-    /// Starts another page, whose bytes are not examined yet.
+    /// Starts another page without examining its bytes.
     pub(crate) fn start(&mut self, encoding: Encoding, bytes: Buffer<u8>) {
         self.values = PageValues::Closed(encoding, bytes);
     }

@@ -127,7 +127,7 @@ impl Levels {
 enum Kept {
     /// The first ones of each list.
     Prefix(usize),
-    /// Those whose bit is set; there is one bit for each entry of the window.
+    /// Those with a set bit; there is one bit for each entry of the window.
     Bits(Bitmap),
 }
 
@@ -148,7 +148,7 @@ impl EntryFilter {
         EntryFilter { levels, kept, pending: None, is_kept: true, num_entries: 0 }
     }
 
-    /// Creates a filter that keeps entries whose bit is set.
+    /// Creates a filter that keeps entries with a set bit.
     pub(super) fn by_bits(levels: ListLevels, bits: Bitmap) -> Self {
         Self::new(levels, Kept::Bits(bits))
     }
@@ -197,7 +197,7 @@ pub(super) fn push(filters: &mut [EntryFilter], rep: u8, def: u8, out: &mut Leve
     push(inner, rep, def, out)
 }
 
-/// Ends the window: a last slot whose entries were all dropped becomes an empty slot.
+/// Ends the window: a last slot of which all entries were dropped becomes an empty slot.
 pub(super) fn finish(filters: &mut [EntryFilter], out: &mut Levels) {
     if let Some((first, inner)) = filters.split_first_mut() {
         end_slot(first, inner, out);

@@ -7,7 +7,7 @@
 //! |---|---|---|
 //! | PLAIN | converted from the page directly | blocks are converted in the L1 cache and tested |
 //! | indices | looked up | tested once for each dictionary entry, then by index |
-//! | others | blocks with a selected value decoded | the same; blocks whose bounds fail are skipped |
+//! | others | blocks with a selected value decoded | the same; blocks with failing bounds skipped |
 
 use dwio::filter::{Filter, Match};
 use vector::sync::Arc;
@@ -67,9 +67,10 @@ impl<P: PlainValues> FixedValues<P> {
         }
     }
 
-    /// Decodes those of the next `n` values in blocks whose block has a selected value that may
-    /// pass `filter`, and calls `each` for each block with its values, its selection and the
-    /// window. Returns the number of values that were decoded from an encoding other than PLAIN.
+    /// Decodes the next `n` values in blocks, skipping blocks without a selected value that may
+    /// pass `filter`, and calls `each` for each decoded block with its values, its selection and
+    /// the window. Returns the number of values that were decoded from an encoding other than
+    /// PLAIN.
     fn in_blocks(
         &mut self,
         n: usize,

@@ -70,7 +70,7 @@ pub(crate) trait ValueReader: Send {
         false
     }
 
-    /// Skips the next `n` values and clears the bits of `wanted` whose value fails. Returns the
+    /// Skips the next `n` values and clears the bits in `wanted` of those that fail. Returns the
     /// number of values that were decoded for it; values that are tested in encoded form do not
     /// count.
     fn filter(&mut self, _: &Arc<Filter>, _: usize, _: &mut [u64]) -> Result<usize> {
@@ -100,7 +100,7 @@ pub(crate) trait ValueReader: Send {
 pub(crate) struct ColumnCounts {
     /// Number of values that were materialized or converted.
     pub(crate) values_decoded: u64,
-    /// Number of data pages whose bytes were decompressed or decoded.
+    /// Number of data pages that were decompressed or decoded.
     pub(crate) pages_read: u64,
     /// Number of data pages that were skipped without being read.
     pub(crate) pages_skipped: u64,
@@ -156,7 +156,7 @@ enum Task<'a> {
 enum Rows<'a> {
     All,
     None,
-    /// The rows whose bit is set.
+    /// The rows with a set bit.
     Selected(&'a [u64]),
 }
 
@@ -297,9 +297,9 @@ impl LeafReader {
         self.window.entry_filters = filters;
     }
 
-    /// Drops the entries of the window whose key in this leaf does not pass. Returns the bits of
-    /// the entries that are kept, by which the other leaves below the map are filtered; `None` when
-    /// all pass.
+    /// Drops the entries of the window of which the key in this leaf does not pass. Returns the
+    /// bits of the entries that are kept, by which the other leaves below the map are filtered;
+    /// `None` when all pass.
     pub(super) fn keep_entries(
         &mut self,
         slot_def: u8,

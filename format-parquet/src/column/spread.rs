@@ -57,8 +57,8 @@ pub(crate) fn spread<T: Native>(values: &mut BufferMut<T>, validity: &Bitmap) ->
     Ok(())
 }
 
-/// Overwrites the slots of null rows with the default value, for types whose stale values must not
-/// be read.
+/// Overwrites the slots of null rows with the default value, for types of which stale values must
+/// not be read.
 pub(crate) fn clear_nulls<T: Native>(values: &mut BufferMut<T>, validity: &Bitmap) {
     let words = validity.words().iter().take(bits::words_for(validity.len()));
     for (slots, word) in values.as_mut_slice().chunks_mut(64).zip(words) {

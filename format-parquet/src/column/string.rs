@@ -242,7 +242,7 @@ struct Texts {
 }
 
 impl Texts {
-    /// Creates a builder whose text becomes the buffer with index `buffer`.
+    /// Creates a builder of text that becomes the buffer with index `buffer`.
     fn new(scale: u32, buffer: usize) -> Result<Self> {
         let buffer = buffer_number(buffer)?;
         Ok(Texts { scale, buffer, bytes: BufferMut::new(), is_too_long: false, long_number: None })

@@ -8,9 +8,9 @@ use super::cipher::Key;
 
 /// Provides the keys of encrypted files.
 ///
-/// A file may contain metadata about each key (such as its name in a key service), whose meaning is
-/// agreed between the writer and the provider. `None` means that there is no such key: the parts of
-/// the file that require it cannot be read, and all others can.
+/// A file may contain metadata about each key (such as its name in a key service); writer and
+/// provider agree on its meaning. `None` means that there is no such key: the parts of the file
+/// that require it cannot be read, and all others can.
 pub trait KeyProvider: Send + Sync + std::fmt::Debug {
     /// Returns the key of the footer, and of all columns that have no key of their own.
     ///

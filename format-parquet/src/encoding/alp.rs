@@ -64,7 +64,7 @@ pub struct Alp {
     num_values: usize,
     /// Number of the next value.
     at: usize,
-    /// Number of the vector whose values `plain` holds.
+    /// Number of the vector that is decoded in `plain`.
     decoded: Option<usize>,
     plain: Vec<u8>,
     integers: Vec<u64>,

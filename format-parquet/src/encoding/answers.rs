@@ -71,7 +71,7 @@ impl Answers {
     }
 }
 
-/// Clears the bits of indices whose entry fails.
+/// Clears the bits of indices of failing entries.
 pub(super) struct Retain<'a> {
     pub(super) answers: &'a Answers,
     pub(super) words: &'a mut [u64],
@@ -140,7 +140,7 @@ impl CachedAnswers {
         Ok(&self.0.insert(cached).1)
     }
 
-    /// Clears the bits of those of the next `n` indices whose entry does not pass. `ask` computes
+    /// Clears those of the next `n` bits that belong to indices of failing entries. `ask` computes
     /// the results if they are not cached.
     pub(crate) fn filter(
         &mut self,

@@ -172,7 +172,7 @@ pub fn fixed_bytes(bytes: &[u8], num_values: usize, width: usize) -> Result<usiz
     Ok(num_values * width)
 }
 
-/// Returns the start and end of the byte array whose length prefix is at `at`.
+/// Returns the start and end of the byte array that has its length prefix at `at`.
 #[inline(always)]
 pub(super) fn next_byte_array(bytes: &[u8], at: usize) -> Result<(usize, usize)> {
     if let Some((length, rest)) =

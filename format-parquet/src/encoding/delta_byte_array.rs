@@ -1,4 +1,4 @@
-//! DELTA_LENGTH_BYTE_ARRAY and DELTA_BYTE_ARRAY: byte arrays whose lengths are delta streams.
+//! DELTA_LENGTH_BYTE_ARRAY and DELTA_BYTE_ARRAY: byte arrays with lengths that are delta streams.
 //!
 //! ```text
 //! DELTA_LENGTH_BYTE_ARRAY   lengths | bytes of all values
@@ -162,8 +162,9 @@ pub struct DeltaByteArrayParams {
     pub max_values: usize,
     /// Number of bytes of each value, in a column of fixed-length values.
     pub width: Option<usize>,
-    /// The last value of the previous page, for writers whose first value shares a prefix with it
-    /// (PARQUET-246); `None` for all other writers, whose first value has no prefix.
+    /// The last value of the previous page, if the writer lets the first value share a prefix with
+    /// it (PARQUET-246); `None` for all other writers, which store the first value without a
+    /// prefix.
     pub carried: Option<Vec<u8>>,
 }
 

@@ -335,7 +335,8 @@ impl DictionaryIndices {
         self.retain_and_fill(answers, n, (words, out), look_up)
     }
 
-    /// Clears the bits of indices whose entry fails and appends the looked-up values of the others.
+    /// Clears the bits of indices of failing entries and appends the looked-up values of the
+    /// others.
     fn retain_and_fill<T: Native>(
         &mut self,
         answers: &Answers,
@@ -357,7 +358,7 @@ impl DictionaryIndices {
         Ok(())
     }
 
-    /// Clears the bits of those of the next `n` indices whose entry does not pass.
+    /// Clears those of the next `n` bits that belong to indices of failing entries.
     ///
     /// # Errors
     ///

@@ -96,8 +96,7 @@ impl<T: Copy, F: Fn(u32) -> T> IndexVisitor for Fill<'_, T, F> {
     }
 }
 
-/// Clears the bits of indices whose entry fails the filter and writes the values of the others to
-/// slots.
+/// Clears the bits of indices of failing entries and writes the values of the others to slots.
 pub(super) struct RetainAndFill<'a, T, F> {
     pub(super) retain: Retain<'a>,
     pub(super) slots: Slots<'a, T, F>,

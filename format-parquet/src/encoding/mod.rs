@@ -16,7 +16,7 @@
 //! | `selection` | copying of the selected values |
 //! | `delta_binary_packed` | integers as differences (the kernels are in `delta_unpack`) |
 //! | `delta_byte_array` | byte arrays with delta-encoded lengths and shared prefixes |
-//! | `byte_stream_split` | values whose bytes are split into streams |
+//! | `byte_stream_split` | values with their bytes split into streams |
 //! | `alp` | floats as decimal integers |
 //! | `recoded` | a common interface of the last four, which yields PLAIN bytes |
 
@@ -50,7 +50,7 @@ pub enum ValueEncoding {
     BooleanRle,
     /// Integers as differences (DELTA_BINARY_PACKED).
     DeltaBinaryPacked,
-    /// Byte arrays whose lengths are stored as differences (DELTA_LENGTH_BYTE_ARRAY).
+    /// Byte arrays with lengths that are stored as differences (DELTA_LENGTH_BYTE_ARRAY).
     DeltaLengthByteArray,
     /// Byte arrays without the prefix that each shares with its predecessor (DELTA_BYTE_ARRAY).
     DeltaByteArray,

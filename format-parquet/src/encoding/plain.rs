@@ -40,8 +40,8 @@ pub trait PlainValues: Send {
         out: &mut BufferMut<Self::Out>,
     ) -> Result<usize>;
 
-    /// Appends those of the first `num_values` values of `bytes` whose bit in `wanted` is set and
-    /// returns the number of bytes that all of them take. The other values are not converted.
+    /// Appends those of the first `num_values` values of `bytes` that have a set bit in `wanted`
+    /// and returns the number of bytes that all of them take. The other values are not converted.
     fn read_selected(
         &self,
         bytes: &[u8],

@@ -56,8 +56,8 @@ pub enum Recoded {
 }
 
 impl Recoded {
-    /// Opens a page. `carried` is the last value of the previous page, for writers whose first
-    /// value shares a prefix with it.
+    /// Opens a page. `carried` is the last value of the previous page, if the first value may share
+    /// a prefix with it.
     ///
     /// # Errors
     ///

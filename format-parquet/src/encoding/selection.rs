@@ -33,7 +33,8 @@ pub(super) fn block_at(words: &[u64], from: usize, n: usize) -> BlockWords {
     block
 }
 
-/// Clears the bits of `words` that are set in `failed`, whose first bit corresponds to bit `from`.
+/// Clears the bits of `words` that are set in `failed`; bit 0 of `failed` corresponds to bit
+/// `from`.
 #[inline]
 pub(super) fn clear_at(words: &mut [u64], from: usize, failed: &[u64]) {
     let (index, shift) = (from / 64, from % 64);

@@ -52,7 +52,7 @@ pub fn count_of(levels: &[u8], level: u8) -> usize {
 }
 
 impl LevelDecoder {
-    /// Creates a decoder of levels whose maximum is 0.
+    /// Creates a decoder of levels with the maximum 0.
     pub fn zero() -> Self {
         LevelDecoder { max: 0, source: Source::Zero }
     }

@@ -1,7 +1,7 @@
 //! Interpretation of levels: slots, lengths and validity at one node of a nested column.
 //!
 //! Each pair of levels of a leaf is an event. For a node inside of the repeated field with
-//! definition level P (0 at the top), and for a list whose repeated field has the levels R and D:
+//! definition level P (0 at the top), and for a list with the levels R and D of its repeated field:
 //!
 //! | pair | meaning |
 //! |---|---|

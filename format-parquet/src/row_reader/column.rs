@@ -21,7 +21,7 @@ pub(super) type SharedColumn = Arc<Mutex<ScanColumn>>;
 /// The reader of a column.
 pub(super) struct ScanColumn {
     pub(super) reader: ColumnReader,
-    /// The number of the row group whose chunks are open.
+    /// The number of the row group with the open chunks.
     group: Option<usize>,
     /// Number of rows of that row group.
     num_rows: u64,

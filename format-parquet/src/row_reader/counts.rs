@@ -8,7 +8,7 @@ use crate::page::PageCounters;
 use crate::page_index::RowRanges;
 use crate::prune::PrunedBy;
 
-/// Number of files whose footer came from the cache of footers (rule S15.12).
+/// Number of files with a footer that came from the cache of footers (rule S15.12).
 const FOOTER_CACHE_HIT: &str = "footerCacheHit";
 /// Number of row groups that were read.
 pub(super) const PROCESSED_STRIDES: &str = "processedStrides";
@@ -45,7 +45,8 @@ pub(super) struct GroupCounts {
 }
 
 impl GroupCounts {
-    /// Creates the counts of a file, whose footer may have come from the cache.
+    /// Creates the counts of a file; `footer_was_known` is true when its footer came from the
+    /// cache.
     pub(super) fn of_file(footer_was_known: bool) -> Self {
         GroupCounts { footer_was_known, ..Self::default() }
     }

@@ -14,7 +14,7 @@ use crate::thrift::structs::{Codec, ColumnChunk, PhysicalType};
 const ROWS_IN_GROUP: i32 = 10;
 const NUM_ROWS: i32 = 30;
 
-/// A file whose column `a` counts the rows and whose column `b` is a hundred times that; each chunk
+/// A file in which column `a` counts the rows and column `b` is a hundred times that; each chunk
 /// has two pages.
 struct File {
     footer: Arc<Footer>,

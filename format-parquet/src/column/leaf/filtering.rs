@@ -45,7 +45,7 @@ impl LeafReader {
     }
 
     /// Returns false when the chunk's dictionary contains all its values and no entry passes. It
-    /// must be called at the start of a chunk whose pages are all dictionary-encoded.
+    /// must be called at the start of a chunk in which all pages are dictionary-encoded.
     pub(crate) fn dictionary_may_match(&mut self, filter: &Arc<Filter>) -> Result<bool> {
         if !self.filters() || (self.max_def > 0 && filter.test_null()) || self.page.is_some() {
             return Ok(true);

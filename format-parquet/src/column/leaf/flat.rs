@@ -145,8 +145,8 @@ impl LeafReader {
         Ok(())
     }
 
-    /// Applies `task` to `n` rows of the current page, whose selection starts at bit `at` of
-    /// `words`.
+    /// Applies `task` to `n` rows of the current page, which are selected by `words` from bit `at`
+    /// on.
     fn selected_piece(
         &mut self,
         words: &mut [u64],

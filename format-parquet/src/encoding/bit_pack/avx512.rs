@@ -324,8 +324,8 @@ fn match_interval(
     })
 }
 
-/// Looks up the bit of each value in a bitmap. A bitmap of up to 2048 bits is held in registers
-/// whose 32-bit words are permuted; a larger one is gathered from memory.
+/// Looks up the bit of each value in a bitmap. A bitmap of up to 2048 bits is held in registers and
+/// its 32-bit words are permuted; a larger one is gathered from memory.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
 fn match_bits(from: Packed<'_>, num_values: usize, bits: &[u64], words: &mut [u64]) -> u32 {
     let [a, b, c, d] = [0, 8, 16, 24].map(|at| load_words(bits, at));

@@ -27,7 +27,7 @@ pub(super) enum Wanted {
 }
 
 impl PassTable {
-    /// Creates the set of indices whose bit is one among the first `len` bits of `passing`.
+    /// Creates the set of the indices that have a set bit among the first `len` bits of `passing`.
     pub fn new(passing: &[u64], len: usize) -> Self {
         let count = bits::count_ones(passing, len);
         let low = bits::ones(passing, len).next().unwrap_or(1);
