@@ -63,8 +63,8 @@ use filters::{FilterStep, Filtered};
 use group::{Expected, GroupScan, Pass, piece_bytes};
 use lazy::ColumnLoader;
 
-/// Minimum average number of rows for each run of passing rows, at which most pages are expected to
-/// have no passing row: most pages have about this many rows or fewer.
+/// Number of rows for each of which there is at most one run of passing rows when runs count as
+/// few. It is about the number of rows of a page, so that most pages then have no passing row.
 const ROWS_OF_A_PAGE: u64 = 8192;
 
 /// A file with a parsed footer.

@@ -33,6 +33,11 @@ pub trait PlainValues: Send {
     type Out: FilterValue;
 
     /// Appends the first `num_values` values of `bytes` and returns the number of bytes they take.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when `bytes` is too short for them, `Unsupported` when a value does not fit the
+    /// type of the vector, `Limit` when memory is not granted.
     fn read(
         &self,
         bytes: &[u8],
@@ -42,6 +47,10 @@ pub trait PlainValues: Send {
 
     /// Appends those of the first `num_values` values of `bytes` that have a set bit in `wanted`
     /// and returns the number of bytes that all of them take. The other values are not converted.
+    ///
+    /// # Errors
+    ///
+    /// The same as [`PlainValues::read`], where only appended values have to fit.
     fn read_selected(
         &self,
         bytes: &[u8],
@@ -51,6 +60,10 @@ pub trait PlainValues: Send {
     ) -> Result<usize>;
 
     /// Returns the number of bytes that the first `num_values` values take.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when `bytes` is too short for them.
     fn skip(&self, bytes: &[u8], num_values: usize) -> Result<usize>;
 }
 

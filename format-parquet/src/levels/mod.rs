@@ -61,7 +61,7 @@ impl LevelDecoder {
     ///
     /// # Errors
     ///
-    /// `Corrupt` when the width of the levels is invalid.
+    /// None at present: a level has at most 8 bits, and the hybrid accepts this width.
     pub fn rle(bytes: Buffer<u8>, max: u8) -> Result<Self> {
         if max == 0 {
             return Ok(Self::zero());
