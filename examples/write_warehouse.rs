@@ -1,12 +1,12 @@
-//! Writes the example warehouse: the 25 nations of the TPC-H benchmark, two Hive partitions.
+//! Writes the example warehouse: the 25 nations of the TPC-H benchmark, in two Hive partitions.
 //!
 //! ```text
-//! examples/warehouse/nation/ds=2026-09-01/part-0.parquet    comments: each nation's region
-//!                           ds=2026-09-02/part-0.parquet    comments: its letters
+//! examples/warehouse/nation/ds=2026-09-01/part-0.parquet    comments: the region of each nation
+//!                           ds=2026-09-02/part-0.parquet    comments: the number of its letters
 //! ```
 //!
-//! Run `cargo run --example write_warehouse [DIRECTORY]`. The same rows come out every time; a
-//! test compares the committed files with them.
+//! Run `cargo run --example write_warehouse [DIRECTORY]`. The output is deterministic; a test
+//! compares the committed files with it.
 
 use std::error::Error;
 use std::fs;
@@ -21,7 +21,7 @@ use parquet::file::properties::WriterProperties;
 
 const REGIONS: [&str; 5] = ["AFRICA", "AMERICA", "ASIA", "EUROPE", "MIDDLE EAST"];
 
-/// Names and region keys; a nation's key is its place.
+/// Names and region keys of the nations; the key of a nation is its index.
 const NATIONS: [(&str, i32); 25] = [
     ("ALGERIA", 0),
     ("ARGENTINA", 1),
@@ -50,10 +50,10 @@ const NATIONS: [(&str, i32); 25] = [
     ("UNITED STATES", 1),
 ];
 
-/// Makes the comment of a nation from its name and region key.
+/// Builds the comment of a nation from its name and region key.
 type Commenter = fn(&str, i32) -> String;
 
-/// The partitions and how their comments are made.
+/// The partitions, with the functions that build their comments.
 const PARTITIONS: [(&str, Commenter); 2] = [
     ("2026-09-01", |name, region| format!("{name} lies in {}", REGIONS[region as usize])),
     ("2026-09-02", |name, _| format!("{name} has {} letters", name.replace(' ', "").len())),
@@ -72,7 +72,7 @@ fn nations(comment: Commenter) -> Result<RecordBatch, Box<dyn Error>> {
 
 fn write(path: &Path, rows: &RecordBatch) -> Result<(), Box<dyn Error>> {
     let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
-    // Without the copy of the Arrow schema: the files are to be read by the Parquet schema alone.
+    // Without the Arrow schema in the metadata, so that readers rely on the Parquet schema alone.
     let options =
         ArrowWriterOptions::new().with_properties(properties).with_skip_arrow_metadata(true);
     let mut writer =
@@ -82,7 +82,10 @@ fn write(path: &Path, rows: &RecordBatch) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Writes the warehouse below `root` and gives the paths of its files.
+/// Writes the warehouse below `root` and returns the paths of its files.
+///
+/// # Errors
+/// An error of the file system or of the Parquet writer.
 pub(crate) fn write_warehouse(root: &Path) -> Result<Vec<PathBuf>, Box<dyn Error>> {
     let mut paths = Vec::new();
     for (ds, comment) in PARTITIONS {

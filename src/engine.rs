@@ -1,14 +1,14 @@
-//! The engine: file systems, formats and connectors put together, and queries run on them.
+//! The engine: combines file systems, formats and connectors, and runs queries on them.
 //!
 //! ```text
 //! SQL text or ScanRequest --plan--> Plan (plan nodes, table, filter)
-//!                                     |  splits of the files that the filter leaves
+//!                                     |  splits of the files that the filter does not exclude
 //!                                     v
 //!                                   Task --batches--> QueryResult
 //! ```
 //!
-//! An [`Engine`] owns its registries; nothing is registered in a static. It is the only place that
-//! names a concrete format or connector.
+//! An [`Engine`] owns its registries; there are no static ones. This is the only module that names
+//! a concrete format or connector.
 
 mod glob;
 mod options;
@@ -22,6 +22,7 @@ mod why;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::rc::Rc;
 
 use connector_hive::handles::ROW_INDEX;
 use connector_hive::{HiveConnector, TextReaderFactory};
@@ -49,7 +50,7 @@ pub use result::QueryResult;
 pub use run::{ScanFiles, ScanSplits};
 pub use why::{FileCondition, Station, Whereabouts};
 
-/// Settings of an [`Engine`] that is not made yet.
+/// Builder of an [`Engine`].
 #[derive(Debug, Default)]
 pub struct EngineBuilder {
     files: Option<Arc<dyn FileSystem>>,
@@ -73,76 +74,80 @@ impl EngineBuilder {
         self
     }
 
-    /// How local files are read; without effect on another file system.
+    /// Sets how local files are read; has no effect on another file system.
     pub fn local_access(mut self, access: LocalAccess) -> Self {
         self.local_access = access;
         self
     }
 
-    /// Bytes that all queries of the engine may hold at once; unlimited when never set.
+    /// Sets the maximum number of bytes that all queries of the engine may hold together. The
+    /// default is unlimited.
     pub fn memory_limit(mut self, bytes: u64) -> Self {
         self.memory_limit = Some(bytes);
         self
     }
 
-    /// Keeps up to so many bytes of what queries read for other queries. Nothing is kept when never
-    /// set: for files of this machine the system does that. Counts as memory of the engine, and is
-    /// given back when queries need it; files that are mapped are not kept.
+    /// Sets the size of a cache of file data that all queries share. By default there is no cache,
+    /// since the operating system caches local files. The cache counts as memory of the engine and
+    /// is released when queries need memory. Mapped files are not cached.
     pub fn cache_bytes(mut self, bytes: u64) -> Self {
         self.cache_bytes = Some(bytes).filter(|bytes| *bytes > 0);
         self
     }
 
-    /// Threads that run drivers, at most; as many as the machine runs at once when never set.
+    /// Sets the maximum number of threads that run drivers. The default is the number of threads
+    /// that the machine runs at once.
     pub fn worker_threads(mut self, threads: usize) -> Self {
         self.worker_threads = Some(threads);
         self
     }
 
-    /// Threads that open files ahead, at most; some more than the machine runs when never set,
-    /// because they wait most of the time.
+    /// Sets the maximum number of threads that open files ahead. The default is somewhat more than
+    /// the number of threads that the machine runs at once, because these threads mostly wait.
     pub fn io_threads(mut self, threads: usize) -> Self {
         self.io_threads = Some(threads);
         self
     }
 
-    /// Tells `listener` of every batch that a scan of any query reads, on the thread that read it.
+    /// Sets a listener for each batch that a scan of any query reads. It is called on the thread
+    /// that read the batch.
     pub fn batch_listener(mut self, listener: BatchListener) -> Self {
         self.batch_listener = Some(ScanListener(listener));
         self
     }
 
-    /// Adds a file format; it replaces an earlier one of the same name.
+    /// Adds a file format, which replaces an earlier one of the same name.
     pub fn format(mut self, factory: Arc<dyn ReaderFactory>) -> Self {
         self.formats.push(factory);
         self
     }
 
-    /// Adds a connector for plans made by hand; it replaces an earlier one of the same id.
+    /// Adds a connector for plans built by the caller, which replaces an earlier one of the same
+    /// id.
     pub fn connector(mut self, connector: Arc<dyn Connector>) -> Self {
         self.connectors.push(connector);
         self
     }
 
-    /// The functions that queries may call instead of the built-in ones.
+    /// Sets the functions that queries may call, instead of the built-in ones.
     pub fn functions(mut self, functions: FunctionRegistry) -> Self {
         self.functions = Some(functions);
         self
     }
 
-    /// Refuses COPY, for statements of people who may read files and write none.
+    /// Makes the engine reject COPY, for users who may read files but not write any.
     pub fn read_only(mut self) -> Self {
         self.is_read_only = true;
         self
     }
 
-    /// Sets a default of the connector for Hive tables; settings of a query win over it.
+    /// Sets a default for a setting of the Hive connector; settings of a query override it.
     pub fn setting(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.config.set(key, value);
         self
     }
 
-    /// Makes the engine.
+    /// Builds the engine.
     pub fn build(self) -> Engine {
         let access = self.local_access;
         let files = self.files.unwrap_or_else(|| Arc::new(LocalFiles::new(access)));
@@ -206,37 +211,39 @@ impl Default for Engine {
 }
 
 impl Engine {
-    /// The id of the connector for Hive tables.
+    /// Id of the Hive connector.
     pub const HIVE: &str = HIVE;
 
-    /// An engine over the local file system.
+    /// Returns an engine over the local file system.
     pub fn new() -> Self {
         Self::builder().build()
     }
 
-    /// Starts an engine with settings of its own.
+    /// Returns a builder of an engine.
     pub fn builder() -> EngineBuilder {
         EngineBuilder::default()
     }
 
-    /// The files that the engine reads.
+    /// File system from which the engine reads.
     pub fn file_system(&self) -> &Arc<dyn FileSystem> {
         self.hive.files()
     }
 
-    /// The pool above everything that the engine's queries allocate.
+    /// Root memory pool of all allocations of the engine's queries.
     pub fn memory_pool(&self) -> &MemoryPool {
         &self.surroundings.pool
     }
 
-    /// What the threads that run drivers and those that open files ahead are doing.
+    /// Usage of the threads that run drivers and of those that open files ahead.
     pub fn thread_usage(&self) -> (ExecutorUsage, ExecutorUsage) {
         (self.surroundings.executor.usage(), self.surroundings.io.usage())
     }
 
-    /// Gives the file, directory or glob pattern at `path` a name for FROM; it replaces an earlier
-    /// one of the same name. The path is looked at when a query uses it. `InvalidInput` when the
-    /// name or the path is empty.
+    /// Registers the file, directory or glob pattern at `path` under a name for FROM, which
+    /// replaces an earlier one of the same name. The path is resolved when a query uses it.
+    ///
+    /// # Errors
+    /// `InvalidInput` if the name or the path is empty.
     pub fn register_table(&mut self, name: &str, path: &str) -> Result<()> {
         if name.is_empty() || path.is_empty() {
             return Err(Error::invalid_input("a table needs a name and a path")
@@ -248,18 +255,27 @@ impl Engine {
     }
 
     /// Plans a SELECT or COPY statement with default options, without running it. Files are listed,
-    /// and one file of the table is opened for its columns.
+    /// and files of each table are opened to infer its columns.
+    ///
+    /// # Errors
+    /// As [`Engine::plan_with`].
     pub fn plan(&self, sql: &str) -> Result<Plan> {
         self.plan_with(sql, &QueryOptions::default())
     }
 
     /// Plans a SELECT or COPY statement without running it.
+    ///
+    /// # Errors
+    /// `InvalidInput` for an invalid statement or setting, `NotFound` for a missing table or file,
+    /// `Unsupported` for a feature that is not implemented, and errors of reading files.
     pub fn plan_with(&self, sql: &str, options: &QueryOptions) -> Result<Plan> {
         catch_panic("planning a query panicked", || self.plan_statement(sql, options))
     }
 
     fn plan_statement(&self, sql: &str, options: &QueryOptions) -> Result<Plan> {
-        let (planned, copy) = plan_statement(sql, &self.catalog(options)?, &self.functions)?;
+        let (planned, copy) = tables::planned(self.catalog(options)?, |catalog| {
+            plan_statement(sql, catalog, &self.functions)
+        })?;
         let Some(request) = copy else { return Ok(Plan::of_query(planned)) };
         let target = CopyTarget::new(&request, &planned.row_type)?;
         let target = target.with_stored_columns(copy::stored_columns(&planned));
@@ -268,18 +284,27 @@ impl Engine {
     }
 
     /// Plans and runs a SELECT or COPY statement with default options. A COPY writes its files to
-    /// the local file system and gives one row, which counts `rows`, `files` and `bytes`; the files
-    /// appear with that row, and not at all when there is an error before it.
+    /// the local file system and returns one row with the counts `rows`, `files` and `bytes`. The
+    /// files appear when that row is returned, and not at all if there is an error before it.
+    ///
+    /// # Errors
+    /// As [`Engine::plan_with`] and [`Engine::run`].
     pub fn query(&self, sql: &str) -> Result<QueryResult> {
         self.query_with(sql, &QueryOptions::default())
     }
 
     /// Plans and runs a SELECT or COPY statement; see [`Engine::query`].
+    ///
+    /// # Errors
+    /// As [`Engine::plan_with`] and [`Engine::run`].
     pub fn query_with(&self, sql: &str, options: &QueryOptions) -> Result<QueryResult> {
         self.run(&self.plan_with(sql, options)?, options)
     }
 
     /// Plans a scan that is described without SQL.
+    ///
+    /// # Errors
+    /// As [`Engine::plan_with`].
     pub fn plan_scan(&self, request: &ScanRequest, options: &QueryOptions) -> Result<Plan> {
         let clauses = ScanClauses {
             columns: request.columns.as_deref(),
@@ -287,18 +312,28 @@ impl Engine {
             limit: request.limit,
         };
         catch_panic("planning a scan panicked", || {
-            let catalog = self.catalog(options)?;
-            let found = catalog.find_paths("scan", &request.paths)?;
-            Ok(Plan::of_query(plan_scan(found, clauses, &self.functions)?))
+            let planned = tables::planned(self.catalog(options)?, |catalog| {
+                plan_scan(catalog.find_paths("scan", &request.paths)?, clauses, &self.functions)
+            })?;
+            Ok(Plan::of_query(planned))
         })
     }
 
     /// Plans and runs a scan that is described without SQL.
+    ///
+    /// # Errors
+    /// As [`Engine::plan_with`] and [`Engine::run`].
     pub fn scan(&self, request: &ScanRequest, options: &QueryOptions) -> Result<QueryResult> {
         self.run(&self.plan_scan(request, options)?, options)
     }
 
-    /// Runs a plan; it can be run more than once. The files are those that planning found.
+    /// Runs a plan. A plan can be run more than once; it reads the files that planning found.
+    ///
+    /// # Errors
+    /// `InvalidInput` for an invalid setting or for a COPY that must not write its target,
+    /// `Unsupported` for a COPY with a file system that is not local, `Limit` for a COPY of a table
+    /// whose columns are not all known. Errors of the running query are returned by the
+    /// [`QueryResult`].
     pub fn run(&self, plan: &Plan, options: &QueryOptions) -> Result<QueryResult> {
         catch_panic("starting a query panicked", || self.start(plan, options))
     }
@@ -329,18 +364,27 @@ impl Engine {
         Ok(self.surroundings.run(plan, &job.node(&planned.root), options)?.of_copy(end))
     }
 
-    /// Where each term of a plan's conditions is tested, and why not earlier.
+    /// Returns where each term of a plan's conditions is tested, and why not earlier.
+    ///
+    /// # Errors
+    /// Errors of the pushdown, which are those of running the plan.
     pub fn why(&self, plan: &Plan) -> Result<Vec<Whereabouts>> {
         why::whereabouts(&plan.planned.root, self.surroundings.evaluator.as_ref())
     }
 
-    /// What a plan pushes into each of its scans. Files are listed, and a footer of each table is
-    /// opened.
+    /// Returns what a plan pushes into each of its scans. Files are listed, and one footer of each
+    /// table is read.
+    ///
+    /// # Errors
+    /// Errors of the pushdown and of pruning, which are those of running the plan.
     pub fn pushed(&self, plan: &Plan) -> Result<Vec<PushedScan>> {
         pushed::pushed(&plan.planned, self.surroundings.evaluator.as_ref())
     }
 
-    /// What a condition in SQL asks of one file, and the rows that fulfil it.
+    /// Returns the filters of a SQL condition on one file, and the rows that pass it.
+    ///
+    /// # Errors
+    /// As [`Engine::plan_with`], and errors of running the scan.
     pub fn file_condition(&self, path: &str, condition: &str) -> Result<FileCondition> {
         let request = ScanRequest {
             paths: vec![path.to_string()],
@@ -363,8 +407,12 @@ impl Engine {
         Ok(found)
     }
 
-    /// Runs plan nodes that were made elsewhere on the splits of their scans; scans without splits
-    /// have no rows.
+    /// Runs plan nodes that the caller has built on the splits of their scans. A scan without
+    /// splits has no rows.
+    ///
+    /// # Errors
+    /// `InvalidInput` for an invalid setting, and errors of the plan. Errors of the running query
+    /// are returned by the [`QueryResult`].
     pub fn run_nodes(
         &self,
         root: &Arc<PlanNode>,
@@ -384,14 +432,16 @@ impl Engine {
             registered: &self.tables,
             files: options.file_options()?,
             partition_types: options.partition_types()?,
-            // Footers are shared by whoever reads their files: no query can give them back alone, so
-            // none waits for their memory.
+            // Footers are shared by all readers of their files, so no single query can release
+            // them, and queries do not wait for their memory.
             pool: self.surroundings.pool.cache_leaf("schema", u64::MAX),
+            of_all_files: false,
+            is_partial: Rc::default(),
         })
     }
 }
 
-/// A query ready to run: plan nodes, and the files that they read.
+/// A plan that is ready to run: plan nodes, and the files that they read.
 #[derive(Debug, Clone)]
 pub struct Plan {
     planned: PlannedQuery,
@@ -404,19 +454,20 @@ impl Plan {
         Plan { row_type: Arc::clone(&planned.row_type), planned, copy: None }
     }
 
-    /// The topmost node.
+    /// Topmost node.
     pub fn root(&self) -> &Arc<PlanNode> {
         &self.planned.root
     }
 
-    /// The columns of the result as the query names them; names may repeat. A COPY gives counts.
+    /// Type of the result with the column names of the query, which may repeat. The result of a
+    /// COPY has counts.
     pub fn row_type(&self) -> &Arc<RowType> {
         &self.row_type
     }
 }
 
 impl Plan {
-    /// Where a COPY writes, and how, in words; `None` for a query.
+    /// Describes the target and format of a COPY; `None` for a query.
     pub fn copies_to(&self) -> Option<String> {
         self.copy.as_ref().map(|target| target.describe(&self.planned.row_type))
     }

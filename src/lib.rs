@@ -1,7 +1,7 @@
-//! A columnar scan engine: Hive tables in Parquet, read selectively.
+//! A columnar scan engine that reads Hive tables in Parquet selectively.
 //!
-//! [`Engine`] is the front door: it plans and runs SQL queries and plain scans, and gives the rows
-//! batch by batch.
+//! [`Engine`] is the main entry point: it plans and runs SQL queries and plain scans, and returns
+//! the rows batch by batch.
 //!
 //! ```
 //! let engine = ocior::Engine::new();
@@ -16,12 +16,12 @@
 //! ```
 //!
 //! ```text
-//! cli      the command line      inspect  what files say         output  rows as text
+//! cli      command line      inspect  metadata of files      output  rows as text
 //!   \___________________________ engine ____________________________/
-//!       sql: text to plan nodes, copy: rows to files (private)   replay: plans of Velox
+//!       sql: text to plan nodes, copy: rows to files (private)   replay: Velox plans
 //! exec       plans, expressions, operators, tasks
 //! connector_hive, format_parquet       tables, files
-//! dwio, vector                         contracts, data
+//! dwio, vector                         interfaces, data
 //! ```
 
 pub mod cli;

@@ -1,17 +1,18 @@
-//! Files and folders that are written beside their place first, and appear when all is written.
+//! Staged files and folders: they are written under a temporary name and renamed when they are
+//! complete.
 //!
 //! ```text
 //! out/t.csv      written as  out/.t.csv.<32 random digits>.ocior.tmp       --rename-->  out/t.csv
 //! out/t          written as  out/.t.<32 random digits>.ocior.tmp/k=v/..    --rename-->  out/t
 //! ```
 //!
-//! Names that begin with a dot are no data to a reader of the folder. A staged file or folder is
-//! locked (`flock`) as long as its process writes it. The kernel releases the lock of a process that
-//! ends, however it ends, so that one whose lock is free belongs to no one: the next writer into the
-//! same folder removes it. Names are random, since process ids repeat between machines and
-//! containers that share a folder.
+//! Readers of the folder ignore names that begin with a dot. A staged file or folder is locked
+//! (`flock`) while its process writes it. The kernel releases the locks of a process that ends in
+//! any way, so a staged file whose lock is free has no writer, and the next writer into the same
+//! folder removes it. Names are random, since process ids repeat between machines and containers
+//! that share a folder.
 //!
-//! Where the file system knows no locks nothing is ever removed for another process.
+//! If the file system does not support locks, staged files of other processes are never removed.
 
 use std::collections::hash_map::RandomState;
 use std::fs::{self, DirBuilder, File, TryLockError};
@@ -23,19 +24,20 @@ use std::path::{Path, PathBuf};
 use vector::sync::{Arc, LazyLock, Mutex, Weak};
 use vector::{Error, Result, ResultExt};
 
-/// What names of staged files end with.
+/// Suffix of names of staged files.
 const ENDING: &str = ".ocior.tmp";
-/// Random hexadecimal digits of a name.
+/// Number of random hexadecimal digits in a name.
 const NUM_DIGITS: usize = 32;
-/// Bytes of the target's own name in that of its staged file, so that it is not too long.
+/// Maximum number of bytes of the target's name in the name of its staged file, which limits its
+/// length.
 const MAX_NAME_BYTES: usize = 100;
-/// Names that are tried.
+/// Maximum number of names that are tried.
 const MAX_ATTEMPTS: usize = 16;
 
-/// All that this process has staged, for a process that has to end at once.
+/// All staged files of this process, for a process that must end at once.
 static LIVE: LazyLock<Mutex<Vec<Weak<Inner>>>> = LazyLock::new(Mutex::default);
 
-/// A file or folder that is written beside its place; removed when dropped before it is published.
+/// A staged file or folder; removed if it is dropped before it is published.
 #[derive(Debug)]
 pub(crate) struct Staged(Arc<Inner>);
 
@@ -43,9 +45,9 @@ pub(crate) struct Staged(Arc<Inner>);
 struct Inner {
     path: PathBuf,
     is_folder: bool,
-    /// Held while files are begun in it and while it is moved or removed.
+    /// Locked while files are created in the folder and while it is moved or removed.
     state: Mutex<State>,
-    /// Keeps the lock; `None` where the file system has none.
+    /// Holds the file lock; `None` if the file system does not support locks.
     _lock: Option<File>,
 }
 
@@ -57,13 +59,13 @@ enum State {
 }
 
 impl Staged {
-    /// Makes an empty file beside `target`, and removes what ended writers left there. `NotFound`
-    /// without the folder around it.
+    /// Creates an empty file next to `target`, and removes staged files of ended writers there.
+    /// Returns `NotFound` if the parent folder does not exist.
     pub(crate) fn file(target: &Path) -> Result<Self> {
         Self::new(target, false)
     }
 
-    /// Makes an empty folder beside `target`; see [`Staged::file`].
+    /// Creates an empty folder next to `target`; see [`Staged::file`].
     pub(crate) fn folder(target: &Path) -> Result<Self> {
         Self::new(target, true)
     }
@@ -82,13 +84,13 @@ impl Staged {
         Ok(Staged(inner))
     }
 
-    /// Where it is while it is written.
+    /// Path while it is being written.
     pub(crate) fn path(&self) -> &Path {
         &self.0.path
     }
 
-    /// Does something that adds to it. `Cancelled` once it was given up: nothing comes to be after
-    /// it was removed.
+    /// Calls `make`, which adds to the staged file or folder. Returns `Cancelled` after it was
+    /// abandoned, so that nothing is created after the removal.
     pub(crate) fn add<T>(&self, make: impl FnOnce(&Path) -> Result<T>) -> Result<T> {
         let state = self.0.state.lock();
         match *state {
@@ -99,8 +101,8 @@ impl Staged {
         }
     }
 
-    /// Moves it to its place, which `place` does: from the path that it is called with. When that
-    /// fails it is still to be removed.
+    /// Calls `place`, which moves the staged file or folder from the given path to its target. If
+    /// `place` fails, the staged file or folder is still to be removed.
     pub(crate) fn publish(&self, place: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
         let mut state = self.0.state.lock();
         if *state != State::Writing {
@@ -111,8 +113,8 @@ impl Staged {
         Ok(())
     }
 
-    /// Removes it, unless it was published. Those that still write into it fail; they may be running
-    /// on other threads meanwhile.
+    /// Removes the staged file or folder unless it was published. Writers on other threads that are
+    /// still using it fail.
     pub(crate) fn abandon(&self) {
         self.0.abandon();
     }
@@ -125,31 +127,31 @@ impl Drop for Staged {
 }
 
 impl Inner {
-    /// Removes it; false when it was published.
+    /// Removes the staged file or folder; returns false if it was published.
     fn abandon(&self) -> bool {
         let mut state = self.state.lock();
         if *state == State::Writing {
             *state = State::Abandoned;
-            // Nothing can be done about what cannot be removed; a later writer tries again.
+            // A failure to remove is ignored; a later writer tries again.
             let _ = remove(&self.path, self.is_folder);
         }
         *state == State::Abandoned
     }
 }
 
-/// Removes all that this process has staged, for a process that ends without dropping it. False when
-/// some of it was published meanwhile.
+/// Removes all staged files of this process, for a process that ends without dropping them. Returns
+/// false if some of them have been published.
 pub(crate) fn abandon_all() -> bool {
     let live: Vec<Arc<Inner>> = LIVE.lock().iter().filter_map(Weak::upgrade).collect();
-    // All of them, also behind one that fails.
+    // Continues after a failure, so that each one is tried.
     let failed = live.iter().filter(|staged| !staged.abandon()).count();
     failed == 0
 }
 
-/// Removes what ended processes have staged in `folder`. What is still being written is locked and
-/// stays, and so does everything else.
+/// Removes staged files of ended processes in `folder`. Those that are still being written are
+/// locked and stay; all other files stay too.
 fn remove_abandoned(folder: &Path) {
-    // A folder that cannot be listed is no reason not to write into it.
+    // If the folder cannot be listed, it may still be possible to write into it.
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
         if !entry.file_name().to_str().is_some_and(is_staging_name) {
@@ -163,13 +165,14 @@ fn remove_abandoned(folder: &Path) {
         let path = entry.path();
         let Ok(file) = File::open(&path) else { continue };
         if file.try_lock().is_ok() {
-            // Locked while it is removed: a writer that has just made it takes another name.
+            // The lock is held during removal, so a writer that has just created the file retries
+            // with another name.
             let _ = remove(&path, is_folder);
         }
     }
 }
 
-/// True for `.<name>.<32 hexadecimal digits>.ocior.tmp`.
+/// Returns true for `.<name>.<32 hexadecimal digits>.ocior.tmp`.
 fn is_staging_name(name: &str) -> bool {
     let parts = name.strip_prefix('.').and_then(|name| name.strip_suffix(ENDING));
     let digits = parts.and_then(|parts| parts.rsplit_once('.')).map(|(_, digits)| digits);
@@ -178,7 +181,7 @@ fn is_staging_name(name: &str) -> bool {
     })
 }
 
-/// Makes a file or folder with a name that no other has, and locks it.
+/// Creates a file or folder with a unique name, and locks it.
 fn create(target: &Path, is_folder: bool) -> io::Result<(PathBuf, Option<File>)> {
     for _ in 0..MAX_ATTEMPTS {
         let path = target.with_file_name(random_name(target));
@@ -191,7 +194,7 @@ fn create(target: &Path, is_folder: bool) -> io::Result<(PathBuf, Option<File>)>
             made => made?,
         }
         let file = match File::open(&path) {
-            // Another writer has taken it for one that was left over.
+            // Another writer has removed it as abandoned before it was locked.
             Err(error) if error.kind() == ErrorKind::NotFound => continue,
             file => file?,
         };
@@ -204,7 +207,7 @@ fn create(target: &Path, is_folder: bool) -> io::Result<(PathBuf, Option<File>)>
     Err(io::Error::new(ErrorKind::AlreadyExists, "no name is free"))
 }
 
-/// True when the open file is what stands at the path.
+/// Returns true if the open file is the one at the path.
 fn is_at(file: &File, path: &Path) -> bool {
     let same = |a: fs::Metadata, b: fs::Metadata| a.dev() == b.dev() && a.ino() == b.ino();
     match (file.metadata(), fs::symlink_metadata(path)) {
@@ -219,12 +222,12 @@ fn random_name(target: &Path) -> String {
     while !name.is_char_boundary(end) {
         end -= 1;
     }
-    // The keys of the standard hasher come from the system's source of random numbers.
+    // The standard hasher is seeded from the system's random number source.
     let random = || RandomState::new().build_hasher().finish();
     format!(".{}.{:016x}{:016x}{ENDING}", &name[..end], random(), random())
 }
 
-/// The folder that a path is in.
+/// Returns the folder that contains a path.
 pub(crate) fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -241,7 +244,7 @@ fn remove(path: &Path, is_folder: bool) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    /// A folder that no other test has; removed when dropped.
+    /// A folder that is unique to one test; removed when dropped.
     struct Scratch(PathBuf);
 
     impl Scratch {
@@ -310,7 +313,7 @@ mod tests {
         let target = folder.0.join("t");
         let (held, held_folder) =
             (Staged::file(&target).unwrap(), Staged::folder(&target).unwrap());
-        // What a process that was killed leaves: the same names, without a lock.
+        // Entries of a killed process: the same kind of names, without a lock.
         let left = folder.0.join(random_name(&target));
         fs::write(&left, "rows").unwrap();
         let left_folder = folder.0.join(random_name(&target));
@@ -324,7 +327,7 @@ mod tests {
         for kept in [held.path(), held_folder.path(), staged.path()] {
             assert!(kept.exists(), "{}", kept.display());
         }
-        // Three are staged, four belong to others, and one is a link.
+        // Three entries are staged, four are unrelated, and one is a link.
         assert_eq!(folder.names().len(), 3 + others.len() + 1, "{:?}", folder.names());
     }
 

@@ -1,4 +1,4 @@
-//! The benchmark's file: one column for each way a value is commonly stored.
+//! The file of the benchmark: one column for each common way of storing values.
 
 use arrow_array::{ArrayRef, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray};
 use parquet::arrow::ArrowWriter;
@@ -7,7 +7,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::schema::types::ColumnPath;
 use vector::sync::Arc;
 
-/// The columns, by what is special about them.
+/// Names of the columns, by their type and encoding.
 pub(crate) const COLUMNS: [&str; 7] = [
     "int64_plain",
     "int64_dictionary",
@@ -20,11 +20,11 @@ pub(crate) const COLUMNS: [&str; 7] = [
 
 const ROW_GROUP_ROWS: usize = 1 << 18;
 
-/// Writes `rows` rows with Snappy; `seed` decides the values.
+/// Writes `rows` rows with Snappy; `seed` determines the values.
 pub(crate) fn write(rows: usize, seed: u64) -> Vec<u8> {
     let mut state = seed | 1;
     let mut next = move || {
-        // xorshift64: enough to defeat compression where it should be defeated.
+        // xorshift64: random enough that the random columns do not compress.
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;

@@ -1,24 +1,25 @@
-//! Two ways to the same answer, timed in turn.
+//! Timing of two implementations in alternation, with a check that their results are equal.
 
 use std::time::{Duration, Instant};
 
-/// Timed runs of each side.
+/// Number of timed runs of each implementation.
 const RUNS: usize = 15;
 
-/// Two readers of one column.
+/// Two readers of one column; each returns a sum over its values.
 pub(crate) struct Duel<'a> {
     pub(crate) name: &'a str,
     pub(crate) ocior: &'a mut dyn FnMut() -> u64,
     pub(crate) other: &'a mut dyn FnMut() -> u64,
 }
 
-/// Prints the table's first line.
+/// Prints the header of the table.
 pub(crate) fn print_header(ocior: &str, other: &str) {
     println!("{:<28}{:>14}{:>16}{:>8}", "column", ocior, other, "ratio");
 }
 
 impl Duel<'_> {
-    /// Checks that both give the same answer, then times them in turn and prints the best runs.
+    /// Checks that both readers return the same sum, then times them in alternation and prints the
+    /// best runs.
     pub(crate) fn run(self) {
         assert_eq!((self.ocior)(), (self.other)(), "{}: the readers disagree", self.name);
         let mut best = [Duration::MAX; 2];

@@ -1,13 +1,14 @@
-//! Whole columns read by Ocior and, in the same process and in turn, by the `parquet` crate.
+//! Benchmark of whole columns read by Ocior and, in the same process and in alternation, by the
+//! `parquet` crate.
 //!
-//! `cargo bench` prints for each column the best seconds of both and the ratio: above 1 Ocior is
-//! the faster one. Machines are noisy, so the two alternate run by run and only the ratio counts.
-//! Before anything is timed, both must give the same sum.
+//! `cargo bench --bench columns` prints for each column the best time of both and the ratio: above
+//! 1, Ocior is faster. Since machines are noisy, the two alternate run by run and only the ratio is
+//! significant. Before anything is timed, both must return the same sum.
 //!
-//! | file | has |
+//! | file | content |
 //! |---|---|
-//! | `data` | the columns, made from a seed and written to memory |
-//! | `harness` | alternating runs, the answer checked first, the table |
+//! | `data` | the columns, generated from a seed and written to memory |
+//! | `harness` | alternating runs, the comparison of the results, the table |
 
 mod data;
 mod harness;
@@ -27,7 +28,7 @@ use harness::Duel;
 
 const PATH: &str = "bench.parquet";
 
-/// Rows that one batch of the other reader has; Ocior's default reads come near it.
+/// Number of rows per batch of the `parquet` crate, similar to Ocior's default.
 const BATCH_ROWS: usize = 8192;
 
 fn main() {
@@ -47,7 +48,7 @@ fn main() {
     }
 }
 
-/// Reads one column and folds it to a number, so that both readers' values are compared.
+/// Reads one column and folds it to a number, so that the values of both readers are compared.
 fn read_with_ocior(engine: &Engine, column: &str) -> u64 {
     let request = ScanRequest {
         paths: vec![PATH.to_string()],

@@ -1,4 +1,4 @@
-//! Files of the shape of TPC-H's line items and orders, made from a seed.
+//! Files with the schema of TPC-H's lineitem and orders tables, generated from a seed.
 
 use std::path::Path;
 
@@ -10,17 +10,17 @@ use parquet::basic::Compression;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use vector::sync::Arc;
 
-/// Line items; there are a quarter as many orders.
+/// Number of line items; there is one order for every four of them.
 const ROWS: usize = 600_000;
 const ROW_GROUP_ROWS: usize = 100_000;
-/// 1992-01-01, the first order date, as days.
+/// 1992-01-01, the first order date, in days since 1970-01-01.
 const FIRST_DAY: u64 = 8_035;
 const MODES: [&str; 7] = ["AIR", "FOB", "MAIL", "RAIL", "REG AIR", "SHIP", "TRUCK"];
 const INSTRUCTIONS: [&str; 4] = ["COLLECT COD", "DELIVER IN PERSON", "NONE", "TAKE BACK RETURN"];
 const WORDS: [&str; 8] =
     ["furiously", "special", "packages", "requests", "quickly", "final", "deposits", "sleep"];
 
-/// xorshift64: random enough to defeat compression where it should be defeated.
+/// xorshift64: random enough that the random columns do not compress.
 struct Dice(u64);
 
 impl Dice {
@@ -43,7 +43,8 @@ pub(crate) fn write(dir: &Path) {
     let days =
         |from: u64, most: u64| move |dice: &mut Dice| (FIRST_DAY + from + dice.below(most)) as i32;
     let hundredths = |most: u64| move |dice: &mut Dice| dice.below(most) as f64 / 100.0;
-    // The keys reach as far as those of scale factor 1, so that its conditions find something.
+    // The keys cover the range of those of scale factor 1, so that conditions written for it select
+    // rows.
     let keys = (0..ROWS as i64).map(|row| row * 10);
     let comment = |dice: &mut Dice| {
         let words = 2 + dice.below(4);

@@ -1,18 +1,19 @@
-//! Queries against their floor: reading and decompressing the pages that they must touch.
+//! Benchmark of queries against a lower bound (floor): the time to read and decompress the pages
+//! that they must touch.
 //!
-//! `cargo bench --bench floor [-- DIR]` prints for each query Ocior's best time, the floor's and how
-//! many times the floor that is. `DIR` has `lineitem.parquet` and `orders.parquet` of TPC-H with
-//! money as DOUBLE; without it smaller files of that shape are made.
+//! `cargo bench --bench floor [-- DIR]` prints for each query Ocior's best time, that of the floor
+//! and their ratio. `DIR` contains `lineitem.parquet` and `orders.parquet` of TPC-H with money as
+//! DOUBLE; without it, smaller files of the same schema are generated.
 //!
-//! A page must be touched when metadata does not rule out its rows and, unless a condition tests the
-//! column, one of its rows fulfils the conditions. Nothing is decoded for the floor, and pages are
-//! decompressed as Ocior does it; both run in turn and only minima count.
+//! A page must be touched unless metadata excludes its rows, or its column is tested by no
+//! condition and none of its rows satisfies the conditions. The floor decodes nothing, and it
+//! decompresses pages as Ocior does. Both run in alternation, and only the minima are compared.
 //!
-//! | file | has |
+//! | file | content |
 //! |---|---|
 //! | `queries` | the queries, with the columns and conditions of each table |
 //! | `touched` | the pages that a query must touch, read and decompressed |
-//! | `data` | files like those of the benchmark, made from a seed |
+//! | `data` | files like those of the benchmark, generated from a seed |
 
 mod data;
 mod queries;
@@ -27,7 +28,7 @@ use ocior::{Engine, QueryOptions};
 use queries::Query;
 use touched::Touched;
 
-/// Timed runs of each side.
+/// Number of timed runs of each side.
 const RUNS: usize = 7;
 
 fn main() {

@@ -1,13 +1,13 @@
-//! The queries: scans of TPC-H tables from very selective to not at all.
+//! The queries: scans of TPC-H tables, from very selective ones to full scans.
 
-/// One query, and what it needs of each table.
+/// One query, with the columns and conditions of each of its tables.
 pub(crate) struct Query {
     pub(crate) name: &'static str,
     pub(crate) sql: String,
     pub(crate) tables: Vec<TableNeeds>,
 }
 
-/// The columns that a query uses of a table, and the condition that it puts on the rows.
+/// The columns of a table that a query uses, and the condition that it has on the rows.
 pub(crate) struct TableNeeds {
     pub(crate) table: &'static str,
     pub(crate) columns: Vec<&'static str>,
@@ -33,7 +33,8 @@ const LINEITEM: [&str; 16] = [
     "l_comment",
 ];
 
-/// A query of the line items: what it selects, the columns in it and in its condition.
+/// Returns a query on lineitem: its select list, the columns in the select list and in the
+/// condition, the condition, and the remaining clauses.
 fn of_lineitem(
     name: &'static str,
     select: &str,
@@ -46,7 +47,7 @@ fn of_lineitem(
     Query { name, sql: format!("SELECT {select} FROM lineitem{filter}{rest}"), tables: vec![needs] }
 }
 
-/// All queries, in the order in which they are printed.
+/// Returns all queries, in the order in which they are printed.
 pub(crate) fn all() -> Vec<Query> {
     let payload = "sum(l_extendedprice), max(l_comment), max(l_shipinstruct)";
     let of_payload = ["l_partkey", "l_extendedprice", "l_comment", "l_shipinstruct"];

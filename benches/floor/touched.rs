@@ -1,4 +1,4 @@
-//! The pages that a query must touch, and the time that reading and decompressing them takes.
+//! The pages that a query must touch, and the time to read and decompress them.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -12,7 +12,7 @@ use vector::{DecodedVector, RowVector, Value};
 
 use crate::queries::TableNeeds;
 
-/// A page: where its stored bytes are, and how many bytes they make.
+/// Location of a page in the file, with its compressed and uncompressed size.
 #[derive(Debug, Clone, Copy)]
 struct Page {
     offset: u64,
@@ -21,17 +21,17 @@ struct Page {
     codec: Codec,
 }
 
-/// The pages of one file, ready to be read.
+/// The touched pages of one file, ready to be read.
 pub(crate) struct Touched {
     file: File,
     pages: Vec<Page>,
     decompressor: Decompressor,
-    /// Memory of two pages, as stored and decompressed.
+    /// Buffers of two pages, each compressed and uncompressed.
     memory: [(Vec<u8>, Vec<u8>); 2],
 }
 
 impl Touched {
-    /// The pages that a query must touch of a table.
+    /// Finds the pages of a table that a query must touch.
     pub(crate) fn find(engine: &Engine, dir: &Path, needs: &TableNeeds) -> Self {
         let path = dir.join(format!("{}.parquet", needs.table));
         let name = path.to_string_lossy();
@@ -56,7 +56,7 @@ impl Touched {
         self.pages.len()
     }
 
-    /// Reads and decompresses all of them, two at once where that is faster.
+    /// Reads and decompresses all pages, two at a time where that is faster.
     pub(crate) fn read(&mut self) {
         let file = &self.file;
         for pages in self.pages.chunks(2) {
@@ -87,7 +87,7 @@ impl Touched {
     }
 }
 
-/// The page of a row of `inspect pages`, if the query touches it.
+/// Returns the page described by a row of `inspect pages`, if the query touches it.
 fn page(file: &InspectedFile, shown: &RowVector, row: usize, needs: &TableNeeds) -> Option<Page> {
     let value = |name: &str| {
         let at = shown.row_type().index_of(name)?;
@@ -105,7 +105,8 @@ fn page(file: &InspectedFile, shown: &RowVector, row: usize, needs: &TableNeeds)
     if !needs.columns.contains(&column.as_str()) || text("fate").as_deref() == Some("skipped") {
         return None;
     }
-    // In pages of version 2 the levels stand in front, as they are; columns here have few or none.
+    // In data pages of version 2, the levels are stored uncompressed before the values. Pages of
+    // version 1 are sufficient here.
     assert_ne!(text("type").as_deref(), Some("DATA_PAGE_V2"), "only pages of version 1");
     let row_group = usize::try_from(number("row_group")?).ok()?;
     let chunks = &file.footer.row_groups()[row_group].columns;

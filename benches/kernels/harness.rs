@@ -1,32 +1,33 @@
-//! One kernel at every level of this CPU, the levels in turn.
+//! Timing of one kernel at each instruction level of this CPU, with the levels in alternation.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use vector::cpu::Level;
 
-/// Timed runs at each level.
+/// Number of timed runs at each level.
 const RUNS: usize = 31;
 
 /// A kernel and its input.
 pub(crate) struct Kernel<'a> {
     pub(crate) name: &'a str,
-    /// Values that one run makes.
+    /// Number of values that one run produces.
     pub(crate) values: usize,
-    /// Bytes that one run writes.
+    /// Number of bytes that one run writes.
     pub(crate) bytes: usize,
-    /// Does the work and gives something that tells whether it was done right.
+    /// Runs the kernel and returns a checksum of its result.
     pub(crate) run: &'a mut dyn FnMut(Level) -> u64,
 }
 
-/// Prints the table's first line.
+/// Prints the header of the table.
 pub(crate) fn print_header() {
     println!("{:<34}{:<8}{:>10}{:>10}{:>8}", "kernel", "level", "ns/value", "GB/s", "ratio");
 }
 
 impl Kernel<'_> {
-    /// Checks that all levels give the same answer, times them in turn and prints the best runs;
-    /// the ratio is to the portable form, above 1 the level is the faster one.
+    /// Checks that the results of all levels are equal, times the levels in alternation and prints
+    /// the best runs. The ratio is relative to the portable implementation: above 1, the level is
+    /// faster.
     pub(crate) fn measure(self) {
         let levels: Vec<Level> = Level::available().collect();
         let answers: Vec<u64> = levels.iter().map(|level| (self.run)(*level)).collect();

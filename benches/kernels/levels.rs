@@ -1,6 +1,6 @@
-//! Levels of columns with nulls here and there: repeat runs and packed runs in turn, as writers make
-//! them of one null in so many rows. What is called portable here is the general way, which decodes
-//! run by run; other levels are the ways for short runs.
+//! Definition levels of columns with scattered nulls: alternating repeated and bit-packed runs, as
+//! writers produce them for a given frequency of nulls. The portable level measures the general
+//! decoder, which decodes run by run; the other levels measure the decoders for short runs.
 
 use format_parquet::encoding::rle_hybrid::RleHybrid;
 use vector::cpu::Level;
@@ -9,9 +9,9 @@ use vector::{BitmapMut, Buffer};
 use crate::harness::Kernel;
 use crate::noise;
 
-/// Levels of a page.
+/// Number of levels of a page.
 const LEVELS: usize = 1 << 16;
-/// Levels that are read at a time.
+/// Number of levels that are read at a time.
 const WINDOW: usize = 10_000;
 
 pub(crate) fn measure() {
@@ -48,7 +48,8 @@ pub(crate) fn measure() {
     }
 }
 
-/// Runs as most writers make them: eight or more equal levels are repeated, others packed.
+/// Encodes a page as most writers do: eight or more equal levels are a repeated run, others a
+/// bit-packed run.
 fn page(one_null_in: u64, width: u8, max: u8) -> Buffer<u8> {
     let mut next = noise(11);
     let mut level = || if next().is_multiple_of(one_null_in) { 0 } else { max };
@@ -61,7 +62,7 @@ fn page(one_null_in: u64, width: u8, max: u8) -> Buffer<u8> {
         false => !is_equal(b),
     };
     for run in groups.chunk_by(alike) {
-        // A header of one byte has room for 63 values or groups.
+        // A one-byte header can encode up to 63 values or groups.
         if is_equal(&run[0]) {
             for part in run.chunks(7) {
                 bytes.extend([(part.len() * 16) as u8, part[0][0]]);

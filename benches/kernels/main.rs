@@ -1,13 +1,14 @@
-//! Single kernels at each level of this CPU: nanoseconds a value, gigabytes a second, and how often
-//! faster than the portable form. `cargo bench --bench kernels`.
+//! Benchmark of single kernels at each instruction level of this CPU: nanoseconds per value,
+//! gigabytes per second, and the speed relative to the portable implementation. Run `cargo bench
+//! --bench kernels`.
 //!
-//! | file | has |
+//! | file | content |
 //! |---|---|
-//! | `harness` | the levels in turn, the answers checked first, the table |
-//! | `unpacking` | bit unpacking, matching of packed indices |
-//! | `levels` | levels in short runs, against the way for all runs |
-//! | `selecting` | values picked and spread by bits, filters |
-//! | `snappy` | decompression of columns; the portable form is the `snap` crate |
+//! | `harness` | alternating levels, the comparison of the results, the table |
+//! | `unpacking` | bit unpacking, filtering of packed indices |
+//! | `levels` | levels in short runs, compared with the general decoder |
+//! | `selecting` | compression and expansion of values by bit masks, filters |
+//! | `snappy` | decompression of columns; the portable implementation is the `snap` crate |
 
 mod harness;
 mod levels;
@@ -15,7 +16,7 @@ mod selecting;
 mod snappy;
 mod unpacking;
 
-/// Numbers without pattern, from a seed.
+/// Returns a generator of pseudo-random numbers from a seed.
 fn noise(seed: u64) -> impl FnMut() -> u64 {
     let mut state = seed | 1;
     move || {

@@ -1,4 +1,5 @@
-//! Words and values picked and spread by bits, and filters that make bits of values.
+//! Compression and expansion of words and values by bit masks, and filters, which produce bit
+//! masks.
 
 use dwio::filter::{Bound, Filter, FilterValue};
 use vector::{bits, select};
@@ -6,9 +7,9 @@ use vector::{bits, select};
 use crate::harness::Kernel;
 use crate::noise;
 
-/// Values of one run: they stay in the cache.
+/// Number of values of one run: they fit the CPU cache.
 const VALUES: usize = 1 << 12;
-/// Times that a run goes over them.
+/// Number of passes of a run over the values.
 const ROUNDS: usize = 16;
 
 pub(crate) fn measure() {

@@ -1,4 +1,4 @@
-//! Snappy pages as columns of numbers and texts make them.
+//! Decompression of Snappy pages with typical contents of number and text columns.
 
 use format_parquet::page::decompress::Decompressor;
 use format_parquet::thrift::structs::Codec;
@@ -6,7 +6,7 @@ use format_parquet::thrift::structs::Codec;
 use crate::harness::Kernel;
 use crate::noise;
 
-/// Bytes of a page.
+/// Uncompressed size of a page in bytes.
 const PAGE: usize = 1 << 20;
 
 pub(crate) fn measure() {

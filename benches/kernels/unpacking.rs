@@ -1,13 +1,13 @@
-//! Bit unpacking and matching of packed indices.
+//! Bit unpacking, and filtering of packed indices.
 
 use format_parquet::encoding::bit_pack::{PassTable, match_packed_with, packed_bytes, unpack_with};
 
 use crate::harness::Kernel;
 use crate::noise;
 
-/// Values of one run: what a page has, about.
+/// Number of values of one run, about as many as a page has.
 const VALUES: usize = 1 << 16;
-/// Values that are unpacked at a time, as readers do.
+/// Number of values unpacked at a time, as readers do.
 const BLOCK: usize = 1024;
 
 pub(crate) fn measure() {

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Peak memory of the whole process against --memory, for queries of every operator that holds rows.
+"""Measures the peak memory of the whole process against --memory, for queries with each operator that retains rows.
 
     python3 benches/memory/peaks.py OCIOR DATA [--limits 64,128,256,512] [--drivers 1,2] [--only TEXT] [--json FILE]
 
-OCIOR is the program, DATA a folder with lineitem.parquet and orders.parquet of scale factor 1. Each cell is the peak of
-resident memory in MiB and how the query ended: "rows", or "limit" for the memory error. A query holds when its peak is
-at most the limit and SLACK MiB: the program itself, its threads, and what the allocator keeps at hand. Exit code 1 when
-one does not hold, or ends otherwise.
+OCIOR is the path of the program, DATA a directory with lineitem.parquet and orders.parquet of scale factor 1. Each cell
+of the table is the peak resident memory in MiB and the outcome of the query: "rows", or "limit" for the memory error.
+A query is within its limit if the peak is at most the limit plus SLACK MiB, which covers the program itself, its
+threads, and memory cached by the allocator. The exit code is 1 if a query exceeds its limit or fails with another error.
 """
 import argparse, json, os, shutil, subprocess, sys, tempfile
 
@@ -55,7 +55,7 @@ QUERIES = {
 
 
 def run(ocior, data, sql, limit, drivers, work):
-    """Peak in MiB, and "rows", "limit" or the error."""
+    """Runs a query; returns its peak memory in MiB, and "rows", "limit" or the error."""
     out = os.path.join(work, "out")
     for leftover in os.listdir(work):
         path = os.path.join(work, leftover)
@@ -66,7 +66,7 @@ def run(ocior, data, sql, limit, drivers, work):
     err = child.stderr.read().decode()
     _, status, usage = os.wait4(child.pid, 0)
     code = os.waitstatus_to_exitcode(status)
-    is_limit = code == 1 and "limit" in err.split(":", 2)[1]
+    is_limit = code == 1 and "limit" in (err.split(":", 2) + [""])[1]
     return usage.ru_maxrss / 1024, "rows" if code == 0 else "limit" if is_limit else "exit code %d: %s" % (code, err[:100])
 
 

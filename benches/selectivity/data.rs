@@ -1,4 +1,4 @@
-//! The file: for each kind of column one whose values ascend and one whose values are shuffled.
+//! The file: for each kind of column, one with ascending and one with shuffled values.
 
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray, StructArray};
 use arrow_schema::{DataType, Field};
@@ -7,7 +7,7 @@ use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
 use vector::sync::Arc;
 
-/// What the tested column is.
+/// Kind of the tested column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Int,
@@ -34,13 +34,13 @@ impl Kind {
         }
     }
 
-    /// The tested column as SQL names it.
+    /// Returns the name of the tested column in SQL.
     pub(crate) fn column(self, order: &str) -> String {
         let member = if self == Kind::Nested { ".rank" } else { "" };
         format!("{}_{order}{member}", self.name())
     }
 
-    /// The value of a rank as SQL writes it.
+    /// Returns the literal of a rank in SQL.
     pub(crate) fn literal(self, rank: u64) -> String {
         match self {
             Kind::Double => format!("{rank}e0"),
@@ -49,7 +49,8 @@ impl Kind {
         }
     }
 
-    /// The column whose rows have these ranks; of nullable ones every second value is null.
+    /// Returns the column whose rows have the given ranks; in a nullable column, every second value
+    /// is null.
     fn array(self, ranks: &[u64]) -> ArrayRef {
         let ranks = ranks.iter().copied();
         match self {
@@ -77,7 +78,7 @@ fn text(rank: u64) -> String {
     format!("key {rank:012}")
 }
 
-/// Writes `rows` rows with Snappy; `seed` decides the order of the scattered columns.
+/// Writes `rows` rows with Snappy; `seed` determines the order of the scattered columns.
 pub(crate) fn write(rows: u64, seed: u64) -> Vec<u8> {
     let ascending: Vec<u64> = (0..rows).collect();
     let mut shuffled = ascending.clone();

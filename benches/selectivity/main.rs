@@ -1,13 +1,15 @@
-//! One condition after another, from one row in ten thousand to all.
+//! Benchmark of one condition at increasing selectivities, from one row in ten thousand to all
+//! rows.
 //!
-//! `cargo bench --bench selectivity` prints for each kind of column the best milliseconds of
-//! `SELECT sum(payload), max(text) WHERE column < bound`, where the bound lets through the share of
-//! rows above it. Scattered values leave no page out; clustered ones do. The last two numbers are
-//! the same without a condition, and the `parquet` crate decoding the three columns.
+//! `cargo bench --bench selectivity` prints for each kind of column the best time in milliseconds
+//! of `SELECT sum(payload), max(text), count(*) WHERE column < bound`, where `bound` is the share
+//! of rows in the table's header (half of them in a nullable column). With scattered values no page
+//! can be skipped; with clustered values pages are skipped. The last two numbers are the times of
+//! the same query without a condition, and of the `parquet` crate decoding the three columns.
 //!
-//! | file | has |
+//! | file | content |
 //! |---|---|
-//! | `data` | the kinds of columns, made from a seed and written to memory |
+//! | `data` | the kinds of columns, generated from a seed and written to memory |
 
 mod data;
 
@@ -26,9 +28,9 @@ use data::Kind;
 const PATH: &str = "bench.parquet";
 /// Shares of rows that pass, in hundredths of a percent.
 const SHARES: [u64; 6] = [1, 10, 100, 1_000, 5_000, 10_000];
-/// Timed runs of each.
+/// Number of timed runs of each query.
 const RUNS: usize = 7;
-/// Rows that one batch of the other reader has; Ocior's default reads come near it.
+/// Number of rows per batch of the `parquet` crate, similar to Ocior's default.
 const BATCH_ROWS: usize = 8192;
 
 fn main() {

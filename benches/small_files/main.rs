@@ -1,9 +1,10 @@
-//! Many small files, with and without opening the next ones ahead.
+//! Benchmark of many small files, with and without preloading of the next splits.
 //!
-//! `cargo bench --bench small_files` prints for one and for two drivers, and for storage that answers
-//! at once and one that takes 2 ms to open a file, the best seconds of a scan with
-//! `max_split_preload_per_driver` 0 and 2, and how many times as fast the latter is. Both run in turn.
-//! `OCIOR_BENCH_FILES` is the number of files, 2,000 unless said; each has 1,000 rows.
+//! `cargo bench --bench small_files` prints, for one and for two drivers, and for storage without
+//! latency and with 2 ms to open a file, the best times in seconds of a scan with
+//! `max_split_preload_per_driver` 0 and 2, and their ratio: above 1, preloading is faster. Both run
+//! in alternation. `OCIOR_BENCH_FILES` is the number of files, 2,000 by default; each has 1,000
+//! rows.
 
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
@@ -19,10 +20,10 @@ use vector::Result;
 use vector::sync::Arc;
 
 const ROWS_PER_FILE: i64 = 1_000;
-/// Timed runs of each.
+/// Number of timed runs of each configuration.
 const RUNS: usize = 3;
 
-/// Local files that take a while to open.
+/// Local files with a delay on opening.
 #[derive(Debug)]
 struct SlowFiles {
     files: LocalFiles,

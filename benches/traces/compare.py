@@ -1,23 +1,25 @@
 #!/usr/bin/env python3
-"""Runs the Velox trace cases on Ocior and on real Velox, in turn, on files of scale factor 1, and prints a table.
+"""Runs the Velox trace cases on Ocior and on Velox, in alternation, on files of scale factor 1, and prints a table.
 
     python3 benches/traces/compare.py OCIOR --velox PYTHON [--shared DIR] [--data DIR] [--work DIR]
                                       [--only TEXT] [--repeat 7] [--rounds 2] [--drivers 1] [--json FILE]
 
-OCIOR is the program. PYTHON is a Python with pyvelox 0.2.0 and pyarrow 19 (README.md of the cases says how to make
-it); without --velox only Ocior runs. The cases are DIR/velox-traces, by default below $OCIOR_SHARED. --data has
-lineitem.parquet and orders.parquet of scale factor 1, which take the place of the cases' small ones; every other file is
-made larger by repeating its rows. Derived cases and files are kept in --work, and used again.
+OCIOR is the path of the program. PYTHON is the path of a Python with pyvelox 0.2.0 and pyarrow 19 (the README.md of the
+cases describes how to install it); without --velox only Ocior runs. The cases are in velox-traces in the directory of
+--shared, which is $OCIOR_SHARED by default. The directory of --data contains lineitem.parquet and orders.parquet of
+scale factor 1, which replace the small ones of the cases; every other file is enlarged by repeating its rows. Derived
+cases and files are kept in the directory of --work and reused.
 
-Both engines read the same derived case: the same plan on the same splits, whose byte ranges are stretched with their
-files. Each runs in a process of its own, which runs the case --repeat times; the first run warms it up, and of the others
-the best counts, over all rounds. Ocior's time is from the start of the query to the last batch with all columns decoded,
-Velox's from execute() to the last batch. With --cpu it is the user time of a process with --repeat runs less that of
-one with a single run, for each run. Rows are compared as check_plans.py does, by number above --compare rows.
+Both engines run the same derived case: the same plan on the same splits, whose byte ranges are scaled with their files.
+Each engine runs in its own process, which runs the case --repeat times; the first run is a warm-up, and the result is
+the best time of the other runs over all rounds. Ocior's time is measured from the start of the query to the last batch
+with all columns decoded, Velox's from execute() to the last batch. With --cpu, the time per run is the user time of a
+process with --repeat additional runs minus that of a process with a single run, divided by --repeat. Rows are compared
+as check_plans.py does; of results with more than --compare rows, only the numbers of rows are compared.
 """
 import argparse, json, math, os, shutil, subprocess, sys
 
-CHUNK = 100_000         # rows of a row group of a file that is made
+CHUNK = 100_000         # rows per row group of generated files
 BIG = ('lineitem.parquet', 'orders.parquet')
 
 
@@ -69,7 +71,7 @@ def show(r):
 # ---------------------------------------------------------------- larger files
 
 def derived(source, args):
-    """A case like `source` over larger files; its folder."""
+    """Derives a case from `source` that reads larger files, and returns its directory."""
     case = os.path.join(args.work, os.path.basename(source))
     if os.path.exists(os.path.join(case, 'case.json')):
         return case
@@ -95,7 +97,7 @@ def derived(source, args):
 
 
 def larger(small, meta, args):
-    """The file in the place of `small`: that of --data, or its rows many times."""
+    """Returns the path of the file that replaces `small`: the one of --data, or a new one with its rows repeated."""
     name = os.path.basename(small)
     given = os.path.join(args.data or '', name)
     if args.data and name in BIG and os.path.exists(given):
@@ -111,7 +113,7 @@ def larger(small, meta, args):
     options = dict(compression='NONE' if codec == 'UNCOMPRESSED' else codec, store_schema=False,
                    use_deprecated_int96_timestamps=is_int96)
     if name.endswith('_sorted.parquet') and args.data:
-        # What is in order here is in order there: the same columns of the large file, sorted again.
+        # The large file is sorted by the columns that are sorted in the small one.
         ordered = [c for c in table.column_names if in_order(table.column(c).to_pylist())]
         whole = pq.read_table(os.path.join(args.data, name.replace('_sorted', '')), columns=table.column_names)
         pq.write_table(whole.sort_by([(c, 'ascending') for c in ordered]), big + '.part', row_group_size=CHUNK, **options)
@@ -122,7 +124,7 @@ def larger(small, meta, args):
                 parts = []
                 for i in range(done, min(done + block, args.factor)):
                     part = table
-                    if name == 'customer.parquet':       # keys stay keys
+                    if name == 'customer.parquet':       # keys stay unique
                         key = part.schema.get_field_index('c_custkey')
                         moved = pc.add(part.column(key), i * table.num_rows)
                         part = part.set_column(key, part.schema.field(key), moved)
@@ -168,7 +170,7 @@ def replay(case, args):
 
 
 def ocior_times(case, args):
-    # The last run prints its rows, which takes time that is not the query's: it does not count.
+    # The last run is not counted, because it also prints its rows.
     if args.cpu:
         return user_times(lambda n: replay(case, args) + ['-o', os.devnull, '--repeat', str(n)], args.repeat)
     command = replay(case, args) + ['-o', os.devnull, '--timing', '--repeat', str(args.repeat + 1)]
@@ -191,7 +193,7 @@ def velox_times(case, args, velox_run):
 
 
 def user_times(command, repeat):
-    """User time of one run, from processes of few and of many runs; or what failed."""
+    """Returns the user time of one run, from processes with one and with many runs, and an error message or None."""
     spent = {}
     for runs in (1, 1 + repeat):
         with subprocess.Popen(command(runs), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
@@ -200,12 +202,12 @@ def user_times(command, repeat):
         if process.returncode:
             return [], f'exit code {process.returncode}: {command(runs)}'
         spent[runs] = usage.ru_utime
-    # Below the clock's tick nothing is known.
+    # A time below the resolution of the clock cannot be measured.
     return [max((spent[1 + repeat] - spent[1]) / repeat, 1e-5)], None
 
 
 def compared(case, args, velox_run):
-    """The number of Ocior's rows, and whether they are those of Velox."""
+    """Returns the number of Ocior's rows, and whether they are equal to those of Velox."""
     import check_plans
     with open(os.path.join(case, 'case.json')) as f:
         meta = json.load(f)
@@ -220,7 +222,7 @@ def compared(case, args, velox_run):
     mine = subprocess.run(replay(case, args), capture_output=True, text=True)
     theirs = subprocess.run([c for c in count if c != '--quiet'], capture_output=True, text=True)
     got, want = check_plans.rows(mine.stdout), check_plans.rows(theirs.stdout)
-    # More rows are added up here than in the case, and in another order than there.
+    # More rows are summed than in the original case, and in another order.
     tolerance = max(meta.get('float_tolerance', 0), 1e-9 if meta.get('float_tolerance') else 0)
     reason = check_plans.compare(want, got, meta.get('ordered', False), tolerance)
     if reason:

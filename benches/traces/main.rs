@@ -1,8 +1,8 @@
-//! The Velox trace cases on Ocior alone: the best time of each, and its rows.
+//! Benchmark of the Velox trace cases on Ocior alone: the best time and the number of rows of each.
 //!
-//! `cargo bench --bench traces [-- DIR]` runs every case of `DIR`, a folder of cases, by default
-//! `velox-traces` below `OCIOR_SHARED`. `compare.py` beside this file derives cases over files of
-//! scale factor 1 from them and runs those on real Velox too.
+//! `cargo bench --bench traces [-- DIR]` runs all cases of the directory `DIR`, by default
+//! `velox-traces` below `OCIOR_SHARED`. `compare.py` in this directory derives cases over files of
+//! scale factor 1 from them and also runs those on Velox.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use ocior::replay::{PathMap, Replay};
 use ocior::{Engine, QueryOptions};
 
-/// Timed runs of each case.
+/// Number of timed runs of each case.
 const RUNS: usize = 7;
 
 fn main() {
@@ -37,7 +37,7 @@ fn main() {
     }
 }
 
-/// The rows of a case and its best time.
+/// Returns the number of rows of a case and its best time.
 fn best(case: &Path) -> vector::Result<(usize, Duration)> {
     let text = |name: &str| std::fs::read_to_string(case.join(name)).expect("a case can be read");
     let (plan, splits) = (text("plan.json"), text("case.json"));

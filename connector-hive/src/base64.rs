@@ -1,13 +1,13 @@
 //! Base64 with the standard alphabet and padding.
 
-/// The bytes of a text, `None` when it is not base64.
+/// Decodes base64 text; `None` if it is not valid base64.
 pub fn decode(text: &str) -> Option<Vec<u8>> {
     decode_bytes(text.as_bytes())
 }
 
 const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// Bytes as text, padded.
+/// Encodes bytes as base64 with padding.
 pub fn encode(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for three in bytes.chunks(3) {
@@ -21,7 +21,7 @@ pub fn encode(bytes: &[u8]) -> String {
     text
 }
 
-/// The bytes of a text that need not be UTF-8, `None` when it is not base64.
+/// Decodes base64 that need not be UTF-8; `None` if it is not valid base64.
 pub fn decode_bytes(text: &[u8]) -> Option<Vec<u8>> {
     let (quads, []) = text.as_chunks::<4>() else { return None };
     let mut bytes = Vec::with_capacity(quads.len() * 3);

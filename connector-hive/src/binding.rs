@@ -1,11 +1,13 @@
-//! Where one split has what a scan reads: constants of the split, columns of its file, or nothing.
+//! Bindings: for each column of a scan, where one split has it. A column is a constant of the
+//! split, a column of its file, or missing.
 //!
 //! ```text
-//! partition key of the split > info column of the split > row number > column of the file > null
+//! partition key of the split > synthesized column of the split > row number
+//!     > column of the file > null
 //! ```
 //!
-//! The first that applies is taken (rules S7.21 to S7.25), whatever the splits before had: a
-//! binding is made anew for each (S7.28).
+//! The first source that applies is used (rules S7.21 to S7.25). A binding is built for each split
+//! without regard to earlier splits (S7.28).
 
 use dwio::adaptation::ScanAdaptation;
 use dwio::reader::Reader;
@@ -27,21 +29,24 @@ use crate::settings::ScanSettings;
 use crate::split::HiveSplit;
 use crate::table_handle::HiveTableHandle;
 
-/// What a split is read with, the same for all splits of a scan.
+/// Parameters of reading that are the same for all splits of a scan.
 #[derive(Debug, Clone)]
 pub struct ScanPlan {
-    /// The columns that the scan has handles of.
+    /// Columns for which the scan has handles.
     pub columns: ScanColumns,
-    /// The table.
+    /// Handle of the table.
     pub table: HiveTableHandle,
-    /// The settings.
+    /// Settings of the scan.
     pub settings: ScanSettings,
 }
 
 impl ScanPlan {
-    /// The value that all rows of a split have in column `name`; `None` when the split says
-    /// nothing of it. `Internal` for a partition value of a column that is no partition key of the
-    /// scan (rule S7.21).
+    /// Returns the value that all rows of the split have in column `name`; `None` if the split does
+    /// not define it.
+    ///
+    /// # Errors
+    /// `Internal` for a partition value of a column that is not a partition key of the scan (rule
+    /// S7.21), `InvalidInput` if the text is not valid for the type.
     pub fn split_value(&self, split: &HiveSplit, name: &str, ty: &Type) -> Result<Option<Value>> {
         let zone = self.settings.timestamp_zone.as_ref();
         if let Some(text) = split.partition_value(name) {
@@ -54,13 +59,16 @@ impl ScanPlan {
             return parse_value(name, text, ty, rules).map(Some);
         }
         let Some(text) = split.info_columns.get(name) else { return Ok(None) };
-        // Info columns always have ISO dates (rule S8.6).
+        // Dates in synthesized columns always have the ISO form (rule S8.6).
         let rules = TextRules { dates: DateText::Iso, zone };
         parse_value(name, Some(text), ty, rules).map(Some)
     }
 
-    /// The constants that a split has for the columns of a spec, by the spec's order; `None` where
-    /// the file has to be asked. Nothing is opened.
+    /// Returns the constants that a split has for the columns of a spec, in the order of the spec;
+    /// `None` for a column that must be looked up in the file. Opens no file.
+    ///
+    /// # Errors
+    /// As [`ScanPlan::split_value`].
     pub fn split_constants(
         &self,
         split: &HiveSplit,
@@ -75,8 +83,11 @@ impl ScanPlan {
         spec.columns().iter().map(constant).collect()
     }
 
-    /// `Internal` when a name has upper-case letters while those of files are lower-cased: it could
-    /// never be found (rule S6.7).
+    /// Checks that no column name has upper-case letters. It is called if the names in files are
+    /// converted to lower case, so that such a name could never be found (rule S6.7).
+    ///
+    /// # Errors
+    /// `Internal` if a name has an upper-case letter.
     pub fn check_lower_case(&self, columns: &ReadColumns, pushdown: &Pushdown) -> Result<()> {
         let spec = columns.spec.columns().iter();
         let names = spec.filter(|c| c.source == ColumnSource::Regular);
@@ -97,8 +108,11 @@ impl ScanPlan {
         }
     }
 
-    /// How columns are found in the file of a split (rule S7.46): as the split says, else the
-    /// table, else the settings.
+    /// Returns the mapping of columns for the file of a split: the split's own, else the table's,
+    /// else the one of the settings (rule S7.46).
+    ///
+    /// # Errors
+    /// `InvalidInput` if a setting has an invalid value.
     pub fn column_mapping(&self, split: &HiveSplit) -> Result<ColumnMapping> {
         if let Some(mapping) = split.column_mapping.or(self.table.column_mapping()) {
             return Ok(mapping);
@@ -109,7 +123,12 @@ impl ScanPlan {
         })
     }
 
-    /// Binds columns to an open file: `constants` first, then what the file has.
+    /// Binds columns to an open file. Columns with a value in `constants` are not looked up in the
+    /// file.
+    ///
+    /// # Errors
+    /// `InvalidInput` if a name or field id is ambiguous in the file, `Internal` if columns are
+    /// mapped by field id and a column has none.
     pub fn bind(
         &self,
         split: &HiveSplit,
@@ -166,8 +185,12 @@ fn upper_case_field(ty: &Type) -> Option<&str> {
     }
 }
 
-/// The first column whose constant its filter rejects, so that no row of the split can pass.
-/// `constant` gives the value of column `i` if all rows have the same (rule S7.40).
+/// Returns the first column whose constant is rejected by its filter, so that no row of the split
+/// can pass; `None` if there is none (rule S7.40). `constant` returns the value of column `i` if it
+/// is the same for all rows.
+///
+/// # Errors
+/// Errors of applying a filter to a value.
 pub fn rejected_column<'a>(
     spec: &'a ScanSpec,
     adaptation: &ScanAdaptation,
@@ -182,7 +205,7 @@ pub fn rejected_column<'a>(
             }
             None => true,
         };
-        // A missing struct has missing fields (rule S5.37).
+        // The fields of a null struct are null (rule S5.37).
         if !passes || (value.is_null() && !fields_accept_null(column)?) {
             return Ok(Some(column));
         }
@@ -190,7 +213,8 @@ pub fn rejected_column<'a>(
     Ok(None)
 }
 
-/// The first column whose filter passes no value that the file has, as far as the file tells.
+/// Returns the first column whose filter accepts no value of the file according to the file's
+/// statistics.
 pub fn column_without_match<'a>(
     spec: &'a ScanSpec,
     adaptation: &ScanAdaptation,
@@ -201,7 +225,8 @@ pub fn column_without_match<'a>(
         let Some(BoundColumn::File { ordinal }) = binding.column(i) else { return None };
         let filter = adaptation.dynamic_filter(i).or(column.filter.as_ref())?;
         let file_type = reader.row_type().types().get(*ordinal)?;
-        // A filter is made for the values that are asked for, not for those of the file.
+        // A filter applies to values of the requested type, so it is not compared with statistics
+        // of another type.
         if !file_type.is_equivalent(&column.ty) {
             return None;
         }

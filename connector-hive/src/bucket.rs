@@ -1,12 +1,12 @@
-//! Bucket conversion: rows of a file that was written with other buckets than the table now has
-//! (rules S6.54 to S6.57).
+//! Bucket conversion: selects the rows of one bucket from a file that was written with another
+//! number of buckets than the table has now (rules S6.54 to S6.57).
 //!
 //! ```text
 //! table: 16 buckets    file: bucket 5 of 8    split: bucket 13 of the table
 //! rows of the file are in buckets 5 and 13    those in 13 are kept
 //! ```
 //!
-//! A row whose bucket is neither 5 nor 13 is in the wrong file: an error.
+//! A row whose bucket is neither 5 nor 13 is in the wrong file, which is an error.
 
 use vector::{Buffer, Error, Result, RowVector, Vector};
 
@@ -16,14 +16,14 @@ use crate::scan_spec::ReadColumns;
 use crate::split::HiveSplit;
 use crate::table_handle::HiveTableHandle;
 
-/// Which buckets a file has, and by which columns; part of a split.
+/// Part of a split that describes the buckets of its file and their key columns.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BucketConversion {
-    /// Buckets of the table.
+    /// Number of buckets of the table.
     pub table_buckets: u32,
-    /// Buckets of the partition when the file was written.
+    /// Number of buckets of the partition when the file was written.
     pub partition_buckets: u32,
-    /// The columns that the bucket follows from, in order.
+    /// Bucket key columns in order.
     pub columns: Vec<HiveColumnHandle>,
 }
 
@@ -37,8 +37,11 @@ pub struct BucketFilter {
 }
 
 impl BucketFilter {
-    /// The filter of a split and the columns that it reads then; `None` for a split whose buckets
-    /// are the table's. `Internal` when the split contradicts itself or its table.
+    /// Returns the filter of a split and the columns that the split then reads; `None` if the file
+    /// has the table's buckets.
+    ///
+    /// # Errors
+    /// `Internal` if the split contradicts itself or its table.
     pub fn new(
         split: &HiveSplit,
         table: &HiveTableHandle,
@@ -79,8 +82,11 @@ impl BucketFilter {
         Ok(Some((BucketFilter { table_buckets, partition_buckets, wanted, channels }, columns)))
     }
 
-    /// The rows of the wanted bucket; `None` when all are. `Internal` when a row cannot be in the
-    /// file: the file does not match its bucket.
+    /// Returns the rows of the selected bucket; `None` if these are all rows.
+    ///
+    /// # Errors
+    /// `Internal` if a row belongs to none of the file's buckets, `Unsupported` for a key type
+    /// without a bucket hash.
     pub fn rows(&self, batch: &RowVector) -> Result<Option<Buffer<u32>>> {
         let keys = self.channels.iter().map(|c| Vector::loaded(batch.child(*c)?));
         let keys = keys.collect::<Result<Vec<_>>>()?;

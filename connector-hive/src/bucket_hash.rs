@@ -1,14 +1,18 @@
 //! The Hive bucket function, bit for bit (rules S9.1 to S9.7).
 //!
-//! Every value has a hash of 32 bits; null has 0. Hashes of several keys, of elements and of fields
-//! are joined by `h * 31 + next`, those of map entries by a sum, which does not depend on their
-//! order. All of it wraps.
+//! Each value has a 32-bit hash; null has 0. Hashes of several keys, of elements and of fields are
+//! combined by `h * 31 + next`. Those of map entries are combined by a sum, which does not depend
+//! on their order. All arithmetic wraps.
 
 use vector::{
     DecodedVector, Error, FlatValues, Mapping, Result, Type, Vector, VectorRef, match_flat,
 };
 
-/// The bucket of each row, of `num_buckets`, by the key columns in order (rules S9.5, S9.7).
+/// Returns the bucket of each row, from 0 to `num_buckets - 1`, computed from the key columns in
+/// order (rules S9.5, S9.7).
+///
+/// # Errors
+/// `Unsupported` for a key type without a bucket hash, `Internal` without keys or buckets.
 pub fn buckets(keys: &[VectorRef], num_rows: usize, num_buckets: u32) -> Result<Vec<u32>> {
     if num_buckets == 0 || keys.is_empty() {
         return Err(Error::internal("buckets need keys and at least one bucket")
@@ -21,7 +25,7 @@ pub fn buckets(keys: &[VectorRef], num_rows: usize, num_buckets: u32) -> Result<
         if hashes.len() < num_rows {
             return Err(Error::internal("a bucket column has fewer rows than its batch"));
         }
-        // The first key joins a 0, which leaves it as it is.
+        // The first key is combined with 0, which does not change its hash.
         for (joined, hash) in joined.iter_mut().zip(hashes) {
             *joined = join(*joined, hash);
         }
@@ -29,7 +33,10 @@ pub fn buckets(keys: &[VectorRef], num_rows: usize, num_buckets: u32) -> Result<
     Ok(joined.into_iter().map(|hash| (hash & 0x7fff_ffff) % num_buckets).collect())
 }
 
-/// The hash of each row. `Unsupported` for types that Hive does not make buckets of.
+/// Returns the hash of each row.
+///
+/// # Errors
+/// `Unsupported` for types for which Hive has no bucket hash.
 pub fn hashes(column: &VectorRef) -> Result<Vec<u32>> {
     check_type(column.ty())?;
     let decoded = DecodedVector::new(column)?;
@@ -61,7 +68,7 @@ fn check_type(ty: &Type) -> Result<()> {
     }
 }
 
-/// The hash of each row of the base; where the base is null it is not looked at.
+/// Returns the hash of each row of the base; the hash of a null row is unspecified.
 fn base_hashes(decoded: &DecodedVector) -> Result<Vec<u32>> {
     Ok(match decoded.base().as_ref() {
         Vector::Flat(flat) => flat_hashes(flat.values()),
@@ -90,7 +97,7 @@ fn base_hashes(decoded: &DecodedVector) -> Result<Vec<u32>> {
             }
             joined
         }
-        // Nothing but nulls has another base.
+        // Any other base consists of nulls only.
         _ => Vec::new(),
     })
 }
@@ -107,7 +114,7 @@ fn join(hash: u32, next: u32) -> u32 {
 }
 
 fn hash_bytes(bytes: &[u8]) -> u32 {
-    // Bytes are signed there.
+    // Hive treats bytes as signed.
     bytes.iter().fold(0, |h, b| join(h, *b as i8 as i32 as u32))
 }
 
@@ -115,7 +122,8 @@ fn fold(bits: u64) -> u32 {
     ((bits >> 32) ^ bits) as u32
 }
 
-/// The hash of a value of fixed width; floats by their bits, whatever these mean (rule S9.3).
+/// Hash of a value of fixed width. Floats are hashed by their bits, without normalizing zeros or
+/// NaN (rule S9.3).
 trait HiveHash {
     fn hive_hash(&self) -> u32;
 }
@@ -136,7 +144,7 @@ hive_hash! {
     i16 => |v| v as i32 as u32,
     i32 => |v| v as u32,
     i64 => |v| fold(v as u64),
-    // Refused by their type before.
+    // `check_type` has rejected these types.
     i128 => |v| fold(v as u64),
     f32 => |v| v.to_bits(),
     f64 => |v| fold(v.to_bits()),

@@ -1,27 +1,27 @@
-//! Two clocks at once: how long something took, and how long this thread was at work on it.
+//! Measurement of wall time and of the CPU time of the current thread.
 
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Time on the wall and of the processor.
+/// Wall time and CPU time of an activity.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Times {
-    /// Time that passed.
+    /// Elapsed wall time.
     pub wall: Duration,
-    /// Time that the thread ran.
+    /// CPU time of the thread.
     pub cpu: Duration,
 }
 
 impl Times {
-    /// Adds what passed since `start`, on the same thread.
+    /// Adds the time since `start`, which must have been taken on the same thread.
     pub fn add_since(&mut self, start: Started) {
         self.wall += start.wall.elapsed();
         self.cpu += cpu_of_thread().saturating_sub(start.cpu);
     }
 }
 
-/// When something began.
+/// Start of a measurement.
 #[derive(Debug, Clone, Copy)]
 pub struct Started {
     wall: Instant,
@@ -29,7 +29,7 @@ pub struct Started {
 }
 
 impl Started {
-    /// Now.
+    /// Returns the current time.
     pub fn now() -> Self {
         Started { wall: Instant::now(), cpu: cpu_of_thread() }
     }
@@ -37,7 +37,7 @@ impl Started {
 
 fn cpu_of_thread() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
-    // The clock starts at 0 with the thread.
+    // The clock starts at 0 with the thread, so it is never negative.
     let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
     Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or_default())
 }

@@ -1,7 +1,7 @@
-//! The columns that one scan knows by handle: those it gives and those it only filters by.
+//! Columns for which one scan has handles: output columns and columns that only filters use.
 //!
-//! The expressions of a scan name columns of the table; a handle tells where such a column comes
-//! from. A column without a handle is one that only filters use and that the files have.
+//! Expressions of a scan refer to columns of the table by name; the handle specifies the source of
+//! such a column. A column without a handle is used only by filters and is a column of the files.
 
 use std::collections::HashMap;
 
@@ -15,15 +15,18 @@ use crate::table_handle::HiveTableHandle;
 /// The column handles of one scan.
 #[derive(Debug, Clone)]
 pub struct ScanColumns {
-    /// The handle of each output column, in the order of the output.
+    /// Handles of the output columns, in output order.
     outputs: Vec<HiveColumnHandle>,
     filters: Vec<HiveColumnHandle>,
-    /// The first handle of each name, by its position in the outputs followed by the filters.
+    /// Index of the first handle of each name in the outputs followed by the filters.
     by_name: HashMap<String, usize>,
 }
 
 impl ScanColumns {
     /// Collects and checks the handles of a request (rules S6.2 to S6.6).
+    ///
+    /// # Errors
+    /// `Internal` if handles contradict each other or the output type.
     pub fn new(request: &DataSourceRequest, table: &HiveTableHandle) -> Result<Self> {
         let mut columns = ScanColumns {
             outputs: Vec::with_capacity(request.output_type.len()),
@@ -58,12 +61,12 @@ impl ScanColumns {
         Ok(columns)
     }
 
-    /// Makes `handle`, which comes to stand at `position`, known by its name.
+    /// Registers `handle`, which is at `position`, under its name.
     fn name(&mut self, handle: &HiveColumnHandle, position: usize) {
         self.by_name.entry(handle.name().to_string()).or_insert(position);
     }
 
-    /// True when an output has the name of `handle`.
+    /// Returns true if an output column has the name of `handle`.
     fn is_output(&self, handle: &HiveColumnHandle) -> bool {
         self.by_name.get(handle.name()).is_some_and(|position| *position < self.outputs.len())
     }
@@ -82,20 +85,20 @@ impl ScanColumns {
         Err(error.in_named("column", handle.name()))
     }
 
-    /// The handles of the output columns in order.
+    /// Handles of the output columns in order.
     pub fn outputs(&self) -> &[HiveColumnHandle] {
         &self.outputs
     }
 
-    /// The handle of the table's column `name`, if the scan has one.
+    /// Returns the handle of the table's column `name`, if the scan has one.
     pub fn handle(&self, name: &str) -> Option<&HiveColumnHandle> {
         let position = *self.by_name.get(name)?;
         let filter = || self.filters.get(position.checked_sub(self.outputs.len())?);
         self.outputs.get(position).or_else(filter)
     }
 
-    /// Where the table's column `name` comes from. Without a handle, the conventional names of
-    /// info columns and of the row index are known; everything else is in the files.
+    /// Returns the source of the table's column `name`. Without a handle, the conventional names of
+    /// synthesized columns and of the row index are recognized; any other column is in the files.
     pub fn kind(&self, name: &str) -> ColumnKind {
         match self.handle(name) {
             Some(handle) => handle.kind(),
@@ -116,8 +119,8 @@ fn check_consistent(a: &HiveColumnHandle, b: &HiveColumnHandle) -> Result<()> {
         .in_named("column", a.name()))
 }
 
-/// One table column for two outputs would be read into two vectors; only constants, which cost
-/// nothing, may be given twice (rule S6.3).
+/// Checks two output columns of the same table column. The column would be read into two vectors,
+/// so only partition keys, which are constants, may occur twice (rule S6.3).
 fn check_twins(a: &HiveColumnHandle, b: &HiveColumnHandle) -> Result<()> {
     check_consistent(a, b)?;
     if a.kind() == ColumnKind::PartitionKey {

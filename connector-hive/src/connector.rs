@@ -1,4 +1,4 @@
-//! The Hive connector: a file system and file formats, lent to data sources.
+//! The Hive connector: creates data sources over a file system and a set of file formats.
 
 use dwio::config::Config;
 use dwio::connector::{Connector, ConnectorQueryCtx, DataSource, DataSourceRequest};
@@ -16,27 +16,28 @@ use crate::schema::{StoredColumns, TableSchema, merged_columns};
 use crate::settings::ScanSettings;
 use crate::zone::ProcessZone;
 
-/// Files of a table that are opened to learn its columns, unless a setting says another number.
+/// Default for the maximum number of files that are opened to infer a table's columns.
 pub const DEFAULT_SCHEMA_FILES: usize = 1_000;
-/// Threads that open them.
+/// Number of threads that open files for schema inference.
 const SCHEMA_THREADS: usize = 8;
-/// Columns of all footers together that are held until the scan opens their files again.
+/// Maximum number of columns, over all footers together, that are kept until the scan opens their
+/// files again.
 const MAX_HELD_COLUMNS: usize = 200_000;
 
-/// The columns of a table, and what they were learned from.
+/// The inferred columns of a table and the metadata from which they were inferred.
 #[derive(Debug, Clone)]
 pub struct LearnedSchema {
     /// The columns.
     pub schema: TableSchema,
-    /// What was read of the files, for they are opened again when the table is scanned.
+    /// File metadata that was read, kept because scanning the table opens the same files again.
     pub metadata: Vec<FileMetadata>,
-    /// Files that have bytes and were opened,
+    /// Number of non-empty files that were opened.
     pub num_opened: usize,
-    /// of so many that could be.
+    /// Number of non-empty files of the table.
     pub num_files: usize,
 }
 
-/// What some files say of their columns.
+/// The columns of some files and their metadata.
 struct Learned {
     columns: Arc<RowType>,
     stored: StoredColumns,
@@ -51,7 +52,7 @@ impl Learned {
         Learned { columns: Arc::clone(reader.row_type()), stored, metadata }
     }
 
-    /// Adds what files behind these say.
+    /// Adds the columns and metadata of files that come later in the order.
     fn extend(&mut self, others: Option<Learned>) {
         let Some(others) = others else { return };
         if others.columns != self.columns {
@@ -71,7 +72,7 @@ pub struct HiveConnector {
 }
 
 impl HiveConnector {
-    /// A connector called `id`. The session's settings win over `config`.
+    /// Returns a connector with the id `id`. Settings of the session override `config`.
     pub fn new(
         id: impl Into<String>,
         files: Arc<dyn FileSystem>,
@@ -82,29 +83,36 @@ impl HiveConnector {
         HiveConnector { access: Arc::new(access) }
     }
 
-    /// The same connector, which keeps what it reads in `cache`.
+    /// Returns the connector with a cache for the data it reads.
     pub fn with_cache(self, cache: RegionCache) -> Self {
         let access = FileAccess { cache: Some(cache), ..(*self.access).clone() };
         HiveConnector { access: Arc::new(access) }
     }
 
-    /// The file system.
+    /// File system of the connector.
     pub fn files(&self) -> &Arc<dyn FileSystem> {
         &self.access.files
     }
 
-    /// The zone that timestamps in partition values are in, by the session's settings and the
-    /// connector's own; `None` when they are UTC (rule S8.9).
+    /// Returns the zone of timestamps in partition values, from the settings of the session and the
+    /// connector; `None` if they are in UTC (rule S8.9).
+    ///
+    /// # Errors
+    /// `InvalidInput` for an invalid setting.
     pub fn partition_zone(&self, session: &Config) -> Result<Option<ProcessZone>> {
         let access = &self.access;
         let settings = ScanSettings::new(&access.connector_id, &access.config, session)?;
         Ok(settings.timestamp_zone)
     }
 
-    /// The schema of a table: the columns of its files, and the partition keys. Opens the files that
-    /// have bytes; of more than `max_files` some, spread evenly over the table, the first and the last
-    /// one among them. What they store wider, or have more, is in the schema. `NotFound` when there is
-    /// none.
+    /// Infers the schema of a table: the columns of its files and the partition keys. Opens the
+    /// non-empty files; if there are more than `max_files`, a sample that is spread evenly over the
+    /// table and includes the first and the last file. The schema includes wider types and
+    /// additional columns of these files.
+    ///
+    /// # Errors
+    /// `NotFound` if the table has no non-empty file, `Corrupt` if the path is a single empty file,
+    /// and errors of opening the first file.
     pub fn table_schema(
         &self,
         table: &HiveTable,
@@ -113,7 +121,7 @@ impl HiveConnector {
     ) -> Result<LearnedSchema> {
         let mut files = table.nonempty_files();
         let num_files = files.clone().count();
-        // A file may have lost its bytes since it was listed.
+        // A file may have become empty since it was listed.
         while let Some(file) = files.next() {
             let Some(reader) = self.look_into(file, format, pool)? else { continue };
             let mut learned = Learned::of(&*reader);
@@ -126,7 +134,8 @@ impl HiveConnector {
             let schema = schema.with_stored_columns(stored);
             return Ok(LearnedSchema { schema, metadata, num_opened, num_files });
         }
-        // Empty files of a directory have no rows; one that was asked for by name is broken.
+        // Empty files in a directory are ignored, but a single file that was named explicitly must
+        // not be empty.
         match table.files.as_slice() {
             [file] if file.path == table.path => {
                 Err(Error::corrupt("the file is empty").in_named("file", &file.path))
@@ -135,8 +144,8 @@ impl HiveConnector {
         }
     }
 
-    /// What files say of their columns, read on several threads; each file is closed again. Those that
-    /// cannot be opened say nothing: the scan says why.
+    /// Returns the merged columns of files, read on several threads; each file is closed again.
+    /// Files that cannot be opened are skipped, since the scan reports their errors.
     fn learn(
         &self,
         files: &[&DataFile],
@@ -166,7 +175,7 @@ impl HiveConnector {
         })
     }
 
-    /// Opens a file for what it says of itself; `None` when it has no bytes.
+    /// Opens a file to read its metadata; `None` if it is empty.
     fn look_into(
         &self,
         file: &DataFile,
@@ -184,8 +193,11 @@ impl HiveConnector {
         self.access.open(FileToOpen::new(&file.path, format), opener)
     }
 
-    /// Rows of a table, about: counted in the footer of the first file that has bytes, and taken
-    /// for the others by their sizes. `None` when the file does not say, as files of text do not.
+    /// Estimates the number of rows of a table from the footer of its first non-empty file, scaled
+    /// by file size. Returns `None` if the format does not store the number, as text files do not.
+    ///
+    /// # Errors
+    /// Errors of opening the file; `Unsupported` for a format that is not registered.
     pub fn estimated_rows(
         &self,
         table: &HiveTable,
@@ -204,7 +216,7 @@ impl HiveConnector {
     }
 }
 
-/// At most `max` of the files, spread evenly, the last one among them.
+/// Returns at most `max` of the files, evenly spread and including the last one.
 fn spread(files: Vec<&DataFile>, max: usize) -> Vec<&DataFile> {
     let num_files = files.len();
     let num_wanted = num_files.min(max);

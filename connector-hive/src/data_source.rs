@@ -1,15 +1,15 @@
-//! The data source of one driver: splits in, batches of the scan's output type out.
+//! The data source of one driver: takes splits and returns batches of the scan's output type.
 //!
 //! ```text
 //! Idle --add_split--> Active --next() = SplitDone--> Idle
-//!   any --abandon_split--> Idle        a failure --> Failed, until abandoned
+//!   any --abandon_split--> Idle        an error --> Failed, until abandoned
 //! Idle --take_over(prepared)--> Active
 //!
 //! split reader -> batch of the reader's type -> remaining filter -> output columns, wrapped
 //! ```
 //!
-//! A split that cannot have rows becomes Active without a reader; the next call ends it. What the
-//! driver learned about filters stays from split to split.
+//! A split that cannot have rows becomes Active without a reader; the next call ends it. Observed
+//! costs of filters carry over from split to split.
 
 use std::any::Any;
 use std::time::Duration;
@@ -60,7 +60,7 @@ pub struct HiveDataSource {
     raw_rows: u64,
     row_size: Option<u64>,
     listener: Option<BatchListener>,
-    /// Bytes that were read up to the last event.
+    /// Number of bytes read up to the last event.
     reported_bytes: u64,
 }
 
@@ -71,7 +71,7 @@ enum State {
 }
 
 impl HiveDataSource {
-    /// The data source of a request.
+    /// Returns the data source of a request.
     pub(crate) fn new(
         request: DataSourceRequest,
         access: Arc<FileAccess>,
@@ -122,7 +122,7 @@ impl HiveDataSource {
     }
 
     fn open(&mut self, split: &HiveSplit) -> Result<Option<Box<SplitReader>>> {
-        // Rule S7.1: what the makers of splits promise is looked at first.
+        // The assertions on synthesized columns are checked before anything else (rule S7.1).
         check_info_filters(&self.pushdown.info_filters, &self.plan.columns, split)?;
         self.stats.count_format(&split.format);
         self.stats.bucket_conversions += usize::from(split.bucket_conversion.is_some());
@@ -163,7 +163,7 @@ impl HiveDataSource {
             State::Idle => return Err(Error::internal("no split to read")),
             State::Failed => return Err(Error::internal("the split to read has failed before")),
         };
-        // What passes the rest of the condition mostly is read at once: that costs less.
+        // If the remaining filter passes most rows, reading all columns at once costs less.
         let payload = match &self.remaining {
             Some(remaining) if remaining.drops_rows() => Payload::Lazy,
             _ => Payload::Eager,
@@ -189,7 +189,7 @@ impl HiveDataSource {
         self.outputs.of(&batch, passed).map(Some)
     }
 
-    /// Lets go of the split, keeping what its reader counted.
+    /// Releases the split and keeps the metrics of its reader.
     fn end_split(&mut self, next: State) -> State {
         let state = std::mem::replace(&mut self.state, next);
         if let State::Active { reader: Some(reader), .. } = &state {
@@ -198,8 +198,8 @@ impl HiveDataSource {
         state
     }
 
-    /// Drops the reader of a split whose constants a late filter rejects: no row that is left of
-    /// it can pass.
+    /// Drops the reader of a split if a dynamic filter rejects one of its constants: none of its
+    /// remaining rows can pass.
     fn drop_rejected(&mut self) -> Result<()> {
         if let State::Active { reader, .. } = &mut self.state
             && let Some(open) = reader
@@ -211,7 +211,7 @@ impl HiveDataSource {
         Ok(())
     }
 
-    /// Keeps the failure in mind and says in which file it happened, unless that is said already.
+    /// Enters the failed state and adds the file's name to the error if it does not have it.
     fn failed(&mut self, error: Error) -> Error {
         match self.end_split(State::Failed) {
             State::Active { split, .. } => in_file(error, &split.path),
@@ -219,7 +219,7 @@ impl HiveDataSource {
         }
     }
 
-    /// The position in the spec and the spec of an output column.
+    /// Returns the index and the spec of an output column.
     fn output_column(&self, channel: usize) -> Option<(usize, &ColumnSpec)> {
         if channel >= self.columns.num_outputs {
             return None;
@@ -250,7 +250,7 @@ impl DataSource for HiveDataSource {
                 self.end_split(State::Idle);
                 Ok(SourcePoll::SplitDone)
             }
-            // Asking without a split is the caller's mistake and changes nothing here.
+            // A call without a split is a mistake of the caller and does not change the state.
             Err(error) if matches!(self.state, State::Idle) => Err(error),
             Err(error) => Err(self.failed(error)),
         }
@@ -291,7 +291,7 @@ impl DataSource for HiveDataSource {
             Some(FilterProgress { filter, rows_in, rows_out, nanos })
         });
         let mut filters: Vec<FilterProgress> = with_filter.collect();
-        // The fewer rows a filter was given, the later it came.
+        // A filter that has seen fewer rows was applied later.
         filters.sort_by_key(|filter| std::cmp::Reverse(filter.rows_in));
         if let (Some(remaining), Some(filter)) = (&self.remaining, &self.pushdown.remaining) {
             let (rows_in, rows_out) = remaining.rows();
@@ -305,9 +305,10 @@ impl DataSource for HiveDataSource {
         details
     }
 
-    /// Takes the split of a source of the same scan and what it cost to prepare (rules S6.45,
-    /// S6.46). Late filters of this source count; of the other one's those that this has not got.
-    /// Each source samples by itself, which leaves the rate what it is.
+    /// Takes over the split of another data source of the same scan together with its metrics
+    /// (rules S6.45, S6.46). Dynamic filters of this source are kept; those of the other one are
+    /// added for columns that have none here. Each source has its own sampler, which does not
+    /// change the rate.
     fn take_over(&mut self, prepared: &mut dyn DataSource) -> Result<()> {
         if !matches!(self.state, State::Idle) {
             return Err(Error::internal("the previous split is not finished"));
@@ -321,7 +322,7 @@ impl DataSource for HiveDataSource {
                 .with("prepared", &prepared.columns.reader_type)
                 .with("wanted", &self.columns.reader_type));
         }
-        // What the split still reads is counted by the counter it was opened with.
+        // The open split keeps counting its reads in the counter with which it was opened.
         prepared.counter.absorb(&self.counter);
         self.counter = std::mem::take(&mut prepared.counter);
         self.stats.merge(&std::mem::take(&mut prepared.stats));
@@ -391,8 +392,8 @@ impl DynamicFilters for HiveDataSource {
                 .in_named("column", &column.name));
         }
         self.adaptation.set_dynamic_filter(at, filter);
-        // The file's columns are tested while reading; a constant of the current split decides
-        // about all the rows that are left of it.
+        // Columns of the file are tested during reading. A constant of the current split is tested
+        // here, since it decides for all remaining rows.
         self.drop_rejected()
     }
 

@@ -1,4 +1,4 @@
-//! Discovery: finding the data files and partitions of a table on disk.
+//! Discovery: finds the data files and partitions of a table in a file system.
 //!
 //! ```text
 //! nation/                          file                      partition values
@@ -10,14 +10,15 @@
 //!     hour=8/part-0.parquet    ->  ../part-0.parquet         [null, "8"]
 //! ```
 //!
-//! The walk goes down from the table's directory. Each `key=value` directory adds a partition
-//! value; when a condition on partitions is given, it is asked at every level, and a directory that
-//! cannot have rows is never listed. Names that start with `_` or `.` are hidden, directories too, and
-//! `x._COPYING_`, which is being written. Other directories are walked into and add nothing. All files must have the same keys in the
-//! same order; a table that mixes depths is refused with both paths. A file of no bytes has no rows,
-//! so that one beside the partitions (markers of object stores, say) is passed over.
+//! The walk descends from the table's directory. Each `key=value` directory adds a partition value.
+//! A condition on partitions is tested at each level, and a directory that cannot have rows is
+//! never listed. Files and directories whose names start with `_` or `.` are hidden, and so are
+//! names that end with `._COPYING_`, which are being written. Other directories are descended into
+//! and add no partition value. All files must have the same keys in the same order; a table with
+//! different depths is rejected with an error that names two paths. An empty file without the
+//! partition keys of the other files (a marker of an object store, for example) is ignored.
 //!
-//! Nothing is opened here, and what the files contain is not looked at.
+//! Discovery opens no file.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -31,48 +32,52 @@ use crate::partition::{TextRules, inferred_type, parse_directory_name, parse_val
 use crate::prune::PartitionPredicate;
 use crate::split::{HiveSplit, PartitionKeys, SerdeParameters};
 
-/// Directories nested deeper than this are taken for a loop of links.
+/// Maximum depth of directories; a deeper one is assumed to be a loop of links.
 pub const MAX_DEPTH: usize = 64;
 
-/// How a table is looked for.
+/// Options for discovering a table.
 #[derive(Debug, Default)]
 pub struct DiscoveryOptions<'a> {
-    /// Types of partition keys by name; keys that are not named get the type that all their
-    /// values have.
+    /// Types of partition keys by name. The type of any other key is inferred from its values.
     pub partition_types: Vec<(String, Type)>,
-    /// True to take `key=value` directories for ordinary ones.
+    /// If true, `key=value` directories are treated as ordinary ones.
     pub without_partitions: bool,
-    /// Drops partitions while walking, as far as the types of their keys are given above.
+    /// Condition that drops partitions during the walk. It applies to the keys whose types are
+    /// given in `partition_types`.
     pub predicate: Option<&'a mut PartitionPredicate>,
 }
 
 /// One data file of a table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DataFile {
-    /// The full path.
+    /// Full path of the file.
     pub path: String,
-    /// Its length in bytes.
+    /// Length of the file in bytes.
     pub len: u64,
-    /// Its last change, where known.
+    /// Time of the last change, if known.
     pub modified: Option<SystemTime>,
-    /// The text of each partition key's value in the table's order of keys; `None` is null.
+    /// Text of the value of each partition key, in the table's order of keys; `None` is null.
     pub partition_values: Vec<Option<String>>,
 }
 
 /// The files and partitions of a table.
 #[derive(Debug, Clone)]
 pub struct HiveTable {
-    /// The path it was found at.
+    /// Path at which the table was found.
     pub path: String,
-    /// The data files in the order of their paths.
+    /// Data files in the order of their paths.
     pub files: Vec<DataFile>,
-    /// The partition keys in the order of the directories, with their types.
+    /// Partition keys in the order of the directories, with their types.
     pub partition_columns: Arc<RowType>,
 }
 
 impl HiveTable {
-    /// Finds the table at `path`: a file, or a directory. `NotFound` when there is nothing, or no
-    /// data file in it.
+    /// Discovers the table at `path`, which is a file or a directory.
+    ///
+    /// # Errors
+    /// `NotFound` if nothing is there or the directory has no data file, `InvalidInput` if files
+    /// have different partition keys or a key is repeated, `Limit` if directories are nested too
+    /// deeply, and errors of the file system.
     pub fn discover(
         files: &dyn FileSystem,
         path: &str,
@@ -88,8 +93,12 @@ impl HiveTable {
         walk.finish(path)
     }
 
-    /// The table of files that were found otherwise, by a glob for example. Partition keys are read
-    /// from the directories between `base` and each file; with an empty `base`, from whole paths.
+    /// Returns the table of a list of files that the caller found, by a glob for example. Partition
+    /// keys are parsed from the directories between `base` and each file; with an empty `base`,
+    /// from the whole paths.
+    ///
+    /// # Errors
+    /// As [`HiveTable::discover`].
     pub fn from_files(
         files: &dyn FileSystem,
         base: &str,
@@ -120,18 +129,21 @@ impl HiveTable {
         walk.finish(base)
     }
 
-    /// The data files that may have rows: all but empty ones (rule S7.16).
+    /// Returns the data files that may have rows, which are the non-empty ones (rule S7.16).
     pub fn nonempty_files(&self) -> impl Iterator<Item = &DataFile> + Clone {
         self.files.iter().filter(|f| f.len > 0)
     }
 
-    /// Bytes of all data files.
+    /// Total length of all data files in bytes.
     pub fn total_bytes(&self) -> u64 {
         self.files.iter().map(|f| f.len).sum()
     }
 
-    /// The value of partition key `name` for one of the table's files; `None` when the table has
-    /// no such key. `InvalidInput` when its text is not of the key's type.
+    /// Returns the value of partition key `name` for one of the table's files; `None` if the table
+    /// has no such key.
+    ///
+    /// # Errors
+    /// `InvalidInput` if the text is not valid for the key's type.
     pub fn partition_value(&self, file: &DataFile, name: &str) -> Result<Option<Value>> {
         let Some(i) = self.partition_columns.index_of(name) else { return Ok(None) };
         let (Some(text), Some(ty)) =
@@ -144,8 +156,13 @@ impl HiveTable {
             .map_err(|e| e.in_named("file", &file.path))
     }
 
-    /// The splits of the files that may have rows for `predicate`, in the order of the files. A
-    /// file of more than `options.target_bytes` is cut into equal ranges of about that size.
+    /// Returns the splits of the files that may have rows for `predicate`, in the order of the
+    /// files. A file of more than `options.target_bytes` is divided into ranges of equal length,
+    /// about the target.
+    ///
+    /// # Errors
+    /// Errors of the predicate, and `InvalidInput` for a partition value that is not valid for its
+    /// type.
     pub fn splits(
         &self,
         mut predicate: Option<&mut PartitionPredicate>,
@@ -159,7 +176,7 @@ impl HiveTable {
             {
                 continue;
             }
-            // Neighbouring files are mostly of one partition and share its keys.
+            // Neighbouring files are usually in the same partition and share its keys.
             let keys = match &keys {
                 Some((values, keys)) if *values == file.partition_values => Arc::clone(keys),
                 _ => {
@@ -178,7 +195,7 @@ impl HiveTable {
         names.zip(file.partition_values.iter().cloned()).collect()
     }
 
-    /// A value that all rows of a file have, by the column's name.
+    /// Returns the value of a column that is constant for all rows of a file.
     fn constant(&self, file: &DataFile, name: &str) -> Result<Option<Value>> {
         Ok(match name {
             PATH => Some(Value::bytes(&file.path)),
@@ -214,16 +231,16 @@ impl HiveTable {
     }
 }
 
-/// How a table is cut into splits.
+/// Options for dividing a table into splits.
 #[derive(Debug, Clone)]
 pub struct SplitOptions {
-    /// The connector that reads them.
+    /// Id of the connector that reads the splits.
     pub connector_id: String,
-    /// The format of the table's files.
+    /// Format of the table's files.
     pub format: FileFormat,
-    /// Bytes of a split at most, about.
+    /// Approximate maximum number of bytes per split.
     pub target_bytes: u64,
-    /// How the files write their values.
+    /// Serde parameters of the files.
     pub serde_parameters: SerdeParameters,
 }
 
@@ -232,7 +249,7 @@ fn millis(time: Option<SystemTime>) -> Option<i64> {
     i64::try_from(since.as_millis()).ok()
 }
 
-/// Key and text of the directories above a file.
+/// Keys and texts of the directories above a file.
 type Keys = [(String, Option<String>)];
 
 /// A directory that is still to be listed.
@@ -246,7 +263,7 @@ struct Walk<'a> {
     fs: &'a dyn FileSystem,
     options: DiscoveryOptions<'a>,
     files: Vec<DataFile>,
-    /// The keys of the first file, with its path.
+    /// Partition keys of the first file, with its path.
     keys: Option<(Vec<String>, String)>,
     pruned: usize,
 }
@@ -300,7 +317,7 @@ impl<'a> Walk<'a> {
         parse_directory_name(name).map_err(|e| e.in_named("path", path))
     }
 
-    /// False when the condition says that nothing below these keys has rows.
+    /// Returns false if the condition excludes all rows below these keys.
     fn may_pass(&mut self, keys: &Keys) -> Result<bool> {
         let Some(predicate) = self.options.predicate.as_deref_mut() else { return Ok(true) };
         let types = &self.options.partition_types;
@@ -318,7 +335,7 @@ impl<'a> Walk<'a> {
             return Ok(());
         }
         if differs && self.files.iter().all(|file| file.len == 0) {
-            // What was found so far has no rows, and says nothing of those that have.
+            // All files found so far are empty, so their keys do not determine those of the table.
             self.files.clear();
             self.keys = None;
         }
@@ -364,7 +381,7 @@ impl<'a> Walk<'a> {
         let given = &self.options.partition_types;
         let names = match self.keys {
             Some((names, _)) => names,
-            // Everything was pruned: the keys are known by their given types only.
+            // All partitions were pruned, so only the keys with given types are known.
             None => given.iter().map(|(name, _)| name.clone()).collect(),
         };
         let types: Vec<Type> = names
@@ -385,7 +402,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// What Hive and Spark pass over.
+/// Returns true for names that Hive and Spark ignore.
 fn is_hidden(name: &str) -> bool {
     name.starts_with(['_', '.']) || name.ends_with("._COPYING_")
 }

@@ -1,9 +1,9 @@
-//! Entries of maps and elements of arrays that a scan does not want, dropped after reading.
+//! Dropping of map entries and array elements that a scan does not request, after reading.
 //!
-//! Formats may leave to the connector what a spec wants below a column: only some keys of a map
-//! (rule S3.13), no null keys in any map (S3.19), and the first elements of an array (S3.16). Rows
-//! stay; only what is inside of them becomes less (S3.21). Where nothing is dropped, which is the
-//! common case, vectors are handed on as they are.
+//! A format may leave part of the nested spec to the connector: the selected keys of a map (rule
+//! S3.13), the removal of null keys (S3.19) and the first elements of an array (S3.16). Rows are
+//! kept; only their contents shrink (S3.21). If nothing is dropped, which is the common case,
+//! vectors are returned as they are.
 
 use dwio::filter::Filter;
 use dwio::scan_spec::{FieldSpec, NestedSpec};
@@ -13,7 +13,7 @@ use vector::{
     SelectivityVector, Type, Vector, VectorRef,
 };
 
-/// True when a column of this type has anything to drop.
+/// Returns true if a column of this type may have entries to drop.
 pub fn has_entries(ty: &Type, nested: &NestedSpec) -> bool {
     match (ty, nested) {
         (Type::Map(..), _) => true,
@@ -35,7 +35,10 @@ pub fn has_entries(ty: &Type, nested: &NestedSpec) -> bool {
     }
 }
 
-/// The column without the entries that the spec does not want. Loads lazy columns.
+/// Returns the column without the entries that the spec does not include. Loads lazy columns.
+///
+/// # Errors
+/// Errors of loading a lazy column and of applying the key filter.
 pub fn without_unwanted(column: &VectorRef, nested: &NestedSpec) -> Result<VectorRef> {
     if !has_entries(column.ty(), nested) {
         return Ok(Arc::clone(column));
@@ -49,8 +52,8 @@ pub fn without_unwanted(column: &VectorRef, nested: &NestedSpec) -> Result<Vecto
     })
 }
 
-/// Runs `f` on the nested vector inside of `column`, below what wraps it, and wraps the result the
-/// same way; `ty` is the type of the result. `f` keeps the number of rows.
+/// Applies `f` to the nested vector below the dictionary and lazy wrappers of `column` and wraps
+/// the result the same way. `ty` is the type of the result. `f` must keep the number of rows.
 pub(crate) fn on_base(
     column: &VectorRef,
     ty: &Type,
@@ -124,7 +127,7 @@ fn of_map(map: &MapVector, nested: &NestedSpec) -> Result<VectorRef> {
     Ok(Arc::new(Vector::Map(map)))
 }
 
-/// The map with those entries only whose key passes, in their order; `None` when all do.
+/// Returns the map with only those entries whose key passes, in their order; `None` if all pass.
 pub(crate) fn kept_entries(map: &MapVector, filter: &Filter) -> Result<Option<MapVector>> {
     let keys = DecodedVector::new(map.keys())?;
     if *filter == Filter::IsNotNull && keys.validity().is_none() {

@@ -1,19 +1,19 @@
-//! The parts of columns that an expression looks at (rules S3.23 to S3.25).
+//! Subfields that an expression uses (rules S3.23 to S3.25).
 //!
 //! ```text
 //! plus(s.n.y, cardinality(l))  ->  s.n.y, l
 //! subscript(m, 'x')            ->  m["x"]
 //! ```
 //!
-//! A chain of fields and constant subscripts that ends at a column is one path. Everything else
-//! looks at all of what it is given.
+//! A chain of field accesses and constant subscripts that ends at a column is one path. Any other
+//! expression uses all of its arguments.
 
 use dwio::expr::TypedExpr;
 use dwio::subfield::{PathElement, Subfield};
 use vector::sync::Arc;
 use vector::{Type, Value};
 
-/// The paths, each once, in the order in which they are used first.
+/// Returns each path once, in the order of first use.
 pub fn expression_subfields(expr: &TypedExpr) -> Vec<Subfield> {
     let mut found: Vec<Subfield> = Vec::new();
     let mut rest = vec![expr];
@@ -29,7 +29,7 @@ pub fn expression_subfields(expr: &TypedExpr) -> Vec<Subfield> {
 
 struct Path {
     subfield: Subfield,
-    /// A step could not be named: all below this path is looked at.
+    /// True if a step has no name, so that the expression uses everything below this path.
     is_closed: bool,
 }
 
@@ -44,12 +44,13 @@ fn path_of(expr: &TypedExpr) -> Option<Path> {
             TypedExpr::Dereference { input, index, .. } => {
                 let row = input.ty().as_row()?;
                 let name = row.names().get(*index)?;
-                // A path of names does not tell fields of one name apart.
+                // A path of names is ambiguous if several fields have the same name.
                 let is_named = !name.is_empty() && row.index_of(name) == Some(*index);
                 steps.push(is_named.then(|| PathElement::Field(name.as_str().into())));
                 expr = input;
             }
-            // Of the functions that take elements only the strict one may see less than all.
+            // Only `subscript` fails on a missing element; the other element functions need the
+            // whole value.
             TypedExpr::Call { name, args, .. } if &**name == "subscript" => {
                 let [input, index] = args.as_slice() else { return None };
                 steps.push(Some(subscript(input.ty(), index)?));
@@ -70,7 +71,7 @@ fn path_of(expr: &TypedExpr) -> Option<Path> {
     Some(path)
 }
 
-/// The step of a constant subscript (rule S3.24).
+/// Returns the path step of a constant subscript (rule S3.24).
 fn subscript(input: &Type, index: &TypedExpr) -> Option<PathElement> {
     let TypedExpr::Constant { value, .. } = index else { return None };
     match (input, value) {
@@ -78,7 +79,7 @@ fn subscript(input: &Type, index: &TypedExpr) -> Option<PathElement> {
             Some(PathElement::Key(Arc::clone(key_bytes)))
         }
         (Type::Map(key, _), value) if key.is_integer() => value.as_i64().map(PathElement::Index),
-        // Other subscripts fail when they are evaluated, if they are.
+        // An invalid subscript fails when it is evaluated, if at all.
         (Type::Array(_), value) => {
             value.as_i64().filter(|index| *index > 0).map(PathElement::Index)
         }
@@ -122,7 +123,7 @@ mod tests {
         assert_eq!(paths(&sum), ["s.n.x", "s.m[\"k\"]"]);
         assert_eq!(paths(&call("cardinality", vec![m.clone()])), ["s.m"]);
         assert_eq!(paths(&call("plus", vec![field(s(), 0), field(s(), 0)])), ["s.a"]);
-        // Rule S3.25.
+        // A field without a name ends the path at its struct (rule S3.25).
         assert_eq!(paths(&field(field(s(), 1), 1)), ["s.n"]);
     }
 

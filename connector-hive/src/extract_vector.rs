@@ -1,8 +1,8 @@
-//! Extractions done with vectors (rules S16.6 to S16.12).
+//! Application of extractions to vectors (rules S16.6 to S16.12).
 //!
-//! Steps work on the base of whatever wraps a column: a dictionary over maps becomes a dictionary
-//! over their sizes. Rows, nulls, offsets and lengths stay those of the input; only what they refer
-//! to changes.
+//! Steps work on the base vector below wrappers: a dictionary over maps becomes a dictionary over
+//! their sizes. Rows, nulls, offsets and lengths are those of the input; only the vector that they
+//! refer to changes.
 
 use dwio::filter::Filter;
 use vector::sync::Arc;
@@ -14,7 +14,11 @@ use vector::{
 use crate::entries::{kept_entries, on_base};
 use crate::extraction::{Extraction, ExtractionStep, KeySet, chain_type, output_type};
 
-/// What the extractions of a column make of it; `ty` is the type of the result. Loads lazy columns.
+/// Returns the result of a column's extractions; `ty` is the type of the result. Loads lazy
+/// columns.
+///
+/// # Errors
+/// `Internal` if the column or the result does not have the expected type, or errors of loading.
 pub fn extract(column: &VectorRef, extractions: &[Extraction], ty: &Type) -> Result<VectorRef> {
     let result = match extractions {
         [] => Vector::loaded(column)?,
@@ -37,7 +41,7 @@ pub fn extract(column: &VectorRef, extractions: &[Extraction], ty: &Type) -> Res
         .with("derived", ty))
 }
 
-/// Applies the steps of a chain, one after the other.
+/// Applies the steps of a chain in order.
 fn apply(column: &VectorRef, chain: &[ExtractionStep]) -> Result<VectorRef> {
     let Some((step, rest)) = chain.split_first() else { return Vector::loaded(column) };
     let next = match step {
@@ -89,7 +93,7 @@ fn misfit(step: &ExtractionStep, base: &Vector) -> Error {
         .with("type", base.ty())
 }
 
-/// The filter that passes exactly the keys of a set; never null.
+/// Returns the filter that accepts exactly the keys of a set and rejects null.
 fn key_filter(keys: &KeySet) -> Filter {
     match keys {
         KeySet::Strings(keys) => Filter::bytes_values(keys.clone(), false),
@@ -97,7 +101,7 @@ fn key_filter(keys: &KeySet) -> Filter {
     }
 }
 
-/// Where the entries of each row of an array or map are.
+/// Offsets, lengths and validity of an array or map.
 struct Spans<'a> {
     offsets: &'a Buffer<u32>,
     lengths: &'a Buffer<u32>,
@@ -114,7 +118,7 @@ impl<'a> Spans<'a> {
     }
 }
 
-/// An array of other elements at the same places.
+/// Returns an array of other elements with the same offsets, lengths and nulls.
 fn rewrapped(spans: Spans<'_>, elements: VectorRef) -> Result<VectorRef> {
     let validity = spans.validity.cloned();
     let array = ArrayVector::new(spans.offsets.clone(), spans.lengths.clone(), validity, elements)?;
@@ -131,7 +135,7 @@ fn sizes(spans: Spans<'_>) -> Result<VectorRef> {
     Ok(Arc::new(Vector::Flat(sizes)))
 }
 
-/// `child` with nulls where a struct around it is null (rule S16.9).
+/// Returns `child` with nulls where the enclosing struct is null (rule S16.9).
 fn null_where(child: &VectorRef, validity: Option<&Bitmap>, len: usize) -> VectorRef {
     match validity {
         Some(validity) if !validity.all_ones() => {

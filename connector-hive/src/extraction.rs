@@ -1,13 +1,15 @@
-//! Extractions: what a column handle makes of a column of the files (rules S16.1 to S16.5).
+//! Extractions: the derived value that a column handle produces from a column of the files (rules
+//! S16.1 to S16.5).
 //!
 //! ```text
 //! MAP(VARCHAR, ROW(x, y ARRAY)) --MAP_VALUES--> ARRAY(ROW(x, y ARRAY))
-//!     --ARRAY_ELEMENTS, for each element--> ROW(x, y ARRAY) --STRUCT_FIELD y--> ARRAY --SIZE--> BIGINT
+//!     --ARRAY_ELEMENTS, per element--> ROW(x, y ARRAY) --STRUCT_FIELD y--> ARRAY --SIZE--> BIGINT
 //!     = ARRAY(BIGINT)
 //! ```
 //!
-//! Types are derived here, vectors are transformed in `extract_vector`. Extraction is done after
-//! reading (rule S16.20); what no chain looks at is not read, as far as pruning can say it.
+//! This module derives types; `extract_vector` transforms vectors. Extraction happens after reading
+//! (rule S16.20). Parts of the column that no chain uses are not read, as far as pruning can
+//! express it.
 
 use std::fmt;
 
@@ -18,28 +20,28 @@ use vector::{Error, Result, RowType, Type};
 /// One named result of a column.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Extraction {
-    /// The field's name where a column has several extractions.
+    /// Name of the result's field if the column has several extractions.
     pub output_name: String,
-    /// The steps from the column to the result; none gives the column itself.
+    /// Steps from the column to the result; without steps the result is the column itself.
     pub chain: Vec<ExtractionStep>,
-    /// The type of the result, as the plan declares it.
+    /// Type of the result, as the plan declares it.
     pub ty: Type,
 }
 
 /// One step of an extraction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExtractionStep {
-    /// The field of a struct.
+    /// Returns a field of a struct.
     StructField(String),
-    /// The keys of a map as an array.
+    /// Returns the keys of a map as an array.
     MapKeys,
-    /// The values of a map as an array.
+    /// Returns the values of a map as an array.
     MapValues,
-    /// The entries of a map with one of these keys.
+    /// Keeps the entries of a map whose key is in the set.
     MapKeyFilter(KeySet),
-    /// What follows is done with each element of an array.
+    /// Applies the following steps to each element of an array.
     ArrayElements,
-    /// The number of elements or entries.
+    /// Returns the number of elements or entries.
     Size,
 }
 
@@ -53,8 +55,11 @@ pub enum KeySet {
 }
 
 impl ExtractionStep {
-    /// The step of a name as [`Display`](fmt::Display) writes it; what belongs to the step is
-    /// given beside. `InvalidInput` for an unknown name or when something is missing.
+    /// Parses the name of a step as [`Display`](fmt::Display) writes it. The arguments of the step
+    /// are passed separately.
+    ///
+    /// # Errors
+    /// `InvalidInput` for an unknown name or a missing argument.
     pub fn parse(name: &str, field: Option<&str>, keys: Option<KeySet>) -> Result<Self> {
         let missing = |what: &'static str| {
             Error::invalid_input("an extraction step lacks something")
@@ -90,8 +95,11 @@ impl fmt::Display for ExtractionStep {
     }
 }
 
-/// The type that extractions make of a column of type `schema`: that of the only one, or a struct.
-/// `InvalidInput` when a chain does not fit or gives another type than it declares.
+/// Returns the type that extractions of a column of type `schema` produce: the type of a single
+/// one, or a struct of several.
+///
+/// # Errors
+/// `InvalidInput` if a chain does not fit or produces another type than it declares.
 pub fn output_type(schema: &Type, extractions: &[Extraction]) -> Result<Type> {
     for extraction in extractions {
         let derived = chain_type(schema, &extraction.chain)?;
@@ -112,7 +120,10 @@ pub fn output_type(schema: &Type, extractions: &[Extraction]) -> Result<Type> {
     })
 }
 
-/// The type that a chain makes of `input` (rule S16.3).
+/// Returns the type that a chain produces from `input` (rule S16.3).
+///
+/// # Errors
+/// `InvalidInput` if a step does not fit.
 pub fn chain_type(input: &Type, chain: &[ExtractionStep]) -> Result<Type> {
     let Some((step, rest)) = chain.split_first() else { return Ok(input.clone()) };
     let misfit = |why: &'static str| {
@@ -154,9 +165,9 @@ pub fn chain_type(input: &Type, chain: &[ExtractionStep]) -> Result<Type> {
     }
 }
 
-/// The parts of column `name`, of type `schema`, that some chain looks at: where formats have no
-/// extraction of their own, pruning keeps them from reading the rest (rules S16.13, S16.14). Chains
-/// fit the type.
+/// Returns the subfields of column `name`, of type `schema`, that the chains use. For formats that
+/// do not apply extractions themselves, pruning to these subfields avoids reading the rest (rules
+/// S16.13, S16.14). The chains must fit the type.
 pub fn needed_subfields(name: &str, schema: &Type, extractions: &[Extraction]) -> Vec<Subfield> {
     let mut needed = Vec::new();
     for extraction in extractions {
@@ -177,7 +188,7 @@ fn need(path: Subfield, ty: &Type, chain: &[ExtractionStep], needed: &mut Vec<Su
             need(path.then(PathElement::All), element, rest, needed);
         }
         ([MapKeyFilter(_), rest @ ..], Type::Map(..)) => need(path, ty, rest, needed),
-        // Keys are read with any value, and lengths with any element: one leaf is enough.
+        // Keys can be read with any value and lengths with any element, so one leaf suffices.
         ([MapKeys, ..] | [Size], Type::Map(_, element)) | ([Size], Type::Array(element)) => {
             needed.push(match element.as_row().and_then(|row| cheapest_field(row)) {
                 Some(name) => path.then(PathElement::All).then(field_step(name)),
@@ -192,7 +203,7 @@ fn field_step(name: &str) -> PathElement {
     PathElement::Field(name.into())
 }
 
-/// The type of a field, unless others are called the same.
+/// Returns the type of a field, unless several fields have its name.
 fn only_field<'a>(row: &'a RowType, name: &str) -> Option<&'a Type> {
     let is_only = row.names().iter().filter(|n| *n == name).count() == 1;
     row.type_of(name).filter(|_| is_only)
@@ -228,7 +239,7 @@ mod tests {
             (vec![keys()], map.clone()),
             (vec![keys(), Size], Type::BigInt),
             (vec![MapValues, ArrayElements, field("x")], Type::array(Type::BigInt)),
-            // Rule S16.4.
+            // Steps after ARRAY_ELEMENTS apply to each element (rule S16.4).
             (vec![MapValues, ArrayElements, field("y"), Size], Type::array(Type::BigInt)),
             (
                 vec![MapValues, ArrayElements, field("y"), ArrayElements],
@@ -272,7 +283,7 @@ mod tests {
         assert!(ExtractionStep::parse("STRUCT_FIELD", None, None).is_err());
     }
 
-    /// Rule S16.14.
+    /// SIZE needs lengths and no elements (rule S16.14).
     #[test]
     fn s16_13_what_no_chain_looks_at_is_not_needed() {
         let deep = Type::row([("l", Type::array(inner())), ("n", Type::BigInt)]);

@@ -1,7 +1,7 @@
-//! Opening files through a file system and the factory of their format.
+//! Opens files through a file system and the reader factory of their format.
 //!
-//! [`FileAccess`] is the connector's part of opening, the same for all scans; pool, session and
-//! byte counter belong to the one who opens.
+//! [`FileAccess`] is the connector's part of opening and is shared by all scans. [`Opener`] is the
+//! caller's part: memory pool, session settings and byte counter.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -21,37 +21,37 @@ use crate::split::HiveSplit;
 use crate::table_handle::HiveTableHandle;
 use crate::text::dialect::{SERDE_PREFIX, TABLE_PREFIX};
 
-/// Where files are and how they are read.
+/// Access to files: file system, formats, settings and cache.
 #[derive(Debug, Clone)]
 pub struct FileAccess {
-    /// The file system.
+    /// File system that the files are on.
     pub files: Arc<dyn FileSystem>,
-    /// The formats.
+    /// Registered file formats.
     pub formats: FormatRegistry,
-    /// The connector's id, the prefix of its settings.
+    /// Id of the connector, which is the prefix of its settings.
     pub connector_id: String,
-    /// The connector's settings.
+    /// Settings of the connector.
     pub config: Config,
-    /// What queries have read, for others; without one each reads for itself.
+    /// Cache shared by all queries; `None` if each query reads for itself.
     pub cache: Option<RegionCache>,
 }
 
-/// Who opens a file.
+/// The caller's parameters for opening a file.
 #[derive(Debug, Clone, Copy)]
 pub struct Opener<'a> {
     /// Session settings.
     pub session: &'a Config,
-    /// The leaf pool that pays for what is read.
+    /// Leaf pool to which the data read is charged.
     pub pool: &'a MemoryPool,
     /// Counts the bytes read.
     pub counter: &'a ReadCounter,
-    /// What is read at once.
+    /// Sizes and distances of coalesced reads.
     pub coalescing: Coalescing,
-    /// Goes up when nobody wants to read any more.
+    /// Is set when the query is cancelled.
     pub cancel: Option<&'a CancelFlag>,
 }
 
-/// A file to open, with what is known of it without looking into it.
+/// A file to open, with the properties that are known without reading it.
 #[derive(Debug, Clone, Copy)]
 pub struct FileToOpen<'a> {
     path: &'a str,
@@ -60,22 +60,22 @@ pub struct FileToOpen<'a> {
 }
 
 impl<'a> FileToOpen<'a> {
-    /// The file at `path`, of which nothing is known but its format.
+    /// Returns the file at `path`, of which only the format is known.
     pub fn new(path: &'a str, format: &'a FileFormat) -> Self {
         FileToOpen { path, format, origin: None }
     }
 
-    /// The file of a split.
+    /// Returns the file of a split.
     pub fn of(split: &'a HiveSplit, table: &'a HiveTableHandle) -> Self {
         FileToOpen { path: &split.path, format: &split.format, origin: Some((split, table)) }
     }
 
-    /// Compares the file with what it was when its splits were made. The ranges of splits cover the
-    /// bytes that it had: rows of a file that has grown or shrunk since would be left out.
+    /// Compares the length of the file with its length when its splits were made. The byte ranges
+    /// of the splits cover the old length, so rows of a file that has grown or shrunk since would
+    /// be missed.
     ///
     /// # Errors
-    ///
-    /// `Io` when the length is another one.
+    /// `Io` if the length differs.
     fn check_length(self, found: u64) -> Result<()> {
         match self.origin.and_then(|(split, _)| split.file_bytes) {
             Some(expected) if expected != found => Err(Error::io(
@@ -91,7 +91,7 @@ impl<'a> FileToOpen<'a> {
         self.origin.is_none_or(|(split, _)| split.cacheable)
     }
 
-    /// What table and split say about how values are written.
+    /// Returns the parameters of table and split that describe how values are encoded.
     fn parameters(self) -> impl Iterator<Item = (String, &'a str)> {
         let named = |prefix: &'static str, parameters: &'a BTreeMap<String, String>| {
             parameters.iter().map(move |(name, value)| (format!("{prefix}{name}"), value.as_str()))
@@ -104,8 +104,13 @@ impl<'a> FileToOpen<'a> {
 }
 
 impl FileAccess {
-    /// Opens a file and reads its metadata; `None` for a file of no bytes, whatever its format
-    /// (rule S7.16). Errors name the file.
+    /// Opens a file and reads its metadata. Returns `None` for an empty file of any format (rule
+    /// S7.16).
+    ///
+    /// # Errors
+    /// `NotFound` or `Io` of the file system, `Io` if the length differs from the one in the split,
+    /// `Unsupported` for a format that is not registered, and errors of the format, such as
+    /// `Corrupt` or `InvalidInput`. Each error names the file.
     pub fn open(
         &self,
         file: FileToOpen<'_>,
@@ -114,12 +119,13 @@ impl FileAccess {
         self.open_file(file, opener).map_err(|e| in_file(e, file.path))
     }
 
-    /// Bytes of a split: of its range, as far as the file reaches (rule S7.44).
+    /// Returns the number of bytes of a split: the part of its range that lies within the file
+    /// (rule S7.44).
     pub fn split_bytes(&self, split: &HiveSplit) -> u64 {
         if split.length < u64::MAX || split.file_bytes.is_some() {
             return split.size_bytes();
         }
-        // A file that is not there has no bytes; nobody has looked for it yet.
+        // A missing file counts as empty; opening it reports the error.
         let len = self.files.stat(&split.path).map_or(0, |entry| entry.len);
         len.saturating_sub(split.start)
     }
@@ -154,9 +160,9 @@ impl FileAccess {
         factory.open(input, params).map(Some)
     }
 
-    /// The settings of a format: `<connector>.<format>.<key>` of the connector, overridden by
-    /// `<format>_<key>` of the session, which may also be spelled as the connector's; keys have
-    /// dashes (rule S7.7). The factory reads the keys it owns.
+    /// Returns the settings of a format: `<connector>.<format>.<key>` of the connector, overridden
+    /// by `<format>_<key>` of the session, which may also be spelled as the connector's.
+    /// Underscores in keys become dashes (rule S7.7). The factory reads the keys that it supports.
     fn format_options(&self, format: &FileFormat, session: &Config) -> Config {
         let connector = format!("{}.", self.connector_id);
         let own = self.config.iter().filter_map(|(k, v)| {
@@ -171,13 +177,12 @@ impl FileAccess {
     }
 }
 
-/// Says in which file an error happened, unless it says so already.
+/// Adds the file's name to an error that does not have it yet.
 pub(crate) fn in_file(error: Error, path: &str) -> Error {
     if error.is_in("file") { error } else { error.in_named("file", path) }
 }
 
-/// What was read through all files of one scan: values, what files say of themselves, and what was
-/// begun ahead.
+/// Counters of all reads of one scan, separately for column data, metadata and prefetched regions.
 #[derive(Debug, Clone, Default)]
 pub struct ReadCounter {
     values: Arc<ReadCounts>,
@@ -186,7 +191,7 @@ pub struct ReadCounter {
     found: CacheCounter,
 }
 
-/// Bytes, by how many reads, and how long these took.
+/// Number of bytes read, number of reads and time spent in them.
 #[derive(Debug, Default)]
 pub struct ReadCounts {
     bytes: AtomicU64,
@@ -195,28 +200,28 @@ pub struct ReadCounts {
 }
 
 impl ReadCounts {
-    /// The bytes so far.
+    /// Number of bytes read so far.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// The reads so far.
+    /// Number of reads so far.
     pub fn reads(&self) -> u64 {
         self.reads.load(Ordering::Relaxed)
     }
 
-    /// The time in reads.
+    /// Time spent in reads.
     pub fn time(&self) -> Duration {
         Duration::from_nanos(self.nanos.load(Ordering::Relaxed))
     }
 
-    /// Bytes and number of reads as one metric; `None` before the first read.
+    /// Returns bytes and number of reads as one metric; `None` before the first read.
     pub fn metric(&self) -> Option<RuntimeMetric> {
         summed(self.bytes(), self.reads())
     }
 
     fn add(&self, bytes: u64, reads: u64, time: Duration) {
-        // Only sums are kept, nothing is ordered by them.
+        // Relaxed ordering suffices: the counters are only summed and synchronize nothing.
         let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         self.nanos.fetch_add(nanos, Ordering::Relaxed);
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
@@ -229,37 +234,37 @@ impl ReadCounts {
 }
 
 impl ReadCounter {
-    /// The bytes so far.
+    /// Number of bytes read so far, of column data and metadata.
     pub fn bytes(&self) -> u64 {
         self.values.bytes().saturating_add(self.metadata.bytes())
     }
 
-    /// Reads of values, and of small files as a whole.
+    /// Counts reads of column data, and of small files as a whole.
     pub fn values(&self) -> &ReadCounts {
         &self.values
     }
 
-    /// Reads of footers, page indexes and the like (rule S15.31).
+    /// Counts reads of footers, page indexes and other metadata (rule S15.31).
     pub fn metadata(&self) -> &ReadCounts {
         &self.metadata
     }
 
-    /// Regions that the file system began to read before they were wanted (rule S15.35).
+    /// Counts regions that the file system started to prefetch (rule S15.35).
     pub fn ahead(&self) -> &ReadCounts {
         &self.ahead
     }
 
-    /// What was found in memory instead.
+    /// Counts the bytes found in the cache instead of read.
     pub fn found(&self) -> &CacheCounter {
         &self.found
     }
 
-    /// Bytes that were wanted: those found in memory, and those read.
+    /// Number of bytes requested: those found in the cache plus those read.
     pub fn wanted_bytes(&self) -> u64 {
         self.bytes().saturating_add(self.found.hits().0)
     }
 
-    /// Adds what another counter has counted.
+    /// Adds the counts of another counter.
     pub fn absorb(&self, other: &ReadCounter) {
         self.values.absorb(&other.values);
         self.metadata.absorb(&other.metadata);
@@ -268,7 +273,7 @@ impl ReadCounter {
     }
 }
 
-/// A file whose reads are counted: as those of metadata, until it is asked for values.
+/// A file whose reads are counted, as column data if `is_of_values` is set and else as metadata.
 #[derive(Debug)]
 struct CountedFile {
     file: Arc<dyn ReadFile>,
@@ -307,7 +312,7 @@ impl ReadFile for CountedFile {
 
     fn mapped(&self, offset: u64, len: usize) -> Option<Buffer<u8>> {
         let bytes = self.file.mapped(offset, len)?;
-        // The pages of a map are read when they are touched.
+        // Counts a mapped region without time: its pages are read when they are first accessed.
         self.counts().add(len as u64, 1, Duration::ZERO);
         Some(bytes)
     }

@@ -1,8 +1,8 @@
-//! Column handles: what a plan says about the columns of a Hive table.
+//! Column handles: what a plan specifies about the columns of a Hive table.
 //!
-//! Handles are plain data that can be printed; `exec` carries them without looking inside. A column
-//! handle names the *table's* column; the plan's name for it stands in the scan's assignments and
-//! is not used below (rule S6.2).
+//! Handles are plain data that can be printed; `exec` passes them on as opaque values. A column
+//! handle has the *table's* name of the column. The plan's name for it is in the scan's assignments
+//! and is not used in the connector (rule S6.2).
 //!
 //! ```text
 //! files' type --extractions--> output type          most columns have none: both are the same
@@ -20,21 +20,22 @@ use vector::{Error, Result, Type, VectorRef};
 use crate::extraction::Extraction;
 use crate::partition::DateText;
 
-/// The path of the file that a row is in.
+/// Column with the path of the row's file.
 pub const PATH: &str = "$path";
-/// The length in bytes of the file that a row is in.
+/// Column with the length of the row's file in bytes.
 pub const FILE_SIZE: &str = "$file_size";
-/// The last change of the file that a row is in, in milliseconds since 1970.
+/// Column with the time of the last change of the row's file, in milliseconds since 1970.
 pub const FILE_MODIFIED_TIME: &str = "$file_modified_time";
-/// The bucket that a row is in.
+/// Column with the row's bucket.
 pub const BUCKET: &str = "$bucket";
-/// The row's number in its file.
+/// Column with the row's number in its file.
 pub const ROW_INDEX: &str = "$row_index";
 
-/// The fields that a row id column has (rule S6.58).
+/// Number of fields of a row id column (rule S6.58).
 pub const ROW_ID_FIELDS: usize = 5;
 
-/// The type of a column that is made from the split, by its conventional name (rule S7.81).
+/// Returns the type of a synthesized column by its conventional name; `None` for other names (rule
+/// S7.81).
 pub fn info_column_type(name: &str) -> Option<Type> {
     match name {
         PATH => Some(Type::Varchar),
@@ -44,23 +45,23 @@ pub fn info_column_type(name: &str) -> Option<Type> {
     }
 }
 
-/// Where the values of a column come from.
+/// Source of the values of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ColumnKind {
-    /// The file, if it has the column, else null.
+    /// The file; null if the file does not have the column.
     Regular,
-    /// The directory name: one value for a file.
+    /// The directory name, with one value per file.
     PartitionKey,
-    /// The split's info columns: one value for a file.
+    /// The synthesized columns of the split, with one value per file.
     Synthesized,
     /// The row's number in its file.
     RowIndex,
-    /// Row number, file and partition together (rule S6.58).
+    /// Row number, file and partition combined (rule S6.58).
     RowId,
 }
 
 impl ColumnKind {
-    /// True when all rows of a split have the same value.
+    /// Returns true if all rows of a split have the same value.
     pub fn is_split_constant(self) -> bool {
         matches!(self, ColumnKind::PartitionKey | ColumnKind::Synthesized)
     }
@@ -80,24 +81,24 @@ pub struct HiveColumnHandle {
     post_processor: Option<PostProcessor>,
 }
 
-/// A function on an output column, run once for each batch that has rows, after all filters. It may
-/// change values, not the number of rows nor the type (rule S16.22).
+/// A function on an output column that runs once for each batch with rows, after all filters. It
+/// may change values but neither the number of rows nor the type (rule S16.22).
 #[derive(Clone)]
 pub struct PostProcessor(Arc<ProcessColumn>);
 
 type ProcessColumn = dyn Fn(VectorRef) -> Result<VectorRef> + Send + Sync;
 
-/// A top-level column of files that have its name more than once.
+/// A top-level column of files that have several columns of its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileColumn {
-    /// The name in the files.
+    /// Name of the column in the files.
     pub name: String,
-    /// How many columns before it have exactly this name.
+    /// Number of columns before it with exactly this name.
     pub occurrence: usize,
 }
 
 impl HiveColumnHandle {
-    /// The column `name`, wanted whole.
+    /// Returns the handle of column `name`, of which the whole value is required.
     pub fn new(name: impl Into<String>, kind: ColumnKind, ty: Type) -> Self {
         HiveColumnHandle {
             name: name.into(),
@@ -112,9 +113,9 @@ impl HiveColumnHandle {
         }
     }
 
-    /// The column of the files that has this handle's name and `occurrence` others of exactly the
-    /// same name before it; its type is `ty`. Since columns of a scan are told apart by name, all
-    /// but the first get a number behind theirs: `x`, `x#2`, `x#3`.
+    /// Returns the handle of the column in the files that has this handle's name, has type `ty`,
+    /// and is preceded by `occurrence` columns of exactly the same name. Since a scan identifies
+    /// columns by name, all but the first get a number as suffix: `x`, `x#2`, `x#3`.
     pub fn with_occurrence(mut self, occurrence: usize, ty: Type) -> Self {
         let name = self.file_name().to_string();
         self.name = occurrence_name(&name, occurrence);
@@ -123,8 +124,11 @@ impl HiveColumnHandle {
         self
     }
 
-    /// The same column, of which only `subfields` are wanted; none means all. `InvalidInput` when
-    /// one of them belongs to another column (rule S3.7).
+    /// Returns the handle with required subfields. An empty list requires the whole column.
+    ///
+    /// # Errors
+    /// `InvalidInput` if a subfield belongs to another column (rule S3.7) or the handle has
+    /// extractions.
     pub fn with_required_subfields(mut self, subfields: Vec<Subfield>) -> Result<Self> {
         if let Some(foreign) = subfields.iter().find(|s| s.column_name() != self.name) {
             return Err(Error::invalid_input("a required subfield belongs to another column")
@@ -135,9 +139,12 @@ impl HiveColumnHandle {
         self.check_extractions()
     }
 
-    /// The column of type `schema_type` in the files, of which the output is what `extractions`
-    /// give: that of the only one, or a struct with a field for each. None means the column itself,
-    /// which then must be of the handle's type. `InvalidInput` when a chain does not fit (rules
+    /// Returns the handle of a column that has type `schema_type` in the files and whose output is
+    /// the result of `extractions`: the result of a single one, or a struct with a field for each
+    /// of several. An empty list means the column itself, which must have the handle's type.
+    ///
+    /// # Errors
+    /// `InvalidInput` if a chain does not fit the type or the handle has required subfields (rules
     /// S16.3, S16.5).
     pub fn with_extractions(
         mut self,
@@ -165,69 +172,72 @@ impl HiveColumnHandle {
             .in_named("column", &self.name))
     }
 
-    /// The same column, whose partition values have dates of this form (rule S8.5).
+    /// Returns the handle with this form of dates in partition values (rule S8.5).
     pub fn with_date_text(mut self, dates: DateText) -> Self {
         self.dates = dates;
         self
     }
 
-    /// The same column with a function that the output passes through last.
+    /// Returns the handle with a function that is applied last to the output.
     pub fn with_post_processor(mut self, post_processor: PostProcessor) -> Self {
         self.post_processor = Some(post_processor);
         self
     }
 
-    /// The table's name for the column.
+    /// Name of the column in the table.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The files' name for the column.
+    /// Name of the column in the files.
     pub fn file_name(&self) -> &str {
         self.file_column.as_ref().map_or(&self.name, |c| &c.name)
     }
 
-    /// Which of several columns of the files it is, if that was told.
+    /// The column's name and occurrence in the files, if the name alone is ambiguous.
     pub fn file_column(&self) -> Option<&FileColumn> {
         self.file_column.as_ref()
     }
 
-    /// Where its values come from.
+    /// Source of the column's values.
     pub fn kind(&self) -> ColumnKind {
         self.kind
     }
 
-    /// The type that the scan gives.
+    /// Type of the output, after extractions.
     pub fn ty(&self) -> &Type {
         &self.ty
     }
 
-    /// The type that is read, before extractions.
+    /// Type that is read, before extractions.
     pub fn schema_type(&self) -> &Type {
         self.schema_type.as_ref().unwrap_or(&self.ty)
     }
 
-    /// What is made of the column; none means the column itself.
+    /// Extractions that produce the output; empty if the output is the column itself.
     pub fn extractions(&self) -> &[Extraction] {
         &self.extractions
     }
 
-    /// How dates are written in its partition values.
+    /// Text form of dates in the column's partition values.
     pub fn date_text(&self) -> DateText {
         self.dates
     }
 
-    /// The function that the output passes through last.
+    /// Function that is applied last to the output.
     pub fn post_processor(&self) -> Option<&PostProcessor> {
         self.post_processor.as_ref()
     }
 
-    /// The parts that are wanted; none means the whole column.
+    /// Required subfields; empty if the whole column is required.
     pub fn required_subfields(&self) -> &[Subfield] {
         &self.required_subfields
     }
 
-    /// The Hive handle inside a handle; `Internal` when it is of another connector.
+    /// Downcasts a column handle to a Hive column handle.
+    ///
+    /// # Errors
+    /// `Internal` if it belongs to another connector.
     pub fn of(handle: &dyn ColumnHandle) -> Result<&HiveColumnHandle> {
         handle.as_any().downcast_ref().ok_or_else(|| {
             Error::internal("a column handle of another connector")
@@ -247,12 +257,15 @@ impl ColumnHandle for HiveColumnHandle {
 }
 
 impl PostProcessor {
-    /// A post-processor that runs `process`.
+    /// Returns a post-processor that runs `process`.
     pub fn new(process: impl Fn(VectorRef) -> Result<VectorRef> + Send + Sync + 'static) -> Self {
         PostProcessor(Arc::new(process))
     }
 
     /// Runs the function on a column of a batch.
+    ///
+    /// # Errors
+    /// Errors of the function; `Internal` if it changes the number of rows or the type.
     pub fn process(&self, column: VectorRef) -> Result<VectorRef> {
         let (ty, len) = (column.ty().clone(), column.len());
         let processed = (self.0)(column)?;
@@ -277,7 +290,7 @@ impl PartialEq for PostProcessor {
     }
 }
 
-/// The name of one of several columns of a file that have the same.
+/// Returns the name by which a scan identifies one of several columns of the same name.
 pub fn occurrence_name(name: &str, occurrence: usize) -> String {
     match occurrence {
         0 => name.to_string(),

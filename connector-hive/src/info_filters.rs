@@ -1,4 +1,5 @@
-//! Filters on info columns: promises of whoever made the splits (rules S7.82, S7.83).
+//! Filters on synthesized columns. They are assertions of the code that made the splits, so a split
+//! that violates one is an error (rules S7.82, S7.83).
 
 use dwio::filter::Filter;
 use dwio::subfield::Subfield;
@@ -8,8 +9,12 @@ use vector::{Error, Result, Type};
 use crate::columns::ScanColumns;
 use crate::split::HiveSplit;
 
-/// `Internal` when a split does not fulfil a filter on one of its info columns: the split should
-/// not have been made. Filters on columns that the split does not have say nothing.
+/// Checks that a split satisfies the filters on its synthesized columns. A filter on a column that
+/// the split does not define is ignored.
+///
+/// # Errors
+/// `Internal` if a filter rejects the split's value, which means that the split should not have
+/// been made, or if the column has an unsupported type.
 pub fn check_info_filters(
     filters: &[(Subfield, Arc<Filter>)],
     columns: &ScanColumns,

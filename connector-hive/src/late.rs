@@ -1,14 +1,14 @@
-//! Columns whose rows are picked, or whose values are changed, before they are read.
+//! Deferred selection and transformation of columns.
 //!
-//! A lazy column stays lazy: what is to be done is kept and done when somebody loads it, and only
-//! the rows that are still wanted then are read.
+//! A lazy column stays lazy: the selection or transformation is stored and applied when the column
+//! is loaded, and only the rows that are requested then are read.
 
 use vector::sync::Arc;
 use vector::{
     Buffer, LazyVector, Result, RowSet, RowVector, Type, Vector, VectorLoader, VectorRef,
 };
 
-/// Rows `indices` of a column, without copying; they ascend.
+/// Returns rows `indices` of a column without copying values. The indices must ascend.
 pub fn picked(column: &VectorRef, indices: &Buffer<u32>) -> VectorRef {
     match column.as_ref() {
         Vector::Lazy(lazy) => {
@@ -19,17 +19,23 @@ pub fn picked(column: &VectorRef, indices: &Buffer<u32>) -> VectorRef {
     }
 }
 
-/// Rows `indices` of a batch, without copying; they ascend.
+/// Returns rows `indices` of a batch without copying values. The indices must ascend.
+///
+/// # Errors
+/// Errors of building the batch.
 pub fn picked_batch(batch: &RowVector, indices: &Buffer<u32>) -> Result<RowVector> {
     let children = batch.children().iter().map(|child| picked(child, indices)).collect();
     RowVector::batch(Arc::clone(batch.row_type()), indices.len(), children)
 }
 
-/// A change of a column's values that keeps the number of rows.
+/// A transform of a column that keeps the number of rows.
 pub type Change = Arc<dyn Fn(VectorRef) -> Result<VectorRef> + Send + Sync>;
 
-/// The column after a change that makes it of type `ty`; done at once, or when a lazy column is
-/// loaded.
+/// Applies a transform whose result has type `ty`. The transform of a lazy column is deferred until
+/// the column is loaded.
+///
+/// # Errors
+/// Errors of the transform, unless it is deferred.
 pub fn changed(column: &VectorRef, ty: &Type, change: &Change) -> Result<VectorRef> {
     match column.as_ref() {
         Vector::Lazy(lazy) => {

@@ -1,22 +1,23 @@
-//! Hive tables as data sources: files in directories named `key=value`, read through a file
-//! format that is handed over as a value.
+//! Hive tables as data sources. A Hive table is a set of files in directories named `key=value`,
+//! read through a file format that the caller registers.
 //!
-//! What a Hive table adds to a file:
+//! Stages, with what each one reads and produces:
 //!
 //! ```text
-//! discovery   directory            -> files, partition keys          nothing opened
-//! splits      files, condition     -> splits of wanted partitions    nothing opened
+//! discovery   directory            -> files, partition keys           opens no file
+//! splits      files, condition     -> splits of matching partitions   opens no file
 //! data source splits               -> batches of the table's type
 //!    partition, zone   text of a partition key   -> a typed constant
-//!    pushdown, prune   the condition on rows     -> filters, partition terms, sampling, the rest
-//!    scan_spec, subfields   handles and filters  -> what to read
-//!    binding, mapping  what to read, one file    -> constants of the split, columns of the file
-//!    split_reader      a split                   -> batches with constants put in
-//!       row_id, entries, sample, bucket             row numbers; parts, rows that are not wanted
-//!       timestamps                                  cut to the session's unit
+//!    pushdown, prune   the condition on rows     -> filters, partition terms, sampling,
+//!                                                   remaining filter
+//!    scan_spec, subfields   handles and filters  -> the scan spec
+//!    binding, mapping  scan spec, one file       -> constants of the split, columns of the file
+//!    split_reader      a split                   -> batches with constants added
+//!       row_id, entries, sample, bucket             row numbers; unwanted entries and rows dropped
+//!       timestamps                                  truncation to the session's unit
 //!    text              a second format: Hive's text tables
-//!    data_source       batches                   -> batches that passed the rest
-//!       remaining, outputs, extraction              the rest; what is made of columns
+//!    data_source       batches                   -> batches that passed the remaining filter
+//!       remaining, outputs, extraction              remaining filter; output columns
 //! ```
 //!
 //! Files in reading order: `handles`, `table_handle`, `split`, `settings`, `partition`, `prune`,

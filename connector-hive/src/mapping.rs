@@ -1,14 +1,14 @@
-//! Which column of a file a column of the table is (rules S7.46 to S7.50, S7.60 to S7.67).
+//! Mapping of the table's columns to the columns of a file (rules S7.46 to S7.50, S7.60 to S7.67).
 //!
 //! ```text
-//!              identity of a column                               without what it needs
+//!              match of a column                                  without the required data
 //! Position     i-th data column of the table = i-th of the file   no data columns: by name
 //! Name         equal names, in lower case if a setting says so
 //! FieldId      equal ids of the table's data column and the file  no ids below a column: by name
 //! ```
 //!
-//! The same goes for fields of structs, at any depth. Elements of lists and keys and values of maps
-//! have no names: they are what they are. What a file lacks is null.
+//! The same rules apply to fields of structs at any depth. Elements of lists and keys and values of
+//! maps have no names and always correspond. A column or field that the file lacks is null.
 
 use dwio::reader::FieldIds;
 use dwio::scan_spec::{BoundField, ColumnSpec, FieldSpec, NestedBinding, NestedSpec};
@@ -16,52 +16,52 @@ use vector::{Error, Result, RowType, Type};
 
 use crate::handles::FileColumn;
 
-/// How columns of the table are found in files.
+/// Method of finding the table's columns in files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ColumnMapping {
-    /// By their place among the table's data columns.
+    /// By their position among the table's data columns.
     Position,
     /// By name.
     Name,
-    /// By the ids that table formats give to columns.
+    /// By field id, as table formats assign them.
     FieldId,
 }
 
-/// How names are compared.
+/// Comparison of names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum NameMatch {
-    /// Equal names only.
+    /// Names must be equal.
     Exact,
-    /// The file's name in lower case.
+    /// The name in the file is converted to lower case.
     LowerCase,
-    /// Equal names, else the only one that differs in case.
+    /// Names must be equal; if none is, a single name that differs only in case matches.
     AnyCase,
 }
 
-/// What the columns of one file are found by.
+/// Parameters for finding the columns of one file.
 #[derive(Debug, Clone, Copy)]
 pub struct FileMapping<'a> {
-    /// How columns are found.
+    /// Method of finding columns.
     pub mapping: ColumnMapping,
-    /// How names are compared.
+    /// Comparison of names.
     pub names: NameMatch,
-    /// A struct of which the file has none of the fields that its requested type has is null itself
-    /// (rule S7.63), whichever of these fields the query reads.
+    /// If true, a struct is null if the file has none of the fields of its requested type (rule
+    /// S7.63), independent of which of these fields the query reads.
     pub null_struct_if_all_fields_missing: bool,
-    /// The table's data columns, if known.
+    /// Data columns of the table, if known.
     pub data_columns: Option<&'a RowType>,
-    /// The ids of the data columns.
+    /// Field ids of the data columns.
     pub data_ids: &'a [FieldIds],
-    /// The columns of the file.
+    /// Columns of the file.
     pub file_type: &'a RowType,
-    /// The ids of the file's columns.
+    /// Field ids of the file's columns.
     pub file_ids: &'a [FieldIds],
 }
 
-/// A type in the table and in the file, with what names them.
+/// A nested type in the table and in the file, with the field ids of both.
 #[derive(Clone, Copy)]
 struct Level<'a> {
-    /// The type in the table's schema, which positions and ids refer to.
+    /// Type in the table's schema, to which positions and field ids refer.
     schema: Option<&'a Type>,
     file: &'a Type,
     schema_ids: Option<&'a FieldIds>,
@@ -69,8 +69,12 @@ struct Level<'a> {
 }
 
 impl FileMapping<'_> {
-    /// The file's column for `spec`, with what is below it; `None` when it is null in every row.
-    /// `which` tells columns of one name apart.
+    /// Returns the index of the file's column for `spec` and the binding of its nested fields;
+    /// `None` if the column is null in every row. `which` distinguishes columns of the same name.
+    ///
+    /// # Errors
+    /// `InvalidInput` if a name or field id is ambiguous, `Internal` for a column without a field
+    /// id if columns are mapped by field id.
     pub fn column(
         &self,
         spec: &ColumnSpec,
@@ -107,7 +111,8 @@ impl FileMapping<'_> {
         Ok(self.below(&spec.ty, &spec.nested, level)?.map(|nested| (at, nested)))
     }
 
-    /// What is below a column or field; `None` when it is null by rule S7.63.
+    /// Returns the binding below a column or field; `None` if a struct is null because the file has
+    /// none of its fields (rule S7.63).
     fn below(
         &self,
         wanted: &Type,
@@ -143,7 +148,7 @@ impl FileMapping<'_> {
                 let level = level.child(schema, file, 1);
                 NestedBinding::Map(self.below(wanted, nested, level)?.map(Box::new))
             }
-            // Leaves, and types that do not fit each other: the reader says so.
+            // For leaves and for types that do not correspond, the reader checks the types.
             _ => NestedBinding::ByName,
         }))
     }
@@ -171,8 +176,8 @@ impl FileMapping<'_> {
                 _ => Some(&whole),
             };
             let Some(nested) = nested else {
-                // A pruned field counts too: whether the struct is null must not depend on what
-                // the query reads of it. An ambiguous name is an error only where it is read.
+                // A pruned field counts too: whether the struct is null must not depend on which
+                // fields the query reads. An ambiguous name is an error only if the field is read.
                 any_found = any_found
                     || (null_if_all_missing
                         && (agree || !matches!(self.by_name(file, name, None), Ok(None))));
@@ -192,7 +197,8 @@ impl FileMapping<'_> {
                         _ => None,
                     }
                 }
-                // So that fields of one name stay apart where nothing has changed.
+                // If the names agree, fields match by position, which distinguishes fields of the
+                // same name.
                 _ if agree => Some(i),
                 _ => self.by_name(file, name, None)?,
             };
@@ -215,9 +221,9 @@ impl FileMapping<'_> {
         Ok((!is_null).then_some(NestedBinding::Row(bound)))
     }
 
-    /// The position of the name in a file: of exactly this name, else as [`NameMatch`] allows. Of
-    /// several of exactly this name `occurrence` picks one. `InvalidInput` when it stays open
-    /// which one is meant.
+    /// Returns the position of a name in the file: an exact match, else a match that [`NameMatch`]
+    /// allows. `occurrence` selects one of several exact matches. Returns `InvalidInput` if the
+    /// match is ambiguous.
     fn by_name(
         &self,
         file: &RowType,
@@ -225,7 +231,8 @@ impl FileMapping<'_> {
         occurrence: Option<usize>,
     ) -> Result<Option<usize>> {
         let mut found = match self.names {
-            // The file's names are lowered, and the table's are taken as they are.
+            // The file's names are converted to lower case; the table's names are compared as they
+            // are.
             NameMatch::LowerCase if name.to_lowercase() != name => Vec::new(),
             NameMatch::LowerCase => file.positions_in_any_case(name),
             NameMatch::Exact | NameMatch::AnyCase => file.positions_of(name),
@@ -254,7 +261,7 @@ impl FileMapping<'_> {
 }
 
 impl<'a> Level<'a> {
-    /// The level of the element of a list, or of the value of a map.
+    /// Returns the level of a list's element or of a map's value.
     fn child(self, schema: Option<&'a Type>, file: &'a Type, ordinal: usize) -> Self {
         Level {
             schema,
@@ -264,7 +271,7 @@ impl<'a> Level<'a> {
         }
     }
 
-    /// True when the table tells ids of the fields here.
+    /// Returns true if the table has ids for the fields of this level.
     fn has_ids(&self) -> bool {
         self.schema_ids.is_some_and(|ids| !ids.children.is_empty())
     }

@@ -1,7 +1,8 @@
-//! The last step of a batch: from the reader's columns to those of the scan (rules S6.35, S16.22).
+//! Output columns: the last transformation of a batch, from the reader's columns to those of the
+//! scan (rules S6.35, S16.22).
 //!
 //! ```text
-//! reader's column --rows that passed--> picked --extractions--> output type --post-processor-->
+//! reader's column --passing rows--> selected --extractions--> output type --post-processor-->
 //! ```
 
 use vector::sync::Arc;
@@ -11,15 +12,15 @@ use crate::columns::ScanColumns;
 use crate::extract_vector::extract;
 use crate::late::{Change, changed, picked};
 
-/// Makes output batches.
+/// Builds output batches.
 pub struct Outputs {
     output_type: Arc<RowType>,
-    /// What is done with each output column; mostly nothing.
+    /// Transform of each output column; usually `None`.
     changes: Vec<Option<Change>>,
 }
 
 impl Outputs {
-    /// The outputs of a scan.
+    /// Returns the outputs of a scan.
     pub fn new(output_type: Arc<RowType>, columns: &ScanColumns) -> Self {
         let changes = columns.outputs().iter().map(|handle| {
             let extractions = handle.extractions().to_vec();
@@ -46,12 +47,15 @@ impl Outputs {
         Outputs { output_type, changes }
     }
 
-    /// A batch without rows.
+    /// Returns a batch without rows.
     pub fn empty(&self) -> RowVector {
         RowVector::empty(Arc::clone(&self.output_type))
     }
 
-    /// The output of a batch of the reader's type; `rows` picks rows, `None` all.
+    /// Returns the output of a batch of the reader's type. `rows` selects rows; `None` selects all.
+    ///
+    /// # Errors
+    /// Errors of extractions and post-processors.
     pub fn of(&self, batch: &RowVector, rows: Option<RowSet>) -> Result<RowVector> {
         let num_rows = rows.as_ref().map_or(batch.len(), RowSet::len);
         if num_rows == 0 {

@@ -1,4 +1,4 @@
-//! Partition values: directory names to text, text to typed values, and back.
+//! Partition values: conversion between directory names, text and typed values.
 //!
 //! ```text
 //! directory name   ds=2019-12-31 16%3A00   -> (key, escaped text)    split_name
@@ -6,18 +6,18 @@
 //! text             2019-12-31 16:00        -> Value of a type        parse_value
 //! ```
 //!
-//! Escapes and the placeholder for null exist in directory names only: a value that reaches
-//! [`parse_value`] is taken to the letter (rule S8.1).
+//! Escapes and the placeholder for null occur in directory names only: [`parse_value`] takes its
+//! text literally (rule S8.1).
 
 use vector::types::{decimal, temporal};
 use vector::{Error, Result, ResultExt, Timestamp, Type, Value};
 
 use crate::zone::ProcessZone;
 
-/// The directory name of a null (or empty) value.
+/// Directory name of a null or empty value.
 pub const NULL_PARTITION: &str = "__HIVE_DEFAULT_PARTITION__";
 
-/// How dates are written in partition values (rule S8.5).
+/// Text form of dates in partition values (rule S8.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DateText {
     /// `YYYY-MM-DD`.
@@ -27,17 +27,20 @@ pub enum DateText {
     Days,
 }
 
-/// How the text of a partition value is read.
+/// Options for parsing the text of a partition value.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TextRules<'a> {
-    /// How dates are written.
+    /// Text form of dates.
     pub dates: DateText,
-    /// The zone that timestamps are in; `None` when they are UTC (rule S8.9).
+    /// Zone of timestamps; `None` if they are in UTC (rule S8.9).
     pub zone: Option<&'a ProcessZone>,
 }
 
-/// Reads a value of type `ty` from partition text; `None` is null. `InvalidInput` names column,
-/// text and type when the text is no such value (rule S8.2).
+/// Parses a value of type `ty` from partition text; `None` is null.
+///
+/// # Errors
+/// `InvalidInput` with column, text and type if the text is not valid for the type (rule S8.2),
+/// `Unsupported` for a type that is not implemented, `Internal` for a nested type.
 pub fn parse_value(
     column: &str,
     text: Option<&str>,
@@ -89,7 +92,7 @@ fn parse_scalar(text: &str, ty: &Type, dates: DateText) -> Option<Value> {
             let nanos_per_unit = temporal::NANOS_PER_SECOND / unit.per_second() as u64;
             Value::BigInt(seconds * unit.per_second() + (nanos / nanos_per_unit) as i64)
         }
-        // Presto's cast knows only the space between date and time (rule S8.8).
+        // Presto's cast accepts only a space between date and time (rule S8.8).
         Type::Timestamp if text.contains('T') => return None,
         Type::Timestamp => Value::Timestamp(Timestamp::parse(text)?),
         Type::Decimal { precision, scale } => {
@@ -119,7 +122,7 @@ fn parse_boolean(text: &str) -> Option<bool> {
     }
 }
 
-/// 8-4-4-4-12 hexadecimal digits as the number of their big-endian bytes.
+/// Parses hexadecimal digits in groups of 8-4-4-4-12 as a big-endian number.
 pub(crate) fn parse_uuid(text: &str) -> Option<i128> {
     let shaped = text.len() == 36
         && text.bytes().enumerate().all(|(i, b)| match i {
@@ -130,12 +133,15 @@ pub(crate) fn parse_uuid(text: &str) -> Option<i128> {
     if shaped { Some(u128::from_str_radix(&digits, 16).ok()? as i128) } else { None }
 }
 
-/// Writes a value as partition text, before escaping; null is empty text (rules S8.13 to S8.16).
-/// Timestamps are written as local time of `zone`. `Unsupported` for types that Hive does not write
-/// into directory names.
+/// Formats a value as partition text, before escaping. Null is empty text (rules S8.13 to S8.16).
+/// Timestamps are formatted as local time of `zone`.
+///
+/// # Errors
+/// `Unsupported` for types that Hive does not write into directory names, and for bytes that are
+/// not UTF-8.
 pub fn value_text(value: &Value, ty: &Type, zone: Option<&ProcessZone>) -> Result<String> {
     let mut out = String::new();
-    // Writing to a string cannot fail, so the outcomes of the writers are not looked at.
+    // Writing to a string cannot fail, so the results of the writers are ignored.
     match (value, ty) {
         (Value::Null, _) => {}
         (Value::Boolean(v), Type::Boolean) => out.push_str(if *v { "true" } else { "false" }),
@@ -162,7 +168,7 @@ pub fn value_text(value: &Value, ty: &Type, zone: Option<&ProcessZone>) -> Resul
     Ok(out)
 }
 
-/// Milliseconds without trailing zeros, but with one digit at least.
+/// Formats a timestamp with milliseconds, without trailing zeros but with at least one digit.
 fn timestamp_text(value: Timestamp) -> String {
     let whole = Timestamp::new(value.seconds(), 0);
     let millis = format!("{:03}", value.nanos() / 1_000_000);
@@ -173,12 +179,13 @@ fn timestamp_text(value: Timestamp) -> String {
     format!("{whole}.{digits}")
 }
 
-/// The directory name `key=value` of one partition key, both sides escaped; null and empty text
-/// have the name [`NULL_PARTITION`] (rules S8.14, S8.17).
+/// Returns the directory name `key=value` of one partition key, with both sides escaped. Null and
+/// empty text become [`NULL_PARTITION`] (rules S8.14, S8.17).
 pub fn directory_name(key: &str, text: Option<&str>) -> String {
     match text {
         None | Some("") => format!("{}={NULL_PARTITION}", escape(key)),
-        // The name of a null, as a text: escaped once more than needed, it is a value (rule S8.20).
+        // A text equal to the placeholder has one extra escape, so that it is read as a value (rule
+        // S8.20).
         Some(NULL_PARTITION) => {
             let (last, start) = (NULL_PARTITION.len() - 1, escape(key));
             format!("{start}={}%5F", &NULL_PARTITION[..last])
@@ -187,20 +194,22 @@ pub fn directory_name(key: &str, text: Option<&str>) -> String {
     }
 }
 
-/// Reads a directory name `key=value` to the key and the value's text. `None` when the name has
-/// not exactly one `=` or no key, which makes it an ordinary directory (rule S8.20);
-/// `InvalidInput` when its escapes stand for bytes that are not UTF-8.
+/// Parses a directory name `key=value` into the key and the text of the value. Returns `None` for a
+/// name without exactly one `=` or without a key, which is an ordinary directory (rule S8.20).
+///
+/// # Errors
+/// `InvalidInput` if unescaping yields bytes that are not UTF-8.
 pub fn parse_directory_name(name: &str) -> Result<Option<(String, Option<String>)>> {
     let Some((key, text)) = name.split_once('=') else { return Ok(None) };
     if key.is_empty() || text.contains('=') {
         return Ok(None);
     }
-    // The placeholder is compared before unescaping: it is a name, not a value.
+    // The placeholder is compared before unescaping, since an escaped one is a value.
     let value = if text == NULL_PARTITION { None } else { Some(unescape(text)?) };
     Ok(Some((unescape(key)?, value)))
 }
 
-/// Replaces the characters that Hive keeps out of directory names by `%XX` (rule S8.18).
+/// Replaces the characters that Hive does not allow in directory names by `%XX` (rule S8.18).
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -218,9 +227,11 @@ pub fn escape(text: &str) -> String {
     out
 }
 
-/// Replaces `%XX` by the byte it stands for. A `%` that two hexadecimal digits do not follow stands
-/// for itself, as in Hive, which reads directories that were not written by it too. `InvalidInput`
-/// when the result is not UTF-8.
+/// Replaces each `%XX` by its byte. A `%` without two hexadecimal digits after it stands for
+/// itself, as in Hive, which also reads directories that it has not written.
+///
+/// # Errors
+/// `InvalidInput` if the result is not UTF-8.
 pub fn unescape(text: &str) -> Result<String> {
     if !text.contains('%') {
         return Ok(text.to_string());
@@ -250,11 +261,11 @@ pub fn unescape(text: &str) -> Result<String> {
     })
 }
 
-/// The type that all texts have: DATE when each is `YYYY-MM-DD`, BIGINT when each is an integer
-/// that fits, else VARCHAR. Nulls do not count; without values it is VARCHAR.
+/// Infers the common type of texts: DATE if each is `YYYY-MM-DD`, BIGINT if each is an integer in
+/// range, else VARCHAR. Nulls are ignored; without values the type is VARCHAR.
 ///
-/// A text that its value would not be written as is not of a type: `+1`, `007`, `-0` and ` 1` are
-/// VARCHAR, so that a table keeps what its directories say.
+/// A text counts for a type only if its value would be formatted as the same text: `+1`, `007`,
+/// `-0` and ` 1` are VARCHAR, so that the query sees the text of the directory.
 pub fn inferred_type<'a>(texts: impl IntoIterator<Item = Option<&'a str>>) -> Type {
     let (mut dates, mut integers, mut any) = (true, true, false);
     for text in texts.into_iter().flatten() {
@@ -294,8 +305,8 @@ mod tests {
         parse_value("p", Some(text), ty, TextRules::default())
     }
 
-    /// Tests are compiled with overflow checks: a text at the end of a type's range is a value or
-    /// an error, never a panic, in whatever zone.
+    /// Tests are compiled with overflow checks: a text at the limit of a type's range is a value or
+    /// an error, never a panic, in any zone.
     #[test]
     fn no_text_overflows_whatever_the_columns_type() {
         let digits = ["0", "9", "99", "170141183460469231731687303715884105727", "1e2147483647"];
@@ -316,7 +327,7 @@ mod tests {
                 for dates in [DateText::Iso, DateText::Days] {
                     let rules = TextRules { dates, zone: zone.as_ref() };
                     match parse_value("p", Some(&text), ty, rules) {
-                        // What cannot be written as text is refused, and nothing else.
+                        // Formatting may fail for types without a text form; it must not panic.
                         Ok(value) => drop(value_text(&value, ty, zone.as_ref())),
                         Err(error) => assert!(!error.message().is_empty()),
                     }
@@ -325,7 +336,8 @@ mod tests {
         }
     }
 
-    /// Rules S8.1, S8.2, S8.7, S8.8.
+    /// Text is taken literally and converted by the casts of Presto; any failure is a user error
+    /// (rules S8.1, S8.2, S8.7, S8.8).
     #[test]
     fn text_becomes_a_value_of_the_columns_type() {
         let decimal = |precision, scale| Type::Decimal { precision, scale };
@@ -381,14 +393,14 @@ mod tests {
         let text = Some("2023-03-12 02:30:00");
         let gap = parse_value("p", text, &Type::Timestamp, rules).unwrap_err();
         assert_eq!(gap.kind(), ErrorKind::InvalidInput);
-        // Rule S8.10: only TIMESTAMP is shifted.
+        // Only TIMESTAMP is shifted by the zone (rule S8.10).
         assert!(parse_value("p", text, &Type::Varchar, rules).is_ok());
         let time = Type::Time(TimeUnit::Millis);
         let shown = parse_value("p", Some("02:30:00"), &time, rules).unwrap();
         assert_eq!(shown, Value::BigInt(9_000_000));
     }
 
-    /// Rules S8.2, S8.8.
+    /// A text that is not valid for its type is a user error (rules S8.2, S8.8).
     #[test]
     fn text_of_another_type_is_refused_with_column_text_and_type() {
         let decimal = Type::Decimal { precision: 4, scale: 2 };
@@ -421,7 +433,8 @@ mod tests {
         assert_eq!(parse("1", &Type::Interval).unwrap_err().kind(), ErrorKind::Unsupported);
     }
 
-    /// Rules S8.18, S8.20.
+    /// Special characters are escaped bytewise as `%XX` and restored by unescaping (rules S8.18,
+    /// S8.20).
     #[test]
     fn escaping_follows_hive_and_comes_back() {
         let all: String = (1..=0x7f).map(char::from).chain("äß€".chars()).collect();
@@ -436,7 +449,8 @@ mod tests {
         assert_eq!(unescape("%ff").unwrap_err().kind(), ErrorKind::InvalidInput);
     }
 
-    /// Rules S8.14, S8.17, S8.20.
+    /// A directory name is the escaped key, `=` and the escaped value, with a placeholder for null
+    /// (rules S8.14, S8.17, S8.20).
     #[test]
     fn a_directory_name_is_a_key_and_a_value_with_one_equals_sign() {
         let parsed = |name| parse_directory_name(name).unwrap();
@@ -451,7 +465,8 @@ mod tests {
         }
     }
 
-    /// Rules S8.13, S8.14, S8.15, S8.16, S8.17.
+    /// Values are formatted as Hive does for each supported type (rules S8.13, S8.14, S8.15, S8.16,
+    /// S8.17).
     #[test]
     fn values_become_directory_names() {
         let name = |value, ty| {

@@ -1,18 +1,18 @@
-//! Pruning: conditions on columns that have one value for a whole file.
+//! Partition pruning: evaluates conditions on columns that have one value for a whole file.
 //!
-//! The terms of a condition that touch nothing but such columns (partition keys, `$path` and kin)
-//! are evaluated once for a partition, on a batch of one row, instead of once for a row:
+//! Terms of a condition that use only such columns (partition keys, `$path` and other synthesized
+//! columns) are evaluated once per partition, on a batch of one row, instead of once per row:
 //!
 //! ```text
 //! ds = '2026-09-01' AND nationkey < 4 AND hour + 1 > 12      values ds=2026-09-01 hour=7
-//! ------- kept -----    (needs the file)   --- false ----    -> no row of the file can pass
+//! ------- true -----    (needs the file)   --- false ----    -> no row of the file can pass
 //! ```
 //!
 //! A term that is false or null drops the partition. A term whose columns are not all known yet
-//! (deeper directories) says nothing. A term that fails says nothing either as long as another one
-//! may be false, in whatever order they stand: it is the condition's error only for a row that all
-//! other terms let through, those on columns of the file included (Velox's AND). So the reader of
-//! the file keeps the error for the first such row ([`PartitionPredicate::test`]).
+//! (deeper directories) has no effect. If the evaluation of a term fails, another term may still be
+//! false, in any order. The error is the error of the condition only for a row that passes all
+//! other terms, including those on columns of the file (Velox's AND). The reader of the file
+//! therefore keeps the error for the first such row ([`PartitionPredicate::test`]).
 
 use dwio::connector::{CompiledExpr, ExpressionEvaluator};
 use dwio::expr::TypedExpr;
@@ -22,7 +22,7 @@ use vector::{
     Vector,
 };
 
-/// The terms of a condition that can be decided from columns with one value for a file.
+/// The terms of a condition that depend only on columns with one value per file.
 pub struct PartitionPredicate {
     terms: Vec<Term>,
 }
@@ -40,7 +40,10 @@ impl std::fmt::Debug for PartitionPredicate {
 }
 
 impl PartitionPredicate {
-    /// The terms of `condition` that use only `columns`, compiled; `None` when there are none.
+    /// Compiles the terms of `condition` that use only `columns`; `None` if there are none.
+    ///
+    /// # Errors
+    /// Errors of compiling a term.
     pub fn new(
         evaluator: &dyn ExpressionEvaluator,
         condition: &TypedExpr,
@@ -52,7 +55,10 @@ impl PartitionPredicate {
         Self::from_terms(evaluator, terms)
     }
 
-    /// The given terms, compiled; `None` without terms.
+    /// Compiles the given terms; `None` if there are none.
+    ///
+    /// # Errors
+    /// Errors of compiling a term.
     pub fn from_terms<'a>(
         evaluator: &dyn ExpressionEvaluator,
         terms: impl IntoIterator<Item = &'a TypedExpr>,
@@ -68,8 +74,11 @@ impl PartitionPredicate {
         Ok((!terms.is_empty()).then_some(PartitionPredicate { terms }))
     }
 
-    /// False when a term says that no row with these values can pass. `value` gives the value of a
-    /// column as the wanted type, or `None` when it is not known yet.
+    /// Returns false if a term excludes all rows with these values. `value` returns the value of a
+    /// column as the given type, or `None` if it is not known yet.
+    ///
+    /// # Errors
+    /// As [`PartitionPredicate::test`].
     pub fn may_pass(
         &mut self,
         value: impl FnMut(&str, &Type) -> Result<Option<Value>>,
@@ -77,10 +86,10 @@ impl PartitionPredicate {
         Ok(!matches!(self.test(value)?, Verdict::Drops))
     }
 
-    /// What the terms say of rows with these values.
+    /// Evaluates the terms on the given values.
     ///
     /// # Errors
-    /// Those that are not about a value; the first of the others is part of the verdict.
+    /// Errors other than `InvalidInput`. The first `InvalidInput` of a term is part of the verdict.
     pub fn test(
         &mut self,
         mut value: impl FnMut(&str, &Type) -> Result<Option<Value>>,
@@ -100,19 +109,19 @@ impl PartitionPredicate {
     }
 }
 
-/// What conditions on partitions say of the rows of a file.
+/// Result of the conditions on partitions for the rows of a file.
 #[derive(Debug)]
 pub enum Verdict {
     /// No row passes.
     Drops,
-    /// Each row passes that the rest of the condition lets through.
+    /// Each row passes that the other conditions accept.
     Passes,
-    /// A term fails, and so does each row that the rest of the condition lets through.
+    /// A term fails; the error applies to each row that the other conditions accept.
     Fails(Error),
 }
 
 impl Term {
-    /// False when the term is false or null; true also when the value of a column is not known.
+    /// Returns false if the term is false or null; true also if the value of a column is not known.
     fn holds(
         &mut self,
         value: &mut impl FnMut(&str, &Type) -> Result<Option<Value>>,
@@ -144,8 +153,8 @@ impl Term {
     }
 }
 
-/// True when the expression has one value wherever the columns that `known` accepts have one: it
-/// uses no other columns, and the evaluator knows all of its functions as deterministic.
+/// Returns true if the expression has one value for given values of the columns that `known`
+/// accepts: it uses no other columns, and all of its functions are deterministic.
 pub(crate) fn is_decided_by(
     evaluator: &dyn ExpressionEvaluator,
     expr: &TypedExpr,
@@ -160,7 +169,7 @@ pub(crate) fn is_decided_by(
     uses_only_known && evaluator.is_deterministic(expr)
 }
 
-/// The columns of an expression with the types that it gives them.
+/// Returns the columns of an expression with the types that it declares for them.
 pub(crate) fn fields_of(expr: &TypedExpr) -> RowType {
     let mut fields: Vec<(&str, Type)> = Vec::new();
     expr.visit(&mut |e| {

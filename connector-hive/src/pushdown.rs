@@ -1,15 +1,16 @@
-//! Push-down: a condition on rows, cut into what can be tested earlier and the rest.
+//! Filter pushdown: splits the condition on rows into terms that can be tested early and a
+//! remaining filter.
 //!
 //! ```text
 //! ds = '2026-09-01' AND nationkey BETWEEN 0 AND 3 AND nationkey + regionkey >= 4
-//! ----- term -----      -------- filter --------     --------- remaining -----
-//! once for a split      on encoded values, by        on finished batches
-//!                       statistics too
+//! ----- term -----      -------- filter --------     -- remaining filter --
+//! once per split         on encoded values and        on decoded batches
+//!                        on statistics
 //! ```
 //!
-//! A term goes to the first of the three that can take it. A term that mixes constants of the
-//! split with columns of the file stays in the rest, as does one that uses row numbers: no file
-//! can filter by them.
+//! Each term goes to the first of the three stages that supports it. A term that mixes constants of
+//! the split with columns of the file stays in the remaining filter, as does a term that uses row
+//! numbers, since no file can filter by them.
 
 use dwio::connector::ExpressionEvaluator;
 use dwio::expr::TypedExpr;
@@ -25,28 +26,31 @@ use crate::handles::ColumnKind;
 use crate::prune::{fields_of, is_decided_by};
 use crate::table_handle::HiveTableHandle;
 
-/// The parts of a scan's conditions.
+/// The parts into which the conditions of a scan are split.
 #[derive(Debug, Clone)]
 pub struct Pushdown {
-    /// Filters on single columns: those of the table handle, with those found in the condition
-    /// merged into them.
+    /// Filters on single columns: those of the table handle, intersected with those extracted from
+    /// the condition.
     pub filters: Vec<(Subfield, Arc<Filter>)>,
-    /// Filters on info columns, which splits must fulfil (rule S7.82).
+    /// Filters on synthesized columns, which splits must satisfy (rule S7.82).
     pub info_filters: Vec<(Subfield, Arc<Filter>)>,
-    /// Terms that have one answer for all rows of a split.
+    /// Terms that have the same result for all rows of a split.
     pub split_terms: Vec<TypedExpr>,
-    /// What must be evaluated on rows.
+    /// Remaining filter, which is evaluated on decoded rows.
     pub remaining: Option<TypedExpr>,
-    /// What the rest says of stretches of rows by their statistics (rule S4.32).
+    /// Tests the remaining filter against the statistics of row ranges (rule S4.32).
     pub metadata_filter: Option<Arc<MetadataFilter>>,
-    /// The share of rows that is looked at, 0 to 1 (rules S4.9, S4.29).
+    /// Fraction of rows that the scan examines, from 0 to 1 (rules S4.9, S4.29).
     pub sample_rate: f64,
-    /// The columns of the whole condition with the types that it gives them.
+    /// Columns of the whole condition, with the types that the condition declares for them.
     pub condition_fields: RowType,
 }
 
 impl Pushdown {
-    /// Cuts the conditions of a table handle.
+    /// Splits the conditions of a table handle into the parts of a [`Pushdown`].
+    ///
+    /// # Errors
+    /// None at present.
     pub fn new(
         table: &HiveTableHandle,
         columns: &ScanColumns,
@@ -63,7 +67,7 @@ impl Pushdown {
         let fold = |expr: &TypedExpr| folded(evaluator, expr);
         let condition_fields =
             table.remaining_filter().map(fields_of).unwrap_or_else(RowType::empty);
-        // A path of names is not clear where fields of a struct share theirs.
+        // A path of names is ambiguous if a struct has several fields of the same name.
         let is_special = |name: &str| {
             matches!(columns.kind(name), ColumnKind::RowIndex | ColumnKind::RowId)
                 || condition_fields.type_of(name).is_some_and(has_repeated_fields)
@@ -72,11 +76,13 @@ impl Pushdown {
         for term in terms {
             let is_constant = |name: &str| columns.kind(name).is_split_constant();
             if is_decided_by(evaluator, term, is_constant) {
-                // Whoever has chosen the splits has tested what can be tested of info columns.
+                // If the splits are already chosen, the planner has applied the conditions on
+                // synthesized columns.
                 if table.splits_are_chosen() && term.field_names().into_iter().all(is_info) {
                     let found =
                         extract_filters_into(term, info_filters.clone(), &fold, &is_special);
-                    // A pattern is no promise: Velox tests it on what splits say (rule S7.83).
+                    // A pattern is not an assertion: Velox evaluates it on the synthesized columns
+                    // of the split (rule S7.84).
                     if found.remaining.is_none() && !has_pattern(term) {
                         info_filters = found.filters;
                         continue;
@@ -110,8 +116,9 @@ impl Pushdown {
     }
 }
 
-/// The value of an expression without columns; `None` when it may have another value the next time
-/// or cannot be had, which then shows where it is evaluated on rows (rule S4.12).
+/// Returns the value of an expression without columns. Returns `None` if the expression is not
+/// deterministic or fails; an error then surfaces when the expression is evaluated on rows (rule
+/// S4.12).
 fn folded(evaluator: &dyn ExpressionEvaluator, expr: &TypedExpr) -> Option<Value> {
     if let TypedExpr::Constant { value, .. } = expr {
         return Some(value.clone());
@@ -126,7 +133,7 @@ fn folded(evaluator: &dyn ExpressionEvaluator, expr: &TypedExpr) -> Option<Value
     DecodedVector::new(&value).ok()?.value(0).ok()
 }
 
-/// True when a LIKE stands in an expression.
+/// Returns true if the expression contains a LIKE.
 fn has_pattern(expr: &TypedExpr) -> bool {
     let mut found = false;
     expr.visit(&mut |part| {

@@ -1,16 +1,16 @@
-//! The condition that is evaluated on finished batches (rules S6.33, S6.38).
+//! The remaining filter: the condition that is evaluated on decoded batches (rules S6.33, S6.38).
 //!
-//! It is cut into stages, so that a lazy column is read for the rows only that the terms before it
-//! have left:
+//! It is divided into stages, so that a lazy column is read only for the rows that the earlier
+//! stages have passed:
 //!
 //! ```text
 //! ship < commit AND commit < '1995-01-01' AND commit < receipt
 //! ------------- stage 0 -----------------     --- stage 1 ----
-//! reads ship, commit                          reads receipt where stage 0 holds
+//! reads ship, commit                          reads receipt where stage 0 is true
 //! ```
 //!
-//! Terms stay in their order, except that one which needs no further column comes to the stage
-//! that has its columns.
+//! Terms keep their order, except that a term that needs no additional column moves to the earliest
+//! stage that has its columns.
 
 use dwio::connector::{CompiledExpr, ExpressionEvaluator};
 use dwio::expr::TypedExpr;
@@ -26,7 +26,7 @@ use crate::prune::fields_of;
 /// A compiled condition over the reader's columns.
 pub struct RemainingFilter {
     stages: Vec<Stage>,
-    /// All terms at once, where there are several stages.
+    /// All terms as one expression; only present if there are several stages.
     whole: Option<Box<dyn CompiledExpr>>,
     time: Times,
     rows_in: u64,
@@ -36,19 +36,23 @@ pub struct RemainingFilter {
 /// Terms that are evaluated together.
 struct Stage {
     compiled: Box<dyn CompiledExpr>,
-    /// The reader's columns that it uses and no stage before.
+    /// Channels of the columns that this stage uses and no earlier stage does.
     channels: Vec<usize>,
 }
 
-/// From this share of passing rows on, reading other columns for them only is not worth it.
+/// If more than this fraction of rows passes, reading other columns for the passing rows only does
+/// not pay.
 const MANY_PASS: f64 = 0.8;
 
-/// Up to this share of passing rows, the columns of later terms are read for them only: what is
-/// picked comes as a dictionary, and costs more for each row.
+/// Up to this fraction of passing rows, the columns of later terms are read only for them. The
+/// result is a dictionary, which costs more per row.
 const FEW_PASS: f64 = 0.4;
 
 impl RemainingFilter {
     /// Compiles the condition.
+    ///
+    /// # Errors
+    /// Errors of compiling a term.
     pub fn new(
         evaluator: &dyn ExpressionEvaluator,
         filter: &TypedExpr,
@@ -85,24 +89,29 @@ impl RemainingFilter {
         Ok(RemainingFilter { stages, whole, time: Times::default(), rows_in: 0, rows_out: 0 })
     }
 
-    /// True when the filter drops enough rows for other columns to be read after it; also before
-    /// anything is known.
+    /// Returns true if the filter has dropped enough rows to defer reading other columns; also true
+    /// before the first batch.
     pub fn drops_rows(&self) -> bool {
         self.rows_out as f64 <= self.rows_in as f64 * MANY_PASS
     }
 
-    /// The time that evaluations took, without the loads before them (rule S6.39).
+    /// Time of the evaluations, excluding the loads before them (rule S6.39).
     pub fn time(&self) -> Times {
         self.time
     }
 
-    /// Rows that were tested, and those that passed.
+    /// Number of rows tested and number of rows passed.
     pub fn rows(&self) -> (u64, u64) {
         (self.rows_in, self.rows_out)
     }
 
-    /// The batch with the columns that the filter used loaded, at least for the rows that passed,
-    /// and these; `None` when all did.
+    /// Evaluates the condition on a batch. Returns the batch, in which the columns used by the
+    /// filter are loaded at least for the passing rows, and the passing rows; `None` if all rows
+    /// pass.
+    ///
+    /// # Errors
+    /// Errors of loading a column and of evaluating the condition. An error on a row that another
+    /// term rejects is ignored.
     pub fn apply(&mut self, mut batch: RowVector) -> Result<(RowVector, Option<RowSet>)> {
         let mut passed = SelectivityVector::all(batch.len());
         let mut failed = Vec::new();
@@ -114,7 +123,8 @@ impl RemainingFilter {
             let start = Started::now();
             match evaluate(stage.compiled.as_mut(), &batch, &passed) {
                 Ok(held) => passed = held,
-                // As in any AND: rows that a term cannot be evaluated on may fail another one.
+                // An error of one term does not count for rows that another term rejects, as in any
+                // AND.
                 Err(error) if error.kind() == ErrorKind::InvalidInput => failed.push(at),
                 Err(error) => return Err(error),
             }
@@ -123,7 +133,8 @@ impl RemainingFilter {
         passed = match (failed.as_slice(), &mut self.whole) {
             _ if passed.is_none() => passed,
             ([], _) => passed,
-            // Each of several may fail for rows that another one decides: AND knows which.
+            // If several stages fail, each may fail on rows that another one rejects, so the whole
+            // AND is evaluated.
             ([_, _, ..], Some(whole)) => evaluate(whole.as_mut(), &batch, &passed)?,
             (failed, _) => {
                 for at in failed {
@@ -141,9 +152,9 @@ impl RemainingFilter {
 }
 
 impl Stage {
-    /// Loads the stage's columns. A lazy column can be loaded once only, and the expression may look
-    /// at fewer rows of it than will be given out (rule S6.12); so they are loaded for all rows that
-    /// can still pass, at least.
+    /// Loads the columns of the stage, at least for all rows that can still pass. A lazy column can
+    /// be loaded only once, and the expression may use fewer of its rows than the output needs
+    /// (rule S6.12).
     fn load(&self, batch: RowVector, passed: &SelectivityVector) -> Result<RowVector> {
         let mut children = batch.children().to_vec();
         let is_whole = passed.count() as f64 > passed.len() as f64 * FEW_PASS;
@@ -158,7 +169,7 @@ impl Stage {
     }
 }
 
-/// Those of `rows` for which a condition is true.
+/// Returns those of `rows` for which a condition is true.
 fn evaluate(
     condition: &mut dyn CompiledExpr,
     batch: &RowVector,
@@ -172,7 +183,7 @@ fn evaluate(
     Ok(held)
 }
 
-/// The rows where a condition is true: neither false nor null (rule S6.38).
+/// Returns the rows for which a condition is true, neither false nor null (rule S6.38).
 fn rows_that_hold(outcome: &VectorRef, num_rows: usize) -> Result<SelectivityVector> {
     if *outcome.ty() != Type::Boolean || outcome.len() < num_rows {
         return Err(Error::internal("a filter gave no truth value for each row")
@@ -195,7 +206,7 @@ fn rows_that_hold(outcome: &VectorRef, num_rows: usize) -> Result<SelectivityVec
     let held = match decoded.mapping() {
         Mapping::Identity => values.slice(0, num_rows),
         Mapping::Constant => Bitmap::filled(num_rows, values.get(0)),
-        // Mostly a few answers, for the entries of a dictionary.
+        // The base of a dictionary usually has few values.
         Mapping::Indices(indices) => values.gather(indices.get(..num_rows).unwrap_or(&[])),
     };
     let mut selection = SelectivityVector::from_bitmap(&held);

@@ -1,4 +1,4 @@
-//! The row id: a number of a row that is unique in its table (rule S6.58).
+//! Row ids: a value that identifies a row uniquely in its table (rule S6.58).
 //!
 //! ```text
 //! row number in the file | file name | metadata version | partition id | table guid
@@ -11,18 +11,21 @@ use vector::{Error, Result, RowVector, Type, Value, Vector, VectorRef};
 use crate::handles::ROW_ID_FIELDS;
 use crate::split::HiveSplit;
 
-/// What a split tells of the rows' table and partition.
+/// Properties of a split from which the ids of its rows are built.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowIdProperties {
-    /// The version of the table's metadata.
+    /// Version of the table's metadata.
     pub metadata_version: i64,
-    /// The partition.
+    /// Id of the partition.
     pub partition_id: i64,
-    /// The table.
+    /// Id of the table.
     pub table_guid: String,
 }
 
-/// The fields of a row id that all rows of a split share.
+/// Returns the fields of a row id that all rows of a split share.
+///
+/// # Errors
+/// `Internal` if the split has no row id properties.
 pub fn row_id_constants(split: &HiveSplit) -> Result<[Value; ROW_ID_FIELDS - 1]> {
     let Some(properties) = &split.row_id else {
         return Err(Error::internal("a split without the properties that row ids need")
@@ -36,7 +39,10 @@ pub fn row_id_constants(split: &HiveSplit) -> Result<[Value; ROW_ID_FIELDS - 1]>
     ])
 }
 
-/// The row ids of rows with these numbers.
+/// Returns the row ids of the rows with these numbers.
+///
+/// # Errors
+/// `Internal` if `ty` is not a ROW.
 pub fn row_ids(ty: &Type, numbers: VectorRef, constants: &[Value]) -> Result<VectorRef> {
     let Type::Row(row_type) = ty else {
         return Err(Error::internal("a row id column must be a ROW").with("type", ty));
@@ -49,7 +55,7 @@ pub fn row_ids(ty: &Type, numbers: VectorRef, constants: &[Value]) -> Result<Vec
     Ok(Arc::new(Vector::Row(RowVector::new(Arc::clone(row_type), num_rows, None, children)?)))
 }
 
-/// True for the type that a row id column must have.
+/// Returns true if `ty` is the type of a row id column.
 pub fn is_row_id_type(ty: &Type) -> bool {
     let wanted = [Type::BigInt, Type::Varchar, Type::BigInt, Type::BigInt, Type::Varchar];
     matches!(ty, Type::Row(row) if row.types() == wanted)

@@ -1,25 +1,28 @@
-//! Sampling: which of the scanned rows are looked at (rules S4.29 to S4.31).
+//! Sampling: selects which of the scanned rows are used (rules S4.29 to S4.31).
 //!
-//! Instead of asking for each row, the number of rows up to the next accepted one is drawn, which
-//! is a geometric number. It is carried over ends of batches and splits, so that the share of
-//! accepted rows is right however small these are.
+//! Instead of a decision per row, the number of rows up to the next accepted one is drawn from the
+//! geometric distribution. It carries over the ends of batches and splits, so that the sampling
+//! rate is correct for small batches too.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 use vector::{Error, Result};
 
-/// Accepts rows with one probability each.
+/// Accepts rows at random with a fixed probability.
 #[derive(Debug, Clone)]
 pub struct RandomSkip {
     rate: f64,
     state: u64,
-    /// Rows to reject before the next one is accepted.
+    /// Number of rows to reject before the next accepted row.
     to_skip: u64,
 }
 
 impl RandomSkip {
-    /// Accepts each row with probability `rate`, 0 to 1. Equal seeds accept the same rows; without
-    /// a seed each tracker accepts others.
+    /// Returns a sampler that accepts each row with probability `rate`. Equal seeds accept the same
+    /// rows; without a seed each sampler is seeded at random.
+    ///
+    /// # Errors
+    /// `Internal` if `rate` is not between 0 and 1.
     pub fn new(rate: f64, seed: Option<u64>) -> Result<Self> {
         if !(0.0..=1.0).contains(&rate) {
             return Err(Error::internal("a sample rate is outside of [0, 1]").with("rate", rate));
@@ -30,7 +33,7 @@ impl RandomSkip {
         Ok(skip)
     }
 
-    /// The accepted ones of the next `num_rows` rows, counted from 0.
+    /// Returns the accepted rows among the next `num_rows`, numbered from 0.
     pub fn accept(&mut self, num_rows: usize) -> Vec<u32> {
         let mut accepted = Vec::new();
         let mut row = 0u64;
@@ -46,7 +49,7 @@ impl RandomSkip {
         }
     }
 
-    /// Rows up to the next accepted one.
+    /// Draws the number of rows before the next accepted one.
     fn draw(&mut self) -> u64 {
         if self.rate >= 1.0 {
             return 0;
@@ -54,11 +57,11 @@ impl RandomSkip {
         if self.rate <= 0.0 {
             return u64::MAX;
         }
-        // The number of failures before a success; the cast saturates.
+        // Number of failures before a success; the cast saturates.
         (self.next_unit().ln() / (-self.rate).ln_1p()) as u64
     }
 
-    /// A number above 0 and at most 1 (splitmix64).
+    /// Returns a random number above 0 and at most 1 (splitmix64).
     fn next_unit(&mut self) -> f64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.state;

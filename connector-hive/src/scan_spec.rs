@@ -1,13 +1,13 @@
-//! From handles and filters to what is read: the scan's spec.
+//! Construction of a scan's spec from column handles and filters.
 //!
 //! ```text
-//! plan's part   outputs | columns of the remaining filter | columns that only filter
+//! columns       outputs | columns of the remaining filter | columns used only by filters
 //! channel       0 .. n  | n ..                            | none
 //! ```
 //!
-//! The reader's output is the first two groups; the data source drops the second one after the
-//! remaining filter was evaluated (rule S6.10). A split whose rows have to be put into buckets
-//! adds a fourth group behind the second: the bucket columns that nobody else reads (S6.55).
+//! The reader's output has the first two groups. The data source drops the second one after it has
+//! evaluated the remaining filter (rule S6.10). A split with a bucket conversion adds a group after
+//! the second: the bucket columns that are not read otherwise (S6.55).
 
 use std::collections::HashMap;
 
@@ -25,24 +25,29 @@ use crate::prune::fields_of;
 use crate::pushdown::Pushdown;
 use crate::subfields::{filter_only_spec, nested_spec};
 
-/// What one scan reads of every split.
+/// Columns that one scan reads of each split.
 #[derive(Debug, Clone)]
 pub struct ReadColumns {
-    /// The columns with their filters.
+    /// Columns with their filters.
     pub spec: Arc<ScanSpec>,
-    /// For each column of the spec, which column of the files it is, where the name alone does
-    /// not tell.
+    /// For each column of the spec, its name and occurrence in the files, if the name of the spec
+    /// does not determine it.
     pub file_columns: Arc<[Option<FileColumn>]>,
-    /// The reader's output: the spec's columns that have a channel, by channel.
+    /// Type of the reader's output: the columns of the spec that have a channel, in order of
+    /// channels.
     pub reader_type: Arc<RowType>,
-    /// How many of the reader's columns are the scan's output; the others only serve the
+    /// Number of reader columns that are outputs of the scan. The other ones are used only by the
     /// remaining filter.
     pub num_outputs: usize,
 }
 
 impl ReadColumns {
-    /// Lays out the columns of a scan (rules S5.23 to S5.28). Columns that only filters use take
-    /// their type from `data_columns`.
+    /// Lays out the columns of a scan (rules S5.23 to S5.28). A column that only filters use takes
+    /// its type from its handle, the condition or `data_columns`.
+    ///
+    /// # Errors
+    /// `Internal` for a filter on row numbers, on an unknown column or on a path without pushdown
+    /// support, and the errors of subfields that do not fit their type.
     pub fn new(
         columns: &ScanColumns,
         pushdown: &Pushdown,
@@ -58,13 +63,13 @@ impl ReadColumns {
             used_by_column.get(name).into_iter().flatten().map(|s| Subfield::clone(s)).collect()
         };
         let mut specs: Vec<ColumnSpec> = Vec::new();
-        // The first spec of each name.
+        // Index of the first spec of each name.
         let mut by_name: HashMap<String, usize> = HashMap::new();
         for handle in columns.outputs() {
             let ty = handle.schema_type().clone();
             let mut spec = ColumnSpec::whole(handle.name(), ty, specs.len());
             spec.source = source_of(handle.kind());
-            // A handle has the one or the other (rule S16.5).
+            // A handle has either required subfields or extractions, not both (rule S16.5).
             let mut required = handle.required_subfields().to_vec();
             required.extend(needed_subfields(
                 handle.name(),
@@ -72,7 +77,8 @@ impl ReadColumns {
                 handle.extractions(),
             ));
             if !required.is_empty() {
-                // Rule S6.11: the union of what is given out and what the filter looks at.
+                // A pruned column must also have the subfields that the remaining filter uses (rule
+                // S6.11).
                 required.extend(used_of(handle.name()));
             }
             spec.nested =
@@ -124,9 +130,12 @@ impl ReadColumns {
         ReadColumns { spec: Arc::new(spec), file_columns, reader_type, num_outputs }
     }
 
-    /// The same columns with the bucket columns among them, read whole, and the channel of each
-    /// bucket column. Columns that nobody else reads come behind all others, so that positions in
-    /// the spec and channels stay what they are (rules S6.55, S6.56).
+    /// Returns the columns with the bucket columns added and read whole, and the channel of each
+    /// bucket column. Columns that were not read before are appended, so that existing positions in
+    /// the spec and channels do not change (rules S6.55, S6.56).
+    ///
+    /// # Errors
+    /// `Internal` if a bucket column is not a column of the files.
     pub fn with_bucket_columns(&self, buckets: &[(&str, &Type)]) -> Result<(Self, Vec<usize>)> {
         let mut specs = self.spec.columns().to_vec();
         let mut file_columns = self.file_columns.to_vec();
@@ -158,8 +167,8 @@ impl ReadColumns {
     }
 }
 
-/// The spec without filters on map keys, for readers that do not know them. What they would have
-/// dropped is dropped after reading.
+/// Returns the spec without filters on map keys, for readers that do not support them. The entries
+/// are then dropped after reading.
 pub fn without_key_filters(spec: &ScanSpec) -> ScanSpec {
     let mut columns = spec.columns().to_vec();
     columns.iter_mut().for_each(|column| drop_key_filters(&mut column.nested));
@@ -185,7 +194,7 @@ fn drop_key_filters(nested: &mut NestedSpec) {
     }
 }
 
-/// Takes back all pruning; filters on fields stay.
+/// Removes all pruning and keeps filters on fields.
 fn read_whole(nested: &mut NestedSpec, ty: &Type) {
     match (nested, ty) {
         (NestedSpec::Row(fields), Type::Row(row)) => {
@@ -198,7 +207,7 @@ fn read_whole(nested: &mut NestedSpec, ty: &Type) {
                 }
             }
         }
-        // Filters are on fields of structs only, so nothing is lost below lists and maps.
+        // Only struct fields have filters, so replacing the spec of a list or map loses none.
         (nested, _) => *nested = NestedSpec::Whole,
     }
 }
@@ -212,7 +221,7 @@ pub(crate) fn source_of(kind: ColumnKind) -> ColumnSource {
     }
 }
 
-/// The spec of a column that is in no output and only filters.
+/// Returns the spec of a column that is used only by filters and is not in the output.
 fn filter_only(
     name: &str,
     columns: &ScanColumns,
@@ -233,7 +242,7 @@ fn filter_only(
     Ok(ColumnSpec { name: name.to_string(), ty, source, channel: None, filter: None, nested })
 }
 
-/// Puts a filter on the column, or on the field that the rest of the path leads to.
+/// Attaches a filter to the column, or to the field at the end of the path.
 fn attach(
     spec: &mut ColumnSpec,
     subfield: &Subfield,
@@ -241,7 +250,7 @@ fn attach(
     filter: &Arc<Filter>,
 ) -> Result<()> {
     let Some((step, rest)) = path.split_first() else {
-        // Rule S10.17: of a struct, list or map a filter can only ask whether it is null.
+        // A filter on a struct, list or map can only test for null (rule S10.17).
         if spec.ty.is_nested() && matches!(**filter, Filter::Values { .. }) {
             return Err(Error::internal("a filter of scalar values on a nested column")
                 .with("filter", filter)

@@ -1,8 +1,8 @@
 //! The schema of a table: the columns of its files and its partition keys as one row type.
 //!
-//! Files were written at different times: later ones have columns that older ones lack, and wider
-//! types. The columns of several files together are those of the first, widened, and behind them
-//! what the others add ([`merged_columns`]).
+//! Files are written at different times: later ones may have additional columns and wider types.
+//! The merged columns of several files are those of the first file, widened, followed by the
+//! additional columns of the other files ([`merged_columns`]).
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -24,12 +24,12 @@ pub struct TableSchema {
     stored: StoredColumns,
 }
 
-/// What the files of a table say of their columns beside the types.
+/// Metadata of a table's columns in its files, other than their types.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct StoredColumns(HashMap<String, StoredColumn>);
 
 impl StoredColumns {
-    /// Adds what another file says, or several others.
+    /// Merges the column metadata of one or more files.
     pub fn add(&mut self, columns: impl IntoIterator<Item = StoredColumn>) {
         for column in columns {
             match self.0.entry(column.name.to_lowercase()) {
@@ -46,21 +46,21 @@ impl StoredColumns {
         }
     }
 
-    /// All that is known.
+    /// Returns the metadata of all known columns.
     pub fn into_columns(self) -> impl Iterator<Item = StoredColumn> {
         self.0.into_values()
     }
 
-    /// What is said of the column called `name`, in any case.
+    /// Returns the metadata of the column `name`, compared without case.
     pub fn column(&self, name: &str) -> Option<&StoredColumn> {
         self.0.get(&name.to_lowercase())
     }
 }
 
 impl TableSchema {
-    /// Joins the columns of files with partition keys. A key that the files have too keeps the
-    /// file's place and takes the key's type, since its values are the directory's; the other keys
-    /// follow behind.
+    /// Combines the columns of files with partition keys. A key that is also a column of the files
+    /// keeps the column's position and has the key's type, since its values are those of the
+    /// directories. Other keys follow the columns of the files.
     pub fn new(data_columns: Arc<RowType>, partition_columns: Arc<RowType>) -> Self {
         let keys = &partition_columns;
         let of_files = data_columns.fields().map(|(name, ty)| {
@@ -76,13 +76,13 @@ impl TableSchema {
         TableSchema { columns, data_columns, partition_columns, stored }
     }
 
-    /// The same schema, with what the files say of their columns beside the types.
+    /// Returns the schema with metadata of the columns in the files.
     pub fn with_stored_columns(self, stored: StoredColumns) -> Self {
         TableSchema { stored, ..self }
     }
 
-    /// What the files say of a column beside its type; `None` for partition keys and where nothing
-    /// is known.
+    /// Returns the metadata of a column in the files; `None` for partition keys and unknown
+    /// columns.
     pub fn stored_column(&self, name: &str) -> Option<&StoredColumn> {
         match self.partition_columns.index_of(name) {
             Some(_) => None,
@@ -90,23 +90,23 @@ impl TableSchema {
         }
     }
 
-    /// All columns that `SELECT *` gives.
+    /// All columns of `SELECT *`.
     pub fn columns(&self) -> &Arc<RowType> {
         &self.columns
     }
 
-    /// The columns of the files.
+    /// Columns of the files.
     pub fn data_columns(&self) -> &Arc<RowType> {
         &self.data_columns
     }
 
-    /// The partition keys.
+    /// Partition keys.
     pub fn partition_columns(&self) -> &Arc<RowType> {
         &self.partition_columns
     }
 
-    /// The handle of a column by its exact name; also of the hidden ones (`$path`, `$file_size`,
-    /// `$file_modified_time`, `$row_index`).
+    /// Returns the handle of a column by its exact name, including hidden columns (`$path`,
+    /// `$file_size`, `$file_modified_time`, `$row_index`).
     pub fn column_handle(&self, name: &str) -> Option<HiveColumnHandle> {
         let handle = |kind, ty| Some(HiveColumnHandle::new(name, kind, ty));
         if let Some(ty) = self.partition_columns.type_of(name) {
@@ -122,11 +122,11 @@ impl TableSchema {
             .then(|| HiveColumnHandle::new(name, ColumnKind::RowIndex, vector::Type::BigInt))
     }
 
-    /// The handle of the table for a scan without filters. It knows the files' columns, which
-    /// columns are partition keys, those whose names the files have more than once, and those whose
-    /// names mean something else in other tables. Columns are
-    /// found by name in any case, since files of a directory may differ, conditions on `$path` and
-    /// the like drop splits, and timestamps are given as the files have them.
+    /// Returns the table handle of a scan without filters. It specifies the columns of the files,
+    /// the partition keys, columns whose names repeat in the files, and columns of the files whose
+    /// names are those of synthesized columns. Columns are matched by name without case, since the
+    /// files of a directory may differ. Conditions on `$path` and other synthesized columns drop
+    /// splits, and timestamps keep the precision of the files.
     pub fn table_handle(&self, connector_id: &str, name: &str) -> HiveTableHandle {
         let handle = HiveTableHandle::new(connector_id, name)
             .with_data_columns(Arc::clone(&self.data_columns))
@@ -142,7 +142,7 @@ impl TableSchema {
         keys.chain(of_files).fold(handle, HiveTableHandle::with_filter_column)
     }
 
-    /// Columns of the files called `$path` or the like.
+    /// Returns the columns of the files that have the name of a synthesized column.
     fn claimed_columns(&self) -> impl Iterator<Item = HiveColumnHandle> {
         let claimed = |name: &str| info_column_type(name).is_some() || name == ROW_INDEX;
         let of_files = self.data_columns.fields().filter(move |(name, _)| {
@@ -163,10 +163,11 @@ impl TableSchema {
     }
 }
 
-/// The columns of `first` with types that hold those of `other` too, and what `other` has more.
-/// Columns and fields are the same when their names are, in any case. A column whose types have
-/// nothing in common keeps that of `first`: reading the other file says what is wrong. Where names
-/// repeat nothing is known to be the same, and `first` stays as it is.
+/// Merges two row types: the columns of `first`, widened to hold the values of `other` too, and the
+/// additional columns of `other`. Columns and fields correspond if their names are equal without
+/// case. A column whose types have no common type keeps that of `first`; reading the other file
+/// then reports the error. If names repeat, columns cannot be matched, and `first` is returned
+/// unchanged.
 pub fn merged_columns(first: &RowType, other: &RowType) -> RowType {
     let (Some(of_first), Some(of_other)) = (by_lower_name(first), by_lower_name(other)) else {
         return first.clone();
@@ -181,14 +182,14 @@ pub fn merged_columns(first: &RowType, other: &RowType) -> RowType {
     RowType::new(widened.chain(added))
 }
 
-/// The types by name; None where two names differ in case only or not at all.
+/// Returns the types by lower-case name; `None` if two names are equal without case.
 fn by_lower_name(row: &RowType) -> Option<HashMap<String, &Type>> {
     let types: HashMap<String, &Type> =
         row.fields().map(|(name, ty)| (name.to_lowercase(), ty)).collect();
     (types.len() == row.len()).then_some(types)
 }
 
-/// The type that values of both types are read as without loss (rules S7.51 to S7.56).
+/// Returns the type to which values of both types convert without loss (rules S7.51 to S7.56).
 fn common_type(a: &Type, b: &Type) -> Option<Type> {
     let integers = [Type::TinyInt, Type::SmallInt, Type::Integer, Type::BigInt];
     let width = |ty: &Type| integers.iter().position(|integer| integer == ty);
@@ -249,7 +250,7 @@ mod tests {
             ("a", Type::BigInt),
             ("b", Type::Double),
             ("c", decimal(6, 3)),
-            // Nothing holds both.
+            // The two types have no common type.
             ("d", Type::Varchar),
             ("s", Type::row([("x", Type::Integer), ("y", Type::array(Type::Real))])),
             ("new", Type::Date),

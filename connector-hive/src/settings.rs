@@ -1,12 +1,12 @@
-//! The settings of a scan: the session's win over the connector's (rule S7.6).
+//! Settings of a scan. Those of the session override those of the connector (rule S7.6).
 //!
 //! ```text
 //! session   use_column_names, parquet_use_column_names          underscores
 //! connector hive.use-column-names, parquet.use-column-names     dashes, with or without a prefix
 //! ```
 //!
-//! A setting is looked up under both spellings, with the connector's id or `hive.` before it or
-//! without, so that hosts may hand over their settings as they are.
+//! A setting is looked up in both spellings, with the prefix of the connector's id, with the prefix
+//! `hive.`, or without a prefix, so that an embedding engine can pass its settings unchanged.
 
 use std::str::FromStr;
 
@@ -17,14 +17,14 @@ use vector::{Error, Result, TimeUnit};
 
 use crate::zone::ProcessZone;
 
-/// The prefix that older settings have.
+/// Prefix of older settings.
 const LEGACY_PREFIX: &str = "hive";
 
-/// What sessions call the largest gap between regions that are read together.
+/// Session name of the largest gap between regions that are read together.
 const MERGE_DISTANCE: &str = "orc-max-merge-distance";
 
-/// The names of all settings, without a prefix; `use-column-names` may also stand behind the name
-/// of a format.
+/// Names of all settings, without a prefix. `use-column-names` may also follow the name of a
+/// format.
 pub const SETTING_NAMES: [&str; 13] = [
     "use-column-names",
     "file-column-names-read-as-lower-case",
@@ -41,32 +41,36 @@ pub const SETTING_NAMES: [&str; 13] = [
     "stats-based-filter-reorder-disabled",
 ];
 
-/// What the session and the connector say about reading.
+/// Settings of session and connector that affect reading.
 #[derive(Debug, Clone)]
 pub struct ScanSettings {
     config: Config,
     session: Config,
     connector_id: String,
-    /// Names of files are lower-cased before they are compared (rule S7.50).
+    /// If true, names in files are converted to lower case before comparison (rule S7.50).
     pub lower_case_names: bool,
-    /// A file that is not there has no rows (rule S7.13).
+    /// If true, a missing file is read as an empty one (rule S7.13).
     pub ignore_missing_files: bool,
-    /// A struct of which a file has no wanted field is null (rule S7.63).
+    /// If true, a struct is null if the file has none of its requested fields (rule S7.63).
     pub null_struct_if_all_fields_missing: bool,
-    /// The zone that timestamps in partition values are in; `None` when they are UTC already.
+    /// Zone of timestamps in partition values; `None` if they are in UTC.
     pub timestamp_zone: Option<ProcessZone>,
-    /// The unit that timestamps of files are cut to, if one is set (rule S7.57).
+    /// Unit to which timestamps of files are truncated, if it is set (rule S7.57).
     pub timestamp_unit: Option<TimeUnit>,
-    /// The seed of sampling; a random one when absent (rule S4.30).
+    /// Seed of sampling; random if absent (rule S4.30).
     pub sample_seed: Option<u64>,
-    /// Filters stay in the order of their kinds, whatever they cost (rule S5.33).
+    /// If true, filters stay in the order of their kinds independent of their observed cost (rule
+    /// S5.33).
     pub keeps_filter_order: bool,
-    /// What is read of files at once (rule S14.14).
+    /// Sizes and distances of coalesced reads (rule S14.14).
     pub coalescing: Coalescing,
 }
 
 impl ScanSettings {
-    /// Reads the settings; `InvalidInput` names one that has another type than it should.
+    /// Reads the settings.
+    ///
+    /// # Errors
+    /// `InvalidInput` with the name of a setting whose value is invalid.
     pub fn new(connector_id: &str, config: &Config, session: &Config) -> Result<Self> {
         let mut settings = ScanSettings {
             config: config.clone(),
@@ -112,7 +116,10 @@ impl ScanSettings {
         Ok(settings)
     }
 
-    /// Whether files of a format are matched by column names; `None` when nothing is said.
+    /// Returns whether files of a format are matched by column names; `None` if it is not set.
+    ///
+    /// # Errors
+    /// `InvalidInput` if the value is not a boolean.
     pub fn use_column_names(&self, format: &FileFormat) -> Result<Option<bool>> {
         let of_format = format!("{format}.use-column-names");
         for key in [of_format.as_str(), "use-column-names"] {
@@ -146,7 +153,7 @@ impl ScanSettings {
         Ok(Coalescing { max_distance, max_bytes, load_quantum })
     }
 
-    /// The value of the setting `key`, which has dashes, or `default`.
+    /// Returns the value of the setting `key`, spelled with dashes, or `default`.
     fn get<T: FromStr>(&self, key: &str, default: T) -> Result<T> {
         let Some(text) = self.text(key) else { return Ok(default) };
         text.trim().parse().map_err(|_| {
@@ -167,10 +174,10 @@ impl ScanSettings {
     }
 }
 
-/// Distances stay below this.
+/// Exclusive upper limit of distances.
 const MAX_DISTANCE: u64 = 2 << 30;
 
-/// Reads a size such as `512kB`, whose units are powers of 1024.
+/// Parses a size such as `512kB`, whose units are powers of 1024.
 fn capacity(text: &str) -> Option<u64> {
     let text = text.trim();
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -185,7 +192,7 @@ fn capacity(text: &str) -> Option<u64> {
     };
     let number: f64 = digits.trim().parse().ok().filter(|number: &f64| *number >= 0.0)?;
     let bytes = number * f64::from(shift).exp2();
-    // Exact below 2^53, and what is more is no distance.
+    // The conversion is exact below 2^53; a larger value is not a valid distance.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked")]
     (bytes < 9e15).then_some(bytes as u64)
 }

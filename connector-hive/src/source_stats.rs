@@ -1,4 +1,5 @@
-//! What a data source counts, by the names of Velox (rules S15.7 to S15.16, S15.31 to S15.44).
+//! Runtime metrics of a data source, with the names of Velox (rules S15.7 to S15.16, S15.31 to
+//! S15.44).
 
 use std::collections::BTreeMap;
 
@@ -10,58 +11,58 @@ use crate::clock::Times;
 use crate::file_handle::{ReadCounter, ReadCounts};
 use crate::split_reader::SplitReader;
 
-/// Splits whose rows were read: kept by rule S7.40.
+/// Number of splits whose rows were read because no filter on the split excluded them (rule S7.40).
 pub const PROCESSED_SPLITS: &str = "processedSplits";
-/// Splits that filters excluded.
+/// Number of splits that filters excluded.
 pub const SKIPPED_SPLITS: &str = "skippedSplits";
-/// Bytes of the splits that filters excluded.
+/// Number of bytes of the splits that filters excluded.
 pub const SKIPPED_SPLIT_BYTES: &str = "skippedSplitBytes";
-/// Splits whose rows were put into other buckets.
+/// Number of splits with a bucket conversion.
 pub const NUM_BUCKET_CONVERSION: &str = "numBucketConversion";
-/// Time spent on the remaining filter.
+/// Wall time of evaluating the remaining filter.
 pub const REMAINING_FILTER_WALL_NANOS: &str = "totalRemainingFilterWallNanos";
-/// What of it the thread was at work.
+/// CPU time of evaluating the remaining filter.
 pub const REMAINING_FILTER_CPU_NANOS: &str = "totalRemainingFilterCpuNanos";
-/// Bytes of values read from storage, the count being the number of reads (rule S15.38); the time in
-/// these reads (rule S15.32); and the time that somebody waited for them (rule S15.31), which is the
-/// same, because whoever wants bytes reads them.
+/// Names of three metrics of column data: bytes read from storage, with the number of reads as
+/// count (rule S15.38); time of these reads (rule S15.32); time spent waiting for them (rule
+/// S15.31). Read time and wait time are equal, because reads are synchronous.
 pub const READS_OF_VALUES: [&str; 3] =
     ["storageReadBytes", "storageReadWallNanos", "ioWaitWallNanos"];
-/// The same for what files say of themselves.
+/// Names of the same three metrics for metadata.
 pub const READS_OF_METADATA: [&str; 3] =
     ["metadata.storageReadBytes", "metadata.storageReadWallNanos", "metadata.ioWaitWallNanos"];
-/// Regions that the file system began to read before they were wanted, and their bytes (rule S15.35).
+/// Number of regions that the file system prefetched (rule S15.35).
 pub const NUM_PREFETCH: &str = "numPrefetch";
-/// See [`NUM_PREFETCH`].
+/// Number of bytes of the regions counted by [`NUM_PREFETCH`].
 pub const PREFETCH_BYTES: &str = "prefetchBytes";
-/// Time waited for blocks of the cache that others loaded (rule S15.33).
+/// Time spent waiting for cache blocks that another thread was loading (rule S15.33).
 pub const CACHE_WAIT_WALL_NANOS: &str = "cacheWaitWallNanos";
-/// Wanted bytes that were found in memory; the count is the number of blocks (rule S15.40).
+/// Number of requested bytes found in the cache, with the number of blocks as count (rule S15.40).
 pub const RAM_READ_BYTES: &str = "ramReadBytes";
-/// How often bytes were found in memory (rule S15.40).
+/// Number of cache hits (rule S15.40).
 pub const NUM_RAM_READ: &str = "numRamRead";
 
-/// Counters of one data source over all its splits.
+/// Counters of one data source over all of its splits.
 #[derive(Debug, Clone, Default)]
 pub struct SourceStats {
-    /// Splits whose rows were read.
+    /// Number of splits whose rows were read.
     pub processed_splits: usize,
-    /// Splits that filters excluded, and what the readers of finished splits took by column.
+    /// Excluded splits by reason, and the cost of each column in the finished splits.
     details: ScanDetails,
-    /// Bytes of the excluded splits.
+    /// Number of bytes of the excluded splits.
     skipped_split_bytes: u64,
-    /// Splits with a bucket conversion.
+    /// Number of splits with a bucket conversion.
     pub bucket_conversions: usize,
-    /// Splits by format.
+    /// Number of splits by format.
     formats: BTreeMap<&'static str, usize>,
-    /// What the readers of finished splits counted.
+    /// Metrics of the readers of finished splits.
     readers: Metrics,
 }
 
 impl SourceStats {
     /// Counts a split of a format (rule S15.16).
     pub fn count_format(&mut self, format: &FileFormat) {
-        // Metrics have fixed names; formats of others are counted together.
+        // Metrics have fixed names, so formats without a name of their own are counted together.
         let name = match format.name() {
             "parquet" => "fileFormat.parquet",
             "text" => "fileFormat.text",
@@ -80,18 +81,18 @@ impl SourceStats {
         self.skipped_split_bytes = self.skipped_split_bytes.saturating_add(bytes);
     }
 
-    /// Excluded splits and columns, as far as splits are over.
+    /// Excluded splits and costs of columns, for the splits that are finished.
     pub fn details(&self) -> &ScanDetails {
         &self.details
     }
 
-    /// Adds what the reader of a split counted, once the split is over (rule S6.30).
+    /// Adds the metrics of a split's reader at the end of the split (rule S6.30).
     pub fn add_reader(&mut self, reader: &SplitReader) {
         self.readers.merge(&reader.metrics());
         self.details.merge(&reader.details());
     }
 
-    /// Adds what another data source counted while it prepared a split (rule S6.45).
+    /// Adds the counts of another data source that has prepared a split (rule S6.45).
     pub fn merge(&mut self, other: &SourceStats) {
         self.processed_splits += other.processed_splits;
         self.details.merge(&other.details);
@@ -104,8 +105,8 @@ impl SourceStats {
         self.readers.merge(&other.readers);
     }
 
-    /// All counters that are not 0, as a snapshot; the times of the remaining filter always (rules
-    /// S15.2 to S15.4).
+    /// Returns a snapshot of all counters that are not 0, and always the times of the remaining
+    /// filter (rules S15.2 to S15.4).
     pub fn metrics(&self, remaining: Times, read: &ReadCounter) -> Metrics {
         let mut metrics = self.readers.clone();
         let skipped = self.details.skipped.iter();
@@ -143,18 +144,19 @@ impl SourceStats {
     }
 }
 
-/// Adds the bytes and times of reads, unless there were none.
+/// Adds bytes and times of reads, unless there were none.
 fn add_reads(metrics: &mut Metrics, [bytes, wall, wait]: [&'static str; 3], read: &ReadCounts) {
     let Some(metric) = read.metric() else { return };
     metrics.add_metric(bytes, &metric);
-    // Those of mapped files take no time of their own.
+    // Reads of mapped files are not timed.
     if !read.time().is_zero() {
         metrics.add_time(wall, read.time());
         metrics.add_time(wait, read.time());
     }
 }
 
-/// A metric of `count` numbers with this sum, of which the single ones are not known.
+/// Returns a metric of `count` values with this sum. The individual values are unknown, so minimum
+/// and maximum are the mean.
 pub(crate) fn summed(sum: u64, count: u64) -> Option<RuntimeMetric> {
     let sum = i64::try_from(sum).unwrap_or(i64::MAX);
     let mean = sum.checked_div(i64::try_from(count).ok()?)?;

@@ -1,8 +1,8 @@
-//! Splits: which bytes of which file one driver reads next.
+//! Splits: a split is the byte range of one file that a driver reads.
 //!
-//! A split is plain data: it can be logged, counted and sent, and holds nothing open. Partition
-//! values are *text* here, unescaped and with `None` for null (rule S8.1); they become typed
-//! values when the split is read, because only the scan knows the columns' types.
+//! A split is plain data without open resources: it can be logged, counted and sent. Partition
+//! values are unescaped *text* here, with `None` for null (rule S8.1). They are converted to typed
+//! values when the split is read, because only the scan has the types of the columns.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -18,48 +18,48 @@ use crate::handles::{BUCKET, PATH};
 use crate::mapping::ColumnMapping;
 use crate::row_id::RowIdProperties;
 
-/// Keys and values of a partition in the order of its directories; a value is text, or null.
+/// Keys and values of a partition in the order of its directories; a value is text or null.
 pub type PartitionKeys = Arc<[(String, Option<String>)]>;
 
-/// Parameters of the code that writes and reads a table's values, shared by its splits.
+/// Serde parameters of a table, which describe how its values are encoded; shared by its splits.
 pub type SerdeParameters = Arc<BTreeMap<String, String>>;
 
-/// A byte range of one file, and what is known of all its rows.
+/// A byte range of one file, with the properties that all of its rows share.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HiveSplit {
-    /// The connector it belongs to.
+    /// Id of the connector that the split belongs to.
     pub connector_id: String,
-    /// The file.
+    /// Path of the file.
     pub path: String,
-    /// How to read it.
+    /// Format of the file.
     pub format: FileFormat,
-    /// First byte of the range. A row group belongs to the split in which it starts.
+    /// Offset of the first byte of the range. A row group belongs to the split in which it starts.
     pub start: u64,
-    /// Bytes of the range; `u64::MAX` means up to the end.
+    /// Length of the range in bytes; `u64::MAX` means up to the end of the file.
     pub length: u64,
-    /// The file's partition.
+    /// Partition of the file.
     pub partition_keys: PartitionKeys,
-    /// Values of columns that are made from the split, as text by name, such as `$path`.
+    /// Values of synthesized columns such as `$path`, as text by column name.
     pub info_columns: BTreeMap<String, String>,
-    /// The bucket of all rows, if the table is bucketed.
+    /// Bucket of all rows, if the table is bucketed.
     pub bucket: Option<u32>,
-    /// Length of the file, if known. A file of another length is refused when it is opened.
+    /// Length of the file, if known. Opening fails if the file has another length.
     pub file_bytes: Option<u64>,
-    /// How columns are found in the file, if that differs from what table and settings say.
+    /// Mapping of columns for this file, if it differs from that of the table and the settings.
     pub column_mapping: Option<ColumnMapping>,
-    /// The buckets of the file, if they are not those of the table.
+    /// Buckets of the file, if they differ from those of the table.
     pub bucket_conversion: Option<BucketConversion>,
-    /// What row ids are made of.
+    /// Properties from which row ids are built.
     pub row_id: Option<RowIdProperties>,
-    /// How the file writes its values, by the names that Hive has for it; the format reads those
-    /// it owns (rule S7.11).
+    /// Serde parameters of the file by their Hive names. The format reads the ones that it supports
+    /// (rule S7.11).
     pub serde_parameters: SerdeParameters,
-    /// What is read of the file may be kept for others (rule S14.15).
+    /// If true, the data read may be kept in the cache (rule S14.15).
     pub cacheable: bool,
 }
 
 impl HiveSplit {
-    /// A whole file without partition (rule S7.4).
+    /// Returns the split of a whole file without partition (rule S7.4).
     pub fn new(
         connector_id: impl Into<String>,
         path: impl Into<String>,
@@ -84,72 +84,75 @@ impl HiveSplit {
         }
     }
 
-    /// The same split for the bytes `start..start + length`.
+    /// Returns the split with the byte range `start..start + length`.
     pub fn with_range(mut self, start: u64, length: u64) -> Self {
         self.start = start;
         self.length = length;
         self
     }
 
-    /// The same split in a partition.
+    /// Returns the split with a partition.
     pub fn with_partition_keys(mut self, keys: PartitionKeys) -> Self {
         self.partition_keys = keys;
         self
     }
 
-    /// The same split with one more info column.
+    /// Returns the split with an additional synthesized column.
     pub fn with_info_column(mut self, name: impl Into<String>, text: impl Into<String>) -> Self {
         self.info_columns.insert(name.into(), text.into());
         self
     }
 
-    /// The same split in a bucket, which is an info column too.
+    /// Returns the split with a bucket, which is also the synthesized column `$bucket`.
     pub fn with_bucket(mut self, bucket: u32) -> Self {
         self.bucket = Some(bucket);
         self.with_info_column(BUCKET, bucket.to_string())
     }
 
-    /// The same split whose columns are found in another way.
+    /// Returns the split with its own mapping of columns.
     pub fn with_column_mapping(mut self, mapping: ColumnMapping) -> Self {
         self.column_mapping = Some(mapping);
         self
     }
 
-    /// The same split of a file with other buckets than its table.
+    /// Returns the split with a bucket conversion, for a file with other buckets than its table.
     pub fn with_bucket_conversion(mut self, conversion: BucketConversion) -> Self {
         self.bucket_conversion = Some(conversion);
         self
     }
 
-    /// The same split with what row ids are made of.
+    /// Returns the split with the properties of row ids.
     pub fn with_row_id(mut self, properties: RowIdProperties) -> Self {
         self.row_id = Some(properties);
         self
     }
 
-    /// The same split of a file that is written in another way.
+    /// Returns the split with serde parameters.
     pub fn with_serde_parameters(mut self, parameters: SerdeParameters) -> Self {
         self.serde_parameters = parameters;
         self
     }
 
-    /// The bytes of the range; the end saturates (rule S7.9).
+    /// Returns the byte range; its end saturates (rule S7.9).
     pub fn range(&self) -> Range<u64> {
         self.start..self.start.saturating_add(self.length)
     }
 
-    /// The value of a partition key: `None` when the partition has no such key, `Some(None)` when
-    /// it is null.
+    /// Returns the value of a partition key: `None` if the partition has no such key, `Some(None)`
+    /// if the value is null.
     pub fn partition_value(&self, key: &str) -> Option<Option<&str>> {
         self.partition_keys.iter().find(|(k, _)| k == key).map(|(_, v)| v.as_deref())
     }
 
-    /// The part of the path behind the last `/`.
+    /// Returns the part of the path after the last `/`.
     pub fn file_name(&self) -> &str {
         self.path.rsplit('/').next().unwrap_or(&self.path)
     }
 
-    /// The Hive split inside a split; `Internal` when it is of another connector.
+    /// Downcasts a split to a Hive split.
+    ///
+    /// # Errors
+    /// `Internal` if it belongs to another connector.
     pub fn of(split: &dyn ConnectorSplit) -> Result<&HiveSplit> {
         split.as_any().downcast_ref().ok_or_else(|| {
             Error::internal("a split of another connector").with("split", split.describe())
@@ -171,7 +174,7 @@ impl ConnectorSplit for HiveSplit {
     }
 
     fn size_bytes(&self) -> u64 {
-        // A default length counts as what the file has behind the start (rule S7.44).
+        // An unlimited length counts as the rest of the file after the start (rule S7.44).
         match self.file_bytes {
             Some(bytes) => self.length.min(bytes.saturating_sub(self.start)),
             None if self.length == u64::MAX => 0,
@@ -188,7 +191,7 @@ impl ConnectorSplit for HiveSplit {
 mod tests {
     use super::*;
 
-    /// Rules S7.4, S7.9.
+    /// A new split covers the whole file, and the end of its range saturates (rules S7.4, S7.9).
     #[test]
     fn a_split_is_a_whole_file_unless_told_otherwise() {
         let split = HiveSplit::new("hive", "/t/ds=1/f.parquet", FileFormat::new("parquet"));
@@ -204,7 +207,7 @@ mod tests {
         );
     }
 
-    /// Rule S8.1.
+    /// A partition value is optional text, where none is null (rule S8.1).
     #[test]
     fn a_null_partition_value_is_not_an_absent_one() {
         let keys: PartitionKeys = [("ds".to_string(), None), ("h".into(), Some("1".into()))].into();
@@ -215,7 +218,7 @@ mod tests {
         assert_eq!(split.partition_value("x"), None);
     }
 
-    /// Rule S7.4.
+    /// The bucket of a split is also its column `$bucket` (rule S7.4).
     #[test]
     fn a_bucket_is_an_info_column_too() {
         let split = HiveSplit::new("hive", "f", FileFormat::new("parquet")).with_bucket(3);

@@ -1,16 +1,18 @@
-//! One split, opened and read: file columns from the format's reader, everything else put in here.
+//! Reader of one split. The format's reader decodes the columns of the file; this module opens the
+//! split and adds all other columns.
 //!
 //! ```text
-//! split -> promises -> constants -> excluded by them? -> open, footer -> bind -> excluded by what
-//!                                        |                               the file has or lacks?
-//!                                        +------------- no rows, no reader -----------+
+//! split -> constants -> excluded by them? -> open, footer -> bind -> excluded by values or
+//!                              |                             missing columns of the file?
+//!                              +------- no rows, no reader ---------------+
 //!
-//! row reader -> batch -> + constants, row numbers -> - unwanted entries -> sampled -> bucket's rows
+//! row reader -> batch -> + constants, row numbers -> - unwanted entries -> sampled
+//!            -> rows of the bucket
 //! ```
 //!
-//! Velox opens the file before it looks at the partition (rule S7.2); here the order is turned
-//! round, so that a query for one partition of thousands opens the files of that one only. The
-//! price is that a broken file of an excluded partition goes unnoticed.
+//! Velox opens the file before it tests the partition (rule S7.2). The order is reversed here, so
+//! that a query on one of thousands of partitions opens only the files of that partition. As a
+//! consequence, a broken file in an excluded partition is not reported.
 
 use dwio::adaptation::ScanAdaptation;
 use dwio::connector::{ColumnProgress, ScanDetails};
@@ -35,39 +37,39 @@ use crate::scan_spec::{ReadColumns, without_key_filters};
 use crate::split::HiveSplit;
 use crate::timestamps::{cut, has_timestamps};
 
-/// Rows that are scanned at once where nothing is read of them, not even to count them: a window is
-/// a number then, and constants.
+/// Minimum number of rows per window if no column of the file is read. Such a batch consists of a
+/// number of rows and constants.
 const COUNTED_ROWS: usize = 1 << 16;
 
-/// A split as far as it had to be opened.
+/// Result of opening a split.
 pub enum OpenedSplit {
-    /// Its rows can be read.
+    /// The split may have rows to read.
     Ready(Box<SplitReader>),
-    /// None of its rows can pass the filters; the reason, for people.
+    /// No row of the split can pass the filters; the text is the reason for display.
     Skipped(&'static str),
-    /// It has no rows; the reason, for people.
+    /// The split has no rows; the text is the reason for display.
     Empty(&'static str),
 }
 
-/// What splits of one scan are opened with.
+/// Parameters for opening the splits of one scan.
 pub struct SplitOpener<'a> {
-    /// The scan.
+    /// Plan of the scan.
     pub plan: &'a ScanPlan,
-    /// What it reads.
+    /// Columns to read.
     pub columns: &'a ReadColumns,
-    /// Conditions with one answer for a split.
+    /// Conditions that have one result for all rows of a split.
     pub terms: Option<&'a mut PartitionPredicate>,
-    /// What the remaining filter says of stretches of rows.
+    /// The remaining filter as a test of row-range statistics.
     pub metadata_filter: Option<&'a Arc<MetadataFilter>>,
-    /// Late filters.
+    /// Dynamic filters and filter costs of the driver.
     pub adaptation: &'a ScanAdaptation,
-    /// Where files are.
+    /// File system, formats and cache.
     pub access: &'a FileAccess,
-    /// Who opens them.
+    /// The caller's parameters for opening files.
     pub opener: Opener<'a>,
 }
 
-/// What a split is read with beside the columns of its file.
+/// Inputs of a split reader other than the columns of the file.
 struct Given {
     row_id: Option<Vec<Value>>,
     bucket: Option<BucketFilter>,
@@ -80,31 +82,37 @@ pub struct SplitReader {
     rows: Box<dyn RowReader>,
     columns: ReadColumns,
     binding: Arc<SplitBinding>,
-    /// Children that a batch of the row reader must have.
+    /// Number of children that a batch of the row reader must have.
     num_file_columns: usize,
-    /// The type of the batches given out: the reader's without hidden bucket columns.
+    /// Type of the output batches: the reader's type without hidden bucket columns.
     output_type: Arc<RowType>,
-    /// No column has a value for each row, and all rows pass.
+    /// True if no column is read per row and all rows pass.
     is_counted: bool,
-    /// By the spec's order, for columns of the file that are not given out as they are read.
+    /// Transforms of columns after reading, in the order of the spec; `None` for a column that is
+    /// returned as read.
     changes: Vec<Option<Change>>,
     row_id: Option<Vec<Value>>,
     bucket: Option<BucketFilter>,
-    /// The error of a condition on the split's constants, for the first row that passes all else.
+    /// Error of a condition on the split's constants. It is reported for the first row that passes
+    /// all other conditions.
     failure: Option<Error>,
 }
 
-/// Rows of the reader's type, with the number of rows that were scanned for them.
+/// A batch of the reader's type, with the number of rows that were scanned for it.
 #[derive(Debug)]
 pub struct ScannedBatch {
-    /// Rows scanned, whether they passed or not.
+    /// Number of rows scanned, including rejected ones.
     pub scanned: usize,
-    /// The rows that passed the pushed filters.
+    /// Rows that passed the pushed-down filters.
     pub batch: RowVector,
 }
 
 impl SplitOpener<'_> {
-    /// Opens a split as far as needed.
+    /// Opens a split. Opens its file only if the constants of the split do not exclude all rows.
+    ///
+    /// # Errors
+    /// `Internal` for a split that contradicts its table, `NotFound` for a missing file unless the
+    /// settings ignore it, and the errors of binding, of conditions and of the format.
     pub fn open(&mut self, split: &HiveSplit) -> Result<OpenedSplit> {
         let (plan, adaptation) = (self.plan, self.adaptation);
         let bucket = BucketFilter::new(split, &plan.table, self.columns)?;
@@ -135,7 +143,7 @@ impl SplitOpener<'_> {
             }
         }
         let reader = match self.access.open(FileToOpen::of(split, &plan.table), self.opener) {
-            // Rule S7.13.
+            // A missing file is an empty split if the settings ignore missing files (rule S7.13).
             Err(e) if e.kind() == ErrorKind::NotFound && plan.settings.ignore_missing_files => {
                 return Ok(OpenedSplit::Empty("the file does not exist"));
             }
@@ -170,8 +178,9 @@ impl SplitOpener<'_> {
         Ok(OpenedSplit::Ready(Box::new(opened)))
     }
 
-    /// Tests the conditions once more when the split has no value for some of their columns: such
-    /// a column is one of the file like any other, and null when the file has not got it.
+    /// Tests the conditions again if the split has no value for some of their columns. Such a
+    /// column is null if the file does not have it either. A column that the file has is an error,
+    /// `Unsupported`.
     fn test_undecided(&mut self, split: &HiveSplit, reader: &dyn Reader) -> Result<Verdict> {
         let plan = self.plan;
         let Some(terms) = &mut self.terms else { return Ok(Verdict::Passes) };
@@ -240,14 +249,18 @@ impl SplitReader {
         })
     }
 
-    /// The error of the conditions on the split's constants, which rows that pass everything else
-    /// have; only the first call returns it.
+    /// Returns the error of the conditions on the split's constants. It applies to each row that
+    /// passes all other conditions. Only the first call returns it.
     pub fn take_failure(&mut self) -> Option<Error> {
         self.failure.take()
     }
 
-    /// Scans the next rows, of which `sample` picks some; `None` at the end of the split. They may be
-    /// more than were asked for where they take no memory.
+    /// Scans the next rows and keeps those that `sample` selects. Returns `None` at the end of the
+    /// split. The batch may have more rows than requested if no column of the file is read.
+    ///
+    /// # Errors
+    /// Errors of the format's reader; `Internal` for an invalid batch of the reader or a row in a
+    /// file of another bucket.
     pub fn next(
         &mut self,
         mut request: ReadRequest<'_>,
@@ -265,7 +278,7 @@ impl SplitReader {
         }
         let scanned = read.scanned;
         let mut batch = self.assemble(&read)?;
-        // Filters do not see which rows are in the sample, so it may as well be taken after them.
+        // Filters do not depend on the sample, so sampling after them has the same result.
         if let Some(sample) = sample
             && let Some(rows) = sampled(&read, &sample.accept(scanned))
         {
@@ -284,23 +297,26 @@ impl SplitReader {
         Ok(Some(ScannedBatch { scanned, batch }))
     }
 
-    /// True when a late filter rejects a constant of this split (rule S12.24).
+    /// Returns true if a dynamic filter rejects a constant of this split (rule S12.24).
+    ///
+    /// # Errors
+    /// Errors of applying a filter to a value.
     pub fn is_rejected(&self, adaptation: &ScanAdaptation) -> Result<bool> {
         let constant = |i| constant_of(&self.binding, i);
         Ok(rejected_column(&self.columns.spec, adaptation, constant)?.is_some())
     }
 
-    /// Estimated bytes of a row, if known.
+    /// Estimated size of a row in bytes, if known.
     pub fn estimated_row_size(&self) -> Option<u64> {
         self.rows.estimated_row_size()
     }
 
-    /// What the format's reader counted.
+    /// Metrics of the format's reader.
     pub fn metrics(&self) -> Metrics {
         self.rows.metrics()
     }
 
-    /// What reading the columns of the file took.
+    /// Cost of reading the columns of the file.
     pub fn details(&self) -> ScanDetails {
         let specs = self.columns.spec.columns();
         let columns = self.rows.column_counts().into_iter().filter_map(|counts| {
@@ -314,7 +330,7 @@ impl SplitReader {
         ScanDetails { columns: columns.collect(), ..ScanDetails::default() }
     }
 
-    /// Puts constants and row numbers beside the columns of the file, each at its channel.
+    /// Combines the columns of the file with constants and row numbers, each at its channel.
     fn assemble(&self, read: &ReadRows) -> Result<RowVector> {
         let num_rows = read.batch.len();
         if num_rows != read.selected.len()
@@ -360,8 +376,8 @@ impl SplitReader {
     }
 }
 
-/// What is done with a column of the file after it is read: entries that `nested` does not want
-/// are dropped, timestamps are cut.
+/// Returns the transform of a column after reading: drops entries that `nested` does not include
+/// and truncates timestamps. Returns `None` if there is nothing to do.
 fn change_of(
     column: &ColumnSpec,
     nested: Option<&NestedSpec>,
@@ -381,7 +397,7 @@ fn change_of(
         };
         if is_cut { cut(&vector, unit) } else { Ok(vector) }
     };
-    // A lazy column is changed far from here, where nobody knows its file.
+    // A lazy column is transformed after this reader is done, so the error must carry its file.
     Some(Arc::new(move |vector| {
         change(vector).map_err(|e| in_file(e.in_named("column", &name), &path))
     }))
@@ -394,7 +410,7 @@ fn constant_of(binding: &SplitBinding, i: usize) -> Option<&Value> {
     }
 }
 
-/// The numbers of the selected rows, counted from the file's start (rule S7.85).
+/// Returns the numbers of the selected rows, counted from the start of the file (rule S7.85).
 fn row_numbers(read: &ReadRows) -> Result<VectorRef> {
     let first = read.first_row;
     let numbers: Buffer<i64> =
@@ -402,7 +418,7 @@ fn row_numbers(read: &ReadRows) -> Result<VectorRef> {
     Ok(Arc::new(Vector::Flat(FlatVector::from_buffer(Type::BigInt, numbers, None)?)))
 }
 
-/// Which rows of a read batch are among the accepted ones of the window; `None` for all.
+/// Returns which rows of a read batch are among the accepted rows of the window; `None` for all.
 fn sampled(read: &ReadRows, accepted: &[u32]) -> Option<Buffer<u32>> {
     if accepted.len() == read.scanned {
         return None;

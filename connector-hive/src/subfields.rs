@@ -1,12 +1,14 @@
-//! What is wanted below a column: from paths to the nested spec (rules S3.7 to S3.18).
+//! Conversion of required subfield paths to the nested spec of a column (rules S3.7 to S3.18).
 //!
 //! ```text
 //! c.a, c.m["k"], c.l[3]      c ROW(a, b, m MAP, l ARRAY)
 //!    -> Row( a, pruned, Map(keys in {"k"}, values), Array(3 elements) )
 //! ```
 //!
-//! Paths that only a filter looks at make a field readable, and nothing more. Several paths make
-//! the union of what they want, never less.
+//! A path that only a filter uses makes its field readable and has no other effect. Several paths
+//! select the union of what each one selects.
+
+use std::collections::HashMap;
 
 use dwio::filter::{Bound, BoundRange, Filter, ValueTest};
 use dwio::scan_spec::{ColumnSpec, FieldSpec, NestedSpec};
@@ -14,16 +16,19 @@ use dwio::subfield::{PathElement, Subfield};
 use vector::sync::Arc;
 use vector::{Error, Result, ResultExt, RowType, Type};
 
-/// A path below a column that is wanted, or that only a filter looks at.
+/// A path below a column that is required or that only a filter uses.
 #[derive(Debug, Clone, Copy)]
 struct Wanted<'a> {
     path: &'a [PathElement],
     filter_only: bool,
 }
 
-/// What is wanted below column `name`: the `required` paths, or all of it when there are none, and
-/// what `filters` look at. `Internal` and `InvalidInput` as the rules say for paths that do not
-/// fit the type.
+/// Returns the nested spec of column `name`: the `required` paths, or the whole column if there are
+/// none, and the paths that `filters` use.
+///
+/// # Errors
+/// `InvalidInput` for an unknown struct field or an array subscript below 1, `Internal` for a
+/// subscript that does not fit its type, `Unsupported` for a map key type without subscripts.
 pub fn nested_spec(
     name: &str,
     ty: &Type,
@@ -38,7 +43,11 @@ pub fn nested_spec(
     below(ty, &wanted, 1).in_named("column", name)
 }
 
-/// What filters alone need of column `name`, which is in no output (rules S3.12, S5.24).
+/// Returns the nested spec of column `name`, which is not in the output and is read only for
+/// filters (rules S3.12, S5.24).
+///
+/// # Errors
+/// As [`nested_spec`].
 pub fn filter_only_spec(
     name: &str,
     ty: &Type,
@@ -64,37 +73,38 @@ fn below(ty: &Type, wanted: &[Wanted<'_>], level: usize) -> Result<NestedSpec> {
         Type::Row(row) => fields(row, wanted, level),
         Type::Array(element) => elements(element, wanted, level),
         Type::Map(key, value) => entries(key, value, wanted, level),
-        // Rule S3.17.
+        // Path elements below a scalar are ignored (rule S3.17).
         _ => Ok(NestedSpec::Whole),
     }
 }
 
-/// Struct fields that nothing names are pruned (rules S3.11, S3.12).
+/// Returns the spec of a struct. Fields that no path names are pruned (rules S3.11, S3.12).
 fn fields(row: &RowType, wanted: &[Wanted<'_>], level: usize) -> Result<NestedSpec> {
-    for step in wanted.iter().filter_map(|w| w.path.get(level)) {
-        if !matches!(step, PathElement::Field(name) if row.index_of(name).is_some()) {
-            return Err(Error::invalid_input("a subfield names no field of its struct")
-                .with("step", format_args!("{step:?}"))
-                .with("struct", row));
+    let mut by_name: HashMap<&str, Vec<Wanted<'_>>> = HashMap::new();
+    for path in wanted {
+        let Some(step) = path.path.get(level) else { continue };
+        match step {
+            PathElement::Field(name) if row.index_of(name).is_some() => {
+                by_name.entry(name).or_default().push(*path);
+            }
+            _ => {
+                return Err(Error::invalid_input("a subfield names no field of its struct")
+                    .with("step", format_args!("{step:?}"))
+                    .with("struct", row));
+            }
         }
     }
     let fields = row.fields().enumerate().map(|(channel, (name, ty))| {
-        let here: Vec<Wanted<'_>> = wanted
-            .iter()
-            .filter(|w| matches!(w.path.get(level), Some(PathElement::Field(n)) if **n == *name))
-            .copied()
-            .collect();
-        if here.is_empty() {
-            return Ok(FieldSpec::Pruned);
-        }
+        let Some(here) = by_name.get(name) else { return Ok(FieldSpec::Pruned) };
         let mut spec = ColumnSpec::whole(name, ty.clone(), channel);
-        spec.nested = below(ty, &here, level + 1)?;
+        spec.nested = below(ty, here, level + 1)?;
         Ok(FieldSpec::Wanted(spec))
     });
     Ok(NestedSpec::Row(fields.collect::<Result<_>>()?))
 }
 
-/// The first elements that are wanted (rule S3.16).
+/// Returns the spec of an array, limited to its first elements up to the largest subscript (rule
+/// S3.16).
 fn elements(element: &Type, wanted: &[Wanted<'_>], level: usize) -> Result<NestedSpec> {
     let steps = || wanted.iter().filter_map(|w| w.path.get(level));
     let mut max_elements = 0;
@@ -117,14 +127,15 @@ fn elements(element: &Type, wanted: &[Wanted<'_>], level: usize) -> Result<Neste
             other => return Err(misfit(other, "an array")),
         }
     }
-    // Only filters end here: they look at the list, not into it.
+    // A path that ends here belongs to a filter on the list itself, which needs all elements.
     let max_elements = if steps().next().is_none() { usize::MAX } else { max_elements };
     let mut spec = entry("element", element);
     spec.nested = below(element, &deeper(wanted, level), level + 1)?;
     Ok(NestedSpec::Array { element: Box::new(spec), max_elements })
 }
 
-/// The entries whose key is wanted (rules S3.13, S3.15); never those with a null key (S3.19).
+/// Returns the spec of a map, with a filter on the requested keys (rules S3.13, S3.15). Entries
+/// with a null key are never read (S3.19).
 fn entries(key: &Type, value: &Type, wanted: &[Wanted<'_>], level: usize) -> Result<NestedSpec> {
     let steps: Vec<&PathElement> = wanted.iter().filter_map(|w| w.path.get(level)).collect();
     let mut key_spec = entry("key", key);
@@ -142,10 +153,10 @@ fn entry(name: &str, ty: &Type) -> ColumnSpec {
     spec
 }
 
-/// The paths that go on below a list or map.
+/// Returns the paths that continue below a list or map.
 fn deeper<'a>(wanted: &[Wanted<'a>], level: usize) -> Vec<Wanted<'a>> {
     let deeper: Vec<_> = wanted.iter().filter(|w| w.path.len() > level).copied().collect();
-    // Nothing looks inside, but what is inside has to be something.
+    // No path continues, but the elements still need a spec.
     if deeper.is_empty() { vec![Wanted { path: &[], filter_only: false }] } else { deeper }
 }
 
@@ -187,7 +198,7 @@ fn key_filter(key: &Type, steps: &[&PathElement]) -> Result<Filter> {
     }
 }
 
-/// The keys that become `k` when they are cut to integers (rule S3.14), for one float type.
+/// Returns the range of keys that truncate to the integer `k`, for one float type (rule S3.14).
 macro_rules! truncating_to {
     ($name:ident, $float:ty) => {
         fn $name(k: i64) -> BoundRange<$float> {

@@ -1,4 +1,4 @@
-//! Table handles: what a plan says about a Hive table, and what it pushes into the scan.
+//! Table handles: what a plan specifies about a Hive table and pushes down into its scan.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -15,7 +15,8 @@ use vector::{Error, Result, RowType, TimeUnit};
 use crate::handles::HiveColumnHandle;
 use crate::mapping::ColumnMapping;
 
-/// A Hive table as one scan sees it: its name, its files' schema and what is pushed into the scan.
+/// A Hive table as seen by one scan: its name, the schema of its files and the pushed-down
+/// conditions.
 #[derive(Debug, Clone)]
 pub struct HiveTableHandle {
     connector_id: String,
@@ -35,7 +36,8 @@ pub struct HiveTableHandle {
 }
 
 impl HiveTableHandle {
-    /// The table `name` of a connector, unfiltered, of unknown schema.
+    /// Returns the handle of table `name` of a connector, without filters and with an unknown
+    /// schema.
     pub fn new(connector_id: impl Into<String>, name: impl Into<String>) -> Self {
         HiveTableHandle {
             connector_id: connector_id.into(),
@@ -55,34 +57,34 @@ impl HiveTableHandle {
         }
     }
 
-    /// Sets the database that the table is in.
+    /// Sets the database of the table.
     pub fn with_database(mut self, database: impl Into<String>) -> Self {
         self.database = Some(database.into());
         self
     }
 
-    /// Adds a filter on one column or a field of it.
+    /// Adds a filter on one column or on a field of one.
     pub fn with_filter(mut self, subfield: Subfield, filter: Arc<Filter>) -> Self {
         self.filters.push((subfield, filter));
         self
     }
 
-    /// Sets the condition that is evaluated on rows, over the table's column names. What of it can
-    /// be done earlier (filters, partitions) is found by the connector.
+    /// Sets the condition on rows, which refers to the table's column names. The connector
+    /// determines which parts of it can be tested earlier, as filters or on partitions.
     pub fn with_remaining_filter(mut self, filter: Option<TypedExpr>) -> Self {
         self.remaining_filter = filter;
         self
     }
 
-    /// Sets the columns that the table's files have, needed for filters on columns that are not
+    /// Sets the columns of the table's files. They are needed for filters on columns that are not
     /// read otherwise.
     pub fn with_data_columns(mut self, columns: Arc<RowType>) -> Self {
         self.data_columns = Some(columns);
         self
     }
 
-    /// Adds a column that only filters use (rule S6.5); this is how the connector learns that it
-    /// is a partition key.
+    /// Adds the handle of a column that only filters use (rule S6.5). It states the kind of the
+    /// column, such as a partition key.
     pub fn with_filter_column(mut self, column: HiveColumnHandle) -> Self {
         self.filter_columns.push(column);
         self
@@ -94,14 +96,16 @@ impl HiveTableHandle {
         self
     }
 
-    /// Sets how columns are found in files, for splits that do not say it themselves (rule S7.46).
+    /// Sets the mapping of columns for splits that do not have their own (rule S7.46).
     pub fn with_column_mapping(mut self, mapping: ColumnMapping) -> Self {
         self.column_mapping = Some(mapping);
         self
     }
 
-    /// Sets the ids of the data columns, which are set before (rule S6.1). `InvalidInput` when they
-    /// are not as many.
+    /// Sets the field ids of the data columns, which must be set before (rule S6.1).
+    ///
+    /// # Errors
+    /// `InvalidInput` if their number differs from that of the data columns.
     pub fn with_field_ids(mut self, ids: Vec<FieldIds>) -> Result<Self> {
         let columns = self.data_columns.as_ref().map_or(0, |d| d.len());
         if ids.len() != columns {
@@ -113,8 +117,10 @@ impl HiveTableHandle {
         Ok(self)
     }
 
-    /// Sets the share of rows that the scan reads; `Internal` when it is not above 0 and at most 1
-    /// (rule S4.29).
+    /// Sets the fraction of rows that the scan reads.
+    ///
+    /// # Errors
+    /// `Internal` if it is not above 0 and at most 1 (rule S4.29).
     pub fn with_sample_rate(mut self, rate: f64) -> Result<Self> {
         if !(rate > 0.0 && rate <= 1.0) {
             return Err(Error::internal("a sample rate is outside of (0, 1]").with("rate", rate));
@@ -123,89 +129,92 @@ impl HiveTableHandle {
         Ok(self)
     }
 
-    /// Says that names of columns may differ from those in the files in case, where that leaves one
-    /// column only: for tables whose names people write.
+    /// Allows column names to differ in case from those in the files if the match is unambiguous.
+    /// Used for tables whose column names are written by users.
     pub fn with_names_in_any_case(mut self) -> Self {
         self.names_in_any_case = true;
         self
     }
 
-    /// Sets the unit that timestamps of files are cut to, unless a setting says it (rule S7.57);
-    /// milliseconds at first.
+    /// Sets the unit to which timestamps of files are truncated unless a setting overrides it (rule
+    /// S7.57). The default is milliseconds.
     pub fn with_timestamp_unit(mut self, unit: TimeUnit) -> Self {
         self.timestamp_unit = unit;
         self
     }
 
-    /// Says that splits were made without regard to conditions on columns like `$path`, so that
-    /// such conditions drop splits. Otherwise whoever made the splits has tested them, and a split
-    /// that does not fulfil one is an error (rule S7.82).
+    /// States that the splits were made without testing conditions on synthesized columns such as
+    /// `$path`, so that such conditions drop splits. Otherwise these conditions count as already
+    /// tested, and a split that violates one is an error (rule S7.82).
     pub fn with_unchosen_splits(mut self) -> Self {
         self.splits_are_chosen = false;
         self
     }
 
-    /// The database that the table is in, if it has a name.
+    /// Database of the table, if known.
     pub fn database(&self) -> Option<&str> {
         self.database.as_deref()
     }
 
-    /// The filters on single columns.
+    /// Filters on single columns.
     pub fn filters(&self) -> &[(Subfield, Arc<Filter>)] {
         &self.filters
     }
 
-    /// The condition on rows.
+    /// Condition on rows.
     pub fn remaining_filter(&self) -> Option<&TypedExpr> {
         self.remaining_filter.as_ref()
     }
 
-    /// The columns of the files, if known.
+    /// Columns of the files, if known.
     pub fn data_columns(&self) -> Option<&Arc<RowType>> {
         self.data_columns.as_ref()
     }
 
-    /// The columns that only filters use.
+    /// Columns that only filters use.
     pub fn filter_columns(&self) -> &[HiveColumnHandle] {
         &self.filter_columns
     }
 
-    /// The table's parameters.
+    /// Parameters of the table.
     pub fn parameters(&self) -> &BTreeMap<String, String> {
         &self.parameters
     }
 
-    /// The ids of the data columns; none when they are not known.
+    /// Field ids of the data columns; empty if they are not known.
     pub fn field_ids(&self) -> &[FieldIds] {
         &self.field_ids
     }
 
-    /// How columns are found in files, if the table says so.
+    /// Mapping of columns, if the table specifies it.
     pub fn column_mapping(&self) -> Option<ColumnMapping> {
         self.column_mapping
     }
 
-    /// True when names of columns may differ in case.
+    /// Returns true if column names may differ in case.
     pub fn names_in_any_case(&self) -> bool {
         self.names_in_any_case
     }
 
-    /// The unit that timestamps of files are cut to.
+    /// Unit to which timestamps of files are truncated.
     pub fn timestamp_unit(&self) -> TimeUnit {
         self.timestamp_unit
     }
 
-    /// The share of rows that is read.
+    /// Fraction of rows that the scan reads.
     pub fn sample_rate(&self) -> f64 {
         self.sample_rate
     }
 
-    /// True when whoever made the splits has tested the conditions on info columns.
+    /// Returns true if the conditions on synthesized columns were tested when the splits were made.
     pub fn splits_are_chosen(&self) -> bool {
         self.splits_are_chosen
     }
 
-    /// The Hive handle inside a handle; `Internal` when it is of another connector.
+    /// Downcasts a table handle to a Hive table handle.
+    ///
+    /// # Errors
+    /// `Internal` if it belongs to another connector.
     pub fn of(handle: &dyn TableHandle) -> Result<&HiveTableHandle> {
         handle.as_any().downcast_ref().ok_or_else(|| {
             Error::internal("a table handle of another connector")

@@ -1,7 +1,7 @@
-//! Timestamps cut to the unit that a session works with (rule S7.57).
+//! Truncation of timestamps to the unit of the session (rule S7.57).
 //!
-//! Files may have microseconds or nanoseconds where the query sees milliseconds. Filters that are
-//! pushed into reading see what the file has; everything behind them sees the cut value.
+//! Files may have microseconds or nanoseconds where the query uses milliseconds. Pushed-down
+//! filters see the values of the file; all later stages see the truncated values.
 
 use vector::sync::Arc;
 use vector::{
@@ -11,7 +11,7 @@ use vector::{
 
 use crate::entries::on_base;
 
-/// True when a column of this type has timestamps.
+/// Returns true if the type contains timestamps.
 pub fn has_timestamps(ty: &Type) -> bool {
     match ty {
         Type::Timestamp => true,
@@ -22,7 +22,10 @@ pub fn has_timestamps(ty: &Type) -> bool {
     }
 }
 
-/// The column with timestamps cut to `unit`, towards the past. Loads lazy columns.
+/// Returns the column with timestamps truncated to `unit`, towards the past. Loads lazy columns.
+///
+/// # Errors
+/// Errors of loading a lazy column.
 pub fn cut(column: &VectorRef, unit: TimeUnit) -> Result<VectorRef> {
     if unit == TimeUnit::Nanos || !has_timestamps(column.ty()) {
         return Ok(Arc::clone(column));
@@ -63,7 +66,8 @@ pub fn cut(column: &VectorRef, unit: TimeUnit) -> Result<VectorRef> {
     })
 }
 
-/// Values cut to so many nanoseconds, which the compiler knows: it then needs no division.
+/// Truncates values to multiples of `NANOS` nanoseconds. A constant divisor compiles to a
+/// multiplication.
 fn cut_to<const NANOS: u64>(values: &[Timestamp]) -> Buffer<Timestamp> {
     let cut = |t: &Timestamp| Timestamp::new(t.seconds(), t.nanos() / NANOS * NANOS);
     values.iter().map(cut).collect()

@@ -1,6 +1,7 @@
-//! The process's time zone: what local timestamps in partition values mean (rules S8.9 to S8.12).
+//! The process time zone, which local timestamps in partition values refer to (rules S8.9 to
+//! S8.12).
 //!
-//! Velox takes Los Angeles; here it is a setting, and without it local time is UTC.
+//! Velox uses Los Angeles; here the zone is a setting, and without it local time is UTC.
 
 use jiff::civil::DateTime;
 use jiff::tz::{AmbiguousOffset, TimeZone};
@@ -9,7 +10,7 @@ use vector::{Error, Result, Timestamp};
 
 const SECONDS_PER_DAY: i64 = 86_400;
 
-/// A time zone by its name in the zone database.
+/// A time zone of the zone database, with its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProcessZone {
     name: String,
@@ -17,7 +18,10 @@ pub struct ProcessZone {
 }
 
 impl ProcessZone {
-    /// The zone called `name`; `InvalidInput` when there is none.
+    /// Returns the zone called `name`.
+    ///
+    /// # Errors
+    /// `InvalidInput` if there is no such zone.
     pub fn named(name: &str) -> Result<Self> {
         let zone = TimeZone::get(name).map_err(|e| {
             Error::invalid_input("no such time zone").with("zone", name).caused_by(e)
@@ -25,8 +29,11 @@ impl ProcessZone {
         Ok(ProcessZone { name: name.to_string(), zone })
     }
 
-    /// The instant of a local time. A time that the clocks showed twice is the earlier instant; one
-    /// that they jumped over is `InvalidInput`.
+    /// Converts a local time to an instant. An ambiguous local time becomes the earlier instant.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a local time that does not exist in the zone, `Unsupported` for a time
+    /// outside the range of the zone database.
     pub fn to_utc(&self, local: Timestamp) -> Result<Timestamp> {
         let civil = self.civil(local)?;
         let offset = match self.zone.to_ambiguous_timestamp(civil).offset() {
@@ -41,7 +48,10 @@ impl ProcessZone {
         Ok(Timestamp::new(local.seconds() - i64::from(offset.seconds()), local.nanos()))
     }
 
-    /// The local time of an instant.
+    /// Converts an instant to local time.
+    ///
+    /// # Errors
+    /// `Unsupported` for a time outside the range of the zone database.
     pub fn to_local(&self, instant: Timestamp) -> Result<Timestamp> {
         let stamp = jiff::Timestamp::from_second(instant.seconds())
             .map_err(|e| self.out_of_range(instant).caused_by(e))?;
@@ -55,7 +65,7 @@ impl ProcessZone {
         let (year, month, day) = civil_from_days(days);
         let out_of_range = || self.out_of_range(local);
         let year = i16::try_from(year).map_err(|_| out_of_range())?;
-        // The parts below are in range by their making.
+        // The parts of time and date are in range by construction.
         let (hour, minute) = ((second / 3600) as i8, (second / 60 % 60) as i8);
         DateTime::new(year, month as i8, day as i8, hour, minute, (second % 60) as i8, 0)
             .map_err(|e| out_of_range().caused_by(e))

@@ -1,33 +1,33 @@
-//! What a driver learns while scanning: filters that arrive late, and what filters cost.
+//! Adaptation of a scan: dynamic filters, and measured costs of filters.
 //!
 //! One [`ScanAdaptation`] belongs to one data source, outlives its splits and is lent to every
-//! read. Filter order follows the measured cost of dropping a row, first by the filters' kinds
-//! (rule S5.31).
+//! read. Filters are ordered by the measured cost of dropping a row, and by their kinds while
+//! nothing has been measured (rule S5.31).
 
 use vector::SortOrder;
 use vector::sync::Arc;
 
 use crate::filter::Filter;
 
-/// Counters of one column's filter.
+/// Counters of the filter of one column.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct FilterCost {
-    /// Rows tested.
+    /// Number of rows tested.
     pub rows_in: u64,
-    /// Rows that passed.
+    /// Number of rows that passed.
     pub rows_out: u64,
-    /// Time spent reading and testing.
+    /// Time spent reading and testing, in nanoseconds.
     pub nanos: u64,
 }
 
 impl FilterCost {
-    /// Nanoseconds for each dropped row; infinite when nothing was dropped yet.
+    /// Returns the nanoseconds per dropped row; infinite if no row has been dropped.
     pub fn nanos_per_dropped(&self) -> f64 {
         let dropped = self.rows_in.saturating_sub(self.rows_out);
         if dropped == 0 { f64::INFINITY } else { self.nanos as f64 / dropped as f64 }
     }
 
-    /// The share of tested rows that passed; `None` before a row was tested.
+    /// Returns the fraction of tested rows that passed; `None` if no row has been tested.
     pub fn pass_rate(&self) -> Option<f64> {
         (self.rows_in > 0).then(|| self.rows_out as f64 / self.rows_in as f64)
     }
@@ -39,15 +39,15 @@ impl FilterCost {
     }
 }
 
-/// Rows after which what was measured before counts half.
+/// Number of rows after which the earlier measurements are halved.
 const MEMORY_ROWS: u64 = 1 << 20;
 
-/// Late filters and filter costs, by the scan spec's column order.
+/// Dynamic filters and filter costs, by column in the order of the scan spec.
 #[derive(Debug, Clone, Default)]
 pub struct ScanAdaptation {
     columns: Vec<Learned>,
     num_filters_set: u64,
-    /// Filters stay in the order of their kinds, whatever they cost.
+    /// True if filters keep the order of their kinds regardless of their costs.
     keeps_order: bool,
     first: Option<(usize, SortOrder)>,
 }
@@ -60,7 +60,7 @@ struct Learned {
 }
 
 impl ScanAdaptation {
-    /// Nothing learned about `num_columns` columns.
+    /// Returns an adaptation of `num_columns` columns without measurements or dynamic filters.
     pub fn new(num_columns: usize) -> Self {
         ScanAdaptation {
             columns: vec![Learned::default(); num_columns],
@@ -70,33 +70,36 @@ impl ScanAdaptation {
         }
     }
 
-    /// The same, for filters that stay in the order of their kinds whatever they cost (rule S5.33).
+    /// Sets whether filters keep the order of their kinds. If they do, the order never changes
+    /// during the scan, even if costs have been measured (rule S5.33).
     pub fn keeping_order(self, keeps_order: bool) -> Self {
         ScanAdaptation { keeps_order, ..self }
     }
 
-    /// Rows that come first in this order of column `i` are wanted most: units of a file may be read
-    /// in the order that their statistics suggest.
+    /// Requests that the rows that sort first by `order` of column `i` are read early: the units of
+    /// a file may be read in the order that their statistics suggest.
     pub fn read_first(&mut self, i: usize, order: SortOrder) {
         self.first = Some((i, order));
     }
 
-    /// What [`ScanAdaptation::read_first`] said.
+    /// Returns the column and order set by [`ScanAdaptation::read_first`].
     pub fn first(&self) -> Option<(usize, SortOrder)> {
         self.first
     }
 
-    /// What puts the filter of column `i` before others: the lower, the earlier.
+    /// Returns the rank of the filter of column `i`; filters with lower ranks are evaluated
+    /// earlier.
     pub fn rank(&self, i: usize) -> f64 {
         if self.keeps_order { f64::INFINITY } else { self.recent_cost(i).nanos_per_dropped() }
     }
 
-    /// The filter that arrived for column `i`; it replaces the static one, being merged with it.
+    /// Returns the dynamic filter of column `i`. It replaces the static filter, which has been
+    /// merged into it.
     pub fn dynamic_filter(&self, i: usize) -> Option<&Arc<Filter>> {
         self.columns.get(i)?.filter.as_ref()
     }
 
-    /// Sets the merged filter of column `i`.
+    /// Sets the dynamic filter of column `i`, into which the static filter is merged.
     pub fn set_dynamic_filter(&mut self, i: usize, filter: Arc<Filter>) {
         if let Some(column) = self.columns.get_mut(i) {
             column.filter = Some(filter);
@@ -104,22 +107,23 @@ impl ScanAdaptation {
         }
     }
 
-    /// A number that changes when a filter arrives.
+    /// Returns a number that changes whenever a dynamic filter is set.
     pub fn filters_version(&self) -> u64 {
         self.num_filters_set
     }
 
-    /// What filtering by column `i` cost so far.
+    /// Returns the total cost of the filter of column `i` so far.
     pub fn cost(&self, i: usize) -> FilterCost {
         self.columns.get(i).map(|column| column.total).unwrap_or_default()
     }
 
-    /// What filtering by column `i` cost lately, for decisions (rule P6.19).
+    /// Returns the recent cost of the filter of column `i`: earlier measurements decay, so that the
+    /// order of the filters follows the current data (rule P6.19).
     pub fn recent_cost(&self, i: usize) -> FilterCost {
         self.columns.get(i).map(|column| column.recent).unwrap_or_default()
     }
 
-    /// Adds one batch's counters to column `i`.
+    /// Adds the counters of one batch to column `i`.
     pub fn record(&mut self, i: usize, batch: FilterCost) {
         let Some(column) = self.columns.get_mut(i) else { return };
         column.total.add(batch);

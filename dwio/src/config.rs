@@ -1,18 +1,19 @@
-//! String settings with typed, checked getters.
+//! Configuration: settings as strings, with getters that parse and check their types.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use vector::{Error, Result};
 
-/// Settings by name; what was never set takes the reader's default.
+/// Settings by name. A setting that is absent takes the default that its reader passes to
+/// [`Config::get`].
 #[derive(Debug, Clone, Default)]
 pub struct Config {
     entries: BTreeMap<String, String>,
 }
 
 impl Config {
-    /// No settings.
+    /// Returns a configuration without settings.
     pub fn new() -> Self {
         Self::default()
     }
@@ -22,12 +23,15 @@ impl Config {
         self.entries.insert(key.into(), value.into());
     }
 
-    /// The text set for `key`.
+    /// Returns the text of setting `key`, or `None` if it is absent.
     pub fn text(&self, key: &str) -> Option<&str> {
         self.entries.get(key).map(String::as_str)
     }
 
-    /// The value set for `key`, or `default`; `InvalidInput` when the text is not a `T`.
+    /// Returns the value of setting `key`, or `default` if it is absent.
+    ///
+    /// # Errors
+    /// `InvalidInput` if the text cannot be parsed as a `T`.
     pub fn get<T: FromStr>(&self, key: &str, default: T) -> Result<T> {
         let Some(text) = self.entries.get(key) else { return Ok(default) };
         text.trim().parse().map_err(|_| {
@@ -38,7 +42,7 @@ impl Config {
         })
     }
 
-    /// All settings in the order of their names.
+    /// Returns all settings, ordered by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.entries.iter().map(|(k, v)| (k.as_str(), v.as_str()))
     }

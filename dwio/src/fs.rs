@@ -1,9 +1,10 @@
-//! File systems: opening, listing and reading files by position.
+//! File systems: opening and listing files, and positional reads.
 //!
-//! [`LocalFiles`] reads with `pread` or maps files into memory that cannot shrink; both stand behind [`ReadFile`], so
-//! nothing above knows which. [`AheadFiles`] fetches what others will read, for file systems that are
-//! far away. [`MemoryFiles`] and [`ObservedFiles`] serve tests: files that exist
-//! in memory only, and counting or failing of what passes through.
+//! [`LocalFiles`] reads with `pread` or through mappings of files that cannot shrink; both
+//! implement [`ReadFile`], so that callers do not depend on the access method. [`AheadFiles`]
+//! fetches announced ranges in the background, for file systems with high latency. [`MemoryFiles`]
+//! and [`ObservedFiles`] are for tests: the first holds files in memory, the second counts the
+//! calls that it forwards and can make them fail.
 #![cfg_attr(
     not(test),
     deny(
@@ -34,8 +35,9 @@ pub use ahead::AheadFiles;
 pub use local::{LocalAccess, LocalFiles};
 pub use memory::{Fault, MemoryFiles, ObservedFiles};
 
-/// Who a file is, for a [`ReadFile`] that reads the one in its field in another way: same path, same
-/// length, same version. What is left out here would be lost without anybody noticing.
+/// Implements `path`, `len`, `version` and `is_far` of [`ReadFile`] by delegation to the file in a field.
+/// Every wrapper of a `ReadFile` uses it: a forgotten method would fall back to its default without
+/// an error.
 #[macro_export]
 macro_rules! same_file_as {
     ($field:ident) => {
@@ -50,81 +52,104 @@ macro_rules! same_file_as {
         fn version(&self) -> Option<$crate::fs::FileVersion> {
             self.$field.version()
         }
+
+        fn is_far(&self) -> bool {
+            self.$field.is_far()
+        }
     };
 }
 
-/// An open file, read by position from any thread.
+/// An open file that supports positional reads from any thread.
 pub trait ReadFile: Send + Sync + fmt::Debug {
-    /// The path it was opened by.
+    /// Returns the path with which the file was opened.
     fn path(&self) -> &str;
 
-    /// Its length in bytes when it was opened.
+    /// Returns the length of the file in bytes at the time it was opened.
     fn len(&self) -> u64;
 
-    /// True for an empty file.
+    /// Returns true for an empty file.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Fills `out` with the bytes from `offset` on. A file that has become shorter is an `Io`
-    /// error; fewer bytes are never given.
+    /// Fills `out` with the bytes from `offset` on. Never returns fewer bytes.
+    ///
+    /// # Errors
+    /// `Io` if the read fails or the file has become shorter.
     fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<()>;
 
-    /// Tells the state in which the file was opened from its earlier and later ones; `None` when the
-    /// file system cannot. What was read of a file holds for another one of the same path and version.
+    /// Returns a value that distinguishes the state in which the file was opened from earlier and
+    /// later states; `None` if the file system cannot distinguish them. Cached bytes of a file are
+    /// valid for any file of the same path and version.
     fn version(&self) -> Option<FileVersion> {
         None
     }
 
-    /// Says that these bytes are going to be read. A file whose reads take long may begin with them;
-    /// nobody waits, and nothing follows from it but time. True when it begins.
+    /// Returns true if a read takes so long, whatever its length, that a few bytes are read together
+    /// with other bytes rather than by a read of their own.
+    fn is_far(&self) -> bool {
+        false
+    }
+
+    /// Announces that a range of bytes will be read, so that a file with slow reads can start to
+    /// fetch it. Does not block and affects nothing but timing. Returns true if a fetch starts.
     fn will_need(&self, offset: u64, len: u64) -> bool {
         let _ = (offset, len);
         false
     }
 
-    /// The same file for reads of values, where they are told from reads of what the file says of
-    /// itself.
+    /// Returns a handle to the same file whose reads count as data instead of metadata; `None` if
+    /// the file system does not distinguish the two.
     fn of_values(&self) -> Option<Arc<dyn ReadFile>> {
         None
     }
 
-    /// The bytes without a copy, where the file is mapped into memory.
+    /// Returns the bytes without a copy; `None` if the file is not mapped into memory.
     fn mapped(&self, offset: u64, len: usize) -> Option<Buffer<u8>> {
         let _ = (offset, len);
         None
     }
 }
 
-/// A state of a file, to be compared with others of the same path.
+/// State of a file, comparable with other states of the same path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileVersion(pub [u128; 4]);
 
-/// What is known of a directory entry without opening it.
+/// Properties of a directory entry that are available without opening it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileEntry {
-    /// The full path.
+    /// Full path of the entry.
     pub path: String,
     /// True for a directory.
     pub is_directory: bool,
-    /// Bytes; 0 for a directory.
+    /// Length in bytes; 0 for a directory.
     pub len: u64,
-    /// Last change, where the system tells it.
+    /// Time of the last modification; `None` if the file system does not report it.
     pub modified: Option<SystemTime>,
 }
 
-/// A place that has files.
+/// A file system.
 pub trait FileSystem: Send + Sync + fmt::Debug {
-    /// Opens a file; `NotFound` when there is none.
+    /// Opens a file.
+    ///
+    /// # Errors
+    /// `NotFound` if the file does not exist; `Io` if it cannot be opened.
     fn open(&self, path: &str) -> Result<Arc<dyn ReadFile>>;
 
-    /// What `path` is; `NotFound` when there is nothing.
+    /// Returns the properties of `path`.
+    ///
+    /// # Errors
+    /// `NotFound` if it does not exist; `Io` if they cannot be read.
     fn stat(&self, path: &str) -> Result<FileEntry>;
 
-    /// The entries of a directory in the order of their names, hidden ones included.
+    /// Returns the entries of a directory, ordered by name, including hidden ones.
+    ///
+    /// # Errors
+    /// `NotFound` if the directory does not exist; `Io` if it cannot be read.
     fn list(&self, path: &str) -> Result<Vec<FileEntry>>;
 
-    /// True when the paths are those of this machine, so that what is written there can be read.
+    /// Returns true if the paths are paths of this machine, so that a file written locally can be
+    /// read through this file system.
     fn is_local(&self) -> bool {
         false
     }

@@ -1,16 +1,17 @@
-//! Contracts: what may be asked of data, how files answer, how sources answer.
+//! Interfaces between the engine, the file formats and the connectors.
 //!
 //! ```text
-//!          what may be asked            how files answer           how sources answer
+//!          scan requests              file access                connector access
 //!   expr/  typed expressions      fs      bytes of files      connector/  Connector, DataSource,
 //!   filter/ single-column tests   input/  loaded regions                  splits and handles
 //!   subfield, scan_spec           reader  Reader, RowReader
-//!   adaptation                    stats   "can this match?"
+//!   adaptation                    stats   statistics against filters
 //!   metadata_filter
 //! ```
 //!
-//! The three stand beside each other: `reader` and `input` never name `connector`, `connector`
-//! never names `reader`, `input` or `fs`. No file here names a file format or a table kind.
+//! The last two groups are independent of each other: `reader` and `input` never name `connector`,
+//! and `connector` never names `reader`, `input` or `fs`. No file in this crate names a file format
+//! or a kind of table.
 
 pub mod adaptation;
 pub mod config;

@@ -1,16 +1,18 @@
-//! Conditions on several columns, tested against statistics (rules S4.32 to S4.38).
+//! Metadata filters: conditions on several columns, evaluated against statistics (rules S4.32 to
+//! S4.38).
 //!
-//! What is left of a condition after its filters were taken out cannot drop rows while reading. It
-//! can still tell that a stretch of rows, such as a row group, has none that pass:
+//! The conjuncts that remain after filter extraction cannot drop rows while columns are read. They
+//! can still prove that a unit of rows, such as a row group, contains no row that passes:
 //!
 //! ```text
 //! or(eq(a, 1), and(gt(b, 5), like(c, 'x%')))      a in 10..20, b in 0..3
-//!    |               |       (says nothing)
-//!   Or( a = 1,  And( b > 5 ))                     no, no -> the rows are not read
+//!    |               |       (not convertible)
+//!   Or( a = 1,  And( b > 5 ))                     none, none -> the rows are not read
 //! ```
 //!
-//! Arguments of an AND that say nothing are left out; in an OR they make the whole of it say
-//! nothing. Rows that are read are tested by the condition itself all the same (rule S4.37).
+//! An argument of an AND that cannot be converted is omitted; an argument of an OR that cannot be
+//! converted makes the whole OR unconvertible. The metadata filter never evaluates rows: the
+//! remaining filter still runs on every row that is read (rule S4.37).
 
 use vector::sync::Arc;
 use vector::{Bitmap, Error, Result, Type, Value};
@@ -21,22 +23,23 @@ use crate::filter::Filter;
 use crate::stats::{ColumnStatistics, Match, may_match};
 use crate::subfield::Subfield;
 
-/// A condition in terms of filters on single columns.
+/// A condition expressed through filters on single columns.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MetadataFilter {
     root: Node,
     leaves: Vec<MetadataLeaf>,
 }
 
-/// What is known of a column in a unit, and the column's type in the file.
+/// Returns the statistics of a column in a unit and the type of the column in the file; `None` if
+/// there are none.
 pub type UnitStatistics<'a> = &'a dyn Fn(&Subfield, usize) -> Option<(ColumnStatistics, Type)>;
 
-/// One filter on one column or field; known by its position among the leaves.
+/// One filter on one column or field, identified by its position among the leaves.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MetadataLeaf {
-    /// The column or field.
+    /// Column or field that the filter tests.
     pub subfield: Subfield,
-    /// What it is tested for.
+    /// Filter on the column or field.
     pub filter: Arc<Filter>,
 }
 
@@ -48,9 +51,10 @@ enum Node {
 }
 
 impl MetadataFilter {
-    /// What `expr` says in terms of filters; `None` when that is nothing. `fold` evaluates an
-    /// expression without columns, and columns for which `is_special` holds have no statistics,
-    /// both as in [`extract_filters`](crate::expr::to_filter::extract_filters).
+    /// Converts `expr` to a metadata filter; returns `None` if no part of it can be converted.
+    /// `fold` evaluates an expression without columns. Columns for which `is_special` returns true
+    /// have no statistics. Both work as in
+    /// [`extract_filters`](crate::expr::to_filter::extract_filters).
     pub fn new(
         expr: &TypedExpr,
         fold: &dyn Fn(&TypedExpr) -> Option<Value>,
@@ -61,14 +65,17 @@ impl MetadataFilter {
         Some(MetadataFilter { root, leaves: builder.leaves })
     }
 
-    /// The filters that a format answers.
+    /// Returns the filters for which a format supplies results.
     pub fn leaves(&self) -> &[MetadataLeaf] {
         &self.leaves
     }
 
-    /// The units (row groups, pages) that have no row for which the condition holds, as bits;
-    /// `None` when nothing is known. `answers` has an entry for each leaf: bits of the units where
-    /// nothing passes it, or `None` for unknown. `Internal` when their lengths differ.
+    /// Returns a bit for each unit (row group or page), set if the unit has no row for which the
+    /// condition holds; `None` if nothing is known. `answers` has one entry for each leaf: the bits
+    /// of the units in which no row passes the leaf, or `None` if unknown.
+    ///
+    /// # Errors
+    /// `Internal` if the number of entries or the length of a bitmap does not match.
     pub fn excluded(&self, num_units: usize, answers: &[Option<Bitmap>]) -> Result<Option<Bitmap>> {
         let fits = |bits: &Bitmap| bits.len() == num_units;
         if answers.len() != self.leaves.len() || !answers.iter().flatten().all(fits) {
@@ -80,8 +87,11 @@ impl MetadataFilter {
         Ok(self.root.excluded(num_units, answers))
     }
 
-    /// Like [`MetadataFilter::excluded`], with the answers taken from statistics: `statistics`
-    /// tells those of a column in a unit and the type of the column in the file.
+    /// Evaluates [`MetadataFilter::excluded`] with results computed from statistics. `statistics`
+    /// returns those of a column in a unit and the type of the column in the file.
+    ///
+    /// # Errors
+    /// `Internal` if the number of results does not match the leaves.
     pub fn excluded_by(
         &self,
         num_units: usize,
@@ -110,7 +120,7 @@ impl Node {
         match self {
             Node::Leaf(i) => answers.get(*i).cloned().flatten(),
             Node::And(nodes) => {
-                // One argument that never holds is enough; unknown ones say nothing.
+                // One argument that never holds excludes the unit; unknown arguments are ignored.
                 let known: Vec<Bitmap> = children(nodes).into_iter().flatten().collect();
                 let any = |unit| known.iter().any(|bits| bits.get(unit));
                 (!known.is_empty()).then(|| (0..num_units).map(any).collect())
@@ -132,7 +142,9 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    /// What `expr` says, or its opposite when `negated` (rule S4.33).
+    /// Converts `expr`, or its negation if `negated`. AND and OR are swapped under negation, an AND
+    /// omits the arguments that cannot be converted, and an OR with such an argument is not
+    /// converted (rule S4.33).
     fn node(&mut self, expr: &TypedExpr, negated: bool) -> Option<Node> {
         let TypedExpr::Call { name, args, .. } = expr else { return None };
         match (&**name, args.as_slice()) {
@@ -147,7 +159,7 @@ impl Builder<'_> {
                 let nodes: Option<Vec<Node>> =
                     args.iter().map(|arg| self.node(arg, negated)).collect();
                 let Some(mut nodes) = nodes else {
-                    // Nobody asks for these any more.
+                    // The leaves of an OR that is not converted are unused.
                     self.leaves.truncate(num_leaves);
                     return None;
                 };
@@ -209,7 +221,7 @@ mod tests {
         assert_eq!(leaves(&call("or", vec![a.clone(), inner])), ["a", "b"]);
         assert!(built(&odd()).is_none() && built(&column("a")).is_none());
         assert!(built(&compare("eq", "special", 1)).is_none());
-        // What an OR gave up is no leaf any more.
+        // An OR that was not converted leaves no leaves behind.
         let half = call("or", vec![a.clone(), odd()]);
         assert_eq!(leaves(&call("and", vec![half, b])), ["b"]);
     }
@@ -246,7 +258,8 @@ mod tests {
         assert!(either.excluded(4, &[x]).is_err());
     }
 
-    /// Rules S4.34, S4.37.
+    /// A leaf needs no column of the scan, and the metadata filter excludes whole units, never
+    /// single rows (rules S4.34, S4.37).
     #[test]
     fn s4_36_units_without_statistics_are_kept() {
         let (a, b) = (compare("eq", "a", 1), compare("gt", "b", 5));

@@ -1,11 +1,11 @@
-//! How a file answers: open it, learn its schema, read its rows.
+//! Readers of file formats: open a file, obtain its schema, read its rows.
 //!
 //! ```text
 //! FormatRegistry --ReaderFactory--> Reader (one open file) --RowReader (one pass)--> batches
 //! ```
 //!
-//! A row reader gives the columns that the file has. Constants, row numbers and missing columns
-//! are put in by whoever bound the split.
+//! A row reader returns the columns that are in the file. Constants, row numbers and missing
+//! columns are added by the owner of the split binding.
 
 use std::any::Any;
 use std::fmt;
@@ -22,17 +22,17 @@ use crate::scan_spec::{ScanSpec, SplitBinding};
 use crate::stats::ColumnStatistics;
 use crate::stored::StoredColumn;
 
-/// The name of a file format, lower case.
+/// Name of a file format, in lower case.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct FileFormat(Arc<str>);
 
 impl FileFormat {
-    /// The format called `name`.
+    /// Returns the format called `name`.
     pub fn new(name: &str) -> Self {
         FileFormat(name.to_ascii_lowercase().into())
     }
 
-    /// The format's name.
+    /// Returns the name of the format.
     pub fn name(&self) -> &str {
         &self.0
     }
@@ -44,27 +44,32 @@ impl fmt::Display for FileFormat {
     }
 }
 
-/// How a file is opened. Format options are opaque here: the factory reads the keys it owns.
+/// Parameters for opening a file. Format options are opaque here: the factory reads the keys that
+/// belong to it.
 #[derive(Debug, Clone)]
 pub struct ReaderParams {
     /// Settings of the format.
     pub options: Config,
-    /// The leaf pool that pays for metadata and pages.
+    /// Leaf memory pool that accounts for metadata and pages.
     pub pool: MemoryPool,
-    /// The columns that the table says its files have, for formats whose files do not say it
-    /// (rule S7.8).
+    /// Data columns that the table declares for its files, used by formats whose files do not
+    /// contain a schema (rule S7.8).
     pub file_schema: Option<Arc<RowType>>,
 }
 
-/// Makes readers of one format.
+/// Creates readers of one format.
 pub trait ReaderFactory: Send + Sync + fmt::Debug {
-    /// The format.
+    /// Returns the format of the readers.
     fn format(&self) -> FileFormat;
 
     /// Opens a file and reads its metadata.
+    ///
+    /// # Errors
+    /// `Corrupt` if the metadata is invalid, `Unsupported` if the file uses an unsupported feature,
+    /// or an error of reading the file.
     fn open(&self, input: BufferedInput, params: ReaderParams) -> Result<Box<dyn Reader>>;
 
-    /// True when files say themselves which columns and how many rows they have.
+    /// Returns true if files of this format contain their columns and number of rows.
     fn describes_itself(&self) -> bool {
         true
     }
@@ -72,58 +77,67 @@ pub trait ReaderFactory: Send + Sync + fmt::Debug {
 
 /// One open file.
 pub trait Reader: Send {
-    /// The top-level columns of the file, in file order.
+    /// Returns the top-level columns of the file, in file order.
     fn row_type(&self) -> &Arc<RowType>;
 
-    /// Rows in the file, if its metadata tells.
+    /// Returns the number of rows in the file; `None` if its metadata does not contain it.
     fn num_rows(&self) -> Option<u64>;
 
-    /// The field ids of the top-level columns, where the format has them.
+    /// Returns the field id of each top-level column; `None` for a column without one.
     fn field_ids(&self) -> Vec<Option<i32>> {
         vec![None; self.row_type().len()]
     }
 
-    /// The field ids of all columns and of what is below them, where the format has them.
+    /// Returns the field ids of all columns and of the fields nested in them.
     fn field_id_tree(&self) -> Vec<FieldIds> {
         let ids = self.field_ids().into_iter();
         ids.map(|id| FieldIds { id, children: Vec::new() }).collect()
     }
 
-    /// What the file says of its top-level columns beside their types; empty when it says nothing.
+    /// Returns the properties of the top-level columns that their types do not express; empty if
+    /// the file has none.
     fn stored_columns(&self) -> Vec<StoredColumn> {
         Vec::new()
     }
 
-    /// What is known of all values of a top-level column of the file, if anything is (rule S7.42).
+    /// Returns statistics over all values of top-level column `ordinal` in the whole file; `None`
+    /// if there are none. A bound is present only if every row group with non-null values supplies
+    /// it, a count only if every row group does (rule S7.42).
     fn column_statistics(&self, ordinal: usize) -> Option<ColumnStatistics> {
         let _ = ordinal;
         None
     }
 
-    /// True when row readers obey the filters on map keys (rules S3.13, S3.19). Specs for readers
-    /// that do not have none; whoever asked drops the entries.
+    /// Returns true if row readers apply filters on map keys, which select the entries of a map and
+    /// reject null keys (rules S3.13, S3.19). Specs for other readers have no such filters, and the
+    /// caller drops the entries.
     fn filters_map_keys(&self) -> bool {
         false
     }
 
-    /// What was read of the file to open it, for whoever expects that it is opened again: as long as
-    /// it is held, that takes no other look at the file. `None` when the format has no such thing.
+    /// Returns the metadata that was read to open the file, for a caller that expects the file to
+    /// be opened again: while the caller holds it, a later open does not read the file's metadata
+    /// again. `None` if the format does not keep metadata.
     fn metadata(&self) -> Option<FileMetadata> {
         None
     }
 
-    /// Starts a pass over the file.
+    /// Starts a pass through the file.
+    ///
+    /// # Errors
+    /// `Corrupt` or `Unsupported` if the metadata or the requested columns cannot be used, or an
+    /// error of reading the file.
     fn row_reader(&self, params: RowReaderParams) -> Result<Box<dyn RowReader>>;
 }
 
-/// Holds what a format knows of a file; see [`Reader::metadata`].
+/// Keeps the metadata of a file alive; see [`Reader::metadata`].
 #[derive(Clone)]
 pub struct FileMetadata(
     #[expect(dead_code, reason = "held, not looked at")] Arc<dyn Any + Send + Sync>,
 );
 
 impl FileMetadata {
-    /// Holds `metadata`.
+    /// Returns an owner of `metadata`.
     pub fn new(metadata: Arc<impl Any + Send + Sync>) -> Self {
         FileMetadata(metadata)
     }
@@ -135,87 +149,94 @@ impl fmt::Debug for FileMetadata {
     }
 }
 
-/// The id of a column or field, and of what is below it: a struct's fields, a list's element, a
-/// map's key and value.
+/// Field id of a column or field, and those of the fields nested in it: the fields of a struct, the
+/// element of a list, the key and value of a map.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FieldIds {
-    /// The id, if there is one.
+    /// Field id; `None` if there is none.
     pub id: Option<i32>,
-    /// The ids below; none when they are not known.
+    /// Field ids of the nested fields; empty if they are not known.
     pub children: Vec<FieldIds>,
 }
 
-/// What one pass over a file reads.
+/// Parameters of one pass through a file.
 #[derive(Debug, Clone)]
 pub struct RowReaderParams {
-    /// What the plan wants.
+    /// Columns and filters that the plan requests.
     pub spec: Arc<ScanSpec>,
-    /// Where this file has it, by the spec's order.
+    /// Location of each column of the spec in this file, in the order of the spec.
     pub binding: Arc<SplitBinding>,
-    /// The byte range of the file that this pass owns: units whose start lies inside belong to it.
+    /// Byte range of the file that this pass owns: it reads the units whose start lies inside the
+    /// range.
     pub range: Range<u64>,
-    /// A condition that whoever asks tests on the rows by himself; units where metadata proves that
-    /// it never holds need not be read (rule S4.37). It names columns as the spec does.
+    /// Condition that the caller evaluates on the rows itself. Units for which metadata proves that
+    /// the condition never holds need not be read, because the metadata filter only skips units and
+    /// never replaces the evaluation of rows (rule S4.37). It names columns as the spec does.
     pub metadata_filter: Option<Arc<MetadataFilter>>,
 }
 
 impl RowReaderParams {
-    /// A pass without a condition on several columns.
+    /// Returns parameters without a metadata filter.
     pub fn new(spec: Arc<ScanSpec>, binding: Arc<SplitBinding>, range: Range<u64>) -> Self {
         RowReaderParams { spec, binding, range, metadata_filter: None }
     }
 }
 
-/// One pass over a file.
+/// One pass through a file.
 pub trait RowReader: Send {
     /// Reads the next window of at most `request.max_rows` rows.
+    ///
+    /// # Errors
+    /// `Corrupt` if the data is invalid, `Unsupported` if it uses an unsupported feature, or an
+    /// error of reading the file or reserving memory.
     fn next(&mut self, request: ReadRequest<'_>) -> Result<ReadOutcome>;
 
-    /// Estimated bytes of an output row, if known.
+    /// Returns the estimated size of an output row in bytes; `None` if unknown.
     fn estimated_row_size(&self) -> Option<u64>;
 
-    /// What was counted in this pass so far, such as `skippedStrides` (rules S15.10, S15.17).
+    /// Returns the counters of this pass so far, such as `skippedStrides` and `processedUnits`
+    /// (rules S15.10, S15.17).
     fn metrics(&self) -> Metrics {
         Metrics::new()
     }
 
-    /// What reading single columns took in this pass so far; columns that were not read may be
-    /// missing.
+    /// Returns the counters of single columns in this pass so far. Columns that were not read may
+    /// be missing.
     fn column_counts(&self) -> Vec<ColumnCounts> {
         Vec::new()
     }
 }
 
-/// What reading one column took.
+/// Counters of reading one column.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ColumnCounts {
-    /// The column's position in the spec.
+    /// Position of the column in the spec.
     pub column: usize,
-    /// Rows that its filters tested.
+    /// Number of rows that the filters of the column tested.
     pub rows_in: u64,
-    /// Rows that passed them.
+    /// Number of rows that passed the filters.
     pub rows_out: u64,
-    /// Values that were decoded.
+    /// Number of values that were decoded.
     pub values_decoded: u64,
-    /// Data pages that were decompressed or looked into,
+    /// Number of data pages that were decompressed or inspected.
     pub pages_read: u64,
-    /// and those that were passed over.
+    /// Number of data pages that were skipped.
     pub pages_skipped: u64,
 }
 
-/// One call of [`RowReader::next`].
+/// Arguments of one call of [`RowReader::next`].
 #[derive(Debug)]
 pub struct ReadRequest<'a> {
-    /// Rows to scan at most; at least one.
+    /// Maximum number of rows to scan; at least one.
     pub max_rows: usize,
-    /// Late filters to obey, and counters to add to.
+    /// Dynamic filters to apply, and filter costs to update.
     pub adaptation: &'a mut ScanAdaptation,
     /// When columns without a filter are read.
     pub payload: Payload,
 }
 
 impl<'a> ReadRequest<'a> {
-    /// A window whose columns are all read with it.
+    /// Returns a request whose columns are all read with the window.
     pub fn new(max_rows: usize, adaptation: &'a mut ScanAdaptation) -> Self {
         ReadRequest { max_rows, adaptation, payload: Payload::Eager }
     }
@@ -227,31 +248,33 @@ pub enum Payload {
     /// With the window.
     #[default]
     Eager,
-    /// When somebody touches them: they come as lazy vectors, if the format can. They can be loaded
-    /// until the next window is asked for (rule S1.37); what is not loaded is not read.
+    /// On first access: the columns are lazy vectors if the format supports them. A lazy vector can
+    /// be loaded only until the next window is requested (rule S1.37); a vector that is not loaded
+    /// is not read.
     Lazy,
 }
 
-/// What one call of [`RowReader::next`] gives.
+/// Result of one call of [`RowReader::next`].
 #[derive(Debug)]
 pub enum ReadOutcome {
     /// A window was scanned.
     Rows(ReadRows),
-    /// The pass is over.
+    /// The pass has ended.
     End,
 }
 
 /// A scanned window.
 #[derive(Debug)]
 pub struct ReadRows {
-    /// The file row number of the window's first row.
+    /// Row number in the file of the first row of the window.
     pub first_row: u64,
-    /// Rows scanned, whether they passed or not; at least one.
+    /// Number of rows scanned, including rows that did not pass; at least one.
     pub scanned: usize,
-    /// The rows of the window that passed all filters, counted from `first_row`.
+    /// Rows of the window that passed all filters, relative to `first_row`.
     pub selected: RowSet,
-    /// The passing rows: one child for each spec column that is bound to the file and has a
-    /// channel, in the spec's order, of the type the spec asks for; some may be lazy.
+    /// Rows that passed. One child for each column of the spec that is bound to the file and has a
+    /// channel, in the order of the spec and of the type that the spec requests; some children may
+    /// be lazy.
     pub batch: RowVector,
 }
 
@@ -262,18 +285,21 @@ pub struct FormatRegistry {
 }
 
 impl FormatRegistry {
-    /// No formats.
+    /// Returns a registry without formats.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a factory; it replaces an earlier one of the same format.
+    /// Adds a factory, replacing an earlier one of the same format.
     pub fn register(&mut self, factory: Arc<dyn ReaderFactory>) {
         self.factories.retain(|f| f.format() != factory.format());
         self.factories.push(factory);
     }
 
-    /// The factory of a format; `Unsupported` when there is none.
+    /// Returns the factory of a format.
+    ///
+    /// # Errors
+    /// `Unsupported` if no factory is registered for it.
     pub fn factory(&self, format: &FileFormat) -> Result<&Arc<dyn ReaderFactory>> {
         self.factories.iter().find(|f| f.format() == *format).ok_or_else(|| {
             let known: Vec<String> =

@@ -1,12 +1,13 @@
-//! What a scan wants of each column, and where one split has it.
+//! Scan specifications: the columns and filters that a scan requests, and their location in one
+//! split.
 //!
-//! Velox keeps plan, split and learning in one mutable tree; here they are three types with three
-//! lifetimes:
+//! Velox keeps the plan, the split and the adaptation in one mutable tree; here they are three
+//! types with three lifetimes:
 //!
 //! ```text
-//! ScanSpec        the plan's part: columns, filters, channels      frozen, shared by all splits
-//! SplitBinding    the split's part: file column or constant        made when a split is opened
-//! ScanAdaptation  the driver's part: dynamic filters, filter cost  outlives splits (adaptation.rs)
+//! ScanSpec        from the plan: columns, filters, channels       immutable, shared by all splits
+//! SplitBinding    from the split: file columns or constants       created when a split is opened
+//! ScanAdaptation  from the driver: dynamic filters, filter costs  outlives splits (adaptation.rs)
 //! ```
 
 use vector::sync::Arc;
@@ -14,57 +15,58 @@ use vector::{RowType, Type, Value};
 
 use crate::filter::Filter;
 
-/// Where a column's values come from, as the table declares it.
+/// Source of the values of a column, as declared by the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ColumnSource {
-    /// The file, if it has the column.
+    /// The file, if it contains the column.
     Regular,
-    /// The split: a constant for all its rows.
+    /// A constant of the split, equal in all of its rows.
     SplitConstant,
-    /// The row's number in its file.
+    /// The row number in the file.
     RowIndex,
-    /// The row's number, beside constants of the split that say in which file (rule S6.58).
+    /// The row number in the file, combined with constants of the split that identify the file
+    /// (rule S6.58).
     RowId,
 }
 
-/// What is wanted of one column, or of one field of a nested column.
+/// Request for one column, or for one field of a nested column.
 #[derive(Debug, Clone)]
 pub struct ColumnSpec {
-    /// The table's name for the column, or the field's name; `element`, `key` and `value` below
-    /// lists and maps.
+    /// Name of the column in the table or name of the field; `element`, `key` and `value` for the
+    /// children of lists and maps.
     pub name: String,
-    /// The type the plan asks for; the file's may be narrower.
+    /// Type that the plan requests; the type in the file may be narrower.
     pub ty: Type,
-    /// Where it comes from.
+    /// Source of the values.
     pub source: ColumnSource,
-    /// Position in the reader's output; `None` when the column only filters.
+    /// Position in the output of the reader; `None` if the column is used only for filtering.
     pub channel: Option<usize>,
-    /// The static filter on the column's own value.
+    /// Static filter on the column's own value.
     pub filter: Option<Arc<Filter>>,
-    /// What is wanted below it.
+    /// Requests for the children of the column.
     pub nested: NestedSpec,
 }
 
-/// What is wanted below a column.
+/// Requests for the children of a column.
 #[derive(Debug, Clone, Default)]
 pub enum NestedSpec {
-    /// Everything there is.
+    /// All children, read completely.
     #[default]
     Whole,
-    /// These fields, one for each field of the type in order.
+    /// One entry for each field of the type, in order.
     Row(Vec<FieldSpec>),
-    /// Elements, at most `max_elements` of each row.
+    /// At most `max_elements` elements of each row.
     Array {
-        /// What is wanted of an element.
+        /// Request for an element.
         element: Box<ColumnSpec>,
-        /// Elements kept of each row.
+        /// Maximum number of elements kept of each row.
         max_elements: usize,
     },
-    /// Keys that pass the key's filter, and their values.
+    /// The keys that pass the filter on the key, and their values.
     Map {
-        /// What is wanted of a key.
+        /// Request for a key.
         key: Box<ColumnSpec>,
-        /// What is wanted of a value.
+        /// Request for a value.
         value: Box<ColumnSpec>,
     },
 }
@@ -72,14 +74,15 @@ pub enum NestedSpec {
 /// One field of a struct.
 #[derive(Debug, Clone)]
 pub enum FieldSpec {
-    /// Read as the spec says.
+    /// Read as the spec states.
     Wanted(ColumnSpec),
-    /// Null in every row (rule S3.8).
+    /// Not read: null in every row, because pruning changes neither the type of a column nor its
+    /// number of rows (rule S3.8).
     Pruned,
 }
 
 impl ColumnSpec {
-    /// A regular column that is read whole and comes out at `channel`.
+    /// Returns a regular column that is read completely and written to `channel`.
     pub fn whole(name: impl Into<String>, ty: Type, channel: usize) -> Self {
         ColumnSpec {
             name: name.into(),
@@ -91,14 +94,14 @@ impl ColumnSpec {
         }
     }
 
-    /// True when this column or a field below it has a filter.
+    /// Returns true if this column or a struct field nested in it has a filter.
     pub fn has_filter(&self) -> bool {
         self.filter.is_some() || self.nested.has_filter()
     }
 }
 
 impl NestedSpec {
-    /// True when a field has a filter that drops rows.
+    /// Returns true if a nested field has a filter that drops rows.
     pub fn has_filter(&self) -> bool {
         match self {
             NestedSpec::Row(fields) => {
@@ -110,19 +113,20 @@ impl NestedSpec {
     }
 }
 
-/// The columns of a scan. Frozen once built.
+/// Columns of a scan. Immutable once built.
 #[derive(Debug, Clone, Default)]
 pub struct ScanSpec {
     columns: Vec<ColumnSpec>,
 }
 
 impl ScanSpec {
-    /// A scan of the columns; those with a channel form the output `0..n` without gaps.
+    /// Returns a scan of the columns. The channels of the columns that have one form the output
+    /// `0..n` without gaps.
     pub fn new(columns: Vec<ColumnSpec>) -> Self {
         ScanSpec { columns }
     }
 
-    /// Every column of a row type, whole and unfiltered.
+    /// Returns a scan of all columns of a row type, complete and without filters.
     pub fn of_row_type(row_type: &RowType) -> Self {
         let columns = row_type
             .fields()
@@ -131,12 +135,12 @@ impl ScanSpec {
         ScanSpec { columns: columns.collect() }
     }
 
-    /// The columns in the order of the plan.
+    /// Returns the columns in the order of the plan.
     pub fn columns(&self) -> &[ColumnSpec] {
         &self.columns
     }
 
-    /// The columns of the output, by channel.
+    /// Returns the type of the output, ordered by channel.
     pub fn output_type(&self) -> RowType {
         let mut output: Vec<_> =
             self.columns.iter().filter_map(|c| Some((c.channel?, c))).collect();
@@ -145,45 +149,46 @@ impl ScanSpec {
     }
 }
 
-/// Where one split has a column.
+/// Location of a column in one split.
 #[derive(Debug, Clone, PartialEq)]
 pub enum BoundColumn {
-    /// Top-level column `ordinal` of the file.
+    /// A top-level column of the file.
     File {
-        /// Position among the file's top-level columns.
+        /// Position among the top-level columns of the file.
         ordinal: usize,
     },
-    /// The same value in every row: a partition value, a missing column's null.
+    /// The same value in every row: a partition value, or null for a missing column.
     Constant(Value),
-    /// The row's number in the file.
+    /// The row number in the file.
     RowIndex,
 }
 
-/// Which parts of a file's nested column the parts of the wanted one are.
+/// Mapping of the requested children of a nested column to those in a file.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum NestedBinding {
-    /// The reader finds fields by their names.
+    /// The reader finds fields by name.
     #[default]
     ByName,
-    /// One entry for each wanted field; `None` where the file has no such field (rule S7.60).
+    /// One entry for each requested field; `None` if the file has no such field, which is then null
+    /// in every row where the struct is not null (rule S7.60).
     Row(Vec<Option<BoundField>>),
-    /// Below a list; `None` when its elements are null in every row.
+    /// Mapping of the elements of a list; `None` if its elements are null in every row.
     Array(Option<Box<NestedBinding>>),
-    /// Below the values of a map; keys always are what they are in the file. `None` when its
-    /// values are null in every row.
+    /// Mapping of the values of a map; keys always have the form they have in the file. `None` if
+    /// the values are null in every row.
     Map(Option<Box<NestedBinding>>),
 }
 
-/// A field of a struct in the file.
+/// Location of a field of a struct in the file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BoundField {
-    /// Position among the fields of the file's struct.
+    /// Position among the fields of the struct in the file.
     pub ordinal: usize,
-    /// What is below it.
+    /// Mapping of the children of the field.
     pub nested: NestedBinding,
 }
 
-/// Where one split has each column of a [`ScanSpec`], by the spec's order.
+/// Locations of all columns of a [`ScanSpec`] in one split, in the order of the spec.
 #[derive(Debug, Clone, Default)]
 pub struct SplitBinding {
     columns: Vec<BoundColumn>,
@@ -191,28 +196,28 @@ pub struct SplitBinding {
 }
 
 impl SplitBinding {
-    /// One entry for each column of the spec.
+    /// Returns a binding with one entry for each column of the spec.
     pub fn new(columns: Vec<BoundColumn>) -> Self {
         SplitBinding { columns, nested: Vec::new() }
     }
 
-    /// The same, with what is below the columns, by the spec's order.
+    /// Sets the mappings of nested columns, in the order of the spec.
     pub fn with_nested(mut self, nested: Vec<NestedBinding>) -> Self {
         self.nested = nested;
         self
     }
 
-    /// The entries in the spec's order.
+    /// Returns the entries in the order of the spec.
     pub fn columns(&self) -> &[BoundColumn] {
         &self.columns
     }
 
-    /// Column `i`, the spec's order.
+    /// Returns the location of column `i` of the spec.
     pub fn column(&self, i: usize) -> Option<&BoundColumn> {
         self.columns.get(i)
     }
 
-    /// What is below column `i`, the spec's order.
+    /// Returns the mapping of the children of column `i` of the spec.
     pub fn nested(&self, i: usize) -> &NestedBinding {
         self.nested.get(i).unwrap_or(&NestedBinding::ByName)
     }

@@ -1,59 +1,60 @@
-//! What is known of a column's values without reading them, and what a filter makes of it.
+//! Column statistics, and the test of a filter against them.
 //!
-//! A format fills [`ColumnStatistics`] for a file, a row group or a page with what it trusts;
-//! everything else stays absent. [`may_match`] answers with three values: nothing passes, so the
-//! rows are not read; everything passes, so the filter need not be tested; or neither is known.
-//! An absent statistic never drops a row (rule S2.52).
+//! A format fills [`ColumnStatistics`] for a file, a row group or a page with the statistics it
+//! trusts and leaves all others absent. [`may_match`] returns one of three results: no row passes,
+//! so the rows are not read; every row passes, so the filter need not be evaluated; or the
+//! statistics do not decide. An absent statistic never excludes a row (rule S2.52).
 
 use vector::{Timestamp, Type, Value};
 
 use crate::filter::Filter;
 pub use crate::filter::Match;
 
-/// Bounds and counts of one column in a stretch of rows.
+/// Bounds and counts of one column in a range of rows.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ColumnStatistics {
-    /// Rows, null or not.
+    /// Number of rows, including null rows.
     pub num_values: Option<u64>,
-    /// Rows that are null.
+    /// Number of null rows.
     pub num_nulls: Option<u64>,
-    /// Rows that are NaN. Bounds need not cover NaN.
+    /// Number of rows that are NaN. The bounds need not cover NaN.
     pub num_nans: Option<u64>,
-    /// No value is smaller, but for NaN.
+    /// Lower bound of all values except NaN.
     pub min: Option<Value>,
-    /// No value is larger, but for NaN.
+    /// Upper bound of all values except NaN.
     pub max: Option<Value>,
-    /// The smallest value is `min`, not only no smaller.
+    /// True if `min` is the smallest value, not merely a lower bound.
     pub is_min_exact: bool,
-    /// The largest value is `max`, not only no larger.
+    /// True if `max` is the largest value, not merely an upper bound.
     pub is_max_exact: bool,
 }
 
 impl ColumnStatistics {
-    /// True unless it is known that no row is null.
+    /// Returns false only if it is known that no row is null.
     pub fn may_have_null(&self) -> bool {
         self.num_nulls != Some(0)
     }
 
-    /// True when it is known that every row is null.
+    /// Returns true if it is known that every row is null.
     pub fn is_all_null(&self) -> bool {
         self.num_nulls.is_some() && self.num_nulls == self.num_values
     }
 
-    /// True when it is known that every row is null or NaN, and some are NaN.
+    /// Returns true if it is known that every row is null or NaN and at least one is NaN.
     pub fn is_all_nan(&self) -> bool {
         let (Some(nulls), Some(nans)) = (self.num_nulls, self.num_nans) else { return false };
         nans > 0 && nulls.checked_add(nans) == self.num_values
     }
 
-    /// True unless it is known that no value is NaN.
+    /// Returns false only if it is known that no value is NaN.
     pub fn may_have_nan(&self) -> bool {
         self.num_nans != Some(0)
     }
 }
 
-/// How many of the rows that the statistics describe pass a filter. `ty` is the type of the
-/// column in the file, whose values the filter is made for (rule S2.53).
+/// Returns how many of the rows described by the statistics pass a filter. `ty` is the type of the
+/// column in the file, not the requested type: the filter must match the file's physical type (rule
+/// S2.53).
 ///
 /// ```
 /// # use ocior_dwio as dwio;
@@ -88,10 +89,10 @@ pub fn may_match(filter: &Filter, stats: &ColumnStatistics, ty: &Type) -> Match 
     if stats.may_have_null() { of_values.joined(of_nulls) } else { of_values }
 }
 
-/// How many of the rows that are not null pass.
+/// Returns how many of the non-null rows pass.
 fn match_values(filter: &Filter, stats: &ColumnStatistics, ty: &Type) -> Match {
     let (min, max) = (stats.min.as_ref(), stats.max.as_ref());
-    // Formats order these otherwise than the numbers they are stored as.
+    // Formats order these types differently from the integers in which they are stored.
     if (min.is_none() && max.is_none()) || matches!(ty, Type::Uuid | Type::Interval) {
         return Match::Some;
     }
@@ -139,7 +140,7 @@ fn match_values(filter: &Filter, stats: &ColumnStatistics, ty: &Type) -> Match {
     }
 }
 
-/// How many of rows pass that are all NaN.
+/// Returns how many of the rows pass if all of them are NaN.
 fn match_nan(filter: &Filter, ty: &Type) -> Match {
     let passes = match ty {
         Type::Double => filter.test_f64(f64::NAN),
@@ -169,7 +170,7 @@ mod tests {
     use super::*;
     use crate::filter::tests::{families, model};
 
-    /// What a format might know of some values.
+    /// Returns statistics that a format might have for `values`.
     fn statistics(values: &[Value], random: &mut Random) -> ColumnStatistics {
         let is_nan = |v: &Value| match v {
             Value::Real(v) => v.is_nan(),

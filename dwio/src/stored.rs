@@ -1,30 +1,30 @@
-//! What files say of their columns beside the types that the engine has.
+//! Properties of columns in files that the engine's types do not express.
 //!
-//! A TIMESTAMP of the engine is a number of nanoseconds: whether it is a point in time or a local
-//! time, and in which unit it was stored, is known to the file alone. Reading needs none of it;
-//! a copy of the column keeps it.
+//! A TIMESTAMP of the engine is a number of nanoseconds. Whether it is an instant or a local time,
+//! and in which unit it was stored, is recorded only in the file. Reading does not need this
+//! information; a copy of the column preserves it.
 
 use vector::TimeUnit;
 
-/// What is said of the values of one column.
+/// Annotation of the values of one column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Annotation {
-    /// Nothing that the type does not say.
+    /// No annotation beyond the type.
     #[default]
     None,
     /// A timestamp or a time of day.
     Time {
-        /// What it is counted in, where known.
+        /// Unit of the stored values; `None` if unknown.
         unit: Option<TimeUnit>,
-        /// True when it is a time of UTC, false when it is a local one.
+        /// True for a time in UTC, false for a local time.
         is_utc: bool,
     },
-    /// An integer of 64 bits without a sign, which the engine reads as HUGEINT.
+    /// An unsigned 64-bit integer, which the engine reads as HUGEINT.
     Unsigned64,
 }
 
 impl Annotation {
-    /// What holds for values of both.
+    /// Returns the annotation that holds for the values of both columns.
     pub fn merged(self, other: Annotation) -> Annotation {
         match (self, other) {
             (Annotation::Time { unit: a, is_utc }, Annotation::Time { unit: b, is_utc: also }) => {
@@ -38,20 +38,21 @@ impl Annotation {
     }
 }
 
-/// A column, and what is below it: a struct's fields, a list's element, a map's key and value.
+/// A column and its nested fields: the fields of a struct, the element of a list, the key and value
+/// of a map.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct StoredColumn {
-    /// The name; without meaning below lists and maps.
+    /// Name of the column; it has no meaning for the children of lists and maps.
     pub name: String,
-    /// What is said of its own values.
+    /// Annotation of the column's own values.
     pub annotation: Annotation,
-    /// What is below; empty when nothing is known.
+    /// Nested fields; empty if unknown.
     pub children: Vec<StoredColumn>,
 }
 
 impl StoredColumn {
-    /// What holds for the column in both of two files. Fields are the same when their names are, in
-    /// any case; one that only one file has is as that file says.
+    /// Returns the properties that hold for the column in both of two files. Fields are matched by
+    /// name, ignoring case; a field that only one file contains keeps the properties it has there.
     pub fn merged(&self, other: &StoredColumn) -> StoredColumn {
         let twin = |child: &StoredColumn, of: &StoredColumn| {
             let name = child.name.to_lowercase();
@@ -60,7 +61,7 @@ impl StoredColumn {
         let same_shape = self.children.len() == other.children.len();
         let known = self.children.iter().enumerate().map(|(i, child)| {
             let by_name = twin(child, other);
-            // Elements, keys and values have names of the writer's choice.
+            // The names of elements, keys and values are chosen by the writer.
             let by_place = || other.children.get(i).filter(|_| same_shape).cloned();
             match by_name.or_else(by_place) {
                 Some(twin) => child.merged(&twin),
@@ -75,7 +76,7 @@ impl StoredColumn {
         StoredColumn { name: self.name.clone(), annotation, children }
     }
 
-    /// The field called `name`, exactly or else in any case.
+    /// Returns the field called `name`: an exact match, or else a match that ignores case.
     pub fn field(&self, name: &str) -> Option<&StoredColumn> {
         let exact = self.children.iter().find(|child| child.name == name);
         let lower = || name.to_lowercase();

@@ -1,11 +1,12 @@
 //! Subfields: paths into nested columns, and their text form (rules S3.1 to S3.6).
 //!
 //! ```text
-//! a.b[1]["k"][*]      column a, field b, position or key 1, key k, every element
+//! a.b[1]["k"][*]      column a, field b, position or key 1, key k, all elements
 //! ```
 //!
-//! In the text form names have only letters, digits and a few signs; any other name is put into a
-//! path by [`Subfield::column`] and [`Subfield::then`], which take it literally.
+//! In the text form, names consist of letters, digits and a few punctuation characters. Any other
+//! name is added to a path with [`Subfield::column`] and [`Subfield::then`], which take it
+//! literally.
 
 use std::fmt;
 use std::iter::Peekable;
@@ -23,12 +24,12 @@ pub enum PathElement {
     Index(i64),
     /// A string map key.
     Key(Arc<[u8]>),
-    /// Every element.
+    /// All elements.
     All,
 }
 
 impl PathElement {
-    /// The name, if this is a column or field.
+    /// Returns the name of a column or field; `None` for other steps.
     pub fn as_field(&self) -> Option<&str> {
         match self {
             PathElement::Field(name) => Some(name),
@@ -36,7 +37,7 @@ impl PathElement {
         }
     }
 
-    /// The position or integer key, if this is one.
+    /// Returns the array position or integer key; `None` for other steps.
     pub fn as_index(&self) -> Option<i64> {
         match self {
             PathElement::Index(index) => Some(*index),
@@ -44,7 +45,7 @@ impl PathElement {
         }
     }
 
-    /// The string key, if this is one.
+    /// Returns the string key; `None` for other steps.
     pub fn as_key(&self) -> Option<&[u8]> {
         match self {
             PathElement::Key(key) => Some(key),
@@ -53,25 +54,30 @@ impl PathElement {
     }
 }
 
-/// A path whose first element names a column.
+/// A path whose first step names a column.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Subfield {
     path: Vec<PathElement>,
 }
 
 impl Subfield {
-    /// The column itself, taken literally whatever characters its name has (rule S3.4).
+    /// Returns the path of a column. The name is taken literally, even if it contains separators
+    /// (rule S3.4).
     pub fn column(name: impl Into<Arc<str>>) -> Self {
         Subfield { path: vec![PathElement::Field(name.into())] }
     }
 
-    /// This path with one more step.
+    /// Appends a step to the path.
     pub fn then(mut self, element: PathElement) -> Self {
         self.path.push(element);
         self
     }
 
-    /// Reads the text form; `InvalidInput` shows with a caret where the text stops being one.
+    /// Parses the text form of a path.
+    ///
+    /// # Errors
+    /// `InvalidInput` if the text is not a path; the error marks the position of the fault with a
+    /// caret.
     ///
     /// ```
     /// # use ocior_dwio as dwio;
@@ -90,23 +96,23 @@ impl Subfield {
         Ok(path)
     }
 
-    /// The steps; the first is always a field.
+    /// Returns the steps of the path; the first is always a field.
     pub fn path(&self) -> &[PathElement] {
         &self.path
     }
 
-    /// The column's name.
+    /// Returns the name of the column.
     pub fn column_name(&self) -> &str {
         self.path.first().and_then(PathElement::as_field).unwrap_or_default()
     }
 
-    /// True when the path is the column itself.
+    /// Returns true if the path is a column without further steps.
     pub fn is_column(&self) -> bool {
         self.path.len() == 1
     }
 
-    /// True when `longer` begins with this path and goes on; no path is its own prefix (rule
-    /// S3.5).
+    /// Returns true if this path is a proper prefix of `longer`; no path is a prefix of itself
+    /// (rule S3.5).
     pub fn is_prefix_of(&self, longer: &Subfield) -> bool {
         self.path.len() < longer.path.len() && longer.path.starts_with(&self.path)
     }
@@ -136,7 +142,7 @@ struct Parser<'a> {
 }
 
 impl Parser<'_> {
-    /// What comes next: a field, a subscript, or nothing at the end.
+    /// Parses the next step, a field or a subscript; returns `None` at the end of the text.
     fn next_element(&mut self) -> Result<Option<PathElement>> {
         match self.peek() {
             None => Ok(None),
@@ -179,7 +185,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A string in quotes, in which `\` stands before `"` and `\`.
+    /// Parses a quoted string, in which `\` escapes `"` and `\`.
     fn key(&mut self) -> Result<PathElement> {
         self.expect('"')?;
         let mut key = String::new();
@@ -199,7 +205,7 @@ impl Parser<'_> {
             self.rest.next();
         }
         self.expect('"')?;
-        // A star means every element with and without quotes (rule S3.2).
+        // A star selects all elements, with or without quotes (rule S3.2).
         Ok(if key == "*" { PathElement::All } else { PathElement::Key(key.into_bytes().into()) })
     }
 

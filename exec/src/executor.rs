@@ -1,26 +1,27 @@
-//! Workers: a bounded set of threads that run whatever is handed to them.
+//! The executor: a bounded set of worker threads that run jobs.
 //!
 //! ```text
 //! run(job) --> jobs in their order --some at once--> worker's own queue --> runs it
 //!                                                          \--stolen--> another worker
 //! ```
 //!
-//! The executor knows nothing of drivers or of files. A job runs until it returns; what is blocked
-//! or has used up its time hands itself in again, behind everything that waits: so whoever yields
-//! lets all the others go first. A worker takes jobs in batches, and one that finds none takes from
-//! the others, so a long job holds up no short one behind it.
+//! The executor is independent of drivers and files. A job runs until it returns. A driver that is
+//! blocked or has used its time slice submits itself again, behind all waiting jobs, so that
+//! yielding lets all other jobs run first. A worker takes jobs in batches, and a worker without
+//! jobs steals from the others, so that a long job does not delay the short jobs behind it.
 //!
-//! Threads start when there is work and no idle thread, up to the bound: an executor nobody uses
-//! costs nothing.
+//! A thread starts when there is a job and no idle thread, up to the bound; an unused executor has
+//! no threads.
 //!
 //! | worker | finds a job | finds none | woken | closed, all idle |
 //! |---|---|---|---|---|
-//! | looking | runs it, looks again | idle | | |
-//! | idle | | | looking | ends |
+//! | looking | runs it, looks again | becomes idle | | |
+//! | idle | | | looks again | ends |
 //!
-//! Nobody is forgotten: who hands in a job puts it down first and then looks for idle workers, who
-//! goes idle says so first and then looks for jobs. One of both sees the other. Waking takes the
-//! worker off the idle ones at once, so that the next job wakes another.
+//! No wake-up is lost: submitting a job publishes the job and then reads the number of spare
+//! workers; a worker publishes itself as idle and then checks the queues again. The SeqCst fences
+//! guarantee that one of the two sees the other (Dekker's algorithm). Waking removes the worker
+//! from the idle ones at once, so that the next job wakes another worker.
 
 pub mod timer;
 
@@ -33,10 +34,10 @@ use vector::{Result, ignore_panic};
 
 use self::timer::{Timer, TimerEntry};
 
-/// Something to run once.
+/// A function that runs once on a worker.
 pub type Job = Box<dyn FnOnce() + Send>;
 
-/// Threads for storage: they wait most of the time.
+/// Number of threads for storage, which block most of the time.
 const NUM_IO_THREADS: usize = 8;
 
 /// A bounded set of worker threads.
@@ -45,48 +46,48 @@ pub struct Executor {
     timer: Timer,
 }
 
-/// What the threads of an executor are doing.
+/// Number of threads of an executor by activity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExecutorUsage {
-    /// Threads that were started.
+    /// Number of threads that were started.
     pub threads: usize,
-    /// Those of them that run a job or look for one.
+    /// Number of threads that run a job or look for one.
     pub busy: usize,
 }
 
 struct Shared {
     name: &'static str,
     max_threads: usize,
-    /// What was handed in and not yet taken by a worker.
+    /// Submitted jobs that no worker has taken.
     jobs: Injector<Job>,
-    /// The workers' own queues.
+    /// Queues of the individual workers.
     stealers: Mutex<Vec<Stealer<Job>>>,
     state: Mutex<State>,
     wake: Condvar,
-    /// Threads that could be woken or started for a job: when there are none, handing in a job
-    /// takes no lock. Changes under the lock.
+    /// Number of threads that could be woken or started for a job. When it is 0, submitting a job
+    /// takes no lock. Changes only under the lock.
     spare: AtomicUsize,
 }
 
 #[derive(Default)]
 struct State {
-    /// Sleeping workers that nobody has woken.
+    /// Number of sleeping workers that were not woken.
     idle: usize,
-    /// Workers that were woken and still sleep.
+    /// Number of workers that were woken and still sleep.
     woken: usize,
-    /// Set when nobody can hand in jobs any more: the workers end when so many of them are idle.
-    /// While one looks, it may find jobs that only another one can run.
+    /// Set when no further jobs can be submitted: the workers end when this number of them is idle.
+    /// A worker that is not idle may find jobs that only another worker can run.
     closing: Option<usize>,
     threads: Vec<thread::JoinHandle<()>>,
 }
 
 impl Executor {
-    /// At most `max_threads` workers, at least one.
+    /// Creates an executor with at most `max_threads` workers, at least one.
     pub fn new(max_threads: usize) -> Self {
         Self::named("ocior-worker", max_threads)
     }
 
-    /// As many workers as the machine runs threads at once.
+    /// Creates an executor with one worker per hardware thread of the machine.
     pub fn for_this_machine() -> Self {
         #[cfg(not(loom))]
         let parallelism = thread::available_parallelism().map_or(1, usize::from);
@@ -95,12 +96,12 @@ impl Executor {
         Self::new(parallelism)
     }
 
-    /// Workers that wait for storage most of the time.
+    /// Creates an executor for I/O, with workers that block most of the time.
     pub fn for_io() -> Self {
         Self::new_io(NUM_IO_THREADS)
     }
 
-    /// At most `max_threads` workers that wait for storage, at least one.
+    /// Creates an executor for I/O with at most `max_threads` workers, at least one.
     pub fn new_io(max_threads: usize) -> Self {
         Self::named("ocior-io", max_threads)
     }
@@ -121,22 +122,23 @@ impl Executor {
         }
     }
 
-    /// Runs `job` on a worker, behind what was handed in before it. A job that panics ends alone.
+    /// Runs `job` on a worker, after the jobs submitted before it. A job that panics does not
+    /// affect others.
     pub fn run(&self, job: Job) {
         self.shared.run(job);
     }
 
-    /// Runs `job` on a worker at time `when`, unless the entry is dropped before. Entries that are left
-    /// when the executor is dropped do not run.
+    /// Runs `job` on a worker at time `when`, unless the entry is dropped before. Entries that
+    /// remain when the executor is dropped do not run.
     ///
     /// # Errors
-    /// `Limit` when the system has no thread for the timer.
+    /// `Limit` when the system cannot start a thread for the timer.
     pub fn run_at(&self, when: Instant, job: Job) -> Result<TimerEntry> {
         let shared = Arc::clone(&self.shared);
         self.timer.add(when, Box::new(move || shared.run(job)))
     }
 
-    /// What the threads are doing at this moment.
+    /// Returns the current number of threads by activity.
     pub fn usage(&self) -> ExecutorUsage {
         let state = self.shared.state.lock();
         let threads = state.threads.len();
@@ -150,9 +152,10 @@ impl Shared {
         self.wake_one();
     }
 
-    /// Sees to it that somebody looks at the jobs, if anybody is free.
+    /// Wakes or starts one worker, if one is spare.
     fn wake_one(self: &Arc<Self>) {
-        // Pairs with the fence in `sleep`: the job is put down before this looks for the idle.
+        // Pairs with the fence in `sleep`: the job is published before this reads the spare
+        // workers.
         fence(Ordering::SeqCst);
         if self.spare.load(Ordering::Relaxed) == 0 {
             return;
@@ -180,7 +183,7 @@ impl Shared {
                 self.stealers.lock().push(stealer);
                 self.spare.fetch_sub(1, Ordering::Relaxed);
             }
-            // The system has no thread to give: those that there are take longer.
+            // The system cannot start a thread: the existing workers run all jobs.
             Err(_) if !state.threads.is_empty() => {}
             Err(error) => panic!("not one thread can be started: {error}"),
         }
@@ -189,7 +192,8 @@ impl Shared {
     fn work(self: &Arc<Self>, own: Worker<Job>) {
         loop {
             while let Some(job) = self.find(&own) {
-                // A job reports its own failure when it is dropped; the worker must live on.
+                // The owner of a job detects its failure when the job is dropped; the worker must
+                // continue.
                 ignore_panic(job);
             }
             if !self.sleep() {
@@ -205,7 +209,7 @@ impl Shared {
         let taken = until_certain(|| self.jobs.steal_batch_and_pop(own));
         if taken.is_some() {
             if !own.is_empty() {
-                // Who went idle just now may have seen these jobs in neither queue.
+                // A worker that became idle just now may have seen these jobs in neither queue.
                 self.wake_one();
             }
             return taken;
@@ -213,12 +217,13 @@ impl Shared {
         self.stealers.lock().iter().find_map(|other| until_certain(|| other.steal()))
     }
 
-    /// Sleeps until woken; false when the worker is to end.
+    /// Sleeps until woken. Returns false when the worker is to end.
     fn sleep(&self) -> bool {
         let mut state = self.state.lock();
         state.idle += 1;
         self.spare.fetch_add(1, Ordering::Relaxed);
-        // Pairs with the fence in `wake_one`: the worker is idle before this looks for jobs.
+        // Pairs with the fence in `wake_one`: the worker is published as idle before this checks
+        // the queues.
         fence(Ordering::SeqCst);
         let has_jobs =
             !self.jobs.is_empty() || self.stealers.lock().iter().any(|other| !other.is_empty());
@@ -253,15 +258,15 @@ fn until_certain(mut look: impl FnMut() -> Steal<Job>) -> Option<Job> {
 }
 
 impl Drop for Executor {
-    /// Runs what was handed in to its end and joins the workers.
+    /// Runs all submitted jobs to their end and joins the workers.
     fn drop(&mut self) {
-        // First, because an entry that is due hands in a job.
+        // The timer stops first, because an entry that is due submits a job.
         self.timer.stop();
         let here = thread::current().id();
         let others: Vec<_> = {
             let mut state = self.shared.state.lock();
             let threads = std::mem::take(&mut state.threads).into_iter();
-            // The last owner may be a job: a worker cannot wait for itself.
+            // The last owner may be a job of this executor: a worker cannot join itself.
             let others: Vec<_> = threads.filter(|t| t.thread().id() != here).collect();
             state.closing = Some(others.len());
             others
@@ -293,7 +298,7 @@ mod tests {
         })
     }
 
-    /// A job that holds its worker until the promise ends.
+    /// A job that occupies its worker until the promise is fulfilled.
     fn holding() -> (vector::sync::Promise, Job) {
         let (promise, until) = vector::sync::promise();
         (promise, Box::new(move || drop(until.wait())))
@@ -308,7 +313,7 @@ mod tests {
             executor.run(Box::new(move || {
                 runs.fetch_add(1, Ordering::SeqCst);
                 if i == 3 {
-                    // As a panic, but that nothing is written.
+                    // Unwinds like a panic, but prints no message.
                     std::panic::resume_unwind(Box::new("this job fails"));
                 }
             }));
@@ -340,7 +345,7 @@ mod tests {
         let (gate, holds) = holding();
         let (gate_behind, holds_behind) = holding();
         executor.run(holds);
-        // The first free worker takes these in one batch and is held by the first of them.
+        // The first free worker takes these jobs in one batch, and the first of them blocks it.
         let (other_gate, holds_other) = holding();
         executor.run(holds_other);
         executor.run(holds_behind);
@@ -408,7 +413,7 @@ mod tests {
                     for i in 0..2_000 {
                         executor.run(counted(&runs));
                         if i % 50 == 0 {
-                            // Lets the workers run dry now and then.
+                            // Lets the workers run out of jobs from time to time.
                             thread::sleep(Duration::from_micros(200));
                         }
                     }

@@ -1,4 +1,4 @@
-//! What every part of one query shares: settings, registries, memory, the flag to stop.
+//! The context of a query: settings, registries, memory and cancellation, shared by its tasks.
 
 use dwio::config::Config;
 use dwio::connector::{BatchListener, ConnectorRegistry, ExpressionEvaluator};
@@ -9,52 +9,57 @@ use crate::executor::Executor;
 use crate::termination::QueryCancel;
 use crate::trace::Tracer;
 
-/// Settings of operators and drivers (rule S11.1), each named as its field.
+/// Settings of operators and drivers (rule S11.1); the name of a setting is the name of its field.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QueryConfig {
-    /// The most rows of any batch.
+    /// Maximum number of rows of a batch.
     pub max_output_batch_rows: usize,
-    /// Rows of a batch when nothing is known about the size of a row.
+    /// Number of rows of a batch when the size of a row is not known.
     pub preferred_output_batch_rows: usize,
-    /// Bytes of a batch when the size of a row is known.
+    /// Number of bytes of a batch when the size of a row is known.
     pub preferred_output_batch_bytes: u64,
-    /// A scan that gives no rows for this long lets other drivers run; 0 is never.
+    /// Time in milliseconds after which a scan without output yields to other drivers; 0 disables
+    /// it.
     pub table_scan_getoutput_time_limit_ms: u64,
-    /// Rows of every read of a scan, whatever else is known; 0 leaves it to the scan.
+    /// Number of rows of every read of a scan, regardless of other settings; 0 lets the scan
+    /// decide.
     pub table_scan_output_batch_rows_override: usize,
-    /// Splits that are prepared ahead for each driver of a scan; 0 prepares none.
+    /// Number of splits that are prepared ahead per driver of a scan; 0 disables preloading.
     pub max_split_preload_per_driver: usize,
-    /// None are while opening one takes less than this: handing it to another thread costs more than
-    /// waiting for it. 0 always prepares.
+    /// Time to open a split in microseconds below which no split is prepared ahead, because handing
+    /// it to another thread would cost more than waiting. 0 always prepares.
     pub split_preload_min_open_micros: u64,
-    /// Drivers of a scan begin one by one, while memory has room.
+    /// Whether the drivers of a scan start one after the other, while memory suffices.
     pub table_scan_scaled_processing_enabled: bool,
-    /// The share of the memory limit up to which they do.
+    /// Ratio of memory usage to the memory limit up to which further drivers of a scan start.
     pub table_scan_scale_up_memory_usage_ratio: f64,
-    /// A driver on a worker lets others run after this long; 0 is never.
+    /// Time in milliseconds after which a driver on a worker yields; 0 disables it.
     pub driver_cpu_time_slice_limit_ms: u64,
-    /// Batches that wait between producing drivers and their consumer, for each producer.
+    /// Number of batches per producer that an exchange queues between its producers and a consumer.
     pub local_exchange_batches_per_driver: usize,
-    /// Joins tell the scan of their probe side which keys have partners (rule S12.3).
+    /// Whether joins push filters of the keys of their build side into the scans of their probe
+    /// side (rule S12.3).
     pub hash_probe_dynamic_filter_pushdown_enabled: bool,
-    /// They do so for keys that are strings too (rule S12.4).
+    /// Whether joins push filters into scans for string keys as well (rule S12.4).
     pub hash_probe_string_dynamic_filter_pushdown_enabled: bool,
-    /// ORDER BY with LIMIT tells the scans below which rows can no longer be among the first.
+    /// Whether ORDER BY with LIMIT pushes a filter into the scans below it that excludes rows
+    /// beyond the limit.
     pub topn_dynamic_filter_pushdown_enabled: bool,
-    /// Bytes that the query, that all operators of one of its nodes, and that a single operator may
-    /// hold; `u64::MAX` is as many as there are.
+    /// Maximum number of bytes that the query may hold; `u64::MAX` means no limit.
     pub query_memory_limit_bytes: u64,
-    /// See `query_memory_limit_bytes`.
+    /// Maximum number of bytes that all operators of one plan node may hold; `u64::MAX` means no
+    /// limit.
     pub node_memory_limit_bytes: u64,
-    /// See `query_memory_limit_bytes`.
+    /// Maximum number of bytes that a single operator may hold; `u64::MAX` means no limit.
     pub operator_memory_limit_bytes: u64,
-    /// An operator that keeps its input waits for memory that other queries hold, but no longer than
-    /// this; 0 is not at all. Then there is an error.
+    /// Maximum time in milliseconds that an operator waits for memory that other queries hold; 0
+    /// disables waiting. After that time, the operator fails if its own reservation fails.
     pub memory_wait_limit_ms: u64,
-    /// Check every batch of every operator, down to the last value (rule S11.40): slow, for tests.
+    /// Whether every batch of every operator is validated recursively (rule S11.40); slow, for
+    /// tests.
     pub validate_output_from_operators: bool,
-    /// Measure the time of the CPU in each operator, beside that of the clock: the kernel is asked
-    /// twice for each call of an operator, which costs some microseconds on many machines.
+    /// Whether the CPU time of each operator is measured. This reads the CPU clock at each call of
+    /// an operator, which costs some microseconds on many machines.
     pub track_operator_cpu_usage: bool,
 }
 
@@ -122,8 +127,11 @@ settings!(
 );
 
 impl QueryConfig {
-    /// Reads the settings that `config` has; the others keep their defaults. `InvalidInput` when
-    /// a value has another type, a batch could have no rows, or a share is none.
+    /// Reads the settings that `config` contains; all others keep their defaults.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a value of another type, a batch size of 0 rows, or a ratio outside of 0
+    /// to 1.
     pub fn from_config(config: &Config) -> Result<Self> {
         let mut read = QueryConfig::default();
         read.read_settings(config)?;
@@ -142,7 +150,8 @@ impl QueryConfig {
     }
 }
 
-/// Somebody who is told of the batches of scans (rules S6.49, S6.50), on the thread that read them.
+/// Callback for the batches of scans, called on the thread that reads them with the number of
+/// scanned rows and the bytes read since the previous batch (rules S6.49, S6.50).
 #[derive(Clone)]
 pub struct ScanListener(pub BatchListener);
 
@@ -152,33 +161,34 @@ impl std::fmt::Debug for ScanListener {
     }
 }
 
-/// One query's surroundings; made by whoever runs queries, shared by all of a query's tasks.
+/// Context of one query, created by the embedder and shared by all tasks of the query.
 #[derive(Debug, Clone)]
 pub struct QueryCtx {
     /// Settings of operators and drivers.
     pub config: QueryConfig,
-    /// Settings that connectors see.
+    /// Settings for connectors.
     pub session: Config,
-    /// Where tables come from.
+    /// Connectors, which provide the tables.
     pub connectors: ConnectorRegistry,
-    /// Compiles the plan's expressions, and remaining filters for connectors.
+    /// Compiles the expressions of plans, and the remaining filters of connectors.
     pub evaluator: Arc<dyn ExpressionEvaluator>,
-    /// The aggregate pool above everything that the query allocates.
+    /// Root of the memory pools of the query.
     pub pool: MemoryPool,
     /// Runs drivers when a task has more than one.
     pub executor: Arc<Executor>,
-    /// Prepares splits ahead.
+    /// Executor that prepares splits ahead.
     pub io: Arc<Executor>,
-    /// Is told of the batches of scans.
+    /// Receives the batches of scans.
     pub batch_listener: Option<ScanListener>,
-    /// Stops all tasks of the query.
+    /// Cancels all tasks of the query.
     pub cancel: QueryCancel,
-    /// Is told what operators are given, if somebody wants to know.
+    /// Traces operators, if tracing is enabled.
     pub tracer: Option<Arc<dyn Tracer>>,
 }
 
 impl QueryCtx {
-    /// Default settings, no memory limit and workers of its own (started when first needed).
+    /// Creates a context with default settings, no memory limit, and its own executors, which start
+    /// threads on demand.
     pub fn new(evaluator: Arc<dyn ExpressionEvaluator>, connectors: ConnectorRegistry) -> Self {
         QueryCtx {
             config: QueryConfig::default(),

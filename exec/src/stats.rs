@@ -1,4 +1,4 @@
-//! What operators counted, summed over the drivers of a task.
+//! Counters of operators, summed over the drivers of a task.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -9,71 +9,72 @@ use dwio::connector::ScanDetails;
 use vector::Metrics;
 use vector::sync::Mutex;
 
-use crate::operator::BlockingReason;
-use crate::plan::PlanNodeId;
+use crate::blocking::BlockingReason;
+use crate::ids::PlanNodeId;
 
-/// Counters of one operator, in one driver or summed over all.
+/// Counters of one operator, in one driver or summed over all drivers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OperatorStats {
-    /// The operator's name.
+    /// Name of the operator.
     pub operator: &'static str,
-    /// The plan node it works for.
+    /// Plan node of the operator.
     pub node: Option<PlanNodeId>,
-    /// The pipeline of its task that it is in.
+    /// Index of its pipeline within the task.
     pub pipeline: usize,
-    /// Instances that were summed.
+    /// Number of drivers included in the counters.
     pub num_drivers: u64,
-    /// Rows given to it.
+    /// Number of input rows.
     pub input_rows: u64,
-    /// Batches given to it.
+    /// Number of input batches.
     pub input_batches: u64,
-    /// Bytes of these rows, about; 0 unless the query measures its operators.
+    /// Approximate size of the input rows in bytes; 0 unless the query measures its operators.
     pub input_bytes: u64,
-    /// Rows it gave.
+    /// Number of output rows.
     pub output_rows: u64,
-    /// Batches it gave.
+    /// Number of output batches.
     pub output_batches: u64,
-    /// Bytes of these rows, about; 0 unless the query measures its operators.
+    /// Approximate size of the output rows in bytes; 0 unless the query measures its operators.
     pub output_bytes: u64,
-    /// Time inside of it, without that of other operators. Reading columns that a scan has left to
-    /// others is time of the scan.
+    /// Wall time inside of the operator in nanoseconds, without that of other operators. The time
+    /// of loading lazy columns is attributed to their scan.
     pub wall_nanos: u64,
-    /// Time of the CPU inside of it; 0 unless the query measures it.
+    /// CPU time inside of the operator in nanoseconds; 0 unless the query measures it.
     pub cpu_nanos: u64,
-    /// Times it was waited for.
+    /// Number of times that the operator was blocked.
     pub num_blocked: u64,
-    /// How long it was waited for; [`OperatorStats::blocked`] tells it by reasons.
+    /// Blocked time in nanoseconds; [`OperatorStats::blocked`] returns it by reason.
     pub blocked_nanos: u64,
-    /// The most memory that the operators of its node ever held at once.
+    /// Peak memory in bytes of all operators of the node together.
     pub peak_bytes: u64,
-    /// Rows it scanned, before filters; scans only.
+    /// Number of rows scanned before filters; for scans only.
     pub raw_rows: u64,
-    /// Bytes it read; scans only.
+    /// Number of bytes read; for scans only.
     pub raw_bytes: u64,
-    /// Splits it took; scans only.
+    /// Number of splits taken; for scans only.
     pub num_splits: u64,
-    /// What else it counted, by the names of rules S15.7 to S15.56.
+    /// Further counters of the operator, with the names of rules S15.7 to S15.56 (such as
+    /// `skippedSplits`).
     pub metrics: Metrics,
-    /// What its drivers counted about it: the time of its calls and of waits for it, by the names
-    /// of rules S15.20 and S15.57 to S15.60.
+    /// Counters that the drivers keep about the operator: the times of its calls and of its
+    /// blocking, with the names of rules S15.20 and S15.57 to S15.60.
     pub runtime: Metrics,
-    /// What it scanned; scans only.
+    /// Details of the scan; for scans only.
     pub scan: Option<ScanStats>,
 }
 
-/// What a scan read, and what its filters left.
+/// Details of a scan: what it read and which filters it applied.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ScanStats {
-    /// The table.
+    /// Description of the table.
     pub table: String,
-    /// Its splits, filters and columns.
+    /// Splits, filters and columns of the scan.
     pub details: ScanDetails,
-    /// The nodes whose dynamic filters it tested (rule S15.53).
+    /// Nodes that pushed dynamic filters into the scan (rule S15.53).
     pub filter_producers: Vec<PlanNodeId>,
 }
 
 impl OperatorStats {
-    /// How often the operator was waited for because of `reason`, and how long in all.
+    /// Returns how often the operator was blocked for `reason`, and the total time.
     pub fn blocked(&self, reason: BlockingReason) -> (u64, Duration) {
         let waits = self.runtime.get(reason.wall_metric());
         let (times, nanos) = waits.map_or((0, 0), |waits| (waits.count, waits.sum));
@@ -111,17 +112,17 @@ impl OperatorStats {
     }
 }
 
-/// Counters of a task: one entry for each place in each pipeline, producers first.
+/// Counters of a task: one entry for each operator of each pipeline, producers first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TaskStats {
-    /// The operators in the order of the rows' way.
+    /// Operators in the order of the data flow.
     pub operators: Vec<OperatorStats>,
-    /// What drivers count as a whole, by the names of rule S15.61.
+    /// Counters of the drivers as a whole, with the names of rule S15.61.
     pub drivers: Metrics,
 }
 
 impl TaskStats {
-    /// The operators of each pipeline, producers first.
+    /// Returns the operators of each pipeline, producers first.
     pub fn pipelines(&self) -> impl Iterator<Item = &[OperatorStats]> {
         self.operators.chunk_by(|a, b| a.pipeline == b.pipeline)
     }
@@ -155,7 +156,7 @@ impl fmt::Display for TaskStats {
     }
 }
 
-/// Collects the counters of drivers as they close.
+/// Collects the counters of drivers when they close.
 #[derive(Debug, Default)]
 pub struct StatsCollector {
     state: Mutex<Collected>,
@@ -163,7 +164,7 @@ pub struct StatsCollector {
 
 #[derive(Debug, Default)]
 struct Collected {
-    /// By pipeline and place in it.
+    /// Sums by pipeline and index of the operator in it.
     operators: BTreeMap<(usize, usize), OperatorStats>,
     drivers: Metrics,
 }
@@ -189,7 +190,7 @@ impl StatsCollector {
         state.drivers.merge(driver);
     }
 
-    /// The sums so far; drivers that still run are not in them.
+    /// Returns the current sums, without the drivers that still run.
     pub fn snapshot(&self) -> TaskStats {
         let state = self.state.lock();
         TaskStats {

@@ -1,4 +1,5 @@
-//! How a task ends: once, for one reason, with everybody told.
+//! The termination state of a task: a task ends once, for one reason, and all waiting parts are
+//! notified.
 //!
 //! | state     | `finish`  | `cancel`  | `abort`   | `fail(e)` | outcome   |
 //! |-----------|-----------|-----------|-----------|-----------|-----------|
@@ -8,33 +9,33 @@
 //! | Aborted   | -         | -         | -         | -         | Cancelled |
 //! | Failed(e) | -         | -         | -         | -         | e         |
 //!
-//! Leaving Running raises the stop flag and then runs the hooks, each once: they wake whoever is
-//! blocked. A hook that comes too late runs at once. Drivers hold a [`DriverTicket`]; the last one
-//! that goes ends the waits of [`Termination::all_out`]. Nothing here holds a driver. A hook that panics
-//! keeps no other from running.
+//! Leaving Running sets the stop flag and then runs the stop hooks, each once; the hooks wake
+//! blocked drivers and callers. A hook that is added later runs at once. A panic in a hook does not
+//! prevent the other hooks from running. Each driver holds a [`DriverTicket`]; the release of the
+//! last ticket ends the waits of [`Termination::all_out`]. This module holds no drivers.
 
 use vector::sync::{Arc, CancelFlag, Continuation, Mutex, Promise, Weak, promise};
 use vector::{Error, Result, ignore_panic};
 
-/// Wakes somebody when the task stops.
+/// Callback that runs when the task stops.
 pub type StopHook = Box<dyn FnOnce() + Send>;
 
-/// Where a task is in its life (rule S11.62).
+/// State of a task, which leaves `Running` at most once (rule S11.62).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TaskState {
-    /// Its drivers run, or will when it is started.
+    /// The drivers run, or will run after the start.
     Running,
-    /// All rows were given.
+    /// All rows were returned.
     Finished,
-    /// Its user wanted it to stop.
+    /// The user stopped the task.
     Cancelled,
-    /// Something outside of it wanted it to stop.
+    /// An external cause stopped the task.
     Aborted,
-    /// One of its drivers met an error.
+    /// A driver failed.
     Failed,
 }
 
-/// The end of one task, shared by all its drivers and its cursor.
+/// Termination state of one task, shared by its drivers and its cursor.
 pub struct Termination {
     stop: CancelFlag,
     state: Mutex<State>,
@@ -77,7 +78,7 @@ impl Phase {
 }
 
 impl Termination {
-    /// A running task without drivers.
+    /// Creates the state of a running task without drivers.
     pub fn new() -> Arc<Self> {
         Arc::new(Termination {
             stop: CancelFlag::new(),
@@ -90,37 +91,37 @@ impl Termination {
         })
     }
 
-    /// The flag that goes up when the task leaves the running state.
+    /// Returns the flag that is set when the task leaves the running state.
     pub fn stop_flag(&self) -> &CancelFlag {
         &self.stop
     }
 
-    /// True once the task has ended, for whatever reason.
+    /// Returns true once the task has ended for any reason.
     pub fn should_stop(&self) -> bool {
         self.stop.is_cancelled()
     }
 
-    /// Where the task is in its life.
+    /// Returns the state of the task.
     pub fn state(&self) -> TaskState {
         self.state.lock().phase.state()
     }
 
-    /// The work is done; drivers that still run are not needed.
+    /// Ends the task successfully; drivers that still run are no longer needed.
     pub fn finish(&self) {
         self.end(Phase::Finished);
     }
 
-    /// Its user wants the task to stop.
+    /// Ends the task at the request of its user.
     pub fn cancel(&self) {
         self.end(Phase::Cancelled);
     }
 
-    /// Somebody else wants the task to stop.
+    /// Ends the task for an external cause.
     pub fn abort(&self) {
         self.end(Phase::Aborted);
     }
 
-    /// Something went wrong. Only the first error counts, and only while the task runs.
+    /// Ends the task with an error. Only the first error counts, and only while the task runs.
     pub fn fail(&self, error: Error) {
         self.end(Phase::Failed(error));
     }
@@ -140,7 +141,7 @@ impl Termination {
         }
     }
 
-    /// Runs `hook` when the task stops; at once if it has.
+    /// Runs `hook` when the task stops; at once if it has stopped already.
     pub fn on_stop(&self, hook: StopHook) {
         let mut state = self.state.lock();
         if matches!(state.phase, Phase::Running) {
@@ -151,37 +152,38 @@ impl Termination {
         }
     }
 
-    /// How the task ended: `Ok` when finished or still running, else the first error.
+    /// Returns the outcome of the task: `Ok` when it is finished or still running, otherwise the
+    /// error that ended it.
     pub fn outcome(&self) -> Result<()> {
         self.state.lock().phase.outcome()
     }
 
-    /// A wait for the end of the task, with its outcome. Drivers may still be on their way out;
-    /// see [`Termination::all_out`].
+    /// Returns a continuation for the end of the task, with its outcome. Drivers may still be
+    /// closing at that time; see [`Termination::all_out`].
     pub fn completed(self: &Arc<Self>) -> Continuation {
         let (promise, completed) = promise();
         let task = Arc::downgrade(self);
         self.on_stop(Box::new(move || match task.upgrade().map(|task| task.outcome()) {
             Some(Ok(())) => promise.fulfil(),
             Some(Err(error)) => promise.fail(error),
-            // Hooks run inside of `end`, so somebody holds the task.
+            // Hooks run inside of `end`, and its caller holds the task.
             None => drop(promise),
         }));
         completed
     }
 
-    /// Counts a driver in until its ticket is dropped.
+    /// Counts a driver until its ticket is dropped.
     pub fn enter(self: &Arc<Self>) -> DriverTicket {
         self.state.lock().num_drivers += 1;
         DriverTicket { termination: Arc::clone(self) }
     }
 
-    /// A wait until no driver is counted in.
+    /// Returns a continuation that is ready when no driver is counted.
     pub fn all_out(&self) -> Continuation {
         self.until_all_out().unwrap_or_else(Continuation::ready)
     }
 
-    /// As [`Termination::all_out`]; `None` when no driver is counted in.
+    /// Returns the continuation of [`Termination::all_out`]; `None` when no driver is counted.
     pub fn until_all_out(&self) -> Option<Continuation> {
         let mut state = self.state.lock();
         if state.num_drivers == 0 {
@@ -200,8 +202,8 @@ impl std::fmt::Debug for Termination {
     }
 }
 
-/// Cancels all tasks of a query: those that there are, whatever their drivers wait for, and those that
-/// are made afterwards.
+/// Cancels all tasks of a query: the existing ones, whatever their drivers wait for, and those that
+/// are created later.
 #[derive(Debug, Clone, Default)]
 pub struct QueryCancel(Arc<Mutex<CancelState>>);
 
@@ -212,7 +214,7 @@ struct CancelState {
 }
 
 impl QueryCancel {
-    /// Cancels the query's tasks; later calls do nothing.
+    /// Cancels the tasks of the query. Further calls have no effect.
     pub fn cancel(&self) {
         let tasks = {
             let mut state = self.0.lock();
@@ -222,19 +224,19 @@ impl QueryCancel {
         tasks.iter().filter_map(Weak::upgrade).for_each(|task| task.cancel());
     }
 
-    /// True once the query was cancelled.
+    /// Returns true once the query was cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.0.lock().cancelled
     }
 
-    /// Cancels `task` with the query: now, if that is cancelled.
+    /// Cancels `task` together with the query; at once if the query is cancelled already.
     pub(crate) fn add(&self, task: &Arc<Termination>) {
         let mut state = self.0.lock();
         if state.cancelled {
             drop(state);
             return task.cancel();
         }
-        // Tasks that have gone are forgotten when the list would grow.
+        // Tasks that no longer exist are removed before the list would grow.
         if state.tasks.len() == state.tasks.capacity() {
             state.tasks.retain(|task| task.strong_count() > 0);
         }
@@ -242,14 +244,14 @@ impl QueryCancel {
     }
 }
 
-/// One driver's presence in its task.
+/// Registration of one driver with its task.
 #[derive(Debug)]
 pub struct DriverTicket {
     termination: Arc<Termination>,
 }
 
 impl DriverTicket {
-    /// The task that the driver is in.
+    /// Returns the termination state of the driver's task.
     pub fn termination(&self) -> &Arc<Termination> {
         &self.termination
     }
@@ -297,7 +299,7 @@ mod tests {
 
     #[test]
     fn a_hook_or_a_callback_that_panics_keeps_no_other_from_running() {
-        // As a panic, but that nothing is written.
+        // Unwinds like a panic, but prints no message.
         fn panic() {
             std::panic::resume_unwind(Box::new("quiet"))
         }

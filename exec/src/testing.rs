@@ -1,10 +1,11 @@
-//! A connector for tests: its splits are scripts of what each read does.
+//! A connector for tests: its splits are scripts that define each read.
 //!
-//! Columns come out lazy, as those of files do. Reads are counted, and a read that blocks leaves its
+//! Columns are lazy, like those of files. Reads are counted, and a read that blocks leaves its
 //! promise for the test to fulfil.
 //!
-//! Tests that need an order between threads make it, however slow the machine is: reads block until
-//! the test says so, and the test lets everybody run until nobody can ([`run_until_all_wait`]).
+//! Tests that need an order between threads enforce it on machines of any speed: reads block until
+//! the test resumes them, and the test runs all drivers until none can make progress
+//! ([`run_until_all_wait`]).
 
 use std::any::Any;
 use std::time::{Duration, Instant};
@@ -25,10 +26,10 @@ use dwio::filter::Filter;
 use crate::Executor;
 use crate::task::{Cursor, Poll};
 
-/// Nothing that a test waits for takes so long on any machine, unless it never comes.
+/// Time limit for waits of tests; a wait that takes longer has failed.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
-/// Waits until something is so that other threads bring about.
+/// Waits until other threads have made the condition true.
 pub(crate) fn eventually(what: &str, is: impl Fn() -> bool) {
     let start = Instant::now();
     while !is() {
@@ -37,14 +38,14 @@ pub(crate) fn eventually(what: &str, is: impl Fn() -> bool) {
     }
 }
 
-/// Waits until no thread of an executor has anything to do: whatever was handed in has ended, or
-/// waits for somebody outside.
+/// Waits until all threads of an executor are idle: all submitted jobs have ended or wait for an
+/// external event.
 pub(crate) fn until_idle(executor: &Executor) {
     eventually("the workers have nothing to do", || executor.usage().busy == 0);
 }
 
-/// Runs a task until each of its drivers waits for something that only others can bring about; gives
-/// the rows that come before.
+/// Runs a task until each of its drivers waits for an external event. Returns the number of rows up
+/// to then.
 pub(crate) fn run_until_all_wait(executor: &Executor, cursor: &mut Cursor) -> usize {
     let mut rows = 0;
     loop {
@@ -58,20 +59,20 @@ pub(crate) fn run_until_all_wait(executor: &Executor, cursor: &mut Cursor) -> us
     }
 }
 
-/// What a split does at each read.
+/// Effect of one read of a split.
 #[derive(Debug, Clone)]
 pub(crate) enum Act {
     Batch(RowVector),
-    /// Blocked until the test fulfils the connector's next promise.
+    /// Blocks until the test fulfils the connector's next promise.
     Block,
-    /// Finds nothing after so many milliseconds.
+    /// Returns no rows after this number of milliseconds.
     Sleep(u64),
-    /// Finds nothing, again and again until this is set.
+    /// Returns no rows, repeatedly, until this is set.
     Until(Arc<AtomicBool>),
     Fail(&'static str),
-    /// Panics, but that nothing is written.
+    /// Panics without printing a message.
     Panic(&'static str),
-    /// One row of the table (k, v), whose columns panic when they are touched.
+    /// Returns one row of the table (k, v) with columns that panic when they are loaded.
     PanicLate(&'static str),
 }
 
@@ -94,7 +95,7 @@ impl ConnectorSplit for Script {
     }
 }
 
-/// A table that takes dynamic filters or not.
+/// A table with or without support for dynamic filters.
 #[derive(Debug)]
 pub(crate) struct Table {
     pub(crate) takes_filters: bool,
@@ -124,7 +125,7 @@ impl ColumnHandle for Table {
     }
 }
 
-/// Gives a source for each scan.
+/// A connector that creates a scripted data source for each scan.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct ScriptConnector {
     pub(crate) promises: Arc<Mutex<Vec<Promise>>>,
@@ -132,15 +133,15 @@ pub(crate) struct ScriptConnector {
     pub(crate) ahead: Option<Ahead>,
 }
 
-/// What opening a split does.
+/// Callback that runs when a split is opened.
 type Open = Arc<dyn Fn(&Script) -> Result<()> + Send + Sync>;
 
-/// What a connector does whose splits can be prepared ahead.
+/// Behaviour of a connector with splits that can be prepared ahead.
 #[derive(Clone)]
 pub(crate) struct Ahead {
-    /// Runs when a split is opened, wherever that is.
+    /// Runs when a split is opened, on any thread.
     pub(crate) open: Open,
-    /// One of it is in every data source.
+    /// Reference-counted witness; every data source holds one reference.
     pub(crate) sources: Arc<()>,
 }
 
@@ -149,9 +150,9 @@ impl Ahead {
         Ahead { open: Arc::new(open), sources: Arc::new(()) }
     }
 
-    /// Data sources that are not dropped.
+    /// Returns the number of data sources that are not dropped.
     pub(crate) fn num_sources(&self) -> usize {
-        // One is here, one in the connector of the query.
+        // One reference is here, and one in the connector of the query.
         Arc::strong_count(&self.sources) - 2
     }
 }
@@ -163,7 +164,7 @@ impl std::fmt::Debug for Ahead {
 }
 
 impl ScriptConnector {
-    /// Lets all reads go on that have blocked by now; says how many.
+    /// Resumes all reads that are blocked now. Returns their number.
     pub(crate) fn unblock(&self) -> usize {
         let promises = std::mem::take(&mut *self.promises.lock());
         let num = promises.len();
@@ -201,7 +202,7 @@ impl Connector for ScriptConnector {
     }
 }
 
-/// A little memory of a source, so that pools see which are left.
+/// A small allocation of a source, so that pools show which sources exist.
 struct Memory(MemoryPool);
 
 impl Memory {
@@ -232,7 +233,7 @@ struct ScriptSource {
     filters: Vec<(usize, Arc<Filter>)>,
 }
 
-/// Gives a column when it is first touched, for the rows that were asked for and no others.
+/// Loads a column on first access, only for the requested rows.
 struct Late(Type, VectorRef);
 
 impl VectorLoader for Late {
@@ -244,7 +245,7 @@ impl VectorLoader for Late {
     }
 }
 
-/// Panics instead of giving a column.
+/// Panics instead of loading a column.
 struct PanicsLate(&'static str);
 
 impl VectorLoader for PanicsLate {

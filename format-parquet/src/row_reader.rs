@@ -53,7 +53,7 @@ use vector::{
 use crate::column::ColumnReader;
 use crate::condition::Condition;
 use crate::footer::Footer;
-use crate::page::PageCounters;
+use crate::page::{PageCounters, PageOptions};
 use crate::prune::PrunedBy;
 use crate::read_plan::{ColumnFilter, GroupPlan, Planner};
 use crate::thrift::structs::RowGroup;
@@ -73,9 +73,9 @@ pub(crate) struct OpenFile {
     pub(crate) footer: Arc<Footer>,
     /// The input that reads the bytes of the file.
     pub(crate) input: BufferedInput,
-    /// True when pages are compared with their checksums.
-    pub(crate) verifies_checksums: bool,
-    /// True when the footer came from the cache of footers.
+    /// How its pages are read.
+    pub(crate) page_options: PageOptions,
+    /// Somebody else had the footer already.
     pub(crate) is_known: bool,
 }
 
@@ -152,7 +152,7 @@ impl CurrentGroup {
 
 impl ParquetRowReader {
     pub(crate) fn new(file: OpenFile, params: RowReaderParams, pool: &MemoryPool) -> Result<Self> {
-        let OpenFile { footer, input, verifies_checksums, is_known } = file;
+        let OpenFile { footer, input, page_options, is_known } = file;
         let mut columns = Vec::new();
         let mut output = Vec::new();
         let mut num_leaves = 0;
@@ -182,7 +182,7 @@ impl ParquetRowReader {
         let pass = Pass {
             file: input.reopened_for_values(),
             max_piece: piece_bytes(num_leaves, input.coalescing()),
-            verifies_checksums,
+            page_options,
             pages: Arc::new(PageCounters::default()),
             footer,
         };

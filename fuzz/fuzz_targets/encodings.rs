@@ -1,5 +1,6 @@
-//! Values: the first two bytes choose encoding and storage, the rest is a page's value bytes. What
-//! the decoders give is within what was asked for, read at once, in pieces or passed over.
+//! Fuzzes value decoders. The first two bytes choose the encoding and the physical type, the rest
+//! is the value bytes of a page. Decoded values must be valid for the request, and values that can
+//! be read can also be skipped, in steps of various sizes.
 
 #![no_main]
 
@@ -12,10 +13,10 @@ use format_parquet::thrift::structs::{Encoding, PhysicalType};
 use libfuzzer_sys::fuzz_target;
 use vector::{Buffer, BufferMut, Result};
 
-/// Values that are read of a page at most.
+/// Maximum number of values read from a page.
 const MAX_VALUES: usize = 1 << 14;
 
-/// Values that are read at once, by turns.
+/// Numbers of values read per call, used in rotation.
 const STEPS: [usize; 4] = [1, 7, 100, 1024];
 
 const ENCODINGS: [Encoding; 9] = [
@@ -41,7 +42,7 @@ const STORAGES: [PhysicalType; 8] = [
     PhysicalType::FixedLenByteArray,
 ];
 
-/// Calls `step` with sizes until it refuses one or enough values were read.
+/// Calls `step` with these numbers until it fails or enough values have been read.
 fn in_steps(mut step: impl FnMut(usize) -> Result<()>) {
     let mut left = MAX_VALUES;
     for n in STEPS.into_iter().cycle() {
@@ -65,7 +66,7 @@ fn recoded(encoding: ValueEncoding, storage: Storage, bytes: &Buffer<u8>) {
             let used = each_byte_array(&values, n, |_| count += 1)?;
             assert_eq!((used, count), (values.len(), n));
         }
-        // What can be read can be passed over.
+        // Values that can be read can be skipped.
         skipping.skip(n).expect("values that were read are not passed over");
         Ok(())
     });

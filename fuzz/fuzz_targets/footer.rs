@@ -1,4 +1,4 @@
-//! Footers: any thrift bytes in a valid frame parse or are refused.
+//! Fuzzes footers: any Thrift bytes in a valid frame are parsed or rejected without a panic.
 
 #![no_main]
 

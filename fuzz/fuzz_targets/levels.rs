@@ -1,5 +1,6 @@
-//! Levels: two bytes give the greatest ones, a third where the definition levels start. Levels
-//! that are read are within their maximum; slots that follow from them lie within the elements.
+//! Fuzzes levels. Two bytes are the maximum levels, the third is the offset at which the definition
+//! levels start. Decoded levels must not exceed their maximum, and the list slots derived from them
+//! must lie within the elements.
 
 #![no_main]
 
@@ -8,7 +9,7 @@ use format_parquet::levels::nested::{ListLevels, list_slots, slot_validity};
 use libfuzzer_sys::fuzz_target;
 use vector::{BitmapMut, Buffer, MemoryPool};
 
-/// Levels that are read at most.
+/// Maximum number of levels read.
 const MAX_LEVELS: usize = 1 << 12;
 
 fn decoder(bytes: &[u8], max: u8, is_old: bool) -> Option<LevelDecoder> {
@@ -20,7 +21,7 @@ fn decoder(bytes: &[u8], max: u8, is_old: bool) -> Option<LevelDecoder> {
     }
 }
 
-/// As many levels as there are, in steps that double.
+/// Reads all levels in steps of doubling size.
 fn read(bytes: &[u8], max: u8, is_old: bool) -> Vec<u8> {
     let mut levels = Vec::new();
     let Some(mut decoder) = decoder(bytes, max, is_old) else { return levels };
@@ -37,7 +38,7 @@ fn read(bytes: &[u8], max: u8, is_old: bool) -> Vec<u8> {
     levels
 }
 
-/// The same ones whether levels are read as bytes or as bits.
+/// Checks that reading levels as bits returns the same levels as reading them as bytes.
 fn bits(bytes: &[u8], is_old: bool, levels: &[u8]) {
     let Some(mut decoder) = decoder(bytes, 1, is_old) else { return };
     let mut out = BitmapMut::new();
@@ -58,7 +59,7 @@ fuzz_target!(|data: &[u8]| {
     let len = rep.len().min(def.len());
     rep.truncate(len);
     def.truncate(len);
-    // A row starts with repetition level 0, which the page reader has made sure of.
+    // A row starts with repetition level 0, which the page reader ensures.
     let Some(first) = rep.first_mut() else { return };
     *first = 0;
     for element_def in 1..=max_def {

@@ -1,4 +1,5 @@
-//! Page headers: any bytes parse or are refused, and no more are consumed than there are.
+//! Fuzzes page headers: any bytes are parsed or rejected, and no more bytes are consumed than there
+//! are.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Serialized pages: any bytes are read as rows or refused; what is read can be written, and comes
-//! back the same.
+//! Fuzzes serialized Presto pages: any bytes are read as rows or rejected; rows that were read can
+//! be written, and reading them again returns the same rows.
 
 #![no_main]
 
@@ -8,7 +8,7 @@ use ocior::replay::presto::{PageReader, write_page};
 use vector::sync::Arc;
 use vector::{RowType, RowVector, Type, ValueReader, check_batch, value_text};
 
-/// One column of a type that the first byte chooses, so that inputs stay small.
+/// Returns a row type of one column, whose type the first byte chooses, so that inputs stay small.
 fn row_type(choice: u8) -> Arc<RowType> {
     let point = Type::row([("x", Type::BigInt), ("y", Type::array(Type::Varchar))]);
     let types = [
@@ -43,7 +43,7 @@ fuzz_target!(|data: &[u8]| {
     let mut reader = PageReader::new(bytes, bytes.len() as u64, Arc::clone(&row_type));
     while let Ok(Some(batch)) = reader.next_page() {
         check_batch(&batch).unwrap();
-        // Runs can claim many rows in a few bytes.
+        // Run-length encoded columns can declare many rows in a few bytes.
         if batch.len() > 1 << 16 {
             continue;
         }

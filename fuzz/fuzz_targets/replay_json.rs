@@ -1,5 +1,5 @@
-//! Plans and splits in JSON: any text is read or refused. The first byte chooses what the rest is:
-//! a plan, a case, or the records of a split file.
+//! Fuzzes plans and splits in JSON: any text is read or rejected. The first byte chooses the kind
+//! of the text: a plan, a case, or the records of a split file.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Whole files: any bytes give rows or an error within the memory limit. Seed it with small valid
-//! files, so that mutations reach pages, levels and encodings.
+//! Fuzzes scans of whole files: any bytes return rows or an error within the memory limit. The
+//! corpus should start with small valid files, so that mutations reach pages, levels and encodings.
 
 #![no_main]
 
@@ -7,10 +7,10 @@ use libfuzzer_sys::fuzz_target;
 use ocior::{Engine, QueryOptions, ScanRequest};
 use vector::sync::Arc;
 
-/// What a hostile file may take, in bytes.
+/// Memory limit of the engine in bytes.
 const MEMORY_LIMIT: u64 = 256 << 20;
 
-/// Rows after which a scan of a valid bomb is given up.
+/// Number of rows after which the scan of a file that decompresses to very many rows is stopped.
 const MAX_ROWS: usize = 1 << 20;
 
 fuzz_target!(|data: &[u8]| {

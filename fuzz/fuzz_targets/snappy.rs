@@ -1,5 +1,6 @@
-//! Snappy blocks: our decoder and the `snap` crate accept the same blocks and make the same bytes
-//! of them. Half of the inputs are blocks as they are, half are compressed first and then changed.
+//! Fuzzes Snappy decompression: Ocior's decoder and the `snap` crate accept the same blocks and
+//! produce the same bytes. Half of the inputs are used as blocks directly; the other half are
+//! compressed first and then modified.
 
 #![no_main]
 
@@ -7,7 +8,7 @@ use format_parquet::page::decompress::Decompressor;
 use format_parquet::thrift::structs::Codec;
 use libfuzzer_sys::fuzz_target;
 
-/// Blocks that claim to be longer are not decoded.
+/// Maximum declared size of the blocks that are decoded.
 const MAX_BYTES: usize = 1 << 20;
 
 fn compare(block: &[u8]) {

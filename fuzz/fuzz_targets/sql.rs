@@ -1,4 +1,4 @@
-//! SQL text: any text is planned or refused.
+//! Fuzzes the SQL planner: any text is planned or rejected.
 
 #![no_main]
 

@@ -1,5 +1,6 @@
-//! Text tables: the first byte chooses the ending of the file, the second the dialect, the third
-//! where the file is cut into two splits. All lines are read, in any cut the same ones.
+//! Fuzzes text tables. The first byte chooses the file extension and with it the compression, the
+//! second the dialect, the third the offset at which the file is divided into two splits. Both
+//! splits together must return the same rows as the whole file.
 
 #![no_main]
 
@@ -15,7 +16,7 @@ use std::ops::Range;
 use vector::sync::Arc;
 use vector::{MemoryPool, Result, RowType, Type, ValueReader, check_batch, value_text};
 
-/// The rows of the lines that start in a range, printed.
+/// Returns the rows of the lines that start in a range, as text.
 fn rows(path: &str, bytes: &[u8], options: &Config, range: Range<u64>) -> Result<Vec<String>> {
     let point = Type::row([("x", Type::BigInt), ("y", Type::array(Type::Varchar))]);
     let columns = Arc::new(RowType::new([

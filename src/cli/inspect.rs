@@ -1,4 +1,4 @@
-//! `ocior inspect`: what a file says of itself, and whether it holds.
+//! `ocior inspect`: prints the metadata of a file, or verifies it.
 
 use clap::{Args, Subcommand};
 use vector::{Error, Result, RowVector};
@@ -136,7 +136,8 @@ pub(super) fn run(args: &InspectArgs, global: &GlobalArgs) -> Outcome {
     let shown = match InspectedFile::open(files, path, keys.as_ref(), pool()) {
         Ok(file) => show(&args.what, &file, &engine, is_for_people)?,
         Err(error) if matches!(args.what, What::Pages { filter: None, .. }) && error.is_user() => {
-            // Pages are there without a footer too; if not even they are, the footer's error says all.
+            // Pages can be found without a footer. If there are none, only the footer's error is
+            // reported.
             let mut shown = inspect::pages_without_footer(files, path, pool());
             match &mut shown {
                 Ok(shown) if !shown.rows.is_empty() => shown.broken.insert(0, error),

@@ -1,13 +1,13 @@
-//! Ending a command at a signal: the query is cancelled, and what it has staged is removed.
+//! Handling of signals: cancels the query and removes its temporary files.
 //!
 //! ```text
 //! signal --> interrupt(): cancel the query --> it ends with an error, everything is dropped, exit
-//!                 |  GRACE later, if the process is still there (a statement is read from a pipe, say)
-//!                 \--> staged files removed, exit
+//!                 |  GRACE later, if the process has not ended (say, it reads a statement)
+//!                 \--> temporary files removed, exit
 //! ```
 //!
-//! The program installs the handler (`src/bin/ocior/main.rs`) and calls [`interrupt`] on a thread of
-//! its own; a library never does. The exit code is 128 and the signal's number, as shells expect.
+//! The program installs the handler (`src/bin/ocior/main.rs`) and calls [`interrupt`] on a separate
+//! thread; a library must not. The exit code is 128 plus the signal's number, as shells expect.
 
 use std::time::Duration;
 
@@ -16,22 +16,23 @@ use vector::sync::{LazyLock, Mutex, thread};
 
 use crate::staging;
 
-/// The time that a cancelled query has to end by itself.
+/// Time that a cancelled query has to end by itself.
 const GRACE: Duration = Duration::from_millis(60);
-/// The time that a command has whose output appeared while the signal came.
+/// Time that a command has to end if its output was published while the signal arrived.
 const GRACE_OF_PUBLISHED: Duration = Duration::from_secs(10);
 
 static RUNNING: LazyLock<Mutex<Running>> = LazyLock::new(Mutex::default);
 
-/// What runs in this process.
+/// State of the command that runs in this process.
 #[derive(Debug, Default)]
 struct Running {
-    /// The signal that came.
+    /// Signal that was received, if any.
     signal: Option<i32>,
     query: Option<Canceller>,
 }
 
-/// Ends the command that runs in this process as at signal number `signal`, and then the process.
+/// Cancels the command of this process because of signal number `signal`, and then ends the
+/// process.
 pub fn interrupt(signal: i32) -> ! {
     {
         let mut running = RUNNING.lock();
@@ -42,23 +43,23 @@ pub fn interrupt(signal: i32) -> ! {
     }
     thread::sleep(GRACE);
     if !staging::abandon_all() {
-        // The command was done when the signal came: its exit code says so.
+        // The command had completed when the signal arrived; its own exit code reports that.
         thread::sleep(GRACE_OF_PUBLISHED);
     }
     std::process::exit(128 + signal)
 }
 
-/// The signal that came, if one did.
+/// Returns the signal that was received, if any.
 pub(super) fn signal() -> Option<i32> {
     RUNNING.lock().signal
 }
 
-/// Lets a signal cancel a query, until dropped.
+/// Lets a signal cancel a query until this value is dropped.
 #[derive(Debug)]
 pub(super) struct Watch(());
 
 impl Watch {
-    /// Watches a query; it is cancelled at once when a signal has come already.
+    /// Watches a query. If a signal has already been received, the query is cancelled at once.
     pub(super) fn new(query: Canceller) -> Self {
         let mut running = RUNNING.lock();
         if running.signal.is_some() {

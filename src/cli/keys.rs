@@ -1,17 +1,17 @@
-//! `--keys`: the keys of encrypted files, from a JSON file.
+//! `--keys`: reads the keys of encrypted files from a JSON file.
 //!
 //! ```json
 //! {"footer": "30313233...", "columns": {"a.b": "3132..."}, "aad_prefix": "7465..."}
 //! ```
 //!
-//! Keys and prefix are in hexadecimal; any of the three may be missing.
+//! Keys and prefix are in hexadecimal. Each of the three members is optional.
 
 use std::path::Path;
 
 use format_parquet::decrypt::{FixedKeys, Key};
 use serde_json::Value;
 
-/// Reads the keys in the file at `path`; the error is a sentence for the command line.
+/// Reads the keys in the file at `path`. The error is a message for the command line.
 pub(super) fn read(path: &str) -> Result<FixedKeys, String> {
     let text = std::fs::read_to_string(Path::new(path)).map_err(|e| e.to_string())?;
     parse(&text)

@@ -1,20 +1,20 @@
-//! The command line: arguments in, rows on standard output, errors and timings on standard error.
+//! The command line. Rows go to standard output, errors and timings to standard error.
 //!
 //! ```text
 //! arguments --clap--> Command --> Engine --batches--> output format --> stdout or a file
-//!                        \-- one file a command: query, scan, inspect, explain,
+//!                        \-- one file per command: query, scan, inspect, explain,
 //!                            replay, trace
 //! ```
 //!
 //! | exit code | meaning |
 //! |---|---|
-//! | 0 | done |
-//! | 1 | the query or its data failed; the text says how |
-//! | 2 | wrong command line |
-//! | 130, 143 | ended by SIGINT or SIGTERM; nothing is left behind |
-//! | 141 | whoever read our output has gone; nothing is said about it |
+//! | 0 | success |
+//! | 1 | the query or its data failed; the message explains how |
+//! | 2 | invalid command line |
+//! | 130, 143 | ended by SIGINT or SIGTERM; temporary files are removed |
+//! | 141 | the reader of the output pipe has closed it; no message |
 //!
-//! Nothing is coloured but the help, and that only on a terminal without `NO_COLOR`.
+//! Only the help text is coloured, and only on a terminal without `NO_COLOR`.
 
 mod explain;
 mod inspect;
@@ -77,12 +77,12 @@ enum Command {
     Trace(trace::TraceArgs),
 }
 
-/// Why a command did not end well.
+/// Reason for which a command failed.
 #[derive(Debug)]
 enum Failure {
-    /// The arguments make no sense together.
+    /// The arguments are inconsistent.
     Usage(String),
-    /// Everything else.
+    /// Any other error.
     Error(Error),
 }
 
@@ -94,8 +94,9 @@ impl From<Error> for Failure {
 
 type Outcome = Result<(), Failure>;
 
-/// Runs the program with the arguments of the process.
-pub fn main() -> ExitCode {
+/// Runs the program with the arguments of the process. Calls `when_limited` first where they limit
+/// memory: what its allocator keeps is the program's matter.
+pub fn main(when_limited: fn()) -> ExitCode {
     let mut cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(stop) => return stopped_by_clap(&stop),
@@ -103,13 +104,16 @@ pub fn main() -> ExitCode {
     if cli.global.output.as_deref().is_some_and(|path| path.as_os_str() == "-") {
         cli.global.output = None;
     }
+    if cli.global.memory.is_some() {
+        when_limited();
+    }
     cli.global.output_file = cli.global.output.as_deref().and_then(OutputFile::of);
     let outcome = cli.global.check_output().and_then(|()| run(&cli));
-    // What was staged is removed before the process ends.
+    // Temporary files are removed before the process ends.
     drop(cli);
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
-        // Whatever failed, it failed because the command was ended.
+        // After a signal any error is a consequence of the cancellation.
         Err(_) if interrupt::signal().is_some() => {
             let signal = interrupt::signal().and_then(|signal| u8::try_from(signal).ok());
             ExitCode::from(128 | signal.unwrap_or(0))
@@ -126,7 +130,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Runs the command; the file of `-o` appears when that went well.
+/// Runs the command and publishes the file of `-o` if it succeeds.
 fn run(cli: &Cli) -> Outcome {
     match &cli.command {
         Command::Query(args) => query::run(args, &cli.global),
@@ -142,7 +146,8 @@ fn run(cli: &Cli) -> Outcome {
     Ok(())
 }
 
-/// Help and version end well, unless nobody reads them; anything else is a wrong command line.
+/// Prints the message of the argument parser. Help and version are successful unless the output
+/// pipe is closed; any other message is an invalid command line.
 fn stopped_by_clap(stop: &clap::Error) -> ExitCode {
     match stop.print() {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe && !stop.use_stderr() => {
@@ -152,7 +157,7 @@ fn stopped_by_clap(stop: &clap::Error) -> ExitCode {
     }
 }
 
-/// Prints to standard error; when even that is closed, the exit code has to do.
+/// Prints to standard error. If standard error is closed, only the exit code reports the failure.
 fn complain(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }

@@ -1,4 +1,4 @@
-//! Options that all commands share, and the engine that they describe.
+//! Options of all commands, and the engine that they configure.
 
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use super::output_file::OutputFile;
 use crate::output::OutputFormat;
 use crate::{Engine, EngineBuilder, QueryOptions};
 
-/// Options that may stand before or behind the command.
+/// Options that are accepted before or after the command.
 #[derive(Debug, Args)]
 pub(super) struct GlobalArgs {
     /// How results are printed; auto is a table on a terminal and CSV elsewhere
@@ -26,7 +26,7 @@ pub(super) struct GlobalArgs {
     /// the format where --format says none
     #[arg(short, long, global = true, value_name = "PATH")]
     pub(super) output: Option<PathBuf>,
-    /// Where the output is written first.
+    /// Temporary file of the output, if the output is replaced at the end.
     #[arg(skip)]
     pub(super) output_file: Option<OutputFile>,
     /// Threads that scan; `query` takes one for each processor, `scan` one, so that rows keep
@@ -102,8 +102,8 @@ pub(super) enum Format {
 }
 
 impl GlobalArgs {
-    /// The format of results: as asked, or by the ending of the output file, or by whether
-    /// standard output is a terminal.
+    /// Returns the format of results: the requested one, else that of the output file's extension,
+    /// else a table if standard output is a terminal, and CSV otherwise.
     pub(super) fn output_format(&self) -> OutputFormat {
         self.chosen_format().unwrap_or_else(|| {
             let is_for_people = self.output.is_none() && std::io::stdout().is_terminal();
@@ -111,7 +111,7 @@ impl GlobalArgs {
         })
     }
 
-    /// The format that was asked for in words or by the ending of the output file.
+    /// Returns the format that is requested by `--format` or by the output file's extension.
     pub(super) fn chosen_format(&self) -> Option<OutputFormat> {
         match self.format {
             Format::Table => Some(OutputFormat::Table),
@@ -124,8 +124,8 @@ impl GlobalArgs {
         }
     }
 
-    /// Checks that the ending of the output file is that of a format that results are printed in,
-    /// unless `--format` says which. No ending and `txt` say nothing.
+    /// Checks that the extension of the output file is that of a result format, unless `--format`
+    /// is given. A file without extension or with `txt` is accepted.
     pub(super) fn check_output(&self) -> Result<(), Failure> {
         let Some(path) = self.output.as_deref().filter(|_| self.format == Format::Auto) else {
             return Ok(());
@@ -150,12 +150,12 @@ impl GlobalArgs {
         }))
     }
 
-    /// The engine that the options ask for.
+    /// Returns the engine that the options configure.
     pub(super) fn engine(&self) -> Engine {
         self.engine_builder().build()
     }
 
-    /// The same engine, for settings of its own to be added.
+    /// Returns the builder of that engine, so that the caller can add settings.
     pub(super) fn engine_builder(&self) -> EngineBuilder {
         let access = if self.mmap { LocalAccess::Map } else { LocalAccess::Pread };
         let mut builder = Engine::builder().local_access(access);
@@ -173,12 +173,12 @@ impl GlobalArgs {
         builder.format(Arc::new(parquet))
     }
 
-    /// The keys that were given.
+    /// Returns the keys of `--keys`.
     pub(super) fn key_provider(&self) -> Option<Arc<dyn KeyProvider>> {
         self.keys.clone().map(|keys| Arc::new(keys) as Arc<dyn KeyProvider>)
     }
 
-    /// How queries are run, with `default_drivers` when the options do not say.
+    /// Returns the options of a query, with `default_drivers` if `--drivers` is not given.
     pub(super) fn query_options(&self, default_drivers: Option<usize>) -> QueryOptions {
         let mut settings: Config = self.set.iter().cloned().collect();
         let of_tables = [
@@ -202,16 +202,16 @@ impl GlobalArgs {
     }
 }
 
-/// True for a device or pipe: its name says nothing of its content.
+/// Returns true for a device or pipe, whose name does not indicate a format.
 fn is_device(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
 }
 
-/// The setting that `--partition-types` fills.
+/// Setting of `--partition-types`.
 const PARTITION_TYPES: &str = "partition_types";
-/// The setting that `--schema` fills.
+/// Setting of `--schema`.
 const TABLE_SCHEMA: &str = "table_schema";
-/// The setting that `--input-format` fills.
+/// Setting of `--input-format`.
 const INPUT_FORMAT: &str = "input_format";
 
 fn by_ending(path: &Path) -> Option<OutputFormat> {
@@ -240,7 +240,7 @@ pub(super) struct SqlArgs {
 }
 
 impl SqlArgs {
-    /// The statement.
+    /// Returns the statement.
     pub(super) fn text(&self) -> Result<String, Failure> {
         if let Some(path) = &self.file {
             let read = std::fs::read_to_string(path)
@@ -263,13 +263,13 @@ impl SqlArgs {
         }
     }
 
-    /// Makes the named tables known.
+    /// Registers the tables of `--table` with the engine.
     pub(super) fn register_tables(&self, engine: &mut Engine) -> vector::Result<()> {
         self.table.iter().try_for_each(|(name, path)| engine.register_table(name, path))
     }
 }
 
-/// Reads a number of at least one.
+/// Parses an integer of at least one.
 pub(super) fn at_least_one(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(0) => Err("must be at least 1".to_string()),
@@ -287,7 +287,8 @@ pub(super) fn key_value(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// A parameter of text files, whose value may be empty and have bytes that shells do not like.
+/// Parses a parameter of text files. Its value may be empty and may have escapes for bytes that are
+/// difficult to pass through a shell.
 fn serde_parameter(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.trim().is_empty() => {
@@ -297,7 +298,7 @@ fn serde_parameter(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// Replaces `\t` and `\xNN`; other backslashes stay.
+/// Replaces `\t` and `\xNN`; other backslashes are kept.
 fn without_codes(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -320,9 +321,9 @@ fn without_codes(text: &str) -> String {
     out
 }
 
-/// Checks `ds=DATE,price=DECIMAL(10,2)`; it goes to the engine as it is.
+/// Checks a list such as `ds=DATE,price=DECIMAL(10,2)` and returns it unchanged for the engine.
 fn named_types(text: &str) -> Result<String, String> {
-    // A comma within parentheses belongs to the type.
+    // A comma within parentheses is part of the type.
     let mut depth = 0i32;
     let pairs = text.split(|c| {
         depth += i32::from(c == '(') - i32::from(c == ')');
@@ -335,7 +336,7 @@ fn named_types(text: &str) -> Result<String, String> {
     Ok(text.to_string())
 }
 
-/// Reads a size such as `2GiB`, `1.5GB`, `512M` or a number of bytes.
+/// Parses a size such as `2GiB`, `1.5GB`, `512M` or a number of bytes.
 fn memory_size(text: &str) -> Result<u64, String> {
     let text = text.trim();
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -353,7 +354,7 @@ fn memory_size(text: &str) -> Result<u64, String> {
     };
     let number: f64 = digits.trim().parse().map_err(|_| "not a number".to_string())?;
     let bytes = number * unit;
-    // Beyond this a limit means nothing, and the conversion stays exact enough.
+    // A larger limit has no effect, and up to this value the conversion is exact enough.
     if !(1.0..=1e18).contains(&bytes) {
         return Err("must be from 1 byte to 1e18 bytes".to_string());
     }

@@ -1,12 +1,14 @@
-//! The file of `-o`: it appears when the command has succeeded, and is left alone otherwise.
+//! The output file of `-o`. It appears when the command succeeds, and an existing file is unchanged
+//! otherwise.
 //!
 //! ```text
 //! -o out.csv           .out.csv.<random>.ocior.tmp   --rename, at the end-->  out.csv
-//! -o link.csv          the same, beside the file that the link stands for
-//! -o /dev/null         written to as it is: devices and pipes are not replaced
+//! -o link.csv          the same, next to the target of the link
+//! -o /dev/null         written directly: devices and pipes are not replaced
 //! ```
 //!
-//! So a command may write over the file that it reads, and one that fails keeps what was there.
+//! Therefore a command may overwrite the file that it reads, and a failed command keeps the old
+//! file.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,21 +18,23 @@ use vector::{Error, Result, ResultExt};
 
 use crate::staging::Staged;
 
-/// Output that is written beside its place first; removed when dropped before it is published.
+/// Output that is first written to a temporary file; removed if it is dropped before it is
+/// published.
 #[derive(Debug)]
 pub(super) struct OutputFile {
     target: PathBuf,
-    /// Made when something is written.
+    /// The temporary file, created at the first write.
     staged: OnceLock<Staged>,
 }
 
 impl OutputFile {
-    /// For the path of `-o`; `None` where it has to be written to directly.
+    /// Returns the output file for the path of `-o`; `None` if the path must be written to
+    /// directly.
     pub(super) fn of(path: &Path) -> Option<Self> {
         let target = match fs::metadata(path) {
             Ok(found) if found.is_file() => fs::canonicalize(path).ok()?,
             Ok(_) => return None,
-            // A link to nothing stands for the file that writing makes.
+            // Writing to a dangling link creates its target.
             Err(_) if path.is_symlink() => return None,
             Err(_) => path.to_path_buf(),
         };
@@ -38,7 +42,7 @@ impl OutputFile {
         Some(OutputFile { target, staged: OnceLock::new() })
     }
 
-    /// Where to write.
+    /// Returns the path to write to.
     pub(super) fn staged(&self) -> Result<&Path> {
         if let Some(staged) = self.staged.get() {
             return Ok(staged.path());
@@ -47,7 +51,7 @@ impl OutputFile {
         Ok(self.staged.get_or_init(|| staged).path())
     }
 
-    /// Puts what was written in its place; nothing happens when nothing was.
+    /// Moves the written file to its place. Does nothing if no file was written.
     pub(super) fn publish(&self) -> Result<()> {
         let Some(staged) = self.staged.get() else { return Ok(()) };
         staged.publish(|staged| {

@@ -1,4 +1,4 @@
-//! Batches to where the output goes.
+//! Printing of batches to the output of a command.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -9,7 +9,7 @@ use super::options::GlobalArgs;
 use super::output_file::OutputFile;
 use crate::output::{BatchWriter, OutputFormat, batch_writer};
 
-/// Opens the output of a command.
+/// Opens the output of a command as a writer of batches.
 pub(super) fn open(
     global: &GlobalArgs,
     format: OutputFormat,
@@ -18,10 +18,10 @@ pub(super) fn open(
     batch_writer(format, row_type, destination(global)?)
 }
 
-/// Where the output goes.
+/// Returns the output of a command: standard output or the file of `-o`.
 pub(super) fn destination(global: &GlobalArgs) -> Result<Box<dyn Write>> {
     Ok(match &global.output {
-        // Writers hand over whole batches: a second buffer would only hold lines back.
+        // Writers write whole batches, so a second buffer would only delay lines.
         None => Box::new(std::io::stdout().lock()),
         Some(path) => {
             let staged = global.output_file.as_ref().map(OutputFile::staged).transpose()?;

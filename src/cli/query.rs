@@ -1,4 +1,4 @@
-//! `ocior query`: a SELECT or COPY statement over files.
+//! `ocior query`: runs a SELECT or COPY statement over files.
 
 use clap::Args;
 
@@ -33,7 +33,7 @@ pub(super) fn run(args: &QueryArgs, global: &GlobalArgs) -> Outcome {
     let mut engine = global.engine();
     args.sql.register_tables(&mut engine)?;
     let options = global.query_options(None);
-    // Rows of a query are for programs, those of a file for comparing it.
+    // Results of queries are read by programs; canonical lines are for comparing files.
     let format = match global.output_format() {
         OutputFormat::CanonicalJsonLines => OutputFormat::JsonLines,
         format => format,

@@ -1,5 +1,5 @@
-//! `ocior replay`: a plan of Velox on the splits of a case, or a node of a trace on what was
-//! recorded for it.
+//! `ocior replay`: runs a Velox plan on the splits of a case, or a node of a trace on its recorded
+//! input.
 
 use std::path::{Path, PathBuf};
 
@@ -77,7 +77,7 @@ pub(super) fn run(args: &ReplayArgs, global: &GlobalArgs) -> Outcome {
     run_replay(&replay, args, global)
 }
 
-/// A case file and the folder it is in.
+/// The text of a case file and the folder that contains it.
 struct Case {
     text: String,
     folder: PathBuf,
@@ -117,7 +117,7 @@ fn run_replay(replay: &Replay, args: &ReplayArgs, global: &GlobalArgs) -> Outcom
     })
 }
 
-/// Prints what is in a trace; its settings go to standard error.
+/// Prints the contents of a trace. Its settings go to standard error.
 fn list(trace: &Trace, global: &GlobalArgs) -> Outcome {
     let listing = trace.listing()?;
     let settings = trace.settings()?;

@@ -1,4 +1,4 @@
-//! Running something once or several times: the rows of the last run are printed, the times of all.
+//! Runs a plan once or several times: prints the rows of the last run and the times of all runs.
 //!
 //! ```text
 //! run 1 .. N-1 --> batches dropped    \
@@ -36,8 +36,8 @@ pub(super) struct RunArgs {
 }
 
 impl RunArgs {
-    /// Calls `start` as often as is wanted, with the options; the last time recorded if that is
-    /// wanted, as coming from `sql` if it does.
+    /// Calls `start` as many times as requested. The last run is recorded if requested; `sql` is
+    /// the statement of the recording, if there is one.
     pub(super) fn run(
         &self,
         global: &GlobalArgs,

@@ -1,4 +1,4 @@
-//! `ocior scan`: the rows of files, without SQL.
+//! `ocior scan`: prints the rows of files, without SQL.
 
 use clap::Args;
 
@@ -31,7 +31,7 @@ pub(super) struct ScanArgs {
     limit: Option<u64>,
 }
 
-/// Rows keep the order of the files with one driver only.
+/// Number of drivers by default. Only with one driver, rows keep the order of the files.
 const DEFAULT_DRIVERS: usize = 1;
 
 pub(super) fn run(args: &ScanArgs, global: &GlobalArgs) -> Outcome {

@@ -1,12 +1,12 @@
-//! What scans read and what they left out, for `query --stats`.
+//! Report of the work of scans, for `query --stats`.
 //!
 //! ```text
 //! ScanFiles (planning) + OperatorStats (drivers) --> ScanReport --> lines for people, or JSON
 //! ```
 //!
-//! Each line for people is about one unit: files, splits, row groups, pages, bytes, rows; then come
-//! the filters in the order in which rows met them, and the columns. Counters that no line has a
-//! phrase for stand below by their names, so that nothing that was counted is lost.
+//! Each line for people is about one unit: files, splits, row groups, pages, bytes, rows. After
+//! them come the filters, in the order of their application, and the columns. Metrics without a
+//! phrase in these lines are listed below them by name, so that no metric is omitted.
 
 use std::fmt::Write;
 
@@ -18,7 +18,7 @@ use vector::{MetricUnit, Metrics};
 use crate::engine::ScanFiles;
 use crate::output::OutputFormat;
 
-/// Counters with a phrase, by the line they are told in.
+/// Metrics with a phrase, grouped by the line in which they are printed.
 const LINES: [(&str, &[(&str, &str)]); 5] = [
     (
         "row groups",
@@ -74,12 +74,12 @@ const LINES: [(&str, &[(&str, &str)]); 5] = [
     ),
 ];
 
-/// Rows that were tested or given out: of the data source, whatever the format counts.
+/// Number of rows scanned. It is taken from the data source, not from the metrics of the format.
 const ROWS_SCANNED: &str = "rowsScanned";
-/// Rows that left the scan.
+/// Number of rows that the scan returned.
 const ROWS_GIVEN: &str = "rowsGiven";
 
-/// Counters that other lines tell.
+/// Metrics whose value is printed in other lines.
 const TOLD_ELSEWHERE: [&str; 10] = [
     "numStripes",
     "processedUnits",
@@ -96,14 +96,14 @@ const TOLD_ELSEWHERE: [&str; 10] = [
 /// Width of the first column of the lines for people.
 const LABEL_WIDTH: usize = 12;
 
-/// What the scans of one query did.
+/// Statistics of the scans of one query.
 #[derive(Debug)]
 pub(super) struct ScanReport {
     scans: Vec<(Option<ScanFiles>, OperatorStats, ScanStats)>,
 }
 
 impl ScanReport {
-    /// The scans among the operators of a finished query.
+    /// Collects the scans among the operators of a finished query.
     pub(super) fn new(files: &[ScanFiles], stats: &TaskStats) -> Self {
         let scans = stats.operators.iter().filter_map(|operator| {
             let scan = operator.scan.clone()?;
@@ -113,7 +113,7 @@ impl ScanReport {
         ScanReport { scans: scans.collect() }
     }
 
-    /// The report as the results are printed: JSON for machines, else lines for people.
+    /// Formats the report like the results: JSON for the JSON formats, else lines for people.
     pub(super) fn to_string(&self, format: OutputFormat) -> String {
         match format {
             OutputFormat::Json | OutputFormat::JsonLines | OutputFormat::CanonicalJsonLines => {
@@ -145,7 +145,7 @@ impl ScanReport {
     }
 }
 
-/// What one scan did, for machines.
+/// Returns the statistics of one scan as JSON.
 pub(super) fn scan_json(
     files: Option<&ScanFiles>,
     operator: &OperatorStats,
@@ -194,7 +194,7 @@ pub(super) fn metrics_json(metrics: &Metrics) -> Json {
     Json::Object(told.collect())
 }
 
-/// How many drivers, in words.
+/// Formats a number of drivers.
 pub(super) fn num_drivers(count: u64) -> String {
     match count {
         1 => "1 driver".to_string(),
@@ -202,7 +202,7 @@ pub(super) fn num_drivers(count: u64) -> String {
     }
 }
 
-/// Writes the lines about one scan.
+/// Writes the lines of one scan.
 pub(super) fn write_scan(
     out: &mut String,
     files: Option<&ScanFiles>,
@@ -295,7 +295,7 @@ fn write_columns(out: &mut String, scan: &ScanStats) -> std::fmt::Result {
     Ok(())
 }
 
-/// The counters that no other line tells.
+/// Writes the metrics that are in no other line.
 fn write_rest(out: &mut String, metrics: &Metrics) -> std::fmt::Result {
     let is_told = |name: &str| {
         let mut phrases = LINES.iter().flat_map(|(_, phrases)| phrases.iter());

@@ -1,4 +1,4 @@
-//! `ocior trace record`: a query and its trace, as a case that can be run again.
+//! `ocior trace record`: runs a query and records its trace as a case that can be replayed.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -61,7 +61,7 @@ pub(super) struct RecordingArgs {
 }
 
 impl RecordingArgs {
-    /// The options of the last run: recorded, if a trace is wanted.
+    /// Returns the options of the last run, with a recording if one is requested.
     pub(super) fn options(&self, options: &QueryOptions, sql: Option<&str>) -> QueryOptions {
         let recording = self.trace_dir.as_ref().map(|root| {
             Arc::new(Recording::new(RecordingOptions {
@@ -74,7 +74,7 @@ impl RecordingArgs {
     }
 }
 
-/// Ends the recording of a run, if it was recorded, and says where it is.
+/// Finishes the recording of a run, if there is one, and prints its folder.
 pub(super) fn finish(options: &QueryOptions) -> Result<()> {
     if let Some(recording) = &options.recording {
         complain(&format!("trace: {}", recording.finish()?.display()));

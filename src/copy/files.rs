@@ -1,16 +1,17 @@
-//! Files that appear when all of them are written, or not at all.
+//! Output files that appear when all of them are written, or not at all.
 //!
 //! ```text
 //! COPY .. TO 'out/t.csv'          out/.t.csv.<random>.ocior.tmp             --rename--> out/t.csv
 //! COPY .. TO 'out/t' partitioned  out/.t.<random>.ocior.tmp/k=v/data_0.csv  --rename--> out/t
 //! ```
 //!
-//! `src/staging.rs` has the rules of the names on the left. What is in the way is refused, or
-//! replaced at the end when the statement says OVERWRITE; a folder only if nothing else is in it than
-//! COPY writes. Devices and pipes are never replaced; where there is a link, what it stands for is.
+//! `src/staging.rs` defines the temporary names. An existing target is an error, unless the
+//! statement says OVERWRITE; then it is replaced at the end. A folder is replaced only if it
+//! contains nothing but output of COPY. Devices and pipes are never replaced. A link is kept, and
+//! its target is replaced.
 //!
-//! Files are open while something is appended only, so that any number of partitions can be written
-//! at once; when a file has ended it is synced, so that what is renamed is on the disk.
+//! A file is open only while bytes are appended, so that any number of partitions can be written at
+//! the same time. A finished file is synced before the rename.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -22,19 +23,19 @@ use vector::{Error, Result, ResultExt};
 use super::writer::FILE_NAME;
 use crate::staging::{Staged, folder_of};
 
-/// Bytes that wait before a file is opened for them.
+/// Number of bytes that are buffered before the file is opened to append them.
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// What a statement writes.
+/// Kind of output of a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
     /// One file.
     File,
-    /// A folder of files, or of Hive partitions.
+    /// A folder of files or of Hive partitions.
     Folder,
 }
 
-/// The place where everything is written first; removed when dropped before it is published.
+/// Temporary location of the output; removed if it is dropped before it is published.
 #[derive(Debug)]
 pub(super) struct Staging {
     target: PathBuf,
@@ -44,11 +45,11 @@ pub(super) struct Staging {
 }
 
 impl Staging {
-    /// Prepares for `target`. `InvalidInput` when something is in the way that must not be
-    /// replaced; `NotFound` without the folder around it.
+    /// Prepares for writing `target`. Returns `InvalidInput` if something exists there that must
+    /// not be replaced, and `NotFound` if the parent folder does not exist.
     pub(super) fn new(target: &str, shape: Shape, overwrite: bool) -> Result<Self> {
         let target = PathBuf::from(target.trim_end_matches('/'));
-        // A link stays, and what it stands for is written.
+        // A link is kept, and its target is written.
         let target = fs::canonicalize(&target).unwrap_or(target);
         if target.file_name().is_none() {
             return Err(Error::invalid_input("COPY needs the path of a file or folder")
@@ -62,12 +63,12 @@ impl Staging {
         Ok(Staging { target, staged, shape, overwrite })
     }
 
-    /// True when there is one file.
+    /// Returns true if the output is one file.
     pub(super) fn is_file(&self) -> bool {
         self.shape == Shape::File
     }
 
-    /// Begins a file: the only one, or the one at `relative` in the folder.
+    /// Creates a file: the only one, or the one at `relative` in the folder.
     pub(super) fn file(&self, relative: &str) -> Result<StagedFile> {
         let path = self.staged.add(|staged| {
             if self.is_file() {
@@ -83,10 +84,10 @@ impl Staging {
         Ok(StagedFile { path, buffer: Vec::new() })
     }
 
-    /// Puts everything in its place, for good: what has a name afterwards is on the disk.
+    /// Moves the output to its place. On success the output is on disk under its name.
     pub(super) fn publish(&self) -> Result<()> {
         self.staged.publish(|staged| {
-            // It may have come while the rows were written.
+            // The target may have been created while the rows were written.
             check_target(&self.target, self.shape, self.overwrite)?;
             if !self.is_file() {
                 sync_folders(staged)?;
@@ -100,7 +101,7 @@ impl Staging {
         sync(folder_of(&self.target)).map(drop)
     }
 
-    /// Removes what was written, unless it was published; files cannot be begun any more.
+    /// Removes the output unless it was published. No file can be created afterwards.
     pub(super) fn abandon(&self) {
         self.staged.abandon();
     }
@@ -108,7 +109,7 @@ impl Staging {
     fn place(&self, staged: &Path) -> io::Result<()> {
         let to = self.target.as_path();
         if !self.overwrite {
-            // Another writer may come between the check and this.
+            // Another writer may create the target between the check and the rename.
             return match rename_with(staged, to, RenameFlags::NOREPLACE) {
                 Some(Err(error))
                     if error.kind() == ErrorKind::AlreadyExists && is_empty_folder(to) =>
@@ -119,15 +120,15 @@ impl Staging {
                 None => fs::rename(staged, to),
             };
         }
-        // A folder is not replaced by a rename, unlike a file.
+        // A rename replaces a file but not a folder.
         if self.is_file() || !to.exists() {
             return fs::rename(staged, to);
         }
         match rename_with(staged, to, RenameFlags::EXCHANGE) {
             Some(exchanged) => {
                 exchanged?;
-                // What was replaced has the staged name now. What is left of it when this fails is
-                // removed by the next COPY into the folder around.
+                // The replaced folder now has the temporary name. If removing it fails, the next
+                // COPY into the parent folder removes it.
                 let _ = fs::remove_dir_all(staged);
                 Ok(())
             }
@@ -136,8 +137,7 @@ impl Staging {
     }
 }
 
-/// A rename that other renames of this machine cannot come between; `None` where the file system
-/// has none of this kind.
+/// Renames atomically with respect to other renames; `None` if the file system does not support it.
 fn rename_with(from: &Path, to: &Path, flags: RenameFlags) -> Option<io::Result<()>> {
     use rustix::io::Errno;
     match renameat_with(CWD, from, CWD, to, flags) {
@@ -152,7 +152,7 @@ fn replace_folder(staged: &Path, to: &Path) -> io::Result<()> {
     let replaced = staged.with_extension("old");
     fs::rename(to, &replaced)?;
     fs::rename(staged, to).inspect_err(|_| {
-        // The old folder comes back; the error says what went wrong first.
+        // Restores the old folder. Its error is ignored, since the first error is returned.
         let _ = fs::rename(&replaced, to);
     })?;
     fs::remove_dir_all(&replaced)
@@ -202,8 +202,9 @@ fn is_empty_folder(folder: &Path) -> bool {
     fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none())
 }
 
-/// Something in the folder that COPY does not write. COPY writes partitions of any keys, in them
-/// data files, and data files of its own name; `_SUCCESS` and the like come with data.
+/// Returns an entry of the folder that COPY does not write. COPY writes partitions of any keys with
+/// data files in them, and data files with its own prefix. `_SUCCESS` and similar files belong to
+/// data.
 fn first_stranger(target: &Path) -> Result<Option<PathBuf>> {
     let mut rest = vec![target.to_path_buf()];
     while let Some(folder) = rest.pop() {
@@ -235,7 +236,7 @@ fn has_data_ending(name: &str) -> bool {
     matches!(ending, Some("parquet" | "csv" | "jsonl" | "ndjson"))
 }
 
-/// Waits until a file that was written is on the disk, and gives its length.
+/// Waits until a written file is on disk, and returns its length.
 pub(super) fn sync_file(path: &Path) -> Result<u64> {
     sync(path)?
         .metadata()
@@ -250,7 +251,7 @@ fn sync(path: &Path) -> Result<File> {
         .in_named("path", path.to_string_lossy())
 }
 
-/// Waits until the names in a folder and in those below are on the disk.
+/// Waits until the entries of a folder and of the folders below it are on disk.
 fn sync_folders(folder: &Path) -> Result<()> {
     let mut rest = vec![folder.to_path_buf()];
     while let Some(folder) = rest.pop() {
@@ -264,7 +265,7 @@ fn sync_folders(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A file that grows; what is buffered is lost unless flushed.
+/// A file that is appended to. Buffered bytes are lost unless flushed.
 #[derive(Debug)]
 pub(super) struct StagedFile {
     path: PathBuf,
@@ -272,7 +273,7 @@ pub(super) struct StagedFile {
 }
 
 impl StagedFile {
-    /// Where it is now.
+    /// Current path of the file.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }

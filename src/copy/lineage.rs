@@ -1,12 +1,12 @@
-//! What files say of the columns that a COPY writes, beside their types: followed from the columns of
-//! the query down to those of the tables.
+//! Metadata of copied columns in their source files, other than their types. It is found by
+//! following the columns of the query down to those of the tables.
 //!
 //! ```text
 //! SELECT ts AS t FROM a JOIN b ..     t <- Project: ts <- HashJoin: left <- TableScan: column ts
 //! ```
 //!
-//! A column that comes from a table as it is keeps all. A computed time is one of UTC when all times
-//! that it is computed from are.
+//! A column of a table that is copied unchanged keeps all of its metadata. A computed time is in
+//! UTC if all times from which it is computed are in UTC.
 
 use dwio::expr::TypedExpr;
 use dwio::stored::{Annotation, StoredColumn};
@@ -15,7 +15,7 @@ use vector::{TimeUnit, Type};
 
 use crate::sql::{PlannedQuery, PlannedScan};
 
-/// What is known of each column of a query, in order.
+/// Returns the known metadata of each column of a query, in order.
 pub(crate) fn stored_columns(query: &PlannedQuery) -> Vec<StoredColumn> {
     let lineage = Lineage { scans: &query.scans };
     let names = query.root.output_type().names();
@@ -27,7 +27,7 @@ struct Lineage<'a> {
 }
 
 impl Lineage<'_> {
-    /// The column of a node's output called `name`.
+    /// Returns the metadata of the column `name` of a node's output.
     fn of_column(&self, node: &PlanNode, name: &str) -> StoredColumn {
         match node {
             PlanNode::TableScan(scan) => {
@@ -57,7 +57,7 @@ impl Lineage<'_> {
                 let sources = node.sources().map(|source| self.of_column(source, name));
                 sources.reduce(|a, b| a.merged(&b)).unwrap_or_default()
             }
-            // What other nodes add, no file has.
+            // Columns that other nodes add are not in any file.
             _ => {
                 let mut sources = node.sources();
                 let source = sources.find(|source| source.output_type().index_of(name).is_some());
@@ -66,7 +66,7 @@ impl Lineage<'_> {
         }
     }
 
-    /// A value computed over the columns of a node.
+    /// Returns the metadata of a value computed from the columns of a node.
     fn of_expr(&self, source: &PlanNode, expr: &TypedExpr) -> StoredColumn {
         match expr {
             TypedExpr::Field { name, .. } => self.of_column(source, name),
@@ -79,7 +79,7 @@ impl Lineage<'_> {
         }
     }
 
-    /// A value of type `ty` that is computed from `inputs`.
+    /// Returns the metadata of a value of type `ty` that is computed from `inputs`.
     fn of_computed(&self, source: &PlanNode, ty: &Type, inputs: &[TypedExpr]) -> StoredColumn {
         if !matches!(ty, Type::Timestamp | Type::Time(_)) {
             return StoredColumn::default();
@@ -89,7 +89,8 @@ impl Lineage<'_> {
         let annotations =
             inputs.iter().filter(is_known).map(|input| self.of_expr(source, input).annotation);
         let annotation = match annotations.reduce(Annotation::merged) {
-            // Fractions may have come in; the unit of a copy is microseconds where none is known.
+            // The computation may add fractions of a second. Without a known unit COPY stores
+            // microseconds.
             Some(Annotation::Time { unit, is_utc }) => {
                 Annotation::Time { unit: unit.filter(|unit| *unit == TimeUnit::Nanos), is_utc }
             }

@@ -1,4 +1,4 @@
-//! COPY: the rows of a query into files.
+//! COPY: writes the rows of a query into files.
 //!
 //! ```text
 //! CopyRequest (src/sql) --options.rs--> CopyTarget --CopyJob--> TableWrite on top of the plan
@@ -8,18 +8,19 @@
 //!                                            one row: rows, files, bytes <-- files.rs renames
 //! ```
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
-//! | `options.rs` | what stands in the parentheses |
-//! | `writer.rs` | the rows of one driver |
-//! | `partitions.rs` | rows to directories by their keys |
-//! | `sink.rs` | where the rows of one file go |
-//! | `lineage.rs` | what files say of the columns that are copied |
-//! | `files.rs` | files that appear when all is written |
+//! | `options.rs` | options of the statement |
+//! | `writer.rs` | writer of the rows of one driver |
+//! | `partitions.rs` | assignment of rows to directories by their keys |
+//! | `sink.rs` | writers of single files |
+//! | `lineage.rs` | metadata that the source files have for the copied columns |
+//! | `files.rs` | files that appear when all are written |
 //! | `parquet/` | Parquet files; with the feature `copy-parquet` |
 //!
-//! Files are written to the local file system; an engine that reads from another one refuses. Into a folder each
-//! driver writes files of its own; a single file has one writer, in the order of the rows.
+//! Files are written to the local file system; an engine that reads from another one rejects COPY.
+//! Into a folder each driver writes its own files; a single file has one writer, which keeps the
+//! order of the rows.
 
 mod files;
 mod lineage;
@@ -49,17 +50,17 @@ use self::writer::CopyWriter;
 pub(crate) use self::lineage::stored_columns;
 pub(crate) use self::options::CopyTarget;
 
-/// What is counted, by writers and in the end.
+/// Columns of the counts of writers and of the result.
 const COUNTS: [&str; 3] = ["rows", "files", "bytes"];
-/// The id of the node that writes; other nodes have numbers.
+/// Id of the node that writes; the ids of other nodes are numbers.
 const NODE: &str = "copy";
 
-/// The columns of what COPY gives: one row that counts what was written.
+/// Returns the type of the result of COPY: one row that counts what was written.
 pub(crate) fn result_type() -> RowType {
     RowType::new(COUNTS.map(|name| (name, Type::BigInt)))
 }
 
-/// Counts as a row.
+/// Returns counts as a row.
 fn counts_row(counts: [u64; 3]) -> Result<RowVector> {
     let column = |count| {
         let count = Value::BigInt(i64::try_from(count).unwrap_or(i64::MAX));
@@ -69,27 +70,27 @@ fn counts_row(counts: [u64; 3]) -> Result<RowVector> {
     RowVector::batch(Arc::new(result_type()), 1, columns)
 }
 
-/// A COPY under way, shared by its writers; what it has written vanishes when it is given up.
+/// A running COPY, shared by its writers. Its files are removed if it is abandoned.
 #[derive(Clone)]
 pub(crate) struct CopyJob(Arc<Work>);
 
-/// What writers share.
+/// State that the writers share.
 struct Work {
     target: CopyTarget,
     description: String,
     partitioner: Partitioner,
-    /// Positions of the columns that are written into files, and their types.
+    /// Positions of the columns that are written into files.
     kept: Vec<usize>,
     file_type: Arc<RowType>,
-    /// What the files that are copied say of these columns.
+    /// Metadata that the source files have for these columns.
     stored: Vec<StoredColumn>,
-    /// Files of all writers.
+    /// Number of files of all writers.
     num_files: AtomicUsize,
     staging: Staging,
 }
 
 impl CopyJob {
-    /// Looks whether `target` may be written, and begins.
+    /// Checks whether `target` may be written, and starts the COPY.
     pub(crate) fn start(
         target: CopyTarget,
         row_type: &RowType,
@@ -121,7 +122,7 @@ impl CopyJob {
         })))
     }
 
-    /// The node that writes the rows of `source`.
+    /// Returns the node that writes the rows of `source`.
     pub(crate) fn node(&self, source: &Arc<PlanNode>) -> Arc<PlanNode> {
         Arc::new(PlanNode::TableWrite(TableWriteNode {
             id: NODE.into(),
@@ -148,20 +149,20 @@ impl fmt::Debug for CopyJob {
     }
 }
 
-/// The end of a COPY, for whoever gets what its writers counted. Dropped before it is reached, all
-/// that was written is removed.
+/// The end of a COPY, which collects the counts of its writers. If it is dropped before it is
+/// published, all written files are removed.
 pub(crate) struct CopyEnd {
     job: CopyJob,
     counts: [u64; 3],
 }
 
 impl CopyEnd {
-    /// The end of `job`.
+    /// Returns the end of `job`.
     pub(crate) fn new(job: CopyJob) -> Self {
         CopyEnd { job, counts: [0; 3] }
     }
 
-    /// Adds what writers have counted.
+    /// Adds the counts of writers.
     pub(crate) fn add(&mut self, rows: &RowVector) -> Result<()> {
         for (sum, column) in self.counts.iter_mut().zip(rows.children()) {
             let column = DecodedVector::new(column)?;
@@ -175,10 +176,10 @@ impl CopyEnd {
         Ok(())
     }
 
-    /// Puts all files in their places, and gives the row of counts.
+    /// Moves all files to their places and returns the row of counts.
     pub(crate) fn publish(mut self) -> Result<RowVector> {
         if self.counts == [0; 3] {
-            // A folder without files would be no table.
+            // A folder without files would not be a table.
             self.counts = writer::write_no_rows(&self.job.0)?;
         }
         self.job.0.staging.publish()?;

@@ -1,15 +1,17 @@
-//! What stands in the parentheses of COPY, by name.
+//! Options of COPY, by name.
 //!
-//! | option | of | meaning |
+//! | option | formats | meaning |
 //! |---|---|---|
-//! | `FORMAT parquet`, `csv`, `jsonl` | all | by the ending of the path when absent |
+//! | `FORMAT parquet`, `csv`, `jsonl` | all | by default the format of the path's extension |
 //! | `PARTITION_BY (a, b)` | all | a folder of Hive partitions instead of a file |
-//! | `PER_THREAD_OUTPUT [true]` | all | a folder of files, one for each driver; also by a `/` behind the path |
-//! | `OVERWRITE [true]` | all | replaces what is there |
-//! | `HEADER [true]` | csv | a line of names first, as by default |
-//! | `COMPRESSION snappy`, `none` | parquet | how pages are packed |
-//! | `ROW_GROUP_SIZE n` | parquet | rows of a row group at most |
-//! | `TIMESTAMP_UNIT millis`, `micros`, `nanos` | parquet | what timestamps are stored in; else the unit of the file that they come from, or micros |
+//! | `PER_THREAD_OUTPUT [true]` | all | a folder with a file per driver, as for a path with final `/` |
+//! | `OVERWRITE [true]` | all | replaces existing output |
+//! | `HEADER [true]` | csv | a header line with the names, on by default |
+//! | `COMPRESSION snappy`, `none` | parquet | compression of pages |
+//! | `ROW_GROUP_SIZE n` | parquet | maximum number of rows of a row group |
+//! | `TIMESTAMP_UNIT millis`, `micros`, `nanos` | parquet | unit of stored timestamps |
+//!
+//! The default of `TIMESTAMP_UNIT` is the unit of the source file, or microseconds if it is unknown.
 
 use std::collections::HashSet;
 
@@ -20,21 +22,21 @@ use vector::{Error, Result, RowType};
 use super::parquet::{Codec, ParquetLayout};
 use crate::sql::{CopyOption, CopyRequest};
 
-/// Where and how the rows of a query are written.
+/// Target and format of a COPY.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CopyTarget {
     pub(super) path: String,
     pub(super) format: CopyFormat,
-    /// Positions of the partition keys among the query's columns, the outermost first.
+    /// Positions of the partition keys among the query's columns, outermost first.
     pub(super) partition_by: Vec<usize>,
-    /// A folder, in which each driver has a file.
+    /// If true, the target is a folder in which each driver has a file.
     pub(super) per_driver: bool,
     pub(super) overwrite: bool,
-    /// What files say of the query's columns beside their types, as far as they are known.
+    /// Metadata that the source files have for the query's columns, as far as it is known.
     pub(super) stored: Vec<StoredColumn>,
 }
 
-/// How a file is written.
+/// Format of a file, with its options.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum CopyFormat {
     Csv {
@@ -46,9 +48,9 @@ pub(super) enum CopyFormat {
 }
 
 impl CopyTarget {
-    /// Reads the options of a statement whose query gives `row_type`. `InvalidInput` for options
-    /// that do not exist, have other values, or do not belong to the format; `Unsupported` for a
-    /// format that this build does not write.
+    /// Parses the options of a statement whose query returns `row_type`. Returns `InvalidInput` for
+    /// options that do not exist, have invalid values, or do not belong to the format, and
+    /// `Unsupported` for a format that this build does not write.
     pub(crate) fn new(request: &CopyRequest, row_type: &RowType) -> Result<Self> {
         for (i, option) in request.options.iter().enumerate() {
             if request.options.iter().take(i).any(|before| before.name == option.name) {
@@ -80,7 +82,7 @@ impl CopyTarget {
         Ok(target)
     }
 
-    /// Keeps what files say of the query's columns.
+    /// Returns the target with the metadata that the source files have for the query's columns.
     pub(crate) fn with_stored_columns(self, stored: Vec<StoredColumn>) -> Self {
         CopyTarget { stored, ..self }
     }
@@ -95,7 +97,8 @@ impl CopyTarget {
                     .hint("AS gives one of them another name"));
             }
         }
-        // Names of keys are written in lower case (rule S8.13), and a key hides a column of its name.
+        // Names of keys are written in lower case (rule S8.19), and a key hides a column of its
+        // name.
         let keys = self.partition_by.iter().filter_map(|key| Some((key, names.get(*key)?)));
         for (key, name) in keys {
             let twins = row_type.positions_in_any_case(name);
@@ -119,7 +122,7 @@ impl CopyTarget {
         }
     }
 
-    /// The path, the format and the partition keys in words.
+    /// Describes the path, the format and the partition keys.
     pub(crate) fn describe(&self, row_type: &RowType) -> String {
         let names = row_type.names();
         let keys: Vec<&str> = self
@@ -131,12 +134,12 @@ impl CopyTarget {
         format!("{} as {}{by}", self.path, self.ending())
     }
 
-    /// Where it writes.
+    /// Path of the output.
     pub(crate) fn path(&self) -> &str {
         &self.path
     }
 
-    /// The ending of file names.
+    /// Extension of the files.
     pub(super) fn ending(&self) -> &'static str {
         match self.format {
             CopyFormat::Csv { .. } => "csv",
@@ -189,7 +192,7 @@ impl CopyFormat {
 
 const NO_SUCH_VALUE: &str = "an option of COPY has no such value";
 
-/// The format that the statement names, or the path's ending does.
+/// Returns the format that the statement names, else that of the path's extension.
 fn chosen_format(request: &CopyRequest) -> Result<CopyFormat> {
     let named = request.options.iter().find(|option| option.name == "FORMAT");
     let name = match named {
@@ -224,7 +227,7 @@ fn wrong(option: &CopyOption, sentence: &'static str) -> Error {
     }
 }
 
-/// The one value of an option, in lower case.
+/// Returns the single value of an option in lower case.
 fn word(option: &CopyOption) -> Result<String> {
     match option.values.as_slice() {
         [value] => Ok(value.to_ascii_lowercase()),
@@ -232,7 +235,7 @@ fn word(option: &CopyOption) -> Result<String> {
     }
 }
 
-/// True when the option stands alone.
+/// Returns the value of a boolean option; an option without a value is true.
 fn switch(option: &CopyOption) -> Result<bool> {
     if option.values.is_empty() {
         return Ok(true);
@@ -244,7 +247,7 @@ fn switch(option: &CopyOption) -> Result<bool> {
     }
 }
 
-/// Positions of the named columns.
+/// Returns the positions of the named columns.
 fn keys(option: &CopyOption, row_type: &RowType) -> Result<Vec<usize>> {
     let mut found = Vec::with_capacity(option.values.len());
     for name in &option.values {

@@ -1,4 +1,5 @@
-//! Rows by the directory that their partition keys name (rules S8.13 to S8.19).
+//! Assignment of rows to directories by their partition keys, as Hive names them (rules S8.13 to
+//! S8.19).
 
 use std::collections::HashMap;
 
@@ -6,12 +7,12 @@ use connector_hive::partition::{directory_name, value_text};
 use connector_hive::zone::ProcessZone;
 use vector::{DecodedVector, Error, Result, ResultExt, RowType, RowVector, Value};
 
-/// The keys of a partitioned COPY.
+/// Partition keys of a COPY.
 #[derive(Debug)]
 pub(super) struct Partitioner {
-    /// The keys' positions in batches, and their names in directories.
+    /// Positions of the keys in batches, and their names in directories.
     keys: Vec<(usize, String)>,
-    /// What timestamps are written as local times of.
+    /// Zone in whose local time timestamps are written.
     zone: Option<ProcessZone>,
 }
 
@@ -19,25 +20,26 @@ pub(super) struct Partitioner {
 pub(super) type RowsByDirectory = Vec<(String, Vec<u32>)>;
 
 impl Partitioner {
-    /// `keys` are positions in `row_type`.
+    /// Returns a partitioner by the columns of `row_type` at positions `keys`.
     pub(super) fn new(row_type: &RowType, keys: &[usize], zone: Option<ProcessZone>) -> Self {
         let name = |key: &usize| row_type.names().get(*key).map(|name| name.to_ascii_lowercase());
         let keys = keys.iter().filter_map(|key| Some((*key, name(key)?)));
         Partitioner { keys: keys.collect(), zone }
     }
 
-    /// The outermost key, if there is one.
+    /// Returns the name of the outermost key, if there is one.
     pub(super) fn first_key(&self) -> Option<&str> {
         self.keys.first().map(|(_, name)| name.as_str())
     }
 
-    /// The directory of rows whose keys are null.
+    /// Returns the directory of rows whose keys are all null.
     pub(super) fn null_directory(&self) -> String {
         let names = self.keys.iter().map(|(_, name)| directory_name(name, None));
         names.collect::<Vec<_>>().join("/")
     }
 
-    /// Sorts the rows of a batch. `Unsupported` for a key of a type that has no directory name.
+    /// Groups the rows of a batch by directory; `Unsupported` for a key whose type has no directory
+    /// name.
     pub(super) fn split(&self, batch: &RowVector) -> Result<RowsByDirectory> {
         let columns = self.keys.iter().map(|(key, _)| DecodedVector::new(batch.child(*key)?));
         let columns: Vec<DecodedVector> = columns.collect::<Result<_>>()?;
@@ -47,7 +49,7 @@ impl Partitioner {
         for row in 0..batch.len() {
             let values = columns.iter().map(|column| column.value(row));
             let values: Vec<Value> = values.collect::<Result<_>>()?;
-            // Rows of one partition often stand together.
+            // Consecutive rows are often in the same partition.
             let place = match last {
                 Some((before, place)) if before == values => place,
                 _ => {
@@ -76,13 +78,14 @@ impl Partitioner {
             if let Value::Timestamp(time) = value
                 && time.nanos() % 1_000_000 != 0
             {
-                // Rows would come back with another time than they had.
+                // The rows would be read back with another time.
                 return Err(Error::invalid_input("a partition key is finer than a millisecond")
                     .with("time", time)
                     .in_named("column", name));
             }
             if matches!(value, Value::Bytes(bytes) if bytes.is_empty()) {
-                // Hive has one name for null and empty text: it would come back as null.
+                // Hive has one name for null and empty text, so the text would be read back as
+                // null.
                 return Err(Error::unsupported("an empty text is no partition key")
                     .in_named("column", name)
                     .hint("NULLIF(key, '') makes it null"));
@@ -116,7 +119,8 @@ mod tests {
         split(ty, values).unwrap().into_iter().map(|(name, _)| name).collect()
     }
 
-    /// Rules S8.14, S8.15, S8.18, S8.19.
+    /// Directory names are escaped, and null has the placeholder (rules S8.14, S8.15, S8.18,
+    /// S8.19).
     #[test]
     fn rows_go_to_the_directories_of_their_keys() {
         let texts = ["a", NULL_PARTITION, "a", "x/y=%", "Zürich"].map(Value::bytes);
@@ -124,7 +128,7 @@ mod tests {
         let found = split(Type::Varchar, &all).unwrap();
         let expected = [
             ("key=a", vec![0, 2]),
-            // A text of this name is none.
+            // A text equal to the placeholder is not null.
             ("key=__HIVE_DEFAULT_PARTITION_%5F", vec![1]),
             ("key=x%2Fy%3D%25", vec![3]),
             ("key=Zürich", vec![4]),
@@ -137,7 +141,7 @@ mod tests {
         assert_eq!(names(decimal, &[Value::BigInt(-5)]), ["key=-0.05"]);
     }
 
-    /// Rules S8.13, S8.16.
+    /// Timestamps have milliseconds, and unsupported key types are rejected (rules S8.13, S8.16).
     #[test]
     fn keys_that_a_directory_cannot_tell_are_refused() {
         let time = |nanos| [Value::Timestamp(Timestamp::new(0, nanos))];

@@ -1,4 +1,4 @@
-//! Where the rows of one file go.
+//! Writers of the rows of one file.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -15,27 +15,28 @@ use crate::output::{OutputFormat, batch_writer, row_appender};
 
 /// Writes the rows of one file.
 pub(super) trait RowSink: Send {
-    /// Takes a batch.
+    /// Writes a batch.
     fn write(&mut self, batch: &RowVector) -> Result<()>;
 
-    /// Bytes that wait in memory.
+    /// Number of bytes buffered in memory.
     fn num_bytes(&self) -> usize;
 
-    /// Lets go of what waits, as far as the format can.
+    /// Releases buffered bytes, as far as the format allows.
     fn flush(&mut self) -> Result<()>;
 
-    /// Ends the file.
+    /// Finishes the file.
     fn finish(self: Box<Self>) -> Result<()>;
 }
 
-/// A file being written, and how far it is.
+/// A file being written.
 pub(super) struct OpenFile {
     pub(super) sink: Box<dyn RowSink>,
     pub(super) path: PathBuf,
 }
 
 impl OpenFile {
-    /// Begins a file of batches of `row_type`, whose columns files describe as `stored` says.
+    /// Creates a file for batches of `row_type`. `stored` is the metadata of its columns in the
+    /// source files.
     pub(super) fn new(
         format: &CopyFormat,
         (row_type, stored): (&Arc<RowType>, &[StoredColumn]),
@@ -57,7 +58,7 @@ impl OpenFile {
     }
 }
 
-/// Rows as lines.
+/// Writes rows as lines of text.
 struct TextSink {
     format: OutputFormat,
     row_type: Arc<RowType>,
@@ -80,7 +81,7 @@ impl TextSink {
 
 impl RowSink for TextSink {
     fn write(&mut self, batch: &RowVector) -> Result<()> {
-        // Lines hold nothing back from batch to batch, and neither does their writer.
+        // A writer of lines keeps no state between batches.
         row_appender(self.format, &self.row_type, Box::new(&mut self.file))?.write(batch)
     }
 

@@ -1,4 +1,4 @@
-//! COPY through the engine: what appears, what is refused, what vanishes.
+//! Tests of COPY through the engine: output, errors, and removal of temporary files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,13 +14,13 @@ use super::{CopyJob, CopyTarget};
 use crate::sql::CopyRequest;
 use crate::{Engine, QueryOptions};
 
-/// A folder of one test, removed when the test is done.
+/// The folder of one test, removed at the end of the test.
 struct Scratch(PathBuf);
 
 impl Scratch {
     fn new(name: &str) -> Self {
         let process = std::process::id();
-        // One that nobody has, also where several machines or their users share one place.
+        // The name is unique, also if several machines or users share the directory.
         let path = (0..1_000)
             .map(|n| std::env::temp_dir().join(format!("ocior-copy-{name}-{process}-{n}")))
             .find(|path| fs::create_dir(path).is_ok());
@@ -31,7 +31,7 @@ impl Scratch {
         self.0.join(name).to_string_lossy().into_owned()
     }
 
-    /// The names of everything below a folder.
+    /// Returns the names of all entries below a folder.
     fn names(&self, below: &str) -> Vec<String> {
         fn collect(folder: &Path, root: &Path, out: &mut Vec<String>) {
             for entry in fs::read_dir(folder).unwrap() {
@@ -59,12 +59,13 @@ fn engine() -> Engine {
     Engine::builder().file_system(Arc::new(LocalFiles::new(LocalAccess::Pread))).build()
 }
 
-/// Runs a COPY and gives its counts of rows, files and bytes.
+/// Runs a COPY and returns its counts of rows, files and bytes.
 fn copy(sql: &str) -> vector::Result<Vec<i64>> {
     copy_with(sql, 1).map(|(counts, _)| counts)
 }
 
-/// The same with some drivers, and how many of them have written.
+/// Runs a COPY with `drivers` drivers; returns the counts and the number of drivers that have
+/// written.
 fn copy_with(sql: &str, drivers: usize) -> vector::Result<(Vec<i64>, u64)> {
     let mut result =
         engine().query_with(sql, &QueryOptions { drivers, ..QueryOptions::default() })?;
@@ -117,7 +118,7 @@ fn partitions_are_directories_of_their_keys() {
     assert!(files.contains(&"regionkey=1/data_0.csv".to_string()), "{files:?}");
     let one = fs::read_to_string(folder.path("nations/regionkey=1/data_0.csv")).unwrap();
     assert!(one.starts_with("nationkey,name\n"), "{one}");
-    // Once more is refused, and replaced when it is asked for; other things are let alone.
+    // A second COPY is rejected, and replaces the output with OVERWRITE; other files are kept.
     let error = copy(&sql).unwrap_err().to_string();
     assert!(error.contains("what COPY would write exists already"), "{error}");
     let again = sql.replace("(RegionKey))", "(RegionKey), OVERWRITE)");
@@ -129,7 +130,7 @@ fn partitions_are_directories_of_their_keys() {
     assert!(folder.names("nations").contains(&"letter.txt".to_string()));
 }
 
-/// The lines of all files below a folder, but for their headers, in order.
+/// Returns the sorted lines of all files below a folder, without header lines.
 fn lines_of(folder: &Scratch, below: &str) -> Vec<String> {
     let read = |name: &String| fs::read_to_string(folder.path(&format!("{below}/{name}"))).unwrap();
     let texts: Vec<String> = folder.names(below).iter().map(read).collect();
@@ -157,7 +158,7 @@ fn into_a_folder_each_driver_writes_files_of_its_own() {
         assert_eq!(counts[..2], [expected.len() as i64, names.len() as i64]);
         assert!(names.iter().all(|name| ["data_0.csv", "data_1.csv"].contains(&name.as_str())));
         assert_eq!(lines_of(&folder, target), expected);
-        // Replaced as a whole, but not together with what somebody else has put there.
+        // The folder is replaced as a whole, unless it contains files that COPY does not write.
         assert!(copy(&sql).unwrap_err().to_string().contains("exists already"));
         let again = sql.replace("csv", "jsonl").replace("FORMAT jsonl", "FORMAT jsonl, OVERWRITE");
         copy(&again).unwrap();
@@ -200,7 +201,7 @@ fn partitions_are_written_by_all_drivers() {
 #[test]
 fn what_is_cancelled_leaves_nothing_behind() {
     let folder = Scratch::new("cancelled");
-    // More rows than anybody waits for.
+    // More rows than the test waits for.
     let tables: Vec<String> = ('a'..='f').map(|name| format!("({NATIONS}) {name}")).collect();
     let wide = format!("SELECT a.* FROM {}", tables.join(", "));
     for (number, options) in
@@ -260,7 +261,7 @@ fn rows_that_wait_for_their_row_group_are_paid_for() {
     let row_type = Arc::new(RowType::new([("s", Type::Varchar)]));
     let request = CopyRequest { path: folder.path("t.parquet"), options: Vec::new() };
     let target = CopyTarget::new(&request, &row_type).unwrap();
-    // Rows of an eighth of the limit may wait.
+    // Up to an eighth of the limit may be buffered.
     let pool = MemoryPool::root("engine", 400_000);
     let job = CopyJob::start(target, &row_type, None).unwrap();
     let place = WriterPlace { driver: 0, num_drivers: 1, pool: pool.leaf("copy") };

@@ -1,4 +1,4 @@
-//! The rows of one driver into its files, one for each directory.
+//! Writer of the rows of one driver, with one file for each directory.
 
 use std::collections::BTreeMap;
 
@@ -14,30 +14,31 @@ use super::files::sync_file;
 use super::sink::OpenFile;
 use super::{Work, counts_row};
 
-/// What names of files begin with; the number of the driver and the ending follow.
+/// Prefix of file names. The number of the driver and the extension follow.
 pub(super) const FILE_NAME: &str = "data_";
-/// Files that are written at once, at most: each has buffers of its own.
+/// Maximum number of files that are written at the same time; each has its own buffers.
 const MAX_OPEN_FILES: usize = 10_000;
-/// Bytes of all files together that wait in memory at most,
+/// Maximum number of bytes that all files together buffer in memory.
 const MAX_BYTES: usize = 256 << 20;
-/// and which part of the memory limit: when they are written they are also encoded and compressed.
+/// Divisor of the memory limit that bounds the buffered bytes. It leaves memory for encoding and
+/// compressing them.
 const MAX_SHARE: u64 = 8;
 
-/// Writes what one driver has.
+/// Writes the rows of one driver.
 pub(super) struct CopyWriter {
     work: Arc<Work>,
     driver: usize,
-    /// By directory; one without a name when nothing is partitioned.
+    /// Open files by directory; the directory is empty if the output is not partitioned.
     files: BTreeMap<String, OpenFile>,
     num_rows: u64,
-    /// Bytes that wait in all files.
+    /// Number of bytes buffered in all files.
     num_bytes: usize,
     max_bytes: usize,
     memory: Reservation,
 }
 
 impl CopyWriter {
-    /// Has written nothing yet.
+    /// Returns a writer that has not written any rows.
     pub(super) fn new(work: Arc<Work>, place: WriterPlace) -> Result<Self> {
         let WriterPlace { driver, num_drivers, pool } = place;
         let mut writer = CopyWriter {
@@ -50,7 +51,7 @@ impl CopyWriter {
             memory: Reservation::new(&pool),
         };
         if driver == 0 && !writer.is_partitioned() {
-            // Also a query without rows leaves a file.
+            // A query without rows produces a file too.
             writer.file("")?;
         }
         Ok(writer)
@@ -61,7 +62,8 @@ impl CopyWriter {
     }
 
     fn append(&mut self, directory: &str, rows: &RowVector) -> Result<()> {
-        // The rows are copied: their bytes are reserved before, and what they take after.
+        // The rows are copied: their size is reserved before the copy, and adjusted to the buffered
+        // size after it.
         self.memory.grow(rows.flat_bytes())?;
         let file = self.file(directory)?;
         let before = file.sink.num_bytes();
@@ -83,7 +85,7 @@ impl CopyWriter {
         self.memory.commit()
     }
 
-    /// The file of a directory, which is begun when it is new.
+    /// Returns the file of a directory, and creates it if it is new.
     fn file(&mut self, directory: &str) -> Result<&mut OpenFile> {
         if !self.files.contains_key(directory) {
             let Work { target, file_type, stored, staging, num_files, .. } = &*self.work;
@@ -103,8 +105,8 @@ impl CopyWriter {
     }
 }
 
-/// Writes a file without rows into the partition of nulls, so that a table without rows has its
-/// columns and its keys.
+/// Writes a file without rows into the partition of nulls, so that the columns and keys of a table
+/// without rows can be read back.
 pub(super) fn write_no_rows(work: &Work) -> Result<[u64; 3]> {
     let directory = work.partitioner.null_directory();
     let path = format!("{directory}/{FILE_NAME}0.{}", work.target.ending());
@@ -147,7 +149,7 @@ impl RowWriter for CopyWriter {
     }
 }
 
-/// Bytes that may wait in memory for all drivers.
+/// Returns the number of bytes that all drivers together may buffer in memory.
 fn max_bytes(pool: &MemoryPool) -> usize {
     let share = usize::try_from(pool.lowest_limit() / MAX_SHARE).unwrap_or(usize::MAX);
     share.min(MAX_BYTES)

@@ -1,27 +1,27 @@
-//! Glob patterns over a file system, walked level by level.
+//! Expansion of glob patterns in a file system, level by level.
 //!
 //! ```text
 //! data/ds=2026-*/**/part-?.parquet
 //! ---- ---------- -- --------------
-//! as it is  names  any depth  names
+//! fixed  names  any depth  names
 //! ```
 //!
-//! Only directories that the pattern can pass through are listed. Hidden names (`_`, `.`) match
-//! only patterns that begin like that.
+//! Only directories that the pattern can match are listed. Hidden names (`_`, `.`) match only
+//! patterns that begin with the same kind of character.
 
 use dwio::fs::{FileEntry, FileSystem};
 use globset::{GlobBuilder, GlobMatcher};
 use vector::{Error, Result};
 
-/// Directories that `**` goes down at most; more is taken for a loop of links.
+/// Maximum depth of directories below `**`; a deeper one is assumed to be a loop of links.
 const MAX_DEPTH: usize = 64;
 
-/// True when a path has characters of a pattern.
+/// Returns true if a path has characters of a pattern.
 pub(super) fn is_pattern(path: &str) -> bool {
     path.contains(['*', '?', '[', '{'])
 }
 
-/// The paths that match, in order. `NotFound` when none does.
+/// Returns the matching paths in order; `NotFound` if there are none.
 pub(super) fn expand(files: &dyn FileSystem, pattern: &str) -> Result<Vec<String>> {
     let (root, below) = root_of(pattern);
     let mut found = vec![root.to_string()];
@@ -33,7 +33,7 @@ pub(super) fn expand(files: &dyn FileSystem, pattern: &str) -> Result<Vec<String
             part if is_pattern(part) => matching(files, &found, part, last, pattern)?,
             part => found.iter().map(|base| join(base, part)).collect(),
         };
-        // A fixed part behind a pattern exists only in some of the directories.
+        // A fixed part after a pattern exists only in some of the directories.
         if !is_pattern(part) && parts[..i].iter().any(|p| is_pattern(p)) {
             found.retain(|path| files.stat(path).is_ok());
         }
@@ -46,7 +46,7 @@ pub(super) fn expand(files: &dyn FileSystem, pattern: &str) -> Result<Vec<String
     Ok(found)
 }
 
-/// What a path begins with that is no name: nothing, `/` or `scheme://`; and the rest.
+/// Splits a path into its root, which is empty, `/` or `scheme://`, and the rest.
 fn root_of(path: &str) -> (&str, &str) {
     let is_scheme = |scheme: &str| {
         scheme.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -67,7 +67,7 @@ fn join(base: &str, name: &str) -> String {
     }
 }
 
-/// The visible or wanted entries of a directory that exists.
+/// Returns the entries of a directory.
 fn entries(files: &dyn FileSystem, base: &str) -> Result<Vec<FileEntry>> {
     files.list(if base.is_empty() { "." } else { base })
 }
@@ -77,7 +77,7 @@ fn name_of(path: &str) -> &str {
 }
 
 fn is_hidden(name: &str) -> bool {
-    name.starts_with(['_', '.'])
+    name.starts_with(['_', '.']) || name.ends_with("._COPYING_")
 }
 
 fn matching(
@@ -110,7 +110,8 @@ fn matcher(part: &str, pattern: &str) -> Result<GlobMatcher> {
     Ok(glob.compile_matcher())
 }
 
-/// The directories themselves and all below; the files below too when `**` ends the pattern.
+/// Returns the directories and all directories below them; instead the files below them if `**`
+/// ends the pattern.
 fn deeper(files: &dyn FileSystem, bases: Vec<String>, last: bool) -> Result<Vec<String>> {
     let mut found = Vec::new();
     let mut pending: Vec<(String, usize)> = bases.into_iter().map(|b| (b, 0)).collect();
@@ -174,6 +175,16 @@ mod tests {
         assert_eq!(found("/d/_*.parquet"), ["/d/_hidden.parquet"]);
         assert_eq!(found("/d/*/h=1/y.parquet"), ["/d/ds=2/h=1/y.parquet"]);
         assert_eq!(found("/d/ds=*"), ["/d/ds=1", "/d/ds=2"]);
+    }
+
+    #[test]
+    fn files_that_are_being_written_match_no_pattern() {
+        let files = MemoryFiles::new();
+        for path in ["/d/a", "/d/b._COPYING_", "/d/k=1/c._COPYING_"] {
+            files.put(path, vec![0]);
+        }
+        assert_eq!(expand(&files, "/d/*").unwrap(), ["/d/a"]);
+        assert_eq!(expand(&files, "/d/**").unwrap(), ["/d/a"]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What a caller may ask of one query.
+//! Options of one query.
 
 use connector_hive::{DEFAULT_SCHEMA_FILES, SerdeParameters};
 use dwio::config::Config;
@@ -9,35 +9,39 @@ use vector::{Error, Result, RowType, Type};
 
 use crate::replay::record::Recording;
 
-/// The setting that names types of partition keys: `ds=DATE,hour=BIGINT`.
+/// Setting with the types of partition keys: `ds=DATE,hour=BIGINT`.
 const PARTITION_TYPES: &str = "partition_types";
 
-/// The setting that names the format of files.
+/// Setting with the format of files.
 const INPUT_FORMAT: &str = "input_format";
 
-/// The setting that names the columns of files and their types: `id=BIGINT,name=VARCHAR`.
+/// Setting with the columns of files and their types: `id=BIGINT,name=VARCHAR`.
 const TABLE_SCHEMA: &str = "table_schema";
 
-/// The setting that says how many files of a table are opened to learn its columns.
+/// Setting with the maximum number of files that are opened to infer a table's columns.
 const SCHEMA_FILES: &str = "max_schema_files";
 
-/// What settings begin with that say how values of text files are written.
+/// Prefix of settings that describe the encoding of text files.
 const SERDE_PREFIX: &str = "serde.";
 
-/// How a query is run.
+/// Options for running a query.
 #[derive(Debug, Clone)]
 pub struct QueryOptions {
-    /// Drivers that scan in parallel; at least one. With one driver rows come in the order of
-    /// paths and of rows within a file.
+    /// Number of drivers that scan in parallel, at least one. With one driver, rows are returned in
+    /// the order of paths and of rows within a file.
     pub drivers: usize,
-    /// Settings by name, as `--set key=value` gives them: those of
-    /// [`QueryConfig`](exec::QueryConfig), those of the connector, `partition_types`
-    /// (`ds=DATE,hour=BIGINT`) for keys whose types are not to be guessed, `table_schema` in the
-    /// same form for the columns of files, `input_format`, `max_schema_files` (1,000 by default) for
-    /// how many files of a table are opened to learn its columns, and what begins with `serde.`, such
-    /// as `serde.field.delim`, for text files.
+    /// Settings by name, as `--set key=value` passes them:
+    /// * those of [`QueryConfig`](exec::QueryConfig) and those of the connector;
+    /// * `partition_types` (`ds=DATE,hour=BIGINT`): types of keys, instead of inferred ones;
+    /// * `table_schema`: columns of files, in the same form;
+    /// * `input_format`: the format of files;
+    /// * `max_schema_files` (1,000 by default): maximum number of files of a table that are opened
+    ///   to infer its columns;
+    /// * `parquet_max_page_bytes` (2 GiB - 1 by default, the most that the format has): the largest
+    ///   page that is decompressed;
+    /// * names with the prefix `serde.`, such as `serde.field.delim`: parameters of text files.
     pub settings: Config,
-    /// Where the query's trace is written, if one is wanted; of one run.
+    /// Recording of the query's trace, if requested; for one run only.
     pub recording: Option<Arc<Recording>>,
 }
 
@@ -50,9 +54,9 @@ impl Default for QueryOptions {
 }
 
 impl QueryOptions {
-    /// Refuses settings that nobody reads: a misspelt one must not be taken for the default.
-    /// Names of the connector come with dashes or underscores and with or without its prefix, and
-    /// whatever a format's name stands before is left to the format.
+    /// Rejects unknown settings, since a misspelt one must not silently use the default. Names of
+    /// connector settings may have dashes or underscores and may omit their prefix. Settings with a
+    /// format as prefix are left to the format.
     pub(super) fn check_settings(&self) -> Result<()> {
         let spelled = |name: &str| name.replace(['-', '.'], "_");
         let known: Vec<String> = QueryConfig::NAMES
@@ -80,12 +84,12 @@ impl QueryOptions {
         Ok(())
     }
 
-    /// The types given for partition keys.
+    /// Returns the types given for partition keys.
     pub(super) fn partition_types(&self) -> Result<Vec<(String, Type)>> {
         self.named_types(PARTITION_TYPES)
     }
 
-    /// What is said about the files of tables.
+    /// Returns the options for the files of tables.
     pub(super) fn file_options(&self) -> Result<FileOptions> {
         let columns = self.named_types(TABLE_SCHEMA)?;
         let parameters = self.settings.iter().filter_map(|(name, value)| {
@@ -114,7 +118,7 @@ impl QueryOptions {
         if text.trim().is_empty() {
             return Ok(Vec::new());
         }
-        // The same syntax as the fields of a row, with `=` between name and type.
+        // The syntax of the fields of a row, with `=` between name and type.
         let fields = split_outside_parentheses(text).into_iter().map(|pair| {
             let (name, ty) = pair.split_once('=').ok_or_else(|| {
                 Error::invalid_input("a type of a column is written NAME=TYPE")
@@ -135,16 +139,16 @@ impl QueryOptions {
     }
 }
 
-/// What a query says about the files of its tables.
+/// Options of a query for the files of its tables.
 #[derive(Debug, Clone)]
 pub(super) struct FileOptions {
-    /// Their format.
+    /// Format of the files.
     pub(super) format: FileFormat,
-    /// Their columns; those of a file when `None`.
+    /// Columns of the files; `None` to read them from a file.
     pub(super) columns: Option<Arc<RowType>>,
-    /// How text files write their values.
+    /// Parameters of text files.
     pub(super) serde_parameters: SerdeParameters,
-    /// Files of a table that are opened to learn its columns, at most.
+    /// Maximum number of files of a table that are opened to infer its columns.
     pub(super) max_schema_files: usize,
 }
 
@@ -154,7 +158,7 @@ fn is_of_format(name: &str) -> bool {
     rests.any(|rest| rest.starts_with('_'))
 }
 
-/// The parts between commas, of which `DECIMAL(10,2)` has one of its own.
+/// Splits at commas outside parentheses, so that `DECIMAL(10,2)` is one part.
 fn split_outside_parentheses(text: &str) -> Vec<&str> {
     let (mut depth, mut start) = (0usize, 0);
     let mut parts = Vec::new();
@@ -173,16 +177,16 @@ fn split_outside_parentheses(text: &str) -> Vec<&str> {
     parts
 }
 
-/// A scan that needs no SQL: which files, which columns, which rows.
+/// A scan without SQL: files, columns and a condition.
 #[derive(Debug, Clone, Default)]
 pub struct ScanRequest {
     /// Files, directories or glob patterns; at least one.
     pub paths: Vec<String>,
-    /// The columns wanted, each a name or a path into a struct (`a.b`); all when `None`.
+    /// Columns to return, each a name or a path into a struct (`a.b`); `None` for all columns.
     pub columns: Option<Vec<String>>,
-    /// A condition in SQL that the rows must meet.
+    /// Condition in SQL that the rows must pass.
     pub filter: Option<String>,
-    /// Rows given at most.
+    /// Maximum number of rows.
     pub limit: Option<u64>,
 }
 

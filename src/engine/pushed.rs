@@ -1,8 +1,9 @@
-//! What a plan pushes into its scans: files, columns, filters, and filters that come while it runs.
+//! The parts of a plan that are pushed into its scans: files, columns, filters, and dynamic
+//! filters.
 //!
 //! ```text
-//! PlannedScan --splits--> files that are opened     TableScanNode --push-down--> filters, the rest
-//! HashJoinNode, TopNNode --ColumnSources--> columns of scans that they will speak of
+//! PlannedScan --splits--> files that are opened     TableScanNode --pushdown--> filters, remaining
+//! HashJoinNode, TopNNode --ColumnSources--> columns of scans that will get dynamic filters
 //! ```
 
 use connector_hive::columns::ScanColumns;
@@ -20,59 +21,59 @@ use vector::{Result, RowType, Type};
 
 use crate::sql::PlannedQuery;
 
-/// What one scan is asked, as people read it.
+/// Description of one scan for display.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PushedScan {
-    /// The scan.
+    /// Id of the scan.
     pub scan: Option<PlanNodeId>,
-    /// The table.
+    /// Name of the table.
     pub table: String,
-    /// Files of the table that have bytes, and those that conditions on partitions and paths leave
-    /// out; `None` for plans made elsewhere.
+    /// Number of non-empty files of the table, and number of those that conditions on partitions
+    /// and paths exclude; `None` for plans that the engine has not planned.
     pub files: Option<(usize, usize)>,
-    /// Rows of the table, about; `None` when nobody counted them.
+    /// Estimated number of rows of the table; `None` if it is unknown.
     pub estimated_rows: Option<u64>,
-    /// Columns that are given out, and what of each.
+    /// Output columns, with the subfields that are read.
     pub columns: Vec<PushedColumn>,
-    /// Terms that are decided for whole files or partitions.
+    /// Terms that are tested once per file or partition.
     pub partitions: Vec<String>,
     /// Filters on encoded values, each with its column.
     pub filters: Vec<String>,
-    /// The share of rows that is looked at, where it is not all.
+    /// Fraction of rows that is sampled, unless all rows are read.
     pub sample: Option<String>,
     /// Terms that are tested on the rows of a batch.
     pub remaining: Vec<String>,
-    /// True when statistics are asked about the remaining terms.
+    /// True if statistics are tested with the remaining terms.
     pub remaining_prunes: bool,
-    /// Columns that joins and top-Ns will put filters on.
+    /// Columns on which joins and TopN operators will put filters.
     pub dynamic: Vec<DynamicTarget>,
 }
 
-/// A column that a scan gives out.
+/// An output column of a scan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PushedColumn {
-    /// Its name in the scan's output.
+    /// Name in the scan's output.
     pub name: String,
-    /// Where it comes from: the files, the partition, the split.
+    /// Source of the column: the files, the partition, the split or the row number.
     pub source: &'static str,
-    /// Paths of what is read of it; none for all.
+    /// Subfields that are read; empty if the whole column is.
     pub subfields: Vec<String>,
 }
 
-/// A filter that will come from a join's table or from the bound of a top-N.
+/// A dynamic filter from the build side of a join or from the bound of a TopN.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DynamicTarget {
-    /// The column of the scan.
+    /// Column of the scan.
     pub column: String,
-    /// The node that makes the filter.
+    /// Id of the node that produces the filter.
     pub node: PlanNodeId,
-    /// What that node is: `HashJoin` or `TopN`.
+    /// Kind of that node: `HashJoin` or `TopN`.
     pub operator: &'static str,
-    /// The key on the build side; the sort column.
+    /// Key on the build side, or the sort column.
     pub key: String,
 }
 
-/// What a query pushes into each of its scans, those of left sources first.
+/// Returns what a query pushes into each of its scans, those of left sources first.
 pub(super) fn pushed(
     query: &PlannedQuery,
     evaluator: &dyn ExpressionEvaluator,
@@ -83,7 +84,7 @@ pub(super) fn pushed(
         if let Some(planned) = query.scans.iter().find(|planned| planned.id == scan.id) {
             let splits = planned.table.splits(planned.filter.as_ref(), u64::MAX)?;
             found.files = Some((splits.num_files, splits.num_files_left_out));
-            // A footer that cannot be read is the scan's to complain of.
+            // If the footer cannot be read, the scan reports the error.
             found.estimated_rows = planned.table.estimated_rows().ok();
         }
         let of_scan = targets.iter().filter(|(id, _, _)| *id == scan.id);
@@ -98,7 +99,7 @@ pub(super) fn pushed(
     scans.collect()
 }
 
-/// The filters that operators will make: the scan, its output column, and from where.
+/// Returns the dynamic filters of operators: the scan, its output column, and their target.
 fn dynamic_targets(root: &PlanNode) -> Vec<(PlanNodeId, usize, DynamicTarget)> {
     let mut found = Vec::new();
     let mut rest = vec![root];
@@ -140,7 +141,7 @@ fn of_scan(scan: &TableScanNode, evaluator: &dyn ExpressionEvaluator) -> Result<
         table: scan.table.table_name().to_string(),
         ..PushedScan::default()
     };
-    // Of tables of other connectors their own words have to do.
+    // Tables of other connectors are shown by their own description.
     let Ok(table) = HiveTableHandle::of(scan.table.as_ref()) else {
         found.table = scan.table.describe();
         return Ok(found);
@@ -193,7 +194,7 @@ fn describe(
     }
 }
 
-/// The type of a column, or of a field in it.
+/// Returns the type of a column, or of a field in it.
 fn type_at<'a>(columns: &'a RowType, path: &Subfield) -> Option<&'a Type> {
     let mut ty = columns.type_of(path.column_name())?;
     for element in path.path().iter().skip(1) {

@@ -1,4 +1,4 @@
-//! The rows of a running query.
+//! Results of a running query.
 
 use std::fmt;
 
@@ -10,20 +10,21 @@ use super::ScanFiles;
 use crate::copy::CopyEnd;
 use crate::sql::CatalogTable;
 
-/// The batches of a running query, in the order in which they come; dropping it stops the query, without
-/// waiting for its end, and [`QueryResult::close`] waits.
+/// The batches of a running query, in the order in which they are produced. Dropping the result
+/// cancels the query without waiting for its end; [`QueryResult::close`] waits.
 ///
-/// Iterating gives batches until the rows are finished or one error was given. Names of columns
-/// may repeat, since they are those that the query wrote.
+/// Iteration returns batches until the end of the rows or the first error. Names of columns may
+/// repeat, since they are those of the query.
 pub struct QueryResult {
     row_type: Arc<RowType>,
     cursor: Cursor,
-    /// The files that the rows go to. They are removed when it is dropped; drivers that still write
-    /// cannot begin new ones after that, and what they have open has no name any more.
+    /// Output files of a COPY, removed when this is dropped. Drivers that are still writing cannot
+    /// create files after that, and the files that they have open are already unlinked.
     copy: Option<CopyEnd>,
     files: Vec<ScanFiles>,
     notes: Vec<String>,
-    /// What planning knows of files serves the scans as long as it is held.
+    /// Tables of the query. They are held because they keep file metadata from planning available
+    /// to the scans.
     tables: Vec<Arc<dyn CatalogTable>>,
     ended: bool,
 }
@@ -51,18 +52,21 @@ impl QueryResult {
         QueryResult { notes: notes.collect(), files, tables, ..self }
     }
 
-    /// The rows are what the writers of a COPY count.
+    /// Returns the result of a COPY, whose rows are the counts of its writers.
     pub(super) fn of_copy(self, end: CopyEnd) -> Self {
         QueryResult { copy: Some(end), ..self }
     }
 
-    /// The columns of every batch.
+    /// Type of each batch.
     pub fn row_type(&self) -> &Arc<RowType> {
         &self.row_type
     }
 
-    /// The next batch, all columns loaded; `None` at the end of the rows. All of a COPY happens in
-    /// the first call.
+    /// Returns the next batch with all columns loaded; `None` at the end of the rows. The first
+    /// call runs a whole COPY.
+    ///
+    /// # Errors
+    /// The error of the query; `Cancelled` after it was cancelled.
     pub fn next_batch(&mut self) -> Result<Option<RowVector>> {
         let Some(mut end) = self.copy.take() else { return self.next_rows() };
         while let Some(counts) = self.next_rows()? {
@@ -76,38 +80,42 @@ impl QueryResult {
             self.tables.clear();
             return Ok(None);
         };
-        // The plan's names are unique; the query's need not be.
+        // The plan's names are unique; those of the query may repeat.
         let (len, children) = (batch.len(), batch.children().to_vec());
         RowVector::batch(Arc::clone(&self.row_type), len, children).map(Some)
     }
 
-    /// Something that stops the query from another thread; its next batch is then a `Cancelled`
-    /// error.
+    /// Returns a handle that cancels the query from another thread. The next batch is then a
+    /// `Cancelled` error.
     pub fn canceller(&self) -> Canceller {
         self.cursor.canceller()
     }
 
-    /// Stops the query, and blocks the thread until all that it holds was given back.
+    /// Cancels the query and blocks the thread until all of its resources are released.
     pub fn close(self) {
         self.cursor.close();
     }
 
-    /// What the query's operators have counted; complete once all batches were taken.
+    /// Statistics of the query's operators; complete after the last batch.
     pub fn stats(&self) -> TaskStats {
         self.cursor.stats()
     }
 
-    /// What planning left of the files of the query's scans; none for plans made elsewhere.
+    /// Numbers of files of the query's scans, as planning determined them; empty for plans that the
+    /// engine has not planned.
     pub fn files(&self) -> &[ScanFiles] {
         &self.files
     }
 
-    /// What a person should know of the rows, such as that a table may have more columns.
+    /// Notes about the result for the user, such as that a table may have more columns.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// All batches that have rows, or the first error.
+    /// Returns all batches that have rows.
+    ///
+    /// # Errors
+    /// The first error of the query.
     pub fn collect_batches(self) -> Result<Vec<RowVector>> {
         self.filter(|batch| batch.as_ref().map_or(true, |b| !b.is_empty())).collect()
     }

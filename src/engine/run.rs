@@ -1,4 +1,4 @@
-//! Running a plan: its task, its splits, its rows.
+//! Execution of a plan: its task, its splits, its rows.
 
 use dwio::connector::{ConnectorRegistry, ConnectorSplit, ExpressionEvaluator};
 use exec::plan::{PlanNode, PlanNodeId};
@@ -9,27 +9,27 @@ use vector::{MemoryPool, Result, RowType};
 
 use super::{Plan, QueryOptions, QueryResult};
 
-/// With several drivers, ranges of files are at most and at least this long. Each costs a look
-/// into the footer, and the last ones of a scan leave drivers without work.
+/// Minimum and maximum length of a split with several drivers. Each split costs reading the footer,
+/// and the last splits of a scan leave drivers idle.
 const SPLIT_BYTES: std::ops::RangeInclusive<u64> = (4 << 20)..=(64 << 20);
-/// Ranges that a driver gets, about, if they are long enough.
+/// Approximate number of splits per driver, if they are long enough.
 const SPLITS_PER_DRIVER: u64 = 4;
 
 /// The splits of one scan of a plan.
 pub type ScanSplits = (PlanNodeId, Vec<Arc<dyn ConnectorSplit>>);
 
-/// The files of a scan's table, as planning found them.
+/// Numbers of files of a scan's table, as planning determined them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScanFiles {
-    /// The scan.
+    /// Id of the scan.
     pub scan: PlanNodeId,
-    /// Files of the table that have bytes.
+    /// Number of non-empty files of the table.
     pub num_files: usize,
-    /// Those that conditions on partitions and paths left out: they are not opened.
+    /// Number of files that conditions on partitions and paths exclude; they are not opened.
     pub num_left_out: usize,
 }
 
-/// What queries of one engine share.
+/// Context that the queries of one engine share.
 #[derive(Debug, Clone)]
 pub(super) struct Surroundings {
     pub(super) connectors: ConnectorRegistry,
@@ -41,7 +41,8 @@ pub(super) struct Surroundings {
 }
 
 impl Surroundings {
-    /// Starts a plan on the files that planning found; `root` is its topmost node, or one above.
+    /// Starts a plan on the files that planning found. `root` is its topmost node or a node above
+    /// it.
     pub(super) fn run(
         &self,
         plan: &Plan,
@@ -65,8 +66,8 @@ impl Surroundings {
         Ok(result.with_files(files, tables.collect()))
     }
 
-    /// Starts plan nodes on the splits of their scans; the result's columns are called as
-    /// `row_type` says.
+    /// Starts plan nodes on the splits of their scans. `row_type` has the column names of the
+    /// result.
     pub(super) fn start(
         &self,
         root: &Arc<PlanNode>,
@@ -107,8 +108,9 @@ impl Surroundings {
     }
 }
 
-/// Drivers of a query. A driver without a split of its own would only cost its start, and where there
-/// is a single split nothing comes of several drivers; what is above an exchange may have them all.
+/// Returns the number of drivers of a query: one if there is at most one split, since further
+/// drivers would have no work; else the requested number, which stages above an exchange can use
+/// even if there are fewer splits.
 fn num_drivers(wanted: usize, splits: &[ScanSplits]) -> usize {
     match splits.iter().map(|(_, of_scan)| of_scan.len()).sum() {
         0 | 1 => 1,
@@ -116,7 +118,8 @@ fn num_drivers(wanted: usize, splits: &[ScanSplits]) -> usize {
     }
 }
 
-/// Bytes of a split: whole files for one driver, so that rows come in their order.
+/// Returns the length of a split in bytes: whole files for one driver, so that rows keep their
+/// order.
 fn split_bytes(total_bytes: u64, drivers: usize) -> u64 {
     if drivers == 1 {
         return u64::MAX;

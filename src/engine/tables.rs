@@ -1,12 +1,17 @@
-//! Tables: what FROM names, found on the file system.
+//! Resolution of the tables of FROM in the file system.
 //!
 //! ```text
-//! name or path --registered? glob? directory?--> HiveTable (files, partition keys)  nothing opened
-//!              --some files that the condition leaves--> TableSchema                 those opened
+//! name or path --registered? glob? directory?--> HiveTable (files, partition keys)  opens no file
+//!              --some files that pass the condition--> TableSchema                  opens those
 //!              --> EngineTable: columns, scans, splits
 //! ```
+//!
+//! The files that the condition leaves may lack columns that others have. A statement that names such a
+//! column is planned once more, with the columns of all files ([`planned`]).
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::rc::Rc;
 
 use connector_hive::{
     ColumnKind, DiscoveryOptions, HiveConnector, HiveTable, LearnedSchema, PartitionPredicate,
@@ -21,7 +26,7 @@ use dwio::subfield::{PathElement, Subfield};
 use exec::expr::nearest;
 use exec::plan::TableScanNode;
 use vector::sync::Arc;
-use vector::{Error, MemoryPool, Result, RowType, Type};
+use vector::{Error, ErrorKind, MemoryPool, Result, RowType, Type};
 
 use super::glob;
 use super::options::FileOptions;
@@ -29,17 +34,17 @@ use crate::sql::{
     Catalog, CatalogTable, FoundTable, ScanParts, SchemaGap, TableColumn, TableSplits,
 };
 
-/// The name that handles and splits call the connector by.
+/// Id of the connector in handles and splits.
 pub(super) const HIVE: &str = "hive";
 
-/// Bytes that a row is taken to have in files that do not count their rows.
+/// Assumed number of bytes per row in files that do not store the number of their rows.
 const BYTES_OF_A_ROW: u64 = 100;
 
-/// Columns that `*` does not give.
+/// Columns that `*` does not include.
 const HIDDEN: &[&str] =
     &[handles::PATH, handles::FILE_SIZE, handles::FILE_MODIFIED_TIME, handles::ROW_INDEX];
 
-/// What finding tables takes.
+/// Parameters for resolving tables.
 #[derive(Debug, Clone)]
 pub(super) struct Tables<'a> {
     pub(super) connector: &'a Arc<HiveConnector>,
@@ -48,6 +53,21 @@ pub(super) struct Tables<'a> {
     pub(super) files: FileOptions,
     pub(super) partition_types: Vec<(String, Type)>,
     pub(super) pool: MemoryPool,
+    /// The columns of a table are those of all its files, whatever the condition.
+    pub(super) of_all_files: bool,
+    /// Set once a table is opened that may have more columns.
+    pub(super) is_partial: Rc<Cell<bool>>,
+}
+
+/// What `plan` makes of the tables. Where a column is not found in the files that the conditions
+/// leave, it is looked for in all files.
+pub(super) fn planned<T>(tables: Tables<'_>, plan: impl Fn(&Tables<'_>) -> Result<T>) -> Result<T> {
+    match plan(&tables) {
+        Err(error) if error.kind() == ErrorKind::NotFound && tables.is_partial.get() => {
+            plan(&Tables { of_all_files: true, ..tables })
+        }
+        outcome => outcome,
+    }
 }
 
 impl Catalog for Tables<'_> {
@@ -70,7 +90,7 @@ impl Catalog for Tables<'_> {
 }
 
 impl Tables<'_> {
-    /// The table that one or more paths make.
+    /// Returns the table that consists of one or more paths.
     pub(super) fn find_paths(
         &self,
         name: &str,
@@ -111,7 +131,7 @@ impl Tables<'_> {
     }
 }
 
-/// A table of which no file was opened yet.
+/// A table of which no file has been opened yet.
 #[derive(Debug)]
 struct Found<'a> {
     tables: Tables<'a>,
@@ -131,9 +151,10 @@ impl FoundTable for Found<'_> {
 
     fn open(self: Box<Self>, condition: Option<&TypedExpr>) -> Result<Arc<dyn CatalogTable>> {
         let tables = &self.tables;
-        // The schema comes from files that the query reads anyway, if there are any.
+        // The schema is inferred from files that the query reads anyway, if there are any.
         let mut wanted = self.hive.clone();
         let keys = &self.hive.partition_columns;
+        let condition = condition.filter(|_| !tables.of_all_files);
         if let Some(mut predicate) = predicate(tables.evaluator, condition, keys, keys)? {
             let mut left = Vec::new();
             for file in &self.hive.files {
@@ -145,7 +166,7 @@ impl FoundTable for Found<'_> {
             if left.iter().any(|f| f.len > 0) {
                 wanted.files = left;
             } else if let Some(first) = self.hive.nonempty_files().next() {
-                // Where no file is left, the schema is that of one file.
+                // If no file passes, the schema is that of one file.
                 wanted.files = vec![first.clone()];
             }
         }
@@ -163,6 +184,14 @@ impl FoundTable for Found<'_> {
         };
         let LearnedSchema { schema, metadata, num_opened, num_files } = learned;
         let unknown = num_files.saturating_sub(num_opened);
+        let is_partial = wanted.files.len() < self.hive.files.len() && columns.is_none();
+        let asked = is_partial.then(|| Asked {
+            terms: condition.map(TypedExpr::conjuncts).into_iter().flatten().cloned().collect(),
+            paths: wanted.files.into_iter().map(|file| file.path).collect(),
+        });
+        if asked.is_some() {
+            tables.is_partial.set(true);
+        }
         let gap = (unknown > 0).then(|| format!("{num_opened} of {num_files} files"));
         let columns = columns_of(&schema);
         Ok(Arc::new(EngineTable {
@@ -173,6 +202,7 @@ impl FoundTable for Found<'_> {
             schema,
             _metadata: metadata,
             schema_files: gap,
+            asked,
             evaluator: Arc::clone(tables.evaluator),
             connector: Arc::clone(tables.connector),
             pool: tables.pool.clone(),
@@ -181,18 +211,28 @@ impl FoundTable for Found<'_> {
     }
 }
 
+/// Files that were asked for columns.
+#[derive(Debug)]
+struct Asked {
+    /// The condition that left them.
+    terms: Vec<TypedExpr>,
+    paths: HashSet<String>,
+}
+
 /// A table ready to be scanned.
 #[derive(Debug)]
 struct EngineTable {
     name: String,
     hive: HiveTable,
     schema: TableSchema,
-    /// Held, so that the scan need not look again.
+    /// File metadata, held so that the scan need not read it again.
     _metadata: Vec<FileMetadata>,
-    /// The files that the columns were learned from, where those are not all.
+    /// Describes the files from which the columns were inferred, if these are not all files.
     schema_files: Option<String>,
+    /// The files that were asked for columns, where a condition has left some out.
+    asked: Option<Asked>,
     columns: Vec<TableColumn>,
-    /// For columns whose name others have too: how many of them stand before, by position.
+    /// For columns whose name repeats, the number of earlier columns with that name, by position.
     twins: HashMap<usize, usize>,
     evaluator: Arc<dyn ExpressionEvaluator>,
     connector: Arc<HiveConnector>,
@@ -206,6 +246,10 @@ impl CatalogTable for EngineTable {
     }
 
     fn scan(&self, parts: ScanParts<'_>) -> Result<TableScanNode> {
+        if !self.reads_asked_files(parts.filter)? {
+            return Err(Error::not_found("a scan reads files whose columns are not known")
+                .with("table", &self.name));
+        }
         let mut fields = Vec::with_capacity(parts.columns.len());
         let mut assignments = Vec::with_capacity(parts.columns.len());
         for wanted in parts.columns {
@@ -248,6 +292,10 @@ impl CatalogTable for EngineTable {
         self.schema.stored_column(name)
     }
 
+    fn may_have_more_columns(&self) -> bool {
+        self.asked.is_some()
+    }
+
     fn schema_gap(&self) -> Option<SchemaGap<'_>> {
         let files = self.schema_files.as_deref()?;
         Some(SchemaGap { table: &self.name, files })
@@ -272,11 +320,11 @@ impl CatalogTable for EngineTable {
             serde_parameters: Arc::clone(&self.files.serde_parameters),
         };
         let mut splits = self.hive.splits(predicate.as_mut(), &options)?;
-        // What the files have under such a name is what the table means by it.
+        // A column of the files hides the synthesized column of the same name.
         splits
             .iter_mut()
             .for_each(|s| s.info_columns.retain(|name, _| columns.index_of(name).is_none()));
-        // Splits of one file stand together.
+        // The splits of one file are consecutive.
         let mut paths: Vec<&str> = splits.iter().map(|split| split.path.as_str()).collect();
         paths.dedup();
         let num_files = self.hive.nonempty_files().count();
@@ -286,7 +334,31 @@ impl CatalogTable for EngineTable {
     }
 }
 
-/// Struct fields by name. None, which means all, where names do not tell the fields apart.
+impl EngineTable {
+    /// True when a scan with this condition reads no files but those that were asked for columns. A
+    /// condition of WHERE may not come to the scan: rows of an outer join are tested above it.
+    fn reads_asked_files(&self, filter: Option<&TypedExpr>) -> Result<bool> {
+        let Some(asked) = &self.asked else { return Ok(true) };
+        let terms = filter.map(TypedExpr::conjuncts).unwrap_or_default();
+        if asked.terms.iter().all(|term| terms.contains(&term)) {
+            return Ok(true);
+        }
+        let (keys, columns) = (&self.hive.partition_columns, self.schema.columns());
+        let Some(mut predicate) = predicate(&self.evaluator, filter, keys, columns)? else {
+            return Ok(false);
+        };
+        for file in self.hive.nonempty_files().filter(|file| !asked.paths.contains(&file.path)) {
+            let value = |name: &str, _: &Type| self.hive.partition_value(file, name);
+            if predicate.may_pass(value)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Returns struct fields by name; empty, which means the whole column, if names do not identify the
+/// fields.
 fn subfields(column: &str, ty: &Type, wanted: &[Vec<usize>]) -> Vec<Subfield> {
     let path = |indices: &Vec<usize>| {
         let mut subfield = Subfield::column(column);
@@ -294,7 +366,7 @@ fn subfields(column: &str, ty: &Type, wanted: &[Vec<usize>]) -> Vec<Subfield> {
         for index in indices {
             let row = ty.as_row()?;
             let name = row.names().get(*index)?;
-            if row.names().iter().filter(|n| *n == name).count() > 1 {
+            if row.positions_of(name).len() > 1 {
                 return None;
             }
             subfield = subfield.then(PathElement::Field(name.as_str().into()));
@@ -306,17 +378,17 @@ fn subfields(column: &str, ty: &Type, wanted: &[Vec<usize>]) -> Vec<Subfield> {
 }
 
 fn is_glob(files: &dyn FileSystem, path: &str) -> bool {
-    // A file may have the characters of a pattern in its name.
+    // The name of a file may have characters of a pattern.
     glob::is_pattern(path) && files.stat(path).is_err()
 }
 
-/// The name of a table that was given as a path: its last part, without endings.
+/// Returns the name of a table that is given as a path: its last part, without extensions.
 fn table_name(path: &str) -> &str {
     let last = path.trim_end_matches('/').rsplit('/').next().unwrap_or(path);
     last.split('.').next().filter(|name| !name.is_empty()).unwrap_or(last)
 }
 
-/// The part of a condition that can be decided for whole files.
+/// Returns the part of a condition that can be decided for whole files.
 fn predicate(
     evaluator: &Arc<dyn ExpressionEvaluator>,
     condition: Option<&TypedExpr>,
@@ -325,8 +397,8 @@ fn predicate(
 ) -> Result<Option<PartitionPredicate>> {
     let Some(condition) = condition else { return Ok(None) };
     let keys = keys.fields().map(|(n, t)| (n.to_string(), t.clone()));
-    // Of a file on its way to its columns the path and the size are known as well, unless the
-    // table means something else by their names.
+    // Path and size of a file are known before it is opened, unless the table has columns with
+    // these names.
     let known = [handles::PATH, handles::FILE_SIZE]
         .into_iter()
         .filter(|name| columns.index_of(name).is_none())
@@ -339,8 +411,9 @@ fn column(name: &str, field: &str, ty: &Type, hidden: bool) -> TableColumn {
     TableColumn { name: name.to_string(), field: field.into(), ty: ty.clone(), hidden }
 }
 
-/// The columns of a table. Names that a file has twice are told apart by their `field`; one that
-/// begins with a control character gets another one, because the front end makes such names up.
+/// Returns the columns of a table. Repeated names in a file get different `field` names. A name
+/// that begins with a control character gets another field name, because the SQL planner generates
+/// such names.
 fn columns_of(schema: &TableSchema) -> Vec<TableColumn> {
     let names: HashSet<&str> = schema.columns().names().iter().map(String::as_str).collect();
     let mut taken: HashSet<String> = HashSet::new();
@@ -364,7 +437,7 @@ fn columns_of(schema: &TableSchema) -> Vec<TableColumn> {
     columns
 }
 
-/// Positions of columns that share their name, with the number of those before.
+/// Returns the positions of columns that share their name, with the number of earlier ones.
 fn twins_of(columns: &[TableColumn]) -> HashMap<usize, usize> {
     let mut by_name: HashMap<&str, Vec<usize>> = HashMap::new();
     for (i, column) in columns.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The engine over the example warehouse, and over files in memory.
+//! Tests of the engine with the example warehouse and with files in memory.
 
 use dwio::fs::{FileSystem, LocalFiles, MemoryFiles, ObservedFiles};
 use vector::sync::Arc;
@@ -8,7 +8,8 @@ use super::{Engine, QueryOptions, QueryResult, ScanRequest};
 
 const NATION: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/warehouse/nation");
 
-/// The files that a query may read, under short names, and an engine that is watched.
+/// Returns an engine with the example files under short names, and the counters of its file
+/// accesses.
 fn warehouse() -> (Engine, ObservedFiles) {
     let files = MemoryFiles::new();
     for ds in ["ds=2026-09-01", "ds=2026-09-02"] {
@@ -28,7 +29,7 @@ fn options(drivers: usize) -> QueryOptions {
     QueryOptions { drivers, ..QueryOptions::default() }
 }
 
-/// Rows as text, columns by `|`.
+/// Returns rows as text with columns separated by `|`.
 fn rows(result: QueryResult) -> Result<Vec<String>> {
     let mut rows = Vec::new();
     for batch in result.collect_batches()? {
@@ -82,7 +83,7 @@ fn only_files_of_the_partitions_asked_for_are_opened() {
     assert_eq!(rows(engine.query_with(sql, &options(1)).unwrap()).unwrap(), ["10"]);
     let opened = files.opened();
     assert!(opened.iter().all(|path| path.contains("ds=2026-09-02")), "{opened:?}");
-    // Both are opened once for the columns, once for their rows.
+    // Each file is opened once for its columns and once for its rows.
     assert_eq!(opened.len(), 4);
 
     let (engine, files) = warehouse();
@@ -261,7 +262,7 @@ fn a_plan_runs_more_than_once_and_a_result_can_be_dropped() {
     assert_eq!(engine.memory_pool().used(), 0);
 }
 
-/// Drivers by pipeline.
+/// Returns the number of drivers of each pipeline.
 fn drivers_of(sql: &str, drivers: usize) -> Vec<u64> {
     let (engine, _) = warehouse();
     let mut result = engine.query_with(sql, &options(drivers)).unwrap();
@@ -281,13 +282,13 @@ fn a_scan_has_as_many_drivers_as_splits_and_what_is_above_an_exchange_has_all() 
         (format!("{groups} '/w/nation' GROUP BY 1"), 6, vec![4, 6, 1]),
         (format!("{groups} {half} GROUP BY 1"), 6, vec![2, 6, 1]),
         (format!("{groups} {half} GROUP BY 1"), 2, vec![2, 2, 1]),
-        // The table's pipeline, that of the other side, and the one that puts the rows together.
+        // The pipeline of the table, that of the other side, and the one that combines the rows.
         (
             format!("SELECT a.name FROM '/w/nation' a JOIN {half} b ON a.name = b.name"),
             3,
             vec![2, 3, 1],
         ),
-        // A single split leaves nothing to share.
+        // A single split cannot be divided among drivers.
         (format!("{groups} '/w/nation/ds=2026-09-01/part-0.parquet' GROUP BY 1"), 6, vec![1]),
     ];
     for (sql, drivers, expected) in cases {
@@ -299,7 +300,7 @@ fn a_scan_has_as_many_drivers_as_splits_and_what_is_above_an_exchange_has_all() 
 fn a_function_that_panics_ends_its_query_alone() {
     use exec::expr::{Body, Call, Function, FunctionRegistry};
     fn explode(_: &Call<'_>) -> Result<vector::Vector> {
-        // As a panic, but that nothing is written.
+        // Simulates a panic without printing its message.
         std::panic::resume_unwind(Box::new("boom"))
     }
     let mut functions = FunctionRegistry::builtin();
@@ -312,7 +313,7 @@ fn a_function_that_panics_ends_its_query_alone() {
     });
     let engine = Engine::builder().functions(functions).build();
     let from = format!("FROM '{NATION}' WHERE");
-    // As soon as it is planned, pushed into the scan, and in operators behind it.
+    // During planning, in a filter pushed into the scan, and in operators after it.
     for sql in [
         format!("SELECT name {from} nationkey = explode(1)"),
         format!("SELECT name {from} explode(nationkey) = 1"),

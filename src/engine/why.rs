@@ -1,13 +1,14 @@
-//! Where the terms of a condition are tested, and why not earlier.
+//! Placement of the terms of a condition: where each term is tested, and why not earlier.
 //!
 //! ```text
 //! partitions          before a file is opened
-//! pushed filter       on encoded values; metadata is asked first
-//! remaining filter    on the rows of a batch; metadata may be asked first
-//! filter operator     on batches that left the scan
+//! pushed filter       on encoded values, after a test of metadata
+//! remaining filter    on the rows of a batch, possibly after a test of metadata
+//! filter operator     on batches after the scan
 //! ```
 //!
-//! Each term is given to the connector's push-down by itself, so that this tells what that does.
+//! Each term is passed to the connector's pushdown on its own, so that the result shows what the
+//! pushdown does.
 
 use std::fmt;
 
@@ -23,7 +24,7 @@ use exec::plan::{PlanNode, TableScanNode};
 use vector::sync::Arc;
 use vector::{Result, Type, Value};
 
-/// Where a term is tested, the earliest first.
+/// Stages at which a term is tested, earliest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[allow(missing_docs)]
 pub enum Station {
@@ -44,33 +45,33 @@ impl fmt::Display for Station {
     }
 }
 
-/// A term of a condition, where it is tested and why not earlier.
+/// A term of a condition, with its stage and the reason why it is not tested earlier.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Whereabouts {
     /// The term.
     pub term: String,
-    /// Where it is decided.
+    /// Stage at which the term is tested.
     pub station: Station,
-    /// What it is there: filters on columns, or the term itself.
+    /// Form in which the stage tests the term: filters on columns, or the term itself.
     pub tested_as: String,
-    /// What is left out before a value is read, and by what; `None` when nothing can be.
+    /// Metadata that excludes data before values are read; `None` if there is none.
     pub pruned_by: Option<String>,
-    /// Why it is not tested earlier; `None` at the earliest station.
+    /// Reason why the term is not tested earlier; `None` at the earliest stage.
     pub why_not_earlier: Option<String>,
 }
 
-/// A condition on the rows of one file, as far as the reader of the file knows it.
+/// A condition on the rows of one file, in the form that the file's reader uses.
 #[derive(Debug, Clone, Default)]
 pub struct FileCondition {
-    /// The filters on whole columns, with the types that the columns are read as.
+    /// Filters on whole columns, with the types as which the columns are read.
     pub filters: Vec<(String, Arc<Filter>, Type)>,
     /// All columns that the condition uses.
     pub columns: Vec<String>,
-    /// The numbers of the rows that fulfil it, ascending.
+    /// Numbers of the rows that pass the condition, in ascending order.
     pub rows: Vec<u64>,
 }
 
-/// What a plan over one file asks of the file; without the rows.
+/// Returns the filters and columns of a plan over one file, without the rows.
 pub(super) fn file_condition(
     root: &PlanNode,
     evaluator: &dyn ExpressionEvaluator,
@@ -101,7 +102,7 @@ fn request_of(scan: &TableScanNode) -> DataSourceRequest {
     }
 }
 
-/// The terms of all conditions of a plan, those of scans first.
+/// Returns the placement of the terms of all conditions of a plan, those of scans first.
 pub(super) fn whereabouts(
     root: &Arc<PlanNode>,
     evaluator: &dyn ExpressionEvaluator,
@@ -122,7 +123,7 @@ pub(super) fn whereabouts(
             }
             _ => Vec::new(),
         };
-        // Nodes come from the top, rows from the bottom.
+        // Nodes are visited from the top, while rows flow from the bottom.
         found.splice(0..0, of_node);
         rest.extend(node.sources());
     }
@@ -163,7 +164,7 @@ fn of_scan(scan: &TableScanNode, evaluator: &dyn ExpressionEvaluator) -> Result<
     of_terms.collect()
 }
 
-/// A term that would be a filter if its columns had no others.
+/// Returns the placement of a term that would be a filter if its columns had no other filters.
 fn of_left_term(alone: Whereabouts, term: &TypedExpr, together: &Pushdown) -> Whereabouts {
     let names = term.field_names().join(", ");
     Whereabouts {
@@ -181,7 +182,7 @@ fn of_term(
     table: &HiveTableHandle,
     columns: &ScanColumns,
 ) -> Whereabouts {
-    // The table's own filters are in every push-down.
+    // The table's own filters are part of each pushdown.
     let filters = pushdown.filters.iter().filter(|(path, filter)| {
         !table.filters().iter().any(|(own, same)| own == path && same == filter)
     });
@@ -216,7 +217,7 @@ fn of_term(
     Whereabouts { term, station, tested_as, pruned_by, why_not_earlier: why }
 }
 
-/// The type of a column of the term, or of a field in it.
+/// Returns the type of a column of the term, or of a field in it.
 fn type_at(term: &TypedExpr, path: &Subfield) -> Option<Type> {
     let mut found = None;
     term.visit(&mut |expr| match expr {
@@ -231,7 +232,7 @@ fn type_at(term: &TypedExpr, path: &Subfield) -> Option<Type> {
     Some(ty)
 }
 
-/// What metadata can be asked about filters before a value is read.
+/// Returns the metadata that can be tested with filters before values are read.
 fn pruned_by(filters: &[(&Subfield, &Filter)]) -> Option<String> {
     let whole: Vec<&Filter> =
         filters.iter().filter(|(path, _)| path.is_column()).map(|(_, filter)| *filter).collect();
@@ -248,7 +249,7 @@ fn pruned_by(filters: &[(&Subfield, &Filter)]) -> Option<String> {
     Some(by.join(", "))
 }
 
-/// True when a bloom filter can be asked.
+/// Returns true if a bloom filter can be tested with the filter.
 fn has_single_values(filter: &Filter) -> bool {
     use FilterKind::{
         BigintValuesUsingBitmask, BigintValuesUsingHashTable, BytesValues,
@@ -269,7 +270,7 @@ fn has_single_values(filter: &Filter) -> bool {
     }
 }
 
-/// Why the rest of a term is no filter of single columns.
+/// Returns why the rest of a term is not a filter on single columns.
 fn why_not_pushed(rest: &TypedExpr, columns: &ScanColumns) -> String {
     let names = rest.field_names();
     let of_kind = |wanted: &dyn Fn(ColumnKind) -> bool| {
@@ -289,7 +290,7 @@ fn why_not_pushed(rest: &TypedExpr, columns: &ScanColumns) -> String {
     }
 }
 
-/// Why a term on one column has no filter: looks for the first part of it that has none.
+/// Returns why a term on one column has no filter, by the first part of it that has none.
 fn why_no_filter(term: &TypedExpr) -> String {
     let TypedExpr::Call { name, args, .. } = term else {
         return format!("{term} is no comparison");

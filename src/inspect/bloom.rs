@@ -1,4 +1,4 @@
-//! The bloom filters of column chunks, and whether they know a value.
+//! Bloom filters of column chunks, and whether they contain a value.
 
 use connector_hive::partition::{TextRules, parse_value};
 use format_parquet::bloom::{BloomFilter, FoundBloom, knows};
@@ -9,12 +9,16 @@ use super::chunks::{Chosen, ChunksOf};
 use super::facts::{Facts, boolean_or_null, number, text};
 use super::{InspectedFile, Shown};
 
-/// The bytes of a block, in which all bits of one value are.
+/// Number of bytes of a block. All bits of a value are in one block.
 const BLOCK_BYTES: u32 = 32;
 
-/// One row for each bloom filter of the chosen chunks. `fill` is the share of bits that are set.
-/// With a `probe` (text of a value) `may_contain` says whether the value may be in the chunk, and
-/// is null when it is not known how the file stores it.
+/// Returns one row for each bloom filter of the selected chunks. `fill` is the fraction of bits
+/// that are set. If `probe`, the text of a value, is given, `may_contain` is whether the chunk may
+/// contain the value; it is null if the stored form of the value is unknown.
+///
+/// # Errors
+/// `NotFound` if the column or row group does not exist. Errors of a single chunk are part of the
+/// result.
 pub fn bloom(file: &InspectedFile, wanted: &ChunksOf, probe: Option<&str>) -> Result<Shown> {
     let mut facts = Facts::new([
         ("row_group", Type::BigInt),
@@ -75,7 +79,7 @@ fn show_chunk(
     ]))
 }
 
-/// The text of a value as a value of the leaf.
+/// Parses the text of a probe as a value of the leaf's type.
 fn probed_value(text: &str, leaf: &Leaf) -> Result<Value> {
     parse_value("probe", Some(text), &leaf.ty, TextRules::default()).map_err(|_| {
         Error::invalid_input("the probe is not a value of the column's type")

@@ -1,30 +1,31 @@
-//! Which column chunks are to be shown.
+//! Selection of the column chunks to show.
 
 use format_parquet::footer::Footer;
 use format_parquet::thrift::structs::ColumnChunk;
 use vector::{Error, Result};
 
-/// A choice of column chunks.
+/// A selection of column chunks.
 #[derive(Debug, Clone, Default)]
 pub struct ChunksOf {
-    /// Only this column, by its path with dots, or everything below it; all when `None`.
+    /// Dotted path of the column; selects the column and everything below it. `None` selects all
+    /// columns.
     pub column: Option<String>,
-    /// Only this row group; all when `None`.
+    /// Index of the row group; `None` selects all row groups.
     pub row_group: Option<usize>,
 }
 
-/// A chunk that was chosen.
+/// A selected column chunk.
 #[derive(Debug, Clone)]
 pub(super) struct Chosen<'a> {
     pub(super) row_group: usize,
     pub(super) leaf: usize,
-    /// The path of the leaf with dots.
+    /// Dotted path of the leaf.
     pub(super) name: String,
     pub(super) chunk: &'a ColumnChunk,
 }
 
 impl Chosen<'_> {
-    /// Says where an error occurred, as far as it does not say so itself.
+    /// Adds column and row group to an error that does not have them yet.
     pub(super) fn place(&self, error: Error) -> Error {
         let error = match error.is_in("column") {
             true => error,
@@ -35,7 +36,8 @@ impl Chosen<'_> {
 }
 
 impl ChunksOf {
-    /// The chosen chunks in file order. `NotFound` when the column or row group does not exist.
+    /// Returns the selected chunks in file order; `NotFound` if the column or row group does not
+    /// exist.
     pub(super) fn find<'a>(&self, footer: &'a Footer) -> Result<Vec<Chosen<'a>>> {
         let num_groups = footer.row_groups().len();
         if let Some(group) = self.row_group.filter(|group| *group >= num_groups) {

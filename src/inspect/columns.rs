@@ -1,4 +1,4 @@
-//! The column chunks: how each leaf is written in each row group.
+//! Column chunks: how each leaf is stored in each row group.
 
 use format_parquet::footer::Footer;
 use format_parquet::statistics::Statistics;
@@ -8,8 +8,11 @@ use vector::{Result, RowVector, Type, Value};
 use super::chunks::ChunksOf;
 use super::facts::{Facts, hex, number, number_or_null, text, text_or_null, texts};
 
-/// One row for each row group and leaf, in file order. `NotFound` when the wanted column or row
-/// group does not exist.
+/// Returns one row for each row group and leaf, in file order.
+///
+/// # Errors
+/// `NotFound` if the column or row group does not exist, `Corrupt` if the metadata of a column
+/// chunk cannot be decoded.
 pub fn columns(footer: &Footer, wanted: &ChunksOf) -> Result<RowVector> {
     let mut facts = Facts::new([
         ("row_group", Type::BigInt),
@@ -49,7 +52,8 @@ pub fn columns(footer: &Footer, wanted: &ChunksOf) -> Result<RowVector> {
     facts.finish()
 }
 
-/// The columns from `codec` on; nulls where an encrypted chunk tells nothing.
+/// Returns the columns from `codec` to `indexes`; nulls for an encrypted chunk whose metadata is
+/// not readable.
 fn storage(chunk: &ColumnChunk) -> Vec<Value> {
     let Some(meta) = &chunk.meta_data else {
         let mut row = vec![Value::Null; 8];
@@ -69,7 +73,7 @@ fn storage(chunk: &ColumnChunk) -> Vec<Value> {
     ]
 }
 
-/// The names of the statistics that are there.
+/// Returns the names of the statistics that are present.
 fn statistics(found: &Statistics) -> Vec<String> {
     let there = [
         ("min", found.min_value.is_some()),
@@ -93,14 +97,14 @@ fn indexes(chunk: &ColumnChunk) -> Vec<String> {
     there.iter().filter(|(_, is)| *is).map(|(name, _)| (*name).to_string()).collect()
 }
 
-/// How many pages of which type and encoding the chunk claims to have.
+/// Returns page type, encoding and number of pages as stated in the chunk's encoding statistics.
 fn encoded_pages(chunk: &ColumnChunk) -> Vec<String> {
     let meta = chunk.meta_data.as_ref();
     let claims = meta.map(|meta| meta.encoding_stats.as_slice()).unwrap_or_default();
     claims.iter().map(|c| format!("{} {} {}", c.page_type, c.encoding, c.num_pages)).collect()
 }
 
-/// By which order bounds of the leaf are meant; `None` where the file does not say.
+/// Returns the sort order of the leaf's bounds; `None` if the file does not state it.
 fn order(footer: &Footer, leaf: usize) -> Option<&'static str> {
     let orders = footer.metadata.column_orders.as_deref()?;
     Some(match orders.get(leaf)? {
@@ -111,7 +115,7 @@ fn order(footer: &Footer, leaf: usize) -> Option<&'static str> {
     })
 }
 
-/// Whose key the chunk is encrypted with; `None` where it is not encrypted.
+/// Returns which key encrypts the chunk; `None` if it is not encrypted.
 fn key(chunk: &ColumnChunk) -> Option<&'static str> {
     Some(match chunk.crypto.as_ref()? {
         ColumnCrypto::FooterKey => "footer",
@@ -119,7 +123,7 @@ fn key(chunk: &ColumnChunk) -> Option<&'static str> {
     })
 }
 
-/// Where the parts beside the pages stand: name, offset and bytes.
+/// Returns name, offset and length of the indexes and the bloom filter of a chunk.
 fn regions(chunk: &ColumnChunk) -> Vec<String> {
     let bloom = chunk.meta_data.as_ref().and_then(|meta| meta.bloom_filter);
     let there = [
@@ -131,7 +135,7 @@ fn regions(chunk: &ColumnChunk) -> Vec<String> {
     there.map(|(name, region)| format!("{name} {} {}", region.offset, region.bytes)).collect()
 }
 
-/// What the file says of the chunk's own key.
+/// Returns the metadata of the chunk's own key.
 fn key_metadata(chunk: &ColumnChunk) -> Value {
     match &chunk.crypto {
         Some(ColumnCrypto::ColumnKey { key_metadata: Some(bytes), .. }) => hex(bytes),

@@ -1,4 +1,4 @@
-//! The dictionaries of column chunks, entry by entry.
+//! Dictionaries of column chunks, entry by entry.
 
 use format_parquet::chunk_pages::open_pages;
 use format_parquet::encoding::plain::{each_byte_array, fixed_bytes};
@@ -12,8 +12,12 @@ use super::chunks::{Chosen, ChunksOf};
 use super::facts::{Facts, hex, number, text, value_or_null};
 use super::{InspectedFile, Shown};
 
-/// One row for each of the first `max_entries` entries of each dictionary of the chosen chunks;
-/// `entries` is how many the dictionary has.
+/// Returns one row for each of the first `max_entries` entries of each dictionary of the selected
+/// chunks. The column `entries` is the number of entries of the dictionary.
+///
+/// # Errors
+/// `NotFound` if the column or row group does not exist. Errors of a single chunk are part of the
+/// result.
 pub fn dict(file: &InspectedFile, wanted: &ChunksOf, max_entries: usize) -> Result<Shown> {
     let mut facts = Facts::new([
         ("row_group", Type::BigInt),
@@ -39,7 +43,7 @@ fn show_chunk(
 ) -> Result<()> {
     let leaf = file.footer.schema.leaf(chosen.leaf)?;
     let mut pages = open_pages(file.chunk(chosen.row_group, chosen.leaf), file.input.pool())?;
-    // A dictionary in front of a broken page is still worth seeing.
+    // Shows the dictionary even if a page after it is broken; its error is returned at the end.
     let next = pages.peek();
     if let Some(dictionary) = pages.take_dictionary()? {
         let num_entries = dictionary.num_values;
@@ -60,7 +64,7 @@ fn show_chunk(
     next.map(drop)
 }
 
-/// Calls `on_entry` with the stored bytes of the first `num_entries` entries.
+/// Calls `on_entry` with the stored bytes of each of the first `num_entries` entries.
 fn each_entry(
     leaf: &Leaf,
     page: &DictionaryPage,

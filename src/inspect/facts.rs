@@ -1,12 +1,12 @@
-//! A small table filled row by row.
+//! A small table that is built row by row.
 
 use vector::build::vector_of;
 use vector::sync::Arc;
 use vector::{Result, RowType, RowVector, Type, Value, value_text};
 
-/// Stored bytes longer than this are cut.
+/// Maximum number of stored bytes that are shown; longer ones are truncated.
 const MAX_HEX_BYTES: usize = 64;
-/// Values longer than this are cut.
+/// Maximum number of characters of a value; longer ones are truncated.
 const MAX_VALUE_CHARS: usize = 200;
 
 /// Named, typed columns and their rows.
@@ -16,7 +16,7 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    /// No rows yet.
+    /// Returns a table without rows.
     pub(super) fn new(columns: impl IntoIterator<Item = (&'static str, Type)>) -> Self {
         Facts { columns: columns.into_iter().collect(), rows: Vec::new() }
     }
@@ -26,7 +26,7 @@ impl Facts {
         self.rows.push(row);
     }
 
-    /// The rows as a batch; fails when a row does not fit the columns.
+    /// Returns the rows as a batch; fails if a value does not fit its column.
     pub(super) fn finish(self) -> Result<RowVector> {
         let num_rows = self.rows.len();
         let vectors = self
@@ -41,42 +41,43 @@ impl Facts {
     }
 }
 
-/// Text.
+/// Returns a text value.
 pub(super) fn text(text: impl AsRef<str>) -> Value {
     Value::bytes(text.as_ref())
 }
 
-/// Text that may be missing.
+/// Returns a text value, or null.
 pub(super) fn text_or_null(given: Option<impl AsRef<str>>) -> Value {
     given.map_or(Value::Null, text)
 }
 
-/// A count, size or offset; what exceeds 63 bits is nonsense and shown as the largest number.
+/// Returns a count, size or offset. A value of more than 63 bits, which is invalid, becomes the
+/// largest number.
 pub(super) fn number(number: u64) -> Value {
     Value::BigInt(i64::try_from(number).unwrap_or(i64::MAX))
 }
 
-/// A number that may be missing.
+/// Returns a number, or null.
 pub(super) fn number_or_null(given: Option<u64>) -> Value {
     given.map_or(Value::Null, number)
 }
 
-/// Texts as one list.
+/// Returns a list of texts.
 pub(super) fn texts(texts: impl IntoIterator<Item = String>) -> Value {
     Value::Array(texts.into_iter().map(text).collect())
 }
 
-/// A signed number that may be missing.
+/// Returns a signed number, or null.
 pub(super) fn signed_or_null(given: Option<i64>) -> Value {
     given.map_or(Value::Null, Value::BigInt)
 }
 
-/// Yes, no or not known.
+/// Returns a boolean, or null if it is unknown.
 pub(super) fn boolean_or_null(given: Option<bool>) -> Value {
     given.map_or(Value::Null, Value::Boolean)
 }
 
-/// Signed numbers as one list; null for none.
+/// Returns a list of signed numbers; null for an empty list.
 pub(super) fn signed_list(numbers: &[i64]) -> Value {
     match numbers {
         [] => Value::Null,
@@ -84,7 +85,7 @@ pub(super) fn signed_list(numbers: &[i64]) -> Value {
     }
 }
 
-/// Bytes in hexadecimal; of long ones the front.
+/// Returns bytes in hexadecimal, truncated if they are long.
 pub(super) fn hex(bytes: &[u8]) -> Value {
     let shown = bytes.get(..MAX_HEX_BYTES).unwrap_or(bytes);
     let mut out: String = shown.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -94,7 +95,7 @@ pub(super) fn hex(bytes: &[u8]) -> Value {
     text(out)
 }
 
-/// A value as text; of long ones the front.
+/// Returns a value as text, truncated if it is long.
 pub(super) fn value_or_null(ty: &Type, value: Option<&Value>) -> Value {
     let Some(value) = value else { return Value::Null };
     let shown = value_text(ty, value);

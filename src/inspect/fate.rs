@@ -1,12 +1,13 @@
-//! What a condition makes of the pages of a file: read, read in part, or skipped, and by what.
+//! Effect of a condition on the pages of a file: whether a scan reads a page, reads it in part or
+//! skips it, and because of what.
 //!
 //! ```text
-//! row group   statistics, bloom filter      -> all its pages are skipped
-//! rows        page indexes of the filters   -> pages without a wanted row are skipped
-//! values      rows that fulfil the condition -> of other columns, pages without one are skipped
+//! row group   statistics, bloom filter       -> all of its pages are skipped
+//! rows        page indexes of filter columns -> pages without a remaining row are skipped
+//! values      rows that pass the condition   -> of other columns, pages without one are skipped
 //! ```
 //!
-//! The first two are asked as the reader asks them; the rows are those that a scan found.
+//! The first two tests are those of the reader. The rows of the third are the result of a scan.
 
 use dwio::stats::Match;
 use format_parquet::chunk_source::FileSource;
@@ -21,14 +22,14 @@ use super::InspectedFile;
 use super::facts::{number_or_null, text_or_null};
 use crate::engine::FileCondition;
 
-/// What becomes of one page.
+/// Effect of a condition on one page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Fate {
     /// `read`, `partly` or `skipped`.
     what: &'static str,
-    /// Rows of the page that are wanted, where its rows are known.
+    /// Number of rows of the page that are requested, if the page's rows are known.
     wanted: Option<u64>,
-    /// What left out the rows that are not wanted.
+    /// Test that excluded the other rows.
     by: Option<String>,
 }
 
@@ -43,7 +44,7 @@ impl Fate {
         }
     }
 
-    /// A dictionary is read if one of the pages that use it is.
+    /// Returns the effect on a dictionary, which is read if one of its data pages is.
     pub(super) fn of_dictionary(pages: &[Fate]) -> Self {
         let by = pages.iter().find_map(|page| page.by.clone());
         match pages.iter().all(|page| page.what == "skipped") {
@@ -52,27 +53,27 @@ impl Fate {
         }
     }
 
-    /// The columns `fate`, `wanted_rows` and `by`.
+    /// Returns the columns `fate`, `wanted_rows` and `by`.
     pub(super) fn facts(&self) -> [Value; 3] {
         [text_or_null(Some(self.what)), number_or_null(self.wanted), text_or_null(self.by.as_ref())]
     }
 }
 
-/// A condition on one row group.
+/// Effect of a condition on one row group.
 #[derive(Debug)]
 pub(super) struct GroupFate {
-    /// What showed that no row fulfils the condition, if something did.
+    /// Test that excluded the whole row group, if any.
     pruned: Option<PrunedBy>,
-    /// The rows that metadata leaves.
+    /// Rows that the metadata does not exclude.
     wanted: RowRanges,
-    /// The rows that fulfil the condition, counted from the row group's first one.
+    /// Rows that pass the condition, counted from the first row of the row group.
     passing: Vec<u64>,
-    /// The leaves below the columns that the condition uses.
+    /// Leaves of the columns that the condition uses.
     tested: Vec<Range<usize>>,
 }
 
 impl GroupFate {
-    /// What a condition makes of a row group.
+    /// Determines the effect of a condition on a row group.
     pub(super) fn new(
         file: &InspectedFile,
         condition: &FileCondition,
@@ -119,7 +120,7 @@ impl GroupFate {
         })
     }
 
-    /// What becomes of a page of `leaf` with these rows; `None` for rows that nothing tells.
+    /// Returns the effect on a page of `leaf` with these rows; `None` for unknown rows.
     pub(super) fn of_page(&self, leaf: usize, rows: Option<Range<u64>>) -> Fate {
         if let Some(by) = &self.pruned {
             return Fate { what: "skipped", wanted: Some(0), by: Some(by.to_string()) };
@@ -144,5 +145,5 @@ impl GroupFate {
     }
 }
 
-/// What the page indexes leave out is known by this name.
+/// Name of the page index as a test that excludes rows.
 const PAGE_INDEX: &str = "page index";

@@ -1,4 +1,4 @@
-//! The file as a whole: who wrote it, how large it is, what notes it carries.
+//! Properties of the file as a whole: writer, sizes and key-value metadata.
 
 use format_parquet::footer::Footer;
 use format_parquet::thrift::structs::EncryptionAlgorithm;
@@ -6,7 +6,7 @@ use vector::{Result, RowVector, Type, Value, value_text};
 
 use super::facts::{Facts, hex, number, text, text_or_null};
 
-/// Notes of the writer longer than this are cut where people read them.
+/// Maximum number of characters of a metadata value in output for people.
 const MAX_NOTE_CHARS: usize = 80;
 
 type Property = (&'static str, Type, Value);
@@ -36,7 +36,10 @@ fn properties(footer: &Footer, path: &str) -> Vec<Property> {
     ]
 }
 
-/// One row with a column for each property; the writer's notes are a map.
+/// Returns one row with a column for each property. The key-value metadata is a map.
+///
+/// # Errors
+/// `Internal` if a value does not fit its column.
 pub fn file(footer: &Footer, path: &str) -> Result<RowVector> {
     let mut properties = properties(footer, path);
     let notes = footer.metadata.key_value_metadata.iter();
@@ -47,7 +50,10 @@ pub fn file(footer: &Footer, path: &str) -> Result<RowVector> {
     facts.finish()
 }
 
-/// One row for each property, for people: long notes are cut.
+/// Returns one row for each property, for display to people. Long metadata values are truncated.
+///
+/// # Errors
+/// `Internal` if a value does not fit its column.
 pub fn file_by_property(footer: &Footer, path: &str) -> Result<RowVector> {
     let mut facts = Facts::new([("property", Type::Varchar), ("value", Type::Varchar)]);
     for (name, ty, value) in properties(footer, path) {

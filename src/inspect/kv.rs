@@ -1,4 +1,4 @@
-//! The writer's notes: pairs of free text, of the file and of its column chunks.
+//! Key-value metadata of the file and of its column chunks: pairs of text that the writer stored.
 
 use format_parquet::footer::Footer;
 use format_parquet::thrift::structs::KeyValue;
@@ -7,7 +7,10 @@ use vector::{Result, RowVector, Type, Value};
 use super::chunks::ChunksOf;
 use super::facts::{Facts, number, text, text_or_null};
 
-/// One row for each pair: first those of the file, with neither row group nor column.
+/// Returns one row for each pair. Those of the file come first, with null row group and column.
+///
+/// # Errors
+/// `Corrupt` if the metadata of a column chunk cannot be decoded.
 pub fn kv(footer: &Footer) -> Result<RowVector> {
     let mut facts = Facts::new([
         ("row_group", Type::BigInt),

@@ -1,13 +1,14 @@
-//! What a file says of itself, as batches that print in any output format.
+//! Inspection of a Parquet file: its metadata and stored pages as batches that can be printed in
+//! any output format.
 //!
 //! ```text
 //! path --open--> InspectedFile --schema | file | row_groups | columns | kv | stats--> RowVector
 //!                              --pages | dict | bloom-->  Shown: rows, and what was broken
-//!                              --verify--> Report: what was checked, and what does not hold
+//!                              --verify--> Report: number of checks, and problems
 //! ```
 //!
-//! Hints that a writer may have filled with nonsense are shown as they are. Of a broken file as much
-//! is shown as can be read; where it breaks comes as errors beside the rows.
+//! Metadata that a writer may have filled with wrong values is shown as stored. Of a broken file,
+//! everything readable is shown, and the errors are returned beside the rows.
 
 mod bloom;
 mod chunks;
@@ -43,26 +44,30 @@ pub use schema::{SchemaView, schema};
 pub use stats::stats;
 pub use verify::{Check, Report, verify};
 
-/// A file that is open to be looked at.
+/// An open file for inspection.
 #[derive(Debug)]
 pub struct InspectedFile {
-    /// Its footer; one that does not fit the file has a defect.
+    /// Footer of the file; a footer that does not fit the file has a defect.
     pub footer: Arc<Footer>,
-    /// Its bytes.
+    /// Input of the file.
     pub input: BufferedInput,
 }
 
-/// What could be read, and what could not.
+/// The readable part of a file, and the errors of the unreadable part.
 #[derive(Debug)]
 pub struct Shown {
-    /// The rows to print.
+    /// Rows to print.
     pub rows: RowVector,
-    /// Why there are not more.
+    /// Errors because of which rows are missing.
     pub broken: Vec<Error>,
 }
 
 impl InspectedFile {
-    /// Opens one Parquet file; `keys` are for encrypted ones, and `pool` must be a leaf.
+    /// Opens a Parquet file. `keys` are required for an encrypted one, and `pool` must be a leaf.
+    ///
+    /// # Errors
+    /// `NotFound` or `Io` of the file system, `Corrupt` or `Unsupported` if the footer cannot be
+    /// read, `InvalidInput` if the file is encrypted and its key is missing.
     pub fn open(
         files: &dyn FileSystem,
         path: &str,

@@ -1,4 +1,4 @@
-//! The pages of column chunks: what their headers say, and what the page index says of them.
+//! Pages of column chunks: their headers and their entries in the page index.
 
 use std::ops::Range;
 
@@ -18,7 +18,7 @@ use super::fate::{Fate, GroupFate};
 use super::{InspectedFile, Shown};
 use crate::engine::FileCondition;
 
-/// Magic bytes at the start of every file.
+/// Number of magic bytes at the start of a file.
 const MAGIC_BYTES: u64 = 4;
 
 fn no_facts(with_fate: bool) -> Facts {
@@ -45,13 +45,21 @@ fn no_facts(with_fate: bool) -> Facts {
     Facts::new(columns.into_iter().chain(fate.into_iter().filter(|_| with_fate)))
 }
 
-/// One row for each page of the chosen chunks. Only data pages have a number (`page`); rows, nulls
-/// and bounds are there where the header or the page index tells them.
+/// Returns one row for each page of the selected chunks. Only data pages have a number (`page`).
+/// Rows, nulls and bounds are present if the header or the page index states them.
+///
+/// # Errors
+/// `NotFound` if the column or row group does not exist. Errors of a single chunk are part of the
+/// result.
 pub fn pages(file: &InspectedFile, wanted: &ChunksOf) -> Result<Shown> {
     show(file, wanted, None)
 }
 
-/// The same with what a condition makes of each page: read, partly read or skipped, and by what.
+/// Returns the same rows, with the effect of a condition on each page: read, read in part or
+/// skipped, and because of what.
+///
+/// # Errors
+/// As [`pages`], and errors of testing the condition on a row group.
 pub fn pages_under(
     file: &InspectedFile,
     wanted: &ChunksOf,
@@ -87,16 +95,16 @@ fn show(
     Ok(Shown { rows: facts.finish()?, broken })
 }
 
-/// A page to be shown.
+/// A page to show.
 struct ShownPage {
     facts: Vec<Value>,
-    /// True for pages with values of rows.
+    /// True for data pages.
     has_rows: bool,
-    /// The rows, counted from the row group's first one, where they are known.
+    /// Rows of the page, counted from the first row of the row group, if known.
     rows: Option<Range<u64>>,
 }
 
-/// What becomes of each page of a chunk.
+/// Returns the effect of a condition on each page of a chunk.
 fn fates(group: &GroupFate, leaf: usize, pages: &[ShownPage]) -> Vec<Fate> {
     let of_data = |page: &ShownPage| group.of_page(leaf, page.rows.clone());
     let data: Vec<Fate> = pages.iter().filter(|page| page.has_rows).map(of_data).collect();
@@ -108,8 +116,11 @@ fn fates(group: &GroupFate, leaf: usize, pages: &[ShownPage]) -> Vec<Fate> {
     fates.collect()
 }
 
-/// The pages of a file without a usable footer: those that follow each other from its start on. The
-/// last error says where they end.
+/// Returns the pages of a file without a usable footer: consecutive pages from the start of the
+/// file. The last error states where they end.
+///
+/// # Errors
+/// Errors of opening and reading the file. The error that ends the pages is part of the result.
 pub fn pages_without_footer(files: &dyn FileSystem, path: &str, pool: MemoryPool) -> Result<Shown> {
     let input = BufferedInput::new(files.open(path)?, pool);
     let mut facts = no_facts(false);
@@ -159,7 +170,8 @@ fn show_chunk(file: &InspectedFile, chosen: &Chosen<'_>, shown: &mut Vec<ShownPa
     Ok(())
 }
 
-/// The rows of a data page by its own header: values are rows where nothing repeats.
+/// Returns the number of rows of a data page according to its header. Values are rows if the column
+/// is not repeated.
 fn counted_rows(page: &StoredPage, is_flat: bool) -> Option<u64> {
     match &page.header.kind {
         PageKind::Data(v1) if is_flat => Some(v1.num_values as u64),
@@ -168,7 +180,7 @@ fn counted_rows(page: &StoredPage, is_flat: bool) -> Option<u64> {
     }
 }
 
-/// Where the index has the page: pages without values may be left out of it.
+/// Returns the position of the page in the index, which may omit pages without values.
 fn place_in_index(index: &PageIndex, ordinal: usize, offset: u64) -> Option<usize> {
     match index.offsets() {
         Some(offsets) => offsets.pages.binary_search_by_key(&offset, |page| page.offset).ok(),
@@ -176,7 +188,7 @@ fn place_in_index(index: &PageIndex, ordinal: usize, offset: u64) -> Option<usiz
     }
 }
 
-/// The columns from `page` to `values`.
+/// Returns the columns from `page` to `values`.
 fn header(page: &StoredPage, ordinal: Option<usize>, offset: u64) -> Vec<Value> {
     let (kind, encoding, num_values) = match &page.header.kind {
         PageKind::Data(v1) => ("DATA_PAGE".into(), Some(v1.encoding), Some(v1.num_values)),
@@ -200,7 +212,7 @@ fn header(page: &StoredPage, ordinal: Option<usize>, offset: u64) -> Vec<Value> 
     ]
 }
 
-/// The columns from `nulls` to `max`; `place` is the page in the index.
+/// Returns the columns from `nulls` to `max`; `place` is the position of the page in the index.
 fn indexed(
     page: &StoredPage,
     leaf: Option<&Leaf>,
@@ -217,7 +229,7 @@ fn indexed(
     let num_rows = stated
         .map(|(_, rows)| rows)
         .or(rows.as_ref().map(|rows| rows.end.saturating_sub(rows.start)));
-    // The bounds of a page of nulls mean nothing.
+    // The bounds of a page of nulls are meaningless.
     let bounds = columns.filter(|(columns, at)| columns.null_pages.get(*at) == Some(&false));
     let shown = |bytes: Option<&[u8]>| match (leaf, bytes) {
         (Some(leaf), Some(bytes)) => bound(leaf, bytes),
@@ -233,7 +245,7 @@ fn indexed(
     ]
 }
 
-/// A bound as value, or as bytes when it is none.
+/// Returns a bound as a value, or as bytes if it is not a valid value.
 fn bound(leaf: &Leaf, bytes: &[u8]) -> Value {
     match stored_value(leaf, bytes) {
         Some(value) => value_or_null(&leaf.ty, Some(&value)),
@@ -241,7 +253,8 @@ fn bound(leaf: &Leaf, bytes: &[u8]) -> Value {
     }
 }
 
-/// What else the header says: how levels are written, what is not as usual, its own statistics.
+/// Returns further properties of the header: encodings of levels, exceptions and its own
+/// statistics.
 fn details(pages: &StoredPages, page: &StoredPage, leaf: Option<&Leaf>) -> Vec<String> {
     let mut details = match &page.header.kind {
         PageKind::Data(v1) => vec![

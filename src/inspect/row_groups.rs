@@ -1,4 +1,4 @@
-//! The row groups: how many rows and bytes, and where they start.
+//! Row groups: numbers of rows and bytes, offsets and sort order.
 
 use format_parquet::footer::Footer;
 use format_parquet::thrift::structs::RowGroup;
@@ -6,8 +6,12 @@ use vector::{Result, RowVector, Type};
 
 use super::facts::{Facts, number, number_or_null, signed_or_null, texts};
 
-/// One row for each row group in file order. Sizes are the sums of the chunks', since a row
-/// group's own are often missing; those are there too, as stated.
+/// Returns one row for each row group in file order. Sizes are the sums over the column chunks,
+/// since writers often omit those of the row group. The sizes stored in the row group are shown
+/// too, in the `stated_` columns.
+///
+/// # Errors
+/// `Corrupt` if the metadata of a column chunk cannot be decoded.
 pub fn row_groups(footer: &Footer) -> Result<RowVector> {
     let mut facts = Facts::new([
         ("row_group", Type::BigInt),

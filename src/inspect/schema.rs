@@ -1,4 +1,4 @@
-//! The schema: the file's elements as a tree, and the types that they are read as.
+//! Schema: the elements of the file as a tree, with the types as which they are read.
 
 use format_parquet::footer::Footer;
 use format_parquet::thrift::structs::{Repetition, SchemaElement};
@@ -6,15 +6,15 @@ use vector::{Result, RowVector, Type, Value};
 
 use super::facts::{Facts, number, text, text_or_null};
 
-/// Shows the depth of a name; tables cut blanks off.
+/// Prefix per level of depth. It starts with a visible character, since tables trim blanks.
 const INDENT: &str = "· ";
 
-/// How the schema is shown.
+/// Options for showing the schema.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SchemaView {
-    /// Names are indented by their depth, for people; else full paths with dots.
+    /// If true, names are indented by depth, for people; else they are full dotted paths.
     pub is_tree: bool,
-    /// Levels and field ids too.
+    /// If true, levels and field ids are shown too.
     pub is_verbose: bool,
 }
 
@@ -24,11 +24,14 @@ struct Open {
     path: String,
     def: u64,
     rep: u64,
-    /// Everything below a LIST or MAP belongs to the type of the column above.
+    /// True for the root. Elements below a LIST or MAP belong to the type of the column above.
     is_top: bool,
 }
 
-/// One row for each element below the root, depth first.
+/// Returns one row for each element below the root, depth first.
+///
+/// # Errors
+/// `Internal` if a value does not fit its column.
 pub fn schema(footer: &Footer, view: SchemaView) -> Result<RowVector> {
     let mut columns = vec![
         ("column", Type::Varchar),
@@ -113,7 +116,7 @@ fn physical(element: &SchemaElement) -> Option<String> {
     })
 }
 
-/// The newer annotation, or else the older one.
+/// Returns the logical type annotation, else the older converted type.
 fn logical(element: &SchemaElement) -> Option<String> {
     let newer = element.logical.as_ref().map(ToString::to_string);
     newer.or_else(|| {

@@ -1,4 +1,4 @@
-//! The statistics of column chunks: as stored, as values, and whether they are believed.
+//! Statistics of column chunks: as stored, as values, and whether the reader trusts them.
 
 use format_parquet::footer::Footer;
 use format_parquet::statistics::{BoundRules, Distrust, JudgedBound, TrustOptions};
@@ -11,13 +11,18 @@ use super::facts::{
     value_or_null,
 };
 
-/// What is shown of a bound that is believed.
+/// Text for a bound that the reader trusts.
 const TRUSTED: &str = "yes";
 
-/// One row for each chunk that was chosen, with nulls where the file says nothing.
+/// Returns one row for each selected column chunk, with nulls for statistics that the file does not
+/// have.
 ///
-/// `min_trusted` and `max_trusted` are `yes` or the reason why the bound is not used. A bound in the
-/// older place of the format is `is_deprecated`.
+/// `min_trusted` and `max_trusted` are `yes` or the reason why the reader does not use the bound.
+/// `is_deprecated` is true for bounds in the format's deprecated fields.
+///
+/// # Errors
+/// `NotFound` if the column or row group does not exist, `Corrupt` if the metadata of a column
+/// chunk cannot be decoded.
 pub fn stats(footer: &Footer, wanted: &ChunksOf) -> Result<RowVector> {
     let mut facts = Facts::new([
         ("row_group", Type::BigInt),
@@ -54,7 +59,7 @@ pub fn stats(footer: &Footer, wanted: &ChunksOf) -> Result<RowVector> {
     facts.finish()
 }
 
-/// The columns from `nulls` to `is_deprecated`.
+/// Returns the columns from `nulls` to `is_deprecated`.
 fn values(footer: &Footer, leaf: usize, meta: &ColumnMetaData) -> Vec<Value> {
     let rules = BoundRules::new(footer, leaf, TrustOptions::default());
     let (Some(stored), Some(rules)) = (meta.statistics.as_deref(), rules) else {

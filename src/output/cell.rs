@@ -1,7 +1,7 @@
-//! One column of a batch, ready to be printed row by row.
+//! One column of a batch, prepared for printing row by row.
 //!
-//! Decoding and the choice by type happen once per column and batch; printing a row only looks
-//! its value up. Nested columns hold the cells of their children.
+//! Decoding and the dispatch by type happen once per column and batch; printing a row only looks up
+//! its value. Cells of nested columns have the cells of their children.
 
 use std::fmt::Write as _;
 
@@ -10,28 +10,30 @@ use vector::types::decimal;
 use vector::types::temporal::{SECONDS_PER_DAY, write_date, write_time};
 use vector::{DecodedVector, FlatValues, Interval, Result, TimeUnit, Type, Vector, VectorRef};
 
-/// A decoded column and the cells of what is below it.
+/// A decoded column with the cells of its children.
 pub(super) struct Cell {
     decoded: DecodedVector,
     ty: Type,
     children: Vec<(String, Cell)>,
-    /// Names of fields where the struct has one of them twice; empty elsewhere.
+    /// Unique names of a struct's fields; empty if its names do not repeat.
     unique_names: Vec<String>,
 }
 
-/// What differs between JSON and text for people.
+/// Variants of the text form of values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Style {
-    /// Strings and temporal values quoted and escaped, `T` between date and time. Keys differ.
+    /// JSON: strings and temporal values are quoted and escaped, with `T` between date and time.
+    /// Keys are unique.
     Json,
-    /// The same as canonical form has it: keys as the file has them, intervals in hexadecimal.
+    /// Canonical JSON: as `Json`, but keys are those of the file, and intervals are in hexadecimal.
     CanonicalJson,
-    /// Scalars bare, a space between date and time; nested values as JSON.
+    /// Plain text: scalars are not quoted, with a space between date and time; nested values are
+    /// JSON.
     Plain,
 }
 
 impl Cell {
-    /// Prepares a column; a lazy one is loaded.
+    /// Prepares a column. Loads a lazy column.
     pub(super) fn new(vector: &VectorRef) -> Result<Self> {
         let decoded = DecodedVector::new(vector)?;
         let ty = vector.ty().clone();
@@ -57,12 +59,12 @@ impl Cell {
         Ok(Cell { decoded, ty, children, unique_names })
     }
 
-    /// True when row `i` is null.
+    /// Returns true if row `i` is null.
     pub(super) fn is_null(&self, i: usize) -> bool {
         self.decoded.is_null(i)
     }
 
-    /// Appends row `i`, `null` for a null.
+    /// Appends the value of row `i`, or `null`.
     pub(super) fn write(&self, i: usize, style: Style, out: &mut String) {
         if self.decoded.is_null(i) {
             out.push_str("null");
@@ -99,7 +101,7 @@ impl Cell {
                     out.push(']');
                 });
             }
-            // Only nulls have such a base, and nulls were printed above.
+            // Such a base consists of nulls only, which are printed above.
             Vector::Constant(_) | Vector::Dictionary(_) | Vector::Lazy(_) => out.push_str("null"),
         }
     }
@@ -180,7 +182,7 @@ impl Cell {
     }
 }
 
-/// The names as JSON strings, numbered where they repeat; none where they all differ.
+/// Returns the unique names as JSON strings; empty if the names do not repeat.
 fn numbered_names(names: &[String]) -> Vec<String> {
     let unique = unique_names(names);
     if unique == names {
@@ -222,7 +224,7 @@ fn write_string(bytes: &[u8], ty: &Type, quote: bool, out: &mut String) {
     }
 }
 
-/// Bytes that are no UTF-8 become U+FFFD.
+/// Returns bytes as a JSON string. Bytes that are not UTF-8 become U+FFFD.
 pub(super) fn json_string(bytes: &[u8]) -> String {
     let mut out = String::new();
     write_json_string(&String::from_utf8_lossy(bytes), &mut out);
@@ -263,16 +265,15 @@ fn write_hex(bytes: &[u8], out: &mut String) {
     }
 }
 
-/// A time of day outside of its day (a file may store any number) is printed with the hours that
-/// it has.
+/// Writes a time of day. A value outside of the day, which a file may store, is printed with its
+/// number of hours.
 fn write_time_of_day(value: i64, unit: TimeUnit, out: &mut String) -> std::fmt::Result {
     let per_second = unit.per_second();
-    let nanos = value.rem_euclid(per_second) as u64 * (1_000_000_000 / per_second as u64);
-    let seconds = value.div_euclid(per_second);
-    if seconds < 0 {
+    let (size, per_second) = (value.unsigned_abs(), per_second.unsigned_abs());
+    if value < 0 {
         out.push('-');
     }
-    write_time(out, seconds.unsigned_abs(), nanos)
+    write_time(out, size / per_second, size % per_second * (1_000_000_000 / per_second))
 }
 
 trait Float: std::fmt::Debug + Copy {
@@ -294,7 +295,7 @@ macro_rules! float {
 }
 float!(f32, f64);
 
-/// The shortest text that reads back to the same number, as `{:?}` prints it.
+/// Writes the shortest text that parses to the same number, as `{:?}` prints it.
 fn write_float(value: impl Float, style: Style, out: &mut String) -> std::fmt::Result {
     match value.special() {
         Some(name) if style != Style::Plain => write!(out, "\"{name}\""),
@@ -303,7 +304,7 @@ fn write_float(value: impl Float, style: Style, out: &mut String) -> std::fmt::R
     }
 }
 
-/// A number that prints with the fewest digits that still read back to the half precision float
+/// Returns a number that prints with the fewest digits that still parse to the half-precision float
 /// `value`: 65504 as 65500.
 fn half_as_shortest(value: f32) -> f64 {
     let exact = f64::from(value);
@@ -313,8 +314,8 @@ fn half_as_shortest(value: f32) -> f64 {
     for digits in 0..5 {
         let text = format!("{exact:.digits$e}");
         let Ok(nearest) = text.parse::<f64>() else { return exact };
-        // Below a power of two the rounding interval is narrower on one side: then a neighbour of
-        // the nearest decimal can be inside when the nearest itself is not.
+        // Below a power of two the rounding interval is narrower on one side, so a neighbour of the
+        // nearest decimal can be inside it when the nearest is not.
         let exponent = text.split_once('e').and_then(|(_, e)| e.parse::<i32>().ok()).unwrap_or(0);
         let step = 10f64.powi(exponent - digits as i32);
         let candidates = [nearest, nearest + step, nearest - step].map(|c| shorten(c, digits));
@@ -333,7 +334,7 @@ fn shorten(value: f64, digits: usize) -> f64 {
     format!("{value:.digits$e}").parse().unwrap_or(value)
 }
 
-/// `value` rounded to half precision, ties to even.
+/// Rounds `value` to half precision, ties to even.
 fn round_to_half(value: f64) -> f64 {
     let exponent = (value.abs().log2().floor() as i32).clamp(-14, 15);
     let quantum = 2f64.powi(exponent - 10);
@@ -371,6 +372,10 @@ mod tests {
         assert_eq!(json(Type::Uuid, Value::HugeInt(1)), "\"00000000-0000-0000-0000-000000000001\"");
         let time = Value::BigInt(3_723_004);
         assert_eq!(json(Type::Time(TimeUnit::Millis), time), "\"01:02:03.004\"");
+        for (value, expected) in [(-1, "-00:00:00.001"), (-3_723_004, "-01:02:03.004")] {
+            let printed = json(Type::Time(TimeUnit::Millis), Value::BigInt(value));
+            assert_eq!(printed, format!("\"{expected}\""));
+        }
         let stamp = Value::Timestamp(vector::Timestamp::new(0, 120_000_000));
         assert_eq!(json(Type::Timestamp, stamp.clone()), "\"1970-01-01T00:00:00.12\"");
         assert_eq!(text(Type::Timestamp, stamp, Style::Plain), "1970-01-01 00:00:00.12");

@@ -5,7 +5,7 @@ use std::io::Write;
 use vector::{Result, RowType, RowVector};
 
 use super::cell::{Cell, Style};
-use super::{BatchWriter, write_error};
+use super::{BatchWriter, FLUSH_BYTES, write_error};
 
 /// Prints rows as delimited lines.
 pub(super) struct DelimitedWriter<'a> {
@@ -16,13 +16,14 @@ pub(super) struct DelimitedWriter<'a> {
 }
 
 impl<'a> DelimitedWriter<'a> {
-    /// Fields with a comma, quote or line break are quoted (RFC 4180), and so is the empty
-    /// string, to tell it from null.
+    /// Returns a CSV writer. Fields with a comma, quote or line break are quoted (RFC 4180), and so
+    /// is the empty string, to distinguish it from null.
     pub(super) fn csv(row_type: &RowType, out: Box<dyn Write + 'a>) -> Result<Self> {
         Self::new(row_type, out, ',')
     }
 
-    /// Tabs, line breaks and backslashes in fields are escaped with a backslash.
+    /// Returns a TSV writer. Tabs, line breaks and backslashes in fields are escaped with a
+    /// backslash.
     pub(super) fn tsv(row_type: &RowType, out: Box<dyn Write + 'a>) -> Result<Self> {
         Self::new(row_type, out, '\t')
     }
@@ -41,13 +42,13 @@ impl<'a> DelimitedWriter<'a> {
         Ok(writer)
     }
 
-    /// Leaves the line of names out.
+    /// Omits the header line.
     pub(super) fn without_header(mut self) -> Self {
         self.line.clear();
         self
     }
 
-    /// Moves the field to the line, quoted or escaped as needed.
+    /// Appends the field to the line, quoted or escaped as needed.
     fn push_field(&mut self) {
         let field = &self.field;
         if self.delimiter == '\t' {
@@ -91,6 +92,9 @@ impl BatchWriter for DelimitedWriter<'_> {
                 }
             }
             self.line.push('\n');
+            if self.line.len() >= FLUSH_BYTES {
+                self.hand_on()?;
+            }
         }
         self.hand_on()
     }

@@ -1,4 +1,4 @@
-//! Rows as JSON objects: one a line, or all in one array.
+//! Rows as JSON objects, either one per line or all in one array.
 
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
@@ -6,15 +6,12 @@ use std::io::Write;
 use vector::{Result, RowType, RowVector};
 
 use super::cell::{Cell, Style, json_string};
-use super::{BatchWriter, write_error};
-
-/// A buffer is handed on when it has grown to this many bytes.
-const FLUSH_BYTES: usize = 64 << 10;
+use super::{BatchWriter, FLUSH_BYTES, write_error};
 
 /// Prints each row as an object.
 pub(super) struct JsonWriter<'a> {
     out: Box<dyn Write + 'a>,
-    /// The names as JSON strings with their colon.
+    /// Column names as JSON strings, each with a colon.
     names: Vec<String>,
     style: Style,
     array: bool,
@@ -23,17 +20,17 @@ pub(super) struct JsonWriter<'a> {
 }
 
 impl<'a> JsonWriter<'a> {
-    /// One object a line.
+    /// Returns a writer of one object per line.
     pub(super) fn lines(row_type: &RowType, out: Box<dyn Write + 'a>) -> Self {
         Self::new(&unique_names(row_type.names()), out, Style::Json)
     }
 
-    /// One object a line, in canonical form: names are those of the row type.
+    /// Returns a writer of one object per line in canonical form, with the names of the row type.
     pub(super) fn canonical(row_type: &RowType, out: Box<dyn Write + 'a>) -> Self {
         Self::new(row_type.names(), out, Style::CanonicalJson)
     }
 
-    /// One array of objects.
+    /// Returns a writer of one array of objects.
     pub(super) fn array(row_type: &RowType, out: Box<dyn Write + 'a>) -> Self {
         let mut writer = Self::lines(row_type, out);
         writer.array = true;
@@ -89,8 +86,8 @@ impl BatchWriter for JsonWriter<'_> {
     }
 }
 
-/// The names with a number behind those that came before: `a`, `a_1`, `a_2`. A number is passed over
-/// where a column is called so itself.
+/// Makes names unique by a number after each repeated name: `a`, `a_1`, `a_2`. A number is skipped
+/// if a column has the resulting name.
 pub(super) fn unique_names(names: &[String]) -> Vec<String> {
     let own: HashSet<&str> = names.iter().map(String::as_str).collect();
     if own.len() == names.len() {

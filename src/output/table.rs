@@ -1,4 +1,4 @@
-//! Tables for people: boxed for the terminal, or Markdown.
+//! Tables for people: with borders for the terminal, or as Markdown.
 
 use std::io::Write;
 
@@ -8,10 +8,10 @@ use vector::{Result, RowType, RowVector, Type};
 use super::cell::{Cell, Style};
 use super::{BatchWriter, write_error};
 
-/// Fields longer than this many characters are cut.
+/// Maximum number of characters of a field; longer ones are truncated.
 const MAX_FIELD: usize = 200;
 
-/// Rows beyond these are counted, not kept: a table is for reading.
+/// Maximum number of rows printed. Further rows are counted but not kept.
 const MAX_ROWS: u64 = 10_000;
 
 /// Collects rows and prints one table.
@@ -23,12 +23,12 @@ pub(super) struct TableWriter<'a> {
 }
 
 impl<'a> TableWriter<'a> {
-    /// With lines around the columns and the number of rows below.
+    /// Returns a writer of a table with borders and the number of rows below it.
     pub(super) fn boxed(row_type: &RowType, out: Box<dyn Write + 'a>) -> Self {
         Self::new(row_type, out, false)
     }
 
-    /// As Markdown.
+    /// Returns a writer of a Markdown table.
     pub(super) fn markdown(row_type: &RowType, out: Box<dyn Write + 'a>) -> Self {
         Self::new(row_type, out, true)
     }
@@ -91,7 +91,7 @@ impl BatchWriter for TableWriter<'_> {
     }
 }
 
-/// Control characters escaped, overlong text cut.
+/// Escapes control characters and truncates overlong text.
 fn readable(text: &str) -> String {
     let mut out = String::new();
     for (i, c) in text.chars().enumerate() {

@@ -19,6 +19,7 @@ mod formats;
 mod functions;
 mod inspect;
 mod joins;
+mod language;
 mod late;
 mod literals;
 mod many_queries;

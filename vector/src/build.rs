@@ -1,22 +1,24 @@
-//! Builders: vectors made row by row or run by run.
+//! Builders that make vectors row by row.
 //!
-//! [`StringBuilder`] and the buffers serve kernels; [`VectorBuilder`] serves everything that has
-//! [`Value`]s or rows of other vectors in hand: tests, VALUES, aggregation results, sorting.
+//! [`StringBuilder`] and the buffers are for kernels. [`VectorBuilder`] is for code that processes
+//! [`Value`]s or single rows of other vectors: tests, VALUES, aggregation results and sorting.
 
+use crate::bitmap::BitmapMut;
+use crate::encoding::{ArrayVector, MapVector, RowVector};
 use crate::encoding::{
-    BitmapMut, ConstantVector, FlatType, FlatValues, FlatVector, StringValues, Vector, VectorRef,
+    ConstantVector, FlatType, FlatValues, FlatVector, StringValues, Vector, VectorRef,
 };
 use crate::error::{Error, Result};
 use crate::memory::buffer::{Buffer, BufferMut};
-use crate::nested::{ArrayVector, MapVector, RowVector};
 use crate::sync::Arc;
 use crate::types::string_view::INLINE_LIMIT;
 use crate::types::{StringView, Timestamp, Type, TypeKind, Value};
 
-/// A string buffer is closed when it reaches this many bytes, so that offsets fit 32 bits.
+/// Size in bytes beyond which a string buffer is not filled further, so that offsets fit 32 bits.
 const MAX_STRING_BUFFER: usize = 1 << 30;
 
-/// Bytes of a string buffer that is begun because another one could not grow.
+/// Minimum size in bytes of a string buffer that is started because the previous one could not
+/// grow.
 const MIN_STRING_BUFFER: usize = 64 << 10;
 
 /// Collects strings into views and buffers.
@@ -25,28 +27,28 @@ pub struct StringBuilder {
     views: BufferMut<StringView>,
     full: Vec<Buffer<u8>>,
     open: BufferMut<u8>,
-    /// Why a string could not be kept; then none is.
+    /// Error of the first string that could not be stored; with it [`StringBuilder::finish`] fails.
     failed: Option<Box<Error>>,
 }
 
 impl StringBuilder {
-    /// An empty builder.
+    /// Creates an empty builder.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Strings so far.
+    /// Returns the number of strings so far.
     pub fn len(&self) -> usize {
         self.views.len()
     }
 
-    /// True without strings.
+    /// Returns true if there are no strings.
     pub fn is_empty(&self) -> bool {
         self.views.is_empty()
     }
 
-    /// Appends a copy of `bytes`. Where there is no memory for it, or it has 4 GiB or more, an empty
-    /// string is appended and [`StringBuilder::finish`] fails.
+    /// Appends a copy of `bytes`. If memory is refused or the string has 4 GiB or more, an empty
+    /// string is appended instead and [`StringBuilder::finish`] fails.
     #[inline]
     pub fn push(&mut self, bytes: &[u8]) {
         if bytes.len() <= INLINE_LIMIT {
@@ -57,13 +59,14 @@ impl StringBuilder {
             self.views.push(StringView::default());
             return;
         }
-        // `make_room` begins a buffer before offsets pass 32 bits; `finish` checks their number.
+        // `make_room` starts a new buffer before offsets exceed 32 bits; `finish` checks the number
+        // of buffers.
         let offset = self.open.len() as u32;
         self.open.extend_from_slice(bytes);
         self.views.push(StringView::new(bytes, self.full.len() as u32, offset));
     }
 
-    /// Makes room for `additional` more bytes of long strings; false when that fails.
+    /// Reserves memory for `additional` more bytes of long strings; returns false if that fails.
     #[cold]
     fn make_room(&mut self, additional: usize) -> bool {
         if self.failed.is_some() {
@@ -76,7 +79,7 @@ impl StringBuilder {
             let message = "a string is longer than 32 bits count";
             Err(Error::limit(message).with("bytes", additional))
         } else {
-            // Without room for twice as much beside what is there, another buffer may find some.
+            // If the buffer cannot be doubled, memory for a separate buffer may still be available.
             self.open.try_grow(additional).or_else(|_| {
                 self.close();
                 self.open.try_reserve(additional.max(MIN_STRING_BUFFER))
@@ -86,7 +89,7 @@ impl StringBuilder {
         self.failed.is_none()
     }
 
-    /// True when a string could not be kept: building more is of no use.
+    /// Returns true if a string could not be stored, after which building more strings is useless.
     pub fn has_failed(&self) -> bool {
         self.failed.is_some()
     }
@@ -98,11 +101,11 @@ impl StringBuilder {
         }
     }
 
-    /// Ends building.
+    /// Ends building and returns the strings.
     ///
     /// # Errors
-    /// `Limit` when there was no memory for a string, a string has 4 GiB or more, or strings have more
-    /// buffers than a view can number.
+    /// `Limit` if memory for a string was refused, a string has 4 GiB or more, or the number of
+    /// buffers does not fit 32 bits.
     pub fn finish(mut self) -> Result<StringValues> {
         self.close();
         if let Some(error) = self.failed {
@@ -113,8 +116,10 @@ impl StringBuilder {
     }
 }
 
-/// A number of entries, or the position behind them, as arrays and maps store it. `Limit` when 32
-/// bits do not count that many.
+/// Returns a number of entries, or the position after them, as arrays and maps store it.
+///
+/// # Errors
+/// `Limit` if the number does not fit 32 bits.
 fn entries_of(number: usize) -> Result<u32> {
     u32::try_from(number).map_err(|_| {
         Error::limit("a vector has more entries than 32 bits count").with("entries", number)
@@ -147,7 +152,7 @@ enum Storage {
     Unknown,
 }
 
-/// Collects rows of any one type.
+/// Collects rows of any type.
 pub struct VectorBuilder {
     ty: Type,
     storage: Storage,
@@ -155,7 +160,7 @@ pub struct VectorBuilder {
 }
 
 impl VectorBuilder {
-    /// An empty builder of `ty`.
+    /// Creates an empty builder of `ty`.
     pub fn new(ty: Type) -> Self {
         let child = |ty: &Type| Box::new(VectorBuilder::new(ty.clone()));
         let storage = match (ty.kind(), &ty) {
@@ -188,17 +193,17 @@ impl VectorBuilder {
         VectorBuilder { ty, storage, validity: BitmapMut::new() }
     }
 
-    /// Rows so far.
+    /// Returns the number of rows so far.
     pub fn len(&self) -> usize {
         self.validity.len()
     }
 
-    /// True without rows.
+    /// Returns true if there are no rows.
     pub fn is_empty(&self) -> bool {
         self.validity.is_empty()
     }
 
-    /// The type being built.
+    /// Returns the type of the vector under construction.
     pub fn ty(&self) -> &Type {
         &self.ty
     }
@@ -227,8 +232,11 @@ impl VectorBuilder {
         self.validity.push(false);
     }
 
-    /// Appends a value. `Internal` when it is not of the builder's type, `Limit` when the entries
-    /// of all arrays or maps are more than 32 bits count; nothing can be built after an error.
+    /// Appends a value. The builder must not be used after an error.
+    ///
+    /// # Errors
+    /// `Internal` if the value is not of the builder's type; `Limit` if the total number of entries
+    /// of all arrays or maps does not fit 32 bits.
     pub fn push(&mut self, value: &Value) -> Result<()> {
         match (&mut self.storage, value) {
             (_, Value::Null) => {
@@ -271,7 +279,10 @@ impl VectorBuilder {
         Ok(())
     }
 
-    /// Appends the valid value `i` of `values`; `Internal` when they are of another type.
+    /// Appends value `i` of `values`, which is not null.
+    ///
+    /// # Errors
+    /// `Internal` if the values are of another type.
     pub(crate) fn push_flat(&mut self, values: &FlatValues, i: usize) -> Result<()> {
         match (&mut self.storage, values) {
             (Storage::Boolean(v), FlatValues::Boolean(x)) => v.push(x.get(i)),
@@ -294,7 +305,10 @@ impl VectorBuilder {
         Ok(())
     }
 
-    /// Ends building; the result is flat or nested, or a null constant for UNKNOWN.
+    /// Ends building and returns a flat or nested vector, or a null constant for UNKNOWN.
+    ///
+    /// # Errors
+    /// As [`StringBuilder::finish`], [`ArrayVector::new`] and [`MapVector::new`].
     pub fn finish(self) -> Result<VectorRef> {
         let len = self.validity.len();
         let validity = self.validity.freeze_validity();
@@ -339,14 +353,20 @@ impl VectorBuilder {
     }
 }
 
-/// A vector of the values, which must be of type `ty`.
+/// Creates a vector of the values.
+///
+/// # Errors
+/// `Internal` if a value is not of type `ty`; otherwise as [`VectorBuilder::finish`].
 pub fn vector_of<'a>(ty: &Type, values: impl IntoIterator<Item = &'a Value>) -> Result<VectorRef> {
     let mut builder = VectorBuilder::new(ty.clone());
     values.into_iter().try_for_each(|value| builder.push(value))?;
     builder.finish()
 }
 
-/// A flat or nested vector of one row.
+/// Creates a flat or nested vector of one row.
+///
+/// # Errors
+/// As [`vector_of`].
 pub fn vector_of_value(ty: &Type, value: &Value) -> Result<VectorRef> {
     vector_of(ty, std::iter::once(value))
 }

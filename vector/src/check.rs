@@ -1,24 +1,28 @@
-//! Checking that a vector keeps its own rules.
+//! Validation of the invariants of vectors.
 //!
-//! Constructors refuse most broken vectors; this walks everything again, including what they
-//! leave to the caller for speed: string views, indices of [`DictionaryVector::over`], prefixes.
-//! Tests call it on every batch that crosses an operator; no release path needs it.
+//! Constructors reject most invalid vectors. This module checks everything again, including what
+//! the constructors leave to the caller for speed: string views, indices of
+//! [`DictionaryVector::over`] and prefixes of strings. Tests call it on every batch that passes
+//! between operators; no code path of a release build depends on it.
 
 use std::ops::Range;
 
+use crate::bitmap::Bitmap;
+use crate::encoding::RowVector;
 use crate::encoding::{
-    Bitmap, ConstantVector, DictionaryVector, FlatValues, FlatVector, StringValues, Vector,
-    VectorRef,
+    ConstantVector, DictionaryVector, FlatValues, FlatVector, StringValues, Vector, VectorRef,
 };
 use crate::error::{Error, Result, ResultExt};
 use crate::memory::buffer::Buffer;
-use crate::nested::RowVector;
 use crate::types::string_view::INLINE_LIMIT;
 use crate::types::temporal::NANOS_PER_SECOND;
 use crate::types::{Timestamp, Type};
 
-/// Checks a vector and everything below it; `Internal` with the place of the first broken rule.
-/// A lazy vector is checked when it is loaded already, never loaded for this.
+/// Checks a vector and all its children. A lazy vector is checked only if it is already loaded; it
+/// is never loaded for the check.
+///
+/// # Errors
+/// `Internal` for the first violated invariant, with its place as frames.
 pub fn check(vector: &VectorRef) -> Result<()> {
     match vector.as_ref() {
         Vector::Flat(flat) => check_flat(flat),
@@ -64,7 +68,10 @@ pub fn check(vector: &VectorRef) -> Result<()> {
     }
 }
 
-/// Checks a batch and its columns, see [`check`].
+/// Checks a batch and its columns as [`check`] does.
+///
+/// # Errors
+/// `Internal` for the first violated invariant.
 pub fn check_batch(batch: &RowVector) -> Result<()> {
     check_row(batch)
 }
@@ -93,7 +100,7 @@ fn check_validity(validity: Option<&Bitmap>, len: usize) -> Result<()> {
     }
 }
 
-/// Calls `test` for the rows that are not null, up to the first error.
+/// Calls `test` for all non-null rows, up to the first error.
 fn for_valid(
     validity: Option<&Bitmap>,
     len: usize,
@@ -132,7 +139,7 @@ fn check_string(strings: &StringValues, i: usize) -> Result<()> {
     let view = strings.views()[i];
     let raw = view.to_bytes();
     if view.is_inline() {
-        // Equality of short strings compares whole views, so the rest must be zero.
+        // Two inline views are compared as whole views, so the bytes after the string must be zero.
         if raw[4 + view.len()..].iter().any(|byte| *byte != 0) {
             return Err(Error::internal("a short string is not padded with zeros"));
         }
@@ -223,7 +230,7 @@ fn check_spans<const N: usize>(
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::nested::ArrayVector;
+    use crate::encoding::ArrayVector;
     use crate::sync::Arc;
     use crate::types::StringView;
 

@@ -1,25 +1,26 @@
-//! Order and equality of rows, whatever their encodings.
+//! Order and equality of rows, regardless of their encodings.
 //!
-//! The order is that of [`Value::compare`](crate::Value::compare): NaN is one value above all
-//! numbers, -0 equals +0, strings and binaries are compared as unsigned bytes, nested values
+//! The order is that of [`Value::compare`](crate::Value::compare): NaN is a single value above all
+//! numbers, -0 equals +0, strings and binaries are compared as unsigned bytes, and nested values
 //! entry by entry and then by length. The entries of a map are compared in the order of their keys,
-//! so that the order in which a map stores them makes no difference (`compare/maps.rs`).
+//! so that the order in which a map stores them does not matter (`compare/maps.rs`).
 //!
 //! ```text
-//! sort keys of a batch ---> RowComparator: one closure a column, chosen by kind, made once
-//! two rows, once       ---> compare_rows, equal_rows: chosen by kind at each call
+//! sort keys of a batch ---> RowComparator: one closure per column, selected by kind once
+//! two rows, once       ---> compare_rows, equal_rows: selected by kind at each call
 //! ```
 //!
-//! Nulls inside nested values are always above all other values, and equal to each other; where
-//! nulls of a key itself stand is for [`SortOrder`] to say.
+//! Nulls inside nested values are greater than all other values and equal to each other. The
+//! position of null keys is given by [`SortOrder`].
 
 mod maps;
 
 use std::cmp::Ordering;
 use std::ops::Range;
 
+use crate::bitmap::Bitmap;
 use crate::decoded::{DecodedVector, Mapping};
-use crate::encoding::{Bitmap, FlatType, FlatValues, StringValues, Vector, VectorRef};
+use crate::encoding::{FlatType, FlatValues, StringValues, Vector, VectorRef};
 use crate::error::{Error, Result, ResultExt};
 use crate::memory::buffer::Buffer;
 use crate::stoppable_sort::stoppable_sort;
@@ -28,32 +29,39 @@ use crate::types::Timestamp;
 use crate::types::value::compare_floats;
 use maps::EntryOrder;
 
-/// The direction of one sort key; ascending with nulls last unless said otherwise.
+/// Direction of one sort key; by default ascending with nulls last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SortOrder {
-    /// Largest first. Does not move the nulls.
+    /// Whether larger values precede smaller ones; the position of nulls does not depend on it.
     pub descending: bool,
-    /// Nulls before all values, whatever the direction.
+    /// Whether nulls precede all values, in both directions.
     pub nulls_first: bool,
 }
 
 type Compare = Box<dyn Fn(usize, usize) -> Ordering + Send + Sync>;
 
-/// Compares rows of two lists of columns, decoded once.
+/// Compares rows of two lists of columns, which are decoded once.
 ///
-/// Left and right may be the same columns (sorting), or those of two batches (merging, joining).
+/// The left and the right columns may be the same (sorting) or those of two batches (merging,
+/// joining).
 pub struct RowComparator {
     columns: Vec<Compare>,
 }
 
 impl RowComparator {
-    /// Compares column `c` of `left` with column `c` of `right`, ascending with nulls last.
-    /// Loads lazy columns; `Internal` when the lists differ in length or types.
+    /// Compares column `c` of `left` with column `c` of `right`, ascending with nulls last. Loads
+    /// lazy columns.
+    ///
+    /// # Errors
+    /// `Internal` if the lists differ in length or types; the errors of loading and decoding.
     pub fn new(left: &[VectorRef], right: &[VectorRef]) -> Result<Self> {
         Self::with_orders(left, right, &vec![SortOrder::default(); left.len()])
     }
 
-    /// Like [`RowComparator::new`] with an order for each column.
+    /// Compares columns as [`RowComparator::new`] does, with an order per column.
+    ///
+    /// # Errors
+    /// As [`RowComparator::new`].
     pub fn with_orders(
         left: &[VectorRef],
         right: &[VectorRef],
@@ -74,21 +82,22 @@ impl RowComparator {
         Ok(RowComparator { columns: columns.collect::<Result<_>>()? })
     }
 
-    /// The number of columns.
+    /// Returns the number of columns.
     pub fn num_columns(&self) -> usize {
         self.columns.len()
     }
 
-    /// Row `left_row` of the left against row `right_row` of the right, by one column.
+    /// Compares row `left_row` of the left side with row `right_row` of the right side by one
+    /// column.
     ///
     /// # Panics
-    /// When the column or a row does not exist.
+    /// If the column or a row does not exist.
     #[inline]
     pub fn compare(&self, column: usize, left_row: usize, right_row: usize) -> Ordering {
         (self.columns[column])(left_row, right_row)
     }
 
-    /// The first difference among all columns, in their order.
+    /// Compares two rows by all columns in order; the first difference decides.
     #[inline]
     pub fn compare_all(&self, left_row: usize, right_row: usize) -> Ordering {
         for compare in &self.columns {
@@ -107,10 +116,13 @@ impl std::fmt::Debug for RowComparator {
     }
 }
 
-/// Rows that are sorted between two looks at the stop flag.
+/// Number of rows that are sorted between two checks of the stop flag.
 const SORT_CHUNK: usize = 1 << 13;
 
-/// The rows `0..num_rows` in the order of the keys; equal rows keep their order.
+/// Returns the rows `0..num_rows` in the order of the keys; equal rows keep their relative order.
+///
+/// # Errors
+/// As [`RowComparator::with_orders`]; `Cancelled` if the thread's query is to stop.
 pub fn sorted_rows(
     keys: &[VectorRef],
     orders: &[SortOrder],
@@ -124,9 +136,12 @@ pub fn sorted_rows(
     Ok(Buffer::from_slice(&rows))
 }
 
-/// Row `i` of `a` against row `j` of `b`, nulls last.
+/// Compares row `i` of `a` with row `j` of `b`, nulls last.
 ///
-/// Decodes the children of nested values at every call: for many rows make a [`RowComparator`].
+/// Decodes the children of nested values at every call; for many rows use a [`RowComparator`].
+///
+/// # Errors
+/// `Internal` if the types differ; the errors of loading lazy children.
 pub fn compare_rows(a: &DecodedVector, i: usize, b: &DecodedVector, j: usize) -> Result<Ordering> {
     match (a.is_null(i), b.is_null(j)) {
         (true, true) => return Ok(Ordering::Equal),
@@ -161,7 +176,10 @@ pub fn compare_rows(a: &DecodedVector, i: usize, b: &DecodedVector, j: usize) ->
     }
 }
 
-/// True when row `i` of `a` equals row `j` of `b`; null equals null.
+/// Returns true if row `i` of `a` equals row `j` of `b`; null equals null.
+///
+/// # Errors
+/// As [`compare_rows`].
 #[inline]
 pub fn equal_rows(a: &DecodedVector, i: usize, b: &DecodedVector, j: usize) -> Result<bool> {
     if let (Some(FlatValues::String(x)), Some(FlatValues::String(y))) =
@@ -183,7 +201,8 @@ pub fn equal_rows(a: &DecodedVector, i: usize, b: &DecodedVector, j: usize) -> R
     compare_rows(a, i, b, j).map(Ordering::is_eq)
 }
 
-/// Most unequal strings already differ in length or their first four bytes.
+/// Compares two strings for equality. Most unequal strings already differ in their length or their
+/// first four bytes.
 #[inline]
 fn equal_strings(a: &StringValues, i: usize, b: &StringValues, j: usize) -> bool {
     let (x, y) = (a.views()[i], b.views()[j]);
@@ -193,8 +212,9 @@ fn equal_strings(a: &StringValues, i: usize, b: &StringValues, j: usize) -> bool
     if x.is_inline() { x == y } else { a.get(i) == b.get(j) }
 }
 
-/// Short strings are padded with zeros, the smallest byte, so that unequal prefixes always decide
-/// (a string that ends within the prefix is a prefix of the other one or differs before its end).
+/// Compares two strings as unsigned bytes. Short strings are padded with zeros, the smallest byte,
+/// so that different prefixes always decide: a string that ends within the prefix is either a
+/// prefix of the other string or differs from it before its end.
 #[inline]
 fn compare_strings(a: &StringValues, i: usize, b: &StringValues, j: usize) -> Ordering {
     let prefix =
@@ -233,7 +253,7 @@ impl Ordered for f64 {
     }
 }
 
-/// Runs `$fixed` with both buffers bound when both sides store the same fixed-width type.
+/// Evaluates `$fixed` with both buffers bound if both sides store the same fixed-width type.
 macro_rules! match_both {
     ($left:expr, $right:expr, fixed($x:ident, $y:ident) => $fixed:expr,
      boolean($b:ident, $c:ident) => $boolean:expr, string($s:ident, $t:ident) => $string:expr,
@@ -283,13 +303,13 @@ fn differing_types(a: &DecodedVector, b: &DecodedVector) -> Error {
     Error::internal("compared columns differ in type").with("left", a.ty()).with("right", b.ty())
 }
 
-/// The comparison of two columns: nulls first of all, then values by kind.
+/// Returns the comparison of two columns, which compares nulls first and then values by kind.
 fn column_compare(
     left: &DecodedVector,
     right: &DecodedVector,
     order: SortOrder,
 ) -> Result<Compare> {
-    // Without a value on one side only the nulls are compared; the base may be of any form.
+    // If one side has no values, only nulls are compared; the base may then have any form.
     let values: Compare = if left.all_null() || right.all_null() {
         Box::new(|_, _| Ordering::Equal)
     } else {
@@ -350,8 +370,8 @@ fn value_compare(left: &DecodedVector, right: &DecodedVector) -> Result<Compare>
     }
 }
 
-/// The comparison of two columns of children, nulls last. A vector that stands on both sides is
-/// decoded once, so that the comparison can tell that it is the same.
+/// Returns the comparison of two columns of children, nulls last. A vector that is on both sides is
+/// decoded once, so that the comparison can detect that both sides are the same.
 fn child_compare(left: &VectorRef, right: &VectorRef) -> Result<Compare> {
     let decoded = DecodedVector::new(left)?;
     let other = if Arc::ptr_eq(left, right) { decoded.clone() } else { DecodedVector::new(right)? };

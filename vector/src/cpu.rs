@@ -1,22 +1,25 @@
-//! What this CPU can do, found out once.
+//! Detection of the instruction sets of the CPU, once per process.
 //!
-//! A [`Level`] is a proof: code that holds one with [`Level::has_avx2`] may call functions that are
-//! compiled for AVX2. Kernels take the level as an argument, so that tests and benchmarks run each
-//! of their forms ([`Level::available`]) and everybody else passes [`level`].
+//! A [`Level`] is a proof of capability: code that holds one for which [`Level::has_avx2`] is true
+//! may call functions that are compiled for AVX2. Kernels take the level as an argument, so that
+//! tests and benchmarks run all variants ([`Level::available`]); all other callers pass [`level`].
 //!
 //! ```text
 //! portable  <  avx2 (AVX2, BMI1, BMI2, LZCNT, POPCNT)  <  avx512 (F, BW, CD, DQ, VL, VBMI, VBMI2)
 //! ```
 //!
-//! The environment variable `OCIOR_SIMD` names the highest level that is used: `off`, `avx2` or,
-//! which is the default, whatever there is (rules P7.13, P7.14).
+//! CPUs with AVX-512 but without VBMI and VBMI2 use the AVX2 kernels (rule P7.13), and CPUs whose
+//! PEXT and PDEP are slow use shift-and-mask code instead (rule P7.14). The environment variable
+//! `OCIOR_SIMD` names the highest level that is used: `off` or `avx2`; by default it is the highest
+//! level that the CPU has.
 
 use crate::sync::LazyLock;
 
-/// The environment variable that holds levels down.
+/// Name of the environment variable that limits the level.
 pub const VARIABLE: &str = "OCIOR_SIMD";
 
-/// A set of instructions that this CPU has for sure: there is no way to make one that it has not.
+/// A set of instructions that this CPU certainly has; a level that the CPU lacks cannot be
+/// constructed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Level {
     rank: Rank,
@@ -34,42 +37,45 @@ static DETECTED: LazyLock<Level> = LazyLock::new(detect);
 static USED: LazyLock<Level> =
     LazyLock::new(|| DETECTED.at_most(std::env::var(VARIABLE).ok().as_deref()));
 
-/// The level that kernels use in this process.
+/// Returns the level that kernels use in this process.
 #[inline]
 pub fn level() -> Level {
     *USED
 }
 
 impl Level {
-    /// No more than every CPU of this architecture has.
+    /// The level that every CPU of this architecture has.
     pub const PORTABLE: Level = Level { rank: Rank::Portable, has_fast_pext: false };
 
-    /// All levels that this CPU has, the portable one first; `OCIOR_SIMD` is not asked.
+    /// Returns all levels that this CPU has, in ascending order from the portable one, regardless
+    /// of `OCIOR_SIMD`.
     pub fn available() -> impl Iterator<Item = Level> {
         let detected = *DETECTED;
         let ranks = [Rank::Portable, Rank::Avx2, Rank::Avx512].into_iter();
         ranks.filter(move |rank| *rank <= detected.rank).map(move |rank| detected.lowered_to(rank))
     }
 
-    /// AVX2, BMI1, BMI2, LZCNT and POPCNT.
+    /// Returns true if AVX2, BMI1, BMI2, LZCNT and POPCNT are available.
     #[inline]
     pub fn has_avx2(self) -> bool {
         self.rank >= Rank::Avx2
     }
 
-    /// AVX-512 F, BW, CD, DQ, VL, VBMI and VBMI2, and all that [`Level::has_avx2`] means.
+    /// Returns true if AVX-512 F, BW, CD, DQ, VL, VBMI and VBMI2 are available, along with all
+    /// instructions of [`Level::has_avx2`].
     #[inline]
     pub fn has_avx512(self) -> bool {
         self.rank >= Rank::Avx512
     }
 
-    /// BMI2's PEXT and PDEP are there and take a few cycles, not hundreds.
+    /// Returns true if the PEXT and PDEP instructions of BMI2 are available and take a few cycles
+    /// instead of hundreds.
     #[inline]
     pub fn has_fast_pext(self) -> bool {
         self.has_fast_pext
     }
 
-    /// The level's name, as `OCIOR_SIMD` takes it.
+    /// Returns the level's name, as `OCIOR_SIMD` accepts it.
     pub fn name(self) -> &'static str {
         match self.rank {
             Rank::Portable => "off",
@@ -85,7 +91,7 @@ impl Level {
         }
     }
 
-    /// Names that are not known hold nothing down.
+    /// Returns this level, lowered to the one called `name`. Unknown names do not lower it.
     fn at_most(self, name: Option<&str>) -> Level {
         match name.map(str::trim) {
             Some("off" | "0" | "portable") => Level::PORTABLE,
@@ -109,12 +115,14 @@ fn detect() -> Level {
     Level { rank, has_fast_pext: !has_microcoded_pext() }
 }
 
-/// AMD's families 17h and 18h (Zen 1, Zen 2) run PEXT and PDEP bit by bit.
+/// Returns true for AMD and Hygon CPUs before family 19h (Zen 1 and Zen 2 are families 17h and
+/// 18h), which execute PEXT and PDEP bit by bit in microcode.
 #[cfg(target_arch = "x86_64")]
 fn has_microcoded_pext() -> bool {
     use std::arch::x86_64::__cpuid;
 
-    // "Auth", "Hygo": the first four letters of the vendor tell.
+    // "Auth" and "Hygo" are the first four letters of the vendor strings, which identify the
+    // vendors.
     const VENDORS: [u32; 2] = [u32::from_le_bytes(*b"Auth"), u32::from_le_bytes(*b"Hygo")];
     let version = __cpuid(1).eax;
     let family = (version >> 8 & 0xf) + (version >> 20 & 0xff);

@@ -1,4 +1,5 @@
-//! Decoded vectors: any encoding seen as a base, a mapping and a validity (rule S1.46).
+//! Decoded vectors: a uniform view of all encodings as a base, a mapping and a validity (rule
+//! S1.46).
 //!
 //! ```text
 //! Dictionary(i, Dictionary(j, Flat))   ->   base Flat, Indices(j[i]), validity of all layers
@@ -6,11 +7,12 @@
 //! Constant                             ->   base of one row, Constant
 //! ```
 //!
-//! Kernels branch on the mapping once per batch and then run over plain slices.
+//! Kernels branch on the mapping once per batch and then process plain slices.
 
+use crate::bitmap::{Bitmap, BitmapMut};
 use crate::bits;
 use crate::build::vector_of_value;
-use crate::encoding::{Bitmap, BitmapMut, FlatType, FlatValues, LazyVector, Vector, VectorRef};
+use crate::encoding::{FlatType, FlatValues, LazyVector, Vector, VectorRef};
 use crate::error::{Error, Result};
 use crate::load::load_rows;
 use crate::memory::buffer::{Buffer, BufferMut};
@@ -18,19 +20,20 @@ use crate::rows::RowSet;
 use crate::sync::Arc;
 use crate::types::{Type, TypeKind, Value};
 
-/// How a row is found in the base.
+/// Maps rows to rows of the base.
 #[derive(Debug, Clone)]
 pub enum Mapping {
     /// Row `i` is base row `i`.
     Identity,
     /// Every row is base row 0.
     Constant,
-    /// Row `i` is base row `indices[i]`; unspecified but inside of the base under a null.
+    /// Row `i` is base row `indices[i]`; the indices of null rows are unspecified, but inside the
+    /// base.
     Indices(Buffer<u32>),
 }
 
 impl Mapping {
-    /// The base row of row `i`.
+    /// Returns the base row of row `i`.
     #[inline]
     pub fn index(&self, i: usize) -> usize {
         match self {
@@ -41,7 +44,7 @@ impl Mapping {
     }
 }
 
-/// A vector without wrappers, plus where each row stands in it.
+/// A vector without wrappers, and the mapping of the rows to it.
 #[derive(Debug, Clone)]
 pub struct DecodedVector {
     base: VectorRef,
@@ -51,13 +54,19 @@ pub struct DecodedVector {
 }
 
 impl DecodedVector {
-    /// Decodes a vector, loading it for all rows if it is lazy.
+    /// Decodes a vector and loads lazy vectors in it for all rows.
+    ///
+    /// # Errors
+    /// The errors of loading; `Internal` for a dictionary with non-null rows over an empty base.
     pub fn new(vector: &VectorRef) -> Result<Self> {
         Self::decode(vector, LazyVector::loaded)
     }
 
-    /// Decodes a vector of which only `rows` will be looked at: lazy vectors below are loaded for
-    /// those, whatever wraps them, and other rows are unspecified.
+    /// Decodes a vector of which only `rows` will be read. Lazy vectors in it are loaded for the
+    /// base rows of `rows`, through all wrappers; other rows are unspecified.
+    ///
+    /// # Errors
+    /// As [`DecodedVector::new`].
     pub fn for_rows(vector: &VectorRef, rows: &RowSet) -> Result<Self> {
         load_rows(vector, rows)?;
         Self::decode(vector, |lazy| match lazy.loaded_if_ready() {
@@ -103,15 +112,16 @@ impl DecodedVector {
         }
     }
 
-    /// Rows `indices` of this one, with `own` nulls on top.
+    /// Returns the rows `indices` of this vector, with the additional nulls `own`.
     fn picked(self, indices: &Buffer<u32>, own: Option<&Bitmap>) -> Result<Self> {
         let len = indices.len();
-        // Rows that are all null may have no base at all, and can be picked.
+        // If all rows are null, they may be selected even from an empty base.
         if self.len == 0 && own.is_none_or(|v| v.count_ones() > 0) && len > 0 {
             return Err(Error::internal("dictionary over an empty base"));
         }
         let inner_validity = self.validity.as_ref();
-        // Under an own null an index may be anything: look only where the row is valid.
+        // The index of an own null may have any value, so the inner validity is read only for other
+        // rows.
         let validity = match (own, inner_validity) {
             (None, None) => None,
             (Some(own), None) => Some(own.clone()),
@@ -132,7 +142,7 @@ impl DecodedVector {
                 Mapping::Indices(indices.iter().map(|index| inner[*index as usize]).collect())
             }
             (Mapping::Indices(inner), Some(own)) => {
-                // Without inner rows all are null, and any index is as good.
+                // Without inner rows all rows are null, and any index will do.
                 let look_up = |index: &u32| inner.get(*index as usize).copied().unwrap_or(0);
                 let safe = inside(indices, own, inner.len());
                 Mapping::Indices(safe.iter().map(look_up).collect())
@@ -152,56 +162,57 @@ impl DecodedVector {
         }
     }
 
-    /// The number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// True without rows.
+    /// Returns true if there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The logical type.
+    /// Returns the logical type.
     pub fn ty(&self) -> &Type {
         self.base.ty()
     }
 
-    /// The vector without wrappers: flat, row, array or map; or a null constant of one row when
-    /// the type is UNKNOWN or nothing but a null is in it.
+    /// Returns the vector without wrappers: flat, row, array or map, or a null constant of one row
+    /// if the type is UNKNOWN.
     pub fn base(&self) -> &VectorRef {
         &self.base
     }
 
-    /// How rows are found in the base.
+    /// Returns the mapping of rows to base rows.
     pub fn mapping(&self) -> &Mapping {
         &self.mapping
     }
 
-    /// The validity of the rows; `None` when none is null.
+    /// Returns the validity of the rows; `None` if no row is null.
     pub fn validity(&self) -> Option<&Bitmap> {
         self.validity.as_ref()
     }
 
-    /// True when row `i` is null.
+    /// Returns true if row `i` is null.
     #[inline]
     pub fn is_null(&self, i: usize) -> bool {
         self.validity.as_ref().is_some_and(|v| !v.get(i))
     }
 
-    /// True when every row is null, also without rows: no value may be looked at.
+    /// Returns true if every row is null, or if there are no rows. In either case no value may be
+    /// read.
     pub fn all_null(&self) -> bool {
         self.len == 0
             || self.validity.as_ref().is_some_and(|v| bits::count_ones(v.words(), self.len) == 0)
     }
 
-    /// The base row of row `i`.
+    /// Returns the base row of row `i`.
     #[inline]
     pub fn index(&self, i: usize) -> usize {
         self.mapping.index(i)
     }
 
-    /// The base's flat values, unless every row is null or the base is nested.
+    /// Returns the base's flat values, or `None` if the base is nested or a null constant.
     #[inline]
     pub fn flat_values(&self) -> Option<&FlatValues> {
         match self.base.as_ref() {
@@ -210,12 +221,13 @@ impl DecodedVector {
         }
     }
 
-    /// The base's fixed-width values; look rows up through [`DecodedVector::index`].
+    /// Returns the base's fixed-width values, or `None` if they are not of type `T`. Rows are
+    /// mapped by [`DecodedVector::index`].
     pub fn base_slice<T: FlatType>(&self) -> Option<&[T]> {
         self.flat_values().and_then(T::unwrap).map(Buffer::as_slice)
     }
 
-    /// The bytes of the string in row `i`, which must not be null.
+    /// Returns the bytes of the string in row `i`, which must not be null.
     #[inline]
     pub fn string(&self, i: usize) -> &[u8] {
         match self.flat_values() {
@@ -224,7 +236,7 @@ impl DecodedVector {
         }
     }
 
-    /// The boolean in row `i`, which must not be null.
+    /// Returns the boolean in row `i`, which must not be null.
     #[inline]
     pub fn boolean(&self, i: usize) -> bool {
         match self.flat_values() {
@@ -233,8 +245,11 @@ impl DecodedVector {
         }
     }
 
-    /// Row `i` as a value, for a few rows; decodes the children of nested values at every call.
-    /// For all rows of a nested column make a [`ValueReader`].
+    /// Returns row `i` as a value. It is meant for a few rows, because it decodes the children of
+    /// nested values at every call; for all rows of a nested column use a [`ValueReader`].
+    ///
+    /// # Errors
+    /// The errors of loading lazy children.
     pub fn value(&self, i: usize) -> Result<Value> {
         if self.is_null(i) {
             return Ok(Value::Null);
@@ -245,13 +260,14 @@ impl DecodedVector {
         }
     }
 
-    /// The kind of the type.
+    /// Returns the kind of the type.
     pub fn kind(&self) -> TypeKind {
         self.base.ty().kind()
     }
 }
 
-/// The indices, those of null rows inside of the base too: mostly they are already.
+/// Returns the indices with those of null rows replaced if they are outside of the base, which is
+/// rare.
 fn inside(indices: &Buffer<u32>, validity: &Bitmap, num_base: usize) -> Buffer<u32> {
     let largest = indices.iter().fold(0, |largest, index| largest.max(*index));
     if (largest as usize) < num_base {
@@ -264,17 +280,21 @@ fn inside(indices: &Buffer<u32>, validity: &Bitmap, num_base: usize) -> Buffer<u
     checked.freeze()
 }
 
-/// The rows of one column as [`Value`]s, children decoded once: for output and for tests, not for
-/// kernels.
+/// Returns the rows of one column as [`Value`]s, with its children decoded once. It is meant for
+/// output and tests, not for kernels.
 #[derive(Debug, Clone)]
 pub struct ValueReader {
     decoded: DecodedVector,
-    /// Fields of a row, elements of an array, keys and values of a map.
+    /// Readers of the fields of a row, of the elements of an array, or of the keys and values of a
+    /// map.
     children: Vec<ValueReader>,
 }
 
 impl ValueReader {
     /// Decodes a vector and its children, loading lazy ones.
+    ///
+    /// # Errors
+    /// As [`DecodedVector::new`].
     pub fn new(vector: &VectorRef) -> Result<Self> {
         Self::of(DecodedVector::new(vector)?)
     }
@@ -289,25 +309,25 @@ impl ValueReader {
         Ok(ValueReader { decoded, children })
     }
 
-    /// The decoded column.
+    /// Returns the decoded column.
     pub fn decoded(&self) -> &DecodedVector {
         &self.decoded
     }
 
-    /// The number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.decoded.len()
     }
 
-    /// True without rows.
+    /// Returns true if there are no rows.
     pub fn is_empty(&self) -> bool {
         self.decoded.is_empty()
     }
 
-    /// Row `i` as a value.
+    /// Returns row `i` as a value.
     ///
     /// # Panics
-    /// When there is no such row.
+    /// If there is no such row.
     pub fn value(&self, i: usize) -> Value {
         if self.decoded.is_null(i) {
             return Value::Null;
@@ -322,7 +342,8 @@ impl ValueReader {
             (Vector::Map(map), [keys, values]) => Value::Map(
                 map.span(at).map(|entry| (keys.value(entry), values.value(entry))).collect(),
             ),
-            // Only the base of nothing but nulls has another form, and those were answered above.
+            // Only a base that consists of nulls has another form, and null rows were handled
+            // above.
             _ => Value::Null,
         }
     }

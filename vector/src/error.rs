@@ -1,8 +1,9 @@
-//! The one error type of the workspace.
+//! The error type of the workspace.
 //!
-//! A **kind** says who has to act; the message is a fixed sentence, the values follow as fields,
-//! and every boundary on the way up (file, row group, column, page, split, operator) adds one
-//! frame, so that the text ends in a place:
+//! The [`ErrorKind`] states which side has to act. The message is a fixed sentence, and the values
+//! that belong to it follow as fields. Every level that the error passes on its way up (file, row
+//! group, column, page, split, operator) adds one frame, so that the text states where the error
+//! occurred:
 //!
 //! ```text
 //! corrupt: definition level above the column's maximum (level=5 max=3)
@@ -12,32 +13,32 @@
 use std::borrow::Cow;
 use std::fmt;
 
-/// The result of everything that can fail in Ocior.
+/// Result of every fallible operation in Ocior.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Who has to act on an [`Error`].
+/// Class of an [`Error`]: which side has to act on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
-    /// The file breaks its format.
+    /// The file violates its format.
     Corrupt,
-    /// Valid, but not built yet.
+    /// The input is valid, but Ocior does not implement it.
     Unsupported,
-    /// The request (SQL, plan, option, value) is wrong.
+    /// The request (SQL, plan, option or value) is wrong.
     InvalidInput,
     /// A file, directory, table or column does not exist.
     NotFound,
-    /// The operating system refused a read or write.
+    /// The operating system refused a read or a write.
     Io,
-    /// A memory or size bound would be passed.
+    /// A memory or size limit would be exceeded.
     Limit,
-    /// The query was stopped.
+    /// The query was cancelled.
     Cancelled,
-    /// A mistake in Ocior itself.
+    /// Ocior has a bug.
     Internal,
 }
 
 impl ErrorKind {
-    /// The word that opens the printed error.
+    /// Returns the word that starts the printed error.
     pub fn as_str(self) -> &'static str {
         match self {
             ErrorKind::Corrupt => "corrupt",
@@ -52,10 +53,10 @@ impl ErrorKind {
     }
 }
 
-/// The bytes of a file or query text that an error may quote, at most.
+/// Maximum number of bytes of text from a file or a query that an error quotes.
 const MAX_QUOTED: usize = 200;
 
-/// One error: kind, message, fields, frames from the inside out, and the cause.
+/// An error: kind, message, fields, frames from the innermost to the outermost, and the cause.
 pub struct Error(Box<Inner>);
 
 struct Inner {
@@ -77,7 +78,7 @@ macro_rules! constructors {
 }
 
 impl Error {
-    /// Makes an error of `kind` with a fixed sentence; values belong into [`Error::with`].
+    /// Creates an error of `kind` with a fixed sentence; values are added with [`Error::with`].
     #[cold]
     pub fn new(kind: ErrorKind, message: impl Into<Cow<'static, str>>) -> Self {
         Error(Box::new(Inner {
@@ -91,25 +92,25 @@ impl Error {
     }
 
     constructors! {
-        /// The file breaks its format.
+        /// Creates an error for a file that violates its format.
         corrupt => Corrupt;
-        /// Valid, but not built yet.
+        /// Creates an error for valid input that Ocior does not implement.
         unsupported => Unsupported;
-        /// The request is wrong.
+        /// Creates an error for a wrong request.
         invalid_input => InvalidInput;
-        /// Something named does not exist.
+        /// Creates an error for a file, directory, table or column that does not exist.
         not_found => NotFound;
-        /// The operating system refused.
+        /// Creates an error for a read or write that the operating system refused.
         io => Io;
-        /// A bound would be passed.
+        /// Creates an error for a memory or size limit that would be exceeded.
         limit => Limit;
-        /// The query was stopped.
+        /// Creates an error for a cancelled query.
         cancelled => Cancelled;
-        /// A mistake in Ocior itself.
+        /// Creates an error for a bug in Ocior.
         internal => Internal;
     }
 
-    /// Turns an operating system error into `NotFound` or `Io`, keeping the cause.
+    /// Converts an operating system error to kind `NotFound` or `Io` and keeps it as the cause.
     #[cold]
     pub fn from_io(error: std::io::Error, message: impl Into<Cow<'static, str>>) -> Self {
         let kind = match error.kind() {
@@ -119,31 +120,32 @@ impl Error {
         Self::new(kind, message).caused_by(error)
     }
 
-    /// Adds a value to the sentence, printed as `name=value`; long text is cut.
+    /// Adds a field to the message, printed as `name=value`. Control characters are escaped, and
+    /// text longer than 200 bytes is truncated.
     pub fn with(mut self, name: &'static str, value: impl fmt::Display) -> Self {
         self.0.fields.push((name, printable(&value.to_string())));
         self
     }
 
-    /// Adds the place this error passes on its way up; a number is printed bare.
+    /// Adds a frame for a place with a number or another unquoted name, such as `page 7`.
     pub fn in_place(mut self, place: &'static str, ordinal: impl fmt::Display) -> Self {
         self.0.frames.push((place, printable(&ordinal.to_string())));
         self
     }
 
-    /// Adds the named place this error passes on its way up; the name is printed quoted.
+    /// Adds a frame for a named place; the name is printed in quotes.
     pub fn in_named(mut self, place: &'static str, name: impl AsRef<str>) -> Self {
         self.0.frames.push((place, format!("\"{}\"", printable(name.as_ref()))));
         self
     }
 
-    /// Adds advice for the user, printed on a line of its own.
+    /// Sets a hint for the user, printed on its own line.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.0.hint = Some(hint.into());
         self
     }
 
-    /// Keeps the cause.
+    /// Sets the cause.
     pub fn caused_by(
         mut self,
         source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -152,32 +154,34 @@ impl Error {
         self
     }
 
-    /// Who has to act.
+    /// Returns the kind of the error.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
 
-    /// The fixed sentence, without fields and frames.
+    /// Returns the fixed sentence, without fields and frames.
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// The value of the field `name`, if it was given.
+    /// Returns the value of the field `name`, or `None` if the error has no such field.
     pub fn field(&self, name: &str) -> Option<&str> {
         self.0.fields.iter().find(|(n, _)| *n == name).map(|(_, v)| v.as_str())
     }
 
-    /// True when a frame already names this kind of place.
+    /// Returns true if a frame already has this kind of place, such as `page`.
     pub fn is_in(&self, place: &str) -> bool {
         self.0.frames.iter().any(|(p, _)| *p == place)
     }
 
-    /// True when the query, the data or the environment is at fault, false for `Internal`.
+    /// Returns true if the query, the data or the environment caused the error, and false for
+    /// `Internal`.
     pub fn is_user(&self) -> bool {
         self.0.kind != ErrorKind::Internal
     }
 
-    /// A second error that prints the same, for a failure that several parties must see.
+    /// Returns a second error that prints the same, for a failure that several receivers must get.
+    /// The cause is kept as text only.
     pub fn duplicate(&self) -> Error {
         Error(Box::new(Inner {
             kind: self.0.kind,
@@ -190,7 +194,8 @@ impl Error {
     }
 }
 
-/// Escapes control characters and cuts overlong text, since it may come from a hostile file.
+/// Escapes control characters and truncates long text, because the text may come from a hostile
+/// file.
 fn printable(text: &str) -> String {
     let mut out = String::with_capacity(text.len().min(MAX_QUOTED));
     for c in text.chars() {
@@ -238,11 +243,11 @@ impl std::error::Error for Error {
     }
 }
 
-/// Adds frames to the error of a result, at no cost when it is `Ok`.
+/// Adds frames to the error of a result, at no cost when the result is `Ok`.
 pub trait ResultExt<T> {
-    /// See [`Error::in_place`].
+    /// Adds a frame as [`Error::in_place`] does.
     fn in_place(self, place: &'static str, ordinal: impl fmt::Display) -> Result<T>;
-    /// See [`Error::in_named`].
+    /// Adds a frame as [`Error::in_named`] does.
     fn in_named(self, place: &'static str, name: impl AsRef<str>) -> Result<T>;
 }
 

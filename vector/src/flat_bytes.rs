@@ -1,14 +1,17 @@
-//! How many bytes rows would take side by side: what operators say of the batches they move.
+//! Size of the rows of a batch as flat vectors, which operators report as the amount of data they
+//! process.
 //!
-//! A vector may keep more alive than its rows need (rows of a large dictionary) or less (a constant);
-//! neither says how much data went by. Lazy columns that nobody has loaded yet count nothing.
+//! The memory that a vector keeps alive may be larger than its rows (a few rows of a large
+//! dictionary) or smaller (a constant), so neither measures the amount of data. Lazy columns that
+//! are not loaded count as zero bytes.
 
+use crate::encoding::RowVector;
 use crate::encoding::{FlatValues, Vector};
-use crate::nested::RowVector;
 use crate::types::{StringView, TypeKind, Value};
 
 impl Vector {
-    /// Bytes of the rows as flat vectors, about: rows of a dictionary count as its average entry.
+    /// Returns the approximate size in bytes of the rows as a flat vector. Each row of a dictionary
+    /// counts as much as an average row of its base.
     pub fn flat_bytes(&self) -> u64 {
         let own = |len: usize, width: usize| (len as u64).saturating_mul(width as u64);
         match self {
@@ -41,7 +44,7 @@ impl Vector {
 }
 
 impl RowVector {
-    /// Bytes of the rows as flat vectors, about.
+    /// Returns the approximate size in bytes of the rows as flat vectors.
     pub fn flat_bytes(&self) -> u64 {
         self.children().iter().map(|child| child.flat_bytes()).fold(0, u64::saturating_add)
     }

@@ -1,42 +1,47 @@
-//! Copying rows: picked, flattened or joined, always into a vector without wrappers.
+//! Copies of rows: selected, flattened or concatenated, always into a vector without wrappers.
 //!
 //! ```text
 //! gather(vector, rows)     wrap, then copy          rows of one vector
-//! concat(vectors)          copy one after another   all rows of many
-//! flatten(vector)          copy, unless flat        all rows of one
+//! concat(vectors)          copy one after another   all rows of several vectors
+//! flatten(vector)          copy, unless flat        all rows of one vector
 //!                \   |   /
-//!      copy(type, [DecodedVector])    one kernel a storage, children by recursion
+//!      copy(type, [DecodedVector])    one kernel per storage kind, children by recursion
 //! ```
 //!
-//! Results are deep copies: children of nested vectors hold exactly the entries of the rows, in
-//! row order, and null rows have no entries. Only the bytes of long strings may be shared with
-//! the source, see [`strings`].
+//! Results are deep copies: the children of arrays and maps contain exactly the entries of the
+//! rows, in row order, and null rows have no entries. Only the bytes of long strings may be shared
+//! with the source, see [`strings`].
 
 pub mod strings;
 
 use std::ops::Range;
 
+use crate::bitmap::{Bitmap, BitmapMut};
 use crate::bits;
 use crate::build::VectorBuilder;
 use crate::decoded::{DecodedVector, Mapping};
-use crate::encoding::{
-    Bitmap, BitmapMut, DictionaryVector, FlatType, FlatValues, FlatVector, Vector, VectorRef,
-};
+use crate::encoding::{ArrayVector, MapVector, RowVector};
+use crate::encoding::{DictionaryVector, FlatType, FlatValues, FlatVector, Vector, VectorRef};
 use crate::error::{Error, Result, ResultExt};
 use crate::memory::buffer::{Buffer, BufferMut};
-use crate::memory::scope::check_room;
-use crate::nested::{ArrayVector, MapVector, RowVector};
 use crate::stop::{ROWS_PER_LOOK, check_stop};
 use crate::sync::Arc;
 use crate::types::{RowType, Timestamp, Type, TypeKind};
 
-/// Rows `indices` of `vector`, in that order, as a copy. `Internal` when an index is outside.
+/// Returns a copy of the rows `indices` of `vector`, in that order.
+///
+/// # Errors
+/// `Internal` if an index is outside of the vector; the errors of loading lazy vectors; `Limit` if
+/// memory is refused; `Cancelled`.
 pub fn gather(vector: &VectorRef, indices: &[u32]) -> Result<VectorRef> {
     check_indices(vector.len(), indices)?;
     gather_checked(vector, &Buffer::from_slice(indices))
 }
 
-/// Rows `indices` of a batch, in that order, as a copy. `Internal` when an index is outside.
+/// Returns a copy of the rows `indices` of a batch, in that order.
+///
+/// # Errors
+/// As [`gather`].
 pub fn gather_batch(batch: &RowVector, indices: &[u32]) -> Result<RowVector> {
     check_indices(batch.len(), indices)?;
     let indices = Buffer::from_slice(indices);
@@ -50,8 +55,11 @@ pub fn gather_batch(batch: &RowVector, indices: &[u32]) -> Result<RowVector> {
     )
 }
 
-/// All rows without wrappers: scalars are flat, so are the children of nested vectors. A vector
-/// that is already so is returned as it is.
+/// Returns all rows without wrappers: scalar columns are flat, and so are the children of nested
+/// vectors. A vector that already has this form is returned unchanged.
+///
+/// # Errors
+/// The errors of loading lazy vectors; `Limit` if memory is refused; `Cancelled`.
 pub fn flatten(vector: &VectorRef) -> Result<VectorRef> {
     if is_flat(vector) {
         return Ok(Arc::clone(vector));
@@ -59,8 +67,10 @@ pub fn flatten(vector: &VectorRef) -> Result<VectorRef> {
     copy_rows(&DecodedVector::new(vector)?)
 }
 
-/// All rows of all vectors, one vector after the other. The type is that of the first; `Internal`
-/// when there is none or the types differ.
+/// Returns all rows of all vectors, one vector after the other, with the type of the first.
+///
+/// # Errors
+/// `Internal` if there is no vector or the types differ; otherwise as [`flatten`].
 pub fn concat(vectors: &[VectorRef]) -> Result<VectorRef> {
     match vectors {
         [] => Err(Error::internal("nothing to concatenate")),
@@ -69,8 +79,11 @@ pub fn concat(vectors: &[VectorRef]) -> Result<VectorRef> {
     }
 }
 
-/// All rows of all batches as one batch of `row_type`, without rows when there are no batches. `Limit`
-/// for more rows than 32 bits count.
+/// Returns all rows of all batches as one batch of `row_type`, which has no rows if there are no
+/// batches.
+///
+/// # Errors
+/// `Limit` if the number of rows does not fit 32 bits; otherwise as [`concat`].
 pub fn concat_batches(row_type: &Arc<RowType>, batches: &[RowVector]) -> Result<RowVector> {
     let len = rows_of(batches.iter().map(RowVector::len))?;
     let mut children = Vec::with_capacity(row_type.len());
@@ -86,8 +99,11 @@ pub fn concat_batches(row_type: &Arc<RowType>, batches: &[RowVector]) -> Result<
     RowVector::new(Arc::clone(row_type), len, validity, children)
 }
 
-/// As [`concat_batches`], with the batches let go of column by column: the copy needs no more memory
-/// beside them than their largest column.
+/// Concatenates as [`concat_batches`] does, but releases the batches column by column: the copy
+/// needs no more additional memory than their largest column.
+///
+/// # Errors
+/// As [`concat_batches`].
 pub fn concat_into(row_type: &Arc<RowType>, batches: Vec<RowVector>) -> Result<RowVector> {
     let num_rows = rows_of(batches.iter().map(RowVector::len))?;
     let lens: Vec<usize> = batches.iter().map(RowVector::len).collect();
@@ -107,8 +123,10 @@ pub fn concat_into(row_type: &Arc<RowType>, batches: Vec<RowVector>) -> Result<R
     RowVector::new(Arc::clone(row_type), num_rows, validity, children)
 }
 
-/// The number of rows of all parts. `Limit` when 32 bits, in which rows are numbered everywhere, do
-/// not count them.
+/// Returns the total number of rows of all parts.
+///
+/// # Errors
+/// `Limit` if it does not fit 32 bits, because row numbers have 32 bits everywhere.
 fn rows_of(parts: impl Iterator<Item = usize>) -> Result<usize> {
     let num_rows = parts.fold(0usize, usize::saturating_add);
     match u32::try_from(num_rows) {
@@ -120,7 +138,7 @@ fn rows_of(parts: impl Iterator<Item = usize>) -> Result<usize> {
     }
 }
 
-/// All rows of a decoded vector as a copy.
+/// Returns a copy of all rows of a decoded vector.
 pub(crate) fn copy_rows(vector: &DecodedVector) -> Result<VectorRef> {
     copy(vector.ty(), std::slice::from_ref(vector))
 }
@@ -162,7 +180,8 @@ fn is_flat(vector: &Vector) -> bool {
     }
 }
 
-/// The one entry to all kernels: rows of `parts`, each of type `ty`, side by side.
+/// Copies the rows of `parts`, each of type `ty`, one part after the other; the single entry point
+/// of all kernels.
 fn copy(ty: &Type, parts: &[DecodedVector]) -> Result<VectorRef> {
     let len = rows_of(parts.iter().map(DecodedVector::len))?;
     if u32::try_from(len).is_err() {
@@ -241,8 +260,8 @@ fn join_validity<'a>(
     joined.freeze_validity()
 }
 
-/// The flat values of a part; `None` when all of its rows are null, then the base may be anything.
-/// Copies of many parts look here whether they are to stop.
+/// Returns the flat values of a part, or `None` if all its rows are null, in which case the base
+/// may have any form. Copies of many parts check the stop flag here.
 fn values_of(part: &DecodedVector) -> Result<Option<&FlatValues>> {
     check_stop()?;
     match part.flat_values() {
@@ -304,7 +323,7 @@ fn copy_booleans(parts: &[DecodedVector]) -> Result<Bitmap> {
     Ok(out.freeze())
 }
 
-/// Calls `f(base row or None for null)` for every row of a part.
+/// Calls `f` for every row of a part, with its base row or `None` if the row is null.
 #[inline]
 fn for_each_row(part: &DecodedVector, mut f: impl FnMut(Option<usize>)) {
     match part.validity() {
@@ -321,16 +340,17 @@ fn for_each_row(part: &DecodedVector, mut f: impl FnMut(Option<usize>)) {
 type SpanParts<'a, const N: usize> = ([&'a VectorRef; N], &'a Buffer<u32>, &'a Buffer<u32>);
 type CopiedSpans<const N: usize> = (Buffer<u32>, Buffer<u32>, [VectorRef; N]);
 
-/// Copies rows of arrays (`N` = 1) or maps (`N` = 2): new offsets, and the entries of valid rows
-/// side by side.
+/// Copies rows of arrays (`N` = 1) or maps (`N` = 2) with new offsets; the entries of non-null rows
+/// are contiguous in the result.
 fn copy_spans<const N: usize>(
     parts: &[DecodedVector],
     len: usize,
     types: [&Type; N],
     open: impl for<'a> Fn(&'a Vector) -> Result<SpanParts<'a, N>>,
 ) -> Result<CopiedSpans<N>> {
-    let mut new_offsets = BufferMut::with_capacity(len);
-    let mut new_lengths = BufferMut::with_capacity(len);
+    let (mut new_offsets, mut new_lengths) = (BufferMut::new(), BufferMut::new());
+    new_offsets.try_reserve(len)?;
+    new_lengths.try_reserve(len)?;
     let mut children: [Vec<VectorRef>; N] = std::array::from_fn(|_| Vec::new());
     let mut num_entries: usize = 0;
     for part in parts {
@@ -341,8 +361,7 @@ fn copy_spans<const N: usize>(
         }
         check_stop()?;
         let (sources, offsets, lengths) = open(part.base())?;
-        let mut picked = Picked::default();
-        picked.reserve_for(part, lengths)?;
+        let mut picked = Picked::for_rows(part, offsets, lengths)?;
         for_each_row(part, |row| {
             let length = row.map_or(0, |i| lengths[i]);
             new_offsets.push(num_entries as u32);
@@ -369,40 +388,46 @@ fn copy_spans<const N: usize>(
     Ok((new_offsets.freeze(), new_lengths.freeze(), copied))
 }
 
-/// Entries to copy: one range as long as the spans follow each other, else their positions.
+/// Entries to copy: a range while the spans are contiguous, otherwise their positions.
 #[derive(Default)]
 struct Picked {
     run: Range<usize>,
+    /// With room for all of them.
     positions: Option<BufferMut<u32>>,
 }
 
 impl Picked {
-    fn add(&mut self, span: Range<usize>) {
-        if span.is_empty() {
-            return;
+    /// None yet, with room for the entries of the rows of `part`, of which the entries of a base row stand
+    /// where `offsets` and `lengths` say.
+    fn for_rows(
+        part: &DecodedVector,
+        offsets: &Buffer<u32>,
+        lengths: &Buffer<u32>,
+    ) -> Result<Self> {
+        let (mut num_entries, mut end, mut is_run) = (0usize, None, true);
+        for_each_row(part, |row| {
+            let Some(i) = row.filter(|i| lengths[*i] > 0) else { return };
+            let (start, len) = (offsets[i] as usize, lengths[i] as usize);
+            is_run &= end.is_none_or(|end| end == start);
+            end = Some(start + len);
+            num_entries = num_entries.saturating_add(len);
+        });
+        let mut picked = Picked::default();
+        if !is_run {
+            let mut positions = BufferMut::new();
+            positions.try_reserve(num_entries)?;
+            picked.positions = Some(positions);
         }
-        match &mut self.positions {
-            None if self.run.is_empty() => self.run = span,
-            None if self.run.end == span.start => self.run.end = span.end,
-            None => {
-                let mut positions: BufferMut<u32> = BufferMut::new();
-                positions.extend(self.run.clone().map(|i| i as u32));
-                positions.extend(span.map(|i| i as u32));
-                self.positions = Some(positions);
-            }
-            Some(positions) => positions.extend(span.map(|i| i as u32)),
-        }
+        Ok(picked)
     }
 
-    /// Makes room for the positions of the rows of `part`, whose lists have `lengths`, unless they
-    /// stand in one run as they do in the base.
-    fn reserve_for(&mut self, part: &DecodedVector, lengths: &Buffer<u32>) -> Result<()> {
-        if !matches!(part.mapping(), Mapping::Identity) {
-            let mut entries = 0;
-            for_each_row(part, |row| entries += row.map_or(0, |i| lengths[i] as usize));
-            check_room(entries.saturating_mul(size_of::<u32>()))?;
+    fn add(&mut self, span: Range<usize>) {
+        match &mut self.positions {
+            Some(positions) => positions.extend(span.map(|i| i as u32)),
+            None if span.is_empty() => {}
+            None if self.run.is_empty() => self.run = span,
+            None => self.run.end = span.end,
         }
-        Ok(())
     }
 
     fn of<const N: usize>(self, sources: [&VectorRef; N]) -> Result<Vec<VectorRef>> {
@@ -458,9 +483,13 @@ fn wrap_with_nulls(source: &VectorRef, rows: &Buffer<u32>, validity: Option<&Bit
 }
 
 impl VectorBuilder {
-    /// Appends row `row` of `vector`, which must be of the builder's type: the typed twin of
-    /// [`VectorBuilder::push`] for operators that keep a few rows of many batches. Nested rows
-    /// pass through their value form; to copy many of them use [`gather`] and [`concat()`].
+    /// Appends row `row` of `vector`, which must be of the builder's type. It is the typed
+    /// counterpart of [`VectorBuilder::push`] for operators that keep a few rows of many batches.
+    /// Nested rows are converted to a [`Value`](crate::Value) first; for many of them use
+    /// [`gather`] or [`concat()`].
+    ///
+    /// # Errors
+    /// `Internal` if the vector is of another type; otherwise as [`VectorBuilder::push`].
     pub fn push_from(&mut self, vector: &DecodedVector, row: usize) -> Result<()> {
         if vector.is_null(row) {
             self.push_null();
@@ -477,6 +506,8 @@ impl VectorBuilder {
 mod tests {
     use super::*;
     use crate::build::vector_of;
+    use crate::error::ErrorKind;
+    use crate::memory::{MemoryPool, PoolScope};
     use crate::testing::{values_of, varchars};
     use crate::types::Value;
 
@@ -524,5 +555,45 @@ mod tests {
         assert!(
             matches!(expanded.as_ref(), Vector::Flat(v) if v.slice_of::<i64>() == Some(&[7; 3]))
         );
+    }
+
+    /// Copies of rows that repeat take far more than their base: the pool is asked for all of it.
+    #[test]
+    fn copies_of_lists_never_pass_the_limit_of_their_pool() {
+        let numbers = |range: std::ops::Range<i64>| range.map(Value::BigInt).collect::<Vec<_>>();
+        let list = |n: i64| Value::Array(numbers(n..n + 50).into());
+        let map = |n: i64| {
+            let pairs = numbers(n..n + 50).into_iter().map(|key| (key, Value::BigInt(n)));
+            Value::Map(pairs.collect::<Vec<_>>().into())
+        };
+        let nested = |n: i64| Value::Array(vec![list(n), list(n + 1)].into());
+        let lists = Type::array(Type::BigInt);
+        let cases: [(Type, Vec<Value>); 3] = [
+            (lists.clone(), (0..4).map(list).collect()),
+            (Type::map(Type::BigInt, Type::BigInt), (0..4).map(map).collect()),
+            (Type::array(lists), (0..4).map(nested).collect()),
+        ];
+        for (ty, rows) in cases {
+            let base = vector_of(&ty, &rows).unwrap();
+            for (stride, num_rows) in [(0, 4_000), (1, 4_000), (3, 4_000), (3, 500)] {
+                let indices: Vec<u32> = (0..num_rows).map(|i| i * stride % 4).collect();
+                let mut ends = [0, 0];
+                for limit in (16..26).map(|bits| 1u64 << bits) {
+                    let root = MemoryPool::root("copies", limit);
+                    let scope = PoolScope::enter(&root.leaf("copy"));
+                    let copied = gather(&base, &indices);
+                    ends[usize::from(copied.is_ok())] += 1;
+                    if let Err(error) = &copied {
+                        assert_eq!(error.kind(), ErrorKind::Limit, "{error}");
+                    }
+                    // Small buffers are paid for in portions.
+                    let peak = root.peak();
+                    assert!(peak <= limit + (64 << 10), "{ty}: {peak} bytes of {limit}");
+                    drop((copied, scope));
+                    assert_eq!(root.used(), 0);
+                }
+                assert!(ends.iter().all(|ends| *ends > 0), "{ty}: {ends:?}");
+            }
+        }
     }
 }

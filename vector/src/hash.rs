@@ -1,27 +1,29 @@
-//! Hashes of rows: equal rows have equal hashes, whatever their encodings.
+//! Hashes of rows: equal rows have equal hashes, regardless of their encodings.
 //!
-//! Columns are hashed one after the other into the same array, each row's number mixing what came
-//! before with the new value, so that a key of several columns needs no copy of its rows:
+//! Columns are hashed one after the other into the same array, which has one hash per row. Each
+//! column mixes the hash of its value into that of the previous columns, so that a key of several
+//! columns requires no copy of its rows:
 //!
 //! ```text
 //! hashes          0        0        0
-//! column a   mix(0, a0)  mix(0, a1) ...      one kernel a column
+//! column a   mix(0, a0)  mix(0, a1) ...      one kernel per column
 //! column b   mix(.., b0) mix(.., b1) ...
 //! ```
 //!
-//! Equality is that of [`compare_rows`](crate::compare_rows): all NaNs hash alike, so do -0 and
-//! +0, null has a hash of its own, and the entries of a map are put together in a way that does not
-//! depend on their order. A dictionary whose base is not larger than its rows is
-//! hashed by entry. The seed is fixed: hashes are the same in every run and every driver, and may
-//! decide which partition a row goes to; they never leave the process.
+//! Equality is that of [`compare_rows`](crate::compare_rows): all NaNs have the same hash, as have
+//! -0 and +0, null has a hash of its own, and the hashes of the entries of a map are combined
+//! independently of their order. A dictionary whose base is not larger than its number of rows is
+//! hashed by entry. The seed is fixed, so hashes are the same in every run and every driver and may
+//! determine the partition of a row; they never leave the process.
 
 use std::hash::{BuildHasher, Hasher};
 use std::ops::Range;
 
 use foldhash::fast::FixedState;
 
+use crate::bitmap::Bitmap;
 use crate::decoded::{DecodedVector, Mapping};
-use crate::encoding::{Bitmap, FlatType, Vector, VectorRef};
+use crate::encoding::{FlatType, Vector, VectorRef};
 use crate::error::{Error, Result};
 use crate::gather;
 use crate::match_flat;
@@ -31,9 +33,10 @@ const SEED: FixedState = FixedState::with_seed(0x6f63_696f_725f_7631);
 const NULL_HASH: u64 = 0x9ae1_6a3b_2f90_404f;
 const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Mixes the hash of every row of `vector` into `hashes`, which has one number a row.
+/// Mixes the hash of every row of `vector` into `hashes`, which has one hash per row.
 ///
-/// `Internal` when the lengths differ; errors of loading lazy children pass through.
+/// # Errors
+/// `Internal` if the lengths differ; the errors of loading lazy children and of copying rows.
 pub fn hash_into(vector: &DecodedVector, hashes: &mut [u64]) -> Result<()> {
     if vector.len() != hashes.len() {
         return Err(Error::internal("another number of hashes than rows")
@@ -62,7 +65,7 @@ pub fn hash_into(vector: &DecodedVector, hashes: &mut [u64]) -> Result<()> {
     Ok(())
 }
 
-/// The hash of one value in the way of [`hash_into`], for a key of bytes.
+/// Returns the hash of a string or binary value as [`hash_into`] computes it, for a key of bytes.
 #[inline]
 pub fn hash_bytes(bytes: &[u8]) -> u64 {
     let mut hasher = SEED.build_hasher();
@@ -70,7 +73,7 @@ pub fn hash_bytes(bytes: &[u8]) -> u64 {
     hasher.finish()
 }
 
-/// Puts two hashes together; the order counts.
+/// Combines two hashes; their order matters.
 #[inline]
 pub fn mix(before: u64, hash: u64) -> u64 {
     let product = u128::from(before.rotate_left(23) ^ hash) * u128::from(MULTIPLIER);
@@ -91,14 +94,14 @@ fn hash_u128(word: u128) -> u64 {
     hasher.finish()
 }
 
-/// Applies `entry`, the hash of a valid base row, to all rows.
+/// Mixes the hashes of all rows into `hashes`; `entry` computes the hash of a non-null base row.
 #[inline]
 fn spread(vector: &DecodedVector, hashes: &mut [u64], entry: impl Fn(usize) -> u64) {
     let num_rows = hashes.len();
     match (vector.mapping(), vector.validity()) {
         (Mapping::Constant, _) => {
-            // A constant null was handled before: the one value is valid, but a dictionary around
-            // it may have nulls of its own.
+            // Constant nulls were handled before, so the one value is not null, but a dictionary
+            // around it may have nulls of its own.
             let hash = entry(0);
             for (i, slot) in hashes.iter_mut().enumerate() {
                 *slot = mix(*slot, if vector.is_null(i) { NULL_HASH } else { hash });
@@ -106,7 +109,7 @@ fn spread(vector: &DecodedVector, hashes: &mut [u64], entry: impl Fn(usize) -> u
         }
         (Mapping::Indices(indices), validity) if vector.base().len() <= num_rows => {
             let base_validity = base_validity(vector.base());
-            // The slot of a null entry may hold anything, also a view that leads nowhere.
+            // The slot of a null entry may hold anything, including a view outside of its buffer.
             let hash = |i| match base_validity {
                 Some(validity) if !validity.get(i) => NULL_HASH,
                 _ => entry(i),
@@ -141,9 +144,9 @@ fn base_validity(base: &Vector) -> Option<&Bitmap> {
     }
 }
 
-/// Hashes the children first, all their rows, and then folds them into the rows above.
+/// Hashes all rows of the children first and then combines them into the hashes of their parents.
 fn hash_nested(vector: &DecodedVector, hashes: &mut [u64]) -> Result<()> {
-    // Few rows of a large base: hash a copy of those instead of all children.
+    // For a few rows of a large base, a copy of these rows is hashed instead of all children.
     let picked;
     let vector = match vector.mapping() {
         Mapping::Indices(_) if vector.base().len() > vector.len() => {
@@ -186,13 +189,13 @@ fn fold(entries: &[u64], span: Range<usize>) -> u64 {
     entries[span].iter().fold(length, |before, hash| mix(before, *hash))
 }
 
-/// The hash of a map from those of its entries, in whatever order they are stored.
+/// Returns the hash of a map from the hashes of its entries, independent of their stored order.
 fn sum(entries: &[u64], span: Range<usize>) -> u64 {
     let length = hash_u64(span.len() as u64);
     entries[span].iter().fold(length, |sum, hash| sum.wrapping_add(*hash))
 }
 
-/// A fixed-width value with a hash that equal values share.
+/// A fixed-width value whose hash is the same for equal values.
 trait HashWord: FlatType {
     fn hash_word(self) -> u64;
 }
@@ -228,7 +231,7 @@ impl HashWord for f64 {
     fn hash_word(self) -> u64 {
         let one_of_its_equals = match self {
             x if x.is_nan() => f64::NAN,
-            // Adding +0 turns -0 into +0 and leaves all other numbers.
+            // Adding +0 turns -0 into +0 and leaves all other numbers unchanged.
             x => x + 0.0,
         };
         hash_u64(one_of_its_equals.to_bits())

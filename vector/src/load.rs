@@ -1,19 +1,22 @@
-//! Loading what a consumer needs of lazy columns, whatever wraps them (rule S1.31).
+//! Loading of lazy columns for the rows that a consumer needs, through all encodings that wrap the
+//! columns (rule S1.31).
 //!
 //! ```text
 //! rows {1, 9, 55} --> Dictionary(index = row / 10) --> base rows {0, 5} --> loader
-//!                     own nulls drop out here          ascending, each once
+//!                     rows with own nulls are removed   ascending, without duplicates
 //! ```
 //!
-//! A lazy column loads once, so whoever loads some of its rows must ask for all rows that anybody
-//! will need. Only structs carry lazy columns inside of them; arrays and maps never do (S1.33).
+//! A lazy column is loaded only once, so the first load must request all rows that any consumer
+//! will need. Only structs contain lazy columns; the children of arrays and maps are never lazy
+//! (rule S1.33).
 
-use crate::encoding::{Bitmap, Vector, VectorRef};
+use crate::bitmap::Bitmap;
+use crate::encoding::{Vector, VectorRef};
 use crate::error::Result;
 use crate::memory::buffer::BufferMut;
 use crate::rows::RowSet;
 
-/// True when no lazy vector in it waits for its load.
+/// Returns true if all lazy vectors in `vector` have been loaded, for at least some of their rows.
 pub fn is_loaded(vector: &VectorRef) -> bool {
     match vector.as_ref() {
         Vector::Flat(_) | Vector::Constant(_) | Vector::Array(_) | Vector::Map(_) => true,
@@ -23,9 +26,13 @@ pub fn is_loaded(vector: &VectorRef) -> bool {
     }
 }
 
-/// Loads the lazy columns in `vector` for the base rows that `rows` lead to, and for no others.
-/// Rows that are null above a column are not asked of it; when none remain it is not read.
-/// `Internal` when a column was loaded before for other rows only.
+/// Loads the lazy columns in `vector` for exactly the base rows that `rows` map to. Rows that are
+/// null in a vector above a column are not requested from the column; if no rows remain, the column
+/// is not read.
+///
+/// # Errors
+/// The error of the loader; `Internal` if a column was loaded before without all of the requested
+/// rows.
 pub fn load_rows(vector: &VectorRef, rows: &RowSet) -> Result<()> {
     if is_complete(vector) {
         return Ok(());
@@ -49,7 +56,7 @@ pub fn load_rows(vector: &VectorRef, rows: &RowSet) -> Result<()> {
     }
 }
 
-/// True when all rows can be looked at already.
+/// Returns true if all rows of `vector` can be read without a load.
 fn is_complete(vector: &VectorRef) -> bool {
     match vector.as_ref() {
         Vector::Flat(_) | Vector::Constant(_) | Vector::Array(_) | Vector::Map(_) => true,
@@ -72,16 +79,16 @@ fn without_nulls(rows: &RowSet, validity: Option<&Bitmap>) -> RowSet {
 mod tests {
     use super::*;
     use crate::decoded::DecodedVector;
+    use crate::encoding::RowVector;
     use crate::encoding::{DictionaryVector, LazyVector, VectorLoader};
     use crate::memory::buffer::Buffer;
-    use crate::nested::RowVector;
     use crate::sync::{Arc, Mutex};
     use crate::testing::bigints;
     use crate::types::{Type, Value};
 
     type Asked = Arc<Mutex<Vec<Vec<usize>>>>;
 
-    /// Writes down the rows it was asked for; its values are their positions.
+    /// Records the rows that are requested; its values are their positions.
     struct Recording(Asked);
 
     impl VectorLoader for Recording {
@@ -112,7 +119,7 @@ mod tests {
         assert_eq!(*asked.lock(), [vec![4, 9]]);
         assert_eq!(decoded.value(55).unwrap(), Value::BigInt(4));
         assert!(is_loaded(&wrapped));
-        // Rows beyond those are refused instead of being made up.
+        // Rows that were not requested are an error instead of unspecified values.
         assert!(DecodedVector::for_rows(&wrapped, &rows(&[20])).is_err());
         assert!(DecodedVector::new(&wrapped).is_err());
     }

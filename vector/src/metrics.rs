@@ -1,20 +1,21 @@
-//! Runtime metrics: numbers that a run leaves behind, by name and unit.
+//! Runtime metrics: named numbers with units that a run reports.
 //!
-//! A [`Metrics`] value belongs to one thread (a driver's operator, a reader, a data source); its
-//! owner adds to it without locks and merges it upwards when the work is done. Facts about data
-//! (minimum of a column, null counts) are statistics and live elsewhere.
+//! A [`Metrics`] value belongs to one thread (a driver's operator, a reader or a data source). Its
+//! owner adds to it without locks and merges it upwards when the work is done. Properties of the
+//! data (minimum of a column, null counts) are statistics and are kept elsewhere.
 //!
 //! ```text
 //! reader.add("numPages", 1, Count)   operator.merge(&reader)   task.merge(&operator)
 //! ```
 //!
-//! Names are fixed strings and carry no unit; the first use of a name decides its unit (rule
-//! S15.1).
+//! Names are fixed strings without a unit. A metric has a sum, a count, a minimum, a maximum and a
+//! unit, and merging two metrics combines all of them; the first use of a name determines its unit
+//! (rule S15.1).
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What the numbers of a metric count.
+/// Unit of a metric's numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum MetricUnit {
@@ -23,28 +24,29 @@ pub enum MetricUnit {
     Nanos,
 }
 
-/// Sum, count, minimum and maximum of the numbers that were added.
+/// Sum, count, minimum and maximum of the numbers added to a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RuntimeMetric {
-    /// All numbers together; stays at the bounds of its type instead of wrapping.
+    /// Sum of all numbers, saturating at the bounds of its type.
     pub sum: i64,
-    /// How many numbers.
+    /// Number of numbers added.
     pub count: u64,
-    /// The smallest number; the largest `i64` when there is none.
+    /// Smallest number; `i64::MAX` if none was added.
     pub min: i64,
-    /// The largest number; the smallest `i64` when there is none.
+    /// Largest number; `i64::MIN` if none was added.
     pub max: i64,
-    /// What they count.
+    /// Unit of the numbers.
     pub unit: MetricUnit,
 }
 
 impl RuntimeMetric {
-    /// A metric without numbers.
+    /// Creates a metric without numbers.
     pub fn new(unit: MetricUnit) -> Self {
         RuntimeMetric { sum: 0, count: 0, min: i64::MAX, max: i64::MIN, unit }
     }
 
-    /// A metric of one number (rule S15.2).
+    /// Creates a metric of one number, which is its sum, minimum and maximum, with count 1 (rule
+    /// S15.2).
     pub fn of(value: i64, unit: MetricUnit) -> Self {
         RuntimeMetric { sum: value, count: 1, min: value, max: value, unit }
     }
@@ -57,7 +59,7 @@ impl RuntimeMetric {
     /// Adds all numbers of another metric.
     ///
     /// # Panics
-    /// When the units differ: one name was used for two things.
+    /// If the units differ, because one name is then used for two different things.
     pub fn merge(&mut self, other: &RuntimeMetric) {
         assert_eq!(self.unit, other.unit, "one metric with two units");
         self.sum = self.sum.saturating_add(other.sum);
@@ -81,7 +83,7 @@ impl fmt::Display for RuntimeMetric {
     }
 }
 
-/// Writes a number with its unit in the size people read: `17`, `1.50 KiB`, `2.25 ms`.
+/// Writes a number with its unit in a readable size: `17`, `1.50 KiB`, `2.25 ms`.
 pub fn write_amount(out: &mut impl fmt::Write, value: i64, unit: MetricUnit) -> fmt::Result {
     const BYTES: [(&str, u64); 5] =
         [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];
@@ -110,7 +112,7 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// No metrics.
+    /// Creates an empty set of metrics.
     pub fn new() -> Self {
         Self::default()
     }
@@ -118,67 +120,75 @@ impl Metrics {
     /// Adds one number to the metric `name`.
     ///
     /// # Panics
-    /// When the name has another unit.
+    /// If the metric `name` already has another unit.
     pub fn add(&mut self, name: &'static str, value: i64, unit: MetricUnit) {
         self.add_metric(name, &RuntimeMetric::of(value, unit));
     }
 
-    /// Adds a count.
+    /// Adds a count to the metric `name`.
     pub fn add_count(&mut self, name: &'static str, value: usize) {
         self.add(name, saturated(value as u64), MetricUnit::Count);
     }
 
-    /// Adds a number of bytes.
+    /// Adds a number of bytes to the metric `name`.
     pub fn add_bytes(&mut self, name: &'static str, value: u64) {
         self.add(name, saturated(value), MetricUnit::Bytes);
     }
 
-    /// Adds a time.
+    /// Adds a duration to the metric `name`.
     pub fn add_time(&mut self, name: &'static str, value: std::time::Duration) {
         let nanos = i64::try_from(value.as_nanos()).unwrap_or(i64::MAX);
         self.add(name, nanos, MetricUnit::Nanos);
     }
 
-    /// Adds all numbers of `metric` to the metric `name`; panics as [`Metrics::add`].
+    /// Adds all numbers of `metric` to the metric `name`.
+    ///
+    /// # Panics
+    /// If the metric `name` already has another unit.
     pub fn add_metric(&mut self, name: &'static str, metric: &RuntimeMetric) {
         self.by_name.entry(name).or_insert_with(|| RuntimeMetric::new(metric.unit)).merge(metric);
     }
 
-    /// Adds everything that another owner counted; panics as [`Metrics::add`].
+    /// Adds all metrics of another owner.
+    ///
+    /// # Panics
+    /// If a name has different units in both.
     pub fn merge(&mut self, other: &Metrics) {
         for (name, metric) in &other.by_name {
             self.add_metric(name, metric);
         }
     }
 
-    /// Replaces the metrics that `other` has by those of `other`: for an owner that hands out
-    /// cumulative snapshots (rule S15.6).
+    /// Replaces each metric that `other` contains with that of `other`. An owner that returns
+    /// cumulative snapshots (a data source) is copied over the earlier snapshot instead of being
+    /// added to it (rule S15.6).
     pub fn overwrite(&mut self, other: &Metrics) {
         self.by_name.extend(other.by_name.iter().map(|(name, metric)| (*name, *metric)));
     }
 
-    /// The metric `name`, if anything was added.
+    /// Returns the metric `name`, or `None` if nothing was added to it.
     pub fn get(&self, name: &str) -> Option<&RuntimeMetric> {
         self.by_name.get(name)
     }
 
-    /// The sum of the metric `name`, 0 when nothing was added.
+    /// Returns the sum of the metric `name`, or 0 if nothing was added to it.
     pub fn sum(&self, name: &str) -> i64 {
         self.get(name).map_or(0, |metric| metric.sum)
     }
 
-    /// All metrics by name, in the order of the names.
+    /// Iterates over all metrics in the order of their names.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, &RuntimeMetric)> {
         self.by_name.iter().map(|(name, metric)| (*name, metric))
     }
 
-    /// What has been counted until now, without metrics that are zero (rule S15.3).
+    /// Returns a copy of the metrics without those whose sum is zero, because zero-valued counters
+    /// are not reported (rule S15.3).
     pub fn snapshot(&self) -> Metrics {
         let counted = self.by_name.iter().filter(|(_, metric)| metric.sum != 0);
         Metrics { by_name: counted.map(|(name, metric)| (*name, *metric)).collect() }
     }
 
-    /// True when nothing was added.
+    /// Returns true if nothing was added.
     pub fn is_empty(&self) -> bool {
         self.by_name.is_empty()
     }
@@ -189,7 +199,7 @@ fn saturated(value: u64) -> i64 {
 }
 
 impl fmt::Display for Metrics {
-    /// One `name: metric` a line.
+    /// Writes one line `name: metric` per metric.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, (name, metric)) in self.iter().enumerate() {
             write!(f, "{}{name}: {metric}", if i == 0 { "" } else { "\n" })?;

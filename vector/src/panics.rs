@@ -1,32 +1,35 @@
-//! Panics as errors.
+//! Conversion of panics to errors.
 //!
-//! Code of other people runs inside of a query: connectors, file systems, functions, writers,
-//! callbacks. A panic there ends that query with an `Internal` error and nothing else.
+//! A query runs code from outside of Ocior: connectors, file systems, functions, writers and
+//! callbacks. A panic in such code ends its query with an `Internal` error and has no other effect.
 //!
-//! State that was changed when the panic passed through it may be broken. The caller must not use it
-//! again, except to drop it.
+//! A panic may leave the state that it unwinds through inconsistent. The caller must not use that
+//! state again, except to drop it.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::error::{Error, Result};
 
-/// Runs `run`. A panic becomes an `Internal` error with `message`, and the text of the panic in the
+/// Runs `run` and converts a panic to an `Internal` error.
+///
+/// # Errors
+/// The error of `run`; `Internal` with `message` if `run` panics, with the text of the panic in the
 /// field `panic`.
 pub fn catch_panic<T>(message: &'static str, run: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(run))
         .unwrap_or_else(|payload| Err(Error::internal(message).with("panic", text_of(payload))))
 }
 
-/// Runs `run` and drops its panic, whose message the panic hook has written already. For code whose
-/// failure concerns nobody else: callbacks, and values that are dropped.
+/// Runs `run` and discards its panic, whose message the panic hook has already written. It is meant
+/// for code whose failure must not affect its caller: callbacks and destructors.
 pub fn ignore_panic(run: impl FnOnce()) {
     if let Err(payload) = catch_unwind(AssertUnwindSafe(run)) {
         text_of(payload);
     }
 }
 
-/// The text of a panic's payload, which is dropped.
+/// Returns the text of a panic's payload and drops the payload.
 fn text_of(payload: Box<dyn Any + Send>) -> String {
     let payload = match payload.downcast::<String>() {
         Ok(text) => return *text,
@@ -36,7 +39,7 @@ fn text_of(payload: Box<dyn Any + Send>) -> String {
         Some(text) => (*text).to_string(),
         None => "a value that is no text".to_string(),
     };
-    // Dropping a value may panic too; what that one's panic carries is not dropped any more.
+    // Dropping the payload may panic as well; the payload of that second panic is leaked.
     if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
         std::mem::forget(payload);
     }
@@ -53,7 +56,7 @@ mod tests {
 
     impl Drop for PanicsWhenDropped {
         fn drop(&mut self) {
-            // As a panic, but that nothing is written.
+            // This acts like a panic, but does not call the panic hook.
             resume_unwind(Box::new(1));
         }
     }

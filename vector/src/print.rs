@@ -1,19 +1,22 @@
-//! Values and batches as text for people: debugging, plans, tables, error messages.
+//! Values and batches as readable text, for debugging, plans, tables and error messages.
 //!
-//! A [`Value`] knows only how it is stored; the [`Type`] beside it decides the text. Text that
-//! other programs read (JSON, CSV) is made by the command line, not here.
+//! A [`Value`] has only a storage kind; its [`Type`] determines the text. The machine-readable
+//! formats JSON and CSV are written by the command line, not here.
 
 use std::fmt::{self, Write};
 
 use crate::decoded::ValueReader;
+use crate::encoding::RowVector;
 use crate::error::Result;
-use crate::nested::RowVector;
 use crate::types::{Interval, TimeUnit, Type, Value, decimal, temporal};
 
-/// Writes a value: decimals with all digits of their scale, dates and times in ISO form, UUIDs
-/// with dashes, binaries as ASCII with `\xNN`, lists as `[a, b]`, maps as `{k=v}`, rows as
-/// `{name: v}`. Text inside of lists, maps and rows is quoted. A value that does not fit the type
-/// is written as it is stored.
+/// Writes a value as text. Decimals have all digits of their scale, dates and times are in ISO
+/// form, UUIDs have dashes, binary values are ASCII with `\xNN` escapes, lists are `[a, b]`, maps
+/// are `{k=v}` and rows are `{name: v}`. Strings inside lists, maps and rows are quoted. A value
+/// that does not fit its type is written in its stored form.
+///
+/// # Errors
+/// Only the errors of `out`.
 pub fn write_value(out: &mut impl Write, ty: &Type, value: &Value) -> fmt::Result {
     match (ty, value) {
         (Type::Varchar, Value::Bytes(bytes)) => out.write_str(&String::from_utf8_lossy(bytes)),
@@ -21,7 +24,7 @@ pub fn write_value(out: &mut impl Write, ty: &Type, value: &Value) -> fmt::Resul
     }
 }
 
-/// The text of [`write_value`].
+/// Returns the text that [`write_value`] writes.
 pub fn value_text(ty: &Type, value: &Value) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
@@ -29,8 +32,11 @@ pub fn value_text(ty: &Type, value: &Value) -> String {
     text
 }
 
-/// The first `max_rows` rows of a batch, one a line with the columns by name, for debugging.
-/// Loads lazy columns.
+/// Returns the first `max_rows` rows of a batch for debugging, one line per row with named columns.
+/// Loads lazy columns for all rows.
+///
+/// # Errors
+/// The errors of loading and decoding a column.
 pub fn print_rows(batch: &RowVector, max_rows: usize) -> Result<String> {
     let columns: Vec<ValueReader> =
         batch.children().iter().map(ValueReader::new).collect::<Result<_>>()?;
@@ -114,7 +120,7 @@ fn write_list<W: Write, T>(
     out.write_char(brackets[1])
 }
 
-/// `text` is the float itself, whose shortest digits depend on its width.
+/// Writes a float. `text` is the float in its own width, which determines its shortest digits.
 fn write_float(out: &mut impl Write, value: f64, text: &dyn fmt::Debug) -> fmt::Result {
     match value {
         v if v.is_nan() => out.write_str("NaN"),

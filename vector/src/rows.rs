@@ -1,35 +1,37 @@
-//! Row sets: the rows that are wanted while reading, and selections while evaluating.
+//! Row sets, which are the rows to read, and selections, which are the rows to evaluate.
 //!
-//! A [`RowSet`] is ascending and comes in whichever form serves the kernel; a
-//! [`SelectivityVector`] is always bits over one batch (rule S1.44).
+//! A [`RowSet`] is ascending and has the representation that suits the kernel. A
+//! [`SelectivityVector`] is always a bitmap over the rows of one batch, without bits beyond its
+//! length (rule S1.44).
 
 use std::ops::Range;
 
+use crate::bitmap::{Bitmap, BitmapMut};
 use crate::bits;
-use crate::encoding::{Bitmap, BitmapMut};
 use crate::memory::buffer::{Buffer, BufferMut};
 
-/// Ascending row positions.
+/// A set of rows in ascending order.
 #[derive(Debug, Clone)]
 pub enum RowSet {
-    /// `start..end`.
+    /// The rows `start..end`.
     Range(Range<usize>),
-    /// Strictly ascending positions.
+    /// Strictly ascending row positions.
     Positions(Buffer<u32>),
 }
 
 impl RowSet {
-    /// The rows `0..len`.
+    /// Returns the set of the rows `0..len`.
     pub fn all(len: usize) -> Self {
         RowSet::Range(0..len)
     }
 
-    /// The rows `start..end`.
+    /// Returns the set of the rows `start..end`, which is empty if `end` is less than `start`.
     pub fn range(start: usize, end: usize) -> Self {
         RowSet::Range(start..end.max(start))
     }
 
-    /// The ones of a bitmap, as a range if they are one.
+    /// Returns the set of the ones among the first `len` bits of `words`, as a range if the ones
+    /// are contiguous.
     pub fn from_bits(words: &[u64], len: usize) -> Self {
         let count = bits::count_ones(words, len);
         if count == len {
@@ -40,7 +42,7 @@ impl RowSet {
         Self::from_positions(positions.freeze())
     }
 
-    /// Strictly ascending positions, as a range if they are one.
+    /// Returns the set of strictly ascending positions, as a range if they are contiguous.
     pub fn from_positions(positions: Buffer<u32>) -> Self {
         debug_assert!(positions.windows(2).all(|w| w[0] < w[1]));
         match (positions.first(), positions.last()) {
@@ -52,7 +54,7 @@ impl RowSet {
         }
     }
 
-    /// The number of rows in the set.
+    /// Returns the number of rows in the set.
     pub fn len(&self) -> usize {
         match self {
             RowSet::Range(range) => range.len(),
@@ -60,18 +62,18 @@ impl RowSet {
         }
     }
 
-    /// True when no row is in the set.
+    /// Returns true if the set has no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// True when the set is exactly `0..len`.
+    /// Returns true if the set is exactly `0..len`.
     pub fn is_all(&self, len: usize) -> bool {
         matches!(self, RowSet::Range(range) if (range.start == 0 && range.end == len)
             || (range.is_empty() && len == 0))
     }
 
-    /// One past the last row, 0 for the empty set.
+    /// Returns the last row plus one, or 0 for the empty set.
     pub fn end(&self) -> usize {
         match self {
             RowSet::Range(range) if range.is_empty() => 0,
@@ -80,7 +82,7 @@ impl RowSet {
         }
     }
 
-    /// The rows in ascending order.
+    /// Iterates over the rows in ascending order.
     pub fn iter(&self) -> RowIter<'_> {
         match self {
             RowSet::Range(range) => RowIter::Range(range.clone()),
@@ -88,7 +90,7 @@ impl RowSet {
         }
     }
 
-    /// True when every row of `other` is in this set.
+    /// Returns true if every row of `other` is in this set.
     pub fn covers(&self, other: &RowSet) -> bool {
         match (self, other) {
             (_, other) if other.is_empty() => true,
@@ -98,13 +100,14 @@ impl RowSet {
             }
             (RowSet::Positions(_), other) => {
                 let mut rows = self.iter();
-                // Both ascend, so that each row is looked for behind the one before.
+                // Both sets ascend, so the search for each row continues where the previous one
+                // ended.
                 other.iter().all(|row| rows.find(|r| *r >= row) == Some(row))
             }
         }
     }
 
-    /// The rows below `len` as bits of a batch of `len` rows.
+    /// Returns the rows below `len` as the bitmap of a batch of `len` rows.
     pub fn to_words(&self, len: usize) -> Vec<u64> {
         let mut words = vec![0; bits::words_for(len)];
         match self {
@@ -112,7 +115,7 @@ impl RowSet {
                 bits::fill(&mut words, range.start.min(len)..range.end.min(len), true);
             }
             RowSet::Positions(positions) => {
-                // They ascend: a word is complete before the next one is begun.
+                // The positions ascend, so a word is complete before the next one starts.
                 let (mut at, mut word) = (0, 0);
                 for row in positions.iter().map(|row| *row as usize).take_while(|row| *row < len) {
                     if row / 64 != at {
@@ -129,7 +132,7 @@ impl RowSet {
         words
     }
 
-    /// The positions as a buffer, for gathering and wrapping.
+    /// Returns the row positions as a buffer, for gathering and wrapping.
     pub fn to_positions(&self) -> Buffer<u32> {
         match self {
             RowSet::Range(range) => range.clone().map(|i| i as u32).collect(),
@@ -138,7 +141,7 @@ impl RowSet {
     }
 }
 
-/// Iterator of [`RowSet::iter`].
+/// Iterator returned by [`RowSet::iter`].
 #[derive(Debug, Clone)]
 #[allow(missing_docs)]
 pub enum RowIter<'a> {
@@ -158,7 +161,7 @@ impl Iterator for RowIter<'_> {
     }
 }
 
-/// Selected rows of one batch, as bits; bits behind the length are zero.
+/// Selected rows of one batch as a bitmap; bits beyond the length are zero.
 #[derive(Debug, Clone)]
 pub struct SelectivityVector {
     words: Vec<u64>,
@@ -166,7 +169,7 @@ pub struct SelectivityVector {
 }
 
 impl SelectivityVector {
-    /// All rows of a batch of `len`.
+    /// Selects all rows of a batch of `len` rows.
     pub fn all(len: usize) -> Self {
         let mut words = vec![u64::MAX; bits::words_for(len)];
         if !len.is_multiple_of(64)
@@ -177,12 +180,12 @@ impl SelectivityVector {
         SelectivityVector { words, len }
     }
 
-    /// No row of a batch of `len`.
+    /// Selects no row of a batch of `len` rows.
     pub fn none(len: usize) -> Self {
         SelectivityVector { words: vec![0; bits::words_for(len)], len }
     }
 
-    /// The ones of a bitmap.
+    /// Selects the ones of a bitmap.
     pub fn from_bitmap(bitmap: &Bitmap) -> Self {
         let mut selection = SelectivityVector {
             words: bitmap.words()[..bits::words_for(bitmap.len())].to_vec(),
@@ -200,37 +203,37 @@ impl SelectivityVector {
         }
     }
 
-    /// Rows of the batch, selected or not.
+    /// Returns the number of rows of the batch, selected or not.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// True when the batch has no rows.
+    /// Returns true if the batch has no rows.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The words; bits behind the length are zero.
+    /// Returns the words of the bitmap; bits beyond the length are zero.
     pub fn words(&self) -> &[u64] {
         &self.words
     }
 
-    /// Number of selected rows.
+    /// Returns the number of selected rows.
     pub fn count(&self) -> usize {
         bits::count_ones(&self.words, self.len)
     }
 
-    /// True when every row is selected.
+    /// Returns true if every row is selected.
     pub fn is_all(&self) -> bool {
         bits::all_ones(&self.words, self.len)
     }
 
-    /// True when no row is selected.
+    /// Returns true if no row is selected.
     pub fn is_none(&self) -> bool {
         self.words.iter().all(|w| *w == 0)
     }
 
-    /// True when row `i` is selected.
+    /// Returns true if row `i` is selected.
     #[inline]
     pub fn contains(&self, i: usize) -> bool {
         bits::get(&self.words, i)
@@ -243,23 +246,23 @@ impl SelectivityVector {
         bits::assign(&mut self.words, i, selected);
     }
 
-    /// Keeps the rows whose bit is one.
+    /// Deselects the rows whose bit in `bitmap` is zero.
     pub fn intersect(&mut self, bitmap: &Bitmap) {
         bits::and_assign(&mut self.words, bitmap.words());
     }
 
-    /// Keeps the rows whose bit is one.
+    /// Deselects the rows whose bit in `words` is zero.
     pub fn intersect_words(&mut self, words: &[u64]) {
         bits::and_assign(&mut self.words, words);
     }
 
-    /// Drops the rows whose bit is one.
+    /// Deselects the rows whose bit in `bitmap` is one.
     pub fn subtract(&mut self, bitmap: &Bitmap) {
         bits::and_not_assign(&mut self.words, bitmap.words());
         self.mask_tail();
     }
 
-    /// Selects the rows of `other`, a selection of the same batch, too.
+    /// Additionally selects the rows of `other`, a selection of the same batch.
     pub fn unite(&mut self, other: &SelectivityVector) {
         bits::or_assign(&mut self.words, &other.words);
     }
@@ -269,24 +272,25 @@ impl SelectivityVector {
         bits::and_not_assign(&mut self.words, &other.words);
     }
 
-    /// Keeps the rows that `validity` says are not null (rule S1.45).
+    /// Deselects the rows that are null according to `validity` (rule S1.45). `None` means that no
+    /// row is null.
     pub fn deselect_nulls(&mut self, validity: Option<&Bitmap>) {
         if let Some(validity) = validity {
             self.intersect(validity);
         }
     }
 
-    /// The selected rows in ascending order.
+    /// Iterates over the selected rows in ascending order.
     pub fn iter(&self) -> bits::Ones<'_> {
         bits::ones(&self.words, self.len)
     }
 
-    /// The selected rows as a row set.
+    /// Returns the selected rows as a row set.
     pub fn to_rows(&self) -> RowSet {
         RowSet::from_bits(&self.words, self.len)
     }
 
-    /// The selection as a bitmap.
+    /// Returns the selection as a bitmap.
     pub fn to_bitmap(&self) -> Bitmap {
         let mut bitmap = BitmapMut::new();
         bitmap.extend_from_words(&self.words, 0, self.len);

@@ -1,14 +1,16 @@
-//! Stopping long loops: a thread that works for a query knows the query's stop flag.
+//! Cancellation of long loops: each thread that works for a query has access to the query's stop
+//! flag.
 //!
 //! ```text
 //! driver: stop_scope(flag) .. operators .. kernels: check_stop() every few thousand rows
 //! ```
 //!
-//! A loop over the rows of a batch need not look: the driver looks between batches. A loop over all rows
-//! of an operator, or one that does much for each row, goes through its rows in
-//! [`stoppable_chunks`], counts them with a [`StopTick`], or calls [`check_stop`] itself, so that it
-//! looks at least every 10 milliseconds. The flag belongs to the thread and not to the arguments because
-//! such loops are far below whatever knows the query. Without a scope nothing is ever stopped.
+//! A loop over the rows of one batch need not check the flag, because the driver checks it between
+//! batches. A loop over all rows of an operator, or one that does much work per row, iterates with
+//! [`stoppable_chunks`], counts its rows with a [`StopTick`], or calls [`check_stop`] itself, so
+//! that the flag is checked at least every 10 milliseconds. The flag is thread-local state and not
+//! an argument, because such loops are far below the code that has access to the query. Outside of
+//! a scope no loop is ever stopped.
 
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
@@ -16,7 +18,8 @@ use std::ops::Range;
 use crate::error::Result;
 use crate::sync::CancelFlag;
 
-/// Rows of a chunk: one takes far less than a millisecond where a row takes some nanoseconds.
+/// Number of rows in a chunk. At a few nanoseconds per row, a chunk takes far less than a
+/// millisecond.
 pub const ROWS_PER_LOOK: usize = 8_192;
 
 struct Current {
@@ -29,15 +32,15 @@ thread_local! {
         const { Current { flag: RefCell::new(None), looks: Cell::new(0) } };
 }
 
-/// The time in which a thread works for a query; nested ones end in the reverse order.
+/// Marks the time in which a thread works for a query. Nested scopes must end in reverse order.
 #[must_use = "the flag is looked at as long as the scope lives"]
 pub struct StopScope {
     before: Option<CancelFlag>,
 }
 
-/// Makes `flag` that of the calling thread until the scope is dropped.
+/// Makes `flag` the stop flag of the calling thread until the returned scope is dropped.
 pub fn stop_scope(flag: &CancelFlag) -> StopScope {
-    // Threads of a model are one thread of the system, and would see each other's flags.
+    // The threads of a loom model are one thread of the system and would share one flag.
     let flag = (!cfg!(loom)).then(|| flag.clone());
     StopScope { before: CURRENT.with(|current| current.flag.replace(flag)) }
 }
@@ -45,12 +48,15 @@ pub fn stop_scope(flag: &CancelFlag) -> StopScope {
 impl Drop for StopScope {
     fn drop(&mut self) {
         let before = self.before.take();
-        // A thread that ends has no flag any more.
+        // The thread-local value of an exiting thread may already be destroyed.
         let _ = CURRENT.try_with(|current| current.flag.replace(before));
     }
 }
 
-/// An error of kind `Cancelled` when the thread's query is to stop.
+/// Checks the stop flag of the calling thread.
+///
+/// # Errors
+/// `Cancelled` if the thread's query is to stop.
 pub fn check_stop() -> Result<()> {
     CURRENT.with(|current| {
         current.looks.set(current.looks.get() + 1);
@@ -61,12 +67,14 @@ pub fn check_stop() -> Result<()> {
     })
 }
 
-/// How often the calling thread has looked until now: tests tell by it that a loop looks.
+/// Returns the number of checks that the calling thread has made so far, with which tests verify
+/// that a loop checks the flag.
 pub fn num_stop_looks() -> u64 {
     CURRENT.with(|current| current.looks.get())
 }
 
-/// The rows `0..num_rows` in chunks, with a look before each.
+/// Iterates over the rows `0..num_rows` in chunks of at most [`ROWS_PER_LOOK`] and checks the stop
+/// flag before each chunk. An item is a `Cancelled` error if the query is to stop.
 pub fn stoppable_chunks(num_rows: usize) -> impl Iterator<Item = Result<Range<usize>>> {
     (0..num_rows).step_by(ROWS_PER_LOOK).map(move |start| {
         check_stop()?;
@@ -74,7 +82,7 @@ pub fn stoppable_chunks(num_rows: usize) -> impl Iterator<Item = Result<Range<us
     })
 }
 
-/// Looks once in a number of rows.
+/// Checks the stop flag once every given number of rows.
 #[derive(Debug)]
 pub struct StopTick {
     every: u32,
@@ -82,12 +90,15 @@ pub struct StopTick {
 }
 
 impl StopTick {
-    /// Looks at every row number that `every`, at least 1, divides.
+    /// Creates a counter that checks the flag at every `every`-th row; `every` must be at least 1.
     pub fn every(every: u32) -> Self {
         StopTick { every, left: every }
     }
 
-    /// One more row: `Cancelled` when the query is to stop.
+    /// Counts one row.
+    ///
+    /// # Errors
+    /// `Cancelled` if the flag was due for a check and the query is to stop.
     #[inline]
     pub fn row(&mut self) -> Result<()> {
         self.left = self.left.wrapping_sub(1);

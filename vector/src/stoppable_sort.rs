@@ -1,27 +1,29 @@
-//! A sort that looks at the stop flag while it sorts.
+//! A sort that checks the stop flag while it runs.
 //!
 //! ```text
-//! all rows   --partition by a pivot, a look every few thousand rows-->   two parts, and so on
-//! parts of `chunk` rows or less  --sorted at once by the library-->  in order
+//! all rows   --partition by a pivot, a check every few thousand rows-->   two parts, and so on
+//! parts of `chunk` rows or less  --sorted by the standard library-->  in order
 //! ```
 //!
-//! The library's sort cannot be left before its end, and one that is stopped through its comparison may
-//! panic. Rows are large parts in their order or in the reverse order often: that is found first.
+//! The sort of the standard library cannot be left before its end, and it may panic if its
+//! comparison is made inconsistent to stop it. Rows are often already in ascending or descending
+//! order, which is detected first.
 
 use std::cmp::Ordering;
 
 use crate::error::Result;
 use crate::stop::{ROWS_PER_LOOK, check_stop, stoppable_chunks};
 
-/// Rows that pivots are chosen from.
+/// Minimum number of rows that a pivot is chosen from, in parts that have as many.
 const SAMPLE: usize = 63;
-/// Partitions that leave nearly all rows on one side, at most: then the library sorts the rest.
+/// Maximum number of partitions that leave nearly all rows on one side; beyond it the standard
+/// library sorts the remaining parts.
 const MAX_BAD_PIVOTS: usize = 16;
 
-/// Sorts `rows`, of which no two are equal, in parts of about `chunk` rows.
+/// Sorts `rows`, of which no two may compare equal, in parts of about `chunk` rows.
 ///
 /// # Errors
-/// `Cancelled` when the thread's query is to stop; the rows are in no order then.
+/// `Cancelled` if the thread's query is to stop; the order of the rows is then unspecified.
 pub fn stoppable_sort<T: Copy>(
     rows: &mut [T],
     chunk: usize,
@@ -66,7 +68,8 @@ fn is_ordered<T>(rows: &[T], before: impl Fn(&T, &T) -> bool) -> Result<bool> {
     Ok(true)
 }
 
-/// The median of some rows: there are rows before it.
+/// Returns the median of a sample of `rows`. At least one row is less than the median, so that both
+/// parts of a partition shrink.
 fn pivot<T: Copy>(rows: &[T], compare: &impl Fn(&T, &T) -> Ordering) -> T {
     let step = (rows.len() / SAMPLE).max(1);
     let mut sample: Vec<T> = rows.iter().step_by(step).copied().collect();
@@ -74,13 +77,14 @@ fn pivot<T: Copy>(rows: &[T], compare: &impl Fn(&T, &T) -> Ordering) -> T {
     *sample.select_nth_unstable_by(middle, compare).1
 }
 
-/// Brings the rows for which `is_below` holds to the front; returns their number.
+/// Moves the rows for which `is_below` holds to the front and returns their number.
 fn partition<T: Copy>(rows: &mut [T], is_below: impl Fn(&T) -> bool) -> Result<usize> {
     let mut below = 0;
     for start in (0..rows.len()).step_by(ROWS_PER_LOOK) {
         check_stop()?;
         for at in start..rows.len().min(start + ROWS_PER_LOOK) {
-            // Swapped in any case, kept by moving on: no branch that data could mislead.
+            // The swap is unconditional and only the position advances by condition, so no branch
+            // depends on the data.
             let is_below = is_below(&rows[at]);
             rows.swap(below, at);
             below += usize::from(is_below);
@@ -136,7 +140,8 @@ mod tests {
         let rows = inputs(200_000).swap_remove(0);
         let before = num_stop_looks();
         stoppable_sort(&mut rows.clone(), 1_000, Ord::cmp).unwrap();
-        // Each partition of 200,000 rows is looked at 24 times, and there are at least 7 levels.
+        // Each level of partitions checks the flag at least 24 times for 200,000 rows, and there
+        // are at least 7 levels.
         assert!(num_stop_looks() - before > 24 * 7);
         let flag = CancelFlag::new();
         let _scope = stop_scope(&flag);

@@ -1,10 +1,11 @@
-//! The only door to threads, locks and atomics, and the way to wait.
+//! Threads, locks, atomics and waiting; the only module of the workspace that names the libraries
+//! behind them.
 //!
-//! Everything above names these types; in normal builds they are `parking_lot` and `std`, under
-//! `cfg(loom)` they are loom's, so that every hand-off can be model-checked.
+//! In normal builds the types are those of `parking_lot` and `std`; under `cfg(loom)` they are
+//! loom's, so that every hand-off between threads can be model-checked.
 //!
-//! Waiting is a pair made by [`promise`]: whoever does the awaited work holds the [`Promise`],
-//! whoever waits holds the [`Continuation`].
+//! A wait is a pair made by [`promise`]: the thread that does the awaited work holds the
+//! [`Promise`], and the waiting side holds the [`Continuation`].
 //!
 //! ```text
 //!             fulfil / fail / drop                     wait / on_ready
@@ -15,11 +16,11 @@
 //! | state   | fulfil, fail or drop of the promise | `on_ready(f)` of the continuation |
 //! |---------|-------------------------------------|-----------------------------------|
 //! | Pending | Done                                | Resumer(f)                        |
-//! | Resumer | Done, then `f` runs                 | cannot happen: it consumes itself |
-//! | Done    | cannot happen: it consumes itself   | `f` runs at once                  |
+//! | Resumer | Done, then `f` runs                 | impossible: it consumes itself    |
+//! | Done    | impossible: it consumes itself      | `f` runs at once                  |
 //!
-//! A promise dropped unfulfilled ends the wait with `Cancelled`, so a waiter cannot be lost. A resumer
-//! that panics ends by itself: the thread that has ended the wait goes on.
+//! A promise that is dropped unfulfilled ends the wait with `Cancelled`, so no waiter is lost. If a
+//! resumer panics, its panic is discarded and the thread that ended the wait continues.
 
 pub mod deque;
 
@@ -55,7 +56,7 @@ mod imp {
         mut guard: MutexGuard<'a, T>,
         time: std::time::Duration,
     ) -> MutexGuard<'a, T> {
-        // `wait_for` waits without an end when the time leaves the range of the clock.
+        // `wait_for` waits without a timeout if the end is out of the range of the clock.
         c.wait_for(&mut guard, time);
         guard
     }
@@ -84,7 +85,7 @@ mod imp {
         c.wait(guard).unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Models have no clock: the time never passes.
+    /// Waits without a timeout, because models have no clock.
     pub(super) fn wait_at_most<'a, T>(
         c: &CondvarImpl,
         guard: MutexGuard<'a, T>,
@@ -96,29 +97,29 @@ mod imp {
 
 pub use imp::{MutexGuard, atomic, thread};
 
-/// Shared ownership. Loom's own `Arc` is used only where a model needs it; data that no model
-/// shares (types, buffers, vectors) stays with `std`'s in every build.
+/// Shared ownership: `std`'s types in every build. Loom's `Arc` is needed only for state that a
+/// model shares; types, buffers and vectors are not shared by models.
 pub use std::sync::{Arc, LazyLock, OnceLock, Weak};
 
-/// The reference-counted pointer of modelled state: loom's under `cfg(loom)`.
+/// Reference-counted pointer of modelled state: `std`'s `Arc`, or loom's under `cfg(loom)`.
 pub type ModelArc<T> = imp::ModelArc<T>;
 
-/// A lock without poisoning.
+/// A mutex without poisoning.
 #[derive(Debug)]
 pub struct Mutex<T>(imp::MutexImpl<T>);
 
 impl<T> Mutex<T> {
-    /// Makes an unlocked mutex.
+    /// Creates an unlocked mutex.
     pub fn new(value: T) -> Self {
         Mutex(imp::MutexImpl::new(value))
     }
 
-    /// Waits for the lock and takes it.
+    /// Blocks until the lock is acquired.
     pub fn lock(&self) -> MutexGuard<'_, T> {
         imp::lock(&self.0)
     }
 
-    /// Takes the lock if nobody has it.
+    /// Acquires the lock if it is free; returns `None` if it is held.
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         imp::try_lock(&self.0)
     }
@@ -130,23 +131,24 @@ impl<T: Default> Default for Mutex<T> {
     }
 }
 
-/// A condition to wait for under a [`Mutex`].
+/// A condition variable for use with a [`Mutex`].
 #[derive(Debug)]
 pub struct Condvar(imp::CondvarImpl);
 
 impl Condvar {
-    /// Makes a condition nobody waits for.
+    /// Creates a condition variable without waiters.
     #[allow(clippy::new_without_default)]
     pub fn new() -> Self {
         Condvar(imp::CondvarImpl::new())
     }
 
-    /// Gives the lock away until notified; may wake without reason.
+    /// Releases the lock and blocks until notified, then acquires the lock again; spurious wake-ups
+    /// are possible.
     pub fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
         imp::wait(&self.0, guard)
     }
 
-    /// As [`Condvar::wait`], but wakes at the latest after `time`.
+    /// Waits as [`Condvar::wait`] does, but for at most `time`.
     pub fn wait_at_most<'a, T>(
         &self,
         guard: MutexGuard<'a, T>,
@@ -166,7 +168,8 @@ impl Condvar {
     }
 }
 
-/// Lets the calling thread do nothing for a while; models have no clock, and let others go first.
+/// Blocks the calling thread for `time`. In models, which have no clock, it yields to other
+/// threads.
 pub fn sleep(time: std::time::Duration) {
     #[cfg(not(loom))]
     thread::sleep(time);
@@ -177,7 +180,8 @@ pub fn sleep(time: std::time::Duration) {
     }
 }
 
-/// The time of the CPU that the calling thread has used; none where that is not known.
+/// Returns the CPU time that the calling thread has used, or `None` if the platform does not report
+/// it.
 pub fn thread_cpu_time() -> Option<std::time::Duration> {
     #[cfg(unix)]
     {
@@ -201,13 +205,13 @@ struct Shared {
     done: Condvar,
 }
 
-/// Makes the two ends of one wait.
+/// Creates the two ends of a wait.
 pub fn promise() -> (Promise, Continuation) {
     let shared = ModelArc::new(Shared { cell: Mutex::new(Cell::Pending), done: Condvar::new() });
     (Promise { shared: Some(ModelArc::clone(&shared)) }, Continuation { shared })
 }
 
-/// The end that ends the wait; dropping it unfulfilled ends the wait with `Cancelled`.
+/// The end of a wait that completes it; dropping it unfulfilled ends the wait with `Cancelled`.
 #[must_use = "dropping a promise cancels whoever waits for it"]
 pub struct Promise {
     shared: Option<ModelArc<Shared>>,
@@ -256,25 +260,26 @@ impl std::fmt::Debug for Promise {
     }
 }
 
-/// The end that waits.
+/// The waiting end of a wait.
 pub struct Continuation {
     shared: ModelArc<Shared>,
 }
 
 impl Continuation {
-    /// A wait that is over before it began.
+    /// Creates a continuation whose wait is already over.
     pub fn ready() -> Self {
         let (promise, continuation) = promise();
         promise.fulfil();
         continuation
     }
 
-    /// True once the promise was fulfilled, failed or dropped.
+    /// Returns true once the promise has been fulfilled, failed or dropped.
     pub fn is_ready(&self) -> bool {
         matches!(*self.shared.cell.lock(), Cell::Done(_))
     }
 
-    /// Runs `resume` with the outcome: now if the wait is over, else on the thread that ends it.
+    /// Runs `resume` with the outcome: at once if the wait is over, otherwise on the thread that
+    /// ends the wait.
     pub fn on_ready(self, resume: impl FnOnce(Result<()>) + Send + 'static) {
         let mut cell = self.shared.cell.lock();
         match std::mem::replace(&mut *cell, Cell::Done(Ok(()))) {
@@ -286,10 +291,11 @@ impl Continuation {
         }
     }
 
-    /// Blocks the calling thread until the wait is over or `time` has passed; true when it is over.
+    /// Blocks the calling thread until the wait is over or `time` has elapsed; returns true if the
+    /// wait is over.
     pub fn wait_at_most(&self, time: std::time::Duration) -> bool {
         let mut cell = self.shared.cell.lock();
-        // A time that leaves the range of the clock never passes.
+        // An end beyond the range of the clock means that there is no timeout.
         let end = std::time::Instant::now().checked_add(time);
         while !matches!(*cell, Cell::Done(_)) {
             let Some(end) = end else {
@@ -306,6 +312,9 @@ impl Continuation {
     }
 
     /// Blocks the calling thread until the wait is over.
+    ///
+    /// # Errors
+    /// The error that the promise failed with; `Cancelled` if the promise was dropped.
     pub fn wait(self) -> Result<()> {
         let mut cell = self.shared.cell.lock();
         loop {
@@ -324,30 +333,33 @@ impl std::fmt::Debug for Continuation {
     }
 }
 
-/// A flag that many hold and one raises: stop soon.
+/// A shared flag that requests cancellation.
 #[derive(Debug, Clone)]
 pub struct CancelFlag(ModelArc<atomic::AtomicBool>);
 
 impl CancelFlag {
-    /// Makes a lowered flag.
+    /// Creates a lowered flag.
     #[allow(clippy::new_without_default)]
     pub fn new() -> Self {
         CancelFlag(ModelArc::new(atomic::AtomicBool::new(false)))
     }
 
-    /// Raises the flag; it stays up.
+    /// Raises the flag, which stays raised.
     pub fn cancel(&self) {
-        // Release pairs with the Acquire in `is_cancelled`: what was written before the flag was
-        // raised (the first error) is visible to whoever sees it raised.
+        // Release pairs with the Acquire in `is_cancelled`: data written before the flag was raised
+        // (the first error) is visible to every thread that sees the flag raised.
         self.0.store(true, atomic::Ordering::Release);
     }
 
-    /// True once raised.
+    /// Returns true once the flag is raised.
     pub fn is_cancelled(&self) -> bool {
         self.0.load(atomic::Ordering::Acquire)
     }
 
-    /// An error of kind `Cancelled` once raised.
+    /// Checks the flag.
+    ///
+    /// # Errors
+    /// `Cancelled` if the flag is raised.
     pub fn check(&self) -> Result<()> {
         if self.is_cancelled() { Err(Error::cancelled("the query was cancelled")) } else { Ok(()) }
     }
@@ -388,7 +400,7 @@ mod tests {
     #[test]
     fn a_resumer_that_panics_does_not_reach_the_thread_that_ends_the_wait() {
         let (promise, continuation) = promise();
-        // As a panic, but that nothing is written.
+        // This acts like a panic, but does not call the panic hook.
         continuation.on_ready(|_| std::panic::resume_unwind(Box::new("quiet")));
         promise.fulfil();
     }

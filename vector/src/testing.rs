@@ -1,16 +1,16 @@
-//! Making and comparing vectors in tests (feature `testing`).
+//! Construction and comparison of vectors in tests (feature `testing`).
 //!
-//! | need | call |
+//! | purpose | function |
 //! |---|---|
 //! | a few given rows | [`bigints`], [`varchars`], ..., [`batch_of`] |
 //! | random rows of a type | [`RandomVectors::values`] |
-//! | given rows under any encoding | [`RandomVectors::encode`] |
-//! | random rows under any encoding | [`RandomVectors::vector`], [`RandomVectors::batch`] |
+//! | given rows in any encoding | [`RandomVectors::encode`] |
+//! | random rows in any encoding | [`RandomVectors::vector`], [`RandomVectors::batch`] |
 //! | the rows of a vector | [`values_of`] |
-//! | same rows, whatever the encodings | [`assert_vectors_equal`], [`assert_batches_equal`] |
+//! | same rows, regardless of encoding | [`assert_vectors_equal`], [`assert_batches_equal`] |
 //!
-//! The model of every test is a plain `Vec<Value>`. Everything here panics where real code would
-//! return an error: a broken fixture is a broken test.
+//! The model of every test is a plain `Vec<Value>`. The functions panic where other code would
+//! return an error, because a broken fixture is a broken test.
 
 mod encode;
 mod random;
@@ -19,62 +19,62 @@ mod tests;
 
 use crate::build::vector_of;
 use crate::decoded::ValueReader;
+use crate::encoding::RowVector;
 use crate::encoding::VectorRef;
-use crate::nested::RowVector;
 use crate::print::value_text;
 use crate::sync::Arc;
 use crate::types::{RowType, Type, Value};
 
 pub use random::{Random, RandomOptions, RandomVectors};
 
-/// A flat or nested vector of the values.
+/// Creates a flat or nested vector of the values.
 #[track_caller]
 pub fn vector(ty: &Type, values: &[Value]) -> VectorRef {
     vector_of(ty, values).expect("values of the type")
 }
 
-/// A vector of `ty`, each value made by `value`, nulls where it is `None`.
+/// Creates a vector of `ty` from values converted by `value`; `None` is null.
 fn scalars<T: Copy>(ty: Type, values: &[Option<T>], value: impl Fn(T) -> Value) -> VectorRef {
     let values: Vec<Value> = values.iter().map(|v| v.map_or(Value::Null, &value)).collect();
     vector(&ty, &values)
 }
 
-/// A flat BOOLEAN vector.
+/// Creates a flat BOOLEAN vector.
 pub fn booleans(values: &[Option<bool>]) -> VectorRef {
     scalars(Type::Boolean, values, Value::Boolean)
 }
 
-/// A flat INTEGER vector.
+/// Creates a flat INTEGER vector.
 pub fn integers(values: &[Option<i32>]) -> VectorRef {
     scalars(Type::Integer, values, Value::Integer)
 }
 
-/// A flat BIGINT vector.
+/// Creates a flat BIGINT vector.
 pub fn bigints(values: &[Option<i64>]) -> VectorRef {
     scalars(Type::BigInt, values, Value::BigInt)
 }
 
-/// A flat DOUBLE vector.
+/// Creates a flat DOUBLE vector.
 pub fn doubles(values: &[Option<f64>]) -> VectorRef {
     scalars(Type::Double, values, Value::Double)
 }
 
-/// A flat VARCHAR vector.
+/// Creates a flat VARCHAR vector.
 pub fn varchars(values: &[Option<&str>]) -> VectorRef {
     scalars(Type::Varchar, values, Value::bytes)
 }
 
-/// A flat DATE vector of days since 1970-01-01.
+/// Creates a flat DATE vector of days since 1970-01-01.
 pub fn dates(values: &[Option<i32>]) -> VectorRef {
     scalars(Type::Date, values, Value::Integer)
 }
 
-/// A flat DECIMAL vector of unscaled values, of 18 digits at most.
+/// Creates a flat DECIMAL vector of unscaled values, with a precision of at most 18 digits.
 pub fn decimals(precision: u8, scale: u8, values: &[Option<i64>]) -> VectorRef {
     scalars(Type::decimal(precision, scale).expect("a decimal type"), values, Value::BigInt)
 }
 
-/// A batch of named columns; all have the same number of values.
+/// Creates a batch of named columns, which must have the same number of values.
 #[track_caller]
 pub fn batch_of(columns: &[(&str, Type, Vec<Value>)]) -> RowVector {
     let len = columns.first().map_or(0, |(_, _, values)| values.len());
@@ -84,7 +84,7 @@ pub fn batch_of(columns: &[(&str, Type, Vec<Value>)]) -> RowVector {
     RowVector::batch(Arc::new(row_type), len, children).expect("columns of the row type")
 }
 
-/// A batch of named vectors of equal length.
+/// Creates a batch of named vectors, which must have the same length.
 #[track_caller]
 pub fn batch_of_vectors(columns: &[(&str, VectorRef)]) -> RowVector {
     let len = columns.first().map_or(0, |(_, vector)| vector.len());
@@ -93,14 +93,14 @@ pub fn batch_of_vectors(columns: &[(&str, VectorRef)]) -> RowVector {
     RowVector::batch(Arc::new(row_type), len, children).expect("columns of equal length")
 }
 
-/// All rows of a vector as values.
+/// Returns all rows of a vector as values.
 #[track_caller]
 pub fn values_of(vector: &VectorRef) -> Vec<Value> {
     let reader = ValueReader::new(vector).expect("a vector that can be decoded");
     (0..vector.len()).map(|i| reader.value(i)).collect()
 }
 
-/// All rows of a batch, each as the values of its columns.
+/// Returns all rows of a batch, each as the values of its columns.
 #[track_caller]
 pub fn rows_of(batch: &RowVector) -> Vec<Vec<Value>> {
     let columns: Vec<Vec<Value>> = batch.children().iter().map(values_of).collect();
@@ -125,8 +125,8 @@ pub fn assert_vector_is(found: &VectorRef, expected: &[Value]) {
     assert_rows(found.ty(), &values_of(found), expected);
 }
 
-/// Panics with the first difference unless both batches have equivalent types and equal rows, in
-/// the same order.
+/// Panics with the first difference unless both batches have equivalent types and equal rows in the
+/// same order.
 #[track_caller]
 pub fn assert_batches_equal(found: &RowVector, expected: &RowVector) {
     assert_eq!(found.len(), expected.len(), "numbers of rows differ");

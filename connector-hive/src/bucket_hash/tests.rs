@@ -1,4 +1,4 @@
-//! The golden values of rule S9.3, and encodings.
+//! Tests of the bucket function: golden values and encodings of vectors.
 
 use vector::build::vector_of;
 use vector::sync::Arc;
@@ -15,7 +15,8 @@ fn in_500_and_997(ty: &Type, value: Value) -> (u32, u32) {
     (buckets(&key, 1, 500).unwrap()[0], buckets(&key, 1, 997).unwrap()[0])
 }
 
-/// Rules S9.1, S9.3, S9.7.
+/// A null hashes to 0, floats hash by their bits, and the bucket is the hash without its sign bit
+/// modulo the number of buckets (rules S9.1, S9.3, S9.7).
 #[test]
 fn s9_2_golden_values_of_scalars() {
     let bytes = |text: &str| (Type::Varchar, Value::bytes(text));
@@ -101,7 +102,7 @@ fn s9_4_golden_values_of_nested_types() {
     }
 }
 
-/// Rule S9.8.
+/// The result has one bucket per row (rule S9.8).
 #[test]
 fn s9_5_keys_are_joined_in_order() {
     let a = vector_of(&Type::BigInt, &[Value::BigInt(7), Value::Null]).unwrap();

@@ -1,4 +1,4 @@
-//! Bucket conversion: rules S6.54 to S6.57.
+//! Tests of bucket conversion: a split reads only the rows of its bucket (rules S6.54 to S6.57).
 
 use vector::ErrorKind;
 
@@ -18,7 +18,7 @@ fn converted(table: u32, partition: u32, wanted: u32, keys: Vec<HiveColumnHandle
     split("f").with_bucket(wanted).with_bucket_conversion(conversion)
 }
 
-/// A file with the rows `k, v = 10 * k` of one bucket of `partition`.
+/// Creates a file with the rows `k, v = 10 * k` of one of `partition` buckets.
 fn world(partition: i64, bucket: i64) -> World {
     let world = World::new();
     let rows = (0..60).filter(|k| k % partition == bucket).map(|k| vec![n(k), n(10 * k)]);
@@ -32,25 +32,27 @@ fn wanted() -> Scan {
 
 #[test]
 fn s6_57_rows_of_the_wanted_bucket_are_kept() {
-    // The hash of a small number is the number.
+    // The hash of a small non-negative integer is the integer.
     let world = world(2, 1);
     let rows = |bucket| world.read(wanted(), vec![converted(6, 2, bucket, vec![key("k")])]);
     let of = |bucket| big((0..60).filter(|k| k % 6 == bucket).map(|k| 10 * k));
     for bucket in [1, 3, 5] {
         assert_eq!(rows(bucket).unwrap(), of(i64::from(bucket)));
     }
-    // Rule S6.57: counts need not be powers of two, and the row's bucket may be the smaller one.
+    // Numbers of buckets need not be powers of two, and the row's bucket may be the smaller one
+    // (rule S6.57).
     let error = rows(2).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Internal);
     assert_eq!(error.message(), "a row is in a file of another bucket");
 }
 
-/// Rules S6.18, S6.21, S6.23, S6.56, S7.3, S7.19.
+/// Each split has its own reader and its own read columns; the scan's columns do not change (rules
+/// S6.18, S6.21, S6.23, S6.56, S7.3, S7.19).
 #[test]
 fn s6_55_hidden_bucket_columns_are_read_and_not_given_out() {
     let world = world(2, 0);
     let split = || converted(4, 2, 2, vec![key("k")]);
-    // Between files of the table's buckets, and with all kinds of filters.
+    // Alternates with files that have the table's buckets, and with all kinds of filters.
     let condition = call("gt", vec![call("plus", vec![field("k", B), int(1)]), int(30)]);
     let scan = wanted().filter("k", Filter::bigint_range(0, 50, false)).condition(condition);
     let rows = world.read(scan, vec![split(), super::split("f"), split()]).unwrap();

@@ -1,10 +1,10 @@
-//! What scans leave in a cache for others, and find in it.
+//! Tests of the data that scans store in a shared cache and find there.
 
 use super::*;
 use crate::text::FORMAT_NAME;
 use dwio::input::cache::RegionCache;
 
-/// Rule S14.15.
+/// Data of a split that is not cacheable is not stored, but cached data is used (rule S14.15).
 #[test]
 fn s14_15_a_split_that_is_not_cacheable_leaves_nothing_and_uses_what_is_there() {
     let files = MemoryFiles::with_versions();
@@ -36,7 +36,8 @@ fn s14_15_a_split_that_is_not_cacheable_leaves_nothing_and_uses_what_is_there() 
     assert!(cache.pool().used() > 0);
     for cacheable in [true, false] {
         let (again, bytes, num) = read(cacheable);
-        // All bytes, and the first four again, which show whether the file is of another format.
+        // The whole file, and its first four bytes again, which are checked for the magic of
+        // another format.
         assert_eq!((again, bytes), (reads, 294));
         assert!(num > 0);
     }

@@ -1,4 +1,5 @@
-//! Values that come from the split: partition keys, info columns, row ids; splits excluded by them.
+//! Tests of values that are constant for a split (partition keys, synthesized columns, row ids),
+//! and of splits that they exclude.
 
 use dwio::filter::Bound;
 use dwio::stats::ColumnStatistics;
@@ -24,7 +25,7 @@ fn s8_5_a_handle_says_how_dates_are_written() {
     assert_eq!(rows(DateText::Days, "18263").unwrap(), [[Value::Integer(18_263)]]);
     assert_eq!(rows(DateText::Iso, "2020-01-02").unwrap(), [[Value::Integer(18_263)]]);
     assert_eq!(rows(DateText::Iso, "18263").unwrap_err().kind(), ErrorKind::InvalidInput);
-    // Rule S8.3: the test that excludes splits reads the text the same way.
+    // The test that excludes splits parses the text the same way (rule S8.3).
     let filtered = handle(DateText::Days).filter("d", Filter::bigint_range(0, 10, false));
     assert_eq!(world.read(filtered, vec![split_in("f", &[("d", Some("11"))])]).unwrap().len(), 0);
 }
@@ -87,7 +88,8 @@ fn s7_40_every_filter_on_a_partition_key_must_pass() {
     assert_eq!(rows(Filter::IsNull, Some("1")), 0);
 }
 
-/// Rules S7.43, S7.58.
+/// Filters test partition values and widened columns in their own type family; the row count of the
+/// file bounds its nulls (rules S7.43, S7.58).
 #[test]
 fn s8_4_filters_test_partition_values_in_their_own_family() {
     let world = World::new();
@@ -96,7 +98,7 @@ fn s8_4_filters_test_partition_values_in_their_own_family() {
         let scan = scan().key("p", ty).filter("p", filter);
         world.read(scan, vec![split_in("f", &[("p", Some(text))])]).unwrap().len()
     };
-    // 0.1 as a REAL is above 0.1 as a DOUBLE; the filter is one of REALs.
+    // 0.1 as a REAL is greater than 0.1 as a DOUBLE; the filter is a REAL filter.
     let tenth =
         || Filter::float_range(Bound::Inclusive(0.1), Bound::Inclusive(0.1), false).unwrap();
     assert_eq!(count(Type::Real, "0.1", tenth()), 1);
@@ -144,11 +146,12 @@ fn s7_40_statistics_of_a_file_exclude_it() {
     };
     assert_eq!(source(5, 9, Type::BigInt), (1, 0, 0));
     assert_eq!(source(6, 9, Type::BigInt), (0, 1, 100));
-    // Statistics of another type than the filter's say nothing.
+    // Statistics of another type than that of the filter are ignored.
     assert_eq!(source(6, 9, Type::HugeInt).1, 0);
 }
 
-/// Rules S6.16, S6.22, S6.27, S6.39, S6.52.
+/// Metrics are cumulative over splits and count formats, excluded and empty splits and the time of
+/// the remaining filter (rules S6.16, S6.22, S6.27, S6.39, S6.52).
 #[test]
 fn s7_44_kept_excluded_and_empty_splits_are_counted() {
     let mut world = World::new();
@@ -177,7 +180,7 @@ fn s7_44_kept_excluded_and_empty_splits_are_counted() {
     let metrics = source.metrics();
     assert!(metrics.get("totalRemainingFilterWallNanos").is_some());
     assert!(metrics.get("numBucketConversion").is_none());
-    // The format of these tests announces nothing, so that all of its reads are of metadata.
+    // The fake format does not mark reads of column data, so all of its reads count as metadata.
     let reads = metrics.get("metadata.storageReadBytes").unwrap();
     assert_eq!(reads.sum as u64, source.progress().raw_bytes);
     assert!(reads.count >= 2 && metrics.get("storageReadBytes").is_none());
@@ -186,7 +189,7 @@ fn s7_44_kept_excluded_and_empty_splits_are_counted() {
     }
 }
 
-/// Rule S8.6.
+/// Synthesized columns have dates in the ISO form (rule S8.6).
 #[test]
 fn s7_22_any_name_of_the_splits_info_columns_is_a_column() {
     let world = World::new();
@@ -205,7 +208,7 @@ fn s7_22_any_name_of_the_splits_info_columns_is_a_column() {
     assert_eq!(world.read(scan, vec![split]).unwrap(), [row]);
 }
 
-/// Rule S7.1.
+/// Assertions on synthesized columns are checked before the file is opened (rule S7.1).
 #[test]
 fn s7_82_a_filter_on_an_info_column_is_a_promise_of_the_split() {
     let world = World::new();
@@ -226,7 +229,7 @@ fn s7_82_a_filter_on_an_info_column_is_a_promise_of_the_split() {
     assert_eq!(world.observed.opens(), opens);
     let path = Filter::bytes_values(vec![Arc::from(*b"f")], false);
     assert_eq!(rows(wanted(PATH, Type::Varchar, path), split("f")).unwrap().len(), 1);
-    // Rule S7.83: of columns that the split has not it promises nothing.
+    // A filter on a synthesized column that the split does not define is ignored (rule S7.83).
     assert_eq!(rows(wanted(FILE_SIZE, Type::BigInt, three()), split("f")).unwrap().len(), 1);
     let mut without_handle = scan().regular("x", Type::BigInt);
     without_handle = without_handle.filter(PATH, Filter::IsNotNull);
@@ -285,7 +288,7 @@ fn row_id_type() -> Type {
     ])
 }
 
-/// Rule S7.25.
+/// A physical column with the name of the row index column is ignored (rule S7.25).
 #[test]
 fn s6_58_a_row_id_is_the_rows_number_and_constants_of_the_split() {
     let world = World::new();
@@ -304,7 +307,8 @@ fn s6_58_a_row_id_is_the_rows_number_and_constants_of_the_split() {
     assert_eq!(world.source(wanted(Type::BigInt)).err().unwrap().kind(), ErrorKind::Internal);
 }
 
-/// Rules S6.44, S12.2, S12.9, S12.10.
+/// Late filters are accepted for columns of the files and constants, and are combined with the
+/// filters of the plan (rules S6.44, S12.2, S12.9, S12.10).
 #[test]
 fn s12_25_late_filters_are_not_for_row_numbers() {
     let world = World::new();

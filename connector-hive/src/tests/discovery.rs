@@ -1,4 +1,4 @@
-//! Finding tables, and cutting them into splits.
+//! Tests of table discovery and of the division into splits.
 
 use dwio::fs::{FileEntry, FileSystem, ReadFile};
 use vector::sync::Mutex;
@@ -42,7 +42,7 @@ fn partitions_are_read_from_directory_names_and_hidden_entries_are_left_out() {
     );
     let first = vec![Some("2026-09-01"), Some("07")];
     assert_eq!(values(&table), [first.clone(), first, vec![None, Some("8")]]);
-    // 07 is not how a number is written.
+    // `07` is not the canonical form of an integer.
     assert_eq!(table.partition_columns.to_string(), "ds DATE,hour VARCHAR");
     assert_eq!(world.observed.opens(), 0);
 }
@@ -54,7 +54,7 @@ fn names_and_values_of_partitions_are_unescaped() {
     let table = world.discover("t").unwrap();
     assert_eq!(table.partition_columns.to_string(), "\"a:b\" VARCHAR");
     assert_eq!(values(&table), [[Some("x/y zä")]]);
-    // What begins no escape is text.
+    // A `%` that does not start an escape stands for itself.
     world.files.put("t/a%3Ab=5%/f", vec![7]);
     assert_eq!(values(&world.discover("t").unwrap()), [[Some("5%")], [Some("x/y zä")]]);
     world.files.put("t/a%3Ab=%ff/f", vec![7]);
@@ -111,7 +111,7 @@ fn files_without_bytes_are_passed_over_where_no_data_can_be() {
     let table = world.discover("t").unwrap();
     assert_eq!(paths(&table), ["t/ds=1/hour=2/a", "t/ds=1/hour=2/empty"]);
     assert_eq!(table.partition_columns.to_string(), "ds BIGINT,hour BIGINT");
-    // With bytes it may have rows, which would have no partition.
+    // A non-empty file may have rows, which would have no partition values.
     world.files.put("t/SUCCESS", vec![7]);
     let error = world.discover("t").unwrap_err().to_string();
     assert!(error.contains("two files of a table have different partition keys"), "{error}");
@@ -126,7 +126,7 @@ fn a_directory_without_data_files_is_not_found() {
     assert_eq!(world.discover("nowhere").unwrap_err().kind(), ErrorKind::NotFound);
 }
 
-/// Notes which directories are listed.
+/// A file system that records which directories are listed.
 #[derive(Debug)]
 struct Listed(MemoryFiles, Mutex<Vec<String>>);
 
@@ -172,7 +172,7 @@ fn a_pruned_directory_is_never_listed() {
     assert_eq!(paths(&table), ["t/ds=1/hour=2/f"]);
     assert_eq!(*listed.1.lock(), ["t", "t/ds=1", "t/ds=1/hour=2"]);
 
-    // Nothing left is not the same as nothing there.
+    // A table whose partitions are all pruned differs from one without files.
     let never = call("gt", vec![field("ds", Type::BigInt), int(9)]);
     let table = discover(&mut super::predicate(&never, &columns)).unwrap();
     assert_eq!((table.files.len(), &*table.partition_columns), (0, &columns));
@@ -242,7 +242,8 @@ fn splits_are_pruned_by_partitions_and_paths() {
     assert_eq!(chosen(of_day("lt")).unwrap(), ["t/ds=2026-09-01/f"]);
     let path = call("lt", vec![field(PATH, Type::Varchar), text("t/ds=2026-09-02")]);
     assert_eq!(chosen(path).unwrap(), ["t/ds=2026-09-01/f"]);
-    // A term that fails drops nothing: its error is for the first row that all else lets through.
+    // A term that fails does not drop the split: its error is for the first row that passes all
+    // other terms.
     let failing = || call("fail", vec![field("ds", Type::Date)]);
     assert_eq!(chosen(failing()).unwrap().len(), 3);
     let mut of_file = predicate(&failing(), &RowType::new([("ds", Type::Date)]));
@@ -252,7 +253,7 @@ fn splits_are_pruned_by_partitions_and_paths() {
         error.to_string(),
         "invalid input: asked to fail\n  in condition on partitions \"fail(ds)\""
     );
-    // A term that is false drops the partition, in whatever order they stand.
+    // A term that is false drops the partition, in any order of the terms.
     assert!(chosen(all(vec![of_day("gt"), failing()])).unwrap().is_empty());
     assert!(chosen(all(vec![failing(), of_day("gt")])).unwrap().is_empty());
 }

@@ -1,4 +1,4 @@
-//! A plain evaluator: one row after the other, a handful of functions.
+//! A simple evaluator that evaluates row by row and supports a few functions.
 
 use dwio::connector::{CompiledExpr, ExpressionEvaluator};
 use dwio::expr::TypedExpr;
@@ -20,7 +20,7 @@ impl ExpressionEvaluator for RowByRow {
         Ok(Box::new(Compiled(expr.clone())))
     }
 
-    /// `rand` and `rand_int` are random, with and without arguments.
+    /// Returns false for `rand` and `rand_int`, which are random without and with arguments.
     fn is_deterministic(&self, expr: &TypedExpr) -> bool {
         let mut is_deterministic = true;
         expr.visit(&mut |part| {
@@ -72,7 +72,7 @@ fn value(expr: &TypedExpr, batch: &RowVector, row: usize) -> Result<Value> {
         "lt" => Value::Boolean(args[0] < args[1]),
         "and" => Value::Boolean(args.iter().all(|a| *a == Value::Boolean(true))),
         "five" => Value::BigInt(5),
-        // The next number, so that equal calls differ.
+        // Returns the next number of a sequence, so that equal calls return different values.
         "rand_int" => {
             static NEXT: AtomicI64 = AtomicI64::new(0);
             Value::BigInt(NEXT.fetch_add(1, Ordering::Relaxed) % args[0].as_i64().unwrap())

@@ -1,5 +1,5 @@
-//! Files of a table that has changed again and again, against a model that reads each on its own;
-//! and the worked example of the seed, number by number.
+//! Property test: files of a table whose schema has changed repeatedly, compared with a model that
+//! reads each file on its own. Also the worked example of a scan, with its exact numbers.
 
 use vector::Encoding;
 use vector::testing::Random;
@@ -9,13 +9,13 @@ use crate::ColumnMapping;
 
 const B: Type = Type::BigInt;
 
-/// The columns that the table has in the end.
+/// Returns the current columns of the table.
 fn table() -> Vec<(&'static str, Type)> {
     let point = Type::row([("x", B), ("y", B)]);
     vec![("a", B), ("b", B), ("p", point.clone()), ("l", Type::array(point)), ("c", B)]
 }
 
-/// A file of some of the table's columns and fields in any order, with others among them.
+/// A file with some of the table's columns and fields in any order, and with other columns.
 struct OldFile {
     columns: Vec<(&'static str, Type)>,
     rows: Vec<Vec<Value>>,
@@ -55,7 +55,7 @@ fn some(random: &mut Random, ty: &Type) -> Value {
     }
 }
 
-/// What the table's type makes of a value of a file, by name.
+/// Converts a value of a file to the table's type, by name.
 fn adapted(value: &Value, file: &Type, wanted: &Type) -> Value {
     match (value, file, wanted) {
         (Value::Row(values), Type::Row(file), Type::Row(wanted)) => {
@@ -72,7 +72,7 @@ fn adapted(value: &Value, file: &Type, wanted: &Type) -> Value {
 }
 
 impl OldFile {
-    /// The file's rows as the table's, those whose `a` passes.
+    /// Returns those rows of the file, converted to the table's columns, whose `a` passes.
     fn model(&self, passes: impl Fn(&Value) -> bool) -> Vec<Vec<Value>> {
         let column = |r: &[Value], name: &str, ty: &Type| match self
             .columns
@@ -122,7 +122,8 @@ fn s7_28_any_mix_of_old_files_gives_what_each_gives_on_its_own() {
 }
 
 /// SELECT name, comment WHERE nationkey BETWEEN 0 AND 3 AND nationkey + regionkey >= 4: eleven rows
-/// are scanned, four pass the filter, one passes the rest, and its payload alone is read.
+/// are scanned, four pass the filter, one passes the remaining filter, and the other columns are
+/// read only for it.
 #[test]
 fn the_worked_example_loads_the_payload_of_one_row() {
     let nations = [

@@ -1,4 +1,4 @@
-//! Extractions and post-processors: section 16 of the rules.
+//! Tests of extractions and post-processors (section 16 of the rules).
 
 use vector::{Buffer, DictionaryVector, Vector, VectorRef};
 
@@ -13,7 +13,7 @@ fn extraction(name: &str, chain: Vec<ExtractionStep>, ty: Type) -> Extraction {
     Extraction { output_name: name.into(), chain, ty }
 }
 
-/// A column extracted by a scan.
+/// Reads a column with extractions from a file of these rows.
 fn read(schema: &Type, rows: &[Value], ty: Type, extractions: Vec<Extraction>) -> Vec<Value> {
     let world = World::new();
     let rows = rows.iter().map(|v| vec![v.clone()]).collect();
@@ -40,7 +40,8 @@ fn keys(keys: &[&str]) -> ExtractionStep {
     MapKeyFilter(KeySet::Strings(keys.iter().map(|k| k.as_bytes().into()).collect()))
 }
 
-/// Rules S16.1, S16.20.
+/// A handle declares the schema type and the chains; the extraction is applied after reading (rules
+/// S16.1, S16.20).
 #[test]
 fn s16_6_keys_and_values_share_the_rows_of_the_map() {
     let (ty, rows) = maps();
@@ -55,13 +56,13 @@ fn s16_6_keys_and_values_share_the_rows_of_the_map() {
 fn s16_7_sizes_are_null_for_null_rows_and_count_what_a_key_filter_leaves() {
     let (ty, rows) = maps();
     assert_eq!(one(&ty, &rows, B, vec![Size]), [n(2), Value::Null, n(0)]);
-    // Rule S16.17.
+    // A key filter before SIZE reduces the size (rule S16.17).
     assert_eq!(one(&ty, &rows, B, vec![keys(&["x", "z"]), Size]), [n(1), Value::Null, n(0)]);
     let list = [array([n(1)]), Value::Null];
     assert_eq!(one(&Type::array(B), &list, B, vec![Size]), [n(1), Value::Null]);
 }
 
-/// Rule S16.10.
+/// A key filter accepts keys of any integer type (rule S16.10).
 #[test]
 fn s16_8_key_filters_keep_order_and_know_all_integers() {
     let (ty, rows) = maps();
@@ -99,8 +100,9 @@ fn s16_4_steps_behind_elements_are_done_with_each() {
     assert_eq!(found, [array([n(2), Value::Null, n(0)]), Value::Null]);
 }
 
-/// Rules S7.80, S16.13, S16.15, S16.20: readers give the column of the file, of its own type, with
-/// what no chain looks at pruned; the whole chain is done with that, whatever path it comes on.
+/// Readers return the column of the file in its own type, pruned to the subfields that the chains
+/// use. The whole chain is applied after reading, for lazy and for loaded columns (rules S7.80,
+/// S16.13, S16.15, S16.20).
 #[test]
 fn s16_14_readers_never_extract_and_give_less_of_the_file_instead() {
     let value = Type::row([("x", B), ("y", Type::array(B))]);
@@ -108,7 +110,7 @@ fn s16_14_readers_never_extract_and_give_less_of_the_file_instead() {
     let entry = |x| row([n(x), array([n(x), n(x)])]);
     let rows = [map([(Value::bytes("a"), entry(1)), (Value::bytes("b"), entry(2))]), Value::Null];
     let world = World::new();
-    // A lazy column and one that is read at once for its filter.
+    // Tests a lazy column, and a column that is loaded because it has a filter.
     for (name, filter) in [("lazy", None), ("c", Some(Filter::IsNotNull))] {
         let group = rows.iter().map(|v| vec![v.clone()]).collect();
         world.put(name, &[(name, ty.clone())], vec![group]);
@@ -170,7 +172,8 @@ fn s16_11_wrapped_columns_are_extracted_below_their_wrappers() {
     assert_eq!(values(&Arc::new(Vector::nulls(ty, 1))), [Value::Null]);
 }
 
-/// Rules S6.15, S16.16, S16.19.
+/// The reader's type is the schema type of the column, so filters are on the column of the file
+/// (rules S6.15, S16.16, S16.19).
 #[test]
 fn s16_18_filters_are_on_the_column_of_the_file_and_late_ones_are_refused() {
     let world = World::new();
@@ -183,7 +186,7 @@ fn s16_18_filters_are_on_the_column_of_the_file_and_late_ones_are_refused() {
     assert!(!world.source(scan()).unwrap().dynamic_filters().unwrap().accepts(0));
 }
 
-/// Rule S6.17.
+/// A handle checks that its types and chains agree (rule S6.17).
 #[test]
 fn s16_5_handles_check_their_extractions() {
     let (ty, _) = maps();
@@ -199,7 +202,8 @@ fn s16_5_handles_check_their_extractions() {
     assert!(pruned.with_extractions(ty, size()).unwrap_err().is_user());
 }
 
-/// Rules S16.21, S16.24.
+/// Pruning, extraction and post-processing are independent, and a post-processor is not applied to
+/// empty batches (rules S16.21, S16.24).
 #[test]
 fn s16_22_a_post_processor_sees_the_rows_that_passed_and_filters_see_what_was_before() {
     let world = World::new();

@@ -1,4 +1,4 @@
-//! A file format whose rows live beside the file system, by path.
+//! A fake file format whose rows are stored in memory by path, outside the file system.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -17,7 +17,7 @@ use vector::{
     VectorLoader, VectorRef,
 };
 
-/// Bytes of a row group in the file.
+/// Number of bytes of a row group in the file.
 const GROUP_BYTES: usize = 100;
 
 #[derive(Debug, Clone)]
@@ -29,7 +29,7 @@ pub(super) struct FakeFile {
     pub(super) statistics: Option<ColumnStatistics>,
 }
 
-/// Rows by path; columns named `lazy` come as lazy vectors, whose loads are noted.
+/// Rows by path. Columns named `lazy` are returned as lazy vectors whose loads are recorded.
 #[derive(Debug, Default)]
 pub(super) struct FakeFormat {
     files: Mutex<BTreeMap<String, FakeFile>>,
@@ -38,7 +38,7 @@ pub(super) struct FakeFormat {
 }
 
 impl FakeFormat {
-    /// The settings that the last file was opened with.
+    /// Settings with which the last file was opened.
     pub(super) fn options(&self) -> Vec<String> {
         self.options.lock().clone()
     }
@@ -47,7 +47,7 @@ impl FakeFormat {
         self.files.lock().insert(path.to_string(), file);
     }
 
-    /// The number of rows of each load of a lazy column.
+    /// Number of rows of each load of a lazy column.
     pub(super) fn loads(&self) -> Vec<usize> {
         self.loads.lock().clone()
     }
@@ -199,8 +199,8 @@ impl VectorLoader for FakeLoader {
     }
 }
 
-/// A value of the file as the spec wants it: fields where the binding says, the rest null; lists
-/// cut.
+/// Returns a value of the file in the shape of the spec: fields at the positions of the binding,
+/// null for all others; lists truncated.
 fn shaped(value: &Value, spec: &ColumnSpec, binding: &NestedBinding) -> Value {
     let below = |ty: &Type, nested: Option<&ColumnSpec>| match nested {
         Some(spec) => spec.clone(),

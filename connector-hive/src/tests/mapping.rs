@@ -1,4 +1,4 @@
-//! Which column of a file is meant: by position, by name, by id, at every depth.
+//! Tests of column mapping: by position, by name and by field id, at each nesting level.
 
 use dwio::reader::FieldIds;
 use vector::ErrorKind;
@@ -16,12 +16,12 @@ fn by(mapping: ColumnMapping, path: &str) -> Vec<HiveSplit> {
     vec![split(path).with_column_mapping(mapping)]
 }
 
-/// All data columns as the output.
+/// Returns a scan whose output is all data columns.
 fn scan_of(columns: &[(&str, Type)]) -> Scan {
     columns.iter().fold(scan().data(columns), |s, (name, ty)| s.regular(name, ty.clone()))
 }
 
-/// Rules S7.26, S7.27.
+/// By position, names in the file are ignored (rules S7.26, S7.27).
 #[test]
 fn s7_46_by_position_names_in_the_file_mean_nothing() {
     let world = World::new();
@@ -29,7 +29,7 @@ fn s7_46_by_position_names_in_the_file_mean_nothing() {
     world.put("short", &[("x", B)], one_row([5]));
     let table = [("a", B), ("b", B)];
     assert_eq!(world.read(scan_of(&table), vec![split("f")]).unwrap(), [[n(1), n(2)]]);
-    // Rule S7.48: what is beyond the file's columns is null.
+    // A column beyond those of the file is null (rule S7.48).
     assert_eq!(world.read(scan_of(&table), vec![split("short")]).unwrap(), [[n(5), Value::Null]]);
     let unknown = scan_of(&table).regular("c", B);
     assert_eq!(world.read(unknown, vec![split("f")]).unwrap(), [[n(1), n(2), Value::Null]]);
@@ -96,7 +96,7 @@ fn s7_50_names_match_exactly_or_in_lower_case_or_for_people_in_any() {
     world.session.set("file_column_names_read_as_lower_case", "true");
     assert_eq!(rows(&world, "a", "g", false).unwrap(), big([1]));
     assert_eq!(rows(&world, "a", "f", false).unwrap_err().kind(), ErrorKind::InvalidInput);
-    // Rule S6.7.
+    // If names are read in lower case, the plan's names must be in lower case (rule S6.7).
     assert_eq!(rows(&world, "A", "g", false).unwrap_err().kind(), ErrorKind::Internal);
     let nested = scan().regular("s", Type::row([("X", B)]));
     assert_eq!(world.source(nested).err().unwrap().kind(), ErrorKind::Internal);
@@ -110,7 +110,7 @@ fn text_row(texts: &[&str]) -> Value {
     row(texts.iter().map(Value::bytes))
 }
 
-/// Rule S7.60.
+/// Fields of structs are mapped by the rules for columns (rule S7.60).
 #[test]
 fn s7_48_fields_of_structs_are_found_like_columns() {
     let world = World::new();
@@ -126,7 +126,7 @@ fn s7_48_fields_of_structs_are_found_like_columns() {
     assert_eq!(rows(ColumnMapping::Position), [[by_position], [Value::Null]]);
 }
 
-/// Rules S7.49, S7.64, S7.66.
+/// The rules apply below arrays and maps too (rules S7.49, S7.64, S7.66).
 #[test]
 fn s7_67_structs_in_arrays_and_maps_follow_the_same_rules() {
     let world = World::new();
@@ -183,7 +183,7 @@ fn s7_46_by_field_id_columns_may_be_renamed_and_reordered() {
     };
     let deep = rows(vec![ids(2, vec![leaf(10), leaf(12)]), leaf(1), leaf(3)]).unwrap();
     assert_eq!(deep, [[row([n(2), Value::Null]), n(1), Value::Null]]);
-    // Where only columns have ids, fields are found by name.
+    // If only the columns have ids, fields are found by name.
     let flat = rows(vec![leaf(2), leaf(1), leaf(3)]).unwrap();
     assert_eq!(flat, [[row([Value::Null, n(3)]), n(1), Value::Null]]);
     let none = world.read(scan_of(&wanted), by(ColumnMapping::FieldId, "f")).unwrap_err();
@@ -221,8 +221,8 @@ fn s7_63_by_a_setting_such_a_struct_is_null_but_only_by_name() {
     assert_eq!(world.read(filtered, by(ColumnMapping::Name, "f")).unwrap().len(), 0);
 }
 
-/// The file has field `a` of `s`, not `b`; the setting must not make `s` null, whichever fields the
-/// query reads.
+/// The file has field `a` of `s` but not `b`. The setting must not make `s` null, independent of
+/// the fields that the query reads.
 #[test]
 fn s7_63_a_struct_is_null_or_not_whichever_of_its_fields_are_read() {
     let mut world = World::new();
@@ -232,7 +232,7 @@ fn s7_63_a_struct_is_null_or_not_whichever_of_its_fields_are_read() {
     let rows = vec![vec![row([n(1), row([n(2)])])], vec![Value::Null]];
     world.put("f", &[("s", in_file)], vec![rows]);
     let cases = [
-        // The requested type of `s`, and how many of its two rows are not null.
+        // The requested type of `s`, and the number of its two rows that are not null.
         (field(&[("a", B), ("in", field(&[("x", B)]))]), 1),
         (field(&[("b", B), ("a", B)]), 1),
         (field(&[("b", B), ("in", field(&[("y", B)]))]), 1),

@@ -1,5 +1,5 @@
-//! Tests of the connector against a file format and an evaluator of their own, so that the crate
-//! needs neither a real format nor `exec`.
+//! Tests of the connector with a fake file format and a simple evaluator, so that the crate depends
+//! neither on a real format nor on `exec`.
 
 mod buckets;
 mod cache;
@@ -37,7 +37,7 @@ use crate::{
 use evaluator::RowByRow;
 use format::{FakeFile, FakeFormat};
 
-/// A file system, files in it, and a connector that reads them.
+/// A file system with files and a connector that reads them.
 struct World {
     files: MemoryFiles,
     observed: ObservedFiles,
@@ -64,7 +64,7 @@ impl World {
         }
     }
 
-    /// Puts a file with one row group for each of `groups`; a group is 100 bytes long.
+    /// Adds a file with one row group for each of `groups`; each row group is 100 bytes long.
     fn put(&self, path: &str, columns: &[(&str, Type)], groups: Vec<Vec<Vec<Value>>>) {
         self.put_file(path, columns, groups, |_| {});
     }
@@ -83,7 +83,7 @@ impl World {
         self.format.put(path, file);
     }
 
-    /// Puts a file with the BIGINT column `x` and these rows.
+    /// Adds a file with the BIGINT column `x` and these rows.
     fn put_numbers(&self, path: &str, numbers: impl IntoIterator<Item = i64>) {
         let rows = numbers.into_iter().map(|n| vec![Value::BigInt(n)]).collect();
         self.put(path, &[("x", Type::BigInt)], vec![rows]);
@@ -110,7 +110,7 @@ impl World {
         self.connector().data_source(scan.request(), &Arc::new(ctx))
     }
 
-    /// All rows of a scan over whole files.
+    /// Returns all rows of a scan of the splits.
     fn read(&self, scan: Scan, splits: Vec<HiveSplit>) -> Result<Vec<Vec<Value>>> {
         let mut source = self.source(scan)?;
         let mut rows = Vec::new();
@@ -122,7 +122,7 @@ impl World {
     }
 }
 
-/// The rows of the current split, read in small batches.
+/// Returns the rows of the current split, read in small batches.
 fn drain(source: &mut dyn DataSource) -> Result<Vec<Vec<Value>>> {
     let mut rows = Vec::new();
     loop {
@@ -140,7 +140,7 @@ fn rows_of(batch: &RowVector) -> Result<Vec<Vec<Value>>> {
     (0..batch.len()).map(|row| columns.iter().map(|c| c.value(row)).collect()).collect()
 }
 
-/// What a test scans.
+/// A scan of a test: output columns, filters and conditions.
 struct Scan {
     outputs: Vec<(String, HiveColumnHandle)>,
     table: HiveTableHandle,
@@ -174,7 +174,7 @@ impl Scan {
         self
     }
 
-    /// A column that the table's files have.
+    /// Sets the columns of the table's files.
     fn data(mut self, columns: &[(&str, Type)]) -> Self {
         let columns = Arc::new(RowType::new(columns.iter().cloned()));
         self.table = self.table.with_data_columns(columns);

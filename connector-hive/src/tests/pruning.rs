@@ -1,4 +1,4 @@
-//! Required subfields: what of nested columns is given out (rules S3.7 to S3.22).
+//! Tests of required subfields: which parts of nested columns a scan returns (rules S3.7 to S3.22).
 
 use dwio::filter::{Filter, FilterKind};
 use dwio::scan_spec::NestedSpec;
@@ -14,7 +14,7 @@ fn spec(ty: &Type, paths: &[&str]) -> Result<NestedSpec> {
     nested_spec("c", ty, &paths, &[])
 }
 
-/// The one row of a file with the one column `c`, read with required subfields.
+/// Returns the single row of a file with column `c`, read with the required subfields `paths`.
 fn read(ty: &Type, value: Value, paths: &[&str]) -> Value {
     let world = World::new();
     world.put("f", &[("c", ty.clone())], vec![vec![vec![value]]]);
@@ -100,7 +100,7 @@ fn s3_13_subscripts_of_another_kind_are_refused() {
     assert_eq!(kind(&Type::array(B), "c[\"a\"]"), ErrorKind::Internal);
     assert_eq!(kind(&other, "c[1]"), ErrorKind::Unsupported);
     assert_eq!(kind(&Type::row([("a", B)]), "c.b"), ErrorKind::InvalidInput);
-    // Rule S3.17.
+    // Path elements below a scalar are ignored (rule S3.17).
     assert!(matches!(spec(&B, &["c[1]"]).unwrap(), NestedSpec::Whole));
 }
 
@@ -141,7 +141,7 @@ fn s3_8_rows_and_types_stay_whatever_is_pruned() {
     source.add_split(Arc::new(split("f"))).unwrap();
     let SourcePoll::Batch(batch) = source.next(10).unwrap() else { panic!() };
     assert_eq!(batch.len(), 3);
-    // Entries are dropped when the column is loaded.
+    // Entries are dropped when the lazy column is loaded.
     assert_eq!(world.format.loads(), []);
     let rows = rows_of(&batch).unwrap();
     assert_eq!(rows, [[texts(&[("a", 1)])], [Value::Null], [texts(&[("a", 2)])]]);

@@ -1,4 +1,5 @@
-//! Sampling: rules S4.9 and S4.29 to S4.31.
+//! Tests of sampling by conditions on `rand` and by the table's sampling rate (rules S4.9, S4.29 to
+//! S4.31).
 
 use super::*;
 use crate::columns::ScanColumns;
@@ -20,7 +21,7 @@ fn rand_below(rate: f64) -> TypedExpr {
     call("lt", vec![rand, TypedExpr::constant(Value::Double(rate), Type::Double)])
 }
 
-/// Rules S4.29, S6.8.
+/// The table's rate is multiplied by the rates of the conditions on `rand` (rules S4.29, S6.8).
 #[test]
 fn s4_9_conditions_on_rand_multiply_with_each_other_and_the_tables_rate() {
     let world = World::new();
@@ -64,8 +65,8 @@ fn s4_30_equal_seeds_take_equal_rows() {
     assert_ne!(first, rows(&world));
 }
 
-/// Whether a call may be evaluated once for a file is asked of the evaluator, not told from the name
-/// of the function or from its arguments.
+/// The evaluator decides whether a call may be evaluated once per file; the function's name and
+/// arguments do not.
 #[test]
 fn a_random_function_with_arguments_is_evaluated_for_each_row() {
     let world = World::new();
@@ -74,7 +75,7 @@ fn a_random_function_with_arguments_is_evaluated_for_each_row() {
     let condition = call("eq", vec![rand_int.clone(), int(0)]);
     let rows = count(&world, scan().regular("x", Type::BigInt).condition(condition));
     assert!((1000..9000).contains(&rows), "{rows}");
-    // Beside a partition key, which has one value for the file.
+    // Combined with a partition key, which has one value per file.
     let condition = call("eq", vec![rand_int, field("p", Type::BigInt)]);
     let scan = scan().regular("x", Type::BigInt).filter_key("p", Type::BigInt).condition(condition);
     let splits = vec![split_in("f", &[("p", Some("1"))]); 10];

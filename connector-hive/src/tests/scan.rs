@@ -1,4 +1,4 @@
-//! Splits in, rows out.
+//! Tests of the data source: splits in, rows out.
 
 use dwio::expr::TypedExpr;
 use dwio::filter::Filter;
@@ -8,7 +8,7 @@ use vector::{Encoding, Error, ErrorKind};
 use super::*;
 use crate::handles::{FILE_SIZE, PATH, ROW_INDEX};
 
-/// Rule S7.2.
+/// The file of a split that its partition excludes is not opened (rule S7.2).
 #[test]
 fn of_2000_partitions_only_the_files_asked_for_are_opened() {
     let world = World::new();
@@ -27,14 +27,14 @@ fn of_2000_partitions_only_the_files_asked_for_are_opened() {
         || scan().regular("x", Type::BigInt).filter_key("n", Type::BigInt).condition(condition());
     let wanted = big([19_971, 19_980, 19_981, 19_990, 19_991]);
 
-    // Pruned when the splits are made ...
+    // The partitions are pruned when the splits are made, ...
     let mut predicate = predicate(&condition(), &table.partition_columns);
     let splits = table.splits(Some(&mut predicate), &split_options()).unwrap();
     assert_eq!(splits.len(), 3);
     assert_eq!(world.read(scan(), splits).unwrap(), wanted);
     assert_eq!(world.observed.opened(), ["t/n=1997/f", "t/n=1998/f", "t/n=1999/f"]);
 
-    // ... or when they are read.
+    // ... or when the splits are read.
     let splits = table.splits(None, &split_options()).unwrap();
     assert_eq!(splits.len(), 2000);
     assert_eq!(world.read(scan(), splits).unwrap(), wanted);
@@ -55,7 +55,7 @@ fn s7_21_a_partition_value_wins_over_a_column_of_the_file() {
         "invalid input: a partition value is not of its column's type \
          (column=p text=one type=BIGINT)\n  in file \"f\""
     );
-    // Without a partition value it is a column like any other.
+    // Without a partition value the column is read from the file.
     let rows = |name| world.read(scan().key(name, Type::BigInt), vec![split("f")]).unwrap();
     assert_eq!(rows("p"), big([1, 2]));
     assert_eq!(rows("q"), [[Value::Null], [Value::Null]]);
@@ -64,7 +64,8 @@ fn s7_21_a_partition_value_wins_over_a_column_of_the_file() {
     assert_eq!(error.message(), "column handle missing for partition key");
 }
 
-/// Rules S7.23, S7.24, S7.28, S7.59.
+/// A missing column is a constant of the requested type, independent of the files read before
+/// (rules S7.23, S7.24, S7.28, S7.59).
 #[test]
 fn a_column_that_a_file_has_not_is_null_whatever_was_read_before() {
     let world = World::new();
@@ -79,7 +80,7 @@ fn a_column_that_a_file_has_not_is_null_whatever_was_read_before() {
     assert_eq!(rows(["b", "a"]), [b, a]);
 }
 
-/// Rules S6.13, S7.40, S7.45.
+/// A filter that rejects null excludes each file that lacks its column (rules S6.13, S7.40, S7.45).
 #[test]
 fn a_filter_on_a_missing_column_decides_about_the_whole_file() {
     let world = World::new();
@@ -100,7 +101,7 @@ fn a_filter_on_a_missing_column_decides_about_the_whole_file() {
     assert_eq!(world.source(unknown).err().unwrap().kind(), ErrorKind::Internal);
 }
 
-/// Rules S6.5, S7.40.
+/// A filter on a partition key excludes files without opening them (rules S6.5, S7.40).
 #[test]
 fn a_filter_on_a_partition_key_keeps_the_file_closed() {
     let world = World::new();
@@ -132,7 +133,7 @@ fn columns_of_one_name_are_told_apart_by_their_order() {
     };
     let row = vec![Value::BigInt(1), Value::bytes("c")];
     assert_eq!(world.read(both(), vec![split("t/f")]).unwrap(), std::slice::from_ref(&row));
-    // A condition names the second column by its number.
+    // A condition refers to the second column by its numbered name.
     let second = |value| call("eq", vec![field("x#2", Type::Varchar), text(value)]);
     for (value, rows) in [("c", 1), ("d", 0)] {
         let scan = both().condition(second(value));
@@ -149,7 +150,8 @@ fn scan_of_table(schema: &crate::TableSchema) -> Scan {
     Scan { outputs: Vec::new(), table: schema.table_handle("hive", "t") }
 }
 
-/// Rules S6.8, S6.9, S6.33, S6.38.
+/// Filters are extracted from the condition; the remaining filter keeps rows for which it is true,
+/// not null (rules S6.8, S6.9, S6.33, S6.38).
 #[test]
 fn filters_are_found_in_the_condition_and_the_rest_is_evaluated() {
     let world = World::new();
@@ -167,7 +169,8 @@ fn filters_are_found_in_the_condition_and_the_rest_is_evaluated() {
     assert_eq!(source.progress().raw_rows, 10);
 }
 
-/// Rules S6.10, S6.34, S6.35, S6.38.
+/// Columns that only the remaining filter uses are read and are not in the output (rules S6.10,
+/// S6.34, S6.35, S6.38).
 #[test]
 fn the_remaining_filter_may_use_columns_that_are_not_given() {
     let world = World::new();
@@ -189,7 +192,7 @@ fn the_remaining_filter_may_use_columns_that_are_not_given() {
     assert_eq!(error.to_string(), "invalid input: asked to fail\n  in file \"f\"");
 }
 
-/// Rule S6.34.
+/// A scan without output columns returns batches with a number of rows (rule S6.34).
 #[test]
 fn a_scan_without_columns_still_counts_rows() {
     let world = World::new();
@@ -199,7 +202,7 @@ fn a_scan_without_columns_still_counts_rows() {
     assert_eq!(world.read(some, vec![split("f")]).unwrap().len(), 3);
 }
 
-/// Rule S6.36.
+/// Lazy columns are returned unloaded, wrapped in the dictionary of the passing rows (rule S6.36).
 #[test]
 fn late_columns_stay_lazy_and_are_read_for_the_rows_that_passed() {
     let world = World::new();
@@ -216,7 +219,8 @@ fn late_columns_stay_lazy_and_are_read_for_the_rows_that_passed() {
     assert_eq!(world.format.loads(), [2]);
 }
 
-/// Rule S6.12.
+/// A lazy column of the remaining filter is loaded for all rows that the output may need (rule
+/// S6.12).
 #[test]
 fn a_lazy_column_that_the_filter_uses_is_loaded_once_for_all_rows() {
     let world = World::new();
@@ -233,7 +237,7 @@ fn a_column_of_a_later_term_is_loaded_for_the_rows_that_the_terms_before_left() 
     let world = World::new();
     let rows = (0..9).map(|i| vec![Value::BigInt(i), Value::BigInt(-i)]).collect();
     world.put("f", &[("x", Type::BigInt), ("lazy", Type::BigInt)], vec![rows]);
-    // Sums are not tested by readers.
+    // Readers cannot test sums, so this term is in the remaining filter.
     let sum = |name| call("plus", vec![field(name, Type::BigInt), int(0)]);
     let (x, lazy) = (|| sum("x"), || sum("lazy"));
     let above = call("gt", vec![x(), int(3)]);
@@ -246,23 +250,23 @@ fn a_column_of_a_later_term_is_loaded_for_the_rows_that_the_terms_before_left() 
     };
     let (rows, loads) = read(vec![above.clone(), below.clone()]);
     assert_eq!((rows.unwrap(), loads), (big([-6, -7, -8]), 6));
-    // The term without further columns comes first, wherever it stands behind.
+    // The term that needs no further column is evaluated first, in any order of the terms.
     let tight = call("gt", vec![x(), int(7)]);
     let (rows, loads) = read(vec![above.clone(), below.clone(), tight]);
     assert_eq!((rows.unwrap(), loads), (big([-8]), 1));
-    // Most rows are left: reading all costs less than picking.
+    // If most rows pass, reading all rows costs less than selecting.
     let most = call("gt", vec![x(), int(-1)]);
     assert_eq!(read(vec![most, below.clone()]).1, 9);
     let none = call("gt", vec![x(), int(100)]);
     assert_eq!(read(vec![none, below.clone()]).1, 0);
-    // What cannot be evaluated on rows that another term drops is no error.
+    // An evaluation error on rows that another term rejects is ignored.
     let fails = call("fail", vec![x()]);
     let none = call("gt", vec![lazy(), int(100)]);
     assert_eq!(read(vec![fails.clone(), none]).0.unwrap(), big([]));
     assert!(read(vec![fails, below]).0.is_err());
 }
 
-/// Rules S7.9, S7.70.
+/// The byte range of the split selects the row groups that start in it (rules S7.9, S7.70).
 #[test]
 fn a_row_group_belongs_to_the_split_in_which_it_starts() {
     let world = World::new();
@@ -283,7 +287,8 @@ fn a_row_group_belongs_to_the_split_in_which_it_starts() {
     }
 }
 
-/// Rules S7.76, S7.85.
+/// A row number is the 0-based position in the file, independent of filters and skipped row groups
+/// (rules S7.76, S7.85).
 #[test]
 fn row_numbers_count_from_the_files_start_and_survive_filters() {
     let world = World::new();
@@ -301,7 +306,7 @@ fn row_numbers_count_from_the_files_start_and_survive_filters() {
     assert_eq!(world.read(scan.condition(late), vec![split("f")]).unwrap(), big([2, 4]));
 }
 
-/// Rules S6.4, S7.22, S7.81.
+/// Synthesized columns have the values of the split (rules S6.4, S7.22, S7.81).
 #[test]
 fn columns_made_from_the_split_are_constants() {
     let world = World::new();
@@ -318,7 +323,8 @@ fn columns_made_from_the_split_are_constants() {
     assert_eq!(world.read(scan, splits).unwrap(), [row]);
 }
 
-/// Rules S6.2, S6.3, S6.5.
+/// Handles are identified by the table's column name, and only constants may have two outputs
+/// (rules S6.2, S6.3, S6.5).
 #[test]
 fn only_a_partition_key_may_be_given_twice() {
     let world = World::new();
@@ -336,7 +342,8 @@ fn only_a_partition_key_may_be_given_twice() {
     assert_eq!(world.source(differing).err().unwrap().kind(), ErrorKind::Internal);
 }
 
-/// Rules S7.13, S7.16, S7.17.
+/// An empty file is an empty split; a missing file is an error unless a setting ignores it (rules
+/// S7.13, S7.16, S7.17).
 #[test]
 fn empty_and_missing_files_are_told_apart() {
     let mut world = World::new();
@@ -352,7 +359,7 @@ fn empty_and_missing_files_are_told_apart() {
     assert_eq!(rows(&world, "nowhere").unwrap(), big([]));
 }
 
-/// Rules S6.25, S7.12.
+/// After an error the data source keeps its split until it is abandoned (rules S6.25, S7.12).
 #[test]
 fn a_failed_split_names_its_file_once_and_can_be_abandoned() {
     let world = World::new();
@@ -373,7 +380,7 @@ fn a_failed_split_names_its_file_once_and_can_be_abandoned() {
     assert_eq!(error.field("format"), Some("other"));
 }
 
-/// Rules S6.19, S6.20, S6.26, S6.41.
+/// Calls that do not fit the state are internal errors (rules S6.19, S6.20, S6.26, S6.41).
 #[test]
 fn calls_out_of_order_are_mistakes() {
     let world = World::new();
@@ -391,7 +398,8 @@ fn calls_out_of_order_are_mistakes() {
     assert_eq!(source.next(1).unwrap_err().kind(), ErrorKind::Cancelled);
 }
 
-/// Rules S6.24, S6.29, S6.30, S6.32, S6.37, S6.40, S6.51, S7.20.
+/// Progress counts scanned rows and read bytes, and batches without passing rows are empty (rules
+/// S6.24, S6.29, S6.30, S6.32, S6.37, S6.40, S6.51, S7.20).
 #[test]
 fn progress_counts_scanned_rows_and_bytes_over_all_splits() {
     let world = World::new();
@@ -409,7 +417,8 @@ fn progress_counts_scanned_rows_and_bytes_over_all_splits() {
     assert_eq!(progress.raw_bytes, world.observed.read_bytes());
 }
 
-/// Rules S6.42, S6.43, S12.20, S12.24.
+/// A late filter replaces the column's filter for the following batches and is tested on constants
+/// at once (rules S6.42, S6.43, S12.20, S12.24).
 #[test]
 fn a_late_filter_works_on_file_columns_and_on_constants() {
     let world = World::new();
@@ -425,7 +434,7 @@ fn a_late_filter_works_on_file_columns_and_on_constants() {
     assert!(matches!(source.next(3).unwrap(), SourcePoll::Batch(b) if b.len() == 3));
     add(&mut source, 0, Filter::IsNotNull).unwrap();
     assert!(matches!(source.next(2).unwrap(), SourcePoll::Batch(b) if b.len() == 1));
-    // The rest of the split has a null partition value.
+    // The unread rows of the split have a null partition value.
     add(&mut source, 1, Filter::IsNotNull).unwrap();
     assert!(matches!(source.next(1).unwrap(), SourcePoll::SplitDone));
     let opens = world.observed.opens();

@@ -1,4 +1,4 @@
-//! What is read of columns: required subfields, filters on fields, missing structs.
+//! Tests of the scan spec: required subfields, filters on fields, missing structs.
 
 use dwio::adaptation::ScanAdaptation;
 use dwio::filter::Filter;
@@ -29,7 +29,8 @@ fn columns(scan: Scan) -> Result<ReadColumns> {
     ReadColumns::new(&columns, &pushdown, table.data_columns().map(|d| &**d))
 }
 
-/// The spec in short: fields that are read, with `?` behind those that have a filter.
+/// Returns the spec in short form: the fields that are read, with a `?` after those that have a
+/// filter.
 fn shape(spec: &ColumnSpec) -> String {
     let mark = if spec.filter.is_some() { "?" } else { "" };
     let below = match &spec.nested {
@@ -76,7 +77,8 @@ fn a_filter_makes_its_field_readable_but_not_its_neighbours() {
     assert_eq!(shape_of(&[], &[element]).unwrap_err().kind(), ErrorKind::Internal);
 }
 
-/// Rules S6.6, S6.10, S6.13.
+/// Channels are in the order of outputs, columns of the remaining filter and columns used only by
+/// filters (rules S6.6, S6.10, S6.13).
 #[test]
 fn outputs_come_first_then_what_the_condition_needs_then_what_only_filters() {
     let data = RowType::new(["x", "y", "z"].map(|n| (n, Type::BigInt)));
@@ -95,7 +97,7 @@ fn outputs_come_first_then_what_the_condition_needs_then_what_only_filters() {
     assert_eq!((read.reader_type.to_string(), read.num_outputs), ("y BIGINT,x BIGINT".into(), 1));
 }
 
-/// Rules S3.9, S6.11.
+/// A pruned column also has the subfields that the remaining filter uses (rules S3.9, S6.11).
 #[test]
 fn a_column_that_the_condition_uses_is_not_pruned() {
     let handle = HiveColumnHandle::new("s", ColumnKind::Regular, point());
@@ -105,7 +107,7 @@ fn a_column_that_the_condition_uses_is_not_pruned() {
     assert_eq!(shape(&read.spec.columns()[0]), "s");
 }
 
-/// Rules S5.37, S7.65.
+/// A filter on a field of a missing struct sees null (rules S5.37, S7.65).
 #[test]
 fn a_missing_struct_is_rejected_by_a_filter_on_its_field() {
     let rejected = |filter: Filter| {
@@ -119,7 +121,8 @@ fn a_missing_struct_is_rejected_by_a_filter_on_its_field() {
     assert!(!rejected(Filter::IsNull));
 }
 
-/// Rules S4.9, S4.20, S4.21, S6.8.
+/// Filters of the table handle and extracted filters are combined, on any kind of column;
+/// conditions on `rand` set the sampling rate (rules S4.9, S4.20, S4.21, S6.8).
 #[test]
 fn a_condition_is_cut_into_filters_terms_on_partitions_and_the_rest() {
     let x = || field("x", Type::BigInt);
@@ -156,7 +159,7 @@ fn a_condition_is_cut_into_filters_terms_on_partitions_and_the_rest() {
     assert_eq!(pushdown.sample_rate, 0.5);
 }
 
-/// Rule S6.14.
+/// The metadata filter is built from the terms that are left after extraction (rule S6.14).
 #[test]
 fn s4_32_the_rest_of_a_condition_speaks_of_statistics() {
     let of = |name: &str, value| call("eq", vec![field(name, Type::BigInt), int(value)]);
@@ -169,7 +172,7 @@ fn s4_32_the_rest_of_a_condition_speaks_of_statistics() {
         pushdown.metadata_filter.map(|f| f.leaves().len())
     };
     assert_eq!(built(call("or", vec![of("x", 1), of("y", 2)])), Some(2));
-    // What became filters is not in the rest.
+    // A term that became a filter is not in the remaining filter.
     let filters = all(vec![of("x", 1), call("or", vec![of("y", 1), of("y", 2)])]);
     assert_eq!(built(filters), None);
     assert_eq!(built(call("or", vec![of("x", 1), of("p", 2)])), None);

@@ -1,5 +1,5 @@
-//! Taking over what another data source has prepared (rules S6.45 to S6.48), and events of batches
-//! (S6.49, S6.50).
+//! Tests of taking over a split that another data source has prepared (rules S6.45 to S6.48), and
+//! of batch events (S6.49, S6.50).
 
 use std::time::Duration;
 
@@ -17,7 +17,8 @@ fn keyed(path: &str, p: &str) -> Arc<HiveSplit> {
     Arc::new(split_in(path, &[("p", Some(p))]))
 }
 
-/// Rules S6.46, S6.47, S6.48.
+/// The adopting source takes over the split and its counters and keeps its own row count and
+/// filters (rules S6.46, S6.47, S6.48).
 #[test]
 fn s6_45_the_prepared_split_and_its_counters_move() {
     let world = World::new();
@@ -69,7 +70,7 @@ fn s12_21_late_filters_of_the_active_source_count_for_the_prepared_split() {
     filters.add_dynamic_filter(0, range(4, 5)).unwrap();
     active.take_over(prepared.as_mut()).unwrap();
     assert_eq!(drain(active.as_mut()).unwrap(), [[n(4), n(1)], [n(5), n(1)]]);
-    // Rule S12.23: one that only the prepared source had is kept.
+    // A filter that only the prepared source has is kept (rule S12.23).
     let mut third = world.source(wanted()).unwrap();
     let mut prepared = world.source(wanted()).unwrap();
     prepared.dynamic_filters().unwrap().add_dynamic_filter(0, range(7, 7)).unwrap();
@@ -101,11 +102,12 @@ fn s6_45_only_an_idle_source_takes_over_and_only_from_its_own_scan() {
     active.add_split(keyed("f", "1")).unwrap();
     let mut prepared = world.source(wanted()).unwrap();
     assert_eq!(active.take_over(prepared.as_mut()).unwrap_err().kind(), ErrorKind::Internal);
-    // The split goes on.
+    // The current split can still be read.
     assert_eq!(drain(active.as_mut()).unwrap().len(), 1);
 }
 
-/// Rules S6.50, S6.53, S6.59.
+/// An event has the number of scanned rows and the bytes since the last event, for the registered
+/// listener only (rules S6.50, S6.53, S6.59).
 #[test]
 fn s6_49_events_tell_the_bytes_since_the_last_one_and_none_twice() {
     let world = World::new();

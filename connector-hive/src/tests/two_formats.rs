@@ -1,4 +1,4 @@
-//! One scan over files of two formats, and filters that arrive before there is a split.
+//! Tests of one scan over files of two formats, and of filters that arrive before the first split.
 
 use super::*;
 use crate::text::FORMAT_NAME;
@@ -19,7 +19,8 @@ fn wanted() -> Scan {
     scan
 }
 
-/// Rules S7.8, S7.9, S7.11: the schema comes from the table, the delimiters from the split.
+/// The schema comes from the table, the delimiters from the split, and the byte range from the
+/// split (rules S7.8, S7.9, S7.11).
 #[test]
 fn s7_5_each_split_is_read_by_the_reader_of_its_format() {
     let world = World::new();
@@ -41,14 +42,15 @@ fn s7_5_each_split_is_read_by_the_reader_of_its_format() {
     assert_eq!(found, big([2, 3, 2, 3, 2, 3, 9]));
     let metrics = source.metrics();
     assert_eq!((metrics.sum("fileFormat.text"), metrics.sum("fileFormat.other")), (2, 2));
-    // Rule S7.10: the size of rows is always known.
+    // The estimated size of rows is always known (rule S7.10).
     assert!(source.progress().row_size.is_some());
     let orc = HiveSplit::new("hive", "a", FileFormat::new("orc"));
     let error = world.read(wanted(), vec![orc]).unwrap_err();
     assert_eq!((error.kind(), error.field("format")), (ErrorKind::Unsupported, Some("orc")));
 }
 
-/// Rules S12.11, S12.22.
+/// A filter that arrives before the first data source has read a split applies like a later one
+/// (rules S12.11, S12.22).
 #[test]
 fn s12_11_a_filter_that_comes_before_the_first_split_counts_like_a_later_one() {
     let world = World::new();
@@ -62,7 +64,7 @@ fn s12_11_a_filter_that_comes_before_the_first_split_counts_like_a_later_one() {
         let late = || Arc::new(Filter::bigint_range(8, 9, false));
         let mut early = world.source(wanted()).unwrap();
         let filters = early.dynamic_filters().unwrap();
-        // Whoever hands it over has merged it with what the plan has.
+        // The caller has already combined the filter with the one of the plan.
         assert!(filters.static_filter(0).is_some());
         filters.add_dynamic_filter(0, late()).unwrap();
         early.add_split(Arc::new(by_name(path))).unwrap();

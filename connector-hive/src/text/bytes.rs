@@ -1,23 +1,24 @@
-//! The bytes of a text file, unpacked as they are read.
+//! Decompression of text files while they are read.
 //!
-//! The file's ending says how it is packed, as in Hadoop. Unpacking streams: at most one chunk of
-//! the packed bytes and the codec's own window are in memory, whatever a file claims to hold.
+//! The suffix of the path determines the codec, as in Hadoop. Decompression is streaming: memory
+//! holds at most one chunk of compressed bytes and the codec's window, independent of the
+//! uncompressed size.
 
 use std::io::{self, Read};
 
 use dwio::input::BufferedInput;
 use vector::{Buffer, Error, Result};
 
-/// Packed or plain bytes that are read from the file at once.
+/// Number of bytes, compressed or plain, per read of the file.
 const CHUNK_BYTES: u64 = 256 << 10;
 
-/// The logarithm of the largest window that a zstd file may ask for.
+/// Base-2 logarithm of the largest window that a zstd file may require.
 const MAX_ZSTD_WINDOW_LOG: u32 = 27;
 
-/// How a file is packed.
+/// Compression of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Codec {
-    /// It is not: the only kind that several splits can share.
+    /// Not compressed; the only variant that several splits can share.
     Plain,
     /// One or more gzip members.
     Gzip,
@@ -28,7 +29,10 @@ pub enum Codec {
 }
 
 impl Codec {
-    /// The codec that a path's ending tells; `Unsupported` for those of Hadoop that are not built.
+    /// Returns the codec that the suffix of a path stands for.
+    ///
+    /// # Errors
+    /// `Unsupported` for a codec of Hadoop that is not implemented.
     pub fn of_path(path: &str) -> Result<Self> {
         let name = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
         let Some((_, ending)) = name.rsplit_once('.') else { return Ok(Codec::Plain) };
@@ -45,7 +49,7 @@ impl Codec {
         })
     }
 
-    /// The name, for errors.
+    /// Name of the codec for error messages.
     fn name(self) -> &'static str {
         match self {
             Codec::Plain => "plain",
@@ -56,14 +60,18 @@ impl Codec {
     }
 }
 
-/// Unpacked bytes, front to back.
+/// Sequential stream of uncompressed bytes.
 pub struct ByteSource {
     codec: Codec,
     bytes: Box<dyn Read + Send>,
 }
 
 impl ByteSource {
-    /// The bytes of a file from `offset` on; packed files start at 0.
+    /// Returns a stream of the bytes of a file from `offset`, which must be 0 for a compressed
+    /// file.
+    ///
+    /// # Errors
+    /// `Corrupt` if the zstd decoder cannot be created.
     pub fn new(input: BufferedInput, codec: Codec, offset: u64) -> Result<Self> {
         let file = FileBytes { input, at: offset, chunk: Buffer::empty(), used: 0 };
         let bytes: Box<dyn Read + Send> = match codec {
@@ -81,7 +89,10 @@ impl ByteSource {
         Ok(ByteSource { codec, bytes })
     }
 
-    /// Fills the front of `out`; 0 at the end.
+    /// Reads bytes into the front of `out` and returns their number; 0 at the end of the file.
+    ///
+    /// # Errors
+    /// Errors of the file as they are; `Corrupt` if the compressed bytes are not valid.
     pub fn read(&mut self, out: &mut [u8]) -> Result<usize> {
         loop {
             match self.bytes.read(out) {
@@ -93,7 +104,7 @@ impl ByteSource {
     }
 }
 
-/// An error of the file as it was, anything else as one of the packed bytes.
+/// Returns the file's own error unchanged, and `Corrupt` for any other error of the decoder.
 fn broken(error: io::Error, codec: Codec) -> Error {
     error.downcast::<Error>().unwrap_or_else(|error| {
         Error::corrupt("a packed file cannot be unpacked")
@@ -102,7 +113,7 @@ fn broken(error: io::Error, codec: Codec) -> Error {
     })
 }
 
-/// The bytes of a file as they are, chunk by chunk.
+/// Bytes of a file as stored, read chunk by chunk.
 struct FileBytes {
     input: BufferedInput,
     at: u64,

@@ -1,4 +1,4 @@
-//! Cells: the texts of one column, collected into a vector of the type that the plan asks for.
+//! Cells: the texts of one column, collected into a vector of the type that the plan requests.
 //!
 //! ```text
 //! level 0   columns      a \x01 b \x01 c
@@ -6,8 +6,9 @@
 //! level 2   below them   key and value of an entry      k \x03 v
 //! ```
 //!
-//! A column's cells are planned once for a file: which fields of its structs are wanted and where
-//! they stand, how many elements of its lists. A list or map whose text is empty has no elements.
+//! The cells of a column are planned once per file: which fields of its structs are read and their
+//! positions, and how many elements of its lists. A list or map whose text is empty has no
+//! elements.
 
 use std::collections::HashSet;
 
@@ -24,46 +25,50 @@ use super::fields::{Pieces, split_once, unescaped};
 use super::values::{has_text, parse_scalar};
 use crate::base64;
 
-/// What a text becomes.
+/// How the text of a column or nested value is decoded.
 #[derive(Debug, Clone)]
 pub enum Shape {
-    /// Null in every row: it is not wanted, or the file has not got it.
+    /// Null in every row, because the value is not requested or the file does not have it.
     Nothing(Type),
     /// A string.
     String(Type),
-    /// Another scalar.
+    /// A scalar that is not a string.
     Scalar(Type),
     /// A list.
     Array {
-        /// An element.
+        /// Shape of an element.
         element: Box<Shape>,
-        /// Elements kept of each row.
+        /// Maximum number of elements kept per row.
         max_elements: usize,
     },
-    /// A map; of entries with the same key the first is kept.
+    /// A map. Of several entries with the same key the first is kept.
     Map {
-        /// A key.
+        /// Shape of a key.
         key: Box<Shape>,
-        /// A value.
+        /// Shape of a value.
         value: Box<Shape>,
     },
-    /// A struct: the fields that are given out, with where they stand in the file.
+    /// A struct.
     Row {
-        /// The type given out.
+        /// Type of the output.
         row_type: Arc<RowType>,
-        /// One for each field of the type.
+        /// For each field of the type, its position in the file, or `None` if it is not read, and
+        /// its shape.
         fields: Vec<(Option<usize>, Shape)>,
     },
 }
 
 impl Shape {
-    /// The shape of a column whose type in the file is `file`. `Unsupported` when the plan asks
-    /// for another kind of type, for one that has no text, or for levels without a separator.
+    /// Returns the shape of a column whose type in the file is `file`.
+    ///
+    /// # Errors
+    /// `Unsupported` if the plan requests another kind of type, a type without a text form, or
+    /// levels of nesting that have no separator.
     pub fn new(column: &ColumnSpec, binding: &NestedBinding, file: &Type) -> Result<Self> {
         shape(&column.ty, &column.nested, binding, file, 1)
     }
 
-    /// How cells of this shape are collected.
+    /// Returns empty cells of this shape.
     pub fn cells(&self) -> Cells {
         let storage = match self {
             Shape::Nothing(_) => Storage::Nothing(0),
@@ -107,7 +112,7 @@ fn shape(
     file: &Type,
     level: usize,
 ) -> Result<Shape> {
-    // The separators of a level, of the one below it for the keys of a map.
+    // Deepest separator of this type; a map uses the one of the next level too, for its keys.
     let deepest = match ty {
         Type::Map(..) => level + 1,
         Type::Array(_) | Type::Row(_) => level,
@@ -183,7 +188,7 @@ fn shape(
     }
 }
 
-/// The texts of one column so far.
+/// The texts of one column collected so far.
 pub struct Cells {
     ty: Type,
     storage: Storage,
@@ -199,7 +204,7 @@ enum Storage {
     Row { row_type: Arc<RowType>, fields: Vec<(Option<usize>, Cells)> },
 }
 
-/// Where the elements of each row lie.
+/// Offsets and lengths of the elements of each row.
 #[derive(Default)]
 struct Spans {
     offsets: BufferMut<u32>,
@@ -216,8 +221,11 @@ impl Spans {
 }
 
 impl Cells {
-    /// Appends the value that `text` is at a level; null when there is no text or it is that of
-    /// null. `Corrupt` for a bad value where the dialect refuses them.
+    /// Appends the value that `text` stands for at a nesting level; null if there is no text or it
+    /// is the text of null.
+    ///
+    /// # Errors
+    /// `Corrupt` for a bad value if the dialect rejects bad values.
     pub fn push(&mut self, text: Option<&[u8]>, level: usize, dialect: &Dialect) -> Result<()> {
         let text = text.filter(|text| *text != dialect.null_text.as_slice());
         let ty = &self.ty;
@@ -237,7 +245,7 @@ impl Cells {
             }
             (Storage::Strings { strings, is_base64 }, Some(text)) => {
                 let text = unescaped(text, dialect);
-                // Hive takes bytes that are not base64 for themselves.
+                // Hive keeps bytes that are not valid base64 as they are.
                 let bytes = if *is_base64 { base64::decode_bytes(&text) } else { None };
                 strings.push(bytes.as_deref().unwrap_or(&text));
             }
@@ -269,7 +277,10 @@ impl Cells {
         Ok(())
     }
 
-    /// The vector of all cells.
+    /// Returns the vector of all cells.
+    ///
+    /// # Errors
+    /// Errors of the vector's construction.
     pub fn finish(self) -> Result<VectorRef> {
         let len = self.validity.len();
         let validity = self.validity.freeze_validity();
@@ -302,7 +313,7 @@ impl Cells {
         }))
     }
 
-    /// True when a text of a scalar is null, for keys, which must not be.
+    /// Returns true if the text of a scalar is null. Map keys must not be null.
     fn is_null(&self, text: &[u8], dialect: &Dialect) -> bool {
         text == dialect.null_text.as_slice()
             || match &self.storage {
@@ -313,8 +324,8 @@ impl Cells {
     }
 }
 
-/// Appends the entries of a map and gives their number. Entries without a key are left out, as in
-/// Hive; one without a separator has no value.
+/// Appends the entries of a map and returns their number. Entries with a null key are skipped, as
+/// in Hive. An entry without a separator has a null value.
 fn push_entries(
     text: &[u8],
     key: &mut Cells,
@@ -343,7 +354,7 @@ fn push_entries(
     Ok(len)
 }
 
-/// The elements of a list or map; an empty text has none.
+/// Returns the elements of a list or map; an empty text has none.
 fn elements<'a>(
     text: &'a [u8],
     level: usize,
@@ -353,15 +364,15 @@ fn elements<'a>(
     Ok(pieces.take(if text.is_empty() { 0 } else { usize::MAX }))
 }
 
-/// The separator of a level that planning has found to exist.
+/// Returns the separator of a level. Planning has checked that the level has one.
 fn separator(level: usize, dialect: &Dialect) -> Result<u8> {
     dialect.separator(level).ok_or_else(|| {
         Error::internal("a level of nesting without a separator").with("level", level)
     })
 }
 
-/// An error for a text that is there and is no value, where bad values are refused. An empty text
-/// is how writers leave a value out.
+/// Returns an error for a text that is not a valid value if the dialect rejects bad values. An
+/// absent or empty text is accepted, since writers use it for a missing value.
 fn check_bad(text: Option<&[u8]>, ty: &Type, dialect: &Dialect) -> Result<()> {
     match text {
         Some(text) if dialect.bad_values == BadValues::Refuse && !text.is_empty() => {

@@ -1,29 +1,30 @@
-//! How a table writes its values as text (rule S7.11).
+//! Text encoding of a table: separators, escape byte, null text and header lines (rule S7.11 names
+//! the parameters).
 //!
 //! ```text
 //! serde.field.delim         separates columns            \x01
 //! serde.collection.delim    elements, fields, entries    \x02
 //! serde.mapkey.delim        a key and its value          \x03
-//!                           what is nested deeper        \x04 .. \x08
-//! serde.escape.delim        before a separator that is text, an n that is a line feed, and an r
-//!                           that is a carriage return; off when absent
-//! table.serialization.null.format     null               \N
-//! table.skip.header.line.count        lines without rows at the file's start
+//!                           deeper levels of nesting     \x04 .. \x08
+//! serde.escape.delim        precedes a separator that is text, an n for a line feed, and an r for
+//!                           a carriage return; no escapes if absent
+//! table.serialization.null.format     text of null       \N
+//! table.skip.header.line.count        lines without rows at the start of the file
 //! ```
 //!
-//! Serde parameters come from splits, table parameters from the table handle. A parameter that would
-//! change what is read and is not built is refused by name.
+//! Serde parameters belong to splits, table parameters to the table handle. A parameter that would
+//! change the result and is not implemented is rejected with an error that names it.
 
 use dwio::config::Config;
 use vector::{Error, Result};
 
-/// Before a serde parameter of a split, among the options of a format.
+/// Prefix of a split's serde parameters in the options of a format.
 pub const SERDE_PREFIX: &str = "serde.";
 
-/// Before a parameter of the table, among the options of a format.
+/// Prefix of a table's parameters in the options of a format.
 pub const TABLE_PREFIX: &str = "table.";
 
-/// The serde parameters that are known, those of which only the usual value is built among them.
+/// The serde parameters that are accepted. For some of them only the usual value is implemented.
 pub const SERDE_PARAMETERS: [&str; 14] = [
     "field.delim",
     "serialization.format",
@@ -41,55 +42,60 @@ pub const SERDE_PARAMETERS: [&str; 14] = [
     "timestamp.formats",
 ];
 
-/// Refuses a parameter that nobody reads. For what people type: the parameters of tables have names
-/// that are not for us.
+/// Checks a serde parameter that a user has written. Parameters of tables are not checked this way,
+/// since tables may have parameters of other programs.
+///
+/// # Errors
+/// `InvalidInput` for an unknown parameter or an empty separator.
 pub fn check_parameter(name: &str, value: &str) -> Result<()> {
     if !SERDE_PARAMETERS.contains(&name) {
         return Err(Error::invalid_input("no such serde parameter")
             .with("parameter", name)
             .hint(format!("the parameters are {}", SERDE_PARAMETERS.join(", "))));
     }
-    // Without its text an escape is a backslash, but nothing separates by nothing.
+    // An empty escape parameter means a backslash, but an empty separator is invalid.
     if value.is_empty() && name.ends_with(".delim") && name != "escape.delim" {
         return Err(Error::invalid_input("a separator is empty").with("parameter", name));
     }
     Ok(())
 }
 
-/// Levels of nesting that have a separator.
+/// Number of nesting levels that have a separator.
 pub const NUM_SEPARATORS: usize = 8;
 
-/// Bytes of the longest line, unless a setting says otherwise: a packed file of a few kilobytes may
-/// hold a line of any length, and its values are held beside it.
+/// Maximum length of a line in bytes if no setting changes it. The limit is necessary because a
+/// compressed file of a few kilobytes may contain a line of any length, and the values of a line
+/// are kept in addition to it.
 const DEFAULT_MAX_LINE_BYTES: usize = 16 << 20;
 
-/// Strings of vectors are shorter than this, so lines have to be.
+/// Upper limit of the maximum line length. Strings of vectors must be shorter than this, so lines
+/// must be too.
 const MAX_MAX_LINE_BYTES: usize = 1 << 29;
 
-/// What becomes of a text that is no value of its column's type.
+/// Treatment of a text that is not a valid value of its column's type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BadValues {
-    /// It is null, as in Hive.
+    /// The value is null, as in Hive.
     Null,
-    /// It is an error.
+    /// The value is an error.
     Refuse,
 }
 
-/// How values are written.
+/// Text encoding of values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dialect {
     separators: [u8; NUM_SEPARATORS],
-    /// The byte before a separator that is text, if there is one.
+    /// Escape byte, which makes the separator after it text; `None` if the table has no escapes.
     pub escape: Option<u8>,
-    /// What stands for null.
+    /// Text that stands for null.
     pub null_text: Vec<u8>,
-    /// Lines without rows at the start of a file.
+    /// Number of lines without rows at the start of a file.
     pub header_lines: u64,
-    /// True when the last column has what is left of the line, separators and all.
+    /// If true, the last column is the rest of the line, separators included.
     pub last_column_takes_rest: bool,
-    /// Bytes of a line at most.
+    /// Maximum number of bytes of a line.
     pub max_line_bytes: usize,
-    /// What becomes of bad values.
+    /// Treatment of texts that are not valid values.
     pub bad_values: BadValues,
 }
 
@@ -108,8 +114,11 @@ impl Default for Dialect {
 }
 
 impl Dialect {
-    /// The dialect that the options of the format describe. `InvalidInput` for a parameter that
-    /// makes no sense, `Unsupported` for one that is not built.
+    /// Returns the dialect that the options of the format describe.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a parameter with an invalid value, `Unsupported` for one that is not
+    /// implemented.
     pub fn new(options: &Config) -> Result<Self> {
         let mut dialect = Dialect::default();
         let serde = |name: &'static str| Parameter::of(options, SERDE_PREFIX, name);
@@ -117,7 +126,7 @@ impl Dialect {
             |name: &'static str| serde(name).or_else(|| Parameter::of(options, TABLE_PREFIX, name));
         let names: [&[&'static str]; 3] = [
             &["field.delim", "serialization.format"],
-            // The second spelling is Hive's own mistake, and in use.
+            // The second spelling is a mistake in Hive that tables use.
             &["collection.delim", "colelction.delim"],
             &["mapkey.delim"],
         ];
@@ -137,7 +146,7 @@ impl Dialect {
         if let Some(given) = anywhere("serialization.last.column.takes.rest") {
             dialect.last_column_takes_rest = given.parsed()?;
         }
-        // Tells Hive to write line ends as escapes; they are read as such in any case.
+        // Makes Hive write line ends as escapes. Reading accepts such escapes in any case.
         if let Some(given) = anywhere("serialization.escape.crlf") {
             given.parsed::<bool>()?;
         }
@@ -171,13 +180,14 @@ impl Dialect {
         Ok(dialect)
     }
 
-    /// The separator of a level: 0 is that of columns. None when it is nested too deep.
+    /// Returns the separator of a nesting level, where level 0 separates columns; `None` if the
+    /// level is too deep.
     pub fn separator(&self, level: usize) -> Option<u8> {
         self.separators.get(level).copied()
     }
 }
 
-/// A parameter that is given.
+/// A parameter with its text.
 #[derive(Debug, Clone, Copy)]
 struct Parameter<'a> {
     name: &'static str,
@@ -190,7 +200,7 @@ impl<'a> Parameter<'a> {
         Some(Parameter { name, text })
     }
 
-    /// A character code when it is made of digits, else the first byte.
+    /// Returns the character code if the text consists of digits, else its first byte.
     fn separator(self) -> Result<u8> {
         match self.text.as_bytes() {
             digits if digits.iter().all(u8::is_ascii_digit) => self.parsed(),
@@ -199,7 +209,8 @@ impl<'a> Parameter<'a> {
         }
     }
 
-    /// A code when it is a number that fits a byte, else the first byte; a backslash when empty.
+    /// Returns the character code if the text is a number that fits a byte, else its first byte; a
+    /// backslash if the text is empty.
     fn escape(self) -> u8 {
         let first = self.text.as_bytes().first().copied().unwrap_or(b'\\');
         self.text.parse().unwrap_or(first)

@@ -1,7 +1,7 @@
-//! Pieces of a text between separators, as Hive cuts it.
+//! Division of a text into fields at separators, as Hive does it.
 //!
-//! A separator behind the escape byte is text. Pieces are given as they are written: escapes are
-//! taken off by whoever reads a string, so that a nested value can be cut once more.
+//! A separator after the escape byte is text. Fields are returned with their escapes; the code that
+//! decodes a string removes them, so that a nested value can be divided again.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use memchr::{memchr, memchr2};
 
 use super::dialect::Dialect;
 
-/// The pieces of a text; an empty text has one, which is empty.
+/// Iterator over the fields of a text. An empty text has one field, which is empty.
 #[derive(Debug, Clone)]
 pub struct Pieces<'a> {
     rest: Option<&'a [u8]>,
@@ -18,12 +18,13 @@ pub struct Pieces<'a> {
 }
 
 impl<'a> Pieces<'a> {
-    /// The pieces of `text` between separators of a level.
+    /// Returns the fields of `text` between separators.
     pub fn new(text: &'a [u8], separator: u8, dialect: &Dialect) -> Self {
         Pieces { rest: Some(text), separator, escape: dialect.escape }
     }
 
-    /// What was not cut yet; None when there is nothing more, which is not the same as nothing.
+    /// Remaining input; `None` after the last field, `Some` of an empty text before an empty last
+    /// field.
     pub fn rest(&self) -> Option<&'a [u8]> {
         self.rest
     }
@@ -47,7 +48,7 @@ impl<'a> Iterator for Pieces<'a> {
     }
 }
 
-/// The text before and behind the first separator that is not escaped.
+/// Divides the text at the first separator that is not escaped; `None` if there is none.
 pub fn split_once(text: &[u8], separator: u8, escape: Option<u8>) -> Option<(&[u8], &[u8])> {
     let at = match escape {
         None => memchr(separator, text)?,
@@ -55,7 +56,7 @@ pub fn split_once(text: &[u8], separator: u8, escape: Option<u8>) -> Option<(&[u
             let mut from = 0;
             loop {
                 let found = from + memchr2(separator, escape, text.get(from..)?)?;
-                // A byte that is both escapes.
+                // A byte that is both separator and escape acts as the escape.
                 if text.get(found) == Some(&escape) {
                     from = found + 2;
                 } else {
@@ -67,9 +68,9 @@ pub fn split_once(text: &[u8], separator: u8, escape: Option<u8>) -> Option<(&[u
     Some((text.get(..at)?, text.get(at + 1..)?))
 }
 
-/// A string without its escapes. An escaped `n` is a line feed and an escaped `r` a carriage return,
-/// since lines end before escapes are looked at (Hive's `LazyUtils`); any other escaped byte is
-/// itself, and so is an escape at the very end.
+/// Returns a string without its escapes. An escaped `n` is a line feed and an escaped `r` a
+/// carriage return, since lines are divided before escapes are decoded (Hive's `LazyUtils`). Any
+/// other escaped byte stands for itself, and so does an escape at the end of the text.
 pub fn unescaped<'a>(text: &'a [u8], dialect: &Dialect) -> Cow<'a, [u8]> {
     let Some(escape) = dialect.escape else { return Cow::Borrowed(text) };
     let Some(first) = memchr(escape, text) else { return Cow::Borrowed(text) };

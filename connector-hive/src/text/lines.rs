@@ -1,14 +1,15 @@
-//! Lines: where they end, which of them belong to a split, and which are rows.
+//! Division of a text file into lines: where they end, which of them belong to a split, and which
+//! are rows.
 //!
 //! ```text
 //! bytes    a,1\n b,2\n c,3\r\n d,4
 //! split    |-- 0 --|--- 1 ---|
 //! lines of 0: a,1  b,2          a line belongs to the split in which it starts,
-//! lines of 1: c,3               and is read to its end wherever that is
+//! lines of 1: c,3               and is read to its end even if that is in another split
 //! ```
 //!
-//! LF, CR and CR LF end a line. Lines of one window stand side by side in one buffer, which is
-//! moved up when the next window is read.
+//! LF, CR and CR LF end a line. The lines of one window are contiguous in one buffer. The unread
+//! rest of the buffer is moved to its front before the next window is read.
 
 use std::ops::Range;
 
@@ -19,46 +20,51 @@ use vector::{BufferMut, Error, MemoryPool, Result};
 use super::bytes::{ByteSource, Codec};
 use super::dialect::Dialect;
 
-/// Bytes that are added to the buffer at once.
+/// Number of bytes that are added to the buffer per read.
 const FILL_BYTES: usize = 256 << 10;
 
-/// A window ends behind the line with which it has this many bytes.
+/// A window ends after the line at which it reaches this number of bytes.
 const WINDOW_BYTES: usize = 4 << 20;
 
-/// A mark that some editors put before UTF-8; it belongs to no value.
+/// Byte order mark that some editors write before UTF-8 text; it is not part of a value.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// A file to take lines from.
+/// A file whose lines are read.
 #[derive(Debug, Clone, Copy)]
 pub struct TextFile<'a> {
-    /// Its bytes.
+    /// Input of the file.
     pub input: &'a BufferedInput,
-    /// How it is packed.
+    /// Compression of the file.
     pub codec: Codec,
-    /// How it is written.
+    /// Text encoding of the file.
     pub dialect: &'a Dialect,
-    /// Pays for lines.
+    /// Pool to which the buffer of lines is charged.
     pub pool: &'a MemoryPool,
 }
 
-/// The lines of a split that are rows.
+/// Reads those lines of a split that are rows.
 pub struct LineReader {
     source: Option<ByteSource>,
     buffer: BufferMut<u8>,
-    /// The first byte of the buffer that no line was made of yet.
+    /// Index in the buffer of the first byte after the last line returned.
     at: usize,
-    /// Where in the unpacked file the buffer starts.
+    /// Offset in the uncompressed file at which the buffer starts.
     buffer_offset: u64,
-    /// Lines from here on belong to other splits.
+    /// Offset at which the split ends; lines that start here or later belong to other splits.
     end: u64,
     max_line_bytes: usize,
-    /// Lines since the start of the file, or since that of the split.
+    /// Number of lines since the start of the file or, if the split does not start there, of the
+    /// split.
     num_lines: u64,
     starts_at_file: bool,
 }
 
 impl LineReader {
-    /// The lines of `file` that start in `range` and are not of the header.
+    /// Returns a reader of the lines of `file` that start in `range` and are not header lines.
+    ///
+    /// # Errors
+    /// Errors of the file, `Corrupt` for broken compressed bytes, `Limit` if a skipped line is
+    /// longer than allowed and its end is in the buffer.
     pub fn new(file: TextFile<'_>, range: Range<u64>) -> Result<Self> {
         let header_lines = file.dialect.header_lines;
         if range.start == 0 {
@@ -70,7 +76,7 @@ impl LineReader {
         if file.codec != Codec::Plain {
             return Self::at(file, 0, 0);
         }
-        // From the byte before: when a line ends with it, the next one is the first of the range.
+        // Starts one byte early: if that byte ends a line, the next line is the first of the range.
         let mut lines = Self::at(file, range.start - 1, range.end)?;
         lines.skip_lines(1)?;
         if header_lines > 0 {
@@ -85,7 +91,10 @@ impl LineReader {
         Ok(lines)
     }
 
-    /// The number of rows before the first one of a split that starts at `start`.
+    /// Returns the number of rows before the first one of a split that starts at `start`.
+    ///
+    /// # Errors
+    /// As [`LineReader::new`].
     pub fn rows_before(file: TextFile<'_>, start: u64) -> Result<u64> {
         if start == 0 || file.codec != Codec::Plain {
             return Ok(0);
@@ -118,8 +127,12 @@ impl LineReader {
         Ok(lines)
     }
 
-    /// Gives the next lines as ranges of [`LineReader::bytes`]: at most `max_lines`, none at the
-    /// end. Ranges that were given before mean nothing after.
+    /// Reads the next lines into `lines`, as ranges of [`LineReader::bytes`]: at most `max_lines`,
+    /// none at the end. Invalidates the ranges of earlier calls.
+    ///
+    /// # Errors
+    /// Errors of the file, `Corrupt` for broken compressed bytes, `Limit` for a line that is longer
+    /// than allowed.
     pub fn window(&mut self, max_lines: usize, lines: &mut Vec<Range<usize>>) -> Result<()> {
         lines.clear();
         self.move_up();
@@ -132,18 +145,18 @@ impl LineReader {
         Ok(())
     }
 
-    /// The bytes that lines are ranges of.
+    /// Returns the buffer that the ranges of lines refer to.
     pub fn bytes(&self) -> &[u8] {
         &self.buffer
     }
 
-    /// Says in which line an error happened: the one with `num_after` lines of its window behind
-    /// it.
+    /// Adds the line number to an error. The line is the one that is followed by `num_after` other
+    /// lines of its window.
     pub fn in_line(&self, error: Error, line: &Range<usize>, num_after: usize) -> Error {
         let error = error.with("offset", self.buffer_offset.saturating_add(line.start as u64));
         match self.starts_at_file {
             true => error.in_place("line", self.num_lines.saturating_sub(num_after as u64)),
-            // Nobody has counted the lines before the split.
+            // The lines before the split are not counted, so the number is unknown.
             false => error,
         }
     }
@@ -164,7 +177,7 @@ impl LineReader {
         Ok(())
     }
 
-    /// Passes over a line of any length; false at the end. Nothing of it is kept.
+    /// Skips a line of any length without keeping its bytes. Returns false at the end.
     fn skip_line(&mut self) -> Result<bool> {
         if self.is_at_end() {
             return Ok(false);
@@ -177,7 +190,7 @@ impl LineReader {
             }
             self.at = self.buffer.len();
             if self.source.is_none() {
-                // The last line may have no end.
+                // The last line of a file may have no line end.
                 let is_line = self.offset() > starts_at;
                 self.num_lines += u64::from(is_line);
                 return Ok(is_line);
@@ -187,9 +200,9 @@ impl LineReader {
         }
     }
 
-    /// True when the next line, if there is one, is of another split.
+    /// Returns true if the next line, if any, belongs to another split.
     fn is_at_end(&self) -> bool {
-        // The first line starts with the file, mark or not.
+        // The first line starts at offset 0, even after a byte order mark.
         let is_first = self.starts_at_file && self.num_lines == 0;
         (if is_first { 0 } else { self.offset() }) >= self.end
     }
@@ -206,7 +219,7 @@ impl LineReader {
             }
             searched = self.buffer.len();
             if self.source.is_none() {
-                // The last line may have no end.
+                // The last line of a file may have no line end.
                 return if searched > self.at { self.give(searched).map(Some) } else { Ok(None) };
             }
             self.check_len(searched)?;
@@ -214,7 +227,7 @@ impl LineReader {
         }
     }
 
-    /// The line up to `stop`, with what ends it left out.
+    /// Consumes the line that ends at `stop` and returns its range, without the line end.
     fn give(&mut self, stop: usize) -> Result<Range<usize>> {
         self.check_len(stop)?;
         let line = self.at..stop;
@@ -242,7 +255,7 @@ impl LineReader {
         })
     }
 
-    /// Adds bytes to the buffer, or lets go of the source at its end.
+    /// Appends bytes to the buffer, or releases the source at its end.
     fn fill(&mut self) -> Result<()> {
         let Some(source) = &mut self.source else { return Ok(()) };
         let len = self.buffer.len();
@@ -256,7 +269,7 @@ impl LineReader {
         Ok(())
     }
 
-    /// Moves what is left of the buffer to its front.
+    /// Moves the unread bytes of the buffer to its front.
     fn move_up(&mut self) {
         let len = self.buffer.len();
         self.buffer.copy_within(self.at..len, 0);

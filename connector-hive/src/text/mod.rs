@@ -4,14 +4,15 @@
 //! file --codec--> bytes --lines--> lines --fields--> texts of columns --cells--> vectors
 //!      bytes.rs         lines.rs         fields.rs                   cells.rs
 //!                                                                    values.rs: one scalar
-//!      dialect.rs: separators, escape, text for null      row_reader.rs: filters, windows
+//!      dialect.rs: separators, escape, text of null      row_reader.rs: filters, windows
 //! ```
 //!
-//! A text file has no schema of its own: the table's columns are handed over (rule S7.8), and a
-//! value is read as the type that the plan asks for. What is no such value is null, as in Hive,
-//! unless the setting `text.bad-values` refuses it. A line ends at LF, CR or CR LF and belongs to
-//! the split in which it starts; packed files cannot be cut and belong to the split that has their
-//! first byte. Memory is bounded by the window of lines and the longest line that is allowed.
+//! A text file has no schema of its own: the caller passes the table's columns (rule S7.8), and a
+//! value is parsed as the type that the plan requests. A text that is not a valid value is null, as
+//! in Hive, unless the setting `text.bad-values` makes it an error. A line ends at LF, CR or CR LF
+//! and belongs to the split in which it starts. A compressed file cannot be divided and belongs to
+//! the split that contains its first byte. Memory is bounded by the window of lines and the maximum
+//! line length.
 //!
 //! Files in reading order: `dialect`, `bytes`, `lines`, `fields`, `values`, `cells`, `row_reader`.
 
@@ -35,7 +36,7 @@ use bytes::Codec;
 use dialect::Dialect;
 use row_reader::TextRows;
 
-/// The name of the format.
+/// Name of the format.
 pub const FORMAT_NAME: &str = "text";
 
 /// Opens text files.
@@ -63,15 +64,16 @@ impl ReaderFactory for TextReaderFactory {
     }
 }
 
-/// `InvalidInput` for a Parquet file: as text it has no line that fits a table, and reading it would
-/// give few rows or none without a word.
+/// Returns `InvalidInput` for a Parquet file. Read as text, it has no line that fits a table and
+/// would silently return few rows or none.
 fn refuse_parquet(input: &BufferedInput) -> Result<()> {
     let Some(last) = input.file_len().checked_sub(PARQUET_MAGIC_BYTES) else { return Ok(()) };
     let has_magic = |offset| -> Result<bool> {
         let bytes = input.read(offset, PARQUET_MAGIC_BYTES)?;
         Ok(matches!(&bytes[..], b"PAR1" | b"PARE"))
     };
-    // Text mostly ends with a line end: one look is enough.
+    // Reads the end of the file first: text usually ends with a line end, so the start need not be
+    // read.
     if last >= PARQUET_MAGIC_BYTES && has_magic(last)? && has_magic(0)? {
         return Err(Error::invalid_input("a Parquet file is not read as text")
             .hint("leave out the input format, or say parquet"));
@@ -79,10 +81,10 @@ fn refuse_parquet(input: &BufferedInput) -> Result<()> {
     Ok(())
 }
 
-/// Bytes that a Parquet file begins and ends with.
+/// Number of bytes of the magic at both ends of a Parquet file.
 const PARQUET_MAGIC_BYTES: u64 = 4;
 
-/// One text file.
+/// Reader of one text file.
 #[derive(Debug)]
 struct TextReader {
     input: BufferedInput,
@@ -97,7 +99,7 @@ impl Reader for TextReader {
         &self.row_type
     }
 
-    /// Unknown until all lines are read.
+    /// Returns `None`: the number of rows is unknown until all lines are read.
     fn num_rows(&self) -> Option<u64> {
         None
     }

@@ -1,13 +1,14 @@
-//! One pass over a text file: windows of lines, filters, vectors of what passed.
+//! Row reader of text files: windows of lines, filters, and vectors of the rows that pass.
 //!
 //! ```text
-//! lines -> texts of the columns that are read -> first filter column -> rows left
-//!                                                next filter column  -> rows left
-//!                                                other columns, of those rows only
+//! lines -> texts of the columns that are read -> first filter column -> passing rows
+//!                                                next filter column  -> passing rows
+//!                                                other columns, for the passing rows only
 //! ```
 //!
-//! A text cannot be tested before it is read, so a filter column is made into a vector and tested
-//! there (rule S5.42); whatever comes after is made of the rows that are left.
+//! A text cannot be tested before it is parsed, so a filter column is decoded into a vector and the
+//! filter is applied to it (rule S5.42). Each later column is decoded only for the rows that are
+//! left.
 
 use std::ops::Range;
 
@@ -26,19 +27,19 @@ use super::dialect::Dialect;
 use super::fields::Pieces;
 use super::lines::{LineReader, TextFile};
 
-/// The rows of one split of a text file.
+/// Reads the rows of one split of a text file.
 pub struct TextRows {
     spec: Arc<ScanSpec>,
     dialect: Dialect,
-    /// What is read, in the spec's order.
+    /// Columns of the file that are read, in the order of the spec.
     columns: Vec<ReadColumn>,
     output_type: Arc<RowType>,
-    /// Columns of the file that a line is cut into; what follows is not looked at.
+    /// Number of leading columns into which a line is divided; later columns are not examined.
     num_pieces: usize,
-    /// Where each of them goes, by its position in the file.
+    /// Number of columns of the file.
     num_file_columns: usize,
     lines: LineReader,
-    /// The lines of the current window.
+    /// Byte ranges of the lines of the current window.
     window: Vec<Range<usize>>,
     next_row: u64,
     rows_read: u64,
@@ -48,18 +49,23 @@ pub struct TextRows {
 /// A column of the spec that the file has.
 #[derive(Debug)]
 struct ReadColumn {
-    /// Position in the spec.
+    /// Index of the column in the spec.
     index: usize,
-    /// Position in a line.
+    /// Position of the column in a line.
     ordinal: usize,
     shape: Shape,
 }
 
-/// The texts of a window: for each line where its columns start and end, None where it ends before.
+/// Texts of a window: for each line, start and end of each column in the buffer; `None` for a
+/// column that the line lacks.
 type Texts = Vec<Option<(u32, u32)>>;
 
 impl TextRows {
-    /// Starts a pass over the lines that start in the range of `params`.
+    /// Starts a pass through the lines that start in the range of `params`.
+    ///
+    /// # Errors
+    /// `Unsupported` for a column that cannot be read as its type, `Internal` if the binding does
+    /// not fit the file, and the errors of [`LineReader::new`].
     pub fn new(
         file: TextFile<'_>,
         row_type: &Arc<RowType>,
@@ -83,7 +89,7 @@ impl TextRows {
                 output.push((column.name.clone(), column.ty.clone()));
             }
         }
-        // Counting the lines before a split means to read them.
+        // The number of the first row is known only after reading all lines before the split.
         let next_row =
             if counts_rows { LineReader::rows_before(file, params.range.start)? } else { 0 };
         Ok(TextRows {
@@ -101,7 +107,7 @@ impl TextRows {
         })
     }
 
-    /// Cuts the lines of the window into the texts of columns, line by line.
+    /// Divides the lines of the window into the texts of their columns, line by line.
     fn texts(&self) -> Result<Texts> {
         let mut texts = Texts::with_capacity(self.window.len() * self.num_pieces);
         let separator = self.dialect.separator(0).unwrap_or_default();
@@ -127,7 +133,7 @@ impl TextRows {
         Ok(texts)
     }
 
-    /// The vector of a column in the rows `rows` of the window.
+    /// Decodes a column for the rows `rows` of the window.
     fn column(&self, column: &ReadColumn, rows: &[u32], texts: &Texts) -> Result<VectorRef> {
         let mut cells = column.shape.cells();
         for row in rows {
@@ -153,7 +159,7 @@ impl TextRows {
         self.spec.columns().get(column.index).map(|c| c.name.as_str())
     }
 
-    /// The rows of the window that pass all filters, and the columns that are given out.
+    /// Returns the rows of the window that pass all filters, and the output columns.
     fn read(
         &self,
         adaptation: &ScanAdaptation,
@@ -227,8 +233,8 @@ impl RowReader for TextRows {
     }
 }
 
-/// Removes the rows that a column's filters reject; filters of fields see null where the struct is
-/// null, and those below lists and maps remove no rows (rule S5.42).
+/// Deselects the rows that a column's filters reject. Filters on fields see null where the struct
+/// is null; filters below lists and maps reject no rows (rule S5.42).
 fn retain(
     vector: &VectorRef,
     spec: &ColumnSpec,
@@ -246,7 +252,7 @@ fn retain(
         }
         let child = match vector.as_ref() {
             Vector::Row(row) => Arc::clone(row.child(i)?),
-            // A struct that the file has not got is a null constant.
+            // A struct that the file does not have is a constant null.
             _ => Arc::new(Vector::nulls(field.ty.clone(), vector.len())),
         };
         retain(&child, field, field.filter.as_ref(), rows)?;

@@ -1,17 +1,18 @@
-//! Texts of scalars, read as Hive's lazy objects read them: None is a bad value.
+//! Parsing of scalars from text as Hive's lazy objects do it. `None` stands for a bad value.
 //!
-//! Numbers may have blanks around them, integers a fraction, which is cut. Booleans are the two
-//! words only. DATE and TIMESTAMP have no zone.
+//! Numbers may have whitespace around them. Integers may have a fraction, which is truncated.
+//! Booleans are only `true` and `false`, in any case. DATE and TIMESTAMP have no zone.
 
 use vector::types::{decimal, temporal};
 use vector::{Timestamp, Type, Value};
 
-/// True when values of a type, which is not nested, can be written as text.
+/// Returns true if values of a type can be stored as text without nesting.
 pub fn has_text(ty: &Type) -> bool {
     !matches!(ty, Type::Float16 | Type::Interval) && !ty.is_nested()
 }
 
-/// Reads a value of `ty`, which is neither a string nor nested.
+/// Parses a value of `ty`, which is neither a string nor nested. Returns `None` if the text is not
+/// valid for the type.
 pub fn parse_scalar(text: &[u8], ty: &Type) -> Option<Value> {
     let text = std::str::from_utf8(text).ok()?;
     Some(match ty {
@@ -44,7 +45,7 @@ pub fn parse_scalar(text: &[u8], ty: &Type) -> Option<Value> {
     })
 }
 
-/// `[+-]digits[.digits]`, the fraction cut.
+/// Parses `[+-]digits[.digits]` and truncates the fraction.
 fn integer<T: std::str::FromStr>(text: &str) -> Option<T> {
     let text = text.trim();
     let Some((whole, fraction)) = text.split_once('.') else { return text.parse().ok() };
@@ -52,13 +53,13 @@ fn integer<T: std::str::FromStr>(text: &str) -> Option<T> {
         return None;
     }
     match whole {
-        // A fraction alone is a number below 1, whatever its sign.
+        // A number without integer digits is 0 after truncation, whatever its sign.
         "" | "+" | "-" if !fraction.is_empty() => "0".parse().ok(),
         whole => whole.parse().ok(),
     }
 }
 
-/// As Java writes them: `1.5`, `.5`, `1.`, `1e3`, `1.5f`, `NaN`, `-Infinity`.
+/// Parses a float as Java writes it: `1.5`, `.5`, `1.`, `1e3`, `1.5f`, `NaN`, `-Infinity`.
 fn float<T: std::str::FromStr>(text: &str) -> Option<T> {
     let text = text.trim();
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
@@ -66,12 +67,12 @@ fn float<T: std::str::FromStr>(text: &str) -> Option<T> {
         return text.parse().ok();
     }
     let text = text.strip_suffix(['f', 'F', 'd', 'D']).unwrap_or(text);
-    // What else Rust would read are other spellings of infinity and NaN.
+    // Rust also accepts other spellings of infinity and NaN, which are rejected here.
     let is_number = text.bytes().all(|b| b.is_ascii_digit() || b"+-.eE".contains(&b));
     if is_number { text.parse().ok() } else { None }
 }
 
-/// A date, or the date of a timestamp.
+/// Parses a date, or the date part of a timestamp, as days since 1970-01-01.
 fn date(text: &str) -> Option<i32> {
     let text = text.trim();
     let date = text.split([' ', 'T']).next()?;

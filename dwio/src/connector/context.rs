@@ -1,4 +1,4 @@
-//! What a connector may use of the query it serves.
+//! Query context of a connector: the services of a query that the connector may use.
 
 use std::fmt;
 
@@ -8,12 +8,17 @@ use vector::{MemoryPool, Result, RowType, RowVector, SelectivityVector, VectorRe
 use crate::config::Config;
 use crate::expr::TypedExpr;
 
-/// Compiles expressions; lent downward by whoever can evaluate them.
+/// Compiles expressions. Implemented by the engine, so that connectors can evaluate expressions
+/// without depending on it.
 pub trait ExpressionEvaluator: Send + Sync + fmt::Debug {
     /// Compiles `expr` over batches of `input`.
+    ///
+    /// # Errors
+    /// `Internal` or a user error if a column, a function or a type does not fit.
     fn compile(&self, expr: &TypedExpr, input: &Arc<RowType>) -> Result<Box<dyn CompiledExpr>>;
 
-    /// Checks that each of `exprs` can be compiled over `input`: columns, functions and their types.
+    /// Checks that each of `exprs` can be compiled over `input`: columns, functions and their
+    /// types.
     ///
     /// # Errors
     /// Those of `compile`.
@@ -21,12 +26,16 @@ pub trait ExpressionEvaluator: Send + Sync + fmt::Debug {
         exprs.iter().try_for_each(|expr| self.compile(expr, input).map(drop))
     }
 
-    /// True when `expr` has the same value whenever its columns have the same values: no function in
-    /// it is random or depends on the time. Only such an expression may be evaluated once for many
-    /// rows, for example for all rows of a file.
+    /// Returns true if `expr` has the same value whenever its columns have the same values: no
+    /// function in it is random or depends on the time. Only such an expression may be evaluated
+    /// once for many rows, for example for all rows of a file.
     fn is_deterministic(&self, expr: &TypedExpr) -> bool;
 
-    /// Compiles expressions that are evaluated together, so that equal parts can be evaluated once.
+    /// Compiles expressions that are evaluated together, so that common subexpressions can be
+    /// evaluated once.
+    ///
+    /// # Errors
+    /// Those of `compile`.
     fn compile_all(
         &self,
         exprs: &[TypedExpr],
@@ -39,14 +48,21 @@ pub trait ExpressionEvaluator: Send + Sync + fmt::Debug {
 
 /// A compiled expression, used by one thread.
 pub trait CompiledExpr: Send {
-    /// Evaluates the selected rows of a batch; other rows of the result are unspecified. The
-    /// result is as long as the batch.
+    /// Evaluates the selected rows of a batch. The result is as long as the batch; its unselected
+    /// rows are unspecified.
+    ///
+    /// # Errors
+    /// The error of the first function that fails on a selected row, or of reserving memory.
     fn evaluate(&mut self, batch: &RowVector, rows: &SelectivityVector) -> Result<VectorRef>;
 }
 
 /// Expressions compiled together, used by one thread.
 pub trait CompiledExprs: Send {
-    /// Evaluates all expressions like [`CompiledExpr::evaluate`], in their order.
+    /// Evaluates all expressions like [`CompiledExpr::evaluate`]; the results are in the order of
+    /// the expressions.
+    ///
+    /// # Errors
+    /// Those of [`CompiledExpr::evaluate`].
     fn evaluate_all(
         &mut self,
         batch: &RowVector,
@@ -64,15 +80,15 @@ impl CompiledExprs for Vec<Box<dyn CompiledExpr>> {
     }
 }
 
-/// The part of a query that a connector sees.
+/// The part of a query that is visible to a connector.
 #[derive(Debug, Clone)]
 pub struct ConnectorQueryCtx {
-    /// The leaf pool of the scan.
+    /// Leaf memory pool of the scan.
     pub pool: MemoryPool,
     /// Compiles remaining filters.
     pub evaluator: Arc<dyn ExpressionEvaluator>,
     /// Session settings of the connector.
     pub session: Config,
-    /// Raised when the query should stop.
+    /// Set when the query should stop.
     pub cancel: CancelFlag,
 }

@@ -1,12 +1,12 @@
-//! How a source answers: connectors, handles, splits and data sources.
+//! Connectors, their handles and splits, and the data sources that they create.
 //!
 //! ```text
 //! ConnectorRegistry --Connector--> DataSource <--splits-- Task
 //!                        ^
-//!        TableHandle, ColumnHandle: what the plan says, opaque to exec
+//!        TableHandle, ColumnHandle: contents of the plan, opaque to exec
 //! ```
 //!
-//! Handles and splits are plain data that can be logged; a split never holds an open thing.
+//! Handles and splits are plain data that can be logged; a split never holds an open resource.
 
 mod context;
 mod source;
@@ -24,56 +24,59 @@ pub use source::{
     ScanBatchEvent, ScanDetails, SourcePoll, SourceProgress,
 };
 
-/// What table a scan reads; each connector has its own kind.
+/// Identifies the table that a scan reads. Each connector has its own type.
 pub trait TableHandle: Any + fmt::Debug + Send + Sync {
-    /// The connector it belongs to.
+    /// Returns the id of the connector that the table belongs to.
     fn connector_id(&self) -> &str;
-    /// The table's name, for people.
+    /// Returns the name of the table for display.
     fn table_name(&self) -> &str;
-    /// One line for plans: the table and what is pushed into its scan.
+    /// Returns one line for plans: the table and the filters pushed into its scan.
     fn describe(&self) -> String;
-    /// Itself, for the connector to recognise its own kind.
+    /// Returns `self`, so that the connector can downcast to its own type.
     fn as_any(&self) -> &dyn Any;
 }
 
-/// Which column of a table an output column is; each connector has its own kind.
+/// Identifies the table column of an output column. Each connector has its own type.
 pub trait ColumnHandle: Any + fmt::Debug + Send + Sync {
-    /// The table's name for the column.
+    /// Returns the name of the column in the table.
     fn column_name(&self) -> &str;
-    /// Itself, for the connector to recognise its own kind.
+    /// Returns `self`, so that the connector can downcast to its own type.
     fn as_any(&self) -> &dyn Any;
 }
 
-/// A unit of scan work; each connector has its own kind.
+/// A unit of scan work. Each connector has its own type.
 pub trait ConnectorSplit: Any + fmt::Debug + Send + Sync {
-    /// The connector it belongs to.
+    /// Returns the id of the connector that the split belongs to.
     fn connector_id(&self) -> &str;
-    /// One line for people and for error frames.
+    /// Returns one line for display and for the context of errors.
     fn describe(&self) -> String;
-    /// Bytes to scan, as far as known.
+    /// Returns the number of bytes to scan, as far as known.
     fn size_bytes(&self) -> u64;
-    /// Rows that one read of it should ask for, if it matters (rule S11.21).
+    /// Returns the number of rows that one read of the split should request; `None` if the batch
+    /// size can be chosen freely (rule S11.21).
     fn batch_rows_hint(&self) -> Option<usize> {
         None
     }
-    /// Itself, for the connector to recognise its own kind.
+    /// Returns `self`, so that the connector can downcast to its own type.
     fn as_any(&self) -> &dyn Any;
 }
 
-/// What one scan asks of a connector.
+/// Parameters for creating a data source.
 #[derive(Debug, Clone)]
 pub struct DataSourceRequest {
-    /// The columns the scan gives, by the plan's names.
+    /// Output columns of the scan, with the names used in the plan.
     pub output_type: Arc<RowType>,
-    /// The table.
+    /// Table to scan.
     pub table: Arc<dyn TableHandle>,
-    /// The column handle of each output column, by the plan's names.
+    /// Column handle of each output column, by the name used in the plan.
     pub assignments: Vec<(String, Arc<dyn ColumnHandle>)>,
 }
 
 impl DataSourceRequest {
-    /// The handle assigned to each output column, in the order of the output; `Internal` for a
-    /// column without one.
+    /// Returns the handle assigned to each output column, in the order of the output.
+    ///
+    /// # Errors
+    /// `Internal` if an output column has no handle.
     pub fn output_handles(&self) -> Result<Vec<&Arc<dyn ColumnHandle>>> {
         let mut by_name: HashMap<&str, &Arc<dyn ColumnHandle>> = HashMap::new();
         for (name, handle) in &self.assignments {
@@ -89,19 +92,23 @@ impl DataSourceRequest {
     }
 }
 
-/// Access to one kind of tables.
+/// Access to tables of one kind.
 pub trait Connector: Send + Sync + fmt::Debug {
-    /// The name that handles and splits refer to.
+    /// Returns the id by which handles and splits refer to the connector.
     fn id(&self) -> &str;
 
-    /// Makes the data source of one driver's scan.
+    /// Creates the data source of one driver's scan.
+    ///
+    /// # Errors
+    /// `Internal` if a handle belongs to another connector, or an error of the table or of its
+    /// filters.
     fn data_source(
         &self,
         request: DataSourceRequest,
         ctx: &Arc<ConnectorQueryCtx>,
     ) -> Result<Box<dyn DataSource>>;
 
-    /// True when data sources can be prepared ahead on another thread.
+    /// Returns true if data sources can be prepared in advance on another thread.
     fn supports_preload(&self) -> bool {
         false
     }
@@ -114,18 +121,21 @@ pub struct ConnectorRegistry {
 }
 
 impl ConnectorRegistry {
-    /// No connectors.
+    /// Returns a registry without connectors.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a connector; it replaces an earlier one of the same id.
+    /// Adds a connector, replacing an earlier one of the same id.
     pub fn register(&mut self, connector: Arc<dyn Connector>) {
         self.connectors.retain(|c| c.id() != connector.id());
         self.connectors.push(connector);
     }
 
-    /// The connector called `id`; `NotFound` when there is none.
+    /// Returns the connector with the given id.
+    ///
+    /// # Errors
+    /// `NotFound` if no connector is registered under it.
     pub fn get(&self, id: &str) -> Result<&Arc<dyn Connector>> {
         self.connectors
             .iter()

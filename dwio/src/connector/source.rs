@@ -1,4 +1,4 @@
-//! Data sources: one driver's stream of batches from splits.
+//! Data sources: the stream of batches that one driver reads from its splits.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -16,166 +16,186 @@ use crate::filter::Filter;
 /// Idle --add_split--> Active --next() = SplitDone--> Idle
 /// ```
 ///
-/// `add_split` while active and `next` while idle are `Internal` errors (rule S6.19).
+/// It is an `Internal` error to call `add_split` while a split is active, and to call `next` while
+/// none is (rule S6.19).
 pub trait DataSource: Any + Send {
-    /// Starts a split; files may be opened here.
+    /// Starts a split; may open files.
+    ///
+    /// # Errors
+    /// `Internal` while a split is active; `NotFound`, `Io`, `Corrupt` or `Unsupported` if the
+    /// split cannot be opened.
     fn add_split(&mut self, split: Arc<dyn ConnectorSplit>) -> Result<()>;
 
-    /// Reads on: at most `max_rows` rows of the split are scanned, or more where a batch takes no
-    /// memory, because its rows are only counted. A batch of no rows means that
-    /// none of the scanned ones passed (rule S6.37).
+    /// Scans at most `max_rows` further rows of the split, or more if a batch needs no memory
+    /// because its rows are only counted. A batch without rows means that no scanned row passed the
+    /// filters (rule S6.37).
+    ///
+    /// # Errors
+    /// `Internal` if no split is active, or an error of reading the split or evaluating its
+    /// filters.
     fn next(&mut self, max_rows: usize) -> Result<SourcePoll>;
 
-    /// Lets go of the current split, if there is one (rule S11.33).
+    /// Releases the current split, if there is one. Called when the output of a split is dropped,
+    /// so that the next `add_split` is accepted (rule S11.33).
     fn abandon_split(&mut self);
 
-    /// What was read so far, over all splits.
+    /// Returns what has been read so far, over all splits.
     fn progress(&self) -> SourceProgress;
 
-    /// Everything that was counted so far, over all splits, by the names of rules S15.7 to S15.43:
-    /// a cumulative snapshot.
+    /// Returns all counters so far, over all splits, as a cumulative snapshot. Their names are
+    /// those of rules S15.7 to S15.43.
     fn metrics(&self) -> Metrics {
         Metrics::new()
     }
 
-    /// What its filters and columns took so far, over all splits: a cumulative snapshot.
+    /// Returns the counters of single filters and columns so far, over all splits, as a cumulative
+    /// snapshot.
     fn details(&self) -> ScanDetails {
         ScanDetails::default()
     }
 
-    /// Takes over what another data source of the same scan prepared: its split and counters become
-    /// this one's (rules S6.45 and following), and the other one can prepare the next split.
-    /// `Internal` when this source cannot.
+    /// Takes over the split and the counters that another data source of the same scan prepared
+    /// (rule S6.45 and following). The other data source can then prepare the next split.
+    ///
+    /// # Errors
+    /// `Internal` if this data source does not support it.
     fn take_over(&mut self, prepared: &mut dyn DataSource) -> Result<()> {
         let _ = prepared;
         Err(Error::internal("this data source does not take over prepared splits"))
     }
 
-    /// Sets who is told of batches by [`DataSource::batch_done`].
+    /// Sets the listener that [`DataSource::batch_done`] calls.
     fn set_batch_listener(&mut self, listener: BatchListener) {
         drop(listener);
     }
 
-    /// Says that a batch with rows was read: `num_rows` were scanned for it since the call before
-    /// it, in `wall` time. The bytes read since the last such call are counted in any case (rule
-    /// S6.49).
+    /// Reports that a batch with rows was read: `num_rows` rows were scanned for it since the
+    /// previous call, in `wall` time. The baseline for the bytes read is updated by every call,
+    /// even if no listener is set (rule S6.49).
     fn batch_done(&mut self, num_rows: u64, wall: Duration) {
         let _ = (num_rows, wall);
     }
 
-    /// The ability to take filters while running, if this source has it.
+    /// Returns the interface that accepts filters during the scan; `None` if this data source does
+    /// not support it.
     fn dynamic_filters(&mut self) -> Option<&mut dyn DynamicFilters> {
         None
     }
 }
 
-/// What a scan tells of a batch that it has read; valid during the call only (rule S6.59).
+/// Event of a scan that has read a batch. It borrows from the data source and is valid only during
+/// the call of the listener (rule S6.59).
 #[derive(Debug, Clone, Copy)]
 pub struct ScanBatchEvent<'a> {
-    /// Rows scanned for the batch, whether they passed or not.
+    /// Number of rows scanned for the batch, including rows that did not pass.
     pub num_rows: u64,
-    /// Time that it took.
+    /// Time spent on the batch.
     pub wall: Duration,
-    /// Bytes read from storage since the last event.
+    /// Number of bytes read from storage since the previous event.
     pub storage_bytes: u64,
-    /// The table's database, if it has a name.
+    /// Database of the table, if it has a name.
     pub database: Option<&'a str>,
-    /// The table.
+    /// Name of the table.
     pub table: &'a str,
-    /// The split, while there is one.
+    /// Split of the batch; `None` if there is no current split.
     pub split: Option<EventSplit<'a>>,
 }
 
-/// The split that a batch came from.
+/// Split from which a batch was read.
 #[derive(Debug, Clone, Copy)]
 pub struct EventSplit<'a> {
-    /// The file.
+    /// Path of the file.
     pub path: &'a str,
-    /// The file's format.
+    /// Format of the file.
     pub format: &'a str,
-    /// Keys and values of the partition; `None` when the split has none.
+    /// Keys and values of the partition; `None` if the split has none.
     pub partition_keys: Option<&'a [(String, Option<String>)]>,
 }
 
-/// Who is told of batches.
+/// Callback for scanned batches.
 pub type BatchListener = Arc<dyn Fn(&ScanBatchEvent<'_>) + Send + Sync>;
 
-/// The ability to take filters while running.
+/// Interface that accepts filters during a scan.
 pub trait DynamicFilters {
-    /// True when output column `channel` can take a filter; columns that are computed from the
-    /// split or from others cannot (rule S12.25).
+    /// Returns true if output column `channel` accepts a filter. Columns computed from the split or
+    /// from other columns, such as row numbers, do not (rule S12.25).
     fn accepts(&self, channel: usize) -> bool {
         let _ = channel;
         true
     }
 
-    /// The filter that the plan has put on output column `channel` itself: a late filter replaces
-    /// it, so it has to be merged in (rule S12.9).
+    /// Returns the static filter that the plan has on output column `channel` itself. A dynamic
+    /// filter replaces it, so the caller merges the two (rule S12.9).
     fn static_filter(&self, channel: usize) -> Option<Arc<Filter>> {
         let _ = channel;
         None
     }
 
-    /// Replaces the filter of output column `channel` by one that is merged with all earlier ones.
+    /// Replaces the filter of output column `channel` by one into which all earlier filters are
+    /// merged.
+    ///
+    /// # Errors
+    /// `Internal` if the column does not accept filters.
     fn add_dynamic_filter(&mut self, channel: usize, filter: Arc<Filter>) -> Result<()>;
 
-    /// Rows that come first in this order of output column `channel` are wanted most, and nobody
-    /// sees in which order rows come: what is likely to have them may be read before the rest.
+    /// Requests that the rows that sort first by `order` of output column `channel` are read early:
+    /// the parts of the data that probably contain them may be read before the rest. The caller
+    /// does not depend on the order of the rows.
     fn read_first(&mut self, channel: usize, order: SortOrder) {
         let _ = (channel, order);
     }
 }
 
-/// What one call of [`DataSource::next`] gives.
+/// Result of one call of [`DataSource::next`].
 #[derive(Debug)]
 pub enum SourcePoll {
-    /// Rows of the scan's output type, maybe none.
+    /// Rows of the output type of the scan, possibly none.
     Batch(RowVector),
-    /// Nothing now; ask again when the continuation is ready.
+    /// No batch is available; call again when the continuation is ready.
     Blocked(Continuation),
     /// The split is finished.
     SplitDone,
 }
 
-/// What the single filters and columns of a scan took.
+/// Counters of the single filters and columns of a scan.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ScanDetails {
-    /// Splits that nothing was read of: why, for people, and how many.
+    /// Splits of which no data was read: the reason, for display, and the number of splits.
     pub skipped: Vec<(&'static str, u64)>,
-    /// Filters in the order in which rows meet them.
+    /// Filters in the order in which they are evaluated.
     pub filters: Vec<FilterProgress>,
     /// Columns in the order of the scan.
     pub columns: Vec<ColumnProgress>,
 }
 
-/// What one filter was given and what it left.
+/// Input and output of one filter.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FilterProgress {
-    /// The filter as people read it.
+    /// Text of the filter, for display.
     pub filter: String,
-    /// Rows that it tested.
+    /// Number of rows that it tested.
     pub rows_in: u64,
-    /// Rows that passed.
+    /// Number of rows that passed.
     pub rows_out: u64,
-    /// Time that it took, with the reading of what it tests.
+    /// Nanoseconds spent on it, including the reading of the tested values.
     pub nanos: u64,
 }
 
-/// What reading one column took.
+/// Counters of reading one column.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ColumnProgress {
-    /// The column's name.
+    /// Name of the column.
     pub name: String,
-    /// Values that were decoded.
+    /// Number of values that were decoded.
     pub values_decoded: u64,
-    /// Data pages that were decompressed or looked into.
+    /// Number of data pages that were decompressed or inspected.
     pub pages_read: u64,
-    /// Data pages that were passed over.
+    /// Number of data pages that were skipped.
     pub pages_skipped: u64,
 }
 
 impl ScanDetails {
-    /// Adds what another driver of the same scan counted.
+    /// Adds the counters of another driver of the same scan.
     pub fn merge(&mut self, other: &ScanDetails) {
         for (reason, count) in &other.skipped {
             match self.skipped.iter_mut().find(|(known, _)| known == reason) {
@@ -213,13 +233,13 @@ impl ScanDetails {
     }
 }
 
-/// What a data source has read so far.
+/// Amount of data that a data source has read so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SourceProgress {
-    /// Rows scanned, before filters.
+    /// Number of rows scanned, before filters.
     pub raw_rows: u64,
-    /// Bytes of the files read.
+    /// Number of bytes of the files read, including those found in a cache.
     pub raw_bytes: u64,
-    /// Estimated bytes of an output row, if known.
+    /// Estimated size of an output row in bytes; `None` if unknown.
     pub row_size: Option<u64>,
 }

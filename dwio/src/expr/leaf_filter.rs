@@ -1,9 +1,9 @@
-//! One predicate on one column as a filter (rules S4.11 to S4.18).
+//! Conversion of one predicate on one column to a filter (rules S4.11 to S4.18).
 //!
-//! A predicate becomes a filter only where the filter says the same for every value; besides those
-//! of rule S4.14 that is LIKE. Null is never
-//! accepted but by `is_null`: WHERE keeps a row only when its predicate is true. Under a NOT the
-//! opposite predicate is looked for, which is right because both of them are null on null.
+//! A predicate is converted only if the filter is equivalent for every value: the predicates of the
+//! table of rule S4.14, and LIKE. Only the filter of `is_null` accepts null, because WHERE keeps a
+//! row only if its predicate is true. Under a NOT, the complement of the predicate is converted;
+//! this is correct because a predicate and its complement are both null for null.
 
 use vector::sync::Arc;
 use vector::{Timestamp, Type, TypeKind, Value};
@@ -12,11 +12,11 @@ use super::TypedExpr;
 use crate::filter::{Bound, BoundRange, ClosedRange, Filter, LikePattern, ValueTest};
 use crate::subfield::{PathElement, Subfield};
 
-/// Evaluates an expression without columns; `None` when its value is not the same in every row or
-/// when it fails, so that the error comes up where the expression is evaluated.
+/// Evaluates an expression without columns. Returns `None` if its value may differ between rows, or
+/// if it fails; in this case the error occurs where the expression is evaluated.
 pub(crate) type Fold<'a> = &'a dyn Fn(&TypedExpr) -> Option<Value>;
 
-/// The column and the filter that say what `expr`, or its opposite, says.
+/// Returns the column and the filter equivalent to `expr`, or to its complement if `negated`.
 pub(crate) fn leaf_filter(
     expr: &TypedExpr,
     negated: bool,
@@ -56,7 +56,8 @@ pub(crate) fn leaf_filter(
     }
 }
 
-/// A column, or a field of a column, all named (rule S4.11).
+/// Returns the path of a column or of a chain of named fields of a column; other expressions, such
+/// as subscripts, have no filters (rule S4.11).
 fn subfield_of(expr: &TypedExpr) -> Option<Subfield> {
     let mut names: Vec<Arc<str>> = Vec::new();
     let mut expr = expr;
@@ -81,7 +82,7 @@ fn subfield_of(expr: &TypedExpr) -> Option<Subfield> {
     }
 }
 
-/// The value of an expression without columns that is null or of type `ty`.
+/// Returns the value of an expression without columns if it is null or of type `ty`.
 fn constant(expr: &TypedExpr, ty: &Type, fold: Fold<'_>) -> Option<Value> {
     let value = match expr {
         TypedExpr::Constant { value, .. } => value.clone(),
@@ -91,7 +92,7 @@ fn constant(expr: &TypedExpr, ty: &Type, fold: Fold<'_>) -> Option<Value> {
     (value.is_null() || (expr.ty().is_equivalent(ty) && value.fits(ty))).then_some(value)
 }
 
-/// How two values are compared.
+/// A comparison of two values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Comparison {
     Eq,
@@ -115,7 +116,7 @@ impl Comparison {
         })
     }
 
-    /// The same comparison with its sides exchanged.
+    /// Returns the same comparison with its operands exchanged.
     fn mirrored(self) -> Self {
         match self {
             Comparison::Lt => Comparison::Gt,
@@ -126,7 +127,7 @@ impl Comparison {
         }
     }
 
-    /// True exactly where this is false.
+    /// Returns the comparison that is true exactly where this one is false.
     fn complement(self) -> Self {
         match self {
             Comparison::Eq => Comparison::Neq,
@@ -138,7 +139,9 @@ impl Comparison {
         }
     }
 
-    /// The table of rule S4.14 for a column of `ty` against a value.
+    /// Returns the filter of a comparison of a column of `ty` with a value, as in the table of rule
+    /// S4.14. The comparisons with null accept no row, and equality is not converted for
+    /// floating-point types.
     fn filter(self, value: Value, ty: &Type, negated: bool) -> Option<Filter> {
         if value.is_null() {
             return Some(Filter::AlwaysFalse);
@@ -174,7 +177,7 @@ impl Comparison {
     }
 
     fn hugeint_filter(self, value: i128, ty: &Type) -> Option<Filter> {
-        // What else is stored so, like UUID, is only told apart, not put in order.
+        // Other types with this storage, such as UUID, support equality only, no order.
         let is_ordered = matches!(ty, Type::HugeInt | Type::Decimal { .. });
         if self == Comparison::Neq || (self != Comparison::Eq && !is_ordered) {
             return None;
@@ -203,7 +206,8 @@ impl Comparison {
         Filter::multi_range(ranges.into_iter().map(ValueTest::TimestampRange).collect(), false)
     }
 
-    /// The accepted ranges of a type whose every value has a neighbour but the two last.
+    /// Returns the accepted ranges of a discrete type, in which every value but the lowest and the
+    /// highest has a predecessor and a successor.
     fn closed_ranges<T: Ord + Copy>(
         self,
         value: T,
@@ -222,7 +226,8 @@ impl Comparison {
         }
     }
 
-    /// Equality is no filter of floats (rule S2.30), and neither is any comparison with NaN.
+    /// Returns the filter of a comparison of floating-point numbers. Equality is never converted
+    /// (rule S2.30), nor is any comparison with NaN.
     fn float_filter<T: Into<f64> + PartialOrd + Copy>(
         self,
         value: T,
@@ -233,7 +238,7 @@ impl Comparison {
             return None;
         }
         let mut ranges = self.open_ranges(value);
-        // Nothing is below the lowest infinity. Above the highest there is NaN.
+        // No value is below negative infinity. NaN is above positive infinity.
         if self == Comparison::Neq && number == f64::NEG_INFINITY {
             ranges.remove(0);
         }
@@ -255,7 +260,7 @@ impl Comparison {
         }
     }
 
-    /// The accepted ranges of a type in which values are not counted.
+    /// Returns the accepted ranges of a type whose values have no predecessor and successor.
     fn open_ranges<T: Clone>(self, value: T) -> Vec<BoundRange<T>> {
         let below = |upper| BoundRange { lower: Bound::Unbounded, upper };
         let above = |lower| BoundRange { lower, upper: Bound::Unbounded };
@@ -278,7 +283,8 @@ impl Comparison {
 /// The last nanosecond of a second.
 const LAST_NANO: u64 = vector::types::temporal::NANOS_PER_SECOND - 1;
 
-/// A null bound is not converted: the other one may decide (rule S4.17).
+/// Returns the filter of `between`. A null bound is not converted, because the other bound alone
+/// may make the predicate false (rule S4.17).
 fn between(lower: Value, upper: Value, ty: &Type, negated: bool) -> Option<Filter> {
     match (lower, upper) {
         (Value::Real(l), Value::Real(u)) if !negated => {
@@ -310,7 +316,8 @@ fn between(lower: Value, upper: Value, ty: &Type, negated: bool) -> Option<Filte
     }
 }
 
-/// A pattern that is null is null for every row, a faulty one an error where it is evaluated.
+/// Returns the filter of `like`. A null pattern is null for every row. An invalid pattern is not
+/// converted, so that its error occurs where it is evaluated.
 fn like(
     ty: &Type,
     pattern: &TypedExpr,
@@ -334,7 +341,8 @@ fn like(
     Some(if negated { Filter::not_like(pattern, false) } else { Filter::like(pattern, false) })
 }
 
-/// A list of arguments, or one array (rule S4.16).
+/// Returns the filter of `in` with a list of arguments or one constant array; nulls in the list are
+/// dropped for IN and make NOT IN accept no row (rule S4.16).
 fn in_list(ty: &Type, list: &[TypedExpr], negated: bool, fold: Fold<'_>) -> Option<Filter> {
     let is_text = ty.kind() == TypeKind::Varchar;
     let is_integer = matches!(
@@ -349,7 +357,7 @@ fn in_list(ty: &Type, list: &[TypedExpr], negated: bool, fold: Fold<'_>) -> Opti
         list => list.iter().map(|item| constant(item, ty, fold)).collect::<Option<_>>()?,
     };
     let (nulls, values): (Vec<_>, Vec<_>) = values.into_iter().partition(Value::is_null);
-    // A null in the list makes "not in" null wherever it is not false.
+    // A null in the list makes NOT IN null for every value that is not in the list.
     if values.is_empty() || (negated && !nulls.is_empty()) {
         return (!nulls.is_empty()).then_some(Filter::AlwaysFalse);
     }
@@ -363,7 +371,7 @@ fn in_list(ty: &Type, list: &[TypedExpr], negated: bool, fold: Fold<'_>) -> Opti
     })
 }
 
-/// The elements of a constant array, each null or of type `ty`.
+/// Returns the elements of a constant array, each null or of type `ty`.
 fn array_values(array: &TypedExpr, ty: &Type, fold: Fold<'_>) -> Option<Vec<Value>> {
     let Type::Array(element) = array.ty() else { return None };
     let Value::Array(items) = constant(array, array.ty(), fold)? else { return None };

@@ -1,9 +1,10 @@
-//! Typed expressions: the plan form of what is computed over rows.
+//! Typed expressions: the plan's representation of computations over rows.
 //!
-//! A tree of fields, constants, calls and casts in which every node knows its type; names and
-//! types were bound by whoever built it. `exec` compiles it, connectors split it into filters and
-//! the rest. Calls name functions by their Presto names (`eq`, `plus`, `and`, ...); the special
-//! forms `and`, `or`, `if`, `switch`, `coalesce` are calls too, told apart when compiled.
+//! An expression is a tree of fields, constants, calls, casts, dereferences and lambdas in which
+//! every node has its type; the creator of the tree has resolved names and types. `exec` compiles
+//! expressions; connectors split them into filters and a remaining expression. Calls name functions
+//! by their Presto names (`eq`, `plus`, `and`, ...). The special forms `and`, `or`, `if`, `switch`,
+//! `coalesce` are calls as well and are distinguished when compiled.
 
 pub(crate) mod leaf_filter;
 pub mod to_filter;
@@ -19,80 +20,80 @@ use vector::{Error, Result, RowType, Type, Value, value_text};
 pub enum TypedExpr {
     /// A column of the input, by name.
     Field {
-        /// The column's name in the input row type.
+        /// Name of the column in the input row type.
         name: Arc<str>,
-        /// Its type.
+        /// Type of the column.
         ty: Type,
     },
     /// A literal.
     Constant {
-        /// The value, of type `ty`.
+        /// Value, of type `ty`.
         value: Value,
-        /// Its type.
+        /// Type of the value.
         ty: Type,
     },
     /// A function or special form applied to arguments.
     Call {
-        /// The function's name, lower case.
+        /// Name of the function, in lower case.
         name: Arc<str>,
-        /// The arguments in order.
+        /// Arguments in order.
         args: Vec<TypedExpr>,
-        /// The type of the result.
+        /// Type of the result.
         ty: Type,
     },
-    /// A conversion.
+    /// A type conversion.
     Cast {
-        /// What is converted.
+        /// Expression to convert.
         input: Box<TypedExpr>,
-        /// The type it is converted to.
+        /// Target type of the conversion.
         ty: Type,
-        /// True when a failed conversion is null instead of an error.
+        /// True if a failed conversion returns null instead of an error.
         try_cast: bool,
     },
     /// A field of a struct value.
     Dereference {
-        /// The struct.
+        /// Expression of the struct.
         input: Box<TypedExpr>,
-        /// The field's position in the struct.
+        /// Position of the field in the struct.
         index: usize,
-        /// The field's type.
+        /// Type of the field.
         ty: Type,
     },
-    /// An argument of a higher-order function: what it does to each element. Its type is that of
-    /// what it gives.
+    /// A lambda, as an argument of a higher-order function, which applies it to each element. Its
+    /// type is that of its result.
     Lambda {
-        /// The columns of the body: the parameters, then what is captured.
+        /// Columns of the body: the parameters, followed by the captured columns.
         columns: Arc<RowType>,
-        /// What is captured of the rows outside, for the last columns.
+        /// Captured expressions over the enclosing rows, one for each of the last columns.
         captures: Vec<TypedExpr>,
-        /// The expression over the columns.
+        /// Expression over the columns.
         body: Box<TypedExpr>,
     },
 }
 
 impl TypedExpr {
-    /// A column.
+    /// Returns a reference to a column.
     pub fn field(name: impl Into<Arc<str>>, ty: Type) -> Self {
         TypedExpr::Field { name: name.into(), ty }
     }
 
-    /// A literal of type `ty`.
+    /// Returns a literal of type `ty`.
     pub fn constant(value: Value, ty: Type) -> Self {
         TypedExpr::Constant { value, ty }
     }
 
-    /// A call.
+    /// Returns a call.
     pub fn call(name: impl Into<Arc<str>>, args: Vec<TypedExpr>, ty: Type) -> Self {
         TypedExpr::Call { name: name.into(), args, ty }
     }
 
-    /// A cast that fails on values that cannot be converted.
+    /// Returns a cast that fails on values that cannot be converted.
     pub fn cast(input: TypedExpr, ty: Type) -> Self {
         TypedExpr::Cast { input: Box::new(input), ty, try_cast: false }
     }
 
-    /// A lambda with these parameters. Columns of `body` that are none of them are captured from
-    /// the rows outside, under their names.
+    /// Returns a lambda with the given parameters. Columns of `body` that are not parameters are
+    /// captured from the enclosing rows under their names.
     pub fn lambda(parameters: &RowType, body: TypedExpr) -> Self {
         let mut captured: Vec<(Arc<str>, Type)> = Vec::new();
         body.visit(&mut |expr| {
@@ -113,7 +114,7 @@ impl TypedExpr {
         }
     }
 
-    /// The conjunction of `terms`; `None` without terms.
+    /// Returns the conjunction of `terms`; `None` if there are no terms.
     pub fn and(mut terms: Vec<TypedExpr>) -> Option<Self> {
         match terms.len() {
             0 | 1 => terms.pop(),
@@ -121,7 +122,7 @@ impl TypedExpr {
         }
     }
 
-    /// The type of the result.
+    /// Returns the type of the result.
     pub fn ty(&self) -> &Type {
         match self {
             TypedExpr::Field { ty, .. }
@@ -133,8 +134,8 @@ impl TypedExpr {
         }
     }
 
-    /// The inputs of this node. Those of a lambda are what it captures: its body is not over the
-    /// same rows.
+    /// Returns the inputs of this node. The inputs of a lambda are its captures, because its body
+    /// is evaluated over other rows.
     pub fn inputs(&self) -> &[TypedExpr] {
         match self {
             TypedExpr::Field { .. } | TypedExpr::Constant { .. } => &[],
@@ -146,7 +147,8 @@ impl TypedExpr {
         }
     }
 
-    /// The terms of a conjunction, nested ANDs flattened; an expression that is none is one term.
+    /// Returns the terms of a conjunction, with nested ANDs flattened; any other expression is a
+    /// single term.
     pub fn conjuncts(&self) -> Vec<&TypedExpr> {
         let mut terms = Vec::new();
         let mut rest = vec![self];
@@ -161,8 +163,11 @@ impl TypedExpr {
         terms
     }
 
-    /// The expression with parts of it replaced, the outermost first: `f` gives what stands in the
-    /// place of a part, or `None` to go on inside of it.
+    /// Returns the expression with some of its subexpressions replaced, outermost first. `f`
+    /// returns the replacement of a subexpression, or `None` to continue with its inputs.
+    ///
+    /// # Errors
+    /// Those of `f`.
     pub fn replace<E>(
         &self,
         f: &mut impl FnMut(&TypedExpr) -> std::result::Result<Option<TypedExpr>, E>,
@@ -201,7 +206,7 @@ impl TypedExpr {
         })
     }
 
-    /// Visits this node and everything below it, parents first.
+    /// Visits this node and all nodes below it, parents first.
     pub fn visit<'a>(&'a self, f: &mut impl FnMut(&'a TypedExpr)) {
         let mut rest = vec![self];
         while let Some(expr) = rest.pop() {
@@ -210,7 +215,7 @@ impl TypedExpr {
         }
     }
 
-    /// The names of the columns used, each once, in order of first use.
+    /// Returns the names of the referenced columns, each once, in order of first use.
     pub fn field_names(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
         let mut seen: HashSet<&str> = HashSet::new();
@@ -224,7 +229,10 @@ impl TypedExpr {
         names
     }
 
-    /// Checks that every column exists in `input` with its type.
+    /// Checks that every referenced column exists in `input` with its type.
+    ///
+    /// # Errors
+    /// `Internal` for the first column that does not.
     pub fn check_against(&self, input: &RowType) -> Result<()> {
         let mut outcome = Ok(());
         self.visit(&mut |expr| {
@@ -281,7 +289,7 @@ fn is_more_than_its_number(ty: &Type) -> bool {
 fn write_constant(f: &mut fmt::Formatter<'_>, value: &Value, ty: &Type) -> fmt::Result {
     match value {
         Value::Null => f.write_str("null"),
-        // What is stored as a number and is none.
+        // Values whose text differs from the number in which they are stored.
         value if is_more_than_its_number(ty) => f.write_str(&value_text(ty, value)),
         Value::Boolean(v) => write!(f, "{v}"),
         Value::Real(v) => write!(f, "{v:?}"),

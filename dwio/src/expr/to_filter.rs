@@ -1,4 +1,4 @@
-//! The parts of a WHERE that are filters of single columns, and the rest (rules S4.1 to S4.10).
+//! Extraction of single-column filters from a predicate (rules S4.1 to S4.10).
 //!
 //! ```text
 //! and( gt(a, 3), or(eq(b, 1), eq(b, 2)), lt(rand(), 0.1), gt(plus(a, b), 4) )
@@ -6,9 +6,10 @@
 //!   a: [4, ..]      b: [1, 2]         sample rate 0.1     remaining
 //! ```
 //!
-//! AND is taken apart; an OR becomes one filter when all of it is about one column; NOT turns what
-//! is under it into its opposite. What has no exact filter stays an expression, so the filters
-//! together with the rest always say what the whole said.
+//! An AND is split into its terms. An OR becomes one filter if all of its terms test the same
+//! column. A NOT negates the predicate below it. A term without an exactly equivalent filter stays
+//! in the remaining expression, so the filters and the remaining expression together are equivalent
+//! to the original predicate.
 
 use vector::Value;
 
@@ -17,22 +18,22 @@ use super::leaf_filter::{Fold, leaf_filter};
 use crate::filter::Filter;
 use crate::subfield::Subfield;
 
-/// What came out of taking a predicate apart.
+/// Result of the extraction from a predicate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Extraction {
-    /// One filter for each column or field, in the order they were found.
+    /// One filter for each column or field, in the order in which they were found.
     pub filters: Vec<(Subfield, Filter)>,
-    /// What a row has to fulfil besides; `None` when nothing.
+    /// Condition that a row has to satisfy in addition; `None` if there is none.
     pub remaining: Option<TypedExpr>,
-    /// The share of rows that is let through to the filters, 0 to 1.
+    /// Fraction of the rows that are sampled before the filters are applied, from 0 to 1.
     pub sample_rate: f64,
 }
 
-/// Takes the filters out of `expr`.
+/// Extracts the filters from `expr`.
 ///
-/// `fold` evaluates an expression that uses no column: to `None` when it is not deterministic or
-/// fails. Columns for which `is_special` holds, such as row numbers, are in no file and get no
-/// filter (rule S4.20).
+/// `fold` evaluates an expression without columns; it returns `None` if the expression is not
+/// deterministic or fails. Columns for which `is_special` returns true, such as row numbers, are in
+/// no file and get no filter (rule S4.20).
 pub fn extract_filters(
     expr: &TypedExpr,
     fold: &dyn Fn(&TypedExpr) -> Option<Value>,
@@ -41,8 +42,8 @@ pub fn extract_filters(
     extract_filters_into(expr, Vec::new(), fold, is_special)
 }
 
-/// Like [`extract_filters`], beginning with filters that are there already (rule S4.21); those
-/// found are merged with them.
+/// Extracts filters as [`extract_filters`] does, starting with the given filters, which come from
+/// the table handle; the extracted filters are merged into them (rule S4.21).
 pub fn extract_filters_into(
     expr: &TypedExpr,
     filters: Vec<(Subfield, Filter)>,
@@ -54,15 +55,15 @@ pub fn extract_filters_into(
     Extraction { filters: found.filters, remaining, sample_rate: found.sample_rate }
 }
 
-/// What was found so far.
+/// Filters and sample rate found so far.
 struct Found {
     filters: Vec<(Subfield, Filter)>,
     sample_rate: f64,
 }
 
 impl Found {
-    /// Adds a filter; false, with nothing changed, when it can not be merged with the one that is
-    /// there.
+    /// Adds a filter, merging it with an existing filter of the same subfield. Returns false and
+    /// changes nothing if the two cannot be merged.
     fn add(&mut self, subfield: Subfield, filter: Filter) -> bool {
         match self.filters.iter_mut().find(|(known, _)| *known == subfield) {
             None => self.filters.push((subfield, filter)),
@@ -81,8 +82,8 @@ struct Extractor<'a> {
 }
 
 impl Extractor<'_> {
-    /// What is left of `expr`, of which the opposite is meant when `negated`; what is left is not
-    /// negated itself: the caller has the NOT.
+    /// Extracts filters from `expr`, or from its negation if `negated`, and returns what remains.
+    /// The remaining expression itself is not negated: the caller wraps it in the NOT.
     fn extract(&self, expr: &TypedExpr, negated: bool, found: &mut Found) -> Option<TypedExpr> {
         let TypedExpr::Call { name, args, ty } = expr else { return Some(expr.clone()) };
         if let Some((subfield, filter)) = leaf_filter(expr, negated, self.fold)
@@ -122,7 +123,9 @@ impl Extractor<'_> {
         }
     }
 
-    /// The one filter of one column that says what any of the terms says (rule S4.6).
+    /// Returns the single filter equivalent to the disjunction of all terms. There is one only if
+    /// each term converts completely, without sampling, to one filter of the same subfield (rule
+    /// S4.6).
     fn one_filter(&self, terms: &[&TypedExpr], negated: bool) -> Option<(Subfield, Filter)> {
         let mut common: Option<Subfield> = None;
         let mut filters = Vec::with_capacity(terms.len());
@@ -144,8 +147,8 @@ impl Extractor<'_> {
     }
 }
 
-/// The terms of an AND or OR whose arguments may be the same call again, in order. Long chains
-/// are nested that deep, so this is no recursion.
+/// Returns the terms of an AND or OR in order, flattening arguments that are calls of the same
+/// form. Iterative, because long chains are nested as deeply as they have terms.
 fn terms_of<'a>(expr: &'a TypedExpr, form: &str) -> Vec<&'a TypedExpr> {
     let mut terms = Vec::new();
     let mut rest = vec![expr];
@@ -158,7 +161,8 @@ fn terms_of<'a>(expr: &'a TypedExpr, form: &str) -> Vec<&'a TypedExpr> {
     terms
 }
 
-/// The rate of `rand() < rate` (rule S4.9).
+/// Returns the rate of `rand() < rate`, clamped to 0..=1; other predicates do not sample (rule
+/// S4.9).
 fn sample_rate(rand: &TypedExpr, rate: &TypedExpr) -> Option<f64> {
     match (rand, rate) {
         (

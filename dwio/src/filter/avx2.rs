@@ -1,7 +1,7 @@
-//! The test of 64 values compiled for AVX2: the same loop, wider comparisons.
+//! The batch test of 64 values compiled for AVX2: the loop of `batch.rs` with wider comparisons.
 //!
-//! There is a copy of the loop for each form of test and each type. Another one for AVX-512 would be
-//! faster only on values in the nearest cache, and is not worth its size.
+//! The loop is compiled once for each form of test and each type. A variant for AVX-512 would be
+//! faster only for values in the L1 cache, which does not justify its code size.
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::*;
@@ -10,10 +10,11 @@ use vector::cpu::Level;
 
 use super::batch;
 
-/// Clears the bits whose value fails. The test may be run on values that are not selected.
+/// Clears the bits of the values that fail the test. The test may also be evaluated on values that
+/// are not selected.
 ///
 /// # Panics
-/// When the level has no AVX2.
+/// If the level does not include AVX2.
 pub(super) fn retain<T: Copy>(
     level: Level,
     values: &[T],
@@ -21,7 +22,7 @@ pub(super) fn retain<T: Copy>(
     tests: (impl Fn(T) -> bool, impl Fn(&[T; 64]) -> bool),
 ) {
     assert!(level.has_avx2(), "a level without AVX2");
-    // SAFETY: the level proves the features.
+    // SAFETY: `level` proves that the CPU has the required features.
     unsafe { retain_256(values, words, tests) }
 }
 
@@ -33,9 +34,9 @@ fn retain_256<T: Copy>(
 ) {
     batch::in_blocks(values, words, tests, |answers| {
         let half = |bytes: &[u8; 32]| {
-            // SAFETY: 32 bytes; the load needs no alignment.
+            // SAFETY: reads 32 bytes; the load requires no alignment.
             let bytes = unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) };
-            // A sign bit for each answer.
+            // Moves each result into the sign bit of its byte.
             u64::from(_mm256_movemask_epi8(_mm256_slli_epi16::<7>(bytes)) as u32)
         };
         match answers.as_chunks::<32>().0 {

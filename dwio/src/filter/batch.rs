@@ -1,15 +1,16 @@
-//! Testing a vector of values: the rows of a selection that are left.
+//! Filters on vectors of values: which rows of a selection pass.
 //!
 //! ```text
-//! selection words   1 1 0 1 1 ...            nulls leave, or stay by the rule for nulls
+//! selection words   1 1 0 1 1 ...            null rows are removed, or kept if null passes
 //! flat values       v v v v v ...   -> 64 tests make one word, and-ed into the selection
-//! dictionary        base tested once, each row looks its base entry up
+//! dictionary        base tested once, each row looks up the result of its base entry
 //! constant          tested once
 //! ```
 //!
-//! The kind of filter and the type of the values are looked at once for a batch. Words without a
-//! selected row are skipped, and words with few are tested row by row. Readers that have no vector
-//! yet use [`Filter::retain`], [`Filter::retain_strings`] and [`Filter::passing`].
+//! The kind of the filter and the type of the values are dispatched on once per batch. Words
+//! without a selected row are skipped, and words with few selected rows are tested row by row.
+//! Readers that have not built a vector use [`Filter::retain`], [`Filter::retain_strings`] and
+//! [`Filter::passing`].
 
 use vector::cpu::{self, Level};
 use vector::encoding::StringValues;
@@ -24,11 +25,16 @@ use super::avx2;
 use super::values::{BytesVisitor, FilterValue, TestVisitor, visit_bytes_test, wanted_bool};
 use super::{Filter, ValueTest};
 
-/// Words with at most this many selected rows are tested row by row.
+/// Maximum number of selected rows of a word that is tested row by row.
 const FEW_ROWS: u32 = 6;
 
 impl Filter {
-    /// Removes the rows whose value does not pass from `rows`, which are rows of `vector`.
+    /// Removes the rows that do not pass from `rows`, which are rows of `vector`. Null rows stay if
+    /// the filter accepts null.
+    ///
+    /// # Errors
+    /// `Internal` if `rows` and `vector` differ in length or the filter does not test values of the
+    /// vector's type.
     pub fn apply(&self, vector: &DecodedVector, rows: &mut SelectivityVector) -> Result<()> {
         if vector.len() != rows.len() {
             return Err(Error::internal("a filter's rows are not those of its vector")
@@ -36,7 +42,7 @@ impl Filter {
                 .with("vector", vector.len()));
         }
         let mut words = rows.words().to_vec();
-        // Rows that are null and pass; their slots are not looked at.
+        // Null rows that pass; their slots are not read.
         let mut nulls = Vec::new();
         if let Some(validity) = vector.validity() {
             if self.test_null() {
@@ -53,7 +59,7 @@ impl Filter {
         Ok(())
     }
 
-    /// The rows of `words` are not null.
+    /// Removes the rows that do not pass from `words`. No selected row is null.
     fn retain_valid(&self, vector: &DecodedVector, words: &mut [u64]) -> Result<()> {
         let test = match self {
             Filter::AlwaysTrue | Filter::IsNotNull => return Ok(()),
@@ -96,8 +102,11 @@ impl Filter {
         }
     }
 
-    /// The values that pass, as bits: the answers for a dictionary, to be looked up by index.
-    /// Entries that are null, if there are any, follow the rule for nulls.
+    /// Returns a bit for each value, set if it passes: the results for a dictionary, to be looked
+    /// up by index. Null entries, if there are any, pass if the filter accepts null.
+    ///
+    /// # Errors
+    /// `Internal` if the filter does not test values of this type.
     pub fn passing(&self, values: &FlatValues, validity: Option<&Bitmap>) -> Result<Bitmap> {
         let Filter::Values { test, null_allowed } = self else {
             let of_values = self.test_any_value().unwrap_or(false);
@@ -118,13 +127,19 @@ impl Filter {
         })
     }
 
-    /// Clears the bits of `words` whose value does not pass. Bit `i` stands for `values[i]`, and
-    /// bits that are zero stay so. No value is null.
+    /// Clears the bits of `words` whose value does not pass. Bit `i` corresponds to `values[i]`,
+    /// and cleared bits stay cleared. No selected value is null.
+    ///
+    /// # Errors
+    /// `Internal` if the filter does not test values of this type.
     pub fn retain<T: FilterValue>(&self, values: &[T], words: &mut [u64]) -> Result<()> {
         self.retain_with(cpu::level(), values, words)
     }
 
-    /// [`Filter::retain`] with no more than a level's instructions.
+    /// Evaluates [`Filter::retain`] with the instructions of `level` at most.
+    ///
+    /// # Errors
+    /// Those of [`Filter::retain`].
     pub fn retain_with<T: FilterValue>(
         &self,
         level: Level,
@@ -141,7 +156,10 @@ impl Filter {
         }
     }
 
-    /// Like [`Filter::retain`] for strings.
+    /// Clears the bits of `words` whose string does not pass, as [`Filter::retain`] does.
+    ///
+    /// # Errors
+    /// `Internal` if the filter does not test strings.
     pub fn retain_strings(&self, values: &StringValues, words: &mut [u64]) -> Result<()> {
         match self {
             Filter::Values { test, .. } => test.retain_strings(values, words),
@@ -183,12 +201,14 @@ impl ValueTest {
                 }
                 Ok(())
             }
-            // A slot that is not selected may be null and hold anything: it must not be read.
+            // A slot that is not selected may be null and have an arbitrary view, so it must not be
+            // read.
             None => visit_bytes_test(self, RetainBytes { values, index: |i| i, words }),
         }
     }
 
-    /// Views to compare with, and what a match means.
+    /// Returns the views to compare with, and the result of the test for a string that matches one
+    /// of them.
     fn inline_views(&self) -> Option<(Vec<StringView>, bool)> {
         match self {
             ValueTest::BytesValues(set) => Some((set.inline_views()?, true)),
@@ -197,7 +217,7 @@ impl ValueTest {
         }
     }
 
-    /// Row `i` is value `indices[i]`.
+    /// Removes the rows of `words` that do not pass. Row `i` has value `indices[i]`.
     fn retain_mapped(&self, values: &FlatValues, indices: &[u32], words: &mut [u64]) -> Result<()> {
         match_flat!(
             values,
@@ -214,7 +234,7 @@ impl ValueTest {
         )
     }
 
-    /// The values that pass, as bits; those that are null do not.
+    /// Returns a bit for each value, set if it passes; null values do not pass.
     fn passing(&self, values: &FlatValues, validity: Option<&Bitmap>) -> Result<Bitmap> {
         let mut words = SelectivityVector::all(values.len()).words().to_vec();
         if let Some(validity) = validity {
@@ -231,7 +251,7 @@ fn bitmap_of(words: &[u64], len: usize) -> Bitmap {
     bitmap.freeze()
 }
 
-/// Tests values that stand side by side.
+/// Tests values that are contiguous in memory.
 struct Retain<'a, T> {
     level: Level,
     values: &'a [T],
@@ -249,7 +269,8 @@ impl<T: Copy> TestVisitor<T> for Retain<'_, T> {
     where
         T: Ord,
     {
-        // In columns that are nearly sorted 64 values lie so close that most of them fail at once.
+        // In nearly sorted columns, 64 consecutive values span such a small range that most blocks
+        // fail as a whole.
         let may_pass = |values: &[T; 64]| {
             let [first, rest @ ..] = values;
             let (mut min, mut max) = (*first, *first);
@@ -262,7 +283,7 @@ impl<T: Copy> TestVisitor<T> for Retain<'_, T> {
     }
 }
 
-/// Tests values that are found by index.
+/// Tests values that are looked up by index.
 struct RetainMapped<'a, T> {
     values: &'a [T],
     indices: &'a [u32],
@@ -280,7 +301,7 @@ impl<T: Copy> TestVisitor<T> for RetainMapped<'_, T> {
     }
 }
 
-/// Tests strings, reading none but those of selected rows.
+/// Tests strings; reads only those of selected rows.
 struct RetainBytes<'a, I> {
     values: &'a StringValues,
     index: I,
@@ -297,14 +318,16 @@ impl<I: Fn(usize) -> usize> BytesVisitor for RetainBytes<'_, I> {
     }
 }
 
-/// Clears the bits of `words` whose value fails. The test may be run on values that are not
-/// selected. For tests that are no [`Filter`]; those have [`Filter::retain`].
+/// Clears the bits of `words` whose value fails `test`. The test may also be evaluated on values
+/// that are not selected. Intended for tests that are not a [`Filter`]; filters have
+/// [`Filter::retain`].
 #[inline]
 pub fn retain<T: Copy>(values: &[T], words: &mut [u64], test: impl Fn(T) -> bool) {
     retain_with(cpu::level(), values, words, test, |_| true);
 }
 
-/// Values of which `may_pass` is false are not tested.
+/// Implements [`retain`] for `level`. A block of 64 values for which `may_pass` returns false is
+/// not tested.
 fn retain_with<T: Copy>(
     level: Level,
     values: &[T],
@@ -312,7 +335,7 @@ fn retain_with<T: Copy>(
     test: impl Fn(T) -> bool,
     may_pass: impl Fn(&[T; 64]) -> bool,
 ) {
-    // Wider values are not compared faster, and each level is code of its own.
+    // Wider values are not compared faster with AVX2, and each level adds code.
     #[cfg(target_arch = "x86_64")]
     if size_of::<T>() <= 8 && level.has_avx2() {
         return avx2::retain(level, values, words, (test, may_pass));
@@ -321,8 +344,8 @@ fn retain_with<T: Copy>(
     in_blocks(values, words, (test, may_pass), bits::word_of_bytes);
 }
 
-/// The loop of [`retain`]: compiled for each level, with that level's way to make bits of 64
-/// answers. Answers are written as bytes first, which the compiler turns into wide comparisons.
+/// The loop of [`retain`], compiled for each level with that level's conversion of 64 results to
+/// bits. The results are first written as bytes, which the compiler turns into wide comparisons.
 #[inline(always)]
 pub(super) fn in_blocks<T: Copy>(
     values: &[T],
@@ -353,7 +376,8 @@ pub(super) fn in_blocks<T: Copy>(
     }
 }
 
-/// A word of few selected values, or of the last ones: the same code for all levels.
+/// Tests a word with few selected values, or the last, incomplete word. Not inlined, so that all
+/// levels share the code.
 #[inline(never)]
 fn retain_few<T: Copy>(values: &[T], word: u64, test: &impl Fn(T) -> bool) -> u64 {
     retain_in_word(word, |bit| values.get(bit).is_some_and(|v| test(*v)))
@@ -375,7 +399,7 @@ fn retain_rows(indices: &[u32], words: &mut [u64], passes: impl Fn(u32) -> bool)
     }
 }
 
-/// The bits of `word` that pass, asked one by one.
+/// Returns the bits of `word` that pass, testing each one separately.
 #[inline]
 fn retain_in_word(word: u64, passes: impl Fn(usize) -> bool) -> u64 {
     let (mut rest, mut kept) = (word, 0);

@@ -1,16 +1,17 @@
-//! Filters for people who know the column's type: days as dates, unscaled numbers with their point.
+//! Descriptions of filters that use the type of the column: days as dates, unscaled numbers as
+//! decimals.
 
 use vector::sync::Arc;
 use vector::{Type, TypeKind, Value, value_text};
 
 use super::{BytesSet, ClosedRange, Filter, ValueTest};
 
-/// Longer lists are cut here.
+/// Maximum number of values or ranges listed.
 const MAX_LISTED: usize = 8;
 
 impl Filter {
-    /// The filter in words, with its values as those of a column of type `ty` are written; what
-    /// has no end on a side has none in the words either.
+    /// Returns the filter in words, with its values formatted for a column of type `ty`. An
+    /// unbounded side of a range is omitted.
     pub fn describe(&self, ty: &Type) -> String {
         let Filter::Values { test, null_allowed } = self else { return self.to_string() };
         let null = if *null_allowed { " or null" } else { "" };
@@ -21,7 +22,7 @@ impl Filter {
     }
 }
 
-/// The words of a test whose values look different from type to type.
+/// Returns the words of a test whose values are formatted by type; `None` for other tests.
 fn in_words(test: &ValueTest, ty: &Type) -> Option<String> {
     let range = |range: &ClosedRange<i64>| bounds(range, (i64::MIN, i64::MAX), |v| of_i64(v, ty));
     Some(match test {
@@ -67,7 +68,7 @@ fn texts(word: &str, set: &BytesSet) -> String {
     list(word, set.values(), |value: &Arc<[u8]>| format!("'{}'", String::from_utf8_lossy(value)))
 }
 
-/// Says how many there are where not all are shown.
+/// Appends the total count if not all entries are shown.
 fn cut(shown: String, count: usize) -> String {
     if count > MAX_LISTED { format!("{shown}, ... {count} in all") } else { shown }
 }

@@ -1,8 +1,8 @@
-//! Testing all values of a range at once: what filters make of statistics.
+//! Filters on ranges of values, as used with statistics.
 //!
-//! A range is answered with three values, [`Match`]. From a range nothing is ever concluded that
-//! some value in it could contradict; a range of a type that the filter is not made for says
-//! nothing.
+//! The result for a range is one of the three values of [`Match`]. It is conservative: `None` and
+//! `All` are returned only if they hold for every value of the range. A range of a type that the
+//! filter does not test yields `Some`.
 
 use vector::Timestamp;
 use vector::sync::Arc;
@@ -12,19 +12,19 @@ use super::range::{BoundRange, ClosedRange};
 use super::values::closed_as_f64;
 use super::{Filter, ValueTest};
 
-/// How many values of some set pass a filter.
+/// How many values of a set pass a filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Match {
-    /// Not one passes.
+    /// No value passes.
     None,
-    /// It is not known, or some do and some do not.
+    /// Unknown, or some values pass and some do not.
     Some,
-    /// Every one passes.
+    /// All values pass.
     All,
 }
 
 impl Match {
-    /// The answer for the opposite test.
+    /// Returns the result for the negated test.
     pub fn inverted(self) -> Self {
         match self {
             Match::None => Match::All,
@@ -33,7 +33,7 @@ impl Match {
         }
     }
 
-    /// The answer for "this or that" over the same values.
+    /// Returns the result for the disjunction of two tests of the same values.
     pub fn or(self, other: Self) -> Self {
         match (self, other) {
             (Match::All, _) | (_, Match::All) => Match::All,
@@ -42,12 +42,12 @@ impl Match {
         }
     }
 
-    /// The answer for "this and that" over the same values.
+    /// Returns the result for the conjunction of two tests of the same values.
     pub fn and(self, other: Self) -> Self {
         self.inverted().or(other.inverted()).inverted()
     }
 
-    /// The answer for the values of two sets together.
+    /// Returns the result for the union of two sets of values.
     pub fn joined(self, other: Self) -> Self {
         if self == other { self } else { Match::Some }
     }
@@ -62,48 +62,52 @@ impl Match {
 }
 
 impl Filter {
-    /// Whether any value from `min` to `max`, or null if `has_null`, may pass (rule S2.7).
+    /// Returns whether any value from `min` to `max`, or null if `has_null`, may pass. If null is
+    /// present and accepted, the result is true whatever the range is (rule S2.7).
     pub fn test_i64_range(&self, min: i64, max: i64, has_null: bool) -> bool {
         (has_null && self.test_null()) || self.match_i64(min, max) != Match::None
     }
 
-    /// Like [`Filter::test_i64_range`] for 128-bit integers.
+    /// Returns whether any value may pass, as [`Filter::test_i64_range`] does, for 128-bit
+    /// integers.
     pub fn test_i128_range(&self, min: i128, max: i128, has_null: bool) -> bool {
         (has_null && self.test_null()) || self.match_i128(min, max) != Match::None
     }
 
-    /// Like [`Filter::test_i64_range`] for floats; NaN is taken to exist although no range of a
-    /// statistic covers it (rule S2.28).
+    /// Returns whether any value may pass, as [`Filter::test_i64_range`] does, for floating-point
+    /// numbers. NaN is assumed to be present, because the bounds of statistics do not cover it
+    /// (rule S2.28).
     pub fn test_f64_range(&self, min: f64, max: f64, has_null: bool) -> bool {
         (has_null && self.test_null()) || self.match_f64(min, max, true) != Match::None
     }
 
-    /// Like [`Filter::test_i64_range`] for strings; an absent end is open (rule S2.33).
+    /// Returns whether any value may pass, as [`Filter::test_i64_range`] does, for strings. An
+    /// absent bound is infinite (rule S2.33).
     pub fn test_bytes_range(&self, min: Option<&[u8]>, max: Option<&[u8]>, has_null: bool) -> bool {
         (has_null && self.test_null()) || self.match_bytes(min, max) != Match::None
     }
 
-    /// Like [`Filter::test_i64_range`] for timestamps.
+    /// Returns whether any value may pass, as [`Filter::test_i64_range`] does, for timestamps.
     pub fn test_timestamp_range(&self, min: Timestamp, max: Timestamp, has_null: bool) -> bool {
         (has_null && self.test_null()) || self.match_timestamp(min, max) != Match::None
     }
 
-    /// How many integers from `min` to `max` pass.
+    /// Returns how many of the integers from `min` to `max` pass.
     pub fn match_i64(&self, min: i64, max: i64) -> Match {
         self.match_ordered(min <= max, |test| test.match_i64(min, max))
     }
 
-    /// How many 128-bit integers from `min` to `max` pass.
+    /// Returns how many of the 128-bit integers from `min` to `max` pass.
     pub fn match_i128(&self, min: i128, max: i128) -> Match {
         self.match_ordered(min <= max, |test| test.match_i128(min, max))
     }
 
-    /// How many timestamps from `min` to `max` pass.
+    /// Returns how many of the timestamps from `min` to `max` pass.
     pub fn match_timestamp(&self, min: Timestamp, max: Timestamp) -> Match {
         self.match_ordered(min <= max, |test| test.match_timestamp(min, max))
     }
 
-    /// How many strings from `min` to `max` pass; an absent end is open.
+    /// Returns how many of the strings from `min` to `max` pass; an absent bound is infinite.
     pub fn match_bytes(&self, min: Option<&[u8]>, max: Option<&[u8]>) -> Match {
         let is_ordered = match (min, max) {
             (Some(min), Some(max)) => min <= max,
@@ -112,9 +116,11 @@ impl Filter {
         self.match_ordered(is_ordered, |test| test.match_bytes(min, max))
     }
 
-    /// How many floats pass: those from `min` to `max`, and NaN if it may be among them.
+    /// Returns how many of the floating-point numbers from `min` to `max` pass, together with NaN
+    /// if `may_have_nan`.
     pub fn match_f64(&self, min: f64, max: f64, may_have_nan: bool) -> Match {
-        // A NaN as minimum or maximum says nothing about the rest: `<=` is false then.
+        // A NaN as minimum or maximum does not bound the other values; the comparison is then
+        // false.
         self.match_ordered(min <= max, |test| {
             let numbers = test.match_f64(min, max);
             match (may_have_nan, test.passes_nan()) {
@@ -128,7 +134,7 @@ impl Filter {
     fn match_ordered(&self, is_ordered: bool, of_test: impl Fn(&ValueTest) -> Match) -> Match {
         match self.values_test() {
             Ok(test) if is_ordered => of_test(test),
-            // Bounds in the wrong order say nothing.
+            // Bounds in the wrong order are not usable.
             Ok(_) => Match::Some,
             Err(true) => Match::All,
             Err(false) => Match::None,
@@ -137,7 +143,8 @@ impl Filter {
 }
 
 impl ValueTest {
-    /// Bounds are in order. A test that is not made for the values says nothing about them.
+    /// Returns how many of the values from `min` to `max` pass, where `min <= max`; `Some` if the
+    /// test is for another type.
     fn match_i64(&self, min: i64, max: i64) -> Match {
         let wide = (i128::from(min), i128::from(max));
         match self {
@@ -180,7 +187,7 @@ impl ValueTest {
         }
     }
 
-    /// Of the numbers; NaN is not among them.
+    /// Returns how many of the numbers from `min` to `max` pass; NaN is not included.
     fn match_f64(&self, min: f64, max: f64) -> Match {
         match (self, closed_as_f64(self)) {
             (_, Some(range)) => Match::of(
@@ -202,8 +209,8 @@ impl ValueTest {
     }
 
     fn match_bytes(&self, min: Option<&[u8]>, max: Option<&[u8]>) -> Match {
-        // The strings between two ends can not be counted: all of them are in a set only if they
-        // are one string.
+        // The strings between two bounds cannot be counted: all of them are in a set only if the
+        // bounds are equal.
         let in_set = |count: usize| Match::of(count == 0, min.is_some() && min == max);
         match self {
             ValueTest::BytesRange(range) => match_bytes_range(range, min, max),
@@ -218,7 +225,8 @@ impl ValueTest {
     }
 }
 
-/// A range knows no more of a pattern than where matches begin, but for a single string.
+/// Returns how many of the strings from `min` to `max` match. A range only shows whether its
+/// strings can start with the prefix of the pattern, unless it is a single string.
 fn match_pattern(pattern: &LikePattern, min: Option<&[u8]>, max: Option<&[u8]>) -> Match {
     let prefix = pattern.prefix();
     let is_before = max.is_some_and(|max| max < prefix);
@@ -238,7 +246,8 @@ fn match_closed<T: Ord + Copy>(range: &ClosedRange<T>, min: T, max: T) -> Match 
     )
 }
 
-/// `count` values of a set lie between the two bounds.
+/// Returns how many of the values from `min` to `max` are in a set that has `count` values between
+/// them.
 fn match_set(count: usize, (min, max): (i128, i128)) -> Match {
     Match::of(count == 0, max.abs_diff(min) == count as u128 - u128::from(count > 0))
 }

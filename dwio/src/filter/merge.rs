@@ -1,10 +1,10 @@
-//! Filters put together: "and" on one column (rules S2.41 to S2.51), "or" on one column (rules
-//! S4.22 to S4.28).
+//! Combination of filters: conjunction on one column (rules S2.41 to S2.51) and disjunction on one
+//! column (rules S4.22 to S4.28).
 //!
-//! Integers are put together as lists of accepted ranges or as lists of values, strings, floats,
-//! timestamps and 128-bit integers range by range. A pattern is put together with a list, or with
-//! itself. Tests of different families, and others without a common form, are an error value: whoever
-//! asked keeps the predicate as an expression.
+//! Integers are combined as lists of accepted ranges or lists of values; strings, floating-point
+//! numbers, timestamps and 128-bit integers are combined range by range. A pattern is combined with
+//! a list of strings or with an equal pattern. The conjunction of tests of different families, or
+//! without a common form, is an error value: the caller keeps the predicate as an expression.
 
 use vector::sync::Arc;
 use vector::{Error, Result};
@@ -14,7 +14,11 @@ use super::set::BytesSet;
 use super::{Filter, ValueTest, sorted_distinct};
 
 impl Filter {
-    /// The filter that passes what both pass.
+    /// Returns the filter that accepts exactly the values that both filters accept.
+    ///
+    /// # Errors
+    /// `Internal` if the filters test different types or their conjunction is not representable as
+    /// a filter.
     pub fn merge(&self, other: &Filter) -> Result<Filter> {
         use Filter::*;
         Ok(match (self, other) {
@@ -28,8 +32,9 @@ impl Filter {
         })
     }
 
-    /// The filter that passes what any of them passes, if there is a form for it: only for
-    /// several ranges or lists of one family (rule S4.27).
+    /// Returns the filter that accepts the values that any of the filters accepts. Returns `None`
+    /// unless the filters are at least two ranges or lists of one family, because other
+    /// combinations have no common form (rule S4.27).
     pub fn any_of(filters: &[Filter]) -> Option<Filter> {
         let mut tests = Vec::with_capacity(filters.len());
         for filter in filters {
@@ -67,7 +72,7 @@ fn and_values(a: &ValueTest, b: &ValueTest, null_allowed: bool) -> Result<Filter
     }
 }
 
-/// The tests of which one must pass.
+/// Returns the tests of a disjunction; any other test is its only member.
 fn members(test: &ValueTest) -> &[ValueTest] {
     match test {
         ValueTest::MultiRange(tests) => tests,
@@ -99,7 +104,7 @@ fn accepts(test: &ValueTest, value: i64) -> bool {
     }
 }
 
-/// Both tests are of integers (rule S2.44).
+/// Returns the conjunction of two integer tests (rule S2.44).
 fn and_integers(a: &ValueTest, b: &ValueTest, null_allowed: bool) -> Filter {
     use ValueTest::*;
     match (a, b) {
@@ -119,7 +124,7 @@ fn and_integers(a: &ValueTest, b: &ValueTest, null_allowed: bool) -> Filter {
                 return Filter::negated_bigint_values([set.values(), more].concat(), null_allowed);
             }
         }
-        // Two rejected intervals that touch are one (rule S2.45).
+        // Two rejected ranges that touch or overlap are combined into one (rule S2.45).
         (NegatedBigintRange(x), NegatedBigintRange(y)) => {
             if let [one] = *joined_ranges(vec![*x, *y]) {
                 return Filter::negated_bigint_range(one.lower, one.upper, null_allowed);
@@ -131,7 +136,7 @@ fn and_integers(a: &ValueTest, b: &ValueTest, null_allowed: bool) -> Filter {
     Filter::of_ranges(intersected(&a, &b), null_allowed)
 }
 
-/// The accepted integers as ranges that ascend and do not overlap.
+/// Returns the accepted integers as ascending, non-overlapping ranges.
 fn accepted_ranges(test: &ValueTest) -> Vec<ClosedRange<i64>> {
     match test {
         ValueTest::Bool(true) => gaps([ClosedRange::new(0, 0)]),
@@ -151,7 +156,7 @@ fn accepted_ranges(test: &ValueTest) -> Vec<ClosedRange<i64>> {
     }
 }
 
-/// What lies between ranges that ascend and do not overlap.
+/// Returns the gaps between ascending, non-overlapping ranges.
 fn gaps(ranges: impl IntoIterator<Item = ClosedRange<i64>>) -> Vec<ClosedRange<i64>> {
     let mut gaps = Vec::new();
     let mut start = Some(i64::MIN);
@@ -167,7 +172,8 @@ fn gaps(ranges: impl IntoIterator<Item = ClosedRange<i64>>) -> Vec<ClosedRange<i
     gaps
 }
 
-/// Both lists ascend and do not overlap in themselves; one pass over both.
+/// Returns the intersection of two lists of ascending, non-overlapping ranges, in linear
+/// time.
 fn intersected(a: &[ClosedRange<i64>], b: &[ClosedRange<i64>]) -> Vec<ClosedRange<i64>> {
     let (mut a, mut b) = (a.iter().peekable(), b.iter().peekable());
     let mut both = Vec::new();
@@ -182,7 +188,8 @@ fn intersected(a: &[ClosedRange<i64>], b: &[ClosedRange<i64>]) -> Vec<ClosedRang
     both
 }
 
-/// Ranges in any order as ranges that ascend with room between them.
+/// Sorts ranges and joins those that overlap or touch, so that the result has gaps between all
+/// ranges.
 pub(super) fn joined_ranges(mut ranges: Vec<ClosedRange<i64>>) -> Vec<ClosedRange<i64>> {
     ranges.retain(|range| !range.is_empty());
     ranges.sort_unstable_by_key(|range| range.lower);
@@ -198,7 +205,8 @@ pub(super) fn joined_ranges(mut ranges: Vec<ClosedRange<i64>>) -> Vec<ClosedRang
     joined
 }
 
-/// The tests of which one must pass, for two that are not made of many.
+/// Returns the conjunction of two tests that are not disjunctions, as the list of tests of a
+/// disjunction; empty if no value passes both.
 fn and_pair(a: &ValueTest, b: &ValueTest) -> Result<Vec<ValueTest>> {
     use ValueTest::*;
     Ok(match (a, b) {
@@ -266,12 +274,13 @@ fn accepts_bytes(test: &ValueTest, bytes: &[u8]) -> bool {
     }
 }
 
-/// The strings of a list that pass another test of strings.
+/// Returns the strings of a list that pass another test of strings.
 fn accepted_of(set: &BytesSet, other: &ValueTest) -> Vec<ValueTest> {
     strings(set.values().iter().filter(|v| accepts_bytes(other, v)).cloned().collect())
 }
 
-/// Both tests are of strings, without patterns (rule S2.49).
+/// Returns the conjunction of two string tests other than patterns, as the list of tests of a
+/// disjunction (rule S2.49).
 fn and_strings(a: &ValueTest, b: &ValueTest) -> Vec<ValueTest> {
     use ValueTest::*;
     match (a, b) {
@@ -301,7 +310,7 @@ fn strings(sorted: Vec<Arc<[u8]>>) -> Vec<ValueTest> {
     vec![ValueTest::BytesValues(BytesSet::new(sorted))]
 }
 
-/// What is left of a range around rejected strings, in order.
+/// Returns the parts of a range between rejected strings, in order.
 fn between(range: &BoundRange<Arc<[u8]>>, rejected: &BytesSet) -> Vec<BoundRange<Arc<[u8]>>> {
     let mut ranges = Vec::new();
     let mut lower = range.lower.clone();
@@ -315,7 +324,7 @@ fn between(range: &BoundRange<Arc<[u8]>>, rejected: &BytesSet) -> Vec<BoundRange
     ranges
 }
 
-/// All lists of strings among the tests as one list (rule S2.49).
+/// Combines all lists of strings among the tests into one list (rule S2.49).
 fn one_list(tests: Vec<ValueTest>) -> Vec<ValueTest> {
     let mut values = Vec::new();
     let mut others = Vec::with_capacity(tests.len());
@@ -329,7 +338,8 @@ fn one_list(tests: Vec<ValueTest>) -> Vec<ValueTest> {
     others
 }
 
-/// All are ranges of integers (rules S4.22, S4.23).
+/// Returns the disjunction of tests that are all ranges of integers: single values become a list
+/// (rule S4.22), other ranges are joined if they overlap or are adjacent (rule S4.23).
 fn or_integers(tests: &[&ValueTest], null_allowed: bool) -> Option<Filter> {
     let mut ranges = Vec::new();
     for test in tests {
@@ -349,7 +359,8 @@ fn or_integers(tests: &[&ValueTest], null_allowed: bool) -> Option<Filter> {
     })
 }
 
-/// All are ranges of one float type (rule S4.24).
+/// Returns the disjunction of tests that are all ranges of one floating-point type, joined if they
+/// overlap or touch with at least one inclusive bound (rule S4.24).
 fn or_floats(tests: &[&ValueTest], null_allowed: bool) -> Option<Filter> {
     macro_rules! ranges_of {
         ($kind:ident) => {{
@@ -372,8 +383,8 @@ fn or_floats(tests: &[&ValueTest], null_allowed: bool) -> Option<Filter> {
     ranges_of!(DoubleRange).or_else(|| ranges_of!(FloatRange))
 }
 
-/// Ranges in any order as ranges that ascend; two that overlap, or touch where one of them has
-/// the value, are one.
+/// Sorts ranges and joins those that overlap, or that touch at a value which at least one of them
+/// includes.
 fn joined_bounds<T: PartialOrd + Copy>(mut ranges: Vec<BoundRange<T>>) -> Vec<BoundRange<T>> {
     use std::cmp::Ordering;
     ranges.retain(|range| !range.is_empty());
@@ -406,7 +417,8 @@ fn joined_bounds<T: PartialOrd + Copy>(mut ranges: Vec<BoundRange<T>>) -> Vec<Bo
     joined
 }
 
-/// True when nothing lies between an upper end and a lower end.
+/// Returns true if a range with bound `upper` and a following range with bound `lower` leave no
+/// value between them.
 fn reaches<T: PartialOrd>(upper: &Bound<T>, lower: &Bound<T>) -> bool {
     match (upper.value(), lower.value()) {
         (Some(u), Some(l)) => l < u || (l == u && !(upper.is_exclusive() && lower.is_exclusive())),
@@ -414,8 +426,8 @@ fn reaches<T: PartialOrd>(upper: &Bound<T>, lower: &Bound<T>) -> bool {
     }
 }
 
-/// All are lists or ranges of strings (rules S4.25, S4.26), or some are patterns, which have lists
-/// and ranges beside them.
+/// Returns the disjunction of string tests: lists and single values as one list (rule S4.25),
+/// ranges as a sorted list of ranges (rule S4.26), and patterns together with lists and ranges.
 fn or_strings(tests: &[&ValueTest], null_allowed: bool) -> Option<Filter> {
     let mut values = Some(Vec::new());
     for test in tests {

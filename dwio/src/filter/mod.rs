@@ -1,24 +1,24 @@
-//! Filters: tests of one column's value that can be pushed into reading.
+//! Filters: tests of a single column's value that are pushed down into readers.
 //!
-//! A [`Filter`] is immutable and says for every value and for null whether it passes. What it
-//! asks of a value is a [`ValueTest`]; whether null passes stands beside it, once, also for tests
-//! that are made of many ranges.
+//! A [`Filter`] is immutable and defines for each value and for null whether it passes. Values are
+//! tested by a [`ValueTest`]; whether null passes is stored once beside it, also for tests that
+//! consist of many ranges.
 //!
 //! ```text
 //! WHERE x BETWEEN 3 AND 5 AND x <> 4
 //!          |                   |
-//!   BigintRange [3, 5]   BigintMultiRange [..3] [5..]      to_filter.rs finds them
+//!   BigintRange [3, 5]   BigintMultiRange [..3] [5..]      extracted by to_filter.rs
 //!          \__________ merge __/                           merge.rs: and, or
 //!                        |
 //!           BigintMultiRange [3, 3] [5, 5]
 //!             |                      |
 //!     values.rs: one value      batch.rs: a vector of values,
-//!     matches.rs: the range     the rows that are left
+//!     matches.rs: the range     the rows that pass
 //!     of a statistic
 //! ```
 //!
-//! Files in reading order: `mod`, `range`, `set`, `pattern`, `values`, `matches`, `batch`, `merge`,
-//! `print`, `describe`.
+//! The files in reading order: `mod`, `range`, `set`, `pattern`, `values`, `matches`, `batch`,
+//! `merge`, `print`, `describe`.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -47,68 +47,71 @@ pub use range::{Bound, BoundRange, ClosedRange};
 pub use set::{BytesSet, IntegerSet};
 pub use values::{BytesVisitor, FilterValue, TestVisitor};
 
-/// A test of one value, with a rule for nulls.
+/// A test of one value, with a rule for null.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Filter {
-    /// Nothing passes.
+    /// No value passes, nor does null.
     AlwaysFalse,
-    /// Everything passes, null too.
+    /// All values and null pass.
     AlwaysTrue,
     /// Only null passes.
     IsNull,
-    /// Everything but null passes.
+    /// All values pass, but null does not.
     IsNotNull,
-    /// What passes the test passes, and null if it is allowed.
+    /// The values that pass the test pass; null passes if it is allowed.
     Values {
-        /// The test of values that are not null.
+        /// Test of values that are not null.
         test: ValueTest,
-        /// True when null passes.
+        /// True if null passes.
         null_allowed: bool,
     },
 }
 
-/// A test of values that are not null.
+/// A test of a value that is not null.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ValueTest {
-    /// Equal to the boolean; an integer is true unless it is 0 (rule S2.10).
+    /// Equality with a boolean; an integer counts as true unless it is 0 (rule S2.10).
     Bool(bool),
-    /// An integer inside; nothing passes an empty range.
+    /// Integers inside a range; no value passes an empty range.
     BigintRange(ClosedRange<i64>),
-    /// One of the integers.
+    /// Integers of a list.
     BigintValues(IntegerSet),
-    /// An integer outside.
+    /// Integers outside a range.
     NegatedBigintRange(ClosedRange<i64>),
-    /// None of the integers.
+    /// Integers that are not in a list.
     NegatedBigintValues(IntegerSet),
-    /// A DOUBLE inside. NaN is above all numbers (rule S2.25).
+    /// DOUBLE values inside a range. NaN is larger than all numbers, including infinity, so it
+    /// passes if the range has no upper bound (rule S2.25).
     DoubleRange(BoundRange<f64>),
-    /// A REAL inside. NaN is above all numbers (rule S2.25).
+    /// REAL values inside a range. NaN is larger than all numbers, including infinity, so it passes
+    /// if the range has no upper bound (rule S2.25).
     FloatRange(BoundRange<f32>),
-    /// A string inside, in the order of unsigned bytes.
+    /// Strings inside a range, ordered by unsigned bytes.
     BytesRange(BoundRange<Arc<[u8]>>),
-    /// A string outside.
+    /// Strings outside a range.
     NegatedBytesRange(BoundRange<Arc<[u8]>>),
-    /// One of the strings.
+    /// Strings of a list.
     BytesValues(BytesSet),
-    /// None of the strings.
+    /// Strings that are not in a list.
     NegatedBytesValues(BytesSet),
-    /// A string that matches the pattern.
+    /// Strings that match a LIKE pattern.
     Like(Arc<LikePattern>),
-    /// A string that does not match the pattern.
+    /// Strings that do not match a LIKE pattern.
     NegatedLike(Arc<LikePattern>),
-    /// An integer inside one of the ranges, which ascend and do not overlap.
+    /// Integers inside one of several ranges, which are ascending and do not overlap.
     BigintMultiRange(Box<[ClosedRange<i64>]>),
-    /// A value that passes one of the tests, which are of one family.
+    /// Values that pass at least one of several tests of one family.
     MultiRange(Box<[ValueTest]>),
-    /// A 128-bit integer inside.
+    /// 128-bit integers inside a range.
     HugeintRange(ClosedRange<i128>),
-    /// A timestamp inside.
+    /// Timestamps inside a range.
     TimestampRange(ClosedRange<Timestamp>),
-    /// One of the 128-bit integers, which ascend.
+    /// 128-bit integers of an ascending list.
     HugeintValues(Box<[i128]>),
 }
 
-/// The kinds of filters in the order of their cost while nothing was measured (rules S2.2, S5.31).
+/// Kinds of filters in the order of their assumed cost. The order decides which filter is evaluated
+/// first while no costs have been measured (rules S2.2, S5.31).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[allow(missing_docs)]
 pub enum FilterKind {
@@ -139,38 +142,40 @@ pub enum FilterKind {
 }
 
 impl Filter {
-    /// Passes null only, or nothing: what an empty set of values becomes (rule S2.42).
+    /// Returns the filter that accepts only null if it is allowed, and nothing otherwise: the
+    /// filter of an empty set of values (rule S2.42).
     pub fn null_or_false(null_allowed: bool) -> Self {
         if null_allowed { Filter::IsNull } else { Filter::AlwaysFalse }
     }
 
-    /// Passes every value, and null if it is allowed.
+    /// Returns the filter that accepts all values, and null if it is allowed.
     pub fn any_value(null_allowed: bool) -> Self {
         if null_allowed { Filter::AlwaysTrue } else { Filter::IsNotNull }
     }
 
-    /// Passes what the test passes, and null if it is allowed.
+    /// Returns the filter that accepts the values that pass `test`, and null if it is allowed.
     pub fn values(test: ValueTest, null_allowed: bool) -> Self {
         Filter::Values { test, null_allowed }
     }
 
-    /// Passes one boolean.
+    /// Returns the filter that accepts one boolean.
     pub fn boolean(value: bool, null_allowed: bool) -> Self {
         Self::values(ValueTest::Bool(value), null_allowed)
     }
 
-    /// Passes the integers from `lower` to `upper`, both included.
+    /// Returns the filter that accepts the integers from `lower` to `upper`, both inclusive.
     pub fn bigint_range(lower: i64, upper: i64, null_allowed: bool) -> Self {
         Self::values(ValueTest::BigintRange(ClosedRange::new(lower, upper)), null_allowed)
     }
 
-    /// Passes the integers below `lower` or above `upper`.
+    /// Returns the filter that accepts the integers below `lower` or above `upper`.
     pub fn negated_bigint_range(lower: i64, upper: i64, null_allowed: bool) -> Self {
         Self::values(ValueTest::NegatedBigintRange(ClosedRange::new(lower, upper)), null_allowed)
     }
 
-    /// Passes the integers of a list, in the form that tests fastest (rules S2.20, S2.22): a
-    /// range when they are one, else a bit mask when they lie close, else a hash table.
+    /// Returns the filter that accepts the integers of a list, which may have duplicates (rule
+    /// S2.22), in the form with the fastest test: a range if the values are contiguous, else a bit
+    /// mask if they are close together, else a hash table (rule S2.20).
     pub fn bigint_values(values: Vec<i64>, null_allowed: bool) -> Self {
         let values = sorted_distinct(values);
         match one_range(&values) {
@@ -180,7 +185,8 @@ impl Filter {
         }
     }
 
-    /// Passes the integers that are not in a list (rule S2.21).
+    /// Returns the filter that accepts the integers that are not in a list, in the same forms as
+    /// [`Filter::bigint_values`] (rule S2.21).
     pub fn negated_bigint_values(values: Vec<i64>, null_allowed: bool) -> Self {
         let values = sorted_distinct(values);
         match one_range(&values) {
@@ -193,12 +199,13 @@ impl Filter {
         }
     }
 
-    /// Passes the integers inside one of the ranges, given in any order (rule S2.18).
+    /// Returns the filter that accepts the integers inside one of the ranges. They may be in any
+    /// order and overlap: the filter stores them ascending and disjoint (rule S2.18).
     pub fn bigint_multi_range(ranges: Vec<ClosedRange<i64>>, null_allowed: bool) -> Self {
         Self::of_ranges(merge::joined_ranges(ranges), null_allowed)
     }
 
-    /// Ranges that ascend and do not overlap, as the simplest kind.
+    /// Returns the filter of ascending, non-overlapping ranges, in its simplest kind.
     fn of_ranges(ranges: Vec<ClosedRange<i64>>, null_allowed: bool) -> Self {
         match *ranges {
             [] => Self::null_or_false(null_allowed),
@@ -207,12 +214,13 @@ impl Filter {
         }
     }
 
-    /// Passes the 128-bit integers from `lower` to `upper`, both included.
+    /// Returns the filter that accepts the 128-bit integers from `lower` to `upper`, both
+    /// inclusive.
     pub fn hugeint_range(lower: i128, upper: i128, null_allowed: bool) -> Self {
         Self::values(ValueTest::HugeintRange(ClosedRange::new(lower, upper)), null_allowed)
     }
 
-    /// Passes the 128-bit integers of a list.
+    /// Returns the filter that accepts the 128-bit integers of a list.
     pub fn hugeint_values(values: Vec<i128>, null_allowed: bool) -> Self {
         let values = sorted_distinct(values);
         if values.is_empty() {
@@ -221,7 +229,10 @@ impl Filter {
         Self::values(ValueTest::HugeintValues(values.into()), null_allowed)
     }
 
-    /// Passes the DOUBLE values between two bounds, of which none may be NaN (rule S2.24).
+    /// Returns the filter that accepts the DOUBLE values between two bounds.
+    ///
+    /// # Errors
+    /// `Internal` if a bound is NaN (rule S2.24).
     pub fn double_range(lower: Bound<f64>, upper: Bound<f64>, null_allowed: bool) -> Result<Self> {
         if lower.is_unbounded() && upper.is_unbounded() {
             return Ok(Self::any_value(null_allowed));
@@ -230,7 +241,10 @@ impl Filter {
         Ok(Self::values(ValueTest::DoubleRange(BoundRange { lower, upper }), null_allowed))
     }
 
-    /// Passes the REAL values between two bounds, of which none may be NaN (rule S2.24).
+    /// Returns the filter that accepts the REAL values between two bounds.
+    ///
+    /// # Errors
+    /// `Internal` if a bound is NaN (rule S2.24).
     pub fn float_range(lower: Bound<f32>, upper: Bound<f32>, null_allowed: bool) -> Result<Self> {
         if lower.is_unbounded() && upper.is_unbounded() {
             return Ok(Self::any_value(null_allowed));
@@ -239,7 +253,7 @@ impl Filter {
         Ok(Self::values(ValueTest::FloatRange(BoundRange { lower, upper }), null_allowed))
     }
 
-    /// Passes the strings between two bounds.
+    /// Returns the filter that accepts the strings between two bounds.
     pub fn bytes_range(
         lower: Bound<Arc<[u8]>>,
         upper: Bound<Arc<[u8]>>,
@@ -251,7 +265,7 @@ impl Filter {
         Self::values(ValueTest::BytesRange(BoundRange { lower, upper }), null_allowed)
     }
 
-    /// Passes the strings that are not between two bounds.
+    /// Returns the filter that accepts the strings that are not between two bounds.
     pub fn negated_bytes_range(
         lower: Bound<Arc<[u8]>>,
         upper: Bound<Arc<[u8]>>,
@@ -263,7 +277,7 @@ impl Filter {
         Self::values(ValueTest::NegatedBytesRange(BoundRange { lower, upper }), null_allowed)
     }
 
-    /// Passes the strings of a list.
+    /// Returns the filter that accepts the strings of a list.
     pub fn bytes_values(values: Vec<Arc<[u8]>>, null_allowed: bool) -> Self {
         if values.is_empty() {
             return Self::null_or_false(null_allowed);
@@ -272,7 +286,7 @@ impl Filter {
         Self::values(ValueTest::BytesValues(set), null_allowed)
     }
 
-    /// Passes the strings that are not in a list.
+    /// Returns the filter that accepts the strings that are not in a list.
     pub fn negated_bytes_values(values: Vec<Arc<[u8]>>, null_allowed: bool) -> Self {
         if values.is_empty() {
             return Self::any_value(null_allowed);
@@ -281,8 +295,8 @@ impl Filter {
         Self::values(ValueTest::NegatedBytesValues(set), null_allowed)
     }
 
-    /// Passes the strings that match a pattern, in the form that tests fastest: a list or a range
-    /// when the pattern says no more.
+    /// Returns the filter that accepts the strings that match a pattern, in the form with the
+    /// fastest test: a list or a range if that is equivalent to the pattern.
     pub fn like(pattern: LikePattern, null_allowed: bool) -> Self {
         match pattern.simple() {
             Some(SimplePattern::Text(text)) => Self::bytes_values(vec![text.into()], null_allowed),
@@ -295,7 +309,7 @@ impl Filter {
         }
     }
 
-    /// Passes the strings that do not match a pattern.
+    /// Returns the filter that accepts the strings that do not match a pattern.
     pub fn not_like(pattern: LikePattern, null_allowed: bool) -> Self {
         match pattern.simple() {
             Some(SimplePattern::Text(text)) => {
@@ -310,8 +324,8 @@ impl Filter {
         }
     }
 
-    /// A search for the strings that the filter is about, where they are better searched together
-    /// than tested one by one, and whether it is those that pass.
+    /// Returns a search for the strings that match the pattern of the filter, and whether these are
+    /// the strings that pass. Returns `None` if testing the strings one by one is faster.
     pub fn search(&self) -> Option<(PatternSearch<'_>, bool)> {
         let (pattern, passes) = match self.values_test() {
             Ok(ValueTest::Like(pattern)) => (pattern, true),
@@ -321,13 +335,14 @@ impl Filter {
         Some((PatternSearch::new(pattern)?, passes))
     }
 
-    /// Passes the timestamps from `lower` to `upper`, both included.
+    /// Returns the filter that accepts the timestamps from `lower` to `upper`, both inclusive.
     pub fn timestamp_range(lower: Timestamp, upper: Timestamp, null_allowed: bool) -> Self {
         Self::values(ValueTest::TimestampRange(ClosedRange::new(lower, upper)), null_allowed)
     }
 
-    /// Passes what one of the tests passes; none is nothing, one is itself (rule S2.40). Use
-    /// [`Filter::bigint_multi_range`] for integers.
+    /// Returns the filter that accepts the values that pass at least one of the tests: no value
+    /// without tests, and the test itself for a single one. Otherwise the filter is an OR of tests
+    /// of the same type (rule S2.40). For integers, use [`Filter::bigint_multi_range`].
     pub fn multi_range(mut tests: Vec<ValueTest>, null_allowed: bool) -> Self {
         match (tests.len(), tests.pop()) {
             (_, None) => Self::null_or_false(null_allowed),
@@ -339,7 +354,7 @@ impl Filter {
         }
     }
 
-    /// True when null passes.
+    /// Returns true if null passes.
     pub fn test_null(&self) -> bool {
         match self {
             Filter::AlwaysTrue | Filter::IsNull => true,
@@ -348,7 +363,8 @@ impl Filter {
         }
     }
 
-    /// Whether values pass, when that does not depend on the value (rule S2.5).
+    /// Returns whether values pass if that does not depend on the value; `None` if it does (rule
+    /// S2.5).
     pub fn test_any_value(&self) -> Option<bool> {
         match self {
             Filter::AlwaysTrue | Filter::IsNotNull => Some(true),
@@ -357,8 +373,8 @@ impl Filter {
         }
     }
 
-    /// The same filter with another rule for nulls; the four kinds that do not look at values
-    /// stay as they are (rule S2.6).
+    /// Returns the same filter with another rule for null. The four kinds without a test of values
+    /// are returned unchanged (rule S2.6).
     pub fn with_null_allowed(&self, null_allowed: bool) -> Self {
         match self {
             Filter::Values { test, .. } => Self::values(test.clone(), null_allowed),
@@ -366,7 +382,7 @@ impl Filter {
         }
     }
 
-    /// The kind, for ordering filters whose cost is not known yet.
+    /// Returns the kind of the filter, for ordering filters whose cost is not known.
     pub fn kind(&self) -> FilterKind {
         match self {
             Filter::AlwaysFalse => FilterKind::AlwaysFalse,
@@ -379,7 +395,7 @@ impl Filter {
 }
 
 impl ValueTest {
-    /// The kind of a filter with this test.
+    /// Returns the kind of a filter with this test.
     pub fn kind(&self) -> FilterKind {
         match self {
             ValueTest::Bool(_) => FilterKind::BoolValue,
@@ -416,7 +432,7 @@ fn sorted_distinct<T: Ord>(mut values: Vec<T>) -> Vec<T> {
     values
 }
 
-/// First and last of sorted distinct values that are one run without gaps.
+/// Returns the first and last of sorted distinct values if they are contiguous.
 fn one_range(sorted: &[i64]) -> Option<(i64, i64)> {
     let (first, last) = (*sorted.first()?, *sorted.last()?);
     let span = last.abs_diff(first);

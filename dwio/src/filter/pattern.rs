@@ -1,18 +1,19 @@
-//! Patterns of LIKE: literal text, `%` for any text and `_` for any one character.
+//! LIKE patterns: literal text, `%` for any text and `_` for any single character.
 //!
 //! ```text
 //! 'a%special%requests%z'      prefix a, pieces special and requests, suffix z
-//!  strings side by side   |len|...special...requests|len|...|len|...special...|
-//!  the needle                          [======]                no hit, no match
+//!  contiguous strings     |len|...special...requests|len|...|len|...special...|
+//!  needle                              [======]                no hit, no match
 //! ```
 //!
-//! A pattern is taken apart once. The shapes that queries mostly have (`abc`, `abc%`, `%abc`,
-//! `%abc%`, `a%b%c`) need no more than comparing ends and searching for the pieces in order; only
-//! a pattern with `_` is matched token by token, going back to the last `%` on a mismatch.
+//! A pattern is parsed once. The forms that are frequent in queries (`abc`, `abc%`, `%abc`,
+//! `%abc%`, `a%b%c`) only require comparing the ends of a string and searching for the pieces in
+//! order. Only a pattern with `_` is matched token by token, with backtracking to the last `%` on a
+//! mismatch.
 //!
-//! Strings that stand side by side are not searched one by one: a piece of the pattern, the one that
-//! turns out to be the rarest, is looked for in all of their text at once, and only a string that has
-//! it is matched ([`PatternSearch`]).
+//! Contiguous strings are not searched one by one: the piece of the pattern that proves to be the
+//! rarest is searched in the text of all strings at once, and only a string that contains it is
+//! matched ([`PatternSearch`]).
 
 use std::fmt;
 use std::ops::Range;
@@ -20,17 +21,17 @@ use std::ops::Range;
 use memchr::{memchr, memmem};
 use vector::{Error, Result};
 
-/// A pattern ready to match. Two are equal when they have the same tokens.
+/// A parsed pattern. Two patterns are equal if they have the same tokens.
 #[derive(Debug, Clone)]
 pub struct LikePattern {
     tokens: Vec<Token>,
     form: Form,
-    /// Text that every match has inside: what stands between two `%`, in order, or all text of a
+    /// Literal text that every match contains: the text between two `%`, in order, or all text of a
     /// pattern with `_`.
     pieces: Vec<Piece>,
 }
 
-/// One step of a pattern.
+/// One element of a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Token {
     Literal(Vec<u8>),
@@ -43,30 +44,30 @@ enum Token {
 enum Form {
     /// No wildcard: the text itself.
     Exact(Vec<u8>),
-    /// `%` only: both ends, with the pieces between them.
+    /// Only `%` wildcards: prefix and suffix, with the pieces between them.
     Pieces {
         prefix: Vec<u8>,
         suffix: Vec<u8>,
-        /// The bytes that all of these need.
+        /// Total number of bytes of prefix, pieces and suffix.
         min_bytes: usize,
     },
-    /// Anything with `_`.
+    /// Any pattern with `_`.
     Tokens,
 }
 
-/// Text to be found inside of a string.
+/// Literal text to search for in a string.
 #[derive(Debug, Clone)]
 struct Piece {
     finder: memmem::Finder<'static>,
-    /// The place of its rarest byte.
+    /// Position of the rarest byte of the text.
     rare: usize,
 }
 
-/// Shorter strings than this are searched for one rare byte: setting up a real search costs more
-/// than they are worth (`memmem` falls back to hashing byte by byte there).
+/// Strings shorter than this are searched for one rare byte: the setup of `memmem` costs more than
+/// it saves for them (it falls back to a rolling hash over single bytes).
 const MIN_FINDER_BYTES: usize = 64;
 
-/// Letters of text from frequent to rare; what is not listed is rarer.
+/// Bytes of text ordered from frequent to rare; bytes that are not listed are rarer.
 const FREQUENT: &[u8] = b" etaoinsrhldcumfpgwybvkETAOINSRHLDCUMFPGWYBVK0123456789xjqzXJQZ";
 
 impl PartialEq for LikePattern {
@@ -76,7 +77,7 @@ impl PartialEq for LikePattern {
 }
 
 impl Piece {
-    /// `text` must not be empty.
+    /// Returns a piece. `text` must not be empty.
     fn new(text: &[u8]) -> Self {
         let frequency = |byte: u8| FREQUENT.iter().position(|b| *b == byte);
         let rarity = |byte: u8| frequency(byte).unwrap_or(FREQUENT.len());
@@ -84,7 +85,7 @@ impl Piece {
         Piece { finder: memmem::Finder::new(text).into_owned(), rare: rare.unwrap_or(0) }
     }
 
-    /// Bytes of `text` up to the end of the first occurrence.
+    /// Returns the end of the first occurrence in `text`.
     #[inline]
     fn find_end(&self, text: &[u8]) -> Option<usize> {
         let wanted = self.finder.needle();
@@ -105,8 +106,11 @@ impl Piece {
 }
 
 impl LikePattern {
-    /// Takes a pattern apart; `InvalidInput` when the escape character is not followed by a
-    /// wildcard or itself.
+    /// Parses a pattern.
+    ///
+    /// # Errors
+    /// `InvalidInput` if the escape is not a single byte, or is not followed by a wildcard or
+    /// itself in the pattern.
     pub fn parse(pattern: &[u8], escape: Option<&[u8]>) -> Result<Self> {
         let tokens = tokens_of(pattern, escape)?;
         let pieces = |texts: &[&[u8]]| texts.iter().map(|text| Piece::new(text)).collect();
@@ -128,13 +132,13 @@ impl LikePattern {
         Ok(LikePattern { form: Form::Pieces { prefix, suffix, min_bytes }, pieces, tokens })
     }
 
-    /// True when all of `text` matches.
+    /// Returns true if the whole of `text` matches.
     pub fn matches(&self, text: &[u8]) -> bool {
         match &self.form {
             Form::Exact(wanted) => text == wanted.as_slice(),
             Form::Pieces { prefix, suffix, min_bytes } => {
-                // An empty end is not compared: comparing with no bytes, which stand nowhere in
-                // memory, was measured at 40 ns on some CPUs.
+                // Empty ends are not compared: a comparison of zero bytes through the dangling
+                // pointer of an empty slice was measured at 40 ns on some CPUs.
                 text.len() >= *min_bytes
                     && (prefix.is_empty() || text.starts_with(prefix))
                     && (suffix.is_empty() || text.ends_with(suffix))
@@ -144,7 +148,8 @@ impl LikePattern {
         }
     }
 
-    /// The same for a text whose first occurrence of a piece stands at `found`.
+    /// Returns true if the whole of `text` matches. The first occurrence of `piece` in it is at
+    /// `found`.
     fn matches_with(&self, text: &[u8], piece: usize, found: Range<usize>) -> bool {
         match (&self.form, self.pieces.split_first()) {
             (Form::Pieces { prefix, suffix, .. }, Some((_, rest)))
@@ -156,12 +161,12 @@ impl LikePattern {
         }
     }
 
-    /// What every match begins with.
+    /// Returns the literal prefix of all matches.
     pub fn prefix(&self) -> &[u8] {
         self.tokens.first().and_then(Token::as_literal).unwrap_or(&[])
     }
 
-    /// What the pattern is when it is simpler than a pattern.
+    /// Returns the simpler test that is equivalent to the pattern, if there is one.
     pub(super) fn simple(&self) -> Option<SimplePattern<'_>> {
         match &*self.tokens {
             [] => Some(SimplePattern::Text(&[])),
@@ -173,13 +178,13 @@ impl LikePattern {
     }
 }
 
-/// Patterns that say what simpler tests say.
+/// Patterns that are equivalent to simpler tests.
 pub(super) enum SimplePattern<'a> {
-    /// This text and no other.
+    /// Exactly this text.
     Text(&'a [u8]),
-    /// All text that begins so.
+    /// All strings with this prefix.
     Prefix(&'a [u8]),
-    /// All text.
+    /// All strings.
     AnyText,
 }
 
@@ -192,7 +197,7 @@ impl Token {
     }
 }
 
-/// True when the pieces stand in that order in `range` of `text`.
+/// Returns true if the pieces occur in this order in `range` of `text`, without overlap.
 #[inline]
 fn follow(pieces: &[Piece], text: &[u8], range: Range<usize>) -> bool {
     let mut rest = text.get(range).unwrap_or(&[]);
@@ -205,40 +210,43 @@ fn follow(pieces: &[Piece], text: &[u8], range: Range<usize>) -> bool {
     })
 }
 
-/// Strings that stand side by side are searched together, block by block.
+/// Searches contiguous strings for matches, block by block.
 ///
-/// Which piece is the rarest shows in the first blocks: each is searched for another one.
+/// The first blocks determine the rarest piece: each of them is searched for a different piece.
 #[derive(Debug)]
 pub struct PatternSearch<'a> {
     pattern: &'a LikePattern,
-    /// The piece that the next block is searched for.
+    /// Piece for which the next block is searched.
     piece: usize,
-    /// Pieces that were tried so far, and the one that was in the fewest strings.
+    /// Number of pieces that have been tried.
     num_tried: usize,
     rarest: Option<(usize, usize)>,
-    /// Blocks that are matched string by string, because most of an earlier one had the piece.
+    /// Number of following blocks that are matched string by string, because most strings of an
+    /// earlier block had the piece.
     num_spared: usize,
 }
 
-/// Blocks that are not searched after one in which the piece was in every other string.
+/// Number of blocks that are not searched after one in which more than half of the strings had the
+/// piece.
 const NUM_SPARED: usize = 15;
 
 impl<'a> PatternSearch<'a> {
-    /// A search for strings that match; `None` when they are better matched one by one.
+    /// Returns a search for strings that match; `None` if matching them one by one is faster.
     pub fn new(pattern: &'a LikePattern) -> Option<Self> {
         let search = PatternSearch { pattern, piece: 0, num_tried: 0, rarest: None, num_spared: 0 };
         (!pattern.pieces.is_empty()).then_some(search)
     }
 
-    /// True when all of `text` matches, for a string on its own.
+    /// Returns true if the whole of `text` matches, for a string outside a block.
     #[inline]
     pub fn matches(&self, text: &[u8]) -> bool {
         self.pattern.matches(text)
     }
 
-    /// Calls `found` with the number of each string of a block that matches, ascending. The `i`th
-    /// of its `num_strings` stands at `range(i)` of `text`; they ascend and do not overlap, and the
-    /// last one ends with the text. What stands between them is no part of any.
+    /// Calls `found` with the number of each matching string of a block, in ascending order. String
+    /// `i` of the `num_strings` strings is at `range(i)` of `text`. The ranges are ascending and do
+    /// not overlap, and the last one ends at the end of `text`. Bytes between the ranges belong to
+    /// no string.
     #[inline]
     pub fn block(
         &mut self,
@@ -257,14 +265,15 @@ impl<'a> PatternSearch<'a> {
         let (mut from, mut i, mut num_found) = (0, 0, 0);
         while let Some(at) = text.get(from..).and_then(|rest| finder.find(rest)) {
             let (start, end) = (from + at, from + at + finder.needle().len());
-            // The first string that ends behind the piece.
+            // Advances to the first string that ends at or after the end of the piece.
             let mut place = range(i);
             while place.end < end && i + 1 < num_strings {
                 i += 1;
                 place = range(i);
             }
             if place.start > start {
-                // It stood between two strings, or in part.
+                // The occurrence is not inside one string: it overlaps the bytes between two
+                // strings.
                 from = place.start;
                 continue;
             }
@@ -278,7 +287,7 @@ impl<'a> PatternSearch<'a> {
         self.learn(num_strings, num_found);
     }
 
-    /// Of `num_strings`, which were searched for the piece, `num_found` had it.
+    /// Records that `num_found` of `num_strings` strings had the piece.
     fn learn(&mut self, num_strings: usize, num_found: usize) {
         if self.num_tried < self.pattern.pieces.len() {
             self.num_tried += 1;
@@ -292,7 +301,10 @@ impl<'a> PatternSearch<'a> {
     }
 }
 
-/// The pattern as tokens; neighbouring literals are one, neighbouring `%` too.
+/// Parses the pattern into tokens, joining adjacent literals and adjacent `%`.
+///
+/// # Errors
+/// `InvalidInput` as for [`LikePattern::parse`].
 fn tokens_of(pattern: &[u8], escape: Option<&[u8]>) -> Result<Vec<Token>> {
     let escape = match escape {
         None => None,
@@ -334,9 +346,9 @@ fn tokens_of(pattern: &[u8], escape: Option<&[u8]>) -> Result<Vec<Token>> {
     Ok(tokens)
 }
 
-/// Matches greedily from the left. A mismatch lets the last `%` take one more character: earlier
-/// ones need no second try, because the last one takes whatever they would have given up. `None`
-/// is a mismatch that nothing can mend.
+/// Matches greedily from the left. On a mismatch, the last `%` takes one more character. Earlier
+/// `%` need no backtracking, because the last one can take any text that they would have left to
+/// it. Returns `None` for a mismatch without a `%` to extend.
 fn matches_tokens(tokens: &[Token], text: &[u8]) -> Option<bool> {
     let (mut token, mut at) = (0, 0);
     let mut retry: Option<(usize, usize)> = None;
@@ -369,7 +381,8 @@ fn matches_tokens(tokens: &[Token], text: &[u8]) -> Option<bool> {
     }
 }
 
-/// Bytes of the first character; a byte that is not UTF-8 counts as one. `None` without text.
+/// Returns the number of bytes of the first character; a byte that is not valid UTF-8 counts as
+/// one. Returns `None` for empty text.
 fn character_bytes(text: &[u8]) -> Option<usize> {
     let follow = text.get(1..)?.iter().take(3).take_while(|b| **b & 0xc0 == 0x80).count();
     Some(match text.first()? {
@@ -380,7 +393,7 @@ fn character_bytes(text: &[u8]) -> Option<usize> {
     })
 }
 
-/// As SQL writes it: `'10\%%' escape '\'`.
+/// Prints the pattern in SQL syntax: `'10\%%' escape '\'`.
 impl fmt::Display for LikePattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut pattern = Vec::new();

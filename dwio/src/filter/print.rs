@@ -1,10 +1,10 @@
-//! Filters as plans and errors print them: `[3, 5]`, `(-inf, 1.5) or null`, `in {1, 4}`.
+//! Text form of filters in plans and errors: `[3, 5]`, `(-inf, 1.5) or null`, `in {1, 4}`.
 
 use std::fmt;
 
 use super::{Bound, BoundRange, ClosedRange, Filter, ValueTest};
 
-/// Longer lists are cut here and say how long they are.
+/// Maximum number of values listed; for longer lists the count is printed.
 const MAX_LISTED: usize = 8;
 
 impl fmt::Display for Filter {

@@ -1,26 +1,26 @@
-//! Ranges with closed ends, and ranges whose ends may be open or missing.
+//! Closed ranges, and ranges with exclusive or absent bounds.
 //!
-//! Integers and timestamps have a next value, so closed ranges say everything. Floats and strings
-//! use [`Bound`]: an end that is not there is said so, not played by a very large value, which
-//! would shut out the infinities (rule S2.29).
+//! Integers and timestamps have a successor, so closed ranges are sufficient for them.
+//! Floating-point numbers and strings use [`Bound`]: an absent bound is represented explicitly and
+//! not by a very large finite value, which would exclude the infinities (rule S2.29).
 
 use std::borrow::Borrow;
 
 use vector::sync::Arc;
 
-/// One end of a range.
+/// One bound of a range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Bound<T> {
-    /// No end.
+    /// No bound.
     Unbounded,
-    /// The end belongs to the range.
+    /// The value of the bound belongs to the range.
     Inclusive(T),
-    /// The end does not belong to the range.
+    /// The value of the bound does not belong to the range.
     Exclusive(T),
 }
 
 impl<T> Bound<T> {
-    /// The end's value.
+    /// Returns the value of the bound; `None` if unbounded.
     pub fn value(&self) -> Option<&T> {
         match self {
             Bound::Unbounded => None,
@@ -28,17 +28,18 @@ impl<T> Bound<T> {
         }
     }
 
-    /// True when there is no end.
+    /// Returns true if there is no bound.
     pub fn is_unbounded(&self) -> bool {
         matches!(self, Bound::Unbounded)
     }
 
-    /// True when the end's value does not belong to the range.
+    /// Returns true if the value of the bound does not belong to the range.
     pub fn is_exclusive(&self) -> bool {
         matches!(self, Bound::Exclusive(_))
     }
 
-    /// The end of the values on the other side: what one range excludes the next includes.
+    /// Returns the opposite bound of the adjacent range on the other side: a value that one range
+    /// excludes is included in the other.
     pub fn flipped(self) -> Self {
         match self {
             Bound::Unbounded => Bound::Unbounded,
@@ -47,7 +48,7 @@ impl<T> Bound<T> {
         }
     }
 
-    /// True when this, as a lower end, lets `value` in.
+    /// Returns true if this bound, as a lower bound, admits `value`.
     #[inline]
     pub fn is_below<Q: PartialOrd + ?Sized>(&self, value: &Q) -> bool
     where
@@ -60,7 +61,7 @@ impl<T> Bound<T> {
         }
     }
 
-    /// True when this, as an upper end, lets `value` in.
+    /// Returns true if this bound, as an upper bound, admits `value`.
     #[inline]
     pub fn is_above<Q: PartialOrd + ?Sized>(&self, value: &Q) -> bool
     where
@@ -74,17 +75,17 @@ impl<T> Bound<T> {
     }
 }
 
-/// Values between two ends.
+/// The values between two bounds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BoundRange<T> {
-    /// The lower end.
+    /// Lower bound.
     pub lower: Bound<T>,
-    /// The upper end.
+    /// Upper bound.
     pub upper: Bound<T>,
 }
 
 impl<T: PartialOrd + Clone> BoundRange<T> {
-    /// What is in both ranges; `None` when nothing can be.
+    /// Returns the intersection of both ranges; `None` if it is empty.
     pub fn intersect(&self, other: &Self) -> Option<Self> {
         let range = BoundRange {
             lower: tighter(&self.lower, &other.lower, |a, b| a > b),
@@ -93,7 +94,7 @@ impl<T: PartialOrd + Clone> BoundRange<T> {
         (!range.is_empty()).then_some(range)
     }
 
-    /// True when the ends leave nothing between them.
+    /// Returns true if no value can lie between the bounds.
     pub fn is_empty(&self) -> bool {
         match (self.lower.value(), self.upper.value()) {
             (Some(lower), Some(upper)) => {
@@ -104,7 +105,7 @@ impl<T: PartialOrd + Clone> BoundRange<T> {
         }
     }
 
-    /// The one value of the range, if both ends are that value.
+    /// Returns the only value of the range if both bounds include the same value.
     pub fn single_value(&self) -> Option<&T> {
         match (&self.lower, &self.upper) {
             (Bound::Inclusive(lower), Bound::Inclusive(upper)) if lower == upper => Some(lower),
@@ -113,7 +114,7 @@ impl<T: PartialOrd + Clone> BoundRange<T> {
     }
 }
 
-/// The end that lets less in; on the same value the exclusive one.
+/// Returns the tighter of two bounds; for equal values, the exclusive one.
 fn tighter<T: PartialOrd + Clone>(
     a: &Bound<T>,
     b: &Bound<T>,
@@ -128,9 +129,10 @@ fn tighter<T: PartialOrd + Clone>(
 }
 
 impl BoundRange<Arc<[u8]>> {
-    /// The strings that begin with `prefix`.
+    /// Returns the range of the strings that start with `prefix`.
     pub fn of_prefix(prefix: &[u8]) -> Self {
-        // The first string behind them ends with the next byte, where there is one.
+        // The upper bound is the prefix with its last byte below 255 incremented and the bytes
+        // after it removed; there is none if all bytes are 255.
         let upper = match prefix.iter().rposition(|byte| *byte < u8::MAX) {
             Some(last) => {
                 let mut next: Vec<u8> = prefix.iter().copied().take(last + 1).collect();
@@ -142,13 +144,14 @@ impl BoundRange<Arc<[u8]>> {
         BoundRange { lower: Bound::Inclusive(prefix.into()), upper }
     }
 
-    /// True when the string is inside.
+    /// Returns true if the string is in the range.
     #[inline]
     pub fn contains(&self, bytes: &[u8]) -> bool {
         self.lower.is_below(bytes) && self.upper.is_above(bytes)
     }
 
-    /// The accepted ranges of the complement, in order (rule S2.38).
+    /// Returns the ranges outside this range, in order; each of their bounds is inclusive exactly
+    /// if the bound of this range is exclusive (rule S2.38).
     pub fn complement(&self) -> Vec<Self> {
         if self.is_empty() {
             return vec![BoundRange { lower: Bound::Unbounded, upper: Bound::Unbounded }];
@@ -162,8 +165,8 @@ impl BoundRange<Arc<[u8]>> {
     }
 }
 
-/// A range of floats in the form that is tested: closed ends, and whether NaN passes. Nothing but
-/// perhaps NaN passes when `lower > upper`.
+/// A range of floating-point numbers in the form used by tests: closed bounds, and whether NaN
+/// passes. If `lower > upper`, no number passes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ClosedFloats<T> {
     pub(super) lower: T,
@@ -174,11 +177,13 @@ pub(super) struct ClosedFloats<T> {
 macro_rules! closed_floats {
     ($($t:ty),*) => { $(
         impl BoundRange<$t> {
-            /// The same range with closed ends: an open end becomes the float next to it.
+            /// Returns the same range with closed bounds: an exclusive bound is replaced by the
+            /// adjacent number.
             pub(super) fn closed(&self) -> ClosedFloats<$t> {
                 let nothing = (<$t>::INFINITY, <$t>::NEG_INFINITY);
                 let (lower, upper) = match (self.lower, self.upper) {
-                    // No number lies beyond an infinity, and no float stands next to it.
+                    // No number is beyond an infinity, and an infinity has no adjacent number on
+                    // that side.
                     (Bound::Exclusive(<$t>::INFINITY), _) => nothing,
                     (_, Bound::Exclusive(<$t>::NEG_INFINITY)) => nothing,
                     (lower, upper) => (
@@ -208,33 +213,33 @@ macro_rules! closed_floats {
 }
 closed_floats!(f32, f64);
 
-/// Values from `lower` to `upper`, both included; none when `lower > upper`.
+/// The values from `lower` to `upper`, both inclusive; empty if `lower > upper`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClosedRange<T> {
-    /// The lowest value.
+    /// Smallest value.
     pub lower: T,
-    /// The highest value.
+    /// Largest value.
     pub upper: T,
 }
 
 impl<T: Ord + Copy> ClosedRange<T> {
-    /// The values from `lower` to `upper`.
+    /// Returns the range from `lower` to `upper`.
     pub fn new(lower: T, upper: T) -> Self {
         ClosedRange { lower, upper }
     }
 
-    /// True when the value is inside.
+    /// Returns true if the value is in the range.
     #[inline]
     pub fn contains(&self, value: T) -> bool {
         (value >= self.lower) & (value <= self.upper)
     }
 
-    /// True when no value is inside.
+    /// Returns true if the range has no values.
     pub fn is_empty(&self) -> bool {
         self.lower > self.upper
     }
 
-    /// What is in both ranges; `None` when nothing is.
+    /// Returns the intersection of both ranges; `None` if it is empty.
     pub fn intersect(&self, other: &Self) -> Option<Self> {
         let range = Self::new(self.lower.max(other.lower), self.upper.min(other.upper));
         (!range.is_empty()).then_some(range)

@@ -1,4 +1,4 @@
-//! Sets of accepted values: integers by bit mask or hash table, strings by hash.
+//! Sets of accepted values: integers in a bit mask or a hash table, strings in a hash table.
 
 use std::collections::HashSet;
 
@@ -6,52 +6,57 @@ use foldhash::fast::RandomState;
 use vector::sync::Arc;
 use vector::{StringView, bits};
 
-/// Integers that are tested often: sorted for statistics, and a mask or table for values.
+/// A set of integers with a fast membership test: sorted values for statistics, and a bit mask or
+/// hash table for tests of values.
 #[derive(Debug, Clone)]
 pub struct IntegerSet {
-    /// Ascending and distinct; at least one.
+    /// Ascending, distinct values; at least one.
     values: Box<[i64]>,
     lookup: Lookup,
 }
 
 #[derive(Debug, Clone)]
 enum Lookup {
-    /// Bit `v - min` for each value.
+    /// One bit for each value, at position `v - min`.
     Bitmask(Box<[u64]>),
-    /// A table for values that lie far apart.
+    /// Hash table, for values that are far apart.
     Hash(HashedSet),
 }
 
-/// Linear probing in a power of two of slots, at most half of them taken. Few of the numbers that
-/// are asked come as far: most lie in a stretch of numbers that has no value at all.
+/// A hash table with linear probing; the number of slots is a power of two, and at most half of
+/// them are used. Most tested numbers do not reach the table, because they lie in an interval
+/// (stretch) that contains no value.
 #[derive(Debug, Clone)]
 struct HashedSet {
     slots: Box<[i64]>,
     shift: u32,
     has_vacant: bool,
-    /// Bit `(v - min) >> stretch_shift` for each value.
+    /// One bit for each interval of numbers, set if it contains a value: bit `(v - min) >>
+    /// stretch_shift`.
     stretches: Box<[u64]>,
     stretch_shift: u32,
 }
 
-/// Marks a free slot; the number itself is remembered beside the table.
+/// Marks a free slot; whether the number itself is in the set is stored beside the table.
 const VACANT: i64 = i64::MIN + 0x5eed;
-/// 2^64 by the golden ratio: the high bits of the product depend on all bits of the key.
+/// 2^64 divided by the golden ratio: the high bits of the product depend on all bits of the key.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// A mask may always have this many bits.
+/// Number of bits up to which a bit mask is always used.
 const SMALL_MASK_BITS: u64 = 32 * 64;
-/// A larger mask may have this many bits for each value.
+/// Maximum number of bits per value of a larger bit mask.
 const MASK_BITS_PER_VALUE: u64 = 4 * 64;
-/// Stretches for each value of a table, about; more would leave the nearest cache.
+/// Approximate number of intervals per value of a hash table; more intervals would not fit the L1
+/// cache.
 const STRETCHES_PER_VALUE: usize = 16;
-/// Stretches at most.
+/// Maximum number of intervals.
 const MAX_STRETCHES: usize = 1 << 20;
-/// Words of stretches that are looked at for a range; wider ones are taken to have a value.
+/// Maximum number of words of interval bits that are checked for a range; a wider range is assumed
+/// to contain a value.
 const MAX_RANGE_WORDS: usize = 4;
 
 impl IntegerSet {
-    /// The set of values that ascend without repeats.
+    /// Returns the set of ascending, distinct values.
     pub(super) fn new(sorted: Vec<i64>) -> Self {
         let (min, max) = match (sorted.first(), sorted.last()) {
             (Some(min), Some(max)) => (*min, *max),
@@ -71,23 +76,24 @@ impl IntegerSet {
         IntegerSet { values: sorted.into(), lookup }
     }
 
-    /// The values, ascending.
+    /// Returns the values, ascending.
     pub fn values(&self) -> &[i64] {
         &self.values
     }
 
-    /// True when the values lie close enough for a bit mask.
+    /// Returns true if the set is stored as a bit mask.
     pub fn is_bitmask(&self) -> bool {
         matches!(self.lookup, Lookup::Bitmask(_))
     }
 
-    /// True when the value is in the set.
+    /// Returns true if the value is in the set.
     #[inline]
     pub fn contains(&self, value: i64) -> bool {
         let min = self.values.first().copied().unwrap_or(0);
         match &self.lookup {
             Lookup::Bitmask(words) => {
-                // Below the minimum this wraps around to a bit far outside of the mask.
+                // For a value below the minimum, the difference wraps around to a bit above that of
+                // any value of the set, which is clear or outside of the mask.
                 let bit = value.wrapping_sub(min) as u64;
                 let word = words.get((bit / 64) as usize).copied().unwrap_or(0);
                 word >> (bit % 64) & 1 != 0
@@ -96,7 +102,7 @@ impl IntegerSet {
         }
     }
 
-    /// False when none of the values lies from `lower` to `upper`, as far as that is seen at once.
+    /// Returns false if it is cheap to determine that no value of the set is in `lower..=upper`.
     #[inline]
     pub fn may_have_between(&self, lower: i64, upper: i64) -> bool {
         let (Some(min), Some(max)) = (self.values.first(), self.values.last()) else {
@@ -110,7 +116,7 @@ impl IntegerSet {
             }
     }
 
-    /// How many values lie from `min` to `max`.
+    /// Returns the number of values in `min..=max`.
     pub fn count_in(&self, min: i64, max: i64) -> usize {
         let below = self.values.partition_point(|v| *v < min);
         let up_to = self.values.partition_point(|v| *v <= max);
@@ -124,7 +130,8 @@ fn slot_of(value: i64, shift: u32) -> usize {
 }
 
 impl HashedSet {
-    /// The table of ascending values that start at `min` and end `span` above it.
+    /// Returns the table of ascending values, of which the first is `min` and the last is `min +
+    /// span`.
     fn new(values: &[i64], min: i64, span: u64) -> Self {
         let num_slots = (values.len() * 2).next_power_of_two().max(2);
         let shift = 64 - num_slots.trailing_zeros();
@@ -153,7 +160,8 @@ impl HashedSet {
 
     #[inline]
     fn contains(&self, min: i64, value: i64) -> bool {
-        // Below the minimum this wraps around: the stretch is behind all or has other values.
+        // For a value below the minimum, the difference wraps around: its interval is outside of
+        // the bits, or it is that of other values, and the lookup in the slots decides.
         let stretch = value.wrapping_sub(min) as u64 >> self.stretch_shift;
         let word = self.stretches.get((stretch / 64) as usize).copied().unwrap_or(0);
         word >> (stretch % 64) & 1 != 0 && self.is_in_slots(value)
@@ -173,8 +181,8 @@ impl HashedSet {
         }
     }
 
-    /// False when no stretch from that of `lower` to that of `upper` has a value. Both lie between
-    /// the lowest value, `min`, and the highest.
+    /// Returns false if no interval from that of `lower` to that of `upper` contains a value. Both
+    /// are between the smallest value, `min`, and the largest.
     #[inline]
     fn may_have_between(&self, min: i64, lower: i64, upper: i64) -> bool {
         let stretch_of = |value: i64| (value.abs_diff(min) >> self.stretch_shift) as usize;
@@ -198,22 +206,22 @@ impl PartialEq for IntegerSet {
     }
 }
 
-/// Strings that are tested often.
+/// A set of strings with a fast membership test.
 #[derive(Debug, Clone)]
 pub struct BytesSet {
-    /// Ascending and distinct; at least one.
+    /// Ascending, distinct values; at least one.
     values: Box<[Arc<[u8]>]>,
-    /// Bit `min(len, 63)` for the length of each value.
+    /// One bit for the length of each value, at position `min(len, 63)`.
     lengths: u64,
-    /// Only for more than [`FEW_STRINGS`] values.
+    /// Hash table; present only for more than [`FEW_STRINGS`] values.
     hashed: Option<HashSet<Arc<[u8]>, RandomState>>,
 }
 
-/// Up to this many strings are compared one after the other.
+/// Maximum number of strings that are compared one by one.
 const FEW_STRINGS: usize = 6;
 
 impl BytesSet {
-    /// The set of values that ascend without repeats.
+    /// Returns the set of ascending, distinct values.
     pub(super) fn new(sorted: Vec<Arc<[u8]>>) -> Self {
         BytesSet {
             lengths: sorted.iter().fold(0, |mask, v| mask | length_bit(v.len())),
@@ -222,12 +230,12 @@ impl BytesSet {
         }
     }
 
-    /// The values, ascending.
+    /// Returns the values, ascending.
     pub fn values(&self) -> &[Arc<[u8]>] {
         &self.values
     }
 
-    /// True when the string is in the set.
+    /// Returns true if the string is in the set.
     #[inline]
     pub fn contains(&self, bytes: &[u8]) -> bool {
         if self.lengths & length_bit(bytes.len()) == 0 {
@@ -239,15 +247,15 @@ impl BytesSet {
         }
     }
 
-    /// The values as views, if they are few and each fits into its view: then two of them are
-    /// equal exactly when their views are.
+    /// Returns the values as views if they are few and each fits inline in its view. Two such
+    /// strings are equal exactly if their views are equal.
     pub(super) fn inline_views(&self) -> Option<Vec<StringView>> {
         let is_inline = |v: &Arc<[u8]>| v.len() <= vector::types::string_view::INLINE_LIMIT;
         (self.hashed.is_none() && self.values.iter().all(is_inline))
             .then(|| self.values.iter().map(|v| StringView::inline(v)).collect())
     }
 
-    /// How many values lie from `min` to `max`; an absent end is open.
+    /// Returns the number of values in `min..=max`; an absent bound is infinite.
     pub fn count_in(&self, min: Option<&[u8]>, max: Option<&[u8]>) -> usize {
         let below = min.map_or(0, |min| self.values.partition_point(|v| **v < *min));
         let up_to =

@@ -1,4 +1,4 @@
-//! Filters against a model that compares values one by one.
+//! Tests of filters against a model that compares values one by one.
 
 use std::cmp::Ordering;
 
@@ -10,7 +10,7 @@ use vector::{DecodedVector, SelectivityVector, Timestamp, Type, Value, bits};
 use super::range::{Bound, BoundRange, ClosedRange};
 use super::{Filter, FilterKind, FilterValue, LikePattern, Match, ValueTest};
 
-/// What a filter says by definition.
+/// Returns whether a value passes, by the definition of the filter.
 pub(crate) fn model(filter: &Filter, value: &Value) -> bool {
     match (filter, value) {
         (_, Value::Null) => filter.test_null(),
@@ -26,7 +26,7 @@ fn model_test(test: &ValueTest, value: &Value) -> bool {
         value >= range.lower.into() && value <= range.upper.into()
     };
     let in_set = |set: &[i64]| set.iter().any(|v| i128::from(*v) == integer.unwrap());
-    // A REAL is compared as the DOUBLE it is equal to.
+    // A REAL is compared as the DOUBLE of equal value.
     let widened = match value {
         Value::Real(v) => Value::Double(f64::from(*v)),
         other => other.clone(),
@@ -71,7 +71,8 @@ fn model_test(test: &ValueTest, value: &Value) -> bool {
     }
 }
 
-/// LIKE by definition, for a quoted pattern without escapes and text of single bytes.
+/// Evaluates LIKE by definition, for a quoted pattern without escapes and text of single-byte
+/// characters.
 fn is_like(quoted: &str, value: &Value) -> bool {
     fn matches(text: &[u8], pattern: &[u8]) -> bool {
         match pattern.split_first() {
@@ -84,7 +85,7 @@ fn is_like(quoted: &str, value: &Value) -> bool {
     matches(value.as_bytes().unwrap(), &quoted.as_bytes()[1..quoted.len() - 1])
 }
 
-/// Parts of strings with wildcards around them.
+/// Returns a pattern of substrings with wildcards around them.
 fn like_pattern(random: &mut Random, strings: &[&Arc<[u8]>]) -> LikePattern {
     let mut pattern = Vec::new();
     for string in strings {
@@ -96,12 +97,12 @@ fn like_pattern(random: &mut Random, strings: &[&Arc<[u8]>]) -> LikePattern {
     LikePattern::parse(&pattern, None).unwrap()
 }
 
-/// True when it has no common form with most other filters.
+/// Returns true if the filter contains a pattern, which cannot be combined with most other filters.
 fn has_pattern(filter: &Filter) -> bool {
     filter.to_string().contains("like '")
 }
 
-/// A type, and values of it among which filters make a difference.
+/// A type, with values of it that filters distinguish.
 pub(crate) struct Family {
     pub(crate) ty: Type,
     pool: Vec<Value>,
@@ -155,7 +156,7 @@ impl Family {
         random.pick(&self.pool).clone()
     }
 
-    /// A filter of one predicate.
+    /// Returns the filter of one predicate.
     fn predicate(&self, random: &mut Random) -> Filter {
         let null_allowed = random.chance(0.5);
         if random.chance(0.1) {
@@ -210,7 +211,7 @@ impl Family {
                         integers.windows(2).map(|w| ClosedRange::new(w[0], w[1])).collect(),
                         null_allowed,
                     ),
-                    // Also ranges outside of the narrow types.
+                    // Includes ranges outside of the narrow integer types.
                     4 => Filter::bigint_range(a.saturating_mul(100), b.saturating_mul(1000), false),
                     _ => Filter::bigint_range(a, b, null_allowed),
                 }
@@ -218,7 +219,7 @@ impl Family {
         }
     }
 
-    /// A filter of one predicate or of two put together.
+    /// Returns the filter of one predicate, or of two combined.
     pub(crate) fn filter(&self, random: &mut Random) -> Filter {
         let first = self.predicate(random);
         let second = self.predicate(random);
@@ -338,7 +339,7 @@ fn a_range_is_never_judged_against_a_value_in_it() {
     for_each_filter(6, |family, filter, random| {
         let (a, b) = (family.some(random), family.some(random));
         let (min, max) = if a <= b { (a, b) } else { (b, a) };
-        // In a file's statistics NaN is no bound, and lies in no range.
+        // In the statistics of a file, NaN is neither a bound nor inside a range.
         let is_nan = |v: &Value| *v == Value::Double(f64::NAN) || *v == Value::Real(f32::NAN);
         let inside: Vec<&Value> =
             family.pool.iter().filter(|v| (**v >= min && **v <= max) || is_nan(v)).collect();
@@ -471,7 +472,7 @@ fn nan_passes_where_nothing_ends_the_range_above() {
     let below = Filter::double_range(Bound::Unbounded, Bound::Exclusive(5.0), false).unwrap();
     assert!(above.test_f64(f64::NAN).unwrap() && !below.test_f64(f64::NAN).unwrap());
     assert!(above.test_f32(f32::NAN).unwrap());
-    // A NaN that the statistics do not show may pass.
+    // A NaN that is not covered by the bounds may pass.
     assert_eq!(above.match_f64(1.0, 2.0, true), Match::Some);
     assert_eq!(above.match_f64(1.0, 2.0, false), Match::None);
     assert_eq!(above.match_f64(1.0, f64::NAN, false), Match::Some);
@@ -497,7 +498,7 @@ fn a_filter_of_another_type_is_an_error_that_names_both() {
     let vector = vector::testing::doubles(&[Some(1.0)]);
     let decoded = DecodedVector::new(&vector).unwrap();
     assert!(range.apply(&decoded, &mut SelectivityVector::all(1)).is_err());
-    // Nothing is left to be tested of a column without values.
+    // A column without values has nothing to test.
     let nulls = DecodedVector::new(&vector::testing::doubles(&[None])).unwrap();
     let mut rows = SelectivityVector::all(1);
     range.apply(&nulls, &mut rows).unwrap();
@@ -518,7 +519,7 @@ fn filters_print_what_they_accept() {
     assert_eq!(long.to_string(), "in {0, 2, 4, 6, 8, 10, 12, 14, ... 100 values}");
 }
 
-/// Checks a filter on values of one type at every level against asking value by value.
+/// Checks a filter on values of one type at every level against testing value by value.
 fn retains_alike<T: FilterValue>(filter: &Filter, values: &[T], passes: impl Fn(&T) -> bool) {
     let mut random = Random::new(values.len() as u64);
     for share in [0.0, 0.03, 0.5, 1.0] {

@@ -1,23 +1,25 @@
-//! Testing one value.
+//! Filters on single values.
 //!
-//! The form of a test is looked at once, then a [`TestVisitor`] gets it as a plain function, so
-//! that the loops in `batch.rs` and in readers have no branch on the kind of filter. A test of a
-//! type that the filter is not made for is an `Internal` error that names both (rules S2.3, S2.4).
+//! The form of a test is dispatched on once; a [`TestVisitor`] then receives it as a plain
+//! function, so that the loops in `batch.rs` and in readers do not branch on the kind of filter.
+//! Applying a test to a type that it does not support is an `Internal` error with both of them
+//! (rules S2.3, S2.4).
 
 use vector::{Error, FlatType, Result, Timestamp, Type, Value};
 
 use super::range::{ClosedFloats, ClosedRange};
 use super::{Filter, ValueTest};
 
-/// What is done with a value test once its form is known.
+/// Uses a value test after its form has been dispatched on.
 pub trait TestVisitor<T> {
-    /// What comes out.
+    /// Result of the visit.
     type Output;
 
     /// Runs with the test as a function.
     fn visit(self, test: impl Fn(T) -> bool) -> Self::Output;
 
-    /// The same, where it is also known whether any value between two others may pass.
+    /// Runs like [`TestVisitor::visit`], with an additional function that returns whether any value
+    /// between two values may pass.
     fn visit_sparse(
         self,
         test: impl Fn(T) -> bool,
@@ -31,10 +33,12 @@ pub trait TestVisitor<T> {
     }
 }
 
-/// Fixed-width values that filters test.
+/// Fixed-width values that filters can test.
 pub trait FilterValue: FlatType {
-    /// Gives the test to the visitor as a function of this type; an error when the test is not
-    /// made for it.
+    /// Calls the visitor with the test as a function of this type.
+    ///
+    /// # Errors
+    /// `Internal` if the test does not support this type.
     fn visit_test<V: TestVisitor<Self>>(test: &ValueTest, visitor: V) -> Result<V::Output>;
 }
 
@@ -53,8 +57,8 @@ macro_rules! integer_tests {
     ($($t:ty),*) => { $(
         impl FilterValue for $t {
             fn visit_test<V: TestVisitor<$t>>(test: &ValueTest, visitor: V) -> Result<V::Output> {
-                // Bounds outside of a narrow type are cut to it: values pass or fail by value,
-                // never by truncation (rule S2.8).
+                // Bounds outside of a narrow type are clamped to it: the result depends on the
+                // value and is never changed by truncation (rule S2.8).
                 let narrow = |range: &ClosedRange<i64>| {
                     let all = ClosedRange::new(i64::from(<$t>::MIN), i64::from(<$t>::MAX));
                     match range.intersect(&all) {
@@ -144,7 +148,7 @@ impl FilterValue for f64 {
 }
 
 impl FilterValue for f32 {
-    /// A filter of DOUBLE tests the widened value (rule S2.27).
+    /// A DOUBLE filter tests the widened value (rule S2.27).
     fn visit_test<V: TestVisitor<f32>>(test: &ValueTest, visitor: V) -> Result<V::Output> {
         match (test, closed_as_f64(test)) {
             (ValueTest::FloatRange(range), _) => {
@@ -165,7 +169,7 @@ impl FilterValue for f32 {
     }
 }
 
-/// A range of either float type, widened.
+/// Returns a range of either floating-point type, widened.
 pub(super) fn closed_as_f64(test: &ValueTest) -> Option<ClosedFloats<f64>> {
     match test {
         ValueTest::DoubleRange(range) => Some(range.closed()),
@@ -177,7 +181,7 @@ pub(super) fn closed_as_f64(test: &ValueTest) -> Option<ClosedFloats<f64>> {
     }
 }
 
-/// A member of ranges that ascend without overlap.
+/// Returns true if the value is in one of the ascending, non-overlapping ranges.
 #[inline]
 fn in_ranges(ranges: &[ClosedRange<i64>], value: i64) -> bool {
     let after = ranges.partition_point(|r| r.lower <= value);
@@ -196,13 +200,13 @@ fn visit_any<T: FilterValue, V: TestVisitor<T>>(
     for test in tests {
         T::visit_test(test, Probe)?;
     }
-    // All tests were made for the type, so none gives an error below.
+    // All tests support the type, as checked above, so none of the calls below returns an error.
     Ok(visitor.visit(|v| tests.iter().any(|t| T::visit_test(t, One(v)).unwrap_or(false))))
 }
 
-/// What is done with a test of strings once its form is known.
+/// Uses a string test after its form has been dispatched on.
 pub trait BytesVisitor {
-    /// What comes out.
+    /// Result of the visit.
     type Output;
 
     /// Runs with the test as a function.
@@ -217,7 +221,10 @@ impl BytesVisitor for One<&[u8]> {
     }
 }
 
-/// Gives a test of strings to the visitor as a function; an error when it is not one of strings.
+/// Calls the visitor with a string test as a function.
+///
+/// # Errors
+/// `Internal` if the test does not support strings.
 pub(super) fn visit_bytes_test<V: BytesVisitor>(test: &ValueTest, visitor: V) -> Result<V::Output> {
     Ok(match test {
         ValueTest::BytesRange(range) => visitor.visit(|v| range.contains(v)),
@@ -236,7 +243,10 @@ pub(super) fn visit_bytes_test<V: BytesVisitor>(test: &ValueTest, visitor: V) ->
     })
 }
 
-/// The boolean that the test accepts; an error when it is not one of booleans.
+/// Returns the boolean that the test accepts.
+///
+/// # Errors
+/// `Internal` if the test does not support booleans.
 pub(super) fn wanted_bool(test: &ValueTest) -> Result<bool> {
     match test {
         ValueTest::Bool(wanted) => Ok(*wanted),
@@ -245,7 +255,10 @@ pub(super) fn wanted_bool(test: &ValueTest) -> Result<bool> {
 }
 
 impl Filter {
-    /// Whether a fixed-width value passes.
+    /// Returns whether a fixed-width value passes.
+    ///
+    /// # Errors
+    /// `Internal` if the filter does not test values of this type.
     pub fn test<T: FilterValue>(&self, value: T) -> Result<bool> {
         match self.values_test() {
             Ok(test) => T::visit_test(test, One(value)),
@@ -253,32 +266,50 @@ impl Filter {
         }
     }
 
-    /// Whether an integer passes.
+    /// Returns whether an integer passes.
+    ///
+    /// # Errors
+    /// Those of [`Filter::test`].
     pub fn test_i64(&self, value: i64) -> Result<bool> {
         self.test(value)
     }
 
-    /// Whether a 128-bit integer passes.
+    /// Returns whether a 128-bit integer passes.
+    ///
+    /// # Errors
+    /// Those of [`Filter::test`].
     pub fn test_i128(&self, value: i128) -> Result<bool> {
         self.test(value)
     }
 
-    /// Whether a DOUBLE passes.
+    /// Returns whether a DOUBLE passes.
+    ///
+    /// # Errors
+    /// Those of [`Filter::test`].
     pub fn test_f64(&self, value: f64) -> Result<bool> {
         self.test(value)
     }
 
-    /// Whether a REAL passes.
+    /// Returns whether a REAL passes.
+    ///
+    /// # Errors
+    /// Those of [`Filter::test`].
     pub fn test_f32(&self, value: f32) -> Result<bool> {
         self.test(value)
     }
 
-    /// Whether a timestamp passes.
+    /// Returns whether a timestamp passes.
+    ///
+    /// # Errors
+    /// Those of [`Filter::test`].
     pub fn test_timestamp(&self, value: Timestamp) -> Result<bool> {
         self.test(value)
     }
 
-    /// Whether a boolean passes.
+    /// Returns whether a boolean passes.
+    ///
+    /// # Errors
+    /// `Internal` if the filter does not test booleans.
     pub fn test_bool(&self, value: bool) -> Result<bool> {
         match self.values_test() {
             Ok(test) => Ok(wanted_bool(test)? == value),
@@ -286,7 +317,10 @@ impl Filter {
         }
     }
 
-    /// Gives the test of strings to the visitor as a function.
+    /// Calls the visitor with the string test as a function.
+    ///
+    /// # Errors
+    /// `Internal` if the filter does not test strings.
     pub fn visit_bytes<V: BytesVisitor>(&self, visitor: V) -> Result<V::Output> {
         match self.values_test() {
             Ok(test) => visit_bytes_test(test, visitor),
@@ -294,7 +328,10 @@ impl Filter {
         }
     }
 
-    /// Whether a string passes.
+    /// Returns whether a string passes.
+    ///
+    /// # Errors
+    /// `Internal` if the filter does not test strings.
     pub fn test_bytes(&self, value: &[u8]) -> Result<bool> {
         match self.values_test() {
             Ok(test) => visit_bytes_test(test, One(value)),
@@ -302,8 +339,11 @@ impl Filter {
         }
     }
 
-    /// Whether a value of type `ty` passes, null by the rule for nulls. Arrays, maps and rows can
-    /// only be asked whether they are null.
+    /// Returns whether a value of type `ty` passes; null passes if the filter accepts it. Arrays,
+    /// maps and rows can only be tested for null.
+    ///
+    /// # Errors
+    /// `Internal` if the filter does not test values of this type.
     pub fn test_value(&self, value: &Value, ty: &Type) -> Result<bool> {
         match value {
             Value::Null => Ok(self.test_null()),
@@ -323,7 +363,7 @@ impl Filter {
         }
     }
 
-    /// The test of values, or the answer for all values.
+    /// Returns the test of values, or the result for all values if it does not depend on them.
     pub(super) fn values_test(&self) -> std::result::Result<&ValueTest, bool> {
         match self {
             Filter::Values { test, .. } => Ok(test),

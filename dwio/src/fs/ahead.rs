@@ -1,17 +1,17 @@
-//! Files that are read ahead: for file systems where each read takes long, as it does far away.
+//! Read-ahead files, for file systems whose reads have a high latency.
 //!
-//! Whoever reads says what comes next ([`ReadFile::will_need`]); threads of the file system's own
-//! fetch that meanwhile, and a read takes what is there.
+//! A reader announces the ranges that it will read ([`ReadFile::will_need`]). Threads of the file
+//! system fetch them in the background, and a read takes the bytes already fetched.
 //!
-//! | region  | a reading thread            | a read of it                                |
+//! | region  | a fetching thread           | a read of it                                |
 //! |---------|-----------------------------|---------------------------------------------|
-//! | queued  | takes it: reading           | takes it off and reads at the spot: dropped |
+//! | queued  | takes it: reading           | removes it and reads on demand: dropped     |
 //! | reading | done when the bytes are in  | waits                                       |
-//! | done    |                             | copies; the last byte lets the region go    |
-//! | dropped | passes it over              | (is no longer found)                        |
+//! | done    |                             | copies; the last byte releases the region   |
+//! | dropped | skips it                    | (is no longer found)                        |
 //!
-//! A region that could not be fetched is read again at the spot, so that whoever wants the bytes
-//! gets the error. Regions beyond the bound on bytes are not fetched ahead.
+//! A region that could not be fetched is read again on demand, so that its reader gets the error.
+//! Regions beyond the limit on bytes are not fetched.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -20,12 +20,12 @@ use vector::sync::atomic::{AtomicU64, Ordering};
 use vector::sync::{Arc, Condvar, Mutex, thread};
 use vector::{Buffer, Error, Result};
 
-use super::{FileEntry, FileSystem, ReadFile};
+use super::{FileEntry, FileSystem, FileVersion, ReadFile};
 
 #[cfg(all(test, loom))]
 mod loom_tests;
 
-/// A file system whose files are read ahead.
+/// A file system that reads its files ahead.
 #[derive(Debug, Clone)]
 pub struct AheadFiles {
     inner: Arc<dyn FileSystem>,
@@ -33,8 +33,8 @@ pub struct AheadFiles {
 }
 
 impl AheadFiles {
-    /// Reads files of `inner` ahead on at most `num_threads` threads, at least one, which hold at
-    /// most `max_bytes` bytes that nobody has read yet.
+    /// Reads the files of `inner` ahead with at most `num_threads` threads, at least one, which
+    /// hold at most `max_bytes` bytes that have not been read.
     pub fn new(inner: Arc<dyn FileSystem>, num_threads: usize, max_bytes: u64) -> Self {
         let shared = Arc::new(Shared {
             queue: Mutex::default(),
@@ -46,7 +46,7 @@ impl AheadFiles {
         AheadFiles { inner, threads: Arc::new(Threads { shared, max: num_threads.max(1) }) }
     }
 
-    /// Waits until all that was announced, of whatever file, is in memory or has failed.
+    /// Waits until all announced regions of all files are in memory or have failed.
     pub fn wait_until_fetched(&self) {
         let shared = &self.threads.shared;
         let mut queue = shared.queue.lock();
@@ -79,7 +79,7 @@ impl FileSystem for AheadFiles {
     }
 }
 
-/// The reading threads; the last owner ends them.
+/// The fetching threads; they end when the last owner is dropped.
 #[derive(Debug)]
 struct Threads {
     shared: Arc<Shared>,
@@ -90,9 +90,9 @@ struct Threads {
 struct Shared {
     queue: Mutex<Queue>,
     work: Condvar,
-    /// Nothing is queued or being read any more.
+    /// Signals that no region is queued or being read.
     fetched: Condvar,
-    /// Bytes of regions that are not let go yet.
+    /// Number of bytes of all regions that are not released.
     held_bytes: AtomicU64,
     max_bytes: u64,
 }
@@ -101,20 +101,20 @@ struct Shared {
 struct Queue {
     regions: VecDeque<Arc<Region>>,
     idle: usize,
-    /// Regions that threads have taken and not finished.
+    /// Number of regions that threads have taken and not finished.
     reading: usize,
     closed: bool,
     threads: Vec<thread::JoinHandle<()>>,
 }
 
-/// Some bytes of a file that somebody will want.
+/// A range of bytes of a file that a reader has announced.
 #[derive(Debug)]
 struct Region {
     file: Arc<dyn ReadFile>,
     range: Range<u64>,
     state: Mutex<State>,
     done: Condvar,
-    /// Counts the region's bytes until it is let go.
+    /// Counts the bytes of the region until the region is dropped.
     shared: Arc<Shared>,
 }
 
@@ -122,13 +122,14 @@ struct Region {
 enum State {
     Queued,
     Reading,
-    /// The bytes; `None` when they could not be read.
+    /// The bytes; `None` if they could not be read.
     Done(Option<Buffer<u8>>),
     Dropped,
 }
 
 impl Threads {
-    /// Hands a region in, unless too many bytes are held already.
+    /// Queues a region to be fetched; returns `None` if that would exceed the limit on bytes or no
+    /// thread can be started.
     fn fetch(&self, file: &Arc<dyn ReadFile>, range: Range<u64>) -> Option<Arc<Region>> {
         let (file, shared) = (Arc::clone(file), Arc::clone(&self.shared));
         let bytes = range.end.saturating_sub(range.start);
@@ -144,7 +145,7 @@ impl Threads {
             let shared = Arc::clone(&self.shared);
             match thread::Builder::new().spawn(move || shared.work()) {
                 Ok(thread) => queue.threads.push(thread),
-                // The system has no thread to give: those that there are take longer.
+                // The system cannot start another thread: the existing threads fetch the region.
                 Err(_) if !queue.threads.is_empty() => {}
                 Err(_) => {
                     queue.regions.pop_back();
@@ -168,7 +169,7 @@ impl Drop for Threads {
         };
         self.shared.work.notify_all();
         for thread in threads {
-            // One that ended badly has nothing to say: its region was never done.
+            // A thread that panicked needs no handling: its region is done without bytes.
             let _ = thread.join();
         }
     }
@@ -197,7 +198,7 @@ impl Shared {
     }
 }
 
-/// A thread's work on one region: over also when reading panics.
+/// The work of a thread on one region; it counts as finished even if the read panics.
 struct Turn<'a>(&'a Shared);
 
 impl Drop for Turn<'_> {
@@ -211,7 +212,7 @@ impl Drop for Turn<'_> {
 }
 
 impl Region {
-    /// Reads the bytes, unless somebody else did.
+    /// Reads the bytes, unless a reader has dropped the region from the queue.
     fn read(&self) {
         {
             let mut state = self.state.lock();
@@ -220,7 +221,7 @@ impl Region {
                 _ => return,
             }
         }
-        // Whoever waits must learn of the end, also of a reader that panics.
+        // Threads that wait for the region are woken even if the read panics.
         let mut finish = Finish { region: self, bytes: None };
         let len = usize::try_from(self.range.end.saturating_sub(self.range.start));
         if let Ok(len) = len {
@@ -230,7 +231,8 @@ impl Region {
         }
     }
 
-    /// `len` bytes from `at` on, once they are there; `None` when they have to be read at the spot.
+    /// Returns `len` bytes from `at` on, waiting for them if they are being read; `None` if the
+    /// caller has to read them on demand.
     fn part(&self, at: u64, len: usize) -> Option<Buffer<u8>> {
         let start = usize::try_from(at.checked_sub(self.range.start)?).ok()?;
         let mut state = self.state.lock();
@@ -272,12 +274,12 @@ impl Drop for Finish<'_> {
 struct AheadFile {
     file: Arc<dyn ReadFile>,
     threads: Arc<Threads>,
-    /// What is being fetched or has been, and was not read to its end.
+    /// Regions that are queued, being fetched or fetched, and not read to their end.
     regions: Mutex<Vec<Arc<Region>>>,
 }
 
 impl AheadFile {
-    /// The region with the byte at `at`, and where the next one begins.
+    /// Returns the region that contains the byte at `at`, and the start of the next region.
     fn region_at(&self, at: u64) -> (Option<Arc<Region>>, u64) {
         let regions = self.regions.lock();
         let found = regions.iter().find(|region| region.range.contains(&at)).cloned();
@@ -291,7 +293,22 @@ impl AheadFile {
 }
 
 impl ReadFile for AheadFile {
-    crate::same_file_as!(file);
+    fn path(&self) -> &str {
+        self.file.path()
+    }
+
+    fn len(&self) -> u64 {
+        self.file.len()
+    }
+
+    fn version(&self) -> Option<FileVersion> {
+        self.file.version()
+    }
+
+    /// Files are put behind this one because their reads take long.
+    fn is_far(&self) -> bool {
+        true
+    }
 
     fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
         let mut filled = 0;
@@ -341,7 +358,8 @@ impl ReadFile for AheadFile {
         let begins = fetched.is_some();
         match fetched {
             Some(region) => regions.push(region),
-            // What has waited longest is wanted least: it makes room for the next.
+            // The oldest region is the least likely to be read: it is released so that later
+            // regions fit.
             None if !regions.is_empty() => drop(regions.remove(0)),
             None => {}
         }
@@ -381,7 +399,7 @@ mod tests {
             assert!(out.iter().zip(range).all(|(byte, i)| *byte == (i % 251) as u8));
         }
 
-        /// Reads that this thread had to make, and those of others.
+        /// Returns the number of reads made by this thread and by other threads.
         fn reads(&self) -> (u64, u64) {
             let own = self.slow.reads_here();
             (own, self.slow.reads() - own)
@@ -391,7 +409,7 @@ mod tests {
             self.files.threads.shared.held_bytes.load(Ordering::Relaxed)
         }
 
-        /// Waits until all that was announced has been fetched.
+        /// Waits until everything announced has been fetched.
         fn settle(&self) {
             let is_idle = || {
                 let queue = self.files.threads.shared.queue.lock();
@@ -409,7 +427,7 @@ mod tests {
         opened.file.will_need(1_000, 2_000);
         opened.file.will_need(3_000, 1_000);
         opened.settle();
-        // Across two regions, in pieces, and to their end.
+        // Across two regions, in pieces, and to the end of both.
         opened.read(1_500..3_500);
         opened.read(3_500..4_000);
         assert_eq!(opened.reads(), (0, 2));

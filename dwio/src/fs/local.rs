@@ -1,9 +1,9 @@
-//! Local files: `pread`, or a memory map.
+//! Local files, read with `pread` or through memory mappings.
 //!
-//! Mapping saves the copy, but a mapped file that shrinks ends the process with SIGBUS when a lost
-//! page is touched. Only files that cannot shrink are mapped ([`super::unshrinkable`]); all others are
-//! read with `pread`, also when a map is asked for, so that a truncation is an error with the file's
-//! name.
+//! A mapping avoids the copy, but if a mapped file shrinks, an access to a lost page ends the
+//! process with SIGBUS. Only files that cannot shrink are mapped ([`super::unshrinkable`]). All
+//! others are read with `pread` even if mappings are requested, so that a truncation is an error
+//! with the name of the file.
 
 use std::fs::{DirEntry, File, Metadata};
 use std::io;
@@ -17,7 +17,8 @@ use vector::{Buffer, Error, Result, ResultExt};
 use super::unshrinkable::cannot_shrink;
 use super::{FileEntry, FileSystem, FileVersion, ReadFile};
 
-/// A file that changed so short a time ago may change once more without another time of change.
+/// Age below which a file has no version: with the coarsest file system clocks, another change
+/// within this time may leave the time of modification unchanged.
 const COARSEST_CLOCK: Duration = Duration::from_secs(2);
 
 /// How local files are read.
@@ -26,19 +27,20 @@ pub enum LocalAccess {
     /// `pread` into buffers.
     #[default]
     Pread,
-    /// A memory map of the whole file, where the kernel guarantees that it keeps its length: a sealed
-    /// memory file, one under fs-verity, or one of a file system without writes. `pread` for others.
+    /// A mapping of the whole file if the kernel guarantees that its length stays the same: a
+    /// sealed memory file, a file under fs-verity, or a file of a read-only file system type.
+    /// `pread` for all other files.
     Map,
 }
 
-/// The files of this machine.
+/// The file system of this machine.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LocalFiles {
     access: LocalAccess,
 }
 
 impl LocalFiles {
-    /// Local files, read in the given way.
+    /// Returns the local file system with the given access method.
     pub fn new(access: LocalAccess) -> Self {
         LocalFiles { access }
     }
@@ -128,7 +130,7 @@ impl FileSystem for LocalFiles {
             let name = name.to_str().ok_or_else(|| {
                 Error::unsupported("a file name is not UTF-8").with("name", name.display())
             })?;
-            // `metadata` follows links, so that a linked directory is a directory.
+            // `metadata` follows symbolic links, so a link to a directory is listed as a directory.
             let metadata = match std::fs::metadata(name) {
                 Err(error) if is_nothing(&item, &error) => continue,
                 metadata => metadata
@@ -142,16 +144,17 @@ impl FileSystem for LocalFiles {
     }
 }
 
-/// True for an entry that stands for no file: one that was removed since the directory was read, and
-/// a link to nothing or to itself. Like a file that is not there, it is not listed; whoever names it
-/// gets the error.
+/// Returns true for an entry without a file: it was removed after the directory was read, or it is
+/// a symbolic link to a missing file or to itself. Such an entry is not listed; opening it by name
+/// is an error.
 fn is_nothing(entry: &DirEntry, error: &io::Error) -> bool {
     let is_link = || entry.file_type().is_ok_and(|ty| ty.is_symlink());
     error.kind() == io::ErrorKind::NotFound
         || (is_link() && error.kind() != io::ErrorKind::PermissionDenied)
 }
 
-/// The state of a file as it is seen at `now`; `None` when the next change might look the same.
+/// Returns the version of a file as seen at `now`; `None` if the next change might have the same
+/// version.
 fn version_of(metadata: &Metadata, now: SystemTime) -> Option<FileVersion> {
     let age = now.duration_since(metadata.modified().ok()?).ok()?;
     let since_1970 = |seconds: i64, nanos: i64| {
@@ -161,7 +164,7 @@ fn version_of(metadata: &Metadata, now: SystemTime) -> Option<FileVersion> {
         u128::from(metadata.dev()) << 64 | u128::from(metadata.ino()),
         u128::from(metadata.len()),
         since_1970(metadata.mtime(), metadata.mtime_nsec()),
-        // Nobody can set this one back.
+        // Unlike the time of modification, the time of the status change cannot be set by programs.
         since_1970(metadata.ctime(), metadata.ctime_nsec()),
     ];
     (age > COARSEST_CLOCK).then_some(FileVersion(parts))
@@ -175,9 +178,9 @@ fn entry(path: String, metadata: &std::fs::Metadata) -> FileEntry {
 
 #[allow(unsafe_code)]
 fn map_file(file: &File, path: &str) -> Result<Buffer<u8>> {
-    // SAFETY: the map is only read, and the caller has checked that the file cannot shrink. Bytes
-    // that another process changes meanwhile are seen as other bytes, which every parser above
-    // expects of a hostile file.
+    // SAFETY: the mapping is only read, and the caller has checked that the file cannot shrink.
+    // Bytes that another process changes appear as other bytes, which all parsers handle, since
+    // they expect hostile files.
     let map = unsafe { Mmap::map(file) }
         .map_err(|e| Error::from_io(e, "cannot map the file"))
         .in_named("file", path)?;
@@ -194,7 +197,8 @@ mod tests {
 
     use super::*;
 
-    /// A directory that nobody has, also where several machines or their users share one place.
+    /// Creates a directory with an unused name, even if several machines or users share the
+    /// temporary directory.
     fn scratch(name: &str) -> std::path::PathBuf {
         let process = std::process::id();
         (0..1_000)
@@ -246,7 +250,8 @@ mod tests {
         change(b"a", at);
         let first = version();
         assert!(first.is_some() && first == version());
-        // The time of the status moves in ticks, and nothing else differs.
+        // The time of the status change advances in ticks, and no other part of the version
+        // differs.
         let start = Instant::now();
         while version() == first {
             assert!(start.elapsed() < Duration::from_secs(60), "{first:?}");

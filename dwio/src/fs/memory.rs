@@ -1,4 +1,4 @@
-//! Files in memory, and a file system that watches another one: both for tests.
+//! File systems for tests: files in memory, and a wrapper that observes another file system.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,21 +9,22 @@ use vector::{Buffer, Error, Result, ResultExt};
 
 use super::{FileEntry, FileSystem, FileVersion, ReadFile};
 
-/// Files that exist in memory only; directories are the prefixes of their paths.
+/// Files that exist only in memory; the prefixes of their paths are directories.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryFiles {
     files: Arc<Mutex<BTreeMap<String, MemoryFile>>>,
-    /// Files put so far, where they are the versions of files.
+    /// Number of files put so far, used as file versions; `None` if files have no versions.
     num_puts: Option<Arc<AtomicU64>>,
 }
 
 impl MemoryFiles {
-    /// No files.
+    /// Returns a file system without files.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// No files; those to come can be told from others that are put at the same paths.
+    /// Returns a file system without files, whose files get versions: each file that is put has a
+    /// version of its own.
     pub fn with_versions() -> Self {
         MemoryFiles { num_puts: Some(Arc::default()), ..Self::default() }
     }
@@ -117,16 +118,16 @@ impl FileSystem for MemoryFiles {
     }
 }
 
-/// What an [`ObservedFiles`] does to reads.
+/// Fault that an [`ObservedFiles`] injects.
 #[derive(Debug, Clone)]
 pub enum Fault {
-    /// Nothing.
+    /// No fault.
     None,
     /// Opening a file whose path contains the text fails with an `Io` error.
     Open(String),
-    /// Reads that touch this byte offset fail with an `Io` error.
+    /// Reads that include this byte offset fail with an `Io` error.
     ReadAt(u64),
-    /// Reads take so long.
+    /// Each read takes at least this long.
     Slow(Duration),
 }
 
@@ -136,11 +137,11 @@ struct Counters {
     reads: AtomicU64,
     read_bytes: AtomicU64,
     opened: Mutex<Vec<String>>,
-    /// The thread of each read.
+    /// Thread of each read.
     readers: Mutex<Vec<thread::ThreadId>>,
 }
 
-/// Counts what passes to another file system, and makes chosen operations fail.
+/// Counts the calls to another file system, and makes chosen operations fail.
 #[derive(Debug, Clone)]
 pub struct ObservedFiles {
     inner: Arc<dyn FileSystem>,
@@ -149,38 +150,38 @@ pub struct ObservedFiles {
 }
 
 impl ObservedFiles {
-    /// Watches `inner`.
+    /// Observes `inner`.
     pub fn new(inner: Arc<dyn FileSystem>) -> Self {
         Self::failing(inner, Fault::None)
     }
 
-    /// Watches `inner` and fails as told.
+    /// Observes `inner` and injects `fault`.
     pub fn failing(inner: Arc<dyn FileSystem>, fault: Fault) -> Self {
         ObservedFiles { inner, counters: Arc::default(), fault }
     }
 
-    /// Files opened so far.
+    /// Returns the number of files opened so far.
     pub fn opens(&self) -> u64 {
         self.counters.opens.load(Ordering::Relaxed)
     }
 
-    /// The paths opened so far, in order.
+    /// Returns the paths opened so far, in order.
     pub fn opened(&self) -> Vec<String> {
         self.counters.opened.lock().clone()
     }
 
-    /// Reads so far.
+    /// Returns the number of reads so far.
     pub fn reads(&self) -> u64 {
         self.counters.reads.load(Ordering::Relaxed)
     }
 
-    /// Reads that this thread has made so far.
+    /// Returns the number of reads by the current thread so far.
     pub fn reads_here(&self) -> u64 {
         let here = thread::current().id();
         self.counters.readers.lock().iter().filter(|id| **id == here).count() as u64
     }
 
-    /// Bytes read so far.
+    /// Returns the number of bytes requested by reads so far.
     pub fn read_bytes(&self) -> u64 {
         self.counters.read_bytes.load(Ordering::Relaxed)
     }

@@ -1,30 +1,31 @@
-//! The region cache: bytes of files that all queries of an engine share, up to a bound.
+//! Region cache: bytes of files shared by all queries of an engine, up to a size limit.
 //!
-//! A file is cut into blocks of one size; a block is known by the file it is of, that file's length
-//! and version, and its number. A file that has changed is another file, so that nothing stale is ever
-//! given.
+//! A file is divided into blocks of equal size. A block is identified by the path, length and
+//! version of its file and by its number. A changed file has another version, so stale bytes are
+//! never returned.
 //!
 //! ```text
 //! file     |  block 0  |  block 1  |  block 2  |  block 3  |
-//! wanted           |------------------------|
-//! cache      ready       absent      loading by another
-//!            pinned      loaded here, then kept        waited for
+//! request          |------------------------|
+//! cache      ready       absent      being loaded
+//! action     pin         load, keep  wait
 //! ```
 //!
-//! | block | a reader wants it | its load ends | its load fails | memory is wanted |
+//! | block | requested | load ends | load fails | memory is reclaimed |
 //! |---|---|---|---|---|
 //! | absent | loading, by this reader | | | |
-//! | loading | waits | ready, and all who wait have it | absent; all who wait read for themselves | stays |
+//! | loading | waits | ready, for all waiting readers | absent; they read themselves | stays |
 //! | ready | pinned | | | evicted, so absent: the least recently used first |
-//! | pinned: somebody holds its bytes | pinned | | | stays |
+//! | pinned: a reader holds its bytes | pinned | | | stays |
 //!
-//! A reader first claims all blocks that are absent, loads those, and only then waits for others, so
-//! that nobody waits for somebody who waits. A load never fails a query (rule S14.17): whoever finds
-//! that it has failed reads just what is wanted, and meets the error or not. The lock is never held
-//! while bytes are read or memory is asked for.
+//! A reader first claims all absent blocks, loads them, and only then waits for other readers.
+//! Waits are therefore never chained and cannot deadlock. A failed load does not by itself fail a
+//! query (rule S14.17): a reader that finds a failed load reads exactly the requested bytes and
+//! returns the error of that read, if any. The lock is never held while bytes are read or memory is
+//! reserved.
 //!
-//! Memory comes from a pool of the cache's own, whose limit is the bound. Whenever a pool above it is
-//! short of memory the cache gives back what nobody holds (`Reclaim`).
+//! Memory is reserved from the cache's own pool, whose limit is the size limit of the cache. When a
+//! pool above it is short of memory, the cache releases unpinned blocks (`Reclaim`).
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -43,14 +44,15 @@ mod loom_tests;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
-/// Bytes of a block, if nobody says otherwise: some of the shortest reads that cost little more than
-/// a read of one byte where files are far.
+/// Default size of a block in bytes. With remote files, a read of this size costs little more than
+/// a read of one byte.
 pub const BLOCK_BYTES: u64 = 1 << 20;
 
-/// How often who waits for a load of others looks whether its query still wants it.
+/// Interval at which a reader that waits for another reader's load checks whether its query is
+/// cancelled.
 const LOOK_AROUND: Duration = Duration::from_millis(10);
 
-/// Bytes of files, for all who read them.
+/// A cache of file bytes, shared by all readers that hold a clone.
 #[derive(Debug, Clone)]
 pub struct RegionCache(Arc<Shared>);
 
@@ -59,11 +61,11 @@ struct Shared {
     pool: MemoryPool,
     block_bytes: u64,
     blocks: Mutex<Blocks>,
-    /// Some loads have ended.
+    /// Signals that loads have ended.
     loaded: Condvar,
 }
 
-/// Which file, in which state of its life.
+/// Identity of a file in one of its states.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct FileIdentity {
     path: String,
@@ -74,15 +76,16 @@ pub(crate) struct FileIdentity {
 /// How a reader uses a cache.
 #[derive(Debug, Clone)]
 pub struct CacheAccess {
-    /// The cache.
+    /// Cache to use.
     pub cache: RegionCache,
-    /// What is read is kept for others; else only what is there is used.
+    /// True if bytes that are read are kept in the cache; false if only bytes already in the cache
+    /// are used.
     pub keeps: bool,
-    /// Counts what was there.
+    /// Counts the cache hits.
     pub counter: CacheCounter,
 }
 
-/// What readers found in a cache.
+/// Counters of cache hits and waits, shared by all clones.
 #[derive(Debug, Clone, Default)]
 pub struct CacheCounter(Arc<Counts>);
 
@@ -94,21 +97,22 @@ struct Counts {
 }
 
 impl CacheCounter {
-    /// Wanted bytes that were in memory, and by how many blocks.
+    /// Returns the number of requested bytes found in memory and the number of blocks that
+    /// contained them.
     pub fn hits(&self) -> (u64, u64) {
         (self.0.bytes.load(Ordering::Relaxed), self.0.reads.load(Ordering::Relaxed))
     }
 
-    /// The time that readers waited for blocks that others loaded.
+    /// Returns the time that readers spent waiting for blocks loaded by other readers.
     pub fn wait_time(&self) -> Duration {
         Duration::from_nanos(self.0.wait_nanos.load(Ordering::Relaxed))
     }
 
-    /// Adds what another counter has counted.
+    /// Adds the counts of another counter.
     pub fn absorb(&self, other: &CacheCounter) {
         self.waited(other.wait_time());
         let (bytes, reads) = other.hits();
-        // Only sums are kept, nothing is ordered by them.
+        // Relaxed: only the sums matter, and no other memory access is ordered by them.
         self.0.bytes.fetch_add(bytes, Ordering::Relaxed);
         self.0.reads.fetch_add(reads, Ordering::Relaxed);
     }
@@ -125,12 +129,19 @@ impl CacheCounter {
 }
 
 impl RegionCache {
-    /// A cache of at most `max_bytes` below `root`, in blocks of [`BLOCK_BYTES`].
+    /// Returns a cache of at most `max_bytes` below `root`, with blocks of [`BLOCK_BYTES`].
+    ///
+    /// # Panics
+    /// If `root` is not the root of its pool tree.
     pub fn new(root: &MemoryPool, max_bytes: u64) -> Self {
         Self::with_blocks(root, max_bytes, BLOCK_BYTES)
     }
 
-    /// As [`RegionCache::new`], in blocks of `block_bytes`, at least one byte.
+    /// Returns a cache as [`RegionCache::new`] does, with blocks of `block_bytes`, at least one
+    /// byte.
+    ///
+    /// # Panics
+    /// If `root` is not the root of its pool tree.
     pub fn with_blocks(root: &MemoryPool, max_bytes: u64, block_bytes: u64) -> Self {
         let pool = root.cache_leaf("cache", max_bytes);
         let shared = Arc::new(Shared {
@@ -143,12 +154,12 @@ impl RegionCache {
         RegionCache(shared)
     }
 
-    /// The pool that pays for what is kept.
+    /// Returns the pool that accounts for the blocks.
     pub fn pool(&self) -> &MemoryPool {
         &self.0.pool
     }
 
-    /// Drops all that nobody holds.
+    /// Drops all unpinned blocks.
     pub fn clear(&self) {
         let dropped = self.0.blocks.lock().evict(u64::MAX);
         drop(dropped);
@@ -157,16 +168,17 @@ impl RegionCache {
 
 impl Reclaim for Shared {
     fn reclaim(&self, bytes: u64) {
-        // Waited for, so that no query fails because somebody looked at the blocks just then; under
-        // this lock nobody asks for memory or waits. Dropped behind it: giving memory back may wake
-        // others.
+        // Blocks on the lock instead of skipping the cache, so that no query fails because another
+        // thread was accessing the blocks. This is safe, because no thread reserves memory or waits
+        // while it holds the lock. The evicted blocks are dropped after the lock is released,
+        // because returning memory to the pool may wake waiting threads.
         let dropped = self.blocks.lock().evict(bytes);
         drop(dropped);
     }
 }
 
 impl Shared {
-    /// Memory of the cache for `len` bytes; none when all that it has is in use.
+    /// Returns memory of the cache for `len` bytes; `None` if all of its memory is in use.
     fn memory(&self, len: usize) -> Option<BufferMut<u8>> {
         while !self.pool.has_room(len as u64) {
             let dropped = self.blocks.lock().evict(len as u64);
@@ -178,17 +190,17 @@ impl Shared {
     }
 }
 
-/// The blocks that a read wants, by their numbers.
+/// The blocks of a read, by block number.
 type Found = BTreeMap<u64, Block>;
 
-/// A block that a reader holds.
+/// A block pinned by a reader.
 struct Block {
     bytes: Buffer<u8>,
-    /// It was in memory before.
+    /// True if the block was in memory before the read.
     was_there: bool,
 }
 
-/// A file as it is seen through a cache.
+/// A file accessed through a cache.
 #[derive(Debug, Clone)]
 pub(crate) struct CachedFile {
     access: CacheAccess,
@@ -197,7 +209,7 @@ pub(crate) struct CachedFile {
 }
 
 impl CachedFile {
-    /// `None` for a file whose state cannot be told from others.
+    /// Returns `None` for a file without a version, whose states cannot be distinguished.
     pub(crate) fn new(
         file: &Arc<dyn ReadFile>,
         access: CacheAccess,
@@ -215,20 +227,21 @@ impl CachedFile {
         (Arc::clone(&self.file), block)
     }
 
-    /// Where a block is in the file; the last one is short.
+    /// Returns the byte range of a block in the file; the last block is shorter.
     fn region(&self, block: u64) -> Range<u64> {
         let size = self.shared().block_bytes;
         let start = block.saturating_mul(size);
         start..start.saturating_add(size).min(self.file.len)
     }
 
-    /// The blocks that `wanted` touches.
+    /// Returns the numbers of the blocks that `wanted` overlaps.
     fn blocks(&self, wanted: &Range<u64>) -> Range<u64> {
         let size = self.shared().block_bytes;
         wanted.start / size..wanted.end.div_ceil(size)
     }
 
-    /// What of the file has to be read when `wanted` will be; `None` when all is there or on its way.
+    /// Returns the range of the file to read before `wanted` can be served; `None` if all of its
+    /// blocks are in memory or being loaded.
     pub(crate) fn missing(&self, wanted: Range<u64>) -> Option<Range<u64>> {
         if !self.access.keeps {
             return Some(wanted);
@@ -240,10 +253,12 @@ impl CachedFile {
         Some(self.region(first).start..self.region(last).end)
     }
 
-    /// The bytes of `wanted`, in parts that follow each other, out of blocks that are there or are
-    /// loaded from `file` now, at most `max_bytes` at once if these are several; memory to sort them
-    /// out comes from `pool`. `None` when the caller has to read them itself; `Cancelled` when nobody
-    /// wants them any more.
+    /// Returns the bytes of `wanted`, as consecutive parts, from blocks that are in memory or are
+    /// loaded from `file` now. A read of several blocks has at most `max_bytes`, and its temporary
+    /// buffer is allocated from `pool`. Returns `None` if the caller has to read the bytes itself.
+    ///
+    /// # Errors
+    /// `Cancelled` if the query is cancelled while it waits for another reader.
     pub(crate) fn read(
         &self,
         file: &dyn ReadFile,
@@ -273,8 +288,9 @@ impl CachedFile {
         Ok(found.into_iter().map(|(block, found)| self.part(block, found, &wanted)).collect())
     }
 
-    /// Looks at all wanted blocks: those that are there, and claims of those that nobody has; the
-    /// others are being loaded. `None` when one is absent and nothing is to be kept.
+    /// Looks up all blocks of `wanted`. Returns those in memory and claims on those that are
+    /// absent; the remaining ones are being loaded by other readers. Returns `None` if a block is
+    /// absent and the reader does not keep blocks.
     fn begin(&self, wanted: &Range<u64>, max_bytes: u64) -> Option<(Found, Vec<Claim<'_>>)> {
         let (mut found, mut claims) = (Found::new(), Vec::<Claim<'_>>::new());
         let mut state = self.shared().blocks.lock();
@@ -297,15 +313,16 @@ impl CachedFile {
                         }
                     }
                 }
-                // Nothing was claimed: nothing is kept.
+                // A reader that does not keep blocks has claimed none, so there is no claim to
+                // release.
                 Turn::Absent => return None,
             }
         }
         Some((found, claims))
     }
 
-    /// The bytes of a block that another reader loads; `None` when it has failed or the block has
-    /// gone again.
+    /// Returns the bytes of a block that another reader loads; `None` if the load failed or the
+    /// block has been evicted again.
     fn wait(&self, block: u64) -> Result<Option<Buffer<u8>>> {
         let (shared, key) = (self.shared(), self.key(block));
         let mut state = shared.blocks.lock();
@@ -328,7 +345,7 @@ impl CachedFile {
         Ok(loaded.wait_at_most(state, LOOK_AROUND))
     }
 
-    /// What is wanted of a block, which is counted if it was in memory.
+    /// Returns the requested part of a block, and counts it if the block was in memory.
     fn part(
         &self,
         block: u64,
@@ -345,17 +362,19 @@ impl CachedFile {
     }
 }
 
-/// Blocks that follow each other and are this reader's to load; those that were not are absent again
-/// when it is dropped.
+/// Consecutive blocks claimed for loading by this reader. When the claim is dropped, the blocks
+/// that were not published become absent again.
 struct Claim<'a> {
     of: &'a CachedFile,
     blocks: Range<u64>,
 }
 
 impl Claim<'_> {
-    /// Reads the blocks and has them known; `None` when that fails, or there is no memory for them.
+    /// Reads the blocks and publishes them; returns `None` if the read fails or no memory is
+    /// available for them.
     fn load(self, file: &dyn ReadFile, pool: &MemoryPool) -> Option<Vec<(u64, Buffer<u8>)>> {
-        // Held until the claim is dropped, so that none of the blocks can go and come back before.
+        // The bytes are held until the claim is dropped, so that no block can be evicted and
+        // claimed again before that.
         let loaded = self.read(file, pool)?;
         let mut state = self.of.shared().blocks.lock();
         for (block, bytes) in &loaded {
@@ -377,7 +396,8 @@ impl Claim<'_> {
         if let [(_, only)] = blocks.as_mut_slice() {
             file.read_exact_at(start, only).ok()?;
         } else {
-            // One read is worth a copy; each block has memory of its own, to go by itself.
+            // A copy is cheaper than several reads. Each block has its own memory, so that it can
+            // be evicted on its own.
             let end = self.of.region(self.blocks.end.checked_sub(1)?).end;
             let len = usize::try_from(end.checked_sub(start)?).ok()?;
             let mut all = BufferMut::with_capacity_in(len, pool).ok()?;

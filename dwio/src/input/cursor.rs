@@ -1,9 +1,10 @@
-//! Bounds-checked reading over loaded bytes: what file bytes meet before any arithmetic.
+//! A bounds-checked cursor over loaded bytes. Parsers read file bytes through it before any
+//! arithmetic on them.
 
 use vector::{Error, Result};
 
-/// A position in a slice of file bytes. Reading past the end is a `Corrupt` error that names the
-/// offset, what was wanted and what was left.
+/// A position in a slice of file bytes. Reading past the end is a `Corrupt` error with the offset,
+/// the number of bytes requested and the number left.
 #[derive(Debug, Clone)]
 pub struct Cursor<'a> {
     bytes: &'a [u8],
@@ -11,32 +12,35 @@ pub struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// Starts at the first byte.
+    /// Returns a cursor at the first byte.
     pub fn new(bytes: &'a [u8]) -> Self {
         Cursor { bytes, at: 0 }
     }
 
-    /// Bytes consumed so far.
+    /// Returns the number of bytes consumed so far.
     pub fn position(&self) -> usize {
         self.at
     }
 
-    /// Bytes left.
+    /// Returns the number of bytes left.
     pub fn remaining(&self) -> usize {
         self.bytes.len() - self.at
     }
 
-    /// True when nothing is left.
+    /// Returns true if no bytes are left.
     pub fn is_at_end(&self) -> bool {
         self.remaining() == 0
     }
 
-    /// The bytes left, without consuming them.
+    /// Returns the bytes left, without consuming them.
     pub fn rest(&self) -> &'a [u8] {
         self.bytes.get(self.at..).unwrap_or(&[])
     }
 
     /// Consumes `len` bytes.
+    ///
+    /// # Errors
+    /// `Corrupt` if fewer bytes are left.
     pub fn take(&mut self, len: usize) -> Result<&'a [u8]> {
         match self.rest().get(..len) {
             Some(bytes) => {
@@ -51,6 +55,9 @@ impl<'a> Cursor<'a> {
     }
 
     /// Consumes `N` bytes.
+    ///
+    /// # Errors
+    /// `Corrupt` if fewer bytes are left.
     pub fn take_array<const N: usize>(&mut self) -> Result<[u8; N]> {
         let mut array = [0; N];
         array.copy_from_slice(self.take(N)?);
@@ -58,21 +65,33 @@ impl<'a> Cursor<'a> {
     }
 
     /// Consumes one byte.
+    ///
+    /// # Errors
+    /// `Corrupt` if no byte is left.
     pub fn u8(&mut self) -> Result<u8> {
         self.take_array::<1>().map(|[b]| b)
     }
 
     /// Consumes a little-endian `u32`.
+    ///
+    /// # Errors
+    /// `Corrupt` if fewer than 4 bytes are left.
     pub fn u32_le(&mut self) -> Result<u32> {
         self.take_array().map(u32::from_le_bytes)
     }
 
     /// Consumes a little-endian `u64`.
+    ///
+    /// # Errors
+    /// `Corrupt` if fewer than 8 bytes are left.
     pub fn u64_le(&mut self) -> Result<u64> {
         self.take_array().map(u64::from_le_bytes)
     }
 
     /// Consumes an unsigned LEB128 number of at most ten bytes.
+    ///
+    /// # Errors
+    /// `Corrupt` if the bytes end within the number or the number does not fit 64 bits.
     pub fn uleb128(&mut self) -> Result<u64> {
         let mut value = 0u64;
         for shift in (0..64).step_by(7) {
@@ -91,6 +110,9 @@ impl<'a> Cursor<'a> {
     }
 
     /// Consumes a zigzag LEB128 number.
+    ///
+    /// # Errors
+    /// Those of [`Cursor::uleb128`].
     pub fn zigzag(&mut self) -> Result<i64> {
         let value = self.uleb128()?;
         Ok((value >> 1).cast_signed() ^ -(value & 1).cast_signed())

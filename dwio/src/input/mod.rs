@@ -1,18 +1,18 @@
-//! Buffered input: the bytes of one file, region by region.
+//! Buffered input: access to the bytes of one file, region by region.
 //!
-//! A reader first announces the regions it will want ([`BufferedInput::enqueue`]), then loads them
-//! in few large reads ([`BufferedInput::load`]): regions whose gap is small are read together, up to
-//! a limit ([`Coalescing`]). Reading a region that was not loaded reads it on the spot. The end of a
-//! file, where formats keep what they know of it, and small files whole are read once
-//! ([`BufferedInput::load_end`]), and never again.
+//! A reader first announces the regions it will read ([`BufferedInput::enqueue`]), then loads them
+//! with few large reads ([`BufferedInput::load`]): regions separated by a small gap are read
+//! together, up to a size limit ([`Coalescing`]). A region that was not loaded is read on demand.
+//! The end of a file, which contains the metadata of most formats, and small files as a whole are
+//! read only once ([`BufferedInput::load_end`]).
 //!
 //! ```text
 //! enqueued   |--a--| gap |---b---|            |--c--|
-//! reads      [-------- one --------]          [-two-]
+//! reads      [-- coalesced read -]            [-----]
 //! ```
 //!
-//! Each read looks into the cache that the queries of an engine share, if there is one
-//! ([`cache`]); mapped files and their pages are in memory anyway.
+//! Each read uses the cache shared by the queries of an engine, if there is one ([`cache`]). Mapped
+//! files bypass it, since their pages are in memory already.
 #![cfg_attr(
     not(test),
     deny(
@@ -45,36 +45,37 @@ pub use self::options::{
 use self::spare::Spare;
 use crate::fs::{FileVersion, ReadFile};
 
-/// Files up to this size are read whole when they are opened: one read instead of one for the
-/// footer and more for its pages.
+/// Maximum size of a file that is read as a whole when it is opened: one read instead of one for
+/// the footer and more for the pages.
 pub const SMALL_FILE_BYTES: u64 = 256 << 10;
 
-/// The bytes of one open file, with what is loaded of them.
+/// The bytes of one open file, with the regions that are loaded.
 #[derive(Debug)]
 pub struct BufferedInput {
-    /// For what the file says of itself, which is read piece by piece,
+    /// Handle for metadata (footer, indexes), which is read on demand.
     file: Arc<dyn ReadFile>,
-    /// and the same one for values, which are loaded.
+    /// Handle for column data, which is read through coalesced loads; the same file, distinguished
+    /// for I/O accounting.
     values: Arc<dyn ReadFile>,
     coalescing: Coalescing,
     cached: Option<CachedFile>,
-    /// The last bytes of the file, or all, and where they start.
+    /// The last bytes of the file, or all of them, and the offset at which they start.
     end: Option<(u64, Buffer<u8>)>,
     enqueued: Vec<Range<u64>>,
     loaded: Vec<(u64, Buffer<u8>)>,
-    /// Memory of released regions that nobody else holds, for the regions loaded next.
+    /// Memory of released regions without other references, reused for the next loads.
     spare: Spare,
-    /// Bytes between regions that were read with them.
+    /// Number of bytes read because they lie in a gap between two regions read together.
     gap_bytes: u64,
 }
 
 impl BufferedInput {
-    /// Input from `file`; memory is taken from `pool`, which must be a leaf.
+    /// Returns an input over `file`. Memory is reserved from `pool`, which must be a leaf.
     pub fn new(file: Arc<dyn ReadFile>, pool: MemoryPool) -> Self {
         Self::with_options(file, pool, InputOptions::default())
     }
 
-    /// As [`BufferedInput::new`], read as `options` say.
+    /// Returns an input as [`BufferedInput::new`] does, with the given options.
     pub fn with_options(file: Arc<dyn ReadFile>, pool: MemoryPool, options: InputOptions) -> Self {
         let InputOptions { coalescing, cache, cancel } = options;
         let cached = cache.and_then(|cache| CachedFile::new(&file, cache, cancel));
@@ -101,67 +102,80 @@ impl BufferedInput {
         }
     }
 
-    /// A second input over the same file, with nothing loaded but the end that this one has.
+    /// Returns a second input over the same file. Nothing is loaded but the end of the file, if
+    /// this input has loaded it.
     pub fn reopened(&self) -> Self {
         let (file, cached) = (Arc::clone(&self.file), self.cached.clone());
         let input = Self::made(file, Spare::new(self.pool().clone()), self.coalescing, cached);
         BufferedInput { end: self.end.clone(), ..input }
     }
 
-    /// As [`BufferedInput::reopened`], for values only: also what is read without being loaded.
+    /// Returns an input as [`BufferedInput::reopened`] does, whose on-demand reads count as reads
+    /// of data as well.
     pub fn reopened_for_values(&self) -> Self {
         let input = self.reopened();
         BufferedInput { file: Arc::clone(&input.values), ..input }
     }
 
-    /// What is read at once.
+    /// Returns the sizes of coalesced reads.
     pub fn coalescing(&self) -> Coalescing {
         self.coalescing
     }
 
-    /// Reads the last `len` bytes of the file, all of one of at most [`SMALL_FILE_BYTES`], and keeps
-    /// them.
+    /// Reads and keeps the last `len` bytes of the file, or the whole file if it has at most
+    /// [`SMALL_FILE_BYTES`].
+    ///
+    /// # Errors
+    /// `Io` if the read fails, or an error of reserving memory.
     pub fn load_end(&mut self, len: u64) -> Result<()> {
         let file_len = self.file_len();
         if self.end.is_none() {
             let len = if file_len <= SMALL_FILE_BYTES { file_len } else { len.min(file_len) };
             let start = file_len.saturating_sub(len);
-            // Of a small file it is the values too.
+            // The whole file includes the column data.
             let file = if start == 0 { &self.values } else { &self.file };
             self.end = Some((start, self.bytes(file, start, len)?));
         }
         Ok(())
     }
 
-    /// Lets go of everything loaded and of another input's; memory of either that nobody else holds
-    /// serves the next load here.
+    /// Releases everything that this input and `other` have loaded. Memory of both without other
+    /// references is reused by the next load of this input.
     pub fn release_with(&mut self, mut other: BufferedInput) {
         self.release();
         other.release();
         self.spare.absorb(other.spare);
     }
 
-    /// The file's path.
+    /// Returns the path of the file.
     pub fn path(&self) -> &str {
         self.file.path()
     }
 
-    /// The file's length in bytes.
+    /// Returns the length of the file in bytes.
     pub fn file_len(&self) -> u64 {
         self.file.len()
     }
 
-    /// The file's state, where the file system can tell it from others.
+    /// Returns the version of the file; `None` if the file system does not provide one.
     pub fn file_version(&self) -> Option<FileVersion> {
         self.file.version()
     }
 
-    /// The pool that pays for what is read.
+    /// Returns true if each read of the file takes long ([`ReadFile::is_far`]).
+    pub fn is_far(&self) -> bool {
+        self.file.is_far()
+    }
+
+    /// Returns the pool that accounts for the bytes read.
     pub fn pool(&self) -> &MemoryPool {
         self.spare.pool()
     }
 
-    /// Announces a region; nothing is read yet. `Corrupt` when it is not inside the file.
+    /// Announces a region without reading it.
+    ///
+    /// # Errors
+    /// `Corrupt` if the region is not inside the file.
     pub fn enqueue(&mut self, region: Range<u64>) -> Result<()> {
         self.check(region.start, region.end.saturating_sub(region.start))?;
         if !region.is_empty() {
@@ -170,23 +184,28 @@ impl BufferedInput {
         Ok(())
     }
 
-    /// Reads all announced regions, joining near ones.
+    /// Reads all announced regions, joining those that are close to each other.
+    ///
+    /// # Errors
+    /// `Io` if a read fails, `Cancelled` if the query is cancelled while it waits for another
+    /// reader, or an error of reserving memory.
     pub fn load(&mut self) -> Result<()> {
         let (joined, gap_bytes) = self.joined();
         self.gap_bytes = self.gap_bytes.saturating_add(gap_bytes);
-        // While one is read the others may be on their way.
+        // The other regions can be fetched in the background while one is read.
         joined.iter().skip(1).for_each(|region| self.will_need(region.clone()));
         joined.into_iter().try_for_each(|region| self.load_region(region))
     }
 
-    /// Says that the announced regions will be loaded by another input of the same file.
+    /// Announces to the file system that another input of the same file will load the announced
+    /// regions.
     pub fn load_later(&mut self) {
         for region in self.joined().0 {
             self.will_need(region);
         }
     }
 
-    /// Says that a region will be read.
+    /// Announces to the file system that a region will be read.
     pub fn will_need(&self, region: Range<u64>) {
         let missing = match &self.cached {
             Some(cached) => cached.missing(region),
@@ -197,13 +216,14 @@ impl BufferedInput {
         }
     }
 
-    /// Bytes that were read because they stood between regions that were read together.
+    /// Returns the number of bytes read because they lie in a gap between two regions read
+    /// together.
     pub fn gap_bytes(&self) -> u64 {
         self.gap_bytes
     }
 
-    /// The announced regions as they are to be read, which ends their announcement, and the bytes
-    /// between them that are read with them.
+    /// Joins the announced regions into the reads to issue and clears the announcements. Also
+    /// returns the number of bytes in gaps that are read with them.
     fn joined(&mut self) -> (Vec<Range<u64>>, u64) {
         let mut regions = std::mem::take(&mut self.enqueued);
         let kept = self.end.as_ref().map_or(u64::MAX, |(start, _)| *start);
@@ -233,8 +253,8 @@ impl BufferedInput {
         Ok(())
     }
 
-    /// Lets go of everything loaded; buffers handed out stay valid. Memory that nobody else holds
-    /// is kept for the next load, so that a scan does not ask the system for it again and again.
+    /// Releases everything loaded; buffers that were returned stay valid. Memory without other
+    /// references is kept for the next load, so that a scan does not allocate again for each load.
     pub fn release(&mut self) {
         self.enqueued.clear();
         for (_, bytes) in std::mem::take(&mut self.loaded) {
@@ -242,8 +262,13 @@ impl BufferedInput {
         }
     }
 
-    /// The bytes `offset..offset + len`: from a loaded region, the map, or read now. `Corrupt`
-    /// when they are not inside the file.
+    /// Returns the bytes `offset..offset + len` from a loaded region, from the mapping, or by
+    /// reading them now.
+    ///
+    /// # Errors
+    /// `Corrupt` if the range is not inside the file, `Limit` if it is larger than the address
+    /// space, `Io` if a read fails, `Cancelled` if the query is cancelled while it waits for
+    /// another reader, or an error of reserving memory.
     pub fn read(&self, offset: u64, len: u64) -> Result<Buffer<u8>> {
         self.check(offset, len)?;
         match self.loaded(offset, len) {
@@ -252,7 +277,7 @@ impl BufferedInput {
         }
     }
 
-    /// The bytes `offset..offset + len` if they are loaded.
+    /// Returns the bytes `offset..offset + len` if they are loaded.
     pub fn loaded(&self, offset: u64, len: u64) -> Option<Buffer<u8>> {
         self.end.iter().chain(&self.loaded).find_map(|(start, bytes)| {
             let from = offset.checked_sub(*start)?;
@@ -261,7 +286,7 @@ impl BufferedInput {
         })
     }
 
-    /// The bytes from the map, the cache or the file.
+    /// Returns bytes from the mapping, the cache or the file.
     fn bytes(&self, file: &Arc<dyn ReadFile>, offset: u64, len: u64) -> Result<Buffer<u8>> {
         let len = region_len(len)?;
         if let Some(bytes) = file.mapped(offset, len) {
@@ -278,7 +303,7 @@ impl BufferedInput {
         Ok(memory.freeze())
     }
 
-    /// The bytes out of the cache: a part of a block, or copied from several.
+    /// Returns bytes from the cache: a slice of one block, or a copy from several blocks.
     fn cached_bytes(
         &self,
         (cached, file): (&CachedFile, &dyn ReadFile),
@@ -386,7 +411,7 @@ mod tests {
         second.load().unwrap();
         assert_eq!(second.read(len - 1, 1).unwrap().as_slice(), [0]);
         assert_eq!((observed.reads(), observed.read_bytes()), (2, 1100));
-        // What only begins in front of the end is read as a whole.
+        // A region that starts before the kept end is read as a whole.
         assert_eq!(second.read(len - 1050, 100).unwrap().len(), 100);
         assert_eq!(observed.reads(), 3);
     }

@@ -1,29 +1,29 @@
-//! How the bytes of a file are read: what is read at once, and what is kept for others.
+//! Options for reading the bytes of a file: read sizes, caching and cancellation.
 
 use vector::sync::CancelFlag;
 
 use super::cache::CacheAccess;
 
-/// Regions closer than this are read together. A gap costs a copy from the page cache, a read of
-/// its own a system call; both are some microseconds here.
+/// Default of [`Coalescing::max_distance`]. Reading a gap costs a copy from the page cache and a
+/// separate read costs a system call; for a gap of this size both take some microseconds.
 pub const MAX_COALESCE_GAP: u64 = 16 << 10;
 
-/// A joined read stops growing here.
+/// Default of [`Coalescing::max_bytes`].
 pub const MAX_COALESCED_BYTES: u64 = 128 << 20;
 
-/// What is read at once of a region that is read bit by bit. More gains nothing where files are
-/// near: a read of this size takes many times what the call costs, and its bytes are still in a near
-/// cache when they are decompressed.
+/// Default of [`Coalescing::load_quantum`]. A larger quantum gains nothing for local files: a read
+/// of this size takes many times as long as the system call itself, and its bytes are still in a
+/// near CPU cache when they are decompressed.
 pub const LOAD_QUANTUM: u64 = 512 << 10;
 
-/// What is read at once (rule S14.14).
+/// Sizes of coalesced reads (rule S14.14).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Coalescing {
-    /// Regions whose gap is at most this are read together,
+    /// Maximum gap in bytes between two regions that are read together.
     pub max_distance: u64,
-    /// up to this many bytes.
+    /// Maximum size in bytes of a read that covers several regions.
     pub max_bytes: u64,
-    /// The most that a format reads at once of a region that it goes through from start to end.
+    /// Maximum number of bytes per read if a format streams a region from start to end.
     pub load_quantum: u64,
 }
 
@@ -37,13 +37,13 @@ impl Default for Coalescing {
     }
 }
 
-/// How an input reads its file.
+/// Options of an input.
 #[derive(Debug, Clone, Default)]
 pub struct InputOptions {
-    /// What is read at once.
+    /// Sizes of coalesced reads.
     pub coalescing: Coalescing,
-    /// The cache that is looked into, and by whom; files that are mapped need none.
+    /// Cache to use, and how; mapped files do not use it.
     pub cache: Option<CacheAccess>,
-    /// Ends waits for reads of others when raised.
+    /// Ends the wait for a load of another reader when it is set.
     pub cancel: Option<CancelFlag>,
 }

@@ -1,13 +1,14 @@
-//! Memory of an input that was used and is kept for its next reads, until somebody needs it more.
+//! Spare memory: buffers of an input that are kept for its next reads until the memory pool
+//! reclaims them.
 
 use vector::sync::{Arc, Mutex, Weak};
 use vector::{Buffer, BufferMut, MemoryPool, Reclaim, Result};
 
-/// The spare memory of one input. It is given back when its pool is short of memory.
+/// The spare buffers of one input. They are released when their pool is short of memory.
 #[derive(Debug)]
 pub(super) struct Spare {
     pool: MemoryPool,
-    /// Made when there is first something to keep: most inputs never have.
+    /// Created when the first buffer is kept, since most inputs never keep one.
     kept: Option<Arc<Kept>>,
 }
 
@@ -16,31 +17,32 @@ struct Kept(Mutex<Vec<BufferMut<u8>>>);
 
 impl Reclaim for Kept {
     fn reclaim(&self, _: u64) {
-        // Waited for, because nobody asks for memory under this lock. Taken out first: giving memory
-        // back may wake others.
+        // Blocking on the lock is safe, because no thread reserves memory while it holds the lock.
+        // The buffers are dropped after it is released, because returning memory to the pool may
+        // wake waiting threads.
         let taken = std::mem::take(&mut *self.0.lock());
         drop(taken);
     }
 }
 
 impl Spare {
-    /// Nothing yet; what is missing comes from `pool`.
+    /// Returns an empty instance whose new buffers are allocated from `pool`.
     pub(super) fn new(pool: MemoryPool) -> Self {
         Spare { pool, kept: None }
     }
 
-    /// The pool that pays.
+    /// Returns the pool that accounts for the buffers.
     pub(super) fn pool(&self) -> &MemoryPool {
         &self.pool
     }
 
-    /// Keeps the memory of `bytes`, if nobody else holds it.
+    /// Keeps the memory of `bytes` if it is the only reference.
     pub(super) fn keep(&mut self, bytes: Buffer<u8>) {
         let Ok(memory) = bytes.into_mut() else { return };
         self.kept().0.lock().push(memory);
     }
 
-    /// Takes over what another input has kept.
+    /// Takes over the buffers that another input has kept.
     pub(super) fn absorb(&mut self, other: Spare) {
         let Some(other) = other.kept else { return };
         let mut taken = std::mem::take(&mut *other.0.lock());
@@ -49,7 +51,8 @@ impl Spare {
         }
     }
 
-    /// Memory for `len` bytes: the smallest kept one that has the room, or fresh.
+    /// Returns a buffer with a capacity of at least `len` bytes: the smallest kept one that is
+    /// large enough, or else a new one.
     pub(super) fn take(&self, len: usize) -> Result<BufferMut<u8>> {
         match self.kept.as_ref().and_then(|kept| kept.take(len)) {
             Some(memory) => Ok(memory),
@@ -78,7 +81,7 @@ impl Kept {
                 Some(memory)
             }
             None => {
-                // What is too small now will not be needed later either, most likely.
+                // A buffer that is too small now is probably too small for later reads as well.
                 let too_small = kept.pop();
                 drop(kept);
                 drop(too_small);

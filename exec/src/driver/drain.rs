@@ -1,39 +1,42 @@
-//! Barriers in a driver: a wave that goes from its source to its end (rules S11.31, S11.32).
+//! Barriers in a driver: a drain wave passes through the operators from the source to the sink
+//! (rules S11.31, S11.32).
 //!
 //! ```text
 //! [scan]   ->  [filter]  ->  [aggregation]  ->  [limit]  ->  [sink]
-//! at barrier   nothing kept   gives its groups    begins anew   passes the barrier on
+//! at barrier   keeps none    emits its groups   starts over    passes the barrier on
 //!    (1)          (2)              (3)               (4)            (5)
 //! ```
 //!
-//! The source says that it has given all rows before the barrier. Then each operator in turn is asked
-//! to drain. One that has something to give becomes the first of the driver until it gives nothing
-//! more: those before it are drained and not asked. When the wave has gone through all of them the
-//! driver has passed the barrier, and the source goes on.
+//! The source reports that it has returned all rows before the barrier. Each operator in turn is
+//! then requested to drain. An operator that still has output becomes the first operator of the
+//! driver until its output is exhausted: the operators before it are drained and are not called.
+//! When the wave has reached the end of the pipeline, the driver has passed the barrier and the
+//! source resumes.
 //!
-//! An operator that has enough needs no input until the barrier, behind which it begins anew. The
-//! source is told to make none, and what the operators between still give is dropped.
+//! An operator that is satisfied (a limit that was reached) needs no input until the barrier, and
+//! starts over after it. The source is instructed to produce no rows until then, and the output of
+//! the operators in between is discarded.
 
 use super::Driver;
 use super::stage::Call;
 
-/// How far a barrier has come in a driver.
+/// Progress of a barrier through a driver.
 #[derive(Debug, Default)]
 pub(super) struct Drain {
-    /// The operator that drains, and the barrier.
+    /// Index of the operator that drains, and the number of the barrier.
     at: Option<(usize, u64)>,
-    /// The last operator that has enough until the barrier.
+    /// Index of the last operator that needs no input until the barrier.
     enough: Option<usize>,
 }
 
 impl Driver {
-    /// The operator at which a pass ends: the source, or the one that drains.
+    /// Returns the operator at which a pass ends: the source, or the operator that drains.
     pub(super) fn first(&self) -> usize {
         self.drain.at.map_or(0, |(at, _)| at)
     }
 
-    /// True when operator `i` needs no input until the next barrier, and will be needed again behind
-    /// it.
+    /// Returns true when operator `i` needs no input until the next barrier, and needs input again
+    /// after it.
     pub(super) fn has_enough(&mut self, i: usize) -> bool {
         if i == 0 || !self.stages[i].operator.has_enough() || !self.params.barriers.are_used() {
             return false;
@@ -41,7 +44,7 @@ impl Driver {
         if self.drain.enough.is_none_or(|known| known < i) {
             self.drain.enough = Some(i);
             self.idle_passes = 0;
-            // At the barrier the source has nothing to drop, and what is behind it is wanted.
+            // At the barrier the source has no output to discard, and the rows after it are needed.
             if self.drain.at.is_none() {
                 self.stages[0].operator.drop_output();
             }
@@ -49,13 +52,14 @@ impl Driver {
         true
     }
 
-    /// True when nobody wants what operator `i` gives.
+    /// Returns true when the output of operator `i` is discarded, because a later operator is
+    /// satisfied.
     pub(super) fn is_dropped(&self, i: usize) -> bool {
         self.drain.enough.is_some_and(|enough| i < enough)
     }
 
-    /// The first operator has nothing to give now: moves the barrier on, if that is why. The
-    /// barrier's number, when it has gone through all operators.
+    /// Advances the barrier, if the first operator has no output because of it. Returns the number
+    /// of the barrier when the barrier has passed all operators.
     pub(super) fn move_barrier(&mut self) -> Option<u64> {
         let (at, number) = match self.drain.at {
             Some(drained) => drained,

@@ -1,17 +1,21 @@
-//! Memory in a driver: where an operator wants some, and when others hold it.
+//! Memory in a driver: reserves memory before calls of an operator, and waits while other queries
+//! hold it.
 //!
-//! | before | the operator wants | without room |
+//! | before | amount requested | when memory is short |
 //! |---|---|---|
-//! | it is given a batch | what it keeps of the batch | the batch is put aside, and given when the wait is over |
-//! | it is asked for output | what it owes, or what the next batch takes, about | it is asked when the wait is over |
+//! | `add_input` | what the operator keeps of the batch | added after the wait |
+//! | `get_output` | its deficit, or an estimate of the next batch | called after the wait |
 //!
-//! A wait is for memory of other queries. It ends when there is room, and then the driver looks
-//! again; or because waiting does not help, or because it has lasted for
-//! [`MemoryWaits::limit`], and then the operator is called without the room: what it wants is an
-//! estimate, and its own reservation decides. If that one fails, the error says how the wait has ended.
-//! The driver is off its thread meanwhile, and the executor's timer ends waits that last too long.
+//! A driver waits for memory that other queries hold. The wait ends when memory is available, and
+//! the driver then tries to reserve again. It also ends when waiting does not help, or after
+//! [`MemoryWaits::limit`]; the operator is then called without the reservation. The amount
+//! requested is only an estimate, and the operator's own reservation decides. If that reservation
+//! fails, the error states how the wait ended. During the wait the driver is off its thread, and
+//! the timer of the executor ends waits that exceed the limit.
 //!
-//! A source makes no more while another driver of its query waits for memory (rules S11.39, S11.70).
+//! A source produces no rows while another driver of its query waits for memory: drivers are pulled
+//! from the sink (rule S11.39), and a driver in memory arbitration counts as off thread (rule
+//! S11.70).
 
 use std::time::{Duration, Instant};
 
@@ -19,35 +23,36 @@ use vector::sync::{Arc, Continuation, Mutex, promise};
 use vector::{Error, ErrorKind, MemoryPool, Result};
 
 use super::{Driver, StopReason};
+use crate::blocking::{Blocked, BlockingReason};
 use crate::executor::Executor;
 use crate::executor::timer::TimerEntry;
-use crate::operator::{Blocked, BlockingReason};
 
-/// How the drivers of a task wait for memory of other queries.
+/// How the drivers of a task wait for memory that other queries hold.
 #[derive(Debug, Clone)]
 pub struct MemoryWaits {
-    /// The pool of the task.
+    /// Pool of the task, which is the waiting member in arbitration.
     pub party: MemoryPool,
-    /// The longest time of a wait.
+    /// Maximum duration of a wait.
     pub limit: Duration,
-    /// The executor whose timer ends waits.
+    /// Executor with the timer that ends waits.
     pub executor: Arc<Executor>,
 }
 
-/// The memory waits of one driver, and how the last one has ended.
+/// Memory waits of one driver, and the outcome of the last wait of each operator.
 #[derive(Debug)]
 pub(super) struct DriverMemory {
-    /// `None` when waiting is of no use.
+    /// How to wait for memory; `None` when no pool has a limit, so that no driver ever waits.
     waits: Option<MemoryWaits>,
-    /// Ends the current wait when it has lasted too long.
+    /// Timer entry that ends the current wait at its limit.
     timer: Option<TimerEntry>,
-    /// The operators whose last wait has ended without room, each with the error that ended it.
+    /// Operators that did not get memory in their last wait, each with the error that ended the
+    /// wait.
     refusals: Arc<Mutex<Vec<(usize, Error)>>>,
 }
 
 impl DriverMemory {
     pub(super) fn new(waits: Option<MemoryWaits>) -> Self {
-        // Without a limit in the pools no driver ever waits.
+        // Drivers wait only if some pool has a limit.
         let waits = waits.filter(|waits| waits.party.is_limited());
         DriverMemory { waits, timer: None, refusals: Arc::default() }
     }
@@ -60,17 +65,18 @@ impl DriverMemory {
         self.refusals.lock().iter().any(|(refused, _)| *refused == i)
     }
 
-    /// The driver leaves its thread for `reason`: starts the timer of a wait for memory.
+    /// Starts the timer of a wait for memory, if `reason` is such a wait. Called when the driver
+    /// leaves its thread.
     ///
     /// # Errors
-    /// `Limit` when the system has no thread for the timer.
+    /// `Limit` when the system cannot start a thread for the timer.
     pub(super) fn begin_wait(&mut self, reason: &StopReason) -> Result<()> {
         let (Some(waits), StopReason::Block(blocked)) = (&self.waits, reason) else {
             return Ok(());
         };
         if blocked.reason == BlockingReason::WaitForMemory {
             let (party, limit) = (waits.party.clone(), waits.limit);
-            // An end beyond what the clock can express is no limit.
+            // A deadline beyond the range of the clock counts as no limit.
             if let Some(end) = Instant::now().checked_add(limit) {
                 let expire = Box::new(move || party.expire_waits(limit));
                 self.timer = Some(waits.executor.run_at(end, expire)?);
@@ -79,12 +85,12 @@ impl DriverMemory {
         Ok(())
     }
 
-    /// The wait is over, or is not wanted any more.
+    /// Removes the timer: the wait is over or no longer needed.
     pub(super) fn end_wait(&mut self) {
         self.timer = None;
     }
 
-    /// The error of operator `i`, with the way in which its wait for memory has ended.
+    /// Returns the error of operator `i`, extended by how its last wait for memory ended.
     pub(super) fn explain(&self, i: usize, error: Error) -> Error {
         let refusals = self.refusals.lock();
         match refusals.iter().find(|(refused, _)| *refused == i) {
@@ -97,16 +103,17 @@ impl DriverMemory {
 }
 
 impl Driver {
-    /// Reserves `wanted` bytes for the input of operator `i`, or returns the reason to leave the thread
-    /// until there is room. `None` without room when waiting does not help, or did not.
+    /// Reserves `wanted` bytes for the input of operator `i`, or returns the reason to leave the
+    /// thread until memory is available. Returns `None` without a reservation when waiting does not
+    /// or did not help.
     pub(super) fn room_for_input(&mut self, i: usize, wanted: u64) -> Option<StopReason> {
         self.memory.party()?;
         let until = self.reserve_or_wait(i, wanted)?;
         Some(self.wait_for_memory(i, BlockingReason::WaitForMemory, until))
     }
 
-    /// As [`Driver::room_for_input`], for the next output of operator `i`. A source waits too while
-    /// another driver of its task waits for memory.
+    /// Reserves memory for the next output of operator `i`, like [`Driver::room_for_input`]. A
+    /// source also waits while another driver of its task waits for memory.
     pub(super) fn room_for_output(&mut self, i: usize) -> Option<StopReason> {
         let party = self.memory.party()?;
         self.stages[i].pool.as_ref()?;
@@ -121,7 +128,8 @@ impl Driver {
         Some(self.wait_for_memory(i, reason, until))
     }
 
-    /// Reserves `wanted` bytes for operator `i`, or returns a wait for them, if it is worth waiting.
+    /// Reserves `wanted` bytes for operator `i`. Returns a continuation to wait on if the
+    /// reservation failed and waiting may help.
     fn reserve_or_wait(&self, i: usize, wanted: u64) -> Option<Continuation> {
         let (pool, party) = self.stages[i].pool.as_ref().zip(self.memory.party())?;
         if wanted == 0 {
@@ -131,14 +139,14 @@ impl Driver {
             self.memory.refusals.lock().retain(|(refused, _)| *refused != i);
             return None;
         }
-        // Until there was room again it is not worth another wait.
+        // After a refused wait, the operator does not wait again until a reservation has succeeded.
         if self.memory.was_refused(i) {
             return None;
         }
         pool.wait_for_room(wanted, party)
     }
 
-    /// The reason to leave the thread until `until`, whose refusal is kept.
+    /// Returns the reason to leave the thread until `until` is ready. A refusal is recorded.
     fn wait_for_memory(
         &mut self,
         i: usize,
@@ -156,7 +164,7 @@ impl Driver {
         StopReason::Block(Blocked::new(reason, over))
     }
 
-    /// Gives back what operator `i` was to have and did not take.
+    /// Releases the part of the reservation of operator `i` that it did not use.
     pub(super) fn release_ahead(&self, i: usize) {
         if let (Some(pool), true) = (&self.stages[i].pool, self.memory.party().is_some()) {
             pool.release_ahead();

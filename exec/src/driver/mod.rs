@@ -1,35 +1,36 @@
-//! Drivers: they move batches through the operators of one pipeline.
+//! Drivers: move batches through the operators of one pipeline.
 //!
-//! A driver is pulled from its end (rule S11.39): it looks for output of the last operator, then
-//! of the one before, and so on to the source; what it finds it hands to the next operator and
-//! looks there again.
+//! A driver pulls from its sink (rule S11.39): it requests output from the last operator, then from
+//! the one before, and so on to the source. A batch that an operator returns is added to the next
+//! operator, which is then requested for output.
 //!
 //! ```text
-//! [scan] -> [filter] -> [aggregation]        look: aggregation, filter, scan
-//!    3         2            1                give: scan -> filter, look at filter again, ...
+//! [scan] -> [filter] -> [aggregation]        get output: aggregation, filter, scan
+//!    3         2            1                add input: scan -> filter, get output of filter, ...
 //! ```
 //!
-//! Nothing upstream moves while an operator does not want input (S11.41), so no operator holds a
-//! lazy batch while the scan goes on. Waits are looked for before and after output (S11.42).
+//! No operator before an operator that needs no input is advanced (rule S11.41), so that no
+//! operator holds a batch with lazy columns while the scan moves on. Blocking is checked before and
+//! after each call of `get_output` (rule S11.42).
 //!
-//! A driver has no thread of its own: [`Driver::run`] moves batches on the thread that calls it
-//! until there is a [`StopReason`] to leave it. The cursor calls it on the caller's thread, a seat
-//! on the executor's workers (see `seat`). That a driver is on one thread at a time, and queued at
-//! most once (S11.49), is a matter of who owns it.
+//! A driver has no thread of its own: [`Driver::run`] moves batches on the calling thread until
+//! there is a [`StopReason`] to leave it. The cursor calls it on the caller's thread, a driver slot
+//! calls it on the executor's workers (see `seat`). Exclusive ownership ensures that a driver is on
+//! at most one thread at a time and is enqueued at most once (rule S11.49).
 //!
-//! | state | `run` gives |
+//! | state | `run` returns |
 //! |---|---|
 //! | its task has ended | Terminate |
-//! | its task is paused | Pause, at once or at the next look |
-//! | an operator waits | Block |
-//! | its time slice is over, or the task asks its drivers to yield | Yield |
+//! | its task is paused | Pause, at once or at the next check |
+//! | an operator is blocked | Block |
+//! | its time slice is over, or the task requests its drivers to yield | Yield |
 //! | the last operator has finished | AtEnd |
-//! | all rows before a barrier have left it | Barrier; see `drain` |
+//! | all rows before a barrier have left the driver | Barrier; see `drain` |
 //! | an operator panics | an `Internal` error that names it; no operator is called again |
 //!
-//! Velox tells a driver that comes after the end (AlreadyTerminated) from one that meets it, and one
-//! that another thread runs (AlreadyOnThread): here the former is Terminate too, and the latter
-//! cannot be, as whoever runs a driver owns it.
+//! Velox has two more stop reasons: AlreadyTerminated for a driver that runs after the end of its
+//! task, and AlreadyOnThread for a driver that another thread runs. Here the former is Terminate as
+//! well, and the latter cannot occur, because the thread that runs a driver owns it.
 
 mod drain;
 mod memory;
@@ -50,32 +51,32 @@ pub use self::memory::MemoryWaits;
 pub use self::seat::launch;
 pub use self::stage::StageParams;
 use self::stage::{Call, Meter, Spent, Stage};
+use crate::blocking::{Blocked, BlockingReason};
+use crate::control::barrier::BarrierTicket;
+use crate::control::threads::{Interruption, OnThread, TaskThreads};
 use crate::operator::loading::load_batch;
-use crate::operator::{Blocked, BlockingReason};
 use crate::stats::StatsCollector;
-use crate::task::barrier::BarrierTicket;
-use crate::task::threads::{Interruption, OnThread, TaskThreads};
 use crate::termination::{DriverTicket, Termination};
 
-/// What a driver is made of.
+/// Parameters of a driver.
 pub struct DriverParams {
-    /// Which pipeline of its task, for the statistics.
+    /// Pipeline of the driver within its task, for the statistics.
     pub pipeline: usize,
-    /// The driver's presence in its task.
+    /// Registers the driver with its task.
     pub ticket: DriverTicket,
-    /// Its presence at the barriers of its task.
+    /// Registers the driver with the barriers of its task.
     pub barriers: BarrierTicket,
-    /// The threads that are inside of the task.
+    /// Threads that currently run drivers of the task.
     pub threads: Arc<TaskThreads>,
-    /// Leave the worker after this long.
+    /// Time after which the driver yields its worker thread; `None` means that it does not.
     pub time_slice: Option<Duration>,
-    /// How the driver waits for memory of other queries; `None` when it does not.
+    /// How the driver waits for memory of other queries; `None` means that it does not wait.
     pub memory: Option<MemoryWaits>,
-    /// Check every batch of every operator.
+    /// Whether every batch of every operator is validated.
     pub validate: bool,
-    /// Measure the time of the CPU in each call of an operator.
+    /// Whether the CPU time of each call of an operator is measured.
     pub track_cpu: bool,
-    /// Where counters go in the end.
+    /// Receives the counters when the driver closes.
     pub stats: Arc<StatsCollector>,
 }
 
@@ -84,35 +85,35 @@ pub struct Driver {
     stages: Vec<Stage>,
     params: DriverParams,
     meter: Meter,
-    /// What the driver counts as a whole (rule S15.61).
+    /// Counters of the driver as a whole (rule S15.61).
     metrics: Metrics,
     slice_start: Instant,
-    /// The operator that was looked at last: it is the one that runs next, about.
+    /// Index of the operator that was checked last, which is approximately the one that runs next.
     current: usize,
-    /// The operator that was called last.
+    /// Index of the operator that was called last.
     called: usize,
-    /// The operator that has panicked: none of them moves batches any more.
+    /// Index of the operator that panicked; after a panic no operator is called.
     panicked: Option<usize>,
-    /// A batch for the operator at this place, which waits for memory to keep it.
+    /// A batch that was not yet added to the operator at this index, because it waits for memory.
     waiting_input: Option<(usize, RowVector)>,
     drain: Drain,
     memory: DriverMemory,
-    /// Since when and why it is off its thread.
+    /// Time and reason of leaving the thread.
     off_thread: Option<OffThread>,
-    /// Passes over the operators in which nothing moved and nobody waited.
+    /// Number of consecutive rounds over the operators without progress or blocking.
     idle_passes: u32,
     ended: bool,
     closed: bool,
 }
 
-/// Why a driver leaves its thread (rule S11.45).
+/// Reason for which a driver leaves its thread (rule S11.45).
 #[derive(Debug)]
 pub enum StopReason {
-    /// An operator waits.
+    /// An operator is blocked.
     Block(Blocked),
-    /// Others should run.
+    /// Other drivers are to run.
     Yield,
-    /// The task is paused until then.
+    /// The task is paused; the continuation is ready when it is resumed.
     Pause(Continuation),
     /// The last operator has finished.
     AtEnd,
@@ -120,18 +121,18 @@ pub enum StopReason {
     Terminate,
 }
 
-/// What one call of [`Driver::run`] gives.
+/// Result of one call of [`Driver::run`].
 #[derive(Debug)]
 pub enum Step {
-    /// A batch of the last operator, all columns loaded.
+    /// A batch of the last operator with all columns loaded.
     Output(RowVector),
-    /// All rows before the barrier of this number have left the driver; it can go on.
+    /// All rows before the barrier with this number have left the driver, which can be run again.
     Barrier(u64),
     /// The driver leaves its thread.
     Stop(StopReason),
 }
 
-/// Where the time goes that a driver is not on a thread.
+/// Start and reason of an interval off thread, for the counters.
 #[derive(Debug, Clone, Copy)]
 struct OffThread {
     since: Instant,
@@ -146,7 +147,10 @@ enum Away {
 }
 
 impl Driver {
-    /// A driver of operators in the order of the rows' way; there is at least one.
+    /// Creates a driver of operators in the order of the data flow.
+    ///
+    /// # Errors
+    /// `Internal` when there is no operator.
     pub fn new(operators: Vec<StageParams>, mut params: DriverParams) -> Result<Self> {
         if operators.is_empty() {
             return Err(Error::internal("a driver without operators"));
@@ -170,15 +174,15 @@ impl Driver {
         })
     }
 
-    /// The task's end.
+    /// Returns the termination state of the task.
     pub fn termination(&self) -> &Arc<Termination> {
         self.params.ticket.termination()
     }
 
-    /// Moves batches on this thread until there is output or a reason to leave it.
+    /// Moves batches on this thread until there is output or a reason to leave the thread.
     ///
     /// # Errors
-    /// The error of an operator, with its place; `Internal` when one panics.
+    /// The error of an operator, with its context; `Internal` when an operator panics.
     pub fn run(&mut self) -> Result<Step> {
         let mut returned = false;
         let outcome = catch_panic("an operator panicked", || {
@@ -208,7 +212,7 @@ impl Driver {
             Ok(on_thread) => on_thread,
             Err(resumed) => return Ok(Step::Stop(self.leave(StopReason::Pause(resumed)))),
         };
-        // For loops inside of operators that look whether they are to stop.
+        // Lets loops inside of operators check whether they are to stop.
         let _stop = stop_scope(self.termination().stop_flag());
         self.meter.begin();
         self.slice_start = self.meter.last();
@@ -223,7 +227,8 @@ impl Driver {
                     output => output,
                 });
             }
-            // An operator that neither gives, wants, waits nor ends would keep us here forever.
+            // If no operator returns output, takes input, blocks or finishes, the driver would loop
+            // forever.
             if self.idle_passes > 2 {
                 return Err(Error::internal("no operator of a driver can go on")
                     .with("pipeline", self.params.pipeline));
@@ -231,7 +236,7 @@ impl Driver {
         }
     }
 
-    /// Looks at the operators from the last to the first; `None` to begin again at the last.
+    /// Visits the operators from the last to the first. Returns `None` to restart at the last.
     fn pass(&mut self) -> Result<Option<Step>> {
         self.idle_passes += 1;
         let last = self.stages.len() - 1;
@@ -329,7 +334,7 @@ impl Driver {
         let operator = &mut self.stages[i].operator;
         let mut output = operator.get_output();
         if is_last {
-            // The caller may keep the batch while the scan moves on: nothing may stay lazy.
+            // The caller may keep the batch while the scan moves on, so no column may stay lazy.
             output = output.and_then(|batch| batch.map(load_batch).transpose());
         }
         drop(scope);
@@ -353,7 +358,7 @@ impl Driver {
         Ok(output)
     }
 
-    /// Hands a batch to operator `i`, or keeps it while there is no memory for it.
+    /// Adds a batch to operator `i`, or holds it back while memory is short.
     fn give(&mut self, i: usize, mut batch: RowVector) -> Result<Option<StopReason>> {
         let num_rows = batch.len() as u64;
         let num_bytes = if self.params.track_cpu { batch.flat_bytes() } else { 0 };
@@ -372,7 +377,8 @@ impl Driver {
             self.count_call(i, Call::AddInput);
             match (outcome, again) {
                 (Ok(()), _) => break,
-                // The batch was not taken, and turned out to be larger when it was loaded.
+                // The batch was not taken, and turned out to need more memory once its columns were
+                // loaded.
                 (Err(error), Some(again))
                     if error.kind() == ErrorKind::Limit
                         && self.stages[i].operator.bytes_to_keep(&again) > wanted =>
@@ -402,8 +408,8 @@ impl Driver {
         }
     }
 
-    /// The time since the last call, for the operator that was called; what loading lazy columns took
-    /// and gave is the first one's (rule S15.20).
+    /// Attributes the time since the last call to operator `i`. The time and bytes of loading lazy
+    /// columns are attributed to the first operator (rule S15.20).
     fn count_call(&mut self, i: usize, call: Call) {
         let mut spent = self.meter.read();
         let lazy = spent.lazy;
@@ -419,8 +425,8 @@ impl Driver {
         self.stages[i].add_time(call, spent);
     }
 
-    /// The error with its operator, and with what the first one reads: a column that is loaded
-    /// late fails far from its scan.
+    /// Adds the operator and the split of the source to the error: a lazy column may fail far away
+    /// from its scan.
     fn place(&self, i: usize, error: Error) -> Error {
         let error = match self.stages[0].operator.reading() {
             Some(split) if !error.is_in("split") => error.in_named("split", split),
@@ -429,7 +435,7 @@ impl Driver {
         self.stages[i].frame(self.memory.explain(i, error))
     }
 
-    /// As [`Driver::place`], for the panic of the operator that was called last.
+    /// Like [`Driver::place`], for the panic of the operator that was called last.
     fn place_panic(&self, error: Error) -> Error {
         let reading = || Ok(self.stages.first().and_then(|source| source.operator.reading()));
         let error = match catch_panic("a split has no description", reading) {
@@ -442,7 +448,7 @@ impl Driver {
         }
     }
 
-    /// The error that ended a wait, with the operator that waited.
+    /// Adds the blocked operator to the error that ended its wait.
     pub(crate) fn place_wait(&self, error: Error) -> Error {
         match self.off_thread {
             Some(OffThread { why: Away::Blocked { stage, .. }, .. }) => self.place(stage, error),
@@ -469,13 +475,13 @@ impl Driver {
         reason
     }
 
-    /// The wait is over; from now on the driver waits for its turn.
+    /// Ends the wait; from now on the driver waits in the queue of the executor.
     pub(crate) fn queued(&mut self) {
         self.count_off_thread();
         self.off_thread = Some(OffThread { since: Instant::now(), why: Away::Queued });
     }
 
-    /// Counts the time since the driver has left its thread (rules S15.57, S15.58, S15.61).
+    /// Counts the time since the driver left its thread (rules S15.57, S15.58, S15.61).
     fn count_off_thread(&mut self) {
         let Some(OffThread { since, why }) = self.off_thread.take() else { return };
         let time = since.elapsed();
@@ -489,22 +495,22 @@ impl Driver {
         }
     }
 
-    /// Closes all operators and hands the counters in; later calls do nothing.
+    /// Closes all operators and adds the counters to the statistics. Further calls have no effect.
     pub fn close(&mut self) {
         if self.closed {
             return;
         }
         self.closed = true;
         if !self.ended {
-            // Before the operators close: whoever reads their end of a queue must see that this
-            // was not the end of the rows.
+            // Fails before the operators close: a consumer of their queues must see that the end of
+            // the queue is not the end of the rows.
             self.termination().fail(Error::internal("a driver was dropped before its end"));
         }
         self.memory.end_wait();
         self.count_off_thread();
         self.waiting_input = None;
         for (i, stage) in self.stages.iter_mut().enumerate() {
-            // What a panic has left of an operator is only dropped.
+            // An operator that panicked is only dropped.
             if self.panicked != Some(i) {
                 ignore_panic(|| stage.close());
             }
@@ -516,7 +522,7 @@ impl Driver {
         }
     }
 
-    /// Ends the task with `error`, unless it has ended.
+    /// Ends the task with `error`, unless it has ended already.
     pub fn fail(&mut self, error: Error) {
         self.ended = true;
         self.termination().fail(error);

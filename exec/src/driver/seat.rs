@@ -1,12 +1,13 @@
-//! Seats: where a driver on the executor's workers stands while it is off its thread.
+//! Driver slots: hold the drivers of the executor's workers while they are off their threads.
 //!
 //! | `run` ends with | then |
 //! |---|---|
-//! | Block, Pause | parked; the wait's end or the task's stop takes it out, once, and enqueues it |
-//! | Yield, Barrier | enqueued behind the others |
-//! | AtEnd, Terminate, error | closed, its ticket given back |
+//! | Block, Pause | parked; the end of the wait or the stop of the task enqueues it, once |
+//! | Yield, Barrier | enqueued at the tail |
+//! | AtEnd, Terminate, error | closed, and its ticket is released |
 //!
-//! A driver is parked before its wait is armed, so the wait may be over already (rule S11.45).
+//! A driver is parked before the callback of its wait is registered, so the wait may already be
+//! over at that time (rule S11.45).
 
 use vector::sync::{Arc, Continuation, Mutex};
 use vector::{Error, Result};
@@ -14,10 +15,10 @@ use vector::{Error, Result};
 use super::{Driver, Step, StopReason};
 use crate::executor::Executor;
 
-/// Puts a driver, whose last operator is a sink, on the executor's workers.
+/// Runs a driver on the executor's workers. Its last operator must be a sink.
 pub fn launch(executor: &Arc<Executor>, driver: Driver) {
     let seat = Arc::new(Seat { executor: Arc::clone(executor), parked: Mutex::new(None) });
-    // Weak, because the task's end must not hold drivers.
+    // A weak reference: the stop hook of the task must not keep the driver alive.
     let waker = Arc::downgrade(&seat);
     driver.termination().on_stop(Box::new(move || {
         if let Some(seat) = waker.upgrade() {
@@ -57,7 +58,7 @@ impl Seat {
         *self.parked.lock() = Some(driver);
         let seat = Arc::clone(self);
         until.on_ready(move |outcome| seat.resume(outcome));
-        // The stop hook may have looked before the driver sat down.
+        // The stop hook may have run before the driver was parked.
         if termination.should_stop() {
             self.resume(Ok(()));
         }
@@ -76,16 +77,17 @@ impl Seat {
 #[cfg(all(test, loom))]
 mod loom_tests {
     use super::*;
+    use crate::blocking::{Blocked, BlockingReason};
+    use crate::control::barrier::Barriers;
+    use crate::control::threads::TaskThreads;
     use crate::driver::{DriverParams, StageParams};
-    use crate::operator::{Blocked, BlockingReason, Operator};
-    use crate::task::barrier::Barriers;
-    use crate::task::threads::TaskThreads;
+    use crate::operator::Operator;
     use crate::termination::{TaskState, Termination};
     use vector::RowVector;
     use vector::sync::atomic::{AtomicUsize, Ordering};
     use vector::sync::{ModelArc, promise, thread};
 
-    /// A sink that waits once, and then is finished.
+    /// A sink that blocks once and then is finished.
     struct Waiting {
         until: Option<Continuation>,
         closes: ModelArc<AtomicUsize>,

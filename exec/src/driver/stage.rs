@@ -1,10 +1,10 @@
-//! One operator in its driver: its calls, measured, and its errors, placed.
+//! One operator within its driver: measures its calls and adds the operator to its errors.
 //!
-//! A driver reads the clock once between two calls: what passes from one reading to the next is the
-//! time of the call before it (rules S15.59, S15.60). Columns that an operator loads were left to it
-//! by the scan; the time goes to the driver's first operator (rule S15.20). The clock of the
-//! thread's CPU is slow on many machines, and is read only when asked for; so is the time of asking an
-//! operator whether it waits, which is short and comes often.
+//! A driver reads the clock once between two calls: the time between two readings is attributed to
+//! the call before the second one (rules S15.59, S15.60). An operator may load columns that the
+//! scan left lazy; their load time is attributed to the driver's first operator (rule S15.20).
+//! Reading the CPU clock of a thread is slow on many machines, so it is read only when requested.
+//! The same holds for the time of `is_blocked` calls, which are short and frequent.
 
 use std::time::{Duration, Instant};
 
@@ -12,30 +12,31 @@ use vector::metrics::RuntimeMetric;
 use vector::sync::thread_cpu_time;
 use vector::{Error, LazyLoads, MemoryPool, MetricUnit, PoolScope, lazy_loads, measure_lazy_loads};
 
-use crate::operator::{BlockingReason, Operator};
+use crate::blocking::BlockingReason;
+use crate::operator::Operator;
 use crate::plan::PlanNodeId;
 use crate::stats::OperatorStats;
 
-/// An operator as its task makes it.
+/// Parameters of one operator of a driver, created by its task.
 pub struct StageParams {
     /// The operator.
     pub operator: Box<dyn Operator>,
-    /// What it is called.
+    /// Name of the operator.
     pub name: &'static str,
-    /// The plan node it works for; none for what the task put in itself.
+    /// Plan node of the operator; `None` for operators that the task adds itself.
     pub node: Option<PlanNodeId>,
-    /// The pool that pays for what it holds.
+    /// Memory pool that the buffers of the operator are charged to.
     pub pool: Option<MemoryPool>,
 }
 
 impl StageParams {
-    /// An operator that the task put in itself.
+    /// Returns the parameters of an operator that the task adds itself.
     pub fn of_task(operator: impl Operator + 'static, name: &'static str) -> Self {
         StageParams { operator: Box::new(operator), name, node: None, pool: None }
     }
 }
 
-/// Calls whose time is told apart (rule S15.60).
+/// Calls that are measured separately (rule S15.60).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Call {
     AddInput,
@@ -53,18 +54,18 @@ impl Call {
     ];
 }
 
-/// An operator, what it counted, and where it is in its life.
+/// An operator, its counters, and its state within the driver.
 pub(super) struct Stage {
     pub(super) operator: Box<dyn Operator>,
     pub(super) stats: OperatorStats,
     pub(super) pool: Option<MemoryPool>,
-    /// The operator before has finished and this one knows.
+    /// True when the operator was notified of the end of its input.
     pub(super) input_ended: bool,
     calls: [RuntimeMetric; Call::ALL.len()],
     lazy: LazyMetrics,
 }
 
-/// What loading columns that were left to an operator took.
+/// Time and bytes spent on loading lazy columns within the operator.
 #[derive(Debug)]
 struct LazyMetrics {
     wall: RuntimeMetric,
@@ -90,7 +91,8 @@ impl Stage {
         }
     }
 
-    /// Has the operator's pool pay for the buffers of the call that follows.
+    /// Charges the buffers of the following call to the operator's pool, until the scope is
+    /// dropped.
     pub(super) fn pool_scope(&self) -> Option<PoolScope> {
         self.pool.as_ref().map(PoolScope::enter)
     }
@@ -101,7 +103,7 @@ impl Stage {
         self.stats.cpu_nanos += spent.cpu.map_or(0, nanos);
     }
 
-    /// Columns that were left to the operator were loaded.
+    /// Adds the cost of lazy columns that were loaded within the operator.
     pub(super) fn add_lazy_loads(&mut self, loads: LazyLoads) {
         self.lazy.wall.add(signed(loads.wall));
         if !loads.cpu.is_zero() {
@@ -112,19 +114,19 @@ impl Stage {
         }
     }
 
-    /// The operator was waited for (rule S15.57).
+    /// Adds one wait of the driver for this operator (rule S15.57).
     pub(super) fn add_blocked_time(&mut self, reason: BlockingReason, time: Duration) {
         let runtime = &mut self.stats.runtime;
         runtime.add_time(reason.wall_metric(), time);
         runtime.add_count(reason.times_metric(), 1);
-        // Who yields could go on.
+        // A driver that yields is not blocked.
         if reason != BlockingReason::Yield {
             self.stats.num_blocked += 1;
             self.stats.blocked_nanos += nanos(time);
         }
     }
 
-    /// Takes the last counters and lets go of everything.
+    /// Collects the final counters and closes the operator.
     pub(super) fn close(&mut self) {
         self.operator.add_stats(&mut self.stats);
         if let Some(pool) = &self.pool {
@@ -151,7 +153,7 @@ impl Stage {
         }
     }
 
-    /// The error with this operator as its place.
+    /// Adds the operator to the context of the error.
     pub(super) fn frame(&self, error: Error) -> Error {
         match &self.stats.node {
             Some(node) => error.in_named("operator", format!("{}[{node}]", self.stats.operator)),
@@ -168,17 +170,17 @@ fn signed(time: Duration) -> i64 {
     i64::try_from(time.as_nanos()).unwrap_or(i64::MAX)
 }
 
-/// What a call took.
+/// Cost of one call.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Spent {
     pub(super) wall: Duration,
-    /// Time of the CPU, when it is measured.
+    /// CPU time, if it is measured.
     pub(super) cpu: Option<Duration>,
-    /// What of it went into lazy columns.
+    /// The part of the cost that was spent on loading lazy columns.
     pub(super) lazy: LazyLoads,
 }
 
-/// The clocks of a driver: each reading ends one time and begins the next.
+/// Clocks of a driver: each reading ends one interval and begins the next.
 #[derive(Debug)]
 pub(super) struct Meter {
     track_cpu: bool,
@@ -192,7 +194,7 @@ impl Meter {
         Meter { track_cpu, wall: Instant::now(), cpu: None, lazy: LazyLoads::default() }
     }
 
-    /// Begins on this thread: what passed before belongs to nobody.
+    /// Starts measuring on this thread. The time before is not attributed to any operator.
     pub(super) fn begin(&mut self) {
         measure_lazy_loads(self.track_cpu);
         self.look();
@@ -204,7 +206,7 @@ impl Meter {
         self.lazy = lazy_loads();
     }
 
-    /// The time since the last reading.
+    /// Returns the cost since the last reading.
     pub(super) fn read(&mut self) -> Spent {
         let last = (self.wall, self.cpu, self.lazy);
         self.look();
@@ -213,14 +215,14 @@ impl Meter {
         Spent { wall, cpu, lazy: self.lazy.since(last.2) }
     }
 
-    /// As [`Meter::read`], by the wall clock alone, for what is short.
+    /// Like [`Meter::read`], but reads only the wall clock, for short calls.
     pub(super) fn read_wall(&mut self) -> Spent {
         let last = std::mem::replace(&mut self.wall, Instant::now());
         let wall = self.wall.saturating_duration_since(last);
         Spent { wall, cpu: None, lazy: LazyLoads::default() }
     }
 
-    /// When the clock was read last.
+    /// Returns the time of the last reading.
     pub(super) fn last(&self) -> Instant {
         self.wall
     }

@@ -1,18 +1,18 @@
 //! A timer: runs jobs at given times, on one thread that starts with the first entry.
 //!
 //! ```text
-//! add(when, job) --> entries, the earliest first --when it is due--> job, on the timer's thread
+//! add(when, job) --> entries, earliest first --when it is due--> job, on the timer's thread
 //!       |                     ^
 //!   TimerEntry ----drop-------+ removed
 //! ```
 //!
-//! | entry | its time comes | it is dropped | `stop` |
+//! | entry | is due | is dropped | `stop` |
 //! |---|---|---|---|
 //! | waiting | runs | removed | removed |
-//! | running or run | | - | - |
+//! | running or done | | - | - |
 //!
-//! Jobs are short: they hand the work to an executor. The earliest entry wakes the thread when it is
-//! added, so that the thread never sleeps past an entry.
+//! Jobs are short: they submit the actual work to an executor. Adding an entry that is the earliest
+//! one wakes the thread, so that the thread never sleeps past an entry.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -28,18 +28,18 @@ pub struct Timer {
     shared: Arc<Shared>,
 }
 
-/// Takes an entry out of its timer when dropped.
+/// Removes an entry from its timer when dropped.
 pub struct TimerEntry {
     shared: Arc<Shared>,
     key: Key,
 }
 
-/// The time of an entry, and a number that tells entries of one time apart.
+/// The time of an entry, and a number that distinguishes entries with the same time.
 type Key = (Instant, u64);
 
 struct Shared {
     state: Mutex<State>,
-    /// The earliest entry is another one, or the timer was stopped.
+    /// Signals that the earliest entry has changed or the timer was stopped.
     changed: Condvar,
 }
 
@@ -61,7 +61,7 @@ impl Timer {
     /// Runs `job` on the timer's thread at time `when`, unless the entry is dropped before.
     ///
     /// # Errors
-    /// `Limit` when the system has no thread for the timer.
+    /// `Limit` when the system cannot start a thread for the timer.
     pub fn add(&self, when: Instant, job: Job) -> Result<TimerEntry> {
         let mut state = self.shared.state.lock();
         if state.thread.is_none() && !state.stopped {
@@ -87,7 +87,7 @@ impl Timer {
         Ok(TimerEntry { shared: Arc::clone(&self.shared), key })
     }
 
-    /// Drops all entries and ends the thread, for good.
+    /// Drops all entries and ends the thread permanently.
     pub(super) fn stop(&self) {
         let (thread, _entries) = {
             let mut state = self.shared.state.lock();
@@ -129,7 +129,7 @@ impl Shared {
 
 impl Drop for TimerEntry {
     fn drop(&mut self) {
-        // What a job owns is dropped outside of the lock.
+        // The values that a job owns are dropped outside of the lock.
         let job = self.shared.state.lock().entries.remove(&self.key);
         drop(job);
     }
@@ -223,7 +223,7 @@ mod loom_tests {
             let (ran, until) = promise();
             let entry = timer.add(Instant::now(), Box::new(move || ran.fulfil())).unwrap();
             drop(entry);
-            // Run, or dropped with its promise: the wait ends either way.
+            // The job runs, or is dropped with its promise: the wait ends in both cases.
             drop(until.wait());
             timer.stop();
         });

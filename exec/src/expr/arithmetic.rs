@@ -1,8 +1,8 @@
 //! Plus, minus, multiply, divide, modulus, negate and abs of integers and floats.
 //!
-//! Integer loops compute wrapped results and gather the evidence of an overflow in one flag, so
-//! that they run without a branch per row; only when the flag is up are the rows that count looked
-//! at again to find the culprit. Floats follow IEEE 754.
+//! Integer loops compute wrapping results and accumulate overflows in one flag, so that they have
+//! no branch per row. Only if the flag is set are the counted rows searched for the overflow.
+//! Floats follow IEEE 754.
 
 use vector::{Error, FlatType, Result, Type, TypeKind, Vector};
 
@@ -10,7 +10,7 @@ use super::decimal;
 use super::kernel::{Argument, Call, Kernel, Operand, map, wrong_storage, zip};
 use super::temporal;
 
-/// The operators of two numbers.
+/// Binary arithmetic operators.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Operator {
     Plus,
@@ -98,7 +98,7 @@ pub(super) fn abs(_: &[Argument<'_>], result: &Type) -> Result<Kernel> {
     })
 }
 
-/// Integers of any width. Evidence of an overflow is a negative number.
+/// Integers of any width. A negative accumulator denotes an overflow.
 pub(super) trait Integer: FlatType + Ord + Default + std::fmt::Display {
     fn wrapping_add(self, other: Self) -> Self;
     fn wrapping_sub(self, other: Self) -> Self;
@@ -178,7 +178,7 @@ fn integers<T: Integer>(operator: Operator, call: &Call<'_>) -> Result<Vector> {
                 return zero;
             }
             let quotient = x.wrapping_div(y);
-            // The smallest number divided by -1: the only quotient of two negatives below zero.
+            // The minimum divided by -1 is the only quotient of two negatives that is negative.
             evidence = evidence.or(x.and(y).and(quotient));
             quotient
         }),
@@ -216,14 +216,14 @@ fn failure(
         .with("right", right)
 }
 
-/// Negation, or the absolute value if `ABS`.
+/// Computes the negation, or the absolute value if `ABS`.
 fn signed<T: Integer, const ABS: bool>(call: &Call<'_>) -> Result<Vector> {
     let operand = Operand::<T>::new(&call.args[0])?;
     let (side, zero) = (operand.side(), T::default());
     let mut evidence = zero;
     let values = map(side, call.num_rows(), |x: T| {
         let turned = if ABS && x >= zero { x } else { x.wrapping_neg() };
-        // Only the smallest number is negative on both sides.
+        // Only the minimum is negative both before and after negation.
         evidence = evidence.or(x.and(turned));
         turned
     });

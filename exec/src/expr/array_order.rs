@@ -1,4 +1,4 @@
-//! Arrays by the order and the sum of their elements, and where an element is.
+//! Functions of the order and the sum of array elements, and of the position of an element.
 
 use std::cmp::Ordering;
 
@@ -24,17 +24,17 @@ fn sorted(call: &Call<'_>, order: SortOrder) -> Result<Vector> {
     places.arrays(&lists.elements, call.validity.clone())
 }
 
-/// The elements from the least to the greatest, nulls last.
+/// Sorts the elements in ascending order, nulls last.
 pub(super) fn sort(call: &Call<'_>) -> Result<Vector> {
     sorted(call, SortOrder::default())
 }
 
-/// The elements from the greatest to the least, nulls last.
+/// Sorts the elements in descending order, nulls last.
 pub(super) fn sort_desc(call: &Call<'_>) -> Result<Vector> {
     sorted(call, SortOrder { descending: true, ..SortOrder::default() })
 }
 
-/// The best element; null when there is none or when one is null.
+/// Returns the extreme element; null when the array is empty or has a null.
 fn best(call: &Call<'_>, wanted: Ordering) -> Result<Vector> {
     let lists = Lists::new(call, 1)?;
     let (order, elements) = (lists.comparator()?, DecodedVector::new(&lists.elements)?);
@@ -60,7 +60,7 @@ pub(super) fn greatest(call: &Call<'_>) -> Result<Vector> {
     best(call, Ordering::Greater)
 }
 
-/// The sum of the elements that are not null: a BIGINT, or a DOUBLE.
+/// Returns the sum of the non-null elements, a BIGINT or a DOUBLE.
 pub(super) fn sum(call: &Call<'_>) -> Result<Vector> {
     if *call.ty == Type::Double {
         return doubles(call, |sum, _| Some(sum));
@@ -87,12 +87,12 @@ pub(super) fn sum(call: &Call<'_>) -> Result<Vector> {
     })
 }
 
-/// The mean of the elements that are not null; null without any.
+/// Returns the mean of the non-null elements; null if there are none.
 pub(super) fn average(call: &Call<'_>) -> Result<Vector> {
     doubles(call, |sum, count| (count > 0).then(|| sum / count as f64))
 }
 
-/// What is made of the sum and the number of elements.
+/// Applies `result` to the sum and the number of the non-null elements.
 fn doubles(call: &Call<'_>, result: fn(f64, usize) -> Option<f64>) -> Result<Vector> {
     let lists = Lists::new(call, 1)?;
     let elements = DecodedVector::new(&lists.elements)?;
@@ -117,8 +117,8 @@ fn doubles(call: &Call<'_>, result: fn(f64, usize) -> Option<f64>) -> Result<Vec
     FlatVector::from_buffer(Type::Double, out.freeze(), missing.validity(call)).map(Vector::Flat)
 }
 
-/// `array_position(array, value [, instance])`: from 1, and 0 when there are not so many; negative
-/// instances are counted from the end.
+/// `array_position(array, value [, instance])`: positions from 1; 0 when there are fewer instances.
+/// A negative instance counts from the end.
 pub(super) fn position(call: &Call<'_>) -> Result<Vector> {
     let (lists, wanted) = (Lists::new(call, 1)?, &call.args[1]);
     let elements = DecodedVector::new(&lists.elements)?;
@@ -147,7 +147,7 @@ pub(super) fn position(call: &Call<'_>) -> Result<Vector> {
     })
 }
 
-/// The elements that are not the value.
+/// Removes the elements that equal the value.
 pub(super) fn remove(call: &Call<'_>) -> Result<Vector> {
     let (lists, dropped) = (Lists::new(call, 1)?, &call.args[1]);
     let elements = DecodedVector::new(&lists.elements)?;
@@ -162,8 +162,8 @@ pub(super) fn remove(call: &Call<'_>) -> Result<Vector> {
     })
 }
 
-/// `array_join(array, separator [, text for nulls])`: the elements as text; nulls are left out
-/// unless there is a text for them.
+/// `array_join(array, separator [, null text])`: joins the elements as text. Nulls are skipped
+/// unless a text for them is given.
 pub(super) fn join(args: &[Argument<'_>], result: &Type) -> Result<Kernel> {
     let Some(Type::Array(element)) = args.first().map(|arg| arg.ty) else {
         return Err(wrong_storage(result));

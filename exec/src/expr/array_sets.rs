@@ -1,8 +1,8 @@
-//! Arrays as sets: what is in one, in both, in one but not the other, more than once.
+//! Arrays as sets: distinct elements, union, intersection, difference, duplicates.
 //!
-//! The elements of each row are sorted, and equal ones become a run; its first member stands for
-//! all of them. Chosen runs are given in the order in which the elements came. Nulls are equal to
-//! each other here, so are NaNs, and so are -0 and 0.
+//! The elements of each row are sorted, so that equal elements form a run, represented by its first
+//! member. Selected runs are returned in the order of the elements. Nulls are equal to each other
+//! here, and so are NaNs, and -0 and 0.
 
 use vector::sync::Arc;
 use vector::{
@@ -14,7 +14,7 @@ use super::by_row::tests;
 use super::kernel::Call;
 use super::lists::{Lists, Places, pick};
 
-/// The elements of the first arguments, sorted within each row.
+/// Elements of the first arguments, sorted within each row.
 struct Sets<'a> {
     lists: Lists<'a>,
     sorted: Places,
@@ -33,29 +33,29 @@ impl<'a> Sets<'a> {
         Ok(Sets { lists, sorted, same })
     }
 
-    /// The runs of equal elements of a row.
+    /// Returns the runs of equal elements of a row.
     fn runs(&self, row: usize) -> impl Iterator<Item = &[u32]> {
         let places = &self.sorted.places[self.sorted.range(row)];
         places.chunk_by(|a, b| self.same.compare(0, *a as usize, *b as usize).is_eq())
     }
 
-    /// Where the elements of the second argument begin.
+    /// Returns the position of the first element of the second argument.
     fn second(&self, row: usize) -> u32 {
         self.lists.span(1, row).start
     }
 }
 
-/// Members of a run that are of the first argument, and of the second.
+/// Predicate on the numbers of members of a run from the first and from the second argument.
 type Chosen = fn(usize, usize) -> bool;
 
-/// An array of one element of each run that is chosen.
+/// Returns an array of one element of each selected run.
 fn chosen(call: &Call<'_>, num_args: usize, chosen: Chosen) -> Result<Vector> {
     let sets = Sets::new(call, num_args)?;
     pick(call, &sets.lists.elements, &mut |row, places| {
         let second = if num_args > 1 { sets.second(row) } else { u32::MAX };
         let (start, is_first) = (places.len(), |place: &&u32| **place < second);
         for run in sets.runs(row) {
-            // Those of the first argument stand in front.
+            // Members from the first argument come first.
             let of_first = run.iter().take_while(is_first).count();
             if chosen(of_first, run.len() - of_first) {
                 places.push(run[0]);
@@ -82,7 +82,7 @@ pub(super) fn except(call: &Call<'_>) -> Result<Vector> {
     chosen(call, 2, |_, second| second == 0)
 }
 
-/// What comes more than once.
+/// Returns the elements that occur more than once.
 pub(super) fn duplicates(call: &Call<'_>) -> Result<Vector> {
     chosen(call, 1, |count, _| count > 1)
 }
@@ -92,7 +92,7 @@ pub(super) fn has_duplicates(call: &Call<'_>) -> Result<Vector> {
     tests(call, &mut |row| Ok(Some(sets.runs(row).any(|run| run.len() > 1))))
 }
 
-/// Whether something is in both; null when that depends on a null.
+/// Returns whether both arrays share an element; null when that depends on a null.
 pub(super) fn overlap(call: &Call<'_>) -> Result<Vector> {
     let sets = Sets::new(call, 2)?;
     let elements = DecodedVector::new(&sets.lists.elements)?;
@@ -109,7 +109,7 @@ pub(super) fn overlap(call: &Call<'_>) -> Result<Vector> {
     })
 }
 
-/// A map from each element to how often it comes; nulls are not counted.
+/// Returns a map from each element to its number of occurrences, without nulls.
 pub(super) fn frequency(call: &Call<'_>) -> Result<Vector> {
     let sets = Sets::new(call, 1)?;
     let elements = DecodedVector::new(&sets.lists.elements)?;

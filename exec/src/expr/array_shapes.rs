@@ -1,4 +1,4 @@
-//! Arrays made of arrays, numbers and values: cut, turned round, put together, counted out.
+//! Functions that build arrays: slices, concatenation, `reverse`, `flatten`, `repeat`, `sequence`.
 
 use vector::sync::Arc;
 use vector::{ArrayVector, BufferMut, DecodedVector, Error, FlatVector, Result, Type, Vector};
@@ -10,10 +10,10 @@ use super::kernel::{Argument, Call, Kernel, wrong_storage};
 use super::lists::{Lists, Places, pick};
 use super::pieces;
 
-/// Entries of one array that are counted out, as in Velox.
+/// Maximum number of elements of an array that is generated from a count, as in Velox.
 const MAX_ENTRIES: i64 = 10_000;
 
-/// `slice(array, start, length)`: from 1, or from -1 at the end.
+/// `slice(array, start, length)`: positions from 1, or from -1 at the end.
 pub(super) fn slice(call: &Call<'_>) -> Result<Vector> {
     let (lists, starts) = (Lists::new(call, 1)?, Integers::new(call, 1)?);
     let lengths = Integers::new(call, 2)?;
@@ -34,7 +34,7 @@ pub(super) fn slice(call: &Call<'_>) -> Result<Vector> {
     })
 }
 
-/// `trim_array(array, count)`: without the last ones.
+/// `trim_array(array, count)`: removes the last `count` elements.
 pub(super) fn trim(call: &Call<'_>) -> Result<Vector> {
     let (lists, counts) = (Lists::new(call, 1)?, Integers::new(call, 1)?);
     pick(call, &lists.elements, &mut |row, places| {
@@ -50,7 +50,7 @@ pub(super) fn trim(call: &Call<'_>) -> Result<Vector> {
     })
 }
 
-/// Of arrays; texts and binaries are turned round too.
+/// Reverses arrays, strings and binaries.
 pub(super) fn reverse(call: &Call<'_>) -> Result<Vector> {
     if !matches!(call.ty, Type::Array(_)) {
         return pieces::reverse(call);
@@ -62,7 +62,7 @@ pub(super) fn reverse(call: &Call<'_>) -> Result<Vector> {
     })
 }
 
-/// Arrays one behind the other, or an array and an element on either side; texts are joined too.
+/// Concatenates arrays, an array and an element on either side, or strings.
 pub(super) fn concat(args: &[Argument<'_>], result: &Type) -> Result<Kernel> {
     let Type::Array(element) = result else { return joining::concat(args, result) };
     if args.iter().all(|arg| arg.ty == result) || args.len() != 2 {
@@ -90,12 +90,12 @@ pub(super) fn concat(args: &[Argument<'_>], result: &Type) -> Result<Kernel> {
     }))
 }
 
-/// The elements of the arrays in an array; a null among them has none.
+/// Concatenates the arrays within an array, skipping nulls.
 pub(super) fn flatten(call: &Call<'_>) -> Result<Vector> {
     let lists = Lists::new(call, 1)?;
     let inner = [DecodedVector::new(&lists.elements)?];
     if inner[0].all_null() {
-        // Nothing but empty arrays come out.
+        // All results are empty arrays.
         let Type::Array(element) = call.ty else { return Err(wrong_storage(call.ty)) };
         let none = Arc::new(Vector::nulls(element.as_ref().clone(), 0));
         return pick(call, &none, &mut |_, _| Ok(()));
@@ -111,7 +111,7 @@ pub(super) fn flatten(call: &Call<'_>) -> Result<Vector> {
     })
 }
 
-/// Without nulls.
+/// Removes null elements.
 pub(super) fn remove_nulls(call: &Call<'_>) -> Result<Vector> {
     let lists = Lists::new(call, 1)?;
     let elements = DecodedVector::new(&lists.elements)?;
@@ -121,7 +121,7 @@ pub(super) fn remove_nulls(call: &Call<'_>) -> Result<Vector> {
     })
 }
 
-/// `repeat(value, count)`, the value may be null.
+/// `repeat(value, count)`; the value may be null.
 pub(super) fn repeat(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
     Ok(Kernel::seeing_nulls(|call| {
         let [value, counts] = call.args else { return Err(wrong_storage(call.ty)) };
@@ -141,7 +141,7 @@ pub(super) fn repeat(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
     }))
 }
 
-/// So many entries, if an array may have them.
+/// Checks the number of elements of a generated array.
 fn entries(count: i128) -> Result<usize> {
     if (0..=i128::from(MAX_ENTRIES)).contains(&count) {
         return Ok(count as usize);
@@ -151,7 +151,7 @@ fn entries(count: i128) -> Result<usize> {
         .with("max", MAX_ENTRIES))
 }
 
-/// `sequence(first, last [, step])`, of numbers or days. Without a step it is 1 or -1.
+/// `sequence(first, last [, step])` of numbers or days. The default step is 1 or -1.
 pub(super) fn sequence(call: &Call<'_>) -> Result<Vector> {
     let (firsts, lasts) = (Integers::new(call, 0)?, Integers::new(call, 1)?);
     let steps = match call.args.len() {

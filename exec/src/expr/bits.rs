@@ -1,5 +1,5 @@
-//! Functions of the bits of integers. Results are BIGINT, but for shifts, which keep the type of
-//! what they move and lose what leaves its bits.
+//! Bit functions of integers. Results are BIGINT, except those of shifts, which have the type of
+//! the shifted value and drop bits that leave it.
 
 use vector::{Error, Result, TypeKind, Vector};
 
@@ -28,7 +28,7 @@ pub(super) fn not(call: &Call<'_>) -> Result<Vector> {
     numbers(call, &mut |row| Ok(Some(!a.at(row))))
 }
 
-/// `f` of a number, how far to move it and the bits of its type.
+/// Applies `f` to a number, the shift distance, and the number of bits of its type.
 fn shifted(call: &Call<'_>, f: fn(i64, i64, i64) -> i64) -> Result<Vector> {
     let bits = match call.ty.kind() {
         TypeKind::TinyInt => 8,
@@ -40,7 +40,7 @@ fn shifted(call: &Call<'_>, f: fn(i64, i64, i64) -> i64) -> Result<Vector> {
     numbers(call, &mut |row| Ok(Some(f(numbers_of.at(row), by.at(row), bits))))
 }
 
-/// The lowest of the bits.
+/// Returns the lowest `bits` bits.
 fn low(number: i64, bits: i64) -> i64 {
     if bits < 64 { number & ((1 << bits) - 1) } else { number }
 }
@@ -49,7 +49,7 @@ pub(super) fn left_shift(call: &Call<'_>) -> Result<Vector> {
     shifted(call, |number, by, bits| if (0..bits).contains(&by) { number << by } else { 0 })
 }
 
-/// Zeros follow.
+/// Shifts in zeros.
 pub(super) fn right_shift(call: &Call<'_>) -> Result<Vector> {
     shifted(call, |number, by, bits| match (0..bits).contains(&by) {
         true => (low(number, bits).cast_unsigned() >> by).cast_signed(),
@@ -57,7 +57,7 @@ pub(super) fn right_shift(call: &Call<'_>) -> Result<Vector> {
     })
 }
 
-/// The sign follows.
+/// Shifts in copies of the sign bit.
 pub(super) fn right_shift_arithmetic(call: &Call<'_>) -> Result<Vector> {
     shifted(
         call,
@@ -79,7 +79,7 @@ fn shift(by: i64) -> Result<i64> {
     }
 }
 
-/// `f` of a number, a second one, and how many bits the caller says there are.
+/// Applies `f` to a number, a second number, and the number of bits, which is the last argument.
 fn in_bits(call: &Call<'_>, f: fn(i64, i64, i64) -> Result<i64>) -> Result<Vector> {
     let [a, b] = [Integers::new(call, 0)?, Integers::new(call, call.args.len() - 2)?];
     let bits = Integers::new(call, call.args.len() - 1)?;
@@ -108,7 +108,7 @@ pub(super) fn shift_left(call: &Call<'_>) -> Result<Vector> {
     })
 }
 
-/// `(number, bits)`: how many of the bits are ones.
+/// `(number, bits)`: returns the number of set bits.
 pub(super) fn bit_count(call: &Call<'_>) -> Result<Vector> {
     in_bits(call, |number, _, bits| {
         let most = i64::MAX >> (64 - bits);

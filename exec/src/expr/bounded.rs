@@ -1,13 +1,14 @@
-//! Bounds of what an evaluation takes: conditions over large intermediate results, folded constants.
+//! Memory bounds of evaluations: conditions with large intermediate results, and folded constants.
 //!
 //! ```text
-//! length(lpad(x, 100000)) > y     over 10,000 rows  1 GB of texts
-//!                                 over 100 rows     10 MB, a hundred times; the answers side by side
+//! length(lpad(x, 100000)) > y     over 10,000 rows  1 GB of strings
+//!                                 over 100 rows     10 MB, a hundred times; results concatenated
 //! ```
 //!
-//! A condition is one small value for a row, whatever was made on the way. Where that passes the
-//! budget, each half of the rows is evaluated on its own. Results of projections are large themselves:
-//! there the operator makes smaller batches (`operator/filter_project.rs`).
+//! The result of a condition is small for each row, whatever the size of its intermediate results.
+//! If they exceed the budget, each half of the rows is evaluated by itself. Results of projections
+//! are large themselves; there the operator produces smaller batches
+//! (`operator/filter_project.rs`).
 
 use vector::sync::Arc;
 use vector::{
@@ -17,19 +18,19 @@ use vector::{
 
 use super::ExprSet;
 
-/// Bytes that one evaluation of a condition may take.
+/// Maximum number of bytes of one evaluation of a condition.
 const BUDGET: u64 = 20 << 20;
 
-/// Bytes that folding one constant may take: what is larger is made when the query runs, and is paid
-/// for there.
+/// Maximum number of bytes for folding one constant. Larger values are computed during execution
+/// and charged to the query.
 const FOLDING_LIMIT: u64 = 4 << 20;
 
-/// A scope for folding constants: buffers beyond its limit are refused.
+/// Returns a scope for folding constants, which refuses buffers beyond the limit.
 pub(super) fn folding_scope() -> PoolScope {
     PoolScope::enter(&MemoryPool::root("constants", FOLDING_LIMIT).leaf("folding"))
 }
 
-/// The only expression of `set` for `rows` of a batch.
+/// Evaluates the only expression of `set` for `rows` of a batch.
 pub(super) fn evaluate(
     set: &mut ExprSet,
     batch: &RowVector,
@@ -61,7 +62,7 @@ fn only(set: &mut ExprSet, batch: &RowVector, rows: &SelectivityVector) -> Resul
     vectors.pop().ok_or_else(|| Error::internal("an expression set without expressions"))
 }
 
-/// The batch with the columns that the expressions use loaded for `rows`, and nulls for the others.
+/// Returns the batch with the used columns loaded for `rows`, and nulls in place of the others.
 fn with_loaded_fields(
     set: &ExprSet,
     batch: &RowVector,
@@ -70,7 +71,7 @@ fn with_loaded_fields(
     let fields = set.program.fields();
     let columns = batch.children().iter().enumerate().map(|(channel, column)| {
         if fields.contains(&channel) {
-            return super::eval::loaded(column, rows);
+            return super::loaded::loaded(column, rows);
         }
         Ok(Arc::new(Vector::nulls(column.ty().clone(), batch.len())))
     });

@@ -1,8 +1,8 @@
-//! Results made row by row, for functions whose work on a row is much more than a call.
+//! Loops that evaluate a function row by row, for functions that cost more per row than a call.
 //!
-//! These loops exist once, for all such functions, and ask what is told apart through a pointer:
-//! a hundred functions cost little more than what each of them does. Where a loop over plain
-//! values pays (comparisons, arithmetic), `kernel.rs` has loops that functions are compiled into.
+//! These loops exist once for all such functions and call them through a pointer, so that a hundred
+//! functions add little code beyond their own. Functions for which inlined loops over plain values
+//! pay off (comparisons, arithmetic) use the generic loops of `kernel.rs`.
 
 use vector::stop::StopTick;
 use vector::sync::Arc;
@@ -13,10 +13,10 @@ use vector::{
 
 use super::kernel::{Call, Operand, map, wrong_storage, zip};
 
-/// Rows between two looks at the stop flag: each may take some microseconds.
+/// Number of rows between two checks of the stop flag; a row may take some microseconds.
 pub(super) const ROWS_PER_LOOK: u32 = 64;
 
-/// Rows of a result that are null although no argument is null there.
+/// Rows of a result that are null without a null argument.
 pub(super) struct Missing {
     rows: Option<SelectivityVector>,
     len: usize,
@@ -31,15 +31,15 @@ impl Missing {
         self.rows.get_or_insert_with(|| SelectivityVector::all(self.len)).set(row, false);
     }
 
-    /// The validity of the result.
+    /// Returns the validity of the result.
     pub(super) fn validity(&self, call: &Call<'_>) -> Option<Bitmap> {
         let own = self.rows.as_ref().map(SelectivityVector::to_bitmap);
         Bitmap::and(call.validity.as_ref(), own.as_ref())
     }
 }
 
-/// An integer for each row that counts, in the type of the result, or null. What does not fit is
-/// cut to the bits that the type has.
+/// Computes an integer or null for each counted row, in the type of the result. Values are
+/// truncated to the bits of that type.
 pub(super) fn numbers(
     call: &Call<'_>,
     f: &mut dyn FnMut(usize) -> Result<Option<i64>>,
@@ -57,7 +57,7 @@ pub(super) fn numbers(
     cut(call.ty, out.freeze(), missing.validity(call))
 }
 
-/// Integers in the bits that a type has.
+/// Truncates integers to the bits of a type.
 fn cut(ty: &Type, values: Buffer<i64>, validity: Option<Bitmap>) -> Result<Vector> {
     let (kind, ty, all) = (ty.kind(), ty.clone(), values.iter());
     let made = match kind {
@@ -73,7 +73,7 @@ fn cut(ty: &Type, values: Buffer<i64>, validity: Option<Bitmap>) -> Result<Vecto
     made.map(Vector::Flat)
 }
 
-/// Integers of a type, or nulls.
+/// Returns integers of a type, or nulls.
 pub(crate) fn integers_of(ty: &Type, values: &[Option<i64>]) -> Result<VectorRef> {
     let validity: Bitmap = values.iter().map(Option::is_some).collect();
     let validity = (!validity.all_ones()).then_some(validity);
@@ -81,8 +81,8 @@ pub(crate) fn integers_of(ty: &Type, values: &[Option<i64>]) -> Result<VectorRef
     cut(ty, values, validity).map(Arc::new)
 }
 
-/// A string for each row that counts, written into a buffer that is lent to `f` empty; null where
-/// `f` says false.
+/// Computes a string for each counted row. `f` appends to an empty buffer, and returns false for
+/// null.
 pub(super) fn texts(
     call: &Call<'_>,
     f: &mut dyn FnMut(usize, &mut Vec<u8>) -> Result<bool>,
@@ -92,7 +92,7 @@ pub(super) fn texts(
     for row in 0..call.num_rows() {
         tick.row()?;
         text.clear();
-        // Without memory for the results so far nothing comes of more.
+        // After the builder has run out of memory, further rows are not evaluated.
         if call.rows.contains(row) && !out.has_failed() && !f(row, &mut text)? {
             nulls.push(row);
         }
@@ -102,21 +102,24 @@ pub(super) fn texts(
     FlatVector::new(call.ty.clone(), values, nulls.validity(call)).map(Vector::Flat)
 }
 
-/// Bytes of a text that are made without a look at the memory that is left.
+/// Number of bytes of a string that are allocated without checking the available memory.
 const FREE_TEXT_BYTES: usize = 1 << 20;
 
-/// Makes room for `additional` more bytes of a text, for functions of which one row may be much
-/// larger than their arguments. `Limit` when there is no memory for it.
+/// Checks that memory suffices for `additional` more bytes of a string. For functions with results
+/// that may be much larger for one row than their arguments.
+///
+/// # Errors
+/// `Limit` when memory does not suffice.
 pub(super) fn reserve_text(text: &mut Vec<u8>, additional: usize) -> Result<()> {
     let wanted = text.len().saturating_add(additional);
     if wanted > text.capacity() && wanted > FREE_TEXT_BYTES {
-        // While it grows the old bytes and the new ones are there; then they are copied.
+        // While the buffer grows, old and new bytes exist at the same time; then they are copied.
         check_room(wanted.saturating_mul(3))?;
     }
     Ok(())
 }
 
-/// Whether something holds for each row that counts, or null.
+/// Computes a boolean or null for each counted row.
 pub(super) fn tests(
     call: &Call<'_>,
     f: &mut dyn FnMut(usize) -> Result<Option<bool>>,
@@ -133,19 +136,19 @@ pub(super) fn tests(
     FlatVector::boolean(holds.to_bitmap(), nulls.validity(call)).map(Vector::Flat)
 }
 
-/// `f` of a DOUBLE.
+/// Applies `f` to a DOUBLE.
 pub(super) fn double(call: &Call<'_>, f: fn(f64) -> f64) -> Result<Vector> {
     let argument = Operand::<f64>::new(&call.args[0])?;
     call.fixed(map(argument.side(), call.num_rows(), f))
 }
 
-/// `f` of two DOUBLEs.
+/// Applies `f` to two DOUBLEs.
 pub(super) fn doubles(call: &Call<'_>, f: fn(f64, f64) -> f64) -> Result<Vector> {
     let (a, b) = (Operand::<f64>::new(&call.args[0])?, Operand::<f64>::new(&call.args[1])?);
     call.fixed(zip(a.side(), b.side(), call.num_rows(), f))
 }
 
-/// An argument of integers of any width up to 64 bits.
+/// An integer argument of any width up to 64 bits.
 #[derive(Clone, Copy)]
 pub(crate) struct Integers<'a> {
     values: &'a FlatValues,
@@ -153,12 +156,12 @@ pub(crate) struct Integers<'a> {
 }
 
 impl<'a> Integers<'a> {
-    /// Argument `index` of a call.
+    /// Reads argument `index` of a call.
     pub(super) fn new(call: &Call<'a>, index: usize) -> Result<Self> {
         Integers::of(call.args.get(index).ok_or_else(|| wrong_storage(call.ty))?)
     }
 
-    /// Of a column that is not all null.
+    /// Reads a column that is not all null.
     pub(crate) fn of(column: &'a DecodedVector) -> Result<Self> {
         match column.flat_values() {
             Some(
@@ -171,7 +174,7 @@ impl<'a> Integers<'a> {
         }
     }
 
-    /// The number in a row.
+    /// Returns the integer of a row.
     pub(crate) fn at(&self, row: usize) -> i64 {
         let at = self.mapping.index(row);
         match self.values {

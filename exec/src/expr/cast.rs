@@ -1,4 +1,4 @@
-//! Casts between scalar types: which exist, how they convert, what happens on failure.
+//! Casts between scalar types: which ones exist, how they convert, and how they fail.
 //!
 //! | from \ to | integers | floats | decimal | BOOLEAN | VARCHAR | DATE, TIMESTAMP, TIME, UUID |
 //! |---|---|---|---|---|---|---|
@@ -10,8 +10,8 @@
 //! | DATE, TIMESTAMP, ... | | | | | ISO 8601 | DATE and TIMESTAMP both ways |
 //!
 //! Rounding is half away from zero. A value that does not convert is an `InvalidInput` error that
-//! names it, or null in `try_cast`; only values in rows that count are looked at. Text is in
-//! `cast_text.rs`.
+//! names it, or null in `try_cast`; only values of counted rows are considered. Casts from and to
+//! text are in `cast_text.rs`.
 
 use vector::types::decimal::{fits, parse, power_of_ten, rescale};
 use vector::types::temporal::TimeUnit;
@@ -24,17 +24,17 @@ use super::kernel::{Call, Kernel, Operand, Side, boolean_bits, map, wrong_storag
 use super::text::write_value;
 use super::{cast_nested, cast_text};
 
-/// True when a cast from `from` to `to` exists; identical types and nulls always cast.
+/// Returns true when a cast from `from` to `to` exists; equivalent types and nulls always have one.
 pub fn can_cast(from: &Type, to: &Type) -> bool {
     from.is_equivalent(to) || from == &Type::Unknown || bind(from, to, false).is_ok()
 }
 
-/// What a failed conversion means.
+/// Types of a cast, and the treatment of values that do not convert.
 #[derive(Debug, Clone)]
 pub(super) struct Policy {
     pub(super) from: Type,
     pub(super) to: Type,
-    /// True when it gives null.
+    /// True when a value that does not convert becomes null.
     pub(super) null_on_failure: bool,
 }
 
@@ -51,8 +51,8 @@ impl Policy {
             .with("to", &self.to)
     }
 
-    /// The result of a conversion that failed for the rows for which `failed` holds: an error if
-    /// one of them counts, or nulls there.
+    /// Returns the validity of a result in which the rows for which `failed` is true did not
+    /// convert: they are null, or the first counted one is an error.
     pub(super) fn settle(
         &self,
         call: &Call<'_>,
@@ -71,8 +71,10 @@ impl Policy {
     }
 }
 
-/// The kernel of a cast; `InvalidInput` when there is no such cast. Casts between equivalent types
-/// and from UNKNOWN need none.
+/// Creates the kernel of a cast. Casts between equivalent types and from UNKNOWN need none.
+///
+/// # Errors
+/// `InvalidInput` when there is no such cast.
 pub(super) fn bind(from: &Type, to: &Type, null_on_failure: bool) -> Result<Kernel> {
     let policy = Policy { from: from.clone(), to: to.clone(), null_on_failure };
     if let Some(kernel) = cast_text::bind(&policy) {
@@ -84,7 +86,7 @@ pub(super) fn bind(from: &Type, to: &Type, null_on_failure: bool) -> Result<Kern
             .with("to", to))
     };
     let number = |ty: &Type| ty.is_numeric() || ty == &Type::Boolean;
-    // Which row a part that fails belongs to is not known, so there is no TRY_CAST of nested ones.
+    // The row of a failed element is not known, so there is no TRY_CAST of nested types.
     if !null_on_failure && let Some(kernel) = cast_nested::bind(from, to)? {
         return Ok(kernel);
     }
@@ -115,7 +117,7 @@ fn time(policy: Policy, from: TimeUnit, to: TimeUnit) -> Kernel {
     })
 }
 
-/// The kernel that converts values one by one; `None` is a failure.
+/// Creates a kernel that converts each value with `f`; `None` is a value that does not convert.
 pub(super) fn convert<A: FlatType, B: FlatType + Default>(
     policy: Policy,
     f: impl Fn(A) -> Option<B> + Send + Sync + 'static,
@@ -138,8 +140,8 @@ pub(super) fn convert<A: FlatType, B: FlatType + Default>(
     })
 }
 
-/// Runs `$body` with `$t` as the type that values of a kind are stored as, or returns `None` for a kind
-/// that is not listed.
+/// Evaluates `$body` with `$t` as the storage type of a kind; returns `None` for a kind that is not
+/// listed.
 macro_rules! with_storage {
     ($kind:expr, $t:ident => $body:expr, $($listed:ident: $storage:ty),+) => {
         match $kind {
@@ -173,7 +175,7 @@ macro_rules! with_float {
     };
 }
 
-/// How a number type is read and written, apart from its storage.
+/// Class of a numeric type, independent of its storage.
 #[derive(Debug, Clone, Copy)]
 enum Number {
     Boolean,
@@ -200,7 +202,7 @@ fn number_of(ty: &Type) -> Option<Number> {
     reason = "one text serves all pairs of widths, some of which need no check"
 )]
 fn numbers(policy: Policy) -> Option<Kernel> {
-    // Values would have to be rounded to half precision, which nothing here does.
+    // Rounding to half precision is not implemented.
     if policy.to == Type::Float16 {
         return None;
     }
@@ -230,7 +232,7 @@ fn numbers(policy: Policy) -> Option<Kernel> {
         (Number::Float, Number::Decimal { precision, scale }) => {
             with_float!(from, A => with_decimal!(to, B => {
                 Some(convert::<A, B>(policy, move |x: A| {
-                    // The shortest text of a float is the number people mean by it.
+                    // The shortest decimal text of a float is the value that users expect.
                     B::try_from(parse(&format!("{x:e}"), precision, scale)?).ok()
                 }))
             }))
@@ -262,31 +264,31 @@ fn numbers(policy: Policy) -> Option<Kernel> {
     }
 }
 
-/// The nearest integer, half away from zero; `None` for NaN and beyond 128 bits.
+/// Returns the nearest integer, half away from zero; `None` for NaN and beyond 128 bits.
 fn round(x: f64) -> Option<i128> {
     let rounded = x.round();
     let limit = 2f64.powi(127);
     (rounded >= -limit && rounded < limit).then_some(rounded as i128)
 }
 
-/// Integers up to this are exact as DOUBLE.
+/// Largest range of integers that a DOUBLE represents exactly.
 const MAX_EXACT_DOUBLE: u128 = 1 << 53;
-/// Powers of ten up to this exponent are exact as DOUBLE.
+/// Largest exponent of a power of ten that a DOUBLE represents exactly.
 const MAX_EXACT_POWER: u8 = 22;
 
-/// The DOUBLE nearest to a decimal.
+/// Returns the DOUBLE nearest to a decimal.
 pub(super) fn decimal_to_float(value: i128, scale: u8) -> f64 {
     if scale == 0 {
         return value as f64;
     }
-    // Both sides exact: the division rounds once, to the nearest.
+    // Both operands are exact, so the division rounds once, to the nearest value.
     if value.unsigned_abs() <= MAX_EXACT_DOUBLE
         && scale <= MAX_EXACT_POWER
         && let Some(unit) = power_of_ten(scale)
     {
         return value as f64 / unit as f64;
     }
-    // Text of digits always parses.
+    // A text of digits always parses.
     format!("{value}e-{scale}").parse().unwrap_or(f64::NAN)
 }
 
@@ -304,7 +306,7 @@ fn from_boolean(to: TypeKind, target: Number) -> Option<Kernel> {
         Number::Boolean => None,
         Number::Float => with_float!(to, B => Some(numbers::<B>(0.0, 1.0))),
         Number::Integer => with_integer!(to, B => Some(numbers::<B>(0, 1))),
-        // One has a digit before the point, which DECIMAL(p,p) has not.
+        // The value 1 has a digit before the point, which DECIMAL(p,p) cannot represent.
         Number::Decimal { precision, scale } => {
             let one = rescale(1, 0, scale, precision)?;
             with_decimal!(to, B => Some(numbers::<B>(0, B::try_from(one).ok()?)))
@@ -328,7 +330,7 @@ fn to_boolean(from: TypeKind) -> Option<Kernel> {
     })
 }
 
-/// The argument's strings must be there for the rows that count.
+/// Returns the error for an argument without strings in its counted rows.
 pub(super) fn strings_error(ty: &Type) -> Error {
     wrong_storage(ty)
 }

@@ -1,6 +1,6 @@
-//! Casts of arrays, maps and structs: their parts are cast, their shapes stay.
+//! Casts of arrays, maps and structs: their elements are cast and their shapes are kept.
 //!
-//! Only parts of rows that count are looked at, so that what fails elsewhere does not surface.
+//! Only elements of counted rows are converted, so that failures of other rows are not reported.
 
 use vector::sync::Arc;
 use vector::{
@@ -12,10 +12,10 @@ use super::containers::placed;
 use super::kernel::{Call, Kernel, wrong_storage};
 use super::peel::apply;
 
-/// What casts the parts of one kind.
+/// Cast of one child vector.
 struct Part {
     to: Type,
-    /// None where there is nothing to cast.
+    /// `None` when no conversion is needed.
     kernel: Option<Kernel>,
     from_nulls: bool,
 }
@@ -39,7 +39,7 @@ impl Part {
     }
 }
 
-/// The kernel of a cast between two nested types; `None` when their shapes differ.
+/// Creates the kernel of a cast between two nested types; `None` when their shapes differ.
 pub(super) fn bind(from: &Type, to: &Type) -> Result<Option<Kernel>> {
     let parts = match (from, to) {
         (Type::Array(a), Type::Array(b)) => vec![Part::new(a, b)?],
@@ -83,7 +83,7 @@ pub(super) fn bind(from: &Type, to: &Type) -> Result<Option<Kernel>> {
     })))
 }
 
-/// The parts that belong to rows that count.
+/// Returns the elements that belong to counted rows.
 fn reached(
     call: &Call<'_>,
     num_parts: usize,

@@ -1,8 +1,8 @@
 //! Casts from and to VARCHAR.
 //!
-//! Text may have white space around a number, date or boolean, never inside. What is written is
-//! what `text.rs` says; everything written reads back as the same value, except that an INTERVAL
-//! is not read.
+//! Text may have white space around a number, date or boolean, but not within. `text.rs` defines
+//! the written form. All written values are read back as the same value, except INTERVAL, which is
+//! not read.
 
 use vector::types::decimal;
 use vector::types::temporal::{NANOS_PER_SECOND, parse_date, parse_time};
@@ -15,7 +15,7 @@ use super::cast::{Policy, strings_error};
 use super::kernel::{Call, Kernel};
 use super::text::write_value;
 
-/// The kernel of a cast from or to text; `None` when it is none, or there is none.
+/// Creates the kernel of a cast from or to text; `None` when the cast is not one or does not exist.
 pub(super) fn bind(policy: &Policy) -> Option<Kernel> {
     let policy = policy.clone();
     match (&policy.from, &policy.to) {
@@ -30,7 +30,7 @@ pub(super) fn bind(policy: &Policy) -> Option<Kernel> {
     }
 }
 
-/// The same bytes under another type.
+/// Returns the same bytes with another type.
 fn relabelled(call: &Call<'_>) -> Result<Vector> {
     let argument = &call.args[0];
     let Some(FlatValues::String(strings)) = argument.flat_values() else {
@@ -63,7 +63,7 @@ fn write_all(from: &Type, call: &Call<'_>) -> Result<Vector> {
     call.strings(out.finish()?)
 }
 
-/// Whole numbers, of which there are many, without the ways of formatting.
+/// Writes integers, which are frequent, without the formatting machinery.
 fn write_integers<T: Copy + Into<i64>>(call: &Call<'_>, values: &[T]) -> Result<Vector> {
     let argument = &call.args[0];
     let mut out = StringBuilder::new();
@@ -77,10 +77,10 @@ fn write_integers<T: Copy + Into<i64>>(call: &Call<'_>, values: &[T]) -> Result<
     call.strings(out.finish()?)
 }
 
-/// A sign and the digits of 64 bits.
+/// Maximum length of a 64-bit integer with its sign.
 const MAX_DIGITS: usize = 20;
 
-/// The number in decimal, at the end of `digits`.
+/// Writes the number in decimal at the end of `digits`.
 fn decimal_digits(value: i64, digits: &mut [u8; MAX_DIGITS]) -> &[u8] {
     let mut rest = value.unsigned_abs();
     let mut start = MAX_DIGITS;
@@ -161,7 +161,8 @@ fn parse_boolean(text: &str) -> Option<bool> {
     }
 }
 
-/// The text of a row without white space around; text that is not UTF-8 is no number.
+/// Returns the text of a row without surrounding white space; empty when it is not valid UTF-8,
+/// which parses as no value.
 fn text_of<'a>(call: &'a Call<'_>, row: usize) -> &'a str {
     std::str::from_utf8(call.args[0].string(row)).unwrap_or("").trim()
 }

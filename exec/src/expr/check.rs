@@ -1,4 +1,4 @@
-//! The check of an expression without compiling it: columns, functions and the types of calls.
+//! Validation of an expression without compiling it: columns, functions and the types of calls.
 
 use std::collections::HashMap;
 
@@ -9,11 +9,11 @@ use vector::{Error, Result, RowType, Type};
 use super::compile::MAX_DEPTH;
 use super::registry::FunctionRegistry;
 
-/// Checks `exprs` over rows of `input`, the bodies of lambdas over theirs.
+/// Checks `exprs` over rows of `input`, and the bodies of lambdas over their own columns.
 ///
 /// # Errors
-/// `InvalidInput` for an unknown column or function, and for types that do not fit; `Limit` for an
-/// expression that is nested too deep.
+/// `InvalidInput` for an unknown column or function, and for inconsistent types; `Limit` for an
+/// expression that is nested too deeply.
 pub(super) fn check(
     exprs: &[TypedExpr],
     input: &Arc<RowType>,
@@ -25,7 +25,7 @@ pub(super) fn check(
 
 type Columns<'a> = HashMap<&'a str, &'a Type>;
 
-/// The columns by name; the first of those that share one.
+/// Returns the columns by name, where the first of several columns with one name counts.
 fn columns(input: &RowType) -> Columns<'_> {
     let mut columns = Columns::new();
     for (name, ty) in input.fields() {
@@ -105,7 +105,8 @@ impl Checker<'_> {
     }
 }
 
-/// True for a conjunction in a conjunction: the compiler makes one of both. So it does of disjunctions.
+/// Returns true for a conjunction directly within a conjunction, which the compiler flattens, and
+/// likewise for disjunctions.
 fn is_flattened(outer: &TypedExpr, inner: &TypedExpr) -> bool {
     match (outer, inner) {
         (TypedExpr::Call { name: outer, .. }, TypedExpr::Call { name: inner, .. }) => {

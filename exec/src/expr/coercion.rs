@@ -1,19 +1,20 @@
-//! Which types convert without being asked, and the one type two sides meet in.
+//! Implicit conversions of types, and the common type of two types.
 //!
 //! ```text
 //! TINYINT < SMALLINT < INTEGER < BIGINT < HUGEINT < DECIMAL < REAL < DOUBLE
 //! DATE < TIMESTAMP        TIME(3) < TIME(6) < TIME(9)        UNKNOWN < everything
 //! ```
 //!
-//! Arrays, maps and structs of one shape meet in the types that their parts meet in.
+//! Arrays, maps and structs of the same shape have a common type if their parts do.
 //!
-//! Text never turns into a number or a date by itself: that needs a cast, or a literal of the
-//! right type from whoever binds the query.
+//! Text is never implicitly converted to a number or a date; that requires a cast, or a typed
+//! literal from the binder.
 
 use vector::Type;
 use vector::types::MAX_PRECISION;
 
-/// The decimal that holds every value of an integer type, or the decimal itself.
+/// Returns precision and scale of the decimal that holds every value of an integer type, or of the
+/// decimal itself.
 pub(super) fn as_decimal(ty: &Type) -> Option<(u8, u8)> {
     match ty {
         Type::TinyInt => Some((3, 0)),
@@ -26,7 +27,7 @@ pub(super) fn as_decimal(ty: &Type) -> Option<(u8, u8)> {
     }
 }
 
-/// The place of a numeric type in the order of implicit conversions.
+/// Returns the rank of a numeric type in the order of implicit conversions.
 fn numeric_rank(ty: &Type) -> Option<u8> {
     Some(match ty {
         Type::TinyInt => 0,
@@ -42,7 +43,7 @@ fn numeric_rank(ty: &Type) -> Option<u8> {
     })
 }
 
-/// The type that both convert to without being asked; `None` when there is none.
+/// Returns the type to which both types convert implicitly; `None` when there is none.
 pub fn common_type(a: &Type, b: &Type) -> Option<Type> {
     if a.is_equivalent(b) {
         return Some(a.clone());
@@ -55,13 +56,14 @@ pub fn common_type(a: &Type, b: &Type) -> Option<Type> {
         (Type::Map(k, v), Type::Map(l, w)) => {
             Some(Type::map(common_type(k, l)?, common_type(v, w)?))
         }
-        // The names of fields are those of the first.
+        // The names of the fields are those of the first type.
         (Type::Row(x), Type::Row(y)) if x.len() == y.len() => {
             let pairs = x.fields().zip(y.types());
             let fields = pairs.map(|((name, a), b)| Some((name, common_type(a, b)?)));
             fields.collect::<Option<Vec<_>>>().map(Type::row)
         }
-        // Half precision holds few integers, so it meets other numbers as REAL.
+        // Half precision represents few integers exactly, so its common type with other numbers is
+        // REAL.
         (Type::Float16, other) | (other, Type::Float16) => match other {
             Type::Double => Some(Type::Double),
             other => numeric_rank(other).map(|_| Type::Real),
@@ -80,7 +82,7 @@ pub fn common_type(a: &Type, b: &Type) -> Option<Type> {
     }
 }
 
-/// True when `from` converts to `to` without being asked.
+/// Returns true when `from` converts to `to` implicitly.
 pub fn can_coerce(from: &Type, to: &Type) -> bool {
     common_type(from, to).is_some_and(|common| common.is_equivalent(to))
 }

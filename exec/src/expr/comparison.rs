@@ -1,8 +1,8 @@
 //! `=`, `<>`, `<`, `<=`, `>`, `>=` and IS DISTINCT FROM.
 //!
-//! Floats compare as they sort: NaN equals itself and is above all numbers, -0 equals 0 (rules
-//! S2.25, S2.26). Strings are bytes, unsigned. Each operator is one loop for each storage and
-//! shape of the arguments, and its result is written 64 rows at a time.
+//! Floats compare as they sort: NaN equals itself and is greater than all numbers (rule S2.25), and
+//! -0 equals 0 (rule S2.26). Strings compare as unsigned bytes. Each operator has one loop per
+//! storage and shape of the arguments, and writes its result 64 rows at a time.
 
 use std::cmp::Ordering;
 
@@ -41,7 +41,7 @@ impl Comparison {
     }
 }
 
-/// Values with SQL's order.
+/// Values with the order of SQL.
 pub(super) trait Ordered: FlatType {
     fn same(self, other: Self) -> bool;
     fn below(self, other: Self) -> bool;
@@ -99,7 +99,8 @@ pub(super) fn gte(args: &[Argument<'_>], _: &Type) -> Result<Kernel> {
     bind(Comparison::Gte, args)
 }
 
-/// The kernel of a comparison of two values of one type; nested ones are equal or not.
+/// Creates the kernel of a comparison of two values of one type; nested values compare only for
+/// equality.
 pub(super) fn bind(comparison: Comparison, args: &[Argument<'_>]) -> Result<Kernel> {
     if args.first().is_some_and(|arg| arg.ty.is_nested())
         && let Comparison::Eq | Comparison::Neq = comparison
@@ -131,7 +132,7 @@ fn bits_of(comparison: Comparison, args: &[Argument<'_>]) -> Result<Compare> {
         TypeKind::Double => fixed!(f64),
         TypeKind::Timestamp => fixed!(Timestamp),
         TypeKind::Varchar | TypeKind::Varbinary => Box::new(move |call| strings(comparison, call)),
-        // Every row is null, so the kernel is never reached.
+        // Every row is null, so the kernel is never called.
         TypeKind::Unknown => Box::new(|call| Ok(Bitmap::filled(call.num_rows(), false))),
         TypeKind::Array | TypeKind::Map | TypeKind::Row => {
             return Err(wrong_storage(argument.ty));
@@ -165,7 +166,7 @@ fn booleans(comparison: Comparison, call: &Call<'_>) -> Result<Bitmap> {
     })
 }
 
-/// The strings of an argument and where its rows stand in them.
+/// Strings of an argument and the mapping of its rows to them.
 struct Strings<'a> {
     values: &'a StringValues,
     mapping: &'a Mapping,
@@ -187,16 +188,16 @@ impl<'a> Strings<'a> {
         self.values.get(self.mapping.index(row))
     }
 
-    /// Compares the first four bytes before it touches the rest.
+    /// Compares the first four bytes before the remaining bytes.
     #[inline]
     fn compare(&self, row: usize, other: &Strings<'_>, other_row: usize) -> Ordering {
         let prefix = |view: StringView| ((view.head() >> 32) as u32).swap_bytes();
         let (a, b) = (self.view(row), other.view(other_row));
-        // Short strings are padded with zeros, so an equal prefix may hide different lengths.
+        // Short strings are padded with zeros, so strings with equal prefixes may differ in length.
         prefix(a).cmp(&prefix(b)).then_with(|| self.bytes(row).cmp(other.bytes(other_row)))
     }
 
-    /// Compares length and the first four bytes before it touches the rest.
+    /// Compares length and the first four bytes before the remaining bytes.
     #[inline]
     fn equals(&self, row: usize, other: &Strings<'_>, other_row: usize) -> bool {
         let (a, b) = (self.view(row), other.view(other_row));
@@ -217,7 +218,7 @@ fn strings(comparison: Comparison, call: &Call<'_>) -> Result<Bitmap> {
     })
 }
 
-/// IS DISTINCT FROM: two nulls are the same, a null and a value are not.
+/// IS DISTINCT FROM: two nulls are not distinct, a null and a value are.
 pub(super) fn distinct_from(args: &[Argument<'_>], _: &Type) -> Result<Kernel> {
     if args.iter().any(|arg| arg.ty.is_nested()) {
         return Ok(Kernel::seeing_nulls(|call| {
@@ -244,7 +245,7 @@ pub(super) fn distinct_from(args: &[Argument<'_>], _: &Type) -> Result<Kernel> {
         let both = Bitmap::and(left, right);
         let mut rows = call.rows.clone();
         rows.deselect_nulls(both.as_ref());
-        // Where all rows have a null there may be no values to look at.
+        // If every row has a null, there may be no values to access.
         let differ = if rows.is_none() {
             Bitmap::filled(len, false)
         } else {

@@ -1,4 +1,5 @@
-//! From typed expressions to a program: a list of nodes, inputs before those who use them.
+//! The compiler: translates typed expressions to a program, a list of nodes in which inputs precede
+//! their users.
 //!
 //! ```text
 //! (a + 1) * 2 > 5, length(lower(s)) = length(lower(s))
@@ -7,9 +8,9 @@
 //! 5 constant 5 6 gt(4, 5)      7 field s       8 lower(7)      9 length(8)     10 eq(9, 9)
 //! ```
 //!
-//! Equal subtrees become one node, columns become channels, implicit conversions become casts,
-//! and a node over constants is evaluated here; if that fails it stays, and fails when a row
-//! asks for it. BETWEEN, NULLIF and IN over computed values are spelled out in simpler nodes.
+//! Equal subtrees become one node, columns become channels, and implicit conversions become casts.
+//! A node over constants is folded; if that fails, the node stays and fails when a row requires it.
+//! BETWEEN, NULLIF and IN over non-constant values are expanded to simpler nodes.
 
 use std::collections::HashMap;
 
@@ -30,19 +31,19 @@ use super::logic;
 use super::peel::apply;
 use super::registry::{Body, Form, FunctionRegistry, HigherOrder};
 
-/// The position of a node in its program.
+/// Index of a node in its program.
 pub(super) type NodeId = usize;
 
-/// Nesting beyond this is refused, so that no query can exhaust the stack.
+/// Maximum nesting depth of an expression, so that no query can exhaust the stack.
 pub(super) const MAX_DEPTH: usize = 256;
 
-/// What a node computes.
+/// Operation of a node.
 #[derive(Debug)]
 pub(super) enum Operation {
     /// The column at a channel.
     Field(usize),
     Constant(Value),
-    /// A function of its arguments; `memo` is the only argument that is not a constant.
+    /// A function of its arguments; `memo` is the index of the only argument that is not constant.
     Call {
         kernel: Kernel,
         args: Vec<NodeId>,
@@ -58,7 +59,7 @@ pub(super) enum Operation {
     Dereference(NodeId, usize),
     And(Vec<NodeId>),
     Or(Vec<NodeId>),
-    /// Conditions with their values, and the value without a true condition.
+    /// Conditions with their values, and the value when no condition is true.
     Switch {
         branches: Vec<(NodeId, NodeId)>,
         otherwise: Option<NodeId>,
@@ -73,7 +74,8 @@ pub(super) enum Operation {
 pub(super) struct Node {
     pub(super) operation: Operation,
     pub(super) ty: Type,
-    /// Nodes and roots that use it; more than one makes its result worth keeping for a batch.
+    /// Number of nodes and roots that use the node. With more than one, its result is kept for the
+    /// batch.
     pub(super) num_uses: usize,
 }
 
@@ -81,12 +83,12 @@ pub(super) struct Node {
 #[derive(Debug, Default)]
 pub(super) struct Program {
     pub(super) nodes: Vec<Node>,
-    /// The node of each expression.
+    /// Node of each expression.
     pub(super) roots: Vec<NodeId>,
 }
 
 impl Program {
-    /// The input columns that the expressions use.
+    /// Returns the channels of the input columns that the expressions use.
     pub(super) fn fields(&self) -> Vec<usize> {
         let fields = self.nodes.iter().filter_map(|node| match node.operation {
             Operation::Field(channel) => Some(channel),
@@ -96,10 +98,10 @@ impl Program {
     }
 }
 
-/// What makes two nodes the same.
+/// Identity of a node: nodes with equal keys are shared.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Key {
-    /// Operation and everything that is neither type nor input.
+    /// The operation with all parameters except type and inputs.
     what: String,
     ty: Type,
     inputs: Vec<NodeId>,
@@ -201,12 +203,12 @@ impl Compiler<'_> {
         if !value.fits(&ty) {
             return Err(Error::internal("a constant does not fit its type").with("type", ty));
         }
-        // Equality of values would take -0 for 0, their debug text does not.
+        // Values -0 and 0 are equal, but their debug texts differ.
         let what = format!("constant {value:?}");
         self.node(what, ty, vec![], |_| Ok(Operation::Constant(value)))
     }
 
-    /// The node for an operation: one that is known, a new one, or the constant it comes to.
+    /// Returns the node for an operation: an existing one, a new one, or its folded constant.
     fn node(
         &mut self,
         what: String,
@@ -229,21 +231,21 @@ impl Compiler<'_> {
         Ok(id)
     }
 
-    /// A node of its own, whatever is known of others like it.
+    /// Adds a node that is not shared with equal ones.
     fn add(&mut self, operation: Operation, ty: Type, inputs: &[NodeId]) -> NodeId {
         inputs.iter().for_each(|input| self.used(*input));
         self.program.nodes.push(Node { operation, ty, num_uses: 0 });
         self.program.nodes.len() - 1
     }
 
-    /// The value of a node whose inputs are constants; `None` when it fails, to be reported by the
-    /// first row that needs it.
+    /// Returns the value of a node with constant inputs. Returns `None` when it fails; the first
+    /// row that requires the node reports the error.
     fn fold(&self, id: NodeId) -> Option<Value> {
         let _scope = folding_scope();
         let node = &self.program.nodes[id];
         let row = SelectivityVector::all(1);
         let vector = match &node.operation {
-            // Most folded nodes are calls, one for each member of a long list perhaps.
+            // Most folded nodes are calls, possibly one for each member of a long list.
             Operation::Call { kernel, args, .. } => {
                 let vectors: Option<Vec<VectorRef>> = args
                     .iter()
@@ -263,7 +265,7 @@ impl Compiler<'_> {
         DecodedVector::new(&vector).ok()?.value(0).ok()
     }
 
-    /// `node` as `ty`.
+    /// Casts `node` to `ty`.
     fn cast(&mut self, node: NodeId, ty: &Type, null_on_failure: bool) -> Result<NodeId> {
         let from = self.ty(node).clone();
         if from.is_equivalent(ty) {
@@ -294,11 +296,11 @@ impl Compiler<'_> {
         for (arg, ty) in args.into_iter().zip(&resolved.args) {
             inputs.push(self.cast(arg, ty, false)?);
         }
-        // Names of fields are the caller's to give.
+        // The caller determines the names of struct fields.
         let is_same = declared.is_equivalent(&resolved.result);
         let ty = if is_same { declared.clone() } else { resolved.result };
         match function.body {
-            // Each call of a non-deterministic function is evaluated by itself, for each row.
+            // Calls of a non-deterministic function are neither shared nor folded.
             Body::Scalar(bind) if !function.deterministic => {
                 let kernel = bind(&self.arguments(&inputs), &ty)?.non_deterministic();
                 let operation = self.operation_of_call(kernel, inputs.clone());
@@ -311,7 +313,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// A call whose last arguments are lambdas: programs of their own over elements.
+    /// Compiles a call with lambdas, each of which becomes a program of its own over elements.
     fn higher_order(
         &mut self,
         name: &str,
@@ -342,7 +344,7 @@ impl Compiler<'_> {
         function.check(&types, &lambdas).map_err(|error| error.with("function", name))?;
         let is_same = declared.is_equivalent(&resolved.result);
         let ty = if is_same { declared.clone() } else { resolved.result };
-        // The text of a lambda leaves out types, its debug form does not.
+        // The text of a lambda omits types, its debug form does not.
         let what = format!("call {name} {args:?}");
         let all: Vec<NodeId> = inputs.iter().copied().chain(captured).collect();
         if !args.iter().all(|arg| self.registry.is_deterministic(arg)) {
@@ -355,7 +357,7 @@ impl Compiler<'_> {
         self.node(what, ty, all, |_| Ok(Operation::HigherOrder { function, args: inputs, lambdas }))
     }
 
-    /// The terms of a conjunction or disjunction, those of nested ones in their place.
+    /// Returns the terms of a conjunction or disjunction, with nested ones flattened in place.
     fn flattened(&mut self, name: &str, form: Form, args: &[TypedExpr]) -> Result<Vec<NodeId>> {
         let mut terms = Vec::with_capacity(args.len());
         let mut rest: Vec<&TypedExpr> = args.iter().rev().collect();
@@ -424,7 +426,8 @@ impl Compiler<'_> {
                 if is_known(low) && is_known(high) {
                     return self.form(Form::And, vec![above, below], Type::Boolean);
                 }
-                // A null bound makes it null, also where the other bound is not kept (Velox).
+                // A null bound makes the result null, even where the other bound is violated (as in
+                // Velox).
                 self.scalar("both", vec![above, below], Type::Boolean, |_, _| {
                     Ok(Kernel::new(logic::both))
                 })

@@ -1,4 +1,4 @@
-//! Structs and arrays made of values, and what is in an array or map.
+//! Constructors of structs and arrays, and functions of the contents of arrays and maps.
 
 use vector::stop::StopTick;
 use vector::sync::Arc;
@@ -12,20 +12,20 @@ use super::coercion::common_type;
 use super::kernel::{Argument, Call, Kernel, wrong_storage};
 use super::registry::Resolved;
 
-/// Any values to a struct of them, whose fields have no names.
+/// Resolves arguments of any types to a struct of them, with fields without names.
 pub(super) fn row_of_any(types: &[Type]) -> Option<Resolved> {
     let row = Type::row(types.iter().map(|ty| ("", ty.clone())));
     (!types.is_empty()).then(|| Resolved::new(types.to_vec(), row))
 }
 
-/// Values of one type to an array of them.
+/// Resolves arguments of one common type to an array of them.
 pub(super) fn array_of_one_type(types: &[Type]) -> Option<Resolved> {
     let (first, rest) = types.split_first()?;
     let common = rest.iter().try_fold(first.clone(), |common, ty| common_type(&common, ty))?;
     Some(Resolved::new(vec![common.clone(); types.len()], Type::array(common)))
 }
 
-/// An array and something that may be in it.
+/// Resolves an array and a value of the common type of its elements.
 pub(super) fn member(types: &[Type]) -> Option<Resolved> {
     let [Type::Array(element), wanted] = types else { return None };
     let common = common_type(element, wanted)?;
@@ -43,7 +43,7 @@ pub(super) fn values(types: &[Type]) -> Option<Resolved> {
     Some(Resolved::new(types.to_vec(), Type::Array(Arc::clone(value))))
 }
 
-/// A struct of the arguments. It is never null itself.
+/// Returns a struct of the arguments, which is never null itself.
 pub(super) fn row_constructor(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
     Ok(Kernel::seeing_nulls(|call| {
         let row_type = call.ty.as_row().ok_or_else(|| wrong_storage(call.ty))?;
@@ -52,7 +52,7 @@ pub(super) fn row_constructor(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
     }))
 }
 
-/// An array of the arguments. It is never null itself.
+/// Returns an array of the arguments, which is never null itself.
 pub(super) fn array_constructor(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
     Ok(Kernel::seeing_nulls(|call| {
         let mut out = VectorBuilder::new(call.ty.clone());
@@ -70,7 +70,7 @@ pub(super) fn array_constructor(_: &[Argument<'_>], _: &Type) -> Result<Kernel> 
     }))
 }
 
-/// True when an element equals the value; null when none does but one is null.
+/// Returns true when an element equals the value; null when none does and an element is null.
 pub(super) fn contains(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
     Ok(Kernel::new(|call| {
         let [container, wanted] = call.args else {
@@ -110,7 +110,7 @@ pub(super) fn map_values(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
     Ok(Kernel::new(|call| entries(call, false)))
 }
 
-/// The keys or values of each map: the same entries, seen as arrays.
+/// Returns the keys or values of each map as arrays over the same entries.
 fn entries(call: &Call<'_>, are_keys: bool) -> Result<Vector> {
     let argument = &call.args[0];
     let Vector::Map(map) = argument.base().as_ref() else {
@@ -122,12 +122,13 @@ fn entries(call: &Call<'_>, are_keys: bool) -> Result<Vector> {
     Ok(Arc::unwrap_or_clone(placed(Arc::new(Vector::Array(array)), argument)))
 }
 
-/// An argument as a vector again.
+/// Returns an argument as a vector.
 pub(super) fn rewrapped(argument: &DecodedVector) -> VectorRef {
     placed(Arc::clone(argument.base()), argument)
 }
 
-/// `base` in the rows and with the nulls of an argument, in place of its own base.
+/// Returns `base` with the mapping and the nulls of an argument, in place of the argument's own
+/// base.
 pub(super) fn placed(base: VectorRef, argument: &DecodedVector) -> VectorRef {
     if matches!(argument.mapping(), Mapping::Identity) && base.len() == argument.len() {
         return base;

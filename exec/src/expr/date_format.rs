@@ -1,7 +1,7 @@
-//! `date_format(timestamp, format)`: points in time as text, by the specifiers of MySQL.
+//! `date_format(timestamp, format)`: formats times with the specifiers of MySQL.
 //!
-//! `%` and a letter stand for a part; another letter stands for itself, and a `%` at the end for
-//! nothing. Names are English ones.
+//! A specifier is `%` and a letter. An unknown letter stands for itself, and a `%` at the end is
+//! dropped. Names are English.
 
 use std::fmt::Write;
 

@@ -1,8 +1,8 @@
-//! Dates and timestamps moved by units of time, the distance between two, and seconds since 1970.
+//! `date_add`, `date_diff`, `last_day_of_month`, and conversions from and to Unix time.
 //!
-//! A unit is either so many milliseconds or so many months. Moving by months keeps the day where
-//! the month has it; a distance in months counts those that are over, and the last day of a month
-//! ends every month that begins on a later day.
+//! A unit is a number of milliseconds or a number of months. Adding months keeps the day, unless
+//! the target month is shorter. A difference in months counts complete months; the last day of a
+//! month completes every month that began on a later day of the month.
 
 use vector::types::calendar::{date_of, days_in_month};
 use vector::types::temporal::{NANOS_PER_SECOND, SECONDS_PER_DAY};
@@ -42,7 +42,7 @@ impl Unit {
     }
 }
 
-/// The units that a call names in its first argument, mostly the same for all rows.
+/// Units named by the first argument of a call, mostly the same for all rows.
 struct Units<'a> {
     names: &'a DecodedVector,
     only: Option<Unit>,
@@ -73,10 +73,10 @@ impl<'a> Units<'a> {
     }
 }
 
-/// A point in time for each row.
+/// Returns the time of each row.
 type Points<'a> = Box<dyn Fn(usize) -> Timestamp + 'a>;
 
-/// The timestamps of an argument; a DATE is its midnight.
+/// Returns the timestamps of an argument; a DATE is its midnight.
 fn points(argument: &DecodedVector) -> Result<Points<'_>> {
     if *argument.ty() == Type::Date {
         let days = Operand::<i32>::new(argument)?;
@@ -109,7 +109,7 @@ pub(super) fn date_add(call: &Call<'_>) -> Result<Vector> {
     call.fixed(out.freeze())
 }
 
-/// A day as the number of a DATE.
+/// Returns a day as the value of a DATE.
 fn of_date(day: i64) -> Result<Option<i64>> {
     i32::try_from(day).map(|day| Some(day.into())).map_err(|_| out_of_range())
 }
@@ -133,7 +133,7 @@ fn moved(point: Timestamp, unit: Unit, amount: i64) -> Option<Timestamp> {
     }
 }
 
-/// `date_diff(unit, from, to)`: whole units, towards zero.
+/// `date_diff(unit, from, to)`: number of complete units, rounded towards zero.
 pub(super) fn date_diff(call: &Call<'_>) -> Result<Vector> {
     let [_, from, to] = call.args else { return Err(out_of_range()) };
     let units = Units::new(call, from.ty())?;
@@ -144,7 +144,7 @@ pub(super) fn date_diff(call: &Call<'_>) -> Result<Vector> {
     })
 }
 
-/// Whole units from one point to a later one.
+/// Returns the number of complete units from one time to a later one.
 fn distance(from: Timestamp, to: Timestamp, unit: Unit) -> i64 {
     match unit {
         Unit::Millis(unit) => {
@@ -165,7 +165,7 @@ fn distance(from: Timestamp, to: Timestamp, unit: Unit) -> i64 {
     }
 }
 
-/// The last day of the month that a point lies in.
+/// Returns the last day of the month of a time.
 pub(super) fn last_day_of_month(call: &Call<'_>) -> Result<Vector> {
     let points = points(&call.args[0])?;
     numbers(call, &mut |row| {
@@ -175,14 +175,14 @@ pub(super) fn last_day_of_month(call: &Call<'_>) -> Result<Vector> {
     })
 }
 
-/// Seconds since 1970 as a timestamp of whole milliseconds.
+/// Converts seconds since 1970 to a timestamp in whole milliseconds.
 pub(super) fn from_unixtime(call: &Call<'_>) -> Result<Vector> {
     let seconds = Operand::<f64>::new(&call.args[0])?;
     call.fixed(map(seconds.side(), call.num_rows(), point_of))
 }
 
 fn point_of(unixtime: f64) -> Timestamp {
-    // The ends are those of 64 bits of milliseconds, as in Velox; NaN is the epoch.
+    // Values are clamped to 64 bits of milliseconds, as in Velox; NaN is the epoch.
     if unixtime >= i64::MAX as f64 {
         return Timestamp::new(i64::MAX / 1_000, 807_000_000);
     }
@@ -194,7 +194,7 @@ fn point_of(unixtime: f64) -> Timestamp {
     Timestamp::new(seconds as i64, millis as u64 * 1_000_000)
 }
 
-/// Seconds since 1970.
+/// Converts a timestamp to seconds since 1970.
 pub(super) fn to_unixtime(call: &Call<'_>) -> Result<Vector> {
     let points = Operand::<Timestamp>::new(&call.args[0])?;
     call.fixed(map(points.side(), call.num_rows(), |x: Timestamp| {

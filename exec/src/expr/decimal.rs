@@ -1,8 +1,8 @@
-//! Arithmetic of decimals: exact, with the result types that `signatures.rs` gives.
+//! Decimal arithmetic: exact, with the result types of `signatures.rs`.
 //!
-//! Both sides are unscaled integers of 64 or 128 bits. The loops compute in 128 bits; where the
-//! result type has room for every possible result they do not check. An intermediate that passes
-//! 128 bits (a long dividend brought to a larger scale) takes the slow road through 256 bits.
+//! Both sides are unscaled integers of 64 or 128 bits. The loops compute in 128 bits, without
+//! checks if the result type can represent every possible result. An intermediate result of more
+//! than 128 bits (a long dividend rescaled to a larger scale) uses a slow path with 256 bits.
 
 use vector::types::decimal::{fits, power_of_ten, write};
 use vector::types::{MAX_PRECISION, MAX_SHORT_PRECISION};
@@ -11,15 +11,15 @@ use vector::{Error, FlatType, Result, Type, TypeKind, Vector};
 use super::arithmetic::Operator;
 use super::kernel::{Call, Kernel, Operand, wrong_storage, zip};
 
-/// What a decimal operator needs to know about its types.
+/// Parameters of a decimal operator, derived from its types.
 #[derive(Debug, Clone, Copy)]
 struct Plan {
     operator: Operator,
-    /// What brings each side to the scale it is computed at.
+    /// Factors that rescale each side for the computation.
     factors: (i128, i128),
     scales: (u8, u8),
     precision: u8,
-    /// True when values within their precision cannot pass that of the result.
+    /// True when the result type can represent the result of any two values of the argument types.
     roomy: bool,
 }
 
@@ -55,7 +55,7 @@ pub(super) fn bind(operator: Operator, left: &Type, right: &Type, result: &Type)
         precision: *precision,
         roomy: digits <= MAX_PRECISION,
     };
-    // Which storages the sides and the result have.
+    // Select the loop by the storage of both sides and of the result.
     let short = |ty: &Type| ty.kind() == TypeKind::BigInt;
     Ok(match (short(left), short(right), *precision <= MAX_SHORT_PRECISION) {
         (true, true, true) => Kernel::new(move |call| run::<i64, i64, i64>(&plan, call)),
@@ -71,7 +71,7 @@ pub(super) fn bind(operator: Operator, left: &Type, right: &Type, result: &Type)
 
 /// Storage of decimals.
 trait Stored: FlatType + Into<i128> + Default {
-    /// The number cut to the storage, and whether it did not fit.
+    /// Truncates the number to the storage; returns whether it did not fit.
     fn cut(value: i128) -> (Self, bool);
 }
 
@@ -100,7 +100,7 @@ fn run<A: Stored, B: Stored, R: Stored>(plan: &Plan, call: &Call<'_>) -> Result<
         value
     };
     let values = match plan.operator {
-        // A sum of small factors stays far inside of 128 bits, a product of two short ones too.
+        // A sum with small factors, and a product of two short decimals, fit well into 128 bits.
         Operator::Plus if plan.roomy => zip(left, right, len, |x, y| {
             keep(x.into().wrapping_mul(fx).wrapping_add(y.into().wrapping_mul(fy)))
         }),
@@ -141,7 +141,7 @@ fn failure(plan: &Plan, left: i128, right: i128) -> Error {
         .with("right", text(right, plan.scales.1))
 }
 
-/// The result, if it exists and has no more digits than the type.
+/// Returns the result, if it exists and has no more digits than the result type.
 fn exact(plan: &Plan, x: i128, y: i128) -> Option<i128> {
     let (fx, fy) = plan.factors;
     let value = match plan.operator {
@@ -163,10 +163,10 @@ fn exact(plan: &Plan, x: i128, y: i128) -> Option<i128> {
     fits(value, plan.precision).then_some(value)
 }
 
-/// `x / y` rounded half away from zero.
+/// Returns `x / y` rounded half away from zero.
 fn divide_rounded(x: i128, y: i128) -> Option<i128> {
     let (quotient, rest) = (x.checked_div(y)?, x.checked_rem(y)?);
-    // Twice the rest reaches the divisor, told without doubling.
+    // Twice the remainder reaches the divisor, compared without doubling.
     if rest.unsigned_abs() >= y.unsigned_abs() - rest.unsigned_abs() {
         quotient.checked_add(if (x < 0) == (y < 0) { 1 } else { -1 })
     } else {
@@ -174,12 +174,12 @@ fn divide_rounded(x: i128, y: i128) -> Option<i128> {
     }
 }
 
-/// `x * factor / y` rounded half away from zero, the product in 256 bits.
+/// Returns `x * factor / y` rounded half away from zero, with the product in 256 bits.
 fn divide_wide(x: i128, factor: i128, y: i128) -> Option<i128> {
     let negative = (x < 0) != (y < 0);
     let (mut high, mut low) = multiply_wide(x.unsigned_abs(), factor.unsigned_abs());
     let divisor = y.unsigned_abs();
-    // Schoolbook division bit by bit; a quotient bit that leaves the low half is an overflow.
+    // Long division bit by bit; a quotient of more than 128 bits is an overflow.
     let (mut rest, mut quotient) = (0u128, 0u128);
     for _ in 0..256 {
         if quotient >> 127 != 0 {
@@ -202,7 +202,7 @@ fn divide_wide(x: i128, factor: i128, y: i128) -> Option<i128> {
     Some(if negative { -quotient } else { quotient })
 }
 
-/// The 256-bit product as high and low halves.
+/// Returns the 256-bit product as high and low halves.
 fn multiply_wide(a: u128, b: u128) -> (u128, u128) {
     const LOW: u128 = u64::MAX as u128;
     let (a1, a0, b1, b0) = (a >> 64, a & LOW, b >> 64, b & LOW);

@@ -1,7 +1,7 @@
-//! Decimals cut or rounded at a digit: `round`, `floor`, `ceil` and `truncate`.
+//! `round`, `floor`, `ceil` and `truncate` of decimals.
 //!
 //! ```text
-//! (DECIMAL(p,s)) -> DECIMAL(p-s+1,0)           p-s without a digit to lose or when truncated
+//! (DECIMAL(p,s)) -> DECIMAL(p-s+1,0)           p-s for scale 0 or when truncated
 //! (DECIMAL(p,s), digits) -> DECIMAL(p+1,s)     (p,s) when truncated
 //! ```
 
@@ -14,7 +14,7 @@ use super::coercion::can_coerce;
 use super::kernel::{Call, Kernel, wrong_storage};
 use super::registry::Resolved;
 
-/// Where a number goes that lies between two multiples of a unit.
+/// Rounding mode of a number between two multiples of a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
     HalfAway,
@@ -24,7 +24,7 @@ pub(super) enum Way {
 }
 
 impl Way {
-    /// The number of units that a value comes to.
+    /// Returns the number of units that a value is rounded to.
     fn units(self, value: i128, unit: i128) -> i128 {
         match self {
             Way::HalfAway => divide_rounded(value, unit),
@@ -35,7 +35,7 @@ impl Way {
     }
 }
 
-/// The types of a decimal that is made whole.
+/// Resolves a decimal that is rounded to an integer.
 pub(super) fn whole(types: &[Type], way: Way) -> Option<Resolved> {
     let &[Type::Decimal { precision, scale }] = types else { return None };
     let more = if way == Way::ToZero { 0 } else { scale.min(1) };
@@ -43,7 +43,7 @@ pub(super) fn whole(types: &[Type], way: Way) -> Option<Resolved> {
     Some(Resolved::new(types.to_vec(), result))
 }
 
-/// The types of a decimal that is made whole, or at a digit.
+/// Resolves a decimal that is rounded to an integer, or at a digit.
 pub(super) fn at_digit(types: &[Type], way: Way) -> Option<Resolved> {
     let [Type::Decimal { precision, scale }, digits] = types else { return whole(types, way) };
     let more = u8::from(way != Way::ToZero);
@@ -78,7 +78,8 @@ fn rounded(call: &Call<'_>, way: Way) -> Result<Vector> {
         };
         let kept = digits.as_ref().map_or(0, |digits| digits.at(row));
         let lost = i64::from(scale).saturating_sub(kept);
-        // With so many digits lost nothing is left; with none, everything.
+        // If more digits are removed than any decimal has, the result is 0; if none, it is the
+        // value.
         let unit = if lost > 0 { u8::try_from(lost).ok().and_then(power_of_ten) } else { Some(1) };
         let units = unit.map_or(0, |unit| way.units(value, unit));
         let back = if digits.is_some() { unit.unwrap_or(1) } else { 1 };
@@ -89,7 +90,7 @@ fn rounded(call: &Call<'_>, way: Way) -> Result<Vector> {
     }
     let out = out.freeze();
     match call.ty.kind() {
-        // What fits the precision fits its storage.
+        // A value that fits the precision fits its storage.
         TypeKind::BigInt => call.fixed::<i64>(out.iter().map(|value| *value as i64).collect()),
         _ => call.fixed(out),
     }

@@ -1,31 +1,32 @@
-//! Evaluation of a program over the selected rows of one batch.
+//! Evaluates a program over the selected rows of one batch.
 //!
-//! Every node is asked for a set of rows and gives a vector as long as the batch, right for those
-//! rows. Special forms narrow the set: AND asks its second term only where the first was not
-//! false, CASE asks a branch only where its condition was true, and nobody evaluates, or fails
-//! for, a row that was not asked for.
+//! Each node is evaluated for a set of rows, and returns a vector as long as the batch that is
+//! valid for those rows. Special forms restrict the set: AND evaluates its second term only for
+//! rows for which the first one was not false, and CASE evaluates a branch only for rows with a
+//! true condition. No row is evaluated, or fails, unless it was requested.
 //!
 //! A term of AND that fails is evaluated again at the end, for the rows that no other term made
-//! false; so `x <> 0 AND 1 / x > 2` is safe in either order. Failing rows are then told from the
-//! others (`failures.rs`), because a row that one term fails for may be decided by another that
-//! fails elsewhere.
+//! false, so that `x <> 0 AND 1 / x > 2` is safe in either order. That evaluation identifies the
+//! failing rows (`failures.rs`), because a row for which one term fails may be decided by another
+//! term that fails for other rows.
 
 use vector::stop::check_stop;
 use vector::sync::Arc;
 use vector::{
-    Bitmap, BufferMut, DecodedVector, DictionaryVector, Error, ErrorKind, Mapping, Result,
-    RowVector, SelectivityVector, Vector, VectorRef, bits,
+    Bitmap, BufferMut, DecodedVector, Error, ErrorKind, Mapping, Result, RowVector,
+    SelectivityVector, Vector, VectorRef, bits,
 };
 
 use super::compile::{NodeId, Operation, Program};
 use super::failures::nulls_may_decide;
 use super::higher_order::{BoundLambda, HigherOrderCall};
 use super::kernel::Kernel;
+use super::loaded::loaded;
 use super::merge::{Part, merge};
 use super::peel::{Memo, apply};
 
-/// What a program remembers: within a batch the results of shared nodes, across batches those
-/// over dictionaries.
+/// Cached results of a program: those of shared nodes within a batch, and those over dictionaries
+/// across batches.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     shared: Vec<Option<(SelectivityVector, VectorRef)>>,
@@ -33,7 +34,7 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// An empty memory for the nodes of a program.
+    /// Creates an empty cache for the nodes of a program.
     pub(super) fn for_program(program: &Program) -> Self {
         let mut memory = Memory::default();
         memory.shared.resize_with(program.nodes.len(), || None);
@@ -41,13 +42,13 @@ impl Memory {
         memory
     }
 
-    /// Forgets the results of the batch.
+    /// Discards the results of the batch.
     pub(super) fn end_batch(&mut self) {
         self.shared.iter_mut().for_each(|slot| *slot = None);
     }
 }
 
-/// A program at work on one batch.
+/// Evaluation of a program over one batch.
 pub(super) struct Evaluation<'a> {
     program: &'a Program,
     memory: &'a mut Memory,
@@ -63,13 +64,13 @@ impl<'a> Evaluation<'a> {
         self.program
     }
 
-    /// The result of a node that several others use, when it is known for `rows`.
+    /// Returns the cached result of a shared node, if it covers `rows`.
     pub(super) fn known(&self, id: NodeId, rows: &SelectivityVector) -> Option<VectorRef> {
         let (known, vector) = self.memory.shared.get(id)?.as_ref()?;
         is_subset(rows, known).then(|| Arc::clone(vector))
     }
 
-    /// The values of a node for `rows`.
+    /// Returns the values of a node for `rows`.
     pub(super) fn node(&mut self, id: NodeId, rows: &SelectivityVector) -> Result<VectorRef> {
         let node = &self.program.nodes[id];
         let num_rows = self.batch.len();
@@ -137,8 +138,9 @@ impl<'a> Evaluation<'a> {
         Ok(vector)
     }
 
-    /// AND (`deciding` is false) or OR (`deciding` is true): rows leave as soon as a term has the
-    /// deciding value; the others are null if a term was null, else the opposite.
+    /// Evaluates AND (`deciding` is false) or OR (`deciding` is true). A row is decided when a term
+    /// has the deciding value. The other rows are null if some term was null, otherwise the
+    /// opposite value.
     fn junction(
         &mut self,
         terms: &[NodeId],
@@ -159,7 +161,8 @@ impl<'a> Evaluation<'a> {
                 Err(error) => return Err(error),
             }
         }
-        // Not evaluated as before once more: nested junctions would do that again at each level.
+        // The normal evaluation is not repeated, because nested junctions would repeat it at each
+        // level.
         let mut failures = Vec::with_capacity(failed.len());
         for (term, error) in failed {
             let mut failing = SelectivityVector::none(rows.len());
@@ -175,8 +178,8 @@ impl<'a> Evaluation<'a> {
         junction.finish(rows)
     }
 
-    /// The values of a function of which an argument failed: no error where another argument is
-    /// null for each row that fails, as in Velox.
+    /// Returns the values of a function after an argument has failed. There is no error if another
+    /// argument is null for each failing row, as in Velox.
     #[cold]
     fn decided_by_nulls(
         &mut self,
@@ -187,7 +190,7 @@ impl<'a> Evaluation<'a> {
         rows: &SelectivityVector,
         error: Error,
     ) -> Result<VectorRef> {
-        // The others are evaluated once, those in front of the failed one have been.
+        // The other arguments are evaluated once; those before the failed one already were.
         let behind = args.get(evaluated.len() + 1..).unwrap_or_default();
         evaluated.extend(behind.iter().filter_map(|arg| self.node(*arg, rows).ok()));
         let only_one_failed = evaluated.len() + 1 == args.len();
@@ -229,7 +232,7 @@ impl<'a> Evaluation<'a> {
         merge(&self.program.nodes[id].ty, rows, &parts)
     }
 
-    /// The values of a node, null for rows that fail.
+    /// Returns the values of a node, with nulls for rows that fail.
     fn attempt(&mut self, id: NodeId, rows: &SelectivityVector) -> Result<VectorRef> {
         match self.node(id, rows) {
             Err(error) if error.kind() == ErrorKind::InvalidInput => {
@@ -263,7 +266,7 @@ impl<'a> Evaluation<'a> {
     }
 }
 
-/// The rows of a junction on their way to a decision.
+/// State of the rows of an AND or OR.
 pub(super) struct Junction {
     undecided: SelectivityVector,
     /// Rows for which some term was null.
@@ -272,18 +275,18 @@ pub(super) struct Junction {
 }
 
 impl Junction {
-    /// AND decides by false, OR by true.
+    /// Creates the state of an AND (`deciding` is false) or an OR (`deciding` is true).
     pub(super) fn new(rows: &SelectivityVector, deciding: bool) -> Self {
         let nulls = vec![0; rows.words().len()];
         Junction { undecided: rows.clone(), nulls, deciding }
     }
 
-    /// The rows that no term has decided.
+    /// Returns the rows that no term has decided.
     pub(super) fn undecided(&self) -> &SelectivityVector {
         &self.undecided
     }
 
-    /// Takes in the values of one more term for the undecided rows, or for `good` of them.
+    /// Adds the values of one more term for the undecided rows, or for the subset `good`.
     pub(super) fn settle(
         &mut self,
         vector: &VectorRef,
@@ -320,7 +323,7 @@ impl Junction {
     }
 }
 
-/// A boolean vector of any encoding as bits, one for each row.
+/// A boolean vector of any encoding as bitmaps, one bit per row.
 struct Truth {
     /// Unspecified where the validity is zero.
     values: Bitmap,
@@ -347,7 +350,8 @@ impl Truth {
     }
 }
 
-/// The selected rows for which a boolean vector is true: neither false nor null (rule S6.38).
+/// Returns the selected rows for which a boolean vector is true, neither false nor null (rule
+/// S6.38).
 pub fn select_true(vector: &VectorRef, rows: &SelectivityVector) -> Result<SelectivityVector> {
     let truth = Truth::new(vector)?;
     let mut selected = rows.clone();
@@ -358,39 +362,4 @@ pub fn select_true(vector: &VectorRef, rows: &SelectivityVector) -> Result<Selec
 
 fn is_subset(rows: &SelectivityVector, of: &SelectivityVector) -> bool {
     rows.words().iter().zip(of.words()).all(|(a, b)| a & !b == 0)
-}
-
-/// A column without lazy vectors on top or under dictionaries.
-///
-/// A column that nobody has touched is loaded whole: other expressions may need rows that this one
-/// does not, and a column cannot be read twice. Whoever knows that nobody will need more loads it
-/// before, for fewer rows.
-pub(super) fn loaded(vector: &VectorRef, rows: &SelectivityVector) -> Result<VectorRef> {
-    match vector.as_ref() {
-        Vector::Lazy(lazy) => {
-            let values =
-                if lazy.is_loaded() { lazy.load(&rows.to_rows())? } else { lazy.loaded()? };
-            loaded(&Vector::slice(&values, 0, lazy.len())?, rows)
-        }
-        Vector::Dictionary(dictionary) if has_lazy_base(dictionary) => {
-            let mut valid = rows.clone();
-            valid.deselect_nulls(dictionary.validity());
-            let mut base_rows = SelectivityVector::none(dictionary.base().len());
-            valid.iter().for_each(|row| base_rows.set(dictionary.indices()[row] as usize, true));
-            Ok(Arc::new(Vector::Dictionary(DictionaryVector::over_with_validity(
-                loaded(dictionary.base(), &base_rows)?,
-                dictionary.indices().clone(),
-                dictionary.validity().cloned(),
-            ))))
-        }
-        _ => Ok(Arc::clone(vector)),
-    }
-}
-
-fn has_lazy_base(dictionary: &DictionaryVector) -> bool {
-    match dictionary.base().as_ref() {
-        Vector::Lazy(_) => true,
-        Vector::Dictionary(inner) => has_lazy_base(inner),
-        _ => false,
-    }
 }

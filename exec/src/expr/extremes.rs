@@ -1,4 +1,5 @@
-//! The greatest and the least of several values; null when one is null. NaN is the greatest.
+//! `greatest` and `least` of several values: null when one of them is null. NaN is the greatest
+//! number.
 
 use std::cmp::Ordering;
 
@@ -12,7 +13,7 @@ use super::kernel::{
 use super::registry::Resolved;
 use super::string::strings_of;
 
-/// Scalars of one type.
+/// Resolves scalars of one common type.
 pub(super) fn scalars(types: &[Type]) -> Option<Resolved> {
     let (first, rest) = types.split_first()?;
     let common = rest.iter().try_fold(first.clone(), |common, ty| common_type(&common, ty))?;
@@ -27,7 +28,7 @@ pub(super) fn least(_: &[Argument<'_>], result: &Type) -> Result<Kernel> {
     bind(result, false)
 }
 
-/// The first of the values that no other one beats: above it if `greatest`, else below it.
+/// Creates a kernel that returns the first of the greatest (or least) values.
 fn bind(result: &Type, greatest: bool) -> Result<Kernel> {
     Ok(match result.kind() {
         TypeKind::Boolean => Kernel::new(move |call| booleans(call, greatest)),
@@ -40,7 +41,7 @@ fn bind(result: &Type, greatest: bool) -> Result<Kernel> {
         TypeKind::Double => Kernel::new(move |call| fixed::<f64>(call, greatest)),
         TypeKind::Timestamp => Kernel::new(move |call| fixed::<vector::Timestamp>(call, greatest)),
         TypeKind::Varchar | TypeKind::Varbinary => Kernel::new(move |call| strings(call, greatest)),
-        // Every row is null, so the kernel is never reached.
+        // Every row is null, so the kernel is never called.
         TypeKind::Unknown => {
             Kernel::new(|call| Ok(Vector::nulls(call.ty.clone(), call.num_rows())))
         }

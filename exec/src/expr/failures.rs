@@ -1,9 +1,9 @@
-//! Evaluation that sets rows aside which fail, in place of failing as a whole.
+//! Evaluation that collects failing rows instead of failing as a whole.
 //!
 //! An error of a row does not always matter: another term of an AND may be false for the row,
-//! another element may decide a match, TRY makes null of it. So where an evaluation has failed it is
-//! repeated in this way: each node is evaluated for all rows asked for, and those that fail are
-//! added to a set of rows instead of ending the evaluation.
+//! another element may decide a match, or TRY may replace the error by null. After an evaluation
+//! has failed, it is therefore repeated in this mode: each node is evaluated for all requested
+//! rows, and failing rows are added to a set of rows instead of ending the evaluation.
 //!
 //! ```text
 //! x <> 0 AND 10 / x > y                x     y     x <> 0   10 / x > y    AND
@@ -12,10 +12,11 @@
 //!                                      7     'a'   true     fails         fails
 //! ```
 //!
-//! Special forms decide about failed rows by their own rules, which are Velox's. A function that
-//! fails is applied to halves of its rows again and again until the failing rows stand alone; the
-//! work grows with the number of failing rows, and few rows of a long batch are copied next to each
-//! other first. An expression is evaluated once in this way, however deep its forms are nested.
+//! Special forms treat failed rows by their own rules, which are those of Velox. A function that
+//! fails is applied to halves of its rows recursively, until the failing rows are isolated; the
+//! cost grows with the number of failing rows. If few rows of a long batch are selected, they are
+//! first copied to a dense batch. An expression is evaluated once in this mode, however deeply its
+//! forms are nested.
 
 use vector::sync::Arc;
 use vector::{
@@ -29,15 +30,15 @@ use super::kernel::{Kernel, Nulls};
 use super::merge::{Part, merge};
 use super::peel::apply;
 
-/// Rows are copied next to each other when they are less than one of so many.
+/// Rows are copied densely when fewer than one in this many rows of the batch are selected.
 const SPARSE: usize = 4;
 
 impl Evaluation<'_> {
-    /// The values of a node for those of `rows` that do not fail; the others are added to `failed`,
-    /// and their values are unspecified.
+    /// Returns the values of a node for those of `rows` that do not fail. Failing rows are added to
+    /// `failed`, and their values are unspecified.
     ///
     /// # Errors
-    /// All but `InvalidInput`, which is what fails for a row.
+    /// All kinds except `InvalidInput`, which is the kind of an error of a row.
     pub(super) fn setting_failures_aside(
         &mut self,
         id: NodeId,
@@ -80,7 +81,7 @@ impl Evaluation<'_> {
             }
             Operation::Dereference(input, index) => {
                 let input = self.setting_failures_aside(*input, rows, failed)?;
-                super::eval::loaded(&Vector::field(&input, *index)?, rows)
+                super::loaded::loaded(&Vector::field(&input, *index)?, rows)
             }
             Operation::And(terms) => self.junction_aside(terms, rows, false, failed),
             Operation::Or(terms) => self.junction_aside(terms, rows, true, failed),
@@ -121,7 +122,7 @@ impl Evaluation<'_> {
         }
     }
 
-    /// The values of a node, null for rows that fail.
+    /// Returns the values of a node, with nulls for rows that fail.
     pub(super) fn null_where_failing(
         &mut self,
         id: NodeId,
@@ -133,7 +134,7 @@ impl Evaluation<'_> {
         merge(vector.ty(), rows, &[Part { rows: good, vector: Arc::clone(&vector) }])
     }
 
-    /// The values of a node for `rows`, from which those that fail are taken away; they are added to
+    /// Returns the values of a node for `rows`. Failing rows are removed from `rows` and added to
     /// `failed`.
     fn aside(
         &mut self,
@@ -148,9 +149,9 @@ impl Evaluation<'_> {
         Ok(vector)
     }
 
-    /// The arguments of a function, and the rows for which it is to be applied: those without a
-    /// failed argument. A null decides the function's value where nulls propagate, so that it does
-    /// not matter there whether another argument fails (Velox's `evalArgsDefaultNulls`).
+    /// Returns the arguments of a function and the rows to apply it to, which are those without a
+    /// failed argument. Where nulls propagate, a null argument decides the result, so that a
+    /// failure of another argument does not matter (Velox's `evalArgsDefaultNulls`).
     fn arguments(
         &mut self,
         args: &[NodeId],
@@ -180,8 +181,8 @@ impl Evaluation<'_> {
         Ok((vectors, left))
     }
 
-    /// AND or OR as [`Junction`] says; rows that a term fails for and no other one decides are
-    /// added to `failed`.
+    /// Evaluates AND or OR with a [`Junction`]. Rows for which a term fails and that no other term
+    /// decides are added to `failed`.
     fn junction_aside(
         &mut self,
         terms: &[NodeId],
@@ -202,7 +203,7 @@ impl Evaluation<'_> {
         junction.finish(rows)
     }
 
-    /// Takes the values of one term into a junction; rows that it fails for stay undecided and are
+    /// Adds the values of one term to a junction. Rows for which it fails stay undecided and are
     /// added to `failed`.
     pub(super) fn settle_aside(
         &mut self,
@@ -216,9 +217,9 @@ impl Evaluation<'_> {
     }
 }
 
-/// The values of a CASE or COALESCE so far.
+/// Branches of a CASE or COALESCE evaluated so far.
 struct Alternatives {
-    /// Rows without a value and without a failure.
+    /// Rows with neither a value nor a failure.
     remaining: SelectivityVector,
     parts: Vec<Part>,
 }
@@ -238,8 +239,8 @@ impl Alternatives {
 /// A function of vectors as long as the batch, for some of its rows.
 type Call<'a> = &'a mut dyn FnMut(&[VectorRef], &SelectivityVector) -> Result<VectorRef>;
 
-/// The values of `call` for `rows`; those that it fails for are added to `failed`. `ty` is the type
-/// of the values.
+/// Returns the values of `call` for `rows`, with type `ty`. Rows for which it fails are added to
+/// `failed`.
 fn by_halves(
     call: Call<'_>,
     args: &[VectorRef],
@@ -273,7 +274,7 @@ fn by_halves(
     merge(ty, rows, &parts)
 }
 
-/// [`by_halves`] over copies of the rows that stand next to each other.
+/// Applies [`by_halves`] to dense copies of the rows.
 fn side_by_side(
     call: Call<'_>,
     args: &[VectorRef],
@@ -295,7 +296,7 @@ fn side_by_side(
     Ok(Vector::wrap(&values, &places.freeze()))
 }
 
-/// True when nulls among `args` may decide a function's value where another argument fails.
+/// Returns true when nulls in `args` may decide a function's result where another argument fails.
 pub(super) fn nulls_may_decide(kernel: &Kernel, args: &[VectorRef]) -> Result<bool> {
     if kernel.nulls() == Nulls::Propagate {
         for arg in args {

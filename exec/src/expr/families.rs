@@ -1,6 +1,7 @@
-//! Functions by what they take: those whose signatures are their typing rule.
+//! Function families: built-in functions grouped by their signatures, which are their typing rule.
 //!
-//! A family has the signatures of all its members, so that a member is a name and what it does.
+//! A family has the signatures of all its members, so a member consists of a name and its
+//! implementation.
 
 use std::f64::consts::{E, PI};
 
@@ -11,7 +12,7 @@ use super::{
     numbers, padding, pieces, string, temporal, temporal_parts,
 };
 
-/// Functions that are typed alike.
+/// Functions with the same signatures.
 pub(super) struct Family {
     signatures: &'static [&'static str],
     members: &'static [(&'static str, Body)],

@@ -1,15 +1,29 @@
-//! The list of built-in functions: name, what people are told it takes, typing rule, body.
+//! The list of built-in functions: name, signatures for messages, typing rule, implementation.
 
 use super::higher_order::types as lambda_types;
-use super::registry::{Bind, Body, Form, Function, HigherOrder, Rule};
+use super::registry::{Bind, Body, Form, Function, FunctionRegistry, HigherOrder, Rule};
 use super::signatures as types;
 use super::{
-    arithmetic, comparison, containers, extremes, like, logic, nested, random, rounding, string,
-    temporal, truncation,
+    arithmetic, comparison, containers, extremes, families, like, logic, nested, random, rounding,
+    string, temporal, truncation,
 };
 
-/// Every built-in function and special form.
-pub(super) const ALL: &[Function] = &[
+impl FunctionRegistry {
+    /// A registry of all built-in functions and special forms.
+    pub fn builtin() -> Self {
+        let mut registry = Self::empty();
+        for function in ALL {
+            registry.register(*function);
+        }
+        for family in families::ALL {
+            family.members().for_each(|function| registry.register(function));
+        }
+        registry
+    }
+}
+
+/// All built-in functions and special forms.
+const ALL: &[Function] = &[
     scalar("eq", EQUATABLE, types::distinct_from, comparison::eq),
     scalar("neq", EQUATABLE, types::distinct_from, comparison::neq),
     scalar("lt", COMPARABLE, types::comparison, comparison::lt),
@@ -171,7 +185,7 @@ const fn scalar(
     }
 }
 
-/// The function as one that gives another value each time.
+/// Marks a function as non-deterministic.
 const fn dice(function: Function) -> Function {
     Function { deterministic: false, ..function }
 }

@@ -1,8 +1,8 @@
-//! `concat`: the texts of several arguments one behind the other.
+//! `concat`: concatenates the strings of several arguments.
 //!
 //! ```text
-//! sizes   a row's length is the sum of those that its views tell, without a look at any text
-//! bytes   one buffer for all rows, written once; a row that fits into its view gives its bytes back
+//! sizes   the length of a row is the sum of the lengths in its views, without reading any bytes
+//! bytes   one buffer for all rows, written once; the bytes of a row that fits inline are reused
 //! ```
 
 use vector::{
@@ -13,9 +13,10 @@ use vector::{
 use super::kernel::{Argument, Call, Kernel, for_each_row};
 use super::string::strings_of;
 
-/// Bytes of a text inside of its view.
+/// Maximum number of bytes that are inline in a view.
 const BLOCK: usize = 12;
-/// Rows with more bytes than this together go the way of builders, which take several buffers.
+/// Maximum total number of bytes for the single-buffer path; larger results use a builder, which
+/// allocates several buffers.
 const MAX_BUFFER: usize = 1 << 30;
 
 pub(super) fn concat(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
@@ -30,7 +31,7 @@ pub(super) fn concat(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
     }))
 }
 
-/// An argument's strings and where its rows stand in them.
+/// Strings of an argument and the mapping of its rows to them.
 struct Source<'a> {
     strings: &'a StringValues,
     views: &'a [StringView],
@@ -49,12 +50,12 @@ impl<'a> Source<'a> {
     }
 }
 
-/// All rows in one buffer of at most `num_bytes`.
+/// Concatenates all rows in one buffer of at most `num_bytes`.
 fn joined(call: &Call<'_>, sources: &[Source<'_>], num_bytes: usize) -> Result<StringValues> {
     let mut views = BufferMut::new();
     views.resize(call.num_rows(), StringView::default());
     let mut text: BufferMut<u8> = BufferMut::new();
-    // A short text is written as a block, whatever stands behind it is written over.
+    // A short string is written as a block of 12 bytes; the bytes after the string are overwritten.
     text.try_reserve(num_bytes + BLOCK)?;
     text.resize_unspecified(num_bytes + BLOCK);
     let out = text.as_mut_slice();
@@ -84,7 +85,7 @@ fn joined(call: &Call<'_>, sources: &[Source<'_>], num_bytes: usize) -> Result<S
     Ok(StringValues::new(views.freeze(), buffers))
 }
 
-/// The same, row by row.
+/// Concatenates row by row with a builder.
 fn built(call: &Call<'_>, sources: &[Source<'_>]) -> Result<StringValues> {
     let mut out = StringBuilder::new();
     let mut text = Vec::new();

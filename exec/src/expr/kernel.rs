@@ -1,54 +1,53 @@
-//! What functions are made of: a call over decoded arguments, and the loops all kernels share.
+//! Building blocks of functions: a call over decoded arguments, and the loops that kernels share.
 //!
 //! ```text
 //! DecodedVector --Operand--> Side::Many(&[T]) or Side::One(T) --map/zip--> Buffer<R> or Bitmap
 //! ```
 //!
-//! A kernel is chosen once per expression and branches on the shape of its arguments once per
-//! batch. The loops below then run over all rows of the batch, null and unselected ones included:
-//! their slots hold something harmless, and whether a failure counts is looked up afterwards,
-//! only when there was one.
+//! A kernel is chosen once per expression, and branches on the shape of its arguments once per
+//! batch. The loops below run over all rows of the batch, including null and unselected ones, which
+//! have valid values in their slots. Only after a failure are the rows checked for one that counts.
 
 use vector::{
     Bitmap, BitmapMut, Buffer, BufferMut, DecodedVector, Error, FlatType, FlatValues, FlatVector,
     Mapping, Native, Result, SelectivityVector, StringValues, Type, Value, Vector, bits,
 };
 
-/// How a function meets null arguments.
+/// How a function handles null arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Nulls {
-    /// A null argument makes the result null; the kernel never looks at such rows.
+    /// A null argument makes the result null; the kernel does not evaluate such rows.
     Propagate,
-    /// The kernel sees null arguments.
+    /// The kernel receives null arguments.
     Seen,
 }
 
-/// An argument as it is known before any row is.
+/// Properties of an argument that are known before execution.
 #[derive(Debug, Clone, Copy)]
 pub struct Argument<'a> {
-    /// Its type, after implicit conversion.
+    /// Type of the argument after implicit conversion.
     pub ty: &'a Type,
-    /// Its value, if it is the same for all rows of all batches.
+    /// Value of the argument, if it is constant.
     pub constant: Option<&'a Value>,
 }
 
-/// One call over a batch.
+/// One call of a function over a batch.
 #[derive(Debug)]
 pub struct Call<'a> {
-    /// The arguments, each as long as the batch.
+    /// Arguments, each as long as the batch.
     pub args: &'a [DecodedVector],
-    /// The rows whose result counts: selected ones, without null arguments if nulls propagate.
+    /// Rows that are counted: the selected rows, without null arguments if nulls propagate.
     pub rows: &'a SelectivityVector,
-    /// The validity of the result where nulls propagate, else none.
+    /// Validity of the result if nulls propagate; otherwise `None`.
     pub validity: Option<Bitmap>,
-    /// The type of the result.
+    /// Type of the result.
     pub ty: &'a Type,
 }
 
-/// What a bound function does with a batch.
+/// Evaluates a bound function over a batch.
 type Run = dyn Fn(&Call<'_>) -> Result<Vector> + Send + Sync;
 
-/// A function bound to the types of its arguments.
+/// A function that is bound to the types of its arguments.
 pub struct Kernel {
     nulls: Nulls,
     /// False when rows with equal arguments may have different results.
@@ -57,32 +56,33 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// A kernel that never sees a null argument.
+    /// Creates a kernel that never receives a null argument.
     pub fn new(run: impl Fn(&Call<'_>) -> Result<Vector> + Send + Sync + 'static) -> Self {
         Kernel { nulls: Nulls::Propagate, deterministic: true, run: Box::new(run) }
     }
 
-    /// A kernel that decides about nulls itself.
+    /// Creates a kernel that handles null arguments itself.
     pub fn seeing_nulls(run: impl Fn(&Call<'_>) -> Result<Vector> + Send + Sync + 'static) -> Self {
         Kernel { nulls: Nulls::Seen, deterministic: true, run: Box::new(run) }
     }
 
-    /// The same function, evaluated for each row even where all arguments of the rows are equal.
+    /// Returns the kernel as non-deterministic: it is evaluated for each row, even if all arguments
+    /// are equal.
     pub fn non_deterministic(self) -> Self {
         Kernel { deterministic: false, ..self }
     }
 
-    /// False when the function has to be evaluated for each row.
+    /// Returns false when the function must be evaluated for each row.
     pub fn is_deterministic(&self) -> bool {
         self.deterministic
     }
 
-    /// How null arguments are met.
+    /// Returns how null arguments are handled.
     pub fn nulls(&self) -> Nulls {
         self.nulls
     }
 
-    /// Runs over one batch.
+    /// Evaluates the function over one batch.
     pub fn run(&self, call: &Call<'_>) -> Result<Vector> {
         (self.run)(call)
     }
@@ -95,34 +95,34 @@ impl std::fmt::Debug for Kernel {
 }
 
 impl Call<'_> {
-    /// Rows of the batch.
+    /// Returns the number of rows of the batch.
     pub fn num_rows(&self) -> usize {
         self.rows.len()
     }
 
-    /// The result with fixed-width values.
+    /// Returns the result with fixed-width values.
     pub fn fixed<T: FlatType>(&self, values: Buffer<T>) -> Result<Vector> {
         FlatVector::from_buffer(self.ty.clone(), values, self.validity.clone()).map(Vector::Flat)
     }
 
-    /// The result with booleans.
+    /// Returns the result with booleans.
     pub fn boolean(&self, values: Bitmap) -> Result<Vector> {
         FlatVector::boolean(values, self.validity.clone()).map(Vector::Flat)
     }
 
-    /// The result with strings.
+    /// Returns the result with strings.
     pub fn strings(&self, values: StringValues) -> Result<Vector> {
         let values = FlatValues::String(values);
         FlatVector::new(self.ty.clone(), values, self.validity.clone()).map(Vector::Flat)
     }
 
-    /// The first row that counts and for which `failed` holds.
+    /// Returns the first counted row for which `failed` returns true.
     pub fn first_row(&self, failed: impl Fn(usize) -> bool) -> Option<usize> {
         self.rows.iter().find(|row| failed(*row))
     }
 }
 
-/// The fixed-width values of an argument, one for each row or one for all.
+/// Fixed-width values of an argument, one per row or one for all rows.
 #[derive(Debug)]
 pub(super) enum Operand<'a, T: FlatType> {
     Slice(&'a [T]),
@@ -130,7 +130,7 @@ pub(super) enum Operand<'a, T: FlatType> {
     One(T),
 }
 
-/// [`Operand`] without ownership: what loops branch on.
+/// Borrowed form of [`Operand`], on which loops branch.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Side<'a, T> {
     Many(&'a [T]),
@@ -138,7 +138,10 @@ pub(super) enum Side<'a, T> {
 }
 
 impl<'a, T: FlatType> Operand<'a, T> {
-    /// Reads an argument; `Internal` when it is stored otherwise.
+    /// Reads an argument.
+    ///
+    /// # Errors
+    /// `Internal` when the argument has another storage.
     pub(super) fn new(argument: &'a DecodedVector) -> Result<Self> {
         let base = argument.base_slice::<T>().ok_or_else(|| wrong_storage(argument.ty()))?;
         Ok(match argument.mapping() {
@@ -160,7 +163,7 @@ impl<'a, T: FlatType> Operand<'a, T> {
 }
 
 impl<T: Copy> Side<'_, T> {
-    /// The value of a row.
+    /// Returns the value of a row.
     #[inline]
     pub(super) fn at(&self, row: usize) -> T {
         match self {
@@ -175,7 +178,7 @@ pub(super) fn wrong_storage(ty: &Type) -> Error {
     Error::internal("an argument is stored otherwise than its function expects").with("type", ty)
 }
 
-/// `f` of every value.
+/// Applies `f` to every value.
 #[inline]
 pub(super) fn map_slice<A: Copy, R: Native>(values: &[A], mut f: impl FnMut(A) -> R) -> Buffer<R> {
     let mut out = BufferMut::new();
@@ -186,7 +189,7 @@ pub(super) fn map_slice<A: Copy, R: Native>(values: &[A], mut f: impl FnMut(A) -
     out.freeze()
 }
 
-/// `f` of every row.
+/// Applies `f` to every row.
 #[inline]
 pub(super) fn map<A: Copy, R: Native>(
     side: Side<'_, A>,
@@ -203,7 +206,7 @@ pub(super) fn map<A: Copy, R: Native>(
     }
 }
 
-/// `f` of every pair of rows.
+/// Applies `f` to every pair of rows.
 #[inline]
 pub(super) fn zip<A: Copy, B: Copy, R: Native>(
     left: Side<'_, A>,
@@ -225,7 +228,7 @@ pub(super) fn zip<A: Copy, B: Copy, R: Native>(
     }
 }
 
-/// The values for which `f` holds, as bits.
+/// Returns the values for which `f` is true as bits.
 #[inline]
 pub(super) fn test_slice<A: Copy>(values: &[A], f: impl Fn(A) -> bool) -> Bitmap {
     let mut words = BufferMut::with_capacity(bits::words_for(values.len()));
@@ -243,7 +246,7 @@ pub(super) fn test_slice<A: Copy>(values: &[A], f: impl Fn(A) -> bool) -> Bitmap
     Bitmap::new(words.freeze(), values.len())
 }
 
-/// The pairs of rows for which `f` holds, as bits.
+/// Returns the pairs of rows for which `f` is true as bits.
 #[inline]
 pub(super) fn test_pairs<A: Copy, B: Copy>(
     left: Side<'_, A>,
@@ -274,7 +277,8 @@ pub(super) fn test_pairs<A: Copy, B: Copy>(
     }
 }
 
-/// The selected rows for which `f` holds, as bits; for tests that cost more than a comparison.
+/// Returns the selected rows for which `f` is true as bits; for tests that cost more than a
+/// comparison.
 #[inline]
 pub(super) fn test_rows(rows: &SelectivityVector, mut f: impl FnMut(usize) -> bool) -> Bitmap {
     let words = rows.words().iter().enumerate().map(|(index, selected)| {
@@ -290,7 +294,8 @@ pub(super) fn test_rows(rows: &SelectivityVector, mut f: impl FnMut(usize) -> bo
     Bitmap::new(words.collect(), rows.len())
 }
 
-/// Calls `f` for the selected rows, in their order; blocks of rows that are all selected need no look at their bits.
+/// Calls `f` for the selected rows in ascending order. Words with all bits set need no test of
+/// single bits.
 #[inline]
 pub(super) fn for_each_row(rows: &SelectivityVector, mut f: impl FnMut(usize)) {
     for (index, word) in rows.words().iter().enumerate() {
@@ -306,7 +311,7 @@ pub(super) fn for_each_row(rows: &SelectivityVector, mut f: impl FnMut(usize)) {
     }
 }
 
-/// The booleans of an argument as bits, one for each row.
+/// Returns the booleans of an argument as bits, one per row.
 pub(super) fn boolean_bits(argument: &DecodedVector) -> Result<Bitmap> {
     let Some(FlatValues::Boolean(base)) = argument.flat_values() else {
         return Err(wrong_storage(argument.ty()));
@@ -318,14 +323,14 @@ pub(super) fn boolean_bits(argument: &DecodedVector) -> Result<Bitmap> {
     })
 }
 
-/// `f` of the words of two bitmaps of `len` bits.
+/// Applies `f` to the words of two bitmaps of `len` bits.
 pub(super) fn zip_words(a: &Bitmap, b: &Bitmap, len: usize, f: impl Fn(u64, u64) -> u64) -> Bitmap {
     let n = bits::words_for(len);
     let words = a.words()[..n].iter().zip(&b.words()[..n]).map(|(x, y)| f(*x, *y)).collect();
     Bitmap::new(words, len)
 }
 
-/// The rows of a validity, all of them when there is none.
+/// Returns a validity as bits, all of them set when there is none.
 pub(super) fn validity_bits(validity: Option<&Bitmap>, len: usize) -> Bitmap {
     validity.cloned().unwrap_or_else(|| {
         let mut all = BitmapMut::new();

@@ -1,19 +1,19 @@
-//! Upper and lower case, one character for one.
+//! Upper and lower case, mapping each character to one character.
 //!
-//! Velox and its peers change case by the simple mapping of Unicode, which never changes how many
-//! characters a text has; the standard library knows the full one, where `ß` becomes `SS`. Where
-//! the full mapping is one character, both agree; elsewhere the simple one is told here (Unicode
-//! Character Database, UnicodeData.txt, fields 12 and 13).
+//! Velox and other engines use the simple case mapping of Unicode, which never changes the number
+//! of characters. The standard library implements the full mapping, in which `ß` becomes `SS`. The
+//! mappings agree where the full one yields one character; the other characters are mapped here
+//! (Unicode Character Database, UnicodeData.txt, fields 12 and 13).
 
-/// The upper case of a character; itself when it has none of one character.
+/// Returns the upper case of a character; the character itself if that is not a single character.
 pub(super) fn upper(c: char) -> char {
     if let Some(upper) = only(c.to_uppercase()) {
         return upper;
     }
     match c {
-        // Not in the table, but what Velox's library gives.
+        // Not in the Unicode table, but returned by the library that Velox uses.
         'ß' => 'ẞ',
-        // Greek letters with an iota below have capitals with an iota beside.
+        // Greek letters with iota subscript have capital letters with iota adscript.
         '\u{1f80}'..='\u{1f87}' | '\u{1f90}'..='\u{1f97}' | '\u{1fa0}'..='\u{1fa7}' => {
             char::from_u32(u32::from(c) + 8).unwrap_or(c)
         }
@@ -22,9 +22,9 @@ pub(super) fn upper(c: char) -> char {
     }
 }
 
-/// The lower case of a character; itself when it has none.
+/// Returns the lower case of a character; the character itself when it has none.
 pub(super) fn lower(c: char) -> char {
-    // The only letter whose full mapping has two characters.
+    // The only letter that maps to two characters in the full mapping.
     if c == 'İ' { 'i' } else { only(c.to_lowercase()).unwrap_or(c) }
 }
 

@@ -1,7 +1,7 @@
-//! LIKE: patterns of literal text, `%` for any text and `_` for any one character.
+//! LIKE: patterns of literal text, `%` for any text, and `_` for any single character.
 //!
-//! Patterns are those of filters ([`LikePattern`]): what cannot be tested while reading is tested here.
-//! Strings that stand side by side are searched together ([`Search`]).
+//! Patterns are those of filters ([`LikePattern`]); predicates that cannot be pushed into the read
+//! are evaluated here. Strings that are adjacent in a buffer are searched together ([`Search`]).
 
 use dwio::filter::{LikePattern, PatternSearch};
 use vector::{
@@ -11,7 +11,7 @@ use vector::{
 use super::kernel::{Argument, Call, Kernel, test_rows, wrong_storage};
 use super::runs::{Run, RunVisitor, visit_runs};
 
-/// The rows of one call that match, while they are found.
+/// Search for the matching rows of one call.
 struct Search<'a> {
     pattern: &'a LikePattern,
     search: PatternSearch<'a>,
@@ -20,8 +20,8 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// `pattern` for all rows of a call with plain strings; `None` when rows are better matched
-    /// one by one.
+    /// Searches all rows of a call with flat strings; returns `None` when rows are better matched
+    /// individually.
     fn bits(pattern: &'a LikePattern, call: &'a Call<'_>) -> Option<Bitmap> {
         let (search, text) = (PatternSearch::new(pattern)?, call.args.first()?);
         let (Mapping::Identity, Some(FlatValues::String(strings))) =
@@ -75,7 +75,7 @@ pub(super) fn like(args: &[Argument<'_>], result: &Type) -> Result<Kernel> {
     Ok(Kernel::new(like_each))
 }
 
-/// LIKE with a pattern for each row; equal neighbours are taken apart once.
+/// LIKE with a pattern per row; a pattern that equals that of the previous row is parsed once.
 fn like_each(call: &Call<'_>) -> Result<vector::Vector> {
     let [text, patterns, escapes @ ..] = call.args else { return Err(wrong_storage(call.ty)) };
     let mut outcome = Ok(());

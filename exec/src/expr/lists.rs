@@ -1,12 +1,13 @@
-//! Arrays as arguments: all of their elements as one vector, and arrays made of places in one.
+//! Arrays as arguments: all their elements as one vector, and arrays of positions in it.
 //!
 //! ```text
 //! arguments   [3 1] [2]      [1 2] []        elements   3 1 2 | 1 2
-//! a function chooses places of elements for each row:   0 1 4   2
+//! a function selects positions of elements for each row:  0 1 4   2
 //! result      a dictionary over the elements            [3 1 2] [2]
 //! ```
 //!
-//! No element is copied one by one, and no function knows what elements are: it compares places.
+//! No element is copied individually, and functions are independent of the element type: they
+//! compare positions.
 
 use std::ops::Range;
 
@@ -20,20 +21,20 @@ use vector::{
 use super::by_row::ROWS_PER_LOOK;
 use super::kernel::{Call, wrong_storage};
 
-/// Some arguments of a call, which are arrays.
+/// Array arguments of a call.
 pub(super) struct Lists<'a> {
     arrays: Vec<(&'a DecodedVector, &'a ArrayVector, usize)>,
-    /// The elements of all of them, one argument's behind the other's.
+    /// Elements of all arguments, concatenated in the order of the arguments.
     pub(super) elements: VectorRef,
 }
 
 impl<'a> Lists<'a> {
-    /// Of the first `count` arguments.
+    /// Reads the first `count` arguments.
     pub(super) fn new(call: &Call<'a>, count: usize) -> Result<Self> {
         Lists::of(call.args.get(..count).unwrap_or_default())
     }
 
-    /// Of arguments that are arrays of one type.
+    /// Reads arguments that are arrays of one type.
     pub(super) fn of(arguments: &'a [DecodedVector]) -> Result<Self> {
         let (mut arrays, mut elements, mut start) = (Vec::new(), Vec::new(), 0);
         for argument in arguments {
@@ -51,20 +52,20 @@ impl<'a> Lists<'a> {
         Ok(Lists { arrays, elements })
     }
 
-    /// The places of an argument's elements in a row, which must not be null.
+    /// Returns the positions of an argument's elements in a row, which must not be null.
     pub(super) fn span(&self, argument: usize, row: usize) -> Range<u32> {
         let (decoded, array, start) = self.arrays[argument];
         let span = array.span(decoded.index(row));
-        // A vector has fewer rows than a u32 counts.
+        // The number of rows of a vector fits into a u32.
         (start + span.start) as u32..(start + span.end) as u32
     }
 
-    /// The places of all arguments' elements in a row.
+    /// Returns the positions of all arguments' elements in a row.
     pub(super) fn all(&self, row: usize) -> impl Iterator<Item = u32> {
         (0..self.arrays.len()).flat_map(move |argument| self.span(argument, row))
     }
 
-    /// Which elements equal each other or come before others, nulls last.
+    /// Returns a comparator of elements, with nulls last.
     pub(super) fn comparator(&self) -> Result<RowComparator> {
         RowComparator::new(
             std::slice::from_ref(&self.elements),
@@ -73,10 +74,10 @@ impl<'a> Lists<'a> {
     }
 }
 
-/// So many places are made without a look at the memory that is left.
+/// Number of positions that are collected without checking the available memory.
 const MIN_CHECKED_PLACES: usize = 1 << 16;
 
-/// Lists of places, one for each row.
+/// Lists of positions, one per row.
 #[derive(Default)]
 pub(super) struct Places {
     pub(super) offsets: BufferMut<u32>,
@@ -85,7 +86,7 @@ pub(super) struct Places {
 }
 
 impl Places {
-    /// What `f` puts behind what is there for each row that counts.
+    /// Collects the positions that `f` appends for each counted row.
     pub(super) fn of_rows(
         call: &Call<'_>,
         f: &mut dyn FnMut(usize, &mut Vec<u32>) -> Result<()>,
@@ -99,7 +100,7 @@ impl Places {
                 f(row, &mut made.places)?;
             }
             if made.places.len() > checked {
-                // The places, what is made of them, and what both grow to.
+                // The positions, the result, and the growth of both.
                 checked = made.places.len().saturating_mul(2).max(MIN_CHECKED_PLACES);
                 check_room(checked.saturating_mul(4 * size_of::<u32>()))?;
             }
@@ -112,20 +113,20 @@ impl Places {
         Ok(made)
     }
 
-    /// The range of a row.
+    /// Returns the range of a row in `places`.
     pub(super) fn range(&self, row: usize) -> Range<usize> {
         let start = self.offsets[row] as usize;
         start..start + self.lengths[row] as usize
     }
 
-    /// Sorts each row's places by the values that they have in `base`; equal ones keep their order.
+    /// Sorts each row's positions by their values in `base`; the sort is stable.
     pub(super) fn sort(&mut self, base: &VectorRef, order: SortOrder) -> Result<()> {
         let order = self.order(base, order)?;
         self.places = order.iter().map(|at| self.places[*at as usize]).collect();
         Ok(())
     }
 
-    /// All places in the order of their rows, those of a row by the values that they have.
+    /// Returns the indices of all positions, ordered by row and then by value.
     pub(super) fn order(&self, base: &VectorRef, order: SortOrder) -> Result<Buffer<u32>> {
         let mut rows: BufferMut<i32> = BufferMut::with_capacity(self.places.len());
         for (row, len) in self.lengths.iter().enumerate() {
@@ -137,7 +138,7 @@ impl Places {
         sorted_rows(&keys, &[SortOrder::default(), order], self.places.len())
     }
 
-    /// Arrays of what stands at the places.
+    /// Returns arrays of the values of `base` at the positions.
     pub(super) fn arrays(self, base: &VectorRef, validity: Option<Bitmap>) -> Result<Vector> {
         let elements = Vector::wrap(base, &Buffer::from_slice(&self.places));
         ArrayVector::new(self.offsets.freeze(), self.lengths.freeze(), validity, elements)
@@ -145,7 +146,7 @@ impl Places {
     }
 }
 
-/// An array for each row that counts, of the places in `base` that `f` chooses.
+/// Returns an array for each counted row, of the positions in `base` that `f` selects.
 pub(super) fn pick(
     call: &Call<'_>,
     base: &VectorRef,

@@ -1,8 +1,8 @@
-//! NOT, IS NULL and IN over a list of constants.
+//! NOT, IS NULL, and IN over a list of constants.
 //!
-//! A list is sorted when the expression is compiled; rows are then looked up in it, integers of a
-//! narrow range in a table of bits. AND, OR, IF, CASE and COALESCE decide which rows their
-//! arguments are evaluated on and so are not functions; they stand in `eval.rs`.
+//! The list is sorted when the expression is compiled. Rows are looked up in it by search, or in a
+//! table of bits for integers of a narrow range. AND, OR, IF, CASE and COALESCE determine for which
+//! rows their arguments are evaluated, so they are special forms in `eval.rs` instead of functions.
 
 use vector::{
     Bitmap, BitmapMut, DecodedVector, Error, FlatType, FlatValues, Result, StringValues, Timestamp,
@@ -26,13 +26,13 @@ pub(super) fn is_null(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
     }))
 }
 
-/// True where both arguments are; unlike AND, null where either is null.
+/// True where both arguments are true. Unlike AND, null where either is null.
 pub(super) fn both(call: &Call<'_>) -> Result<Vector> {
     let (left, right) = (boolean_bits(&call.args[0])?, boolean_bits(&call.args[1])?);
     call.boolean(zip_words(&left, &right, call.num_rows(), |left, right| left & right))
 }
 
-/// The kernel of `x IN (values)` for an `x` of type `ty`; its only argument is `x`.
+/// Creates the kernel of `x IN (values)` for an `x` of type `ty`; its only argument is `x`.
 pub(super) fn bind_in(ty: &Type, values: &[Value]) -> Result<Kernel> {
     let has_null = values.iter().any(Value::is_null);
     Ok(match ty.kind() {
@@ -56,13 +56,13 @@ pub(super) fn bind_in(ty: &Type, values: &[Value]) -> Result<Kernel> {
         TypeKind::Double => sorted::<f64>(values, has_null)?,
         TypeKind::Timestamp => sorted::<Timestamp>(values, has_null)?,
         TypeKind::Varchar | TypeKind::Varbinary => strings(values, has_null),
-        // Every row is null, so the kernel is never reached.
+        // Every row is null, so the kernel is never called.
         TypeKind::Unknown => members(has_null, |call| Ok(Bitmap::filled(call.num_rows(), false))),
         TypeKind::Array | TypeKind::Map | TypeKind::Row => return Err(wrong_storage(ty)),
     })
 }
 
-/// A membership test; rows that are in no list with a null are null.
+/// Creates a membership test. With a null in the list, rows without a match are null.
 fn members(
     has_null: bool,
     test: impl Fn(&Call<'_>) -> Result<Bitmap> + Send + Sync + 'static,
@@ -77,7 +77,7 @@ fn members(
     })
 }
 
-/// The values without nulls, sorted, each once.
+/// Returns the distinct values in ascending order, without nulls.
 fn sorted_list<T: Ordered>(values: &[Value]) -> Result<Vec<T>> {
     let mut list = Vec::with_capacity(values.len());
     for value in values.iter().filter(|v| !v.is_null()) {
@@ -112,7 +112,7 @@ fn sorted<T: Ordered>(values: &[Value], has_null: bool) -> Result<Kernel> {
     }))
 }
 
-/// The widest range of integers that is kept as a table of bits.
+/// Widest range of integers that is stored as a table of bits.
 const MAX_TABLE_BITS: i128 = 1 << 16;
 
 fn integers<T: Ordered + Into<i64>>(values: &[Value], has_null: bool) -> Result<Kernel> {
@@ -144,7 +144,7 @@ fn strings(values: &[Value], has_null: bool) -> Kernel {
         values.iter().filter_map(|v| v.as_bytes().map(Box::from)).collect();
     list.sort_unstable();
     list.dedup();
-    // Most strings are told apart by their length.
+    // Most non-members are excluded by their length.
     let mut lengths = 0u64;
     for member in &list {
         lengths |= 1 << member.len().min(63);

@@ -1,7 +1,7 @@
-//! Maps made of arrays, of entries and of maps, and their entries as structs.
+//! Construction of maps from arrays, entries and other maps, and of arrays of entries from maps.
 //!
-//! The entries of a map that is made here stand in the order of its keys, as in Velox. A key is
-//! never null; it comes once, but maps put together may all have it, and the last one's counts.
+//! The entries of a constructed map are in the order of its keys, as in Velox. Keys are distinct
+//! and never null. When maps are concatenated, the value of the last map with a key counts.
 
 use vector::print::value_text;
 use vector::sync::Arc;
@@ -14,7 +14,7 @@ use super::containers::placed;
 use super::kernel::{Call, wrong_storage};
 use super::lists::{Lists, Places};
 
-/// What to do about a key that comes again.
+/// Treatment of a duplicate key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Again {
     Refused,
@@ -22,7 +22,7 @@ enum Again {
     LastCounts,
 }
 
-/// Entries by their places in keys and in values.
+/// Entries as positions in the keys and in the values.
 #[derive(Default)]
 struct Entries {
     keys: Places,
@@ -30,7 +30,7 @@ struct Entries {
 }
 
 impl Entries {
-    /// Maps of them.
+    /// Returns maps of the entries.
     fn maps(
         &self,
         call: &Call<'_>,
@@ -69,7 +69,7 @@ impl Entries {
     }
 }
 
-/// `map(keys, values)`, and `map()` without an entry.
+/// `map(keys, values)`, and `map()` without entries.
 pub(super) fn map(call: &Call<'_>) -> Result<Vector> {
     let [keys, values] = call.args else { return empty(call) };
     let (keys, values) =
@@ -90,7 +90,7 @@ pub(super) fn map(call: &Call<'_>) -> Result<Vector> {
     entries.maps(call, &keys.elements, &values.elements, Again::Refused)
 }
 
-/// Maps without entries.
+/// Returns empty maps.
 fn empty(call: &Call<'_>) -> Result<Vector> {
     let Type::Map(key, value) = call.ty else { return Err(wrong_storage(call.ty)) };
     let none = |ty: &Type| Arc::new(Vector::nulls(ty.clone(), 0));
@@ -108,7 +108,7 @@ pub(super) fn from_entries(call: &Call<'_>) -> Result<Vector> {
     of_entries(call, Again::Refused)
 }
 
-/// The same, where a key that comes again keeps its first value.
+/// Like [`from_entries`], but a duplicate key keeps its first value.
 pub(super) fn from_first_entries(call: &Call<'_>) -> Result<Vector> {
     of_entries(call, Again::FirstCounts)
 }
@@ -130,7 +130,7 @@ fn of_entries(call: &Call<'_>, again: Again) -> Result<Vector> {
     Entries { keys: places, values: of_values }.maps(call, row.child(0)?, row.child(1)?, again)
 }
 
-/// Maps put together.
+/// Concatenates maps.
 pub(super) fn concatenated(call: &Call<'_>) -> Result<Vector> {
     let (mut keys, mut values, mut maps, mut start) = (Vec::new(), Vec::new(), Vec::new(), 0);
     for argument in call.args {
@@ -142,7 +142,8 @@ pub(super) fn concatenated(call: &Call<'_>) -> Result<Vector> {
         maps.push((argument, map, start));
         start += map.keys().len();
     }
-    // Columns may be longer than what their maps reach, but keys and values never differ.
+    // Columns may be longer than the ranges of their maps, but keys and values have the same
+    // length.
     let places = Places::of_rows(call, &mut |row, places| {
         for (argument, map, start) in &maps {
             let span = map.span(argument.index(row));
@@ -159,7 +160,7 @@ pub(super) fn concatenated(call: &Call<'_>) -> Result<Vector> {
     )
 }
 
-/// The entries of a map as structs of key and value.
+/// Returns the entries of a map as structs of key and value.
 pub(super) fn entries(call: &Call<'_>) -> Result<Vector> {
     let argument = &call.args[0];
     let (Vector::Map(map), Type::Array(element)) = (argument.base().as_ref(), call.ty) else {

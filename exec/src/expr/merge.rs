@@ -1,4 +1,5 @@
-//! One vector from the branches of a CASE: each row from the branch that it took.
+//! Merges the branches of a CASE into one vector, with each row from the branch that was chosen for
+//! it.
 
 use vector::sync::Arc;
 use vector::{
@@ -15,8 +16,8 @@ pub(super) struct Part {
     pub(super) vector: VectorRef,
 }
 
-/// The vector of type `ty` in which each row of a part has the part's value and other rows of
-/// `rows` are null. Parts do not overlap and lie in `rows`.
+/// Returns the vector of type `ty` in which each row of a part has the value of the part, and the
+/// other rows of `rows` are null. Parts are disjoint subsets of `rows`.
 pub(super) fn merge(ty: &Type, rows: &SelectivityVector, parts: &[Part]) -> Result<VectorRef> {
     match parts {
         [] => return Ok(Arc::new(Vector::nulls(ty.clone(), rows.len()))),
@@ -27,7 +28,7 @@ pub(super) fn merge(ty: &Type, rows: &SelectivityVector, parts: &[Part]) -> Resu
     for part in parts {
         decoded.push((&part.rows, DecodedVector::new(&part.vector)?));
     }
-    // A part without values would have none of the storage that is expected below.
+    // An all-null part would not have the storage expected below.
     let validity = merged_validity(rows, &decoded);
     decoded.retain(|(_, values)| !values.all_null());
     let values = match ty.kind() {
@@ -68,7 +69,7 @@ fn merged_validity(rows: &SelectivityVector, parts: &[Decoded<'_>]) -> Option<Bi
 fn fixed<T: FlatType + Default>(len: usize, parts: &[Decoded<'_>]) -> Result<Buffer<T>> {
     let constants = parts.iter().enumerate();
     let constants = constants.filter(|(_, (_, v))| matches!(v.mapping(), Mapping::Constant));
-    // The most frequent constant is written everywhere at once, the other parts over it.
+    // The most frequent constant is written to all rows at once, before the other parts.
     let everywhere = constants.max_by_key(|(_, (rows, _))| rows.count()).map(|(part, _)| part);
     let mut out = BufferMut::new();
     match everywhere.map(|part| base_of::<T>(&parts[part].1)).transpose()? {
@@ -120,7 +121,7 @@ fn strings(len: usize, parts: &[Decoded<'_>]) -> Result<StringValues> {
         };
         let first = buffers.len() as u32;
         buffers.extend(strings.buffers().iter().cloned());
-        // Rows that are null may hold any view; an empty one is safe to look at.
+        // Null rows may hold any view; an empty view is safe to access.
         let valid = rows.iter().filter(|row| !values.is_null(*row));
         for row in valid {
             views[row] = strings.views()[values.index(row)].rebase(first);

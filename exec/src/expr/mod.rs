@@ -1,14 +1,14 @@
-//! Expressions: from [`TypedExpr`] to vectors.
+//! Evaluation of expressions: compiles [`TypedExpr`]s and evaluates them over batches.
 //!
 //! ```text
 //! TypedExpr --compile--> nodes --evaluate(batch, rows)--> one vector for each expression
 //!              |                     |
-//!              registry              special forms narrow the rows; functions run under
-//!              implicit casts        dictionaries and constants, over slices otherwise
+//!              registry              special forms restrict the rows; functions run under
+//!              implicit casts        dictionaries and constants, otherwise over slices
 //!              folded constants
 //! ```
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
 //! | `registry.rs` | functions by name, resolution of calls |
 //! | `functions.rs`, `families.rs` | the lists of built-in functions |
@@ -16,6 +16,7 @@
 //! | `compile.rs` | expressions to nodes: shared, folded, checked |
 //! | `eval.rs` | nodes over the selected rows of a batch; AND, OR, CASE, COALESCE |
 //! | `bounded.rs` | conditions over few rows at a time where intermediate results are large; the memory of folding |
+//! | `loaded.rs` | lazy columns, loaded before they are read |
 //! | `failures.rs` | nodes over rows of which some fail |
 //! | `peel.rs` | functions under dictionaries and constants |
 //! | `merge.rs` | the branches of a CASE as one vector |
@@ -63,6 +64,7 @@ mod kernel;
 mod letter_case;
 mod like;
 mod lists;
+mod loaded;
 mod logic;
 mod map_making;
 mod merge;
@@ -106,24 +108,25 @@ pub use registry::{
 use compile::Program;
 use eval::{Evaluation, Memory};
 
-/// Expressions compiled together over one input, used by one thread.
+/// Expressions that are compiled together over one input; used by one thread.
 ///
-/// Equal subtrees are evaluated once for a batch, whichever of the expressions they stand in.
+/// Equal subtrees are evaluated once per batch, in whichever of the expressions they occur.
 #[derive(Debug)]
 pub struct ExprSet {
     program: Program,
     memory: Memory,
     input: Arc<RowType>,
-    /// The expressions as text, for errors.
+    /// Texts of the expressions, for errors.
     texts: Vec<String>,
 }
 
 impl ExprSet {
-    /// Compiles `exprs` over batches of `input`.
+    /// Compiles `exprs` over batches of `input`. Arguments are implicitly converted to the types
+    /// that a function requires.
     ///
-    /// Arguments are converted implicitly where a function asks for it. `InvalidInput` when a
-    /// function does not exist or does not take its arguments, `Internal` when a column does not
-    /// exist or a type was bound wrongly.
+    /// # Errors
+    /// `InvalidInput` for an unknown function or arguments that it does not take, `Internal` for an
+    /// unknown column or an inconsistent type, `Limit` for an expression that is nested too deeply.
     pub fn compile(
         exprs: &[TypedExpr],
         input: &Arc<RowType>,
@@ -135,19 +138,23 @@ impl ExprSet {
         Ok(ExprSet { program, memory, input: Arc::clone(input), texts })
     }
 
-    /// The number of expressions.
+    /// Returns the number of expressions.
     pub fn len(&self) -> usize {
         self.program.roots.len()
     }
 
-    /// True without expressions.
+    /// Returns true without expressions.
     pub fn is_empty(&self) -> bool {
         self.program.roots.is_empty()
     }
 
     /// Evaluates all expressions for `rows` of a batch. Each result is as long as the batch; its
-    /// other rows are unspecified but safe to decode. An error of a row that is not selected, or
-    /// that a special form passes over, does not surface.
+    /// unselected rows are unspecified but safe to decode. Errors of rows that are not selected, or
+    /// that a special form excludes, are not reported.
+    ///
+    /// # Errors
+    /// The errors of the functions, with the expression; `Internal` when the batch does not match
+    /// the input.
     pub fn evaluate(
         &mut self,
         batch: &RowVector,
@@ -178,14 +185,14 @@ impl ExprSet {
     }
 }
 
-/// Lends expressions to connectors.
+/// Compiles and checks expressions for connectors and plans.
 #[derive(Debug, Clone)]
 pub struct ExecEvaluator {
     registry: Arc<FunctionRegistry>,
 }
 
 impl ExecEvaluator {
-    /// An evaluator over the functions of `registry`.
+    /// Creates an evaluator for the functions of `registry`.
     pub fn new(registry: Arc<FunctionRegistry>) -> Self {
         ExecEvaluator { registry }
     }
@@ -197,7 +204,7 @@ impl ExpressionEvaluator for ExecEvaluator {
         Ok(Box::new(set))
     }
 
-    /// Without compiling: nothing is bound or computed.
+    /// Checks without compiling: nothing is bound or evaluated.
     fn check(&self, exprs: &[TypedExpr], input: &Arc<RowType>) -> Result<()> {
         check::check(exprs, input, &self.registry)
     }
@@ -231,17 +238,17 @@ impl CompiledExpr for ExprSet {
     }
 }
 
-/// Lists with each of their elements once.
+/// Returns arrays with each distinct element once.
 pub(crate) fn distinct_elements(lists: &VectorRef) -> Result<VectorRef> {
     of_all_rows(array_sets::distinct, lists, lists.ty())
 }
 
-/// Maps of type `ty` from lists of entries; a key that comes again keeps its first value.
+/// Returns maps of type `ty` from arrays of entries; a repeated key keeps its first value.
 pub(crate) fn maps_of_entries(lists: &VectorRef, ty: &Type) -> Result<VectorRef> {
     of_all_rows(map_making::from_first_entries, lists, ty)
 }
 
-/// Lists of type `ty` of the entries of maps.
+/// Returns arrays of type `ty` with the entries of maps.
 pub(crate) fn entries_of_maps(maps: &VectorRef, ty: &Type) -> Result<VectorRef> {
     of_all_rows(map_making::entries, maps, ty)
 }
@@ -251,8 +258,8 @@ fn of_all_rows(run: Run, values: &VectorRef, ty: &Type) -> Result<VectorRef> {
     peel::apply(&Kernel::new(run), std::slice::from_ref(values), &rows, ty, None)
 }
 
-/// The value of an expression without columns; `None` when it has columns, throws dice, fails, or is
-/// too large to be made while a query is planned.
+/// Returns the value of an expression without columns. Returns `None` when it has columns, is
+/// non-deterministic, fails, or is too large to be computed during planning.
 pub fn fold_constant(expr: &TypedExpr, registry: &FunctionRegistry) -> Option<Value> {
     if !expr.field_names().is_empty() || !registry.is_deterministic(expr) {
         return None;

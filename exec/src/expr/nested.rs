@@ -1,4 +1,4 @@
-//! Functions of arrays and maps.
+//! Functions of arrays and maps: cardinality and access to elements.
 
 use vector::sync::Arc;
 use vector::{
@@ -9,7 +9,7 @@ use vector::{
 use super::kernel::{Argument, Call, Kernel, Operand, wrong_storage};
 use super::string::numbers;
 
-/// The number of elements or entries.
+/// Number of elements or entries.
 pub(super) fn cardinality(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
     Ok(Kernel::new(|call| {
         let argument = &call.args[0];
@@ -22,17 +22,17 @@ pub(super) fn cardinality(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
     }))
 }
 
-/// `array[index]` from 1 on, `map[key]`; nothing there is an error.
+/// `array[index]` from 1, `map[key]`; a missing element is an error.
 pub(super) fn subscript(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
     Ok(Kernel::new(|call| pick(call, true)))
 }
 
-/// Like `subscript`, but null where nothing is, and negative indices count from the end.
+/// Like `subscript`, but a missing element is null, and negative indices count from the end.
 pub(super) fn element_at(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
     Ok(Kernel::new(|call| pick(call, false)))
 }
 
-/// The picked elements as a dictionary over all of them: no element is copied.
+/// Returns the selected elements as a dictionary over all elements, without copying any.
 fn pick(call: &Call<'_>, strict: bool) -> Result<Vector> {
     let container = &call.args[0];
     match container.base().as_ref() {
@@ -77,7 +77,7 @@ fn pick(call: &Call<'_>, strict: bool) -> Result<Vector> {
     }
 }
 
-/// A value of `base` for each row that counts, or null.
+/// Returns a value of `base`, or null, for each counted row.
 pub(super) fn dictionary(
     call: &Call<'_>,
     base: &VectorRef,

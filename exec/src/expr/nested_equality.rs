@@ -1,8 +1,8 @@
 //! `=` and `<>` of arrays, maps and structs.
 //!
-//! A null inside makes the answer null unless something else decides: values of another length, or
-//! any two parts that differ, are not equal whatever else is unknown. Maps are equal when they have
-//! the same keys with equal values, in whatever order they store them.
+//! A null inside of a value makes the result null, unless it is decided otherwise: values of
+//! different lengths and any two parts that differ make the values unequal. Maps are equal when
+//! they have the same keys with equal values, independent of the order of their entries.
 
 use std::ops::Range;
 
@@ -11,11 +11,11 @@ use vector::{DecodedVector, Error, Result, RowComparator, Vector, equal_rows};
 use super::by_row::tests;
 use super::kernel::{Call, Kernel};
 
-/// A column with the columns inside of it.
+/// A column together with its child columns.
 struct Side {
     column: DecodedVector,
     parts: Vec<Side>,
-    /// The order of the keys, of maps.
+    /// Order of the keys of maps.
     keys: Option<RowComparator>,
 }
 
@@ -38,7 +38,7 @@ impl Side {
         Ok(Side { column, parts, keys })
     }
 
-    /// Entries of a map in the order of their keys.
+    /// Returns the entries of a map in the order of their keys.
     fn sorted(&self, entries: Range<usize>) -> Vec<usize> {
         let mut sorted: Vec<usize> = entries.collect();
         if let Some(keys) = &self.keys {
@@ -48,7 +48,7 @@ impl Side {
     }
 }
 
-/// Whether two values are equal, `None` when that depends on a null.
+/// Returns whether two values are equal; `None` when that depends on a null.
 fn same(a: &Side, i: usize, b: &Side, j: usize) -> Result<Option<bool>> {
     if a.column.is_null(i) || b.column.is_null(j) {
         return Ok(None);
@@ -86,7 +86,7 @@ fn same(a: &Side, i: usize, b: &Side, j: usize) -> Result<Option<bool>> {
     }
 }
 
-/// False when some part differs, else `None` when some part is unknown.
+/// Returns false when some part differs, otherwise `None` when some part is null.
 fn all_same(parts: impl Iterator<Item = Result<Option<bool>>>) -> Result<Option<bool>> {
     let mut all = Some(true);
     for part in parts {
@@ -99,7 +99,7 @@ fn all_same(parts: impl Iterator<Item = Result<Option<bool>>>) -> Result<Option<
     Ok(all)
 }
 
-/// Whether these pairs of entries have equal keys.
+/// Returns whether the pairs of entries have equal keys.
 fn have_same_keys(
     a: &Side,
     b: &Side,
@@ -109,7 +109,7 @@ fn have_same_keys(
     pairs.try_fold(true, |same, (i, j)| Ok(same && equal_rows(left, i, right, j)?))
 }
 
-/// Whether these pairs of entries have equal values.
+/// Returns whether the pairs of entries have equal values.
 fn same_values(
     a: &Side,
     b: &Side,
@@ -118,7 +118,7 @@ fn same_values(
     all_same(pairs.map(|(i, j)| same(&a.parts[1], i, &b.parts[1], j)))
 }
 
-/// `=`, or `<>` where equal is not `wanted`.
+/// Creates the kernel of `=`, or of `<>` if `wanted` is false.
 pub(super) fn bind(wanted: bool) -> Kernel {
     Kernel::new(move |call: &Call<'_>| {
         let [a, b] = call.args else { return Err(Error::internal("two values are compared")) };

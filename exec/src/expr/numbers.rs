@@ -1,11 +1,12 @@
-//! Functions of numbers: signs, roots, digits behind the point, what kind of a number a DOUBLE is.
+//! Numeric functions: signs, roots, rounding at a decimal digit, classes of DOUBLEs.
 
 use vector::{BufferMut, Result, Type, TypeKind, Vector};
 
 use super::by_row::{Integers, numbers, tests};
 use super::kernel::{Call, Operand, Side, map};
 
-/// `f` of a float of either width and of a number of digits, 0 without a second argument.
+/// Applies `f` to floats of either width and a number of digits, which is 0 without a second
+/// argument.
 fn floats(call: &Call<'_>, f: fn(f64, i32) -> f64) -> Result<Vector> {
     let digits = match call.args.len() {
         2 => Some(Integers::new(call, 1)?),
@@ -28,7 +29,7 @@ fn floats(call: &Call<'_>, f: fn(f64, i32) -> f64) -> Result<Vector> {
     if call.ty.kind() == TypeKind::Real { of!(f32) } else { of!(f64) }
 }
 
-/// `f` of floats; integers as they are.
+/// Applies `f` to floats; integers are unchanged.
 fn of_floats(call: &Call<'_>, f: fn(f64, i32) -> f64) -> Result<Vector> {
     if matches!(call.ty, Type::Real | Type::Double) {
         return floats(call, f);
@@ -37,13 +38,13 @@ fn of_floats(call: &Call<'_>, f: fn(f64, i32) -> f64) -> Result<Vector> {
     numbers(call, &mut |row| Ok(Some(values.at(row))))
 }
 
-/// One instruction takes several roots: worth a loop that it is compiled into.
+/// One instruction computes several roots, so an inlined loop pays off.
 pub(super) fn sqrt(call: &Call<'_>) -> Result<Vector> {
     let argument = Operand::<f64>::new(&call.args[0])?;
     call.fixed(map(argument.side(), call.num_rows(), f64::sqrt))
 }
 
-/// -1, 0 or 1; NaN for NaN.
+/// Returns -1, 0 or 1; NaN for NaN.
 pub(super) fn sign(call: &Call<'_>) -> Result<Vector> {
     if matches!(call.ty, Type::Real | Type::Double) {
         return floats(call, |x, _| if x == 0.0 { 0.0 } else { x.signum() });
@@ -52,12 +53,12 @@ pub(super) fn sign(call: &Call<'_>) -> Result<Vector> {
     numbers(call, &mut |row| Ok(Some(values.at(row).signum())))
 }
 
-/// Half away from zero, at a digit behind the point. Integers keep all of theirs, as in Velox.
+/// Rounds half away from zero at a decimal digit. Integers are unchanged, as in Velox.
 pub(super) fn round(call: &Call<'_>) -> Result<Vector> {
     of_floats(call, rounded)
 }
 
-/// Towards zero, at a digit behind the point.
+/// Rounds towards zero at a decimal digit.
 pub(super) fn truncate(call: &Call<'_>) -> Result<Vector> {
     of_floats(call, truncated)
 }
@@ -79,7 +80,7 @@ fn truncated(x: f64, digits: i32) -> f64 {
     if moved.is_finite() { moved.trunc() / factor } else { x }
 }
 
-/// The value, or the bound that it is beyond; the upper one counts where they cross.
+/// Returns the value, or the bound that it violates. The upper bound counts if the bounds cross.
 pub(super) fn clamp(call: &Call<'_>) -> Result<Vector> {
     if call.ty.kind() == TypeKind::Double {
         let [x, low, high] = [0, 1, 2].map(|arg| Operand::<f64>::new(&call.args[arg]));
@@ -106,13 +107,13 @@ pub(super) fn clamp(call: &Call<'_>) -> Result<Vector> {
     })
 }
 
-/// Whether a DOUBLE is of a kind.
+/// Tests whether a DOUBLE is of a class.
 pub(super) fn is(call: &Call<'_>, kind: fn(f64) -> bool) -> Result<Vector> {
     let values = Operand::<f64>::new(&call.args[0])?;
     tests(call, &mut |row| Ok(Some(kind(values.side().at(row)))))
 }
 
-/// One DOUBLE for all rows.
+/// Returns one DOUBLE for all rows.
 pub(super) fn constant(call: &Call<'_>, value: f64) -> Result<Vector> {
     call.fixed(map(Side::One(value), call.num_rows(), |x: f64| x))
 }

@@ -1,4 +1,4 @@
-//! Texts filled up and put together, and texts as bytes: `lpad`, `concat_ws`, `to_hex`, `from_utf8`.
+//! Padding, joining and encoding of strings: `lpad`, `concat_ws`, `chr`, `to_hex`, `from_utf8`.
 
 use vector::{Error, Result, Type, Vector};
 
@@ -7,7 +7,7 @@ use super::kernel::{Argument, Call, Kernel};
 use super::pieces::first_character;
 use super::string::{characters, count_characters};
 
-/// What texts are filled up to at most, as in Velox.
+/// Maximum length of a padded string, as in Velox.
 const MAX_SIZE: i64 = 1 << 20;
 
 pub(super) fn lpad(call: &Call<'_>) -> Result<Vector> {
@@ -18,7 +18,8 @@ pub(super) fn rpad(call: &Call<'_>) -> Result<Vector> {
     pad(call, false)
 }
 
-/// `(text, size, filling)`: characters of a text, bytes of a binary.
+/// Pads with arguments `(text, size, filling)`; sizes are characters of a string, or bytes of a
+/// binary.
 fn pad(call: &Call<'_>, in_front: bool) -> Result<Vector> {
     let sizes = Integers::new(call, 1)?;
     let in_bytes = *call.ty == Type::Varbinary;
@@ -58,7 +59,7 @@ fn pad(call: &Call<'_>, in_front: bool) -> Result<Vector> {
     })
 }
 
-/// `concat_ws(separator, text, ..)`: nulls are left out; null without a separator.
+/// `concat_ws(separator, text, ..)`: skips nulls; null when the separator is null.
 pub(super) fn concat_ws(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
     Ok(Kernel::seeing_nulls(|call| {
         texts(call, &mut |row, out| {
@@ -77,7 +78,7 @@ pub(super) fn concat_ws(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
     }))
 }
 
-/// The character with a code point.
+/// Returns the character of a code point.
 pub(super) fn chr(call: &Call<'_>) -> Result<Vector> {
     let codes = Integers::new(call, 0)?;
     texts(call, &mut |row, out| {
@@ -90,7 +91,7 @@ pub(super) fn chr(call: &Call<'_>) -> Result<Vector> {
     })
 }
 
-/// The code point of a text of one character.
+/// Returns the code point of a string of one character.
 pub(super) fn codepoint(call: &Call<'_>) -> Result<Vector> {
     numbers(call, &mut |row| {
         let text = call.args[0].string(row);
@@ -105,7 +106,7 @@ pub(super) fn codepoint(call: &Call<'_>) -> Result<Vector> {
     })
 }
 
-/// Two upper-case digits for each byte.
+/// Returns two upper-case digits for each byte.
 pub(super) fn to_hex(call: &Call<'_>) -> Result<Vector> {
     texts(call, &mut |row, out| {
         let digit = |value: u8| if value < 10 { b'0' + value } else { b'A' - 10 + value };
@@ -130,7 +131,7 @@ pub(super) fn from_hex(call: &Call<'_>) -> Result<Vector> {
     })
 }
 
-/// The bytes of a text.
+/// Returns the bytes of a string.
 pub(super) fn to_utf8(call: &Call<'_>) -> Result<Vector> {
     texts(call, &mut |row, out| {
         out.extend_from_slice(call.args[0].string(row));
@@ -138,8 +139,8 @@ pub(super) fn to_utf8(call: &Call<'_>) -> Result<Vector> {
     })
 }
 
-/// The text of bytes. A sequence that is no character becomes one replacement character: the first
-/// byte says how long it should have been.
+/// Decodes UTF-8. An invalid sequence becomes one replacement character; its first byte determines
+/// how long the sequence should have been.
 pub(super) fn from_utf8(call: &Call<'_>) -> Result<Vector> {
     texts(call, &mut |row, out| {
         let mut rest = call.args[0].string(row);

@@ -1,19 +1,20 @@
-//! Functions under encodings: what is the same for many rows is computed once.
+//! Peeling: evaluates functions under encodings, so that equal rows are computed once.
 //!
-//! | arguments | the function runs over | and the result is |
+//! | arguments | function input | result |
 //! |---|---|---|
 //! | all constant | one row | a constant |
-//! | dictionaries with the same indices, and constants | the bases | a dictionary with these indices |
-//! | anything else | the decoded rows | flat |
+//! | dictionaries with the same indices, constants | the bases | a dictionary of these indices |
+//! | other | the decoded rows | flat |
 //!
-//! The second case pays when the base is not larger than the rows asked for. A function of one
-//! dictionary remembers the base it last saw: the rows asked for add up over the batches that
-//! share it, and once they exceed the base it is done for all of them, so `LIKE` over a column
-//! chunk with one dictionary costs at most one match per entry.
+//! The second case pays off when the base is not larger than the number of requested rows. A
+//! function of one dictionary caches its result over the last base: requested rows are added up
+//! over the batches that share the base, and once they exceed its size, the function is evaluated
+//! for the whole base. `LIKE` over a column chunk with one dictionary therefore costs at most one
+//! match per entry.
 //!
-//! All of the base is computed, entries without a row too. Should one of those fail, only the
-//! entries that have rows are computed, and nothing is remembered; so it is when there is no memory
-//! for the results of all.
+//! The whole base is evaluated, including entries without a row. If one of those fails, or memory
+//! does not suffice for all results, only the entries with rows are evaluated and nothing is
+//! cached.
 
 use vector::sync::{Arc, Weak};
 use vector::{
@@ -23,12 +24,12 @@ use vector::{
 
 use super::kernel::{Call, Kernel, Nulls};
 
-/// What a function remembers of the dictionary it saw last. Holds no base: a column whose batch
-/// is gone can reuse its memory.
+/// Cached result of a function over the last dictionary. Does not own the base, so that a column
+/// can reuse its memory after its batch is released.
 #[derive(Debug, Default)]
 pub(super) struct Memo {
     base: Weak<Vector>,
-    /// Rows asked for over this base so far.
+    /// Number of rows requested over this base so far.
     num_rows: usize,
     result: Option<VectorRef>,
     /// True when some entry of the base fails.
@@ -36,9 +37,10 @@ pub(super) struct Memo {
 }
 
 impl Memo {
-    /// Takes note of `num_rows` more rows over `base`.
+    /// Records `num_rows` further rows over `base`.
     fn see(&mut self, base: &VectorRef, num_rows: usize) {
-        // A weak pointer keeps its address from being used again, so equal means the same.
+        // A weak pointer keeps its address from being reused, so equal addresses mean the same
+        // base.
         if !std::ptr::eq(self.base.as_ptr(), Arc::as_ptr(base)) {
             *self = Memo { base: Arc::downgrade(base), ..Memo::default() };
         }
@@ -46,8 +48,8 @@ impl Memo {
     }
 }
 
-/// Applies a function to `args` for `rows`. `memo` comes with the position of the only argument
-/// that varies.
+/// Applies a function to `args` for `rows`. `memo` holds the index of the only argument that is not
+/// constant, with its cache.
 pub(super) fn apply(
     kernel: &Kernel,
     args: &[VectorRef],
@@ -63,7 +65,7 @@ pub(super) fn apply(
     if !kernel.is_deterministic() {
         return decoded(kernel, args, rows, ty);
     }
-    // A function without arguments may still have a different result for each row.
+    // A function without arguments may have a different result for each row.
     if !args.is_empty() && args.iter().all(|arg| matches!(arg.as_ref(), Vector::Constant(_))) {
         let single: Vec<VectorRef> = args.iter().map(|arg| resized(arg, 1)).collect();
         let result = decoded(kernel, &single, &SelectivityVector::all(1), ty)?;
@@ -82,7 +84,7 @@ fn is_null_constant(vector: &VectorRef) -> bool {
     matches!(vector.as_ref(), Vector::Constant(constant) if constant.is_null())
 }
 
-/// A constant of another length; other vectors as they are.
+/// Returns a constant with another length; other vectors unchanged.
 fn resized(vector: &VectorRef, len: usize) -> VectorRef {
     match vector.as_ref() {
         Vector::Constant(constant) => Arc::new(Vector::Constant(constant.resized(len))),
@@ -90,15 +92,15 @@ fn resized(vector: &VectorRef, len: usize) -> VectorRef {
     }
 }
 
-/// Arguments below their common dictionary.
+/// Arguments without their common dictionary.
 struct Peeled<'a> {
     dictionary: &'a DictionaryVector,
-    /// Bases, and constants as long.
+    /// The bases, and constants of the same length.
     args: Vec<VectorRef>,
 }
 
 impl<'a> Peeled<'a> {
-    /// Takes the common dictionary off, if there is one.
+    /// Peels off the common dictionary, if there is one.
     fn new(kernel: &Kernel, args: &'a [VectorRef]) -> Option<Self> {
         let mut common: Option<&DictionaryVector> = None;
         for arg in args {
@@ -106,7 +108,7 @@ impl<'a> Peeled<'a> {
                 (Vector::Constant(_), _) => {}
                 (Vector::Dictionary(dictionary), None) => common = Some(dictionary),
                 (Vector::Dictionary(dictionary), Some(first)) => {
-                    // Nulls of their own would have to be combined; that case is rare.
+                    // Different validities would have to be combined; that case is rare.
                     let same =
                         std::ptr::eq(dictionary.indices().as_slice(), first.indices().as_slice())
                             && dictionary.base().len() == first.base().len()
@@ -120,7 +122,7 @@ impl<'a> Peeled<'a> {
             }
         }
         let dictionary = common?;
-        // A row that is null in the dictionary only has no entry that could be asked.
+        // A row that is null only in the dictionary has no base entry to evaluate.
         if dictionary.validity().is_some() && kernel.nulls() == Nulls::Seen {
             return None;
         }
@@ -135,7 +137,7 @@ impl<'a> Peeled<'a> {
         Some(Peeled { dictionary, args })
     }
 
-    /// The base rows that `rows` point to.
+    /// Returns the base rows to which `rows` map.
     fn base_rows(&self, rows: &SelectivityVector) -> SelectivityVector {
         let mut valid = rows.clone();
         valid.deselect_nulls(self.dictionary.validity());
@@ -147,7 +149,7 @@ impl<'a> Peeled<'a> {
         base_rows
     }
 
-    /// Puts the dictionary back on.
+    /// Wraps the result in the dictionary again.
     fn wrap(&self, result: &VectorRef, len: usize) -> VectorRef {
         let validity = self.dictionary.validity();
         match result.as_ref() {
@@ -161,7 +163,7 @@ impl<'a> Peeled<'a> {
     }
 }
 
-/// The function over the bases; `None` when that does not pay.
+/// Evaluates the function over the bases; returns `None` when that does not pay off.
 fn over_base(
     kernel: &Kernel,
     peeled: &Peeled<'_>,
@@ -187,7 +189,7 @@ fn over_base(
     if num_base > memo.num_rows || (memo.fails && num_base > num_rows) {
         return Ok(None);
     }
-    // Should both fail for want of memory, fewer rows are asked for next time, by themselves.
+    // If both attempts fail for lack of memory, the next evaluation uses fewer decoded rows.
     let (result, complete) =
         whole_or_needed(kernel, peeled, rows, ty).inspect_err(|_| memo.fails = true)?;
     if complete {
@@ -198,7 +200,8 @@ fn over_base(
     Ok(Some(result))
 }
 
-/// The function over all entries (and true), or over those that have rows if another one fails.
+/// Evaluates the function for all entries, or for those with rows if another entry fails. Returns
+/// whether all were evaluated.
 fn whole_or_needed(
     kernel: &Kernel,
     peeled: &Peeled<'_>,
@@ -216,7 +219,7 @@ fn whole_or_needed(
     }
 }
 
-/// The function over decoded rows.
+/// Evaluates the function over decoded rows.
 fn decoded(
     kernel: &Kernel,
     args: &[VectorRef],
@@ -233,7 +236,7 @@ fn decoded(
         .fold(None, |both: Option<Bitmap>, arg| Bitmap::and(both.as_ref(), arg.validity()));
     let mut valid = rows.clone();
     valid.deselect_nulls(validity.as_ref());
-    // Where every row is null there may be no values to look at.
+    // If every row is null, there may be no values to access.
     if valid.is_none() {
         return Ok(Arc::new(Vector::nulls(ty.clone(), rows.len())));
     }

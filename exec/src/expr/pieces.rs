@@ -1,6 +1,8 @@
-//! Texts taken apart and searched from either end: `split`, `replace`, `strrpos`, `reverse`.
+//! Functions that split and search strings: `split`, `split_part`, `replace`, `strpos`, `strrpos`,
+//! `reverse`.
 //!
-//! An empty delimiter stands between any two characters, and an empty text is found at once.
+//! An empty delimiter matches between any two characters, and an empty search string matches at
+//! once.
 
 use memchr::memmem;
 use vector::stop::StopTick;
@@ -14,13 +16,13 @@ use super::by_row::{Integers, ROWS_PER_LOOK, numbers, reserve_text, texts};
 use super::kernel::Call;
 use super::string::{count_characters, is_character_start};
 
-/// The bytes of the first character; all of them when there is none other.
+/// Returns the length of the first character in bytes; the length of the text when it has only one.
 pub(super) fn first_character(text: &[u8]) -> usize {
     let next = text.iter().skip(1).position(|byte| is_character_start(*byte));
     next.map_or(text.len(), |at| at + 1)
 }
 
-/// The first delimiter's start and end.
+/// Returns start and end of the first delimiter.
 fn delimiter(text: &[u8], delimiter: &[u8]) -> Option<(usize, usize)> {
     if delimiter.is_empty() {
         let at = first_character(text);
@@ -29,8 +31,8 @@ fn delimiter(text: &[u8], delimiter: &[u8]) -> Option<(usize, usize)> {
     memmem::find(text, delimiter).map(|at| (at, at + delimiter.len()))
 }
 
-/// Gives the pieces of `text` to `f`, the last one with all that is left after `limit` of them,
-/// until `f` says that it has enough.
+/// Passes the pieces of `text` to `f` until it returns true. The last of `limit` pieces has the
+/// remaining text.
 fn split_into(text: &[u8], by: &[u8], limit: i64, f: &mut dyn FnMut(&[u8]) -> bool) {
     let (mut rest, mut number) = (text, 1);
     while number < limit
@@ -58,7 +60,7 @@ pub(super) fn split(call: &Call<'_>) -> Result<Vector> {
         tick.row()?;
         let start = pieces.len();
         if call.rows.contains(row) && !pieces.has_failed() {
-            // A piece is a byte at least, or a part between two characters.
+            // A piece takes at least one byte, or is one character between empty delimiters.
             check_room((start + call.args[0].string(row).len()) * size_of::<StringView>())?;
             let limit = limits.as_ref().map_or(i64::MAX, |limits| limits.at(row));
             if limit <= 0 {
@@ -80,7 +82,7 @@ pub(super) fn split(call: &Call<'_>) -> Result<Vector> {
     ArrayVector::new(offsets.freeze(), lengths.freeze(), validity, pieces).map(Vector::Array)
 }
 
-/// `split_part(text, delimiter, number)`: null behind the last piece.
+/// `split_part(text, delimiter, number)`: null beyond the last piece.
 pub(super) fn split_part(call: &Call<'_>) -> Result<Vector> {
     let numbers = Integers::new(call, 2)?;
     texts(call, &mut |row, out| {
@@ -106,7 +108,7 @@ pub(super) fn replace(call: &Call<'_>) -> Result<Vector> {
     texts(call, &mut |row, out| {
         let (part, other) = (call.args[1].string(row), call.args.get(2));
         let other = other.map_or(&[][..], |other| other.string(row));
-        // In front of each character and behind the last one is an empty part.
+        // An empty part matches before each character and at the end.
         if part.is_empty() {
             out.extend_from_slice(other);
         }
@@ -122,7 +124,7 @@ pub(super) fn replace(call: &Call<'_>) -> Result<Vector> {
     })
 }
 
-/// The characters of a text, or the bytes of a binary, in reverse order.
+/// Returns the characters of a string, or the bytes of a binary, in reverse order.
 pub(super) fn reverse(call: &Call<'_>) -> Result<Vector> {
     let in_bytes = *call.ty == Type::Varbinary;
     texts(call, &mut |row, out| {
@@ -131,13 +133,13 @@ pub(super) fn reverse(call: &Call<'_>) -> Result<Vector> {
             out.extend_from_slice(&end[start..]);
             end = &end[..start];
         }
-        // What continues no character.
+        // Leading continuation bytes without a character.
         out.extend_from_slice(end);
         Ok(true)
     })
 }
 
-/// `strpos(text, part, instance)`: instances may overlap; 0 when there are not so many.
+/// `strpos(text, part, instance)`: instances may overlap; 0 when there are fewer instances.
 pub(super) fn position(call: &Call<'_>) -> Result<Vector> {
     positions(call, |text, part, before| {
         let start = before.map_or(0, |at| at + 1);
@@ -145,7 +147,7 @@ pub(super) fn position(call: &Call<'_>) -> Result<Vector> {
     })
 }
 
-/// `strrpos(text, part [, instance])`: the same from the end.
+/// `strrpos(text, part [, instance])`: like `strpos`, from the end.
 pub(super) fn position_from_end(call: &Call<'_>) -> Result<Vector> {
     positions(call, |text, part, before| {
         let end = before.map_or(text.len(), |at| at + part.len() - 1);
@@ -153,10 +155,11 @@ pub(super) fn position_from_end(call: &Call<'_>) -> Result<Vector> {
     })
 }
 
-/// Where a part that is not empty stands in a text, as the one `before` is known.
+/// Returns the byte position of the next occurrence of a non-empty part, given that of the one
+/// before.
 type NextPosition = fn(&[u8], &[u8], Option<usize>) -> Option<usize>;
 
-/// Positions in characters, from 1.
+/// Returns positions in characters, from 1.
 fn positions(call: &Call<'_>, next: NextPosition) -> Result<Vector> {
     let instances = match call.args.len() {
         3 => Some(Integers::new(call, 2)?),

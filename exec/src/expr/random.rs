@@ -1,4 +1,4 @@
-//! Dice: numbers that no argument decides.
+//! Random numbers: results that do not depend on arguments.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -7,12 +7,12 @@ use vector::{BufferMut, Result, Type};
 
 use super::kernel::{Argument, Kernel};
 
-/// The steps of the state: odd, so that all states are met (splitmix64).
+/// Increment of the state; odd, so that all states are reached (splitmix64).
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// A DOUBLE for each row, evenly spread over 0 to 1 without 1.
+/// Returns a DOUBLE for each row, uniformly distributed from 0 (inclusive) to 1 (exclusive).
 pub(super) fn rand(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
-    // Each compiled call has a state of its own, so that no two drivers draw the same numbers.
+    // Each compiled call has its own state, so that no two drivers produce the same numbers.
     let state = AtomicU64::new(RandomState::new().hash_one(0));
     Ok(Kernel::new(move |call| {
         let mut out = BufferMut::new();
@@ -24,12 +24,12 @@ pub(super) fn rand(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
     }))
 }
 
-/// A number from 0 to 1 from the mixed bits of a state.
+/// Returns a number from 0 (inclusive) to 1 (exclusive) from the mixed bits of a state.
 fn unit(state: u64) -> f64 {
     let mut bits = state;
     bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
     bits ^= bits >> 31;
-    // 53 bits are what a double holds exactly.
+    // A double represents integers of 53 bits exactly.
     (bits >> 11) as f64 / (1u64 << 53) as f64
 }

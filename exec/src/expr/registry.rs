@@ -1,8 +1,8 @@
-//! The functions an expression may call: names, signatures, resolution.
+//! The function registry: names, signatures and resolution of the functions that expressions call.
 //!
-//! A registry is a value that whoever runs queries owns; [`FunctionRegistry::builtin`] makes one
-//! with all functions of this crate. The binder asks [`FunctionRegistry::resolve`] which types the
-//! arguments convert to and what comes out; compiling asks for the function itself.
+//! The embedder owns a registry; [`FunctionRegistry::builtin`] creates one with all functions of
+//! this crate. The binder calls [`FunctionRegistry::resolve`] for the types of the converted
+//! arguments and of the result; the compiler looks up the function itself.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,19 +11,19 @@ use dwio::expr::TypedExpr;
 use vector::{Error, Result, Type, Vector};
 
 use super::kernel::{Argument, Call, Kernel};
-use super::{families, functions, rule};
+use super::rule;
 
-/// What a call of a function looks like once its arguments have been converted.
+/// Types of a call after the implicit conversion of its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resolved {
-    /// The type each argument is implicitly converted to.
+    /// Type to which each argument is implicitly converted.
     pub args: Vec<Type>,
-    /// The type of the result.
+    /// Type of the result.
     pub result: Type,
 }
 
 impl Resolved {
-    /// `args` to `result`.
+    /// Creates the types of a call that takes `args` and returns `result`.
     pub fn new(args: Vec<Type>, result: Type) -> Self {
         Resolved { args, result }
     }
@@ -32,41 +32,41 @@ impl Resolved {
 /// A function or special form.
 #[derive(Clone, Copy)]
 pub struct Function {
-    /// The name, lower case.
+    /// Name in lower case.
     pub name: &'static str,
-    /// What exists, for people: `(VARCHAR, VARCHAR [, VARCHAR]) -> BOOLEAN`.
+    /// Signatures for messages, such as `(VARCHAR, VARCHAR [, VARCHAR]) -> BOOLEAN`.
     pub signatures: &'static [&'static str],
-    /// The types of a call, `None` when the arguments do not fit. Without a rule the signatures
-    /// themselves are one, as `rule.rs` reads them.
+    /// Typing rule of the function, which returns `None` for arguments that it does not take.
+    /// Without a rule, the signatures are the rule, as read by `rule.rs`.
     pub resolve: Option<Rule>,
-    /// What it does.
+    /// Implementation of the function.
     pub body: Body,
-    /// False when equal calls may have different results, as those of `rand`. Such a function is a
-    /// [`Body::Scalar`]; a call of it is evaluated for each row and never before its rows are there.
+    /// Whether equal calls have equal results, unlike those of `rand`. A non-deterministic function
+    /// is a [`Body::Scalar`]; its calls are evaluated for each row and are never folded.
     pub deterministic: bool,
 }
 
-/// The types of a call from those of its arguments, `None` when they do not fit.
+/// Returns the types of a call from those of its arguments; `None` when they do not match.
 pub type Rule = fn(&[Type]) -> Option<Resolved>;
 
-/// Makes the kernel of a call from its arguments and the type of its result.
+/// Creates the kernel of a call from its arguments and the type of its result.
 pub type Bind = fn(&[Argument<'_>], &Type) -> Result<Kernel>;
 
-/// The result of a call over a batch.
+/// Computes the result of a call over a batch.
 pub type Run = fn(&Call<'_>) -> Result<Vector>;
 
-/// What a function does.
+/// Implementation of a function.
 #[derive(Clone, Copy)]
 pub enum Body {
-    /// Computes each row from the arguments of that row. Deterministic: equal arguments give an
-    /// equal result, but for functions without arguments, of which each call is its own.
+    /// Computes each row from the arguments of that row. Equal arguments have equal results if the
+    /// function is deterministic.
     Scalar(Bind),
-    /// The same, for functions that are not bound to types and never see a null argument.
+    /// Like `Scalar`, for functions that are not bound to types and never receive a null argument.
     Rows(Run),
-    /// Decides itself which arguments are evaluated on which rows.
+    /// Determines for which rows each argument is evaluated.
     Form(Form),
-    /// Asks lambdas about the elements of arrays and maps. Where a type is asked for, a lambda has
-    /// that of what it gives.
+    /// Applies lambdas to the elements of arrays and maps. In typing rules, the type of a lambda is
+    /// the type of its result.
     HigherOrder(HigherOrder),
 }
 
@@ -113,39 +113,30 @@ pub struct FunctionRegistry {
 }
 
 impl FunctionRegistry {
-    /// A registry without functions.
+    /// Creates a registry without functions.
     pub fn empty() -> Self {
         Self::default()
     }
 
-    /// A registry of all built-in functions and special forms.
-    pub fn builtin() -> Self {
-        let mut registry = Self::empty();
-        for function in functions::ALL {
-            registry.register(*function);
-        }
-        for family in families::ALL {
-            family.members().for_each(|function| registry.register(function));
-        }
-        registry
-    }
-
-    /// Adds a function; one of the same name is replaced.
+    /// Adds a function, replacing one of the same name.
     pub fn register(&mut self, function: Function) {
         self.functions.insert(function.name, function);
     }
 
-    /// True when there is a function `name` (exact, lower case).
+    /// Returns true when there is a function `name` (exact, in lower case).
     pub fn contains(&self, name: &str) -> bool {
         self.functions.contains_key(name)
     }
 
-    /// The names in alphabetical order.
+    /// Returns the names in alphabetical order.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         self.functions.keys().copied()
     }
 
-    /// The function `name`; `InvalidInput` with the nearest name when there is none.
+    /// Returns the function `name`.
+    ///
+    /// # Errors
+    /// `InvalidInput` for an unknown function, with the nearest name as a hint.
     pub fn function(&self, name: &str) -> Result<&Function> {
         self.functions.get(name).ok_or_else(|| {
             let error = Error::invalid_input("no such function").with("name", name);
@@ -156,7 +147,7 @@ impl FunctionRegistry {
         })
     }
 
-    /// True when an expression always has the same value for the same columns.
+    /// Returns true when an expression always has the same value for the same column values.
     pub fn is_deterministic(&self, expr: &TypedExpr) -> bool {
         let mut is_deterministic = true;
         expr.visit(&mut |part| {
@@ -167,10 +158,11 @@ impl FunctionRegistry {
         is_deterministic
     }
 
-    /// The types of a call of `name` with arguments of types `args`.
+    /// Returns the types of a call of `name` with arguments of types `args`.
     ///
-    /// `InvalidInput` when there is no such function (the nearest name is suggested) or when the
-    /// arguments do not fit (what exists is listed).
+    /// # Errors
+    /// `InvalidInput` for an unknown function (with the nearest name as a hint) and for arguments
+    /// that it does not take (with its signatures as a hint).
     pub fn resolve(&self, name: &str, args: &[Type]) -> Result<Resolved> {
         let function = self.function(name)?;
         let resolved = match function.resolve {
@@ -189,21 +181,22 @@ impl FunctionRegistry {
     }
 }
 
-/// The candidate that is fewest edits away from `name`, if that is few for its length. One that
-/// differs in case only is not a candidate.
+/// Returns the candidate with the smallest edit distance to `name`, if the distance is small for
+/// its length. A candidate that differs only in case is ignored.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let name = name.to_lowercase();
     let limit = (name.chars().count() / 3).max(1);
     candidates
         .into_iter()
         .map(|candidate| (edits(&name, &candidate.to_lowercase()), candidate))
-        // A candidate that is the name itself is no help: it means something else, or nothing.
+        // A candidate that equals the name is no useful suggestion.
         .filter(|(distance, _)| (1..=limit).contains(distance))
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
 }
 
-/// Insertions, deletions, replacements and swaps of neighbours between two words.
+/// Returns the edit distance of two words: insertions, deletions, replacements and swaps of
+/// adjacent characters.
 fn edits(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let width = b.len() + 1;

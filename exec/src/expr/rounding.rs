@@ -1,6 +1,6 @@
-//! Numbers to whole ones.
+//! Rounding of numbers: `floor`, `ceil`, `round` and `truncate`.
 //!
-//! Integers are whole already: `floor` and `ceil` give them back as they are, in their own type.
+//! Integers are unchanged by `floor` and `ceil`, and keep their type.
 
 use vector::{FlatType, Result, Type, TypeKind};
 
@@ -10,24 +10,24 @@ use super::kernel::{Argument, Call, Kernel, Operand, map, wrong_storage};
 use super::numbers;
 use super::registry::Resolved;
 
-/// Integers and floats, to the same type.
+/// Resolves integers and floats to the same type.
 fn same_number(types: &[Type]) -> Option<Resolved> {
     let [ty] = types else { return None };
     let is_known = ty.is_integer() || matches!(ty, Type::Real | Type::Double);
     is_known.then(|| Resolved::new(vec![ty.clone()], ty.clone()))
 }
 
-/// Any number to a whole one.
+/// Resolves any number for `floor` and `ceil`.
 pub(super) fn whole_number(types: &[Type]) -> Option<Resolved> {
     same_number(types).or_else(|| decimal_digits::whole(types, Way::Down))
 }
 
-/// Any number, and perhaps how many digits behind the point are left.
+/// Resolves any number, with an optional number of decimal digits to keep, for `round`.
 pub(super) fn number_and_digits(types: &[Type]) -> Option<Resolved> {
     digits(types, Way::HalfAway)
 }
 
-/// The same where digits are cut off; whole numbers have none to lose.
+/// Resolves the arguments of `truncate`; integers are converted to DOUBLE.
 pub(super) fn cut_number(types: &[Type]) -> Option<Resolved> {
     match types.first() {
         Some(ty) if ty.is_integer() => {
@@ -58,7 +58,7 @@ pub(super) fn ceil(_: &[Argument<'_>], result: &Type) -> Result<Kernel> {
     whole(result, Way::Up, f32::ceil, f64::ceil)
 }
 
-/// Half away from zero.
+/// Rounds half away from zero.
 pub(super) fn round(args: &[Argument<'_>], result: &Type) -> Result<Kernel> {
     if args.len() == 2 && !matches!(result, Type::Decimal { .. }) {
         return Ok(Kernel::new(numbers::round));
@@ -66,7 +66,7 @@ pub(super) fn round(args: &[Argument<'_>], result: &Type) -> Result<Kernel> {
     whole(result, Way::HalfAway, f32::round, f64::round)
 }
 
-/// Towards zero.
+/// Rounds towards zero.
 pub(super) fn truncate(_: &[Argument<'_>], result: &Type) -> Result<Kernel> {
     Ok(match result {
         Type::Decimal { .. } => decimal_digits::bind(Way::ToZero),

@@ -1,12 +1,12 @@
-//! Signatures that are their own typing rule: what people read is what a call is checked against.
+//! Signatures as typing rules: a call is checked against the signatures that messages show.
 //!
 //! ```text
-//! (ARRAY(T), T) -> BIGINT          a letter is any type, the common one of all its places
-//! (VARCHAR, ...) -> VARCHAR        the last argument any number of times, at least once
+//! (ARRAY(T), T) -> BIGINT          a letter is any type, the common type of all its occurrences
+//! (VARCHAR, ...) -> VARCHAR        the last argument is repeated once or more
 //! (T) -> T for integer T           integer; number: integer or float; ordered: not a map
 //! ```
 //!
-//! Signatures are asked in their order, and the first one that the arguments convert to holds.
+//! Signatures are tried in their order, and the first one to which the arguments convert is used.
 
 use vector::Type;
 use vector::sync::Arc;
@@ -14,12 +14,12 @@ use vector::sync::Arc;
 use super::coercion::{can_coerce, common_type};
 use super::registry::Resolved;
 
-/// The types of a call by the first of the signatures that it fits.
+/// Returns the types of a call by the first matching signature.
 pub(super) fn by_signatures(signatures: &[&str], types: &[Type]) -> Option<Resolved> {
     signatures.iter().find_map(|signature| by_signature(signature, types))
 }
 
-/// What letters stand for.
+/// Types that letters are bound to.
 #[derive(Default)]
 struct Letters {
     bound: Vec<(u8, Type)>,
@@ -51,7 +51,7 @@ fn by_signature(signature: &str, types: &[Type]) -> Option<Resolved> {
     Some(Resolved::new(args, letters.made(result)?))
 }
 
-/// The parts of a list, which may be lists themselves.
+/// Splits a list at its top-level commas.
 fn listed(text: &str) -> Vec<&str> {
     let (mut parts, mut depth, mut start) = (Vec::new(), 0, 0);
     for (at, c) in text.bytes().enumerate() {
@@ -71,14 +71,14 @@ fn listed(text: &str) -> Vec<&str> {
     parts
 }
 
-/// The name and the parts of `ARRAY(T)`, `MAP(K, V)` and `ROW(K, V)`.
+/// Returns the name and the parts of `ARRAY(T)`, `MAP(K, V)` and `ROW(K, V)`.
 fn nested(pattern: &str) -> Option<(&str, Vec<&str>)> {
     let (name, parts) = pattern.strip_suffix(')')?.split_once('(')?;
     Some((name, listed(parts)))
 }
 
 impl Letters {
-    /// True when `ty` fits; letters in the pattern then stand for it too.
+    /// Returns true when `ty` matches; binds the letters of the pattern to it.
     fn bind(&mut self, pattern: &str, ty: &Type) -> bool {
         if let Some((name, parts)) = nested(pattern) {
             return match (name, parts.as_slice(), ty) {
@@ -109,11 +109,11 @@ impl Letters {
         self.bound.iter().find(|(known, _)| *known == letter).map(|(_, ty)| ty)
     }
 
-    /// True when the letter at the end of `class` stands for a type of that class.
+    /// Returns true when the letter at the end of `class` is bound to a type of that class.
     fn are(&self, class: &str) -> bool {
         let Some((class, letter)) = class.split_once(' ') else { return false };
         let ty = letter.bytes().next().and_then(|letter| self.of(letter));
-        // Nulls without a type are of any class.
+        // Nulls of unknown type belong to every class.
         let Some(ty) = ty.filter(|ty| **ty != Type::Unknown) else { return true };
         match class {
             "integer" => {
@@ -125,7 +125,7 @@ impl Letters {
         }
     }
 
-    /// The type that a pattern stands for.
+    /// Returns the type that a pattern denotes.
     fn made(&self, pattern: &str) -> Option<Type> {
         if let Some((name, parts)) = nested(pattern) {
             let parts: Vec<Type> =
@@ -140,14 +140,14 @@ impl Letters {
             };
         }
         match pattern.as_bytes() {
-            // Nothing but nulls without a type stood in its places.
+            // All occurrences of the letter were nulls of unknown type.
             [letter] => Some(self.of(*letter).cloned().unwrap_or(Type::Unknown)),
             _ => Type::parse(pattern).ok(),
         }
     }
 }
 
-/// True when values can be sorted.
+/// Returns true when values of the type can be sorted.
 fn is_ordered(ty: &Type) -> bool {
     match ty {
         Type::Map(..) => false,

@@ -1,4 +1,4 @@
-//! Runs: strings that stand one behind the other in one buffer, looked at as one text.
+//! Runs of strings: strings that are adjacent in one buffer, processed as one text.
 //!
 //! ```text
 //! buffer   ...|len|a first comment|len|a second one|len|and a third|...
@@ -6,37 +6,37 @@
 //! run              [-----------------------------------------------)
 //! ```
 //!
-//! A page leaves its strings behind like that. What a function asks of each of many short strings
-//! (does this word occur in it? is it ASCII?) costs most of its time in setting out; asked once of
-//! the whole run it goes at the speed of memory, and only the rows in question are looked at one by
-//! one. Strings inside of their views, strings in another order and rows far apart are given row
-//! by row, so nothing is searched that is not about as long as the strings themselves.
+//! The strings of a page have this layout. For many short strings, the cost of a test (such as a
+//! search for a word, or a check for ASCII) is mostly the overhead per string. One test of the
+//! whole run runs at memory speed, and only the rows in question are examined individually. Inline
+//! strings, strings in another order, and distant rows are visited row by row, so the searched text
+//! is not much longer than the strings themselves.
 
 use vector::{SelectivityVector, StringValues};
 
 use super::kernel::for_each_row;
 
-/// Rows of a run at most: their views and their text stay in the nearest caches.
+/// Maximum number of rows of a run, so that their views and their text stay in the CPU caches.
 const MAX_ROWS: usize = 1024;
-/// Fewer rows are not worth the name.
+/// Minimum number of rows of a run.
 const MIN_ROWS: usize = 8;
-/// A run is at most this many times as long as its strings.
+/// Maximum ratio of the length of a run to the total length of its strings.
 const MAX_STRETCH: usize = 2;
 
-/// Rows whose strings stand in their order, without overlap, in one text.
+/// Rows with strings in ascending order and without overlap in one text.
 #[derive(Debug)]
 pub(super) struct Run<'a> {
     strings: &'a StringValues,
-    /// From the first byte of the first string to the last byte of the last one.
+    /// Text from the first byte of the first string to the last byte of the last one.
     pub(super) text: &'a [u8],
-    /// The rows, ascending; none of them is inside of its view.
+    /// Rows in ascending order; none of their strings is inline in its view.
     pub(super) rows: &'a [u32],
-    /// Where the text starts in its buffer.
+    /// Offset of the text in its buffer.
     offset: usize,
 }
 
 impl Run<'_> {
-    /// Where the string of row `rows[i]` starts in the text, and where it ends.
+    /// Returns start and end of the string of row `rows[i]` in the text.
     #[inline]
     pub(super) fn range(&self, i: usize) -> (usize, usize) {
         let view = self.strings.views()[self.rows[i] as usize];
@@ -45,15 +45,15 @@ impl Run<'_> {
     }
 }
 
-/// Takes the rows of a string column, in runs where there are some.
+/// Visits the rows of a string column, in runs where possible.
 pub(super) trait RunVisitor {
-    /// Takes a row on its own.
+    /// Visits a single row.
     fn row(&mut self, row: usize);
-    /// Takes all rows of a run.
+    /// Visits all rows of a run.
     fn run(&mut self, run: &Run<'_>);
 }
 
-/// Gives each of `rows` to `visitor` once. The strings must be valid for these rows.
+/// Passes each of `rows` to `visitor` once. The strings must be valid for these rows.
 pub(super) fn visit_runs(
     strings: &StringValues,
     rows: &SelectivityVector,
@@ -81,12 +81,12 @@ pub(super) fn visit_runs(
     open.close(strings, visitor);
 }
 
-/// A run that may still grow.
+/// A run to which rows may still be added.
 struct Open {
     buffer: usize,
     start: usize,
     end: usize,
-    /// Bytes of the strings alone.
+    /// Total length of the strings in bytes.
     num_bytes: usize,
     num_rows: usize,
     rows: [u32; MAX_ROWS],
@@ -138,7 +138,7 @@ mod tests {
         }
     }
 
-    /// Strings of a page in `order`; every tenth is short.
+    /// Returns the strings of a page in `order`; every tenth is short.
     fn page(num_rows: usize, order: impl Fn(usize) -> usize) -> StringValues {
         let mut bytes = Vec::new();
         let mut views = Vec::new();

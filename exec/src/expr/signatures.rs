@@ -1,7 +1,7 @@
-//! The typing rules of the built-in functions: what they take and what comes out.
+//! Typing rules of the built-in functions: the types of their arguments and results.
 //!
-//! Rules are plain functions from argument types to [`Resolved`], shared by functions that are
-//! typed alike. Which function follows which rule stands in `functions.rs`.
+//! Rules are plain functions from argument types to [`Resolved`], shared by functions with the same
+//! typing. `functions.rs` assigns a rule to each function.
 
 use vector::Type;
 use vector::types::MAX_PRECISION;
@@ -9,13 +9,13 @@ use vector::types::MAX_PRECISION;
 use super::coercion::{as_decimal, can_coerce, common_type};
 use super::registry::Resolved;
 
-/// The common type of all; `None` without types.
+/// Returns the common type of all types; `None` without types.
 fn common_of(types: &[Type]) -> Option<Type> {
     let (first, rest) = types.split_first()?;
     rest.iter().try_fold(first.clone(), |common, ty| common_type(&common, ty))
 }
 
-/// `count` arguments of one scalar type.
+/// Resolves arguments of one common scalar type; the result has this type or `result`.
 fn same_scalars(types: &[Type], result: Option<Type>) -> Option<Resolved> {
     let common = common_of(types)?;
     if common.is_nested() {
@@ -25,7 +25,7 @@ fn same_scalars(types: &[Type], result: Option<Type>) -> Option<Resolved> {
     Some(Resolved::new(vec![common; types.len()], result))
 }
 
-/// Exactly the types `wanted`, by implicit conversion.
+/// Resolves arguments that convert implicitly to the types `wanted`.
 fn exactly(types: &[Type], wanted: &[Type], result: Type) -> Option<Resolved> {
     let fits =
         types.len() == wanted.len() && types.iter().zip(wanted).all(|(t, w)| can_coerce(t, w));
@@ -72,7 +72,7 @@ pub(super) fn junction(types: &[Type]) -> Option<Resolved> {
     if types.is_empty() { None } else { exactly(types, &wanted, Type::Boolean) }
 }
 
-/// Both sides as decimals of their own, when at least one is a decimal and the other an exact
+/// Returns precision and scale of both sides, when at least one is a decimal and the other an exact
 /// number.
 fn decimals(types: &[Type]) -> Option<[(u8, u8); 2]> {
     let [a, b] = types else { return None };
@@ -80,7 +80,7 @@ fn decimals(types: &[Type]) -> Option<[(u8, u8); 2]> {
     if !any {
         return None;
     }
-    // A null takes the shape of the other side.
+    // A null takes the type of the other side.
     let shape = |ty: &Type, other: &Type| match ty {
         Type::Unknown => as_decimal(other),
         ty => as_decimal(ty),
@@ -88,7 +88,7 @@ fn decimals(types: &[Type]) -> Option<[(u8, u8); 2]> {
     Some([shape(a, b)?, shape(b, a)?])
 }
 
-/// Precision and scale of a decimal result from those of both sides.
+/// Computes precision and scale of a decimal result from those of both sides.
 type DecimalRule = fn([(u8, u8); 2]) -> Option<(u8, u8)>;
 
 fn numeric(types: &[Type], decimal: DecimalRule) -> Option<Resolved> {
@@ -108,7 +108,7 @@ fn numeric(types: &[Type], decimal: DecimalRule) -> Option<Resolved> {
     common.is_numeric().then(|| Resolved::new(vec![common.clone(); 2], common))
 }
 
-/// Dates and timestamps with an interval on the right, for `plus` also on the left.
+/// Resolves dates and timestamps with an interval on the right, and for `plus` also on the left.
 fn dated(types: &[Type], either_side: bool) -> Option<Resolved> {
     let is_dated = |ty: &Type| matches!(ty, Type::Date | Type::Timestamp);
     match types {
@@ -174,7 +174,7 @@ pub(super) fn switch(types: &[Type]) -> Option<Resolved> {
     if types.len() < 2 {
         return None;
     }
-    // Conditions stand at even places, except for a last one that is the ELSE branch.
+    // Conditions are at even positions, except for a last argument that is the ELSE branch.
     let is_condition = |i: usize| i.is_multiple_of(2) && i + 1 < types.len();
     let mut branches = Vec::with_capacity(types.len());
     for (i, ty) in types.iter().enumerate() {
@@ -241,7 +241,7 @@ pub(super) fn cardinality(types: &[Type]) -> Option<Resolved> {
     }
 }
 
-/// An element of an array by position, the value of a map by key.
+/// Resolves an element of an array by position, or the value of a map by key.
 pub(super) fn subscript(types: &[Type]) -> Option<Resolved> {
     match types {
         [Type::Array(element), index] if can_coerce(index, &Type::BigInt) => {

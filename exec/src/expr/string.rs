@@ -1,8 +1,8 @@
-//! Functions of text: length, lower, upper, substr, trim, starts_with, ends_with, strpos.
+//! String functions: length, lower, upper, substr, trim, starts_with, ends_with, strpos.
 //!
-//! Positions and lengths count characters (code points). Functions that cut (substr, trim) copy
-//! nothing: their views point into the buffers of their argument. Bytes that are not UTF-8 pass
-//! through unchanged and count as characters unless they continue one.
+//! Positions and lengths count characters (code points). Functions that return substrings (substr,
+//! trim) copy no bytes: their views refer to the buffers of their argument. Bytes that are not
+//! valid UTF-8 are kept, and count as characters unless they are continuation bytes.
 
 use memchr::memmem;
 use vector::{
@@ -19,7 +19,7 @@ pub(super) fn is_character_start(byte: u8) -> bool {
     byte & 0xc0 != 0x80
 }
 
-/// Counts eight bytes at a time: a byte starts a character unless its top bits are 10.
+/// Counts characters eight bytes at a time: a byte starts a character unless its top bits are 10.
 pub(super) fn count_characters(text: &[u8]) -> usize {
     const ONES: u64 = 0x0101_0101_0101_0101;
     let (eights, tail) = text.as_chunks::<8>();
@@ -56,7 +56,8 @@ pub(super) fn length(args: &[Argument<'_>], _: &Type) -> Result<Kernel> {
     }))
 }
 
-/// Characters of each row. Where all is ASCII, which a run tells at once, bytes are characters.
+/// Computes the number of characters of each row. If a run is ASCII as a whole, it is the number of
+/// bytes.
 struct Lengths<'a> {
     strings: &'a StringValues,
     out: BufferMut<i64>,
@@ -65,7 +66,7 @@ struct Lengths<'a> {
 impl RunVisitor for Lengths<'_> {
     #[inline]
     fn row(&mut self, row: usize) {
-        /// The top bits of the bytes inside of a view.
+        /// Top bits of the bytes that are inline in a view.
         const NOT_ASCII: u128 = 0x8080_8080_8080_8080_8080_8080 << 32;
         let view = self.strings.views()[row];
         let is_ascii = view.is_inline() && view.to_bits() & NOT_ASCII == 0;
@@ -84,7 +85,7 @@ impl RunVisitor for Lengths<'_> {
     }
 }
 
-/// A BIGINT for each row that counts.
+/// Computes a BIGINT for each counted row.
 pub(super) fn numbers(call: &Call<'_>, f: impl Fn(usize) -> i64) -> Result<Vector> {
     let mut out = BufferMut::new();
     out.resize(call.num_rows(), 0i64);
@@ -92,7 +93,7 @@ pub(super) fn numbers(call: &Call<'_>, f: impl Fn(usize) -> i64) -> Result<Vecto
     call.fixed(out.freeze())
 }
 
-/// A string for each row that counts, written into a buffer that is lent to `f` empty.
+/// Computes a string for each counted row; `f` appends to an empty buffer.
 fn texts(call: &Call<'_>, mut f: impl FnMut(usize, &mut Vec<u8>)) -> Result<Vector> {
     let mut out = StringBuilder::new();
     let mut text = Vec::new();
@@ -114,7 +115,8 @@ pub(super) fn upper(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
     Ok(Kernel::new(|call| change_case(call, <[u8]>::make_ascii_uppercase, letter_case::upper)))
 }
 
-/// Changes ASCII in place; other text character by character, unless it is not UTF-8.
+/// Changes the case of ASCII in place, and of other text by character, unless it is not valid
+/// UTF-8.
 fn change_case(
     call: &Call<'_>,
     ascii: impl Fn(&mut [u8]),
@@ -137,7 +139,7 @@ fn change_case(
     })
 }
 
-/// A part of the argument for each row that counts, as byte range.
+/// Returns a substring of the argument for each counted row; `f` returns its byte range.
 fn parts(call: &Call<'_>, f: impl Fn(usize, &[u8]) -> std::ops::Range<usize>) -> Result<Vector> {
     let argument = &call.args[0];
     let strings = strings_of(argument)?;
@@ -170,7 +172,7 @@ pub(super) fn rtrim(args: &[Argument<'_>], _: &Type) -> Result<Kernel> {
     Ok(bind_trim(args, false, true))
 }
 
-/// Takes white space from the ends, or the characters of a second argument.
+/// Creates a kernel that trims white space, or the characters of a second argument, from the ends.
 fn bind_trim(args: &[Argument<'_>], left: bool, right: bool) -> Kernel {
     let of_its_own = args.len() == 2;
     Kernel::new(move |call| {
@@ -185,7 +187,7 @@ fn bind_trim(args: &[Argument<'_>], left: bool, right: bool) -> Kernel {
     })
 }
 
-/// What is left without the characters at the ends that `drops` holds for.
+/// Returns the range without the characters at the ends for which `drops` is true.
 fn trimmed(
     text: &[u8],
     left: bool,
@@ -211,7 +213,7 @@ fn trimmed(
     start..end
 }
 
-/// White space as Java has it, and so Presto and Velox: no space that is not to be broken at.
+/// Returns true for the white space of Java, Presto and Velox, which excludes non-breaking spaces.
 fn is_space(character: &[u8]) -> bool {
     match *character {
         [byte] => matches!(byte, 0x09..=0x0d | 0x1c..=0x20),
@@ -236,9 +238,9 @@ pub(super) fn substr(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
     }))
 }
 
-/// The bytes of `length` characters from `start` on.
+/// Returns the byte range of `length` characters from `start`.
 pub(super) fn characters(text: &[u8], start: i64, length: i64) -> std::ops::Range<usize> {
-    // Whether what comes behind the part is ASCII does not matter.
+    // Only the bytes up to the end of the substring need to be ASCII.
     if start > 0
         && let Some(end) = (start - 1).checked_add(length.max(0))
         && let Some(upto) = text.get(..end as usize)
@@ -248,7 +250,8 @@ pub(super) fn characters(text: &[u8], start: i64, length: i64) -> std::ops::Rang
     }
     let ascii = text.is_ascii();
     let count = if ascii { text.len() } else { count_characters(text) } as i64;
-    // Characters before the start; a start before the text or at 0 gives nothing.
+    // Number of characters before the start; a start before the text or at 0 returns an empty
+    // string.
     let skip = if start > 0 { start - 1 } else { count.saturating_add(start) };
     if start == 0 || skip < 0 || skip >= count || length <= 0 {
         return 0..0;
@@ -282,7 +285,7 @@ pub(super) fn ends_with(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
     }))
 }
 
-/// The position of the first occurrence in characters, from 1; 0 when there is none.
+/// Returns the position of the first occurrence in characters, from 1; 0 when there is none.
 pub(super) fn strpos(args: &[Argument<'_>], _: &Type) -> Result<Kernel> {
     if args.len() == 3 {
         return Ok(Kernel::new(pieces::position));

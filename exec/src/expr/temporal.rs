@@ -1,4 +1,4 @@
-//! Functions of dates and timestamps: year, month, day, and moving them by an interval.
+//! Functions of dates and timestamps: year, month, day, and addition of intervals.
 
 use vector::types::calendar::{
     Date, NEAR_DAYS, date_of, days_from_civil, days_in_month, near_date,
@@ -39,8 +39,8 @@ fn part(
     }
 }
 
-/// `f` of every day and its date. Where all days are near, which is asked first, the loop has no
-/// branch and takes several days at once.
+/// Applies `f` to every day and its date. If all days are near the epoch, which is checked first,
+/// the loop has no branch and is vectorized.
 #[inline]
 pub(super) fn map_dates<R: Native>(
     days: Side<'_, i32>,
@@ -58,13 +58,14 @@ pub(super) fn map_dates<R: Native>(
     }
 }
 
-/// The day of a timestamp or a text.
+/// Converts a timestamp or a string to a date.
 pub(super) fn date(args: &[Argument<'_>], result: &Type) -> Result<Kernel> {
     let from = args.first().ok_or_else(|| wrong_storage(result))?;
     cast::bind(from.ty, result, false)
 }
 
-/// Moves a date or timestamp by an interval, backwards when `back`; the interval may stand first.
+/// Creates a kernel that adds an interval to a date or timestamp, or subtracts it if `back`; either
+/// argument may be the interval.
 pub(super) fn bind_interval(back: bool, left: &Type) -> Result<Kernel> {
     let (point, interval) = if left == &Type::Interval { (1, 0) } else { (0, 1) };
     Ok(Kernel::new(move |call| match call.ty {
@@ -97,8 +98,8 @@ fn days_of_millis(by: Interval, back: bool) -> i64 {
     if back { -days } else { days }
 }
 
-/// All dates moved by one interval; `None` when there are several, or when a date moves out of
-/// range, which may not count.
+/// Adds the same interval to all dates. Returns `None` when the intervals differ, or when a date
+/// leaves the range, as its row may not count.
 fn moved_alike(
     call: &Call<'_>,
     point: usize,
@@ -127,7 +128,7 @@ fn moved_alike(
     Ok((!failed).then_some(moved))
 }
 
-/// The day of the month stays where that month has it.
+/// Keeps the day of the month, unless the target month is shorter.
 #[inline]
 pub(super) fn move_months(date: Date, by: i64) -> Option<i64> {
     let months = (date.year * 12 + i64::from(date.month) - 1).checked_add(by)?;
@@ -135,7 +136,7 @@ pub(super) fn move_months(date: Date, by: i64) -> Option<i64> {
     days_from_civil(year, month, date.day.min(days_in_month(year, month)))
 }
 
-/// Months first, then days.
+/// Adds the months first, then the days.
 fn move_days(days: i64, by: Interval, back: bool) -> Option<i64> {
     let sign = if back { -1 } else { 1 };
     let moved = match by.months {
@@ -145,7 +146,8 @@ fn move_days(days: i64, by: Interval, back: bool) -> Option<i64> {
     moved.checked_add(sign * i64::from(by.days))
 }
 
-/// `f` of every point and interval; an error for the first row that counts and has no result.
+/// Applies `f` to every time and interval. Returns an error for the first counted row without a
+/// result.
 fn moved<T: FlatType + Default>(
     call: &Call<'_>,
     point: usize,

@@ -1,8 +1,9 @@
-//! The parts of dates and timestamps that have no loops of their own: `hour`, `week`, `quarter`.
+//! Fields of dates and timestamps that have no specialized loop: `hour`, `week`, `quarter` and
+//! others.
 //!
 //! Each is a function of the day since 1970-01-01 and of the milliseconds since midnight; a DATE is
-//! its midnight. Weeks are those of ISO 8601: they begin on Monday, and the first of a year is the
-//! one that has its first Thursday.
+//! its midnight. Weeks are those of ISO 8601: they begin on Monday, and the first week of a year is
+//! the one that contains its first Thursday.
 
 use vector::types::calendar::{Date, date_of};
 use vector::types::temporal::SECONDS_PER_DAY;
@@ -10,7 +11,7 @@ use vector::{Result, Timestamp, TypeKind, Vector};
 
 use super::kernel::{Call, Operand, map};
 
-/// `f` of every day and the milliseconds since its midnight.
+/// Applies `f` to every day and its milliseconds since midnight.
 fn part(call: &Call<'_>, f: fn(i64, i64) -> i64) -> Result<Vector> {
     let (argument, len) = (&call.args[0], call.num_rows());
     if argument.kind() == TypeKind::Integer {
@@ -21,17 +22,17 @@ fn part(call: &Call<'_>, f: fn(i64, i64) -> i64) -> Result<Vector> {
     call.fixed(map(points.side(), len, |x: Timestamp| f(x.days(), millis_of_day(x))))
 }
 
-/// Milliseconds since midnight.
+/// Returns the milliseconds since midnight.
 pub(super) fn millis_of_day(point: Timestamp) -> i64 {
     point.seconds().rem_euclid(SECONDS_PER_DAY) * 1_000 + (point.nanos() / 1_000_000) as i64
 }
 
-/// 0 for Monday. The epoch was a Thursday.
+/// Returns the day of the week, 0 for Monday. The epoch was a Thursday.
 pub(super) fn weekday(day: i64) -> i64 {
     (day % 7 + 10) % 7
 }
 
-/// The date of the Thursday in the same week, which says the week's year.
+/// Returns the date of the Thursday in the same week, which determines the year of the week.
 pub(super) fn thursday(day: i64) -> Date {
     date_of(day.saturating_add(3 - weekday(day)))
 }

@@ -1,11 +1,11 @@
-//! Scalar values as text, the way VARCHAR casts and their error messages show them.
+//! Scalar values as text, as written by casts to VARCHAR and shown in their error messages.
 //!
-//! As everywhere (`vector::print`), except where the form is part of the language. Floats are plain
-//! between 0.001 and ten million, with the fewest digits that read back as the same number, else as
-//! `1.5E10`, with up to 17 digits of a DOUBLE and 8 of a REAL, zeros at their end left out; always
-//! with a point. Points in time have three digits of a second, whatever it has more is cut off, and
-//! years beyond 9999 no sign. So Velox writes them (observed of 0.2.0: `1e300` is
-//! `1.0000000000000001E300`, a whole second `10000-01-01 00:00:00.000`).
+//! The form is that of `vector::print`, except where it is specified by the language. A float from
+//! 0.001 to ten million is written without exponent, with the fewest digits that read back as the
+//! same number. Other floats are written like `1.5E10`, with up to 17 digits for DOUBLE and 8 for
+//! REAL, without trailing zeros; there is always a decimal point. Timestamps have three digits of a
+//! second, truncated, and years beyond 9999 have no sign. This is the form of Velox (observed in
+//! 0.2.0: `1e300` is `1.0000000000000001E300`, a whole second `10000-01-01 00:00:00.000`).
 
 use std::fmt::{self, Write};
 
@@ -31,7 +31,7 @@ fn write_point(out: &mut String, point: Timestamp) -> fmt::Result {
     write!(out, ".{:03}", point.nanos() / 1_000_000)
 }
 
-/// Writes something that begins with a year.
+/// Writes a text that begins with a year, and removes its plus sign.
 fn without_plus(out: &mut String, write: impl Fn(&mut String) -> fmt::Result) -> fmt::Result {
     let start = out.len();
     write(out)?;
@@ -41,8 +41,8 @@ fn without_plus(out: &mut String, write: impl Fn(&mut String) -> fmt::Result) ->
     Ok(())
 }
 
-/// `float` is the number itself, whose fewest digits depend on its width; `decimals` come behind the
-/// point where there is an exponent.
+/// Writes a float. `float` is the same number in its own width, which determines the shortest
+/// digits; `decimals` is the number of decimals in the form with an exponent.
 fn write_float(
     out: &mut String,
     value: f64,

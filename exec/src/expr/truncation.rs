@@ -1,5 +1,5 @@
-//! Dates and timestamps cut to the start of a unit: `date_trunc('month', day)`. Weeks start on
-//! Monday.
+//! `date_trunc`: truncates dates and timestamps to the start of a unit, as in `date_trunc('month',
+//! day)`. Weeks start on Monday.
 
 use vector::types::calendar::{Date, date_of, days_from_civil};
 use vector::types::temporal::SECONDS_PER_DAY;
@@ -9,7 +9,7 @@ use super::kernel::{Argument, Kernel, Operand, Side, map, wrong_storage};
 use super::registry::Resolved;
 use super::temporal::map_dates;
 
-/// A unit's name, and a DATE or TIMESTAMP.
+/// Resolves the name of a unit, and a DATE or TIMESTAMP.
 pub(super) fn unit_and_point(types: &[Type]) -> Option<Resolved> {
     let [Type::Varchar, point @ (Type::Date | Type::Timestamp)] = types else { return None };
     Some(Resolved::new(types.to_vec(), point.clone()))
@@ -17,7 +17,7 @@ pub(super) fn unit_and_point(types: &[Type]) -> Option<Resolved> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Unit {
-    /// Of this many seconds, at most a day.
+    /// A unit of this many seconds, at most a day.
     Seconds(i64),
     Week,
     Month,
@@ -25,7 +25,7 @@ enum Unit {
     Year,
 }
 
-/// The start of the unit that a point lies in. The unit is a constant.
+/// Truncates to the start of the unit, which must be a constant.
 pub(super) fn date_trunc(args: &[Argument<'_>], result: &Type) -> Result<Kernel> {
     let unit = match args.first().and_then(|unit| unit.constant) {
         Some(Value::Bytes(name)) => unit_of(&String::from_utf8_lossy(name))?,
@@ -75,7 +75,7 @@ fn unit_of(name: &str) -> Result<Unit> {
     })
 }
 
-/// The day that the unit of each day starts with.
+/// Returns the first day of the unit of each day.
 fn cut_days(days: Side<'_, i32>, len: usize, unit: Unit) -> Buffer<i32> {
     let cut = |day: i32| start_of_day(i64::from(day), unit) as i32;
     match unit {
@@ -88,7 +88,7 @@ fn cut_days(days: Side<'_, i32>, len: usize, unit: Unit) -> Buffer<i32> {
     }
 }
 
-/// The day that the unit of `day` starts with.
+/// Returns the first day of the unit of `day`.
 fn start_of_day(day: i64, unit: Unit) -> i64 {
     match unit {
         Unit::Seconds(_) => day,
@@ -120,7 +120,7 @@ fn start_of_year(day: i64, date: Date) -> i64 {
 mod tests {
     use super::*;
 
-    /// The first day of the months that `unit` has, by the calendar.
+    /// Returns the first day of the months of the unit, by the calendar.
     fn expected(day: i64, months: u32) -> i64 {
         let date = date_of(day);
         days_from_civil(date.year, (date.month - 1) / months * months + 1, 1).unwrap()

@@ -13,7 +13,8 @@ use vector::sync::Arc;
 use vector::{Result, RowVector};
 
 use super::sink::{BatchQueue, Taken};
-use super::{Blocked, BlockingReason, Operator, refuse_input};
+use super::{Operator, refuse_input};
+use crate::blocking::{Blocked, BlockingReason};
 
 /// The first operator of the driver behind an exchange.
 #[derive(Debug)]

@@ -26,7 +26,8 @@ use super::loading::slice_batch;
 use super::sink::{BatchQueue, Taken};
 use super::sort_prefix::prefixes;
 use super::sorted_rows::SortChannels;
-use super::{Blocked, BlockingReason, Operator, refuse_input};
+use super::{Operator, refuse_input};
+use crate::blocking::{Blocked, BlockingReason};
 use crate::plan::SortKey;
 
 /// The first operator of the driver behind sorted streams.

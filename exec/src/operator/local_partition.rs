@@ -15,10 +15,11 @@
 use vector::sync::Arc;
 use vector::{BufferMut, MemoryPool, Result, RowVector, hash_into};
 
+use super::Operator;
 use super::loading::{decoded_column, load_batch, unpaid_bytes};
 use super::reservation::Reservation;
 use super::sink::{BatchQueue, Space};
-use super::{Blocked, BlockingReason, Operator};
+use crate::blocking::{Blocked, BlockingReason};
 
 /// Sets the bits that choose a queue apart from those that hash tables behind it look at.
 const SEED: u64 = 0x51ed_270b_9f6c_1a7d;

@@ -36,6 +36,7 @@ pub mod order_by;
 pub mod order_filter;
 pub mod reservation;
 pub mod scan_filters;
+mod scan_preloader;
 pub mod scan_scale;
 pub mod scan_source;
 pub mod scan_targets;
@@ -47,163 +48,17 @@ pub(crate) mod sorted_rows;
 pub mod table_scan;
 pub mod table_write;
 pub mod top_n;
+pub(crate) mod traced;
 pub mod unnest;
 pub mod values;
 
-use vector::sync::{Arc, CancelFlag, Continuation};
-use vector::{Error, MemoryPool, Result, RowType, RowVector};
+pub use crate::operator_trait::Operator;
 
-use dwio::connector::ConnectorSplit;
+use vector::sync::{Arc, CancelFlag};
+use vector::{Error, MemoryPool, Result, RowType};
 
 use crate::plan::PlanNodeId;
-use crate::preload::{SplitPreloader, SplitPreparation};
 use crate::query_ctx::QueryCtx;
-use crate::stats::OperatorStats;
-
-/// One step of a pipeline, in one driver.
-pub trait Operator: Send {
-    /// True when `add_input` may be called, once the operator is not blocked. The answer is the
-    /// operator's own: what other threads change is a matter of [`Operator::is_blocked`].
-    fn needs_input(&self) -> bool;
-
-    /// Takes a batch.
-    fn add_input(&mut self, batch: RowVector) -> Result<()>;
-
-    /// How many bytes the operator will reserve for `batch` until the end of its input, about, as
-    /// far as the batch is loaded; more than 0 says that a batch is taken wholly or, with a `Limit`
-    /// error, not at all. The driver gives it the batch when there is room, or when waiting for
-    /// room does not help.
-    fn bytes_to_keep(&self, batch: &RowVector) -> u64 {
-        let _ = batch;
-        0
-    }
-
-    /// How many bytes the next call of `get_output` will reserve, about: what is owed for what was
-    /// taken, or what the next batch of a source takes. The call is made when there is room, or when
-    /// waiting for room does not help.
-    fn bytes_wanted(&self) -> u64 {
-        0
-    }
-
-    /// Gives a batch of at least one row, or nothing now.
-    fn get_output(&mut self) -> Result<Option<RowVector>>;
-
-    /// Why the operator cannot go on, and what ends the wait; asked before and after output.
-    fn is_blocked(&mut self) -> Option<Blocked> {
-        None
-    }
-
-    /// The source has finished.
-    fn no_more_input(&mut self);
-
-    /// True when no output will come any more, whatever input does. An operator that has enough
-    /// until a barrier is not finished by that: who asks for both would take the one for the other
-    /// when a second thread comes between.
-    fn is_finished(&self) -> bool;
-
-    /// The number of the barrier that a source has come to: it has given all rows before it, and
-    /// gives none until [`Operator::go_on`].
-    fn at_barrier(&self) -> Option<u64> {
-        None
-    }
-
-    /// All input before barrier `number` has come (rule S11.31): what was kept of it is given as at
-    /// the end of input, and then the operator begins anew. True when there may be something to
-    /// give; then `get_output` gives it, and nothing once it is drained.
-    fn start_drain(&mut self, number: u64) -> bool {
-        let _ = number;
-        false
-    }
-
-    /// The rows before the barrier have left the driver: a source goes on with those behind it.
-    fn go_on(&mut self) {}
-
-    /// True when no input before the next barrier can change what the operator gives; behind it the
-    /// operator begins anew (rule S11.32).
-    fn has_enough(&self) -> bool {
-        false
-    }
-
-    /// Nobody wants what a source gives until the next barrier.
-    fn drop_output(&mut self) {}
-
-    /// What a source reads now, for the errors of whoever uses its rows.
-    fn reading(&self) -> Option<String> {
-        None
-    }
-
-    /// Adds what only this operator counts.
-    fn add_stats(&self, stats: &mut OperatorStats) {
-        let _ = stats;
-    }
-
-    /// Lets go of everything; called once, also when the task failed.
-    fn close(&mut self) {}
-}
-
-macro_rules! blocking_reasons {
-    ($($reason:ident),* $(,)?) => {
-        /// Why an operator cannot go on (rule S11.43).
-        ///
-        /// Whoever has too little memory waits for it itself; `WaitForArbitration` is a scan that makes
-        /// no more while another driver of its query waits so. Some reasons of Velox name what there
-        /// is not here: tables that wait for those who look them up to write rows out
-        /// (`WaitForJoinProbe`), joins of sorted sides (`WaitForMergeJoinRightSide`), look-ups in
-        /// indexes (`WaitForIndexLookup`, `WaitForIndexSplits`), calls of other machines
-        /// (`WaitForRpc`) and partial groups that are put together by their drivers
-        /// (`WaitForAggregationPeers`). No operator gives them; traces may name them.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        #[allow(missing_docs)]
-        pub enum BlockingReason {
-            $($reason),*
-        }
-
-        impl BlockingReason {
-            /// All reasons.
-            pub const ALL: &'static [BlockingReason] = &[$(BlockingReason::$reason),*];
-
-            /// The reason's name.
-            pub fn name(self) -> &'static str {
-                match self {
-                    $(BlockingReason::$reason => stringify!($reason)),*
-                }
-            }
-
-            /// The metric of the time of waits for this reason (rule S15.57).
-            pub fn wall_metric(self) -> &'static str {
-                match self {
-                    $(BlockingReason::$reason =>
-                        concat!("blocked", stringify!($reason), "WallNanos")),*
-                }
-            }
-
-            /// The metric of the number of waits for this reason (rule S15.57).
-            pub fn times_metric(self) -> &'static str {
-                match self {
-                    $(BlockingReason::$reason =>
-                        concat!("blocked", stringify!($reason), "Times")),*
-                }
-            }
-        }
-    };
-}
-blocking_reasons!(
-    WaitForConsumer,
-    WaitForSplit,
-    WaitForProducer,
-    WaitForJoinBuild,
-    WaitForJoinProbe,
-    WaitForMergeJoinRightSide,
-    WaitForMemory,
-    WaitForConnector,
-    Yield,
-    WaitForArbitration,
-    WaitForScanScaleUp,
-    WaitForIndexLookup,
-    WaitForIndexSplits,
-    WaitForRpc,
-    WaitForAggregationPeers,
-);
 
 /// How far an operator is that keeps rows until no more come.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -238,22 +93,6 @@ impl Phase {
     }
 }
 
-/// A wait: why, and what ends it.
-#[derive(Debug)]
-pub struct Blocked {
-    /// Why.
-    pub reason: BlockingReason,
-    /// Ready when it is worth asking again.
-    pub until: Continuation,
-}
-
-impl Blocked {
-    /// Waits on `until` because of `reason`.
-    pub fn new(reason: BlockingReason, until: Continuation) -> Self {
-        Blocked { reason, until }
-    }
-}
-
 /// What an operator is given by its task.
 #[derive(Debug, Clone)]
 pub struct OperatorCtx {
@@ -265,42 +104,6 @@ pub struct OperatorCtx {
     pub pool: MemoryPool,
     /// Goes up when the task ends, for whatever reason.
     pub stop: CancelFlag,
-}
-
-/// Where a scan gets its splits: its view of the task.
-pub trait SplitSource: Send + Sync {
-    /// The next split, the end of splits, or a wait for one of both, for a driver that has passed
-    /// the barriers up to number `passed`: it comes to a later one when no split is left. With a
-    /// preloader, splits that come next are prepared, and the one given may be.
-    fn next_split(&self, passed: u64, preloader: Option<&dyn SplitPreloader>) -> Result<SplitPoll>;
-
-    /// True when the next thing for this driver is a barrier.
-    fn is_at_barrier(&self, passed: u64) -> bool;
-
-    /// A split that was handed out has been read to its end.
-    fn split_done(&self);
-}
-
-/// What one call of [`SplitSource::next_split`] gives.
-#[derive(Debug)]
-pub enum SplitPoll {
-    /// Read this.
-    Split(TakenSplit),
-    /// Nothing now; ask again when the continuation is ready.
-    Wait(Continuation),
-    /// All splits before the barrier of this number were handed out.
-    Barrier(u64),
-    /// There will be no more.
-    NoMore,
-}
-
-/// A split that was handed out.
-#[derive(Debug)]
-pub struct TakenSplit {
-    /// The split.
-    pub split: Arc<dyn ConnectorSplit>,
-    /// Its data source, if somebody was asked to make it ahead.
-    pub preparation: Option<Arc<SplitPreparation>>,
 }
 
 /// The error of an operator that was given input it never asks for.

@@ -16,6 +16,7 @@ use dwio::filter::Filter;
 use super::OperatorCtx;
 use super::scan_filters::{ScanFilters, SeenFilters};
 use crate::plan::PlanNodeId;
+use crate::preload::SpareSources;
 
 /// Makes the data sources of one scan operator.
 #[derive(Debug)]
@@ -40,6 +41,15 @@ struct Spares {
 impl fmt::Debug for Spares {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} spares", self.sources.len())
+    }
+}
+
+impl SpareSources for ScanSources {
+    fn put_spare(&self, source: Box<dyn DataSource>) {
+        let mut spares = self.spares.lock();
+        if !spares.closed {
+            spares.sources.push(source);
+        }
     }
 }
 
@@ -109,14 +119,6 @@ impl ScanSources {
     /// A source that was put aside.
     pub fn take_spare(&self) -> Option<Box<dyn DataSource>> {
         self.spares.lock().sources.pop()
-    }
-
-    /// Puts a source without a split aside, to be used again.
-    pub fn put_spare(&self, source: Box<dyn DataSource>) {
-        let mut spares = self.spares.lock();
-        if !spares.closed {
-            spares.sources.push(source);
-        }
     }
 
     /// Drops what was put aside, and what will be.

@@ -15,10 +15,8 @@
 
 use vector::sync::Arc;
 
-use dwio::expr::TypedExpr;
-
 use super::scan_filters::ScanFilters;
-use crate::plan::{PlanNode, PlanNodeId};
+use crate::plan::{FilterOrigin, PlanNode, PlanNodeId};
 
 /// A scan that takes filters of a column.
 #[derive(Debug, Clone)]
@@ -54,49 +52,24 @@ impl<'a> ColumnSources<'a> {
         loop {
             let channel = node.output_type().index_of(name);
             let Some(channel) = channel else { return false };
-            self.is_direct &=
-                matches!(node, PlanNode::TableScan(_) | PlanNode::Filter(_) | PlanNode::Project(_));
-            match node {
-                PlanNode::TableScan(scan) => {
-                    self.scans.push((&scan.id, channel));
+            self.is_direct &= node.info().keeps_row_order();
+            match node.info().filter_origin(channel) {
+                FilterOrigin::Scan => {
+                    self.scans.push((node.id(), channel));
                     return true;
                 }
-                PlanNode::Filter(filter) => node = &filter.source,
-                PlanNode::OrderBy(order_by) => node = &order_by.source,
-                PlanNode::Project(project) => {
-                    match project.expressions.get(channel) {
-                        Some(TypedExpr::Field { name: inner, .. }) => name = inner,
-                        _ => return false,
-                    }
-                    node = &project.source;
+                FilterOrigin::Source(column) => {
+                    let Some(source) = node.source() else { return false };
+                    (node, name) = (source, column);
                 }
-                PlanNode::Aggregation(aggregation) => {
-                    let Some(key) = aggregation.keys.get(channel) else { return false };
-                    (node, name) = (&aggregation.source, key);
-                }
-                PlanNode::Unnest(unnest) => {
-                    let Some(replicated) = unnest.replicated.get(channel) else { return false };
-                    (node, name) = (&unnest.source, replicated);
-                }
-                // Not through joins that add rows whose key is null: those pass no scan.
-                PlanNode::HashJoin(join)
-                    if join.join_type.gives_left() && !join.join_type.gives_right_at_end() =>
-                {
-                    node = &join.left;
-                }
-                PlanNode::LocalPartition(_) | PlanNode::LocalMerge(_) => {
+                FilterOrigin::AllSources(column) => {
                     let mut covers_all = true;
                     for source in node.sources() {
-                        covers_all &= self.follow(source, name);
+                        covers_all &= self.follow(source, column);
                     }
                     return covers_all;
                 }
-                PlanNode::Values(_)
-                | PlanNode::TopN(_)
-                | PlanNode::Limit(_)
-                | PlanNode::EnforceSingleRow(_)
-                | PlanNode::TableWrite(_)
-                | PlanNode::HashJoin(_) => return false,
+                FilterOrigin::None => return false,
             }
         }
     }

@@ -27,9 +27,10 @@ use std::collections::VecDeque;
 use vector::sync::{Arc, Continuation, Mutex, promise};
 use vector::{MemoryPool, Result, RowVector};
 
+use super::Operator;
 use super::loading::{load_batch, unpaid_bytes};
 use super::reservation::Reservation;
-use super::{Blocked, BlockingReason, Operator};
+use crate::blocking::{Blocked, BlockingReason};
 
 /// A bounded queue with any number of producers and one consumer.
 #[derive(Debug)]

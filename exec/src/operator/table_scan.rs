@@ -37,14 +37,14 @@ use super::loading::bytes_when_loaded;
 use super::scan_filters::{ScanFilters, SeenFilters};
 use super::scan_scale::ScanScaleUp;
 use super::scan_source::ScanSources;
-use super::{
-    Blocked, BlockingReason, Operator, OperatorCtx, SplitPoll, SplitSource, TakenSplit,
-    refuse_input,
-};
+use super::{Operator, OperatorCtx, refuse_input};
+use crate::blocking::{Blocked, BlockingReason};
+use crate::control::threads::TaskThreads;
+use crate::operator::scan_preloader::Preloader;
 use crate::plan::TableScanNode;
-use crate::preload::{Preloader, SplitPreloader, SplitPreparation};
+use crate::preload::{SplitPreloader, SplitPreparation};
+use crate::split_source::{SplitPoll, SplitSource, TakenSplit};
 use crate::stats::{OperatorStats, ScanStats};
-use crate::task::threads::TaskThreads;
 use crate::termination::Termination;
 
 /// Reads the rows of a table, split by split.

@@ -1,6 +1,6 @@
-//! Building plans by hand: one call a node, ids counted up from the leaf.
+//! A builder for plans: one call per node, with ids that count up from the leaf.
 //!
-//! Plans that are to be joined get their ids from one [`PlanIds`], so that no two nodes have the same:
+//! The builders of plans that are to be joined share a [`PlanIds`], so that all node ids differ:
 //!
 //! ```
 //! use ocior_exec::plan::JoinType;
@@ -15,7 +15,7 @@
 //! assert_eq!(&**plan.id(), "3");
 //! ```
 //!
-//! A builder that is made without them has ids of its own, from `0`.
+//! A builder that is created without one has its own ids, from `0`.
 //!
 //! ```
 //! use ocior_exec::plan::builder::PlanBuilder;
@@ -40,22 +40,22 @@ use super::{
     ProjectNode, SortKey, TableScanNode, TopNNode, UnnestNode, ValuesNode,
 };
 
-/// Ids of plan nodes, each once: of all builders that share it.
+/// Generator of plan node ids, shared by builders; each id is returned once.
 #[derive(Debug, Clone, Default)]
 pub struct PlanIds(Arc<AtomicU32>);
 
 impl PlanIds {
-    /// Ids from `first`.
+    /// Creates a generator of ids from `first`.
     pub fn from(first: u32) -> Self {
         PlanIds(Arc::new(AtomicU32::new(first)))
     }
 
-    /// The next id.
+    /// Returns the next id.
     pub fn next(&self) -> PlanNodeId {
         self.0.fetch_add(1, Ordering::Relaxed).to_string().into()
     }
 
-    /// As [`PlanBuilder::table_scan`], with the next id.
+    /// Starts a plan like [`PlanBuilder::table_scan`], with the next id.
     pub fn table_scan(
         &self,
         output_type: Arc<RowType>,
@@ -66,19 +66,19 @@ impl PlanIds {
         self.above(PlanNode::TableScan(TableScanNode { id, output_type, table, assignments }))
     }
 
-    /// As [`PlanBuilder::values`], with the next id.
+    /// Starts a plan like [`PlanBuilder::values`], with the next id.
     pub fn values(&self, output_type: Arc<RowType>, batches: Vec<RowVector>) -> PlanBuilder {
         let id = self.next();
         self.above(PlanNode::Values(ValuesNode { id, output_type, batches }))
     }
 
-    /// Goes on above `node`.
+    /// Returns a builder for nodes above `node`.
     pub fn above(&self, node: PlanNode) -> PlanBuilder {
         PlanBuilder { node: Arc::new(node), ids: self.clone() }
     }
 }
 
-/// What a join of two builders does; see [`HashJoinNode`].
+/// Parameters of a join of two builders; see [`HashJoinNode`].
 #[derive(Debug, Clone)]
 pub struct JoinSpec {
     join_type: JoinType,
@@ -89,8 +89,8 @@ pub struct JoinSpec {
 }
 
 impl JoinSpec {
-    /// A join of pairs of a left and a right key, with these columns of either side and, for a semi
-    /// project join, its answer as the last.
+    /// Creates the parameters of a join on pairs of a left and a right key, with the given output
+    /// columns of either side; the last column of a semi project join is the match flag.
     pub fn new(join_type: JoinType, keys: &[(&str, &str)], columns: &[&str]) -> Self {
         JoinSpec {
             join_type,
@@ -101,12 +101,12 @@ impl JoinSpec {
         }
     }
 
-    /// The same, for pairs of rows for which `filter` is true.
+    /// Returns the join with a filter, which must be true for a pair to match.
     pub fn with_filter(self, filter: TypedExpr) -> Self {
         JoinSpec { filter: Some(filter), ..self }
     }
 
-    /// The same, with the nulls of IN and NOT IN.
+    /// Returns the join with the null semantics of IN and NOT IN.
     pub fn null_aware(self) -> Self {
         JoinSpec { null_aware: true, ..self }
     }
@@ -124,7 +124,7 @@ impl PlanBuilder {
         PlanBuilder { node: Arc::new(make(self.ids.next(), self.node)), ids: self.ids }
     }
 
-    /// A scan of the columns `output_type` of a table; its id is `0`.
+    /// Starts a plan with a scan of the columns `output_type` of a table; its id is `0`.
     pub fn table_scan(
         output_type: Arc<RowType>,
         table: Arc<dyn TableHandle>,
@@ -133,27 +133,27 @@ impl PlanBuilder {
         PlanIds::default().table_scan(output_type, table, assignments)
     }
 
-    /// Goes on from nodes that were made elsewhere; ids count up from `next_id`.
+    /// Continues from an existing plan; the ids count up from `next_id`.
     pub fn from_node(node: Arc<PlanNode>, next_id: u32) -> Self {
         PlanBuilder { node, ids: PlanIds::from(next_id) }
     }
 
-    /// Rows that the plan holds.
+    /// Starts a plan with constant rows.
     pub fn values(output_type: Arc<RowType>, batches: Vec<RowVector>) -> Self {
         PlanIds::default().values(output_type, batches)
     }
 
-    /// Goes on above `node`; ids are counted up from `next_id`.
+    /// Returns a builder for nodes above `node`; the ids count up from `next_id`.
     pub fn above(node: PlanNode, next_id: u32) -> Self {
         PlanIds::from(next_id).above(node)
     }
 
-    /// The rows for which `predicate` is true.
+    /// Keeps the rows for which `predicate` is true.
     pub fn filter(self, predicate: TypedExpr) -> Self {
         self.over(|id, source| PlanNode::Filter(FilterNode { id, source, predicate }))
     }
 
-    /// Named expressions.
+    /// Computes named expressions.
     pub fn project<N: Into<String>>(
         self,
         columns: impl IntoIterator<Item = (N, TypedExpr)>,
@@ -167,8 +167,8 @@ impl PlanBuilder {
         })
     }
 
-    /// Groups by columns; a key that the source has not keeps its place with type UNKNOWN and is
-    /// refused when the plan is run.
+    /// Groups by columns. A key that the source does not have gets type UNKNOWN and is rejected
+    /// when the task is created.
     pub fn aggregate(self, keys: &[&str], aggregates: Vec<Aggregate>) -> Self {
         let input = Arc::clone(self.node.output_type());
         let type_of = |key: &str| input.type_of(key).cloned().unwrap_or(vector::Type::Unknown);
@@ -189,24 +189,28 @@ impl PlanBuilder {
         })
     }
 
-    /// All rows in order.
+    /// Sorts all rows.
     pub fn order_by(self, keys: &[(&str, SortOrder)]) -> Self {
         let keys = sort_keys(keys);
         self.over(|id, source| PlanNode::OrderBy(OrderByNode { id, source, keys }))
     }
 
-    /// The first `count` rows in order.
+    /// Keeps the first `count` rows of the sort order.
     pub fn top_n(self, keys: &[(&str, SortOrder)], count: u64) -> Self {
         let keys = sort_keys(keys);
         self.over(|id, source| PlanNode::TopN(TopNNode { id, source, keys, count }))
     }
 
-    /// The rows `offset..offset + count`.
+    /// Keeps the rows `offset..offset + count`.
     pub fn limit(self, offset: u64, count: u64) -> Self {
         self.over(|id, source| PlanNode::Limit(LimitNode { id, source, offset, count }))
     }
 
-    /// Takes the arrays and maps `unnested` apart into columns `names`, beside `replicated` ones.
+    /// Expands the arrays and maps `unnested` into the columns `names`, and repeats the
+    /// `replicated` columns.
+    ///
+    /// # Errors
+    /// The errors of [`UnnestNode::new`].
     pub fn unnest(self, replicated: &[&str], unnested: &[&str], names: &[&str]) -> Result<Self> {
         let owned = |names: &[&str]| names.iter().map(ToString::to_string).collect();
         let PlanBuilder { node, ids } = self;
@@ -215,9 +219,9 @@ impl PlanBuilder {
         Ok(ids.above(PlanNode::Unnest(node)))
     }
 
-    /// The rows so far as the probe side, joined with those of `right`, whose ids must be from the same
-    /// [`PlanIds`]. A column that neither side has keeps its place with type UNKNOWN and is refused when
-    /// the plan is run.
+    /// Joins the rows of this builder, the probe side, with those of `right`. The ids of both must
+    /// be from the same [`PlanIds`]. A column that neither side has gets type UNKNOWN and is
+    /// rejected when the task is created.
     pub fn hash_join(self, right: PlanBuilder, join: JoinSpec) -> Self {
         let JoinSpec { join_type, keys, columns, filter, null_aware } = join;
         let right = right.node;
@@ -247,8 +251,8 @@ impl PlanBuilder {
         })
     }
 
-    /// All rows of this and the other plans, whose columns must be the same and whose ids must be from
-    /// the same [`PlanIds`].
+    /// Returns all rows of this and the other plans. Their columns must be the same, and their ids
+    /// must be from the same [`PlanIds`].
     ///
     /// # Errors
     /// `InvalidInput` when columns differ.
@@ -260,12 +264,12 @@ impl PlanBuilder {
         Ok(ids.above(PlanNode::LocalPartition(union)))
     }
 
-    /// The one row of the plan so far.
+    /// Requires the plan to return at most one row, and returns nulls for none.
     pub fn single_row(self) -> Self {
         self.over(|id, source| PlanNode::EnforceSingleRow(EnforceSingleRowNode { id, source }))
     }
 
-    /// The plan.
+    /// Returns the plan.
     pub fn build(self) -> Arc<PlanNode> {
         self.node
     }

@@ -1,19 +1,19 @@
-//! The hash join: which rows of two sources belong together.
+//! The hash join: combines the matching rows of two sources.
 //!
-//! The left source is the probe side, whose rows stream by; the right source is the build side,
-//! which is kept in a table. What a join gives, by kind:
+//! The left source is the probe side, which is streamed; the right source is the build side, which
+//! is kept in a hash table. Output by join type:
 //!
-//! | kind | rows |
+//! | type | rows |
 //! |---|---|
-//! | inner | pairs that match |
-//! | left, right, full | pairs, and the rows of that side (of both) without a partner |
-//! | left semi filter, right semi filter | the rows of one side that have a partner, once |
-//! | left semi project, right semi project | every row of one side, and whether it has one |
-//! | anti | the rows of the left side without a partner |
+//! | inner | matching pairs |
+//! | left, right, full | matching pairs, and the rows of that side (of both) without a match |
+//! | left semi filter, right semi filter | the rows of one side that have a match, once |
+//! | left semi project, right semi project | every row of one side, and whether it has a match |
+//! | anti | the rows of the left side without a match |
 //!
-//! A null key has no partner. A *null aware* join answers like IN and NOT IN: where a null could
-//! be the partner that is missing, the answer is unknown, which a filter drops and a project
-//! gives as null.
+//! A null key does not match. A *null-aware* join has the semantics of IN and NOT IN: where a null
+//! could be the missing match, the result is unknown. A filter drops such a row, and a project
+//! returns null for it.
 
 use std::fmt;
 
@@ -22,9 +22,9 @@ use vector::{Error, Result, RowType, Type};
 
 use dwio::expr::TypedExpr;
 
-use super::{PlanNode, PlanNodeId};
+use super::{FilterOrigin, NodeInfo, Parallelism, PlanNode, PlanNodeId};
 
-/// The kinds of joins.
+/// Type of a join.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum JoinType {
@@ -40,22 +40,22 @@ pub enum JoinType {
 }
 
 impl JoinType {
-    /// True when the output has columns of the probe side.
+    /// Returns true when the output has columns of the probe side.
     pub fn gives_left(self) -> bool {
         !matches!(self, JoinType::RightSemiFilter | JoinType::RightSemiProject)
     }
 
-    /// True when the output has columns of the build side.
+    /// Returns true when the output has columns of the build side.
     pub fn gives_right(self) -> bool {
         !matches!(self, JoinType::LeftSemiFilter | JoinType::LeftSemiProject | JoinType::Anti)
     }
 
-    /// True when the last output column says whether the row has a partner.
+    /// Returns true when the last output column is the match flag.
     pub fn gives_match(self) -> bool {
         matches!(self, JoinType::LeftSemiProject | JoinType::RightSemiProject)
     }
 
-    /// True when rows of the build side are given after all of the probe side was seen.
+    /// Returns true when rows of the build side are returned after the end of the probe side.
     pub fn gives_right_at_end(self) -> bool {
         matches!(
             self,
@@ -66,8 +66,8 @@ impl JoinType {
         )
     }
 
-    /// True when a row of the probe side without partner leaves no trace, so that it need not be
-    /// read (rule S12.3).
+    /// Returns true when a probe row without a match does not affect the output, so that a dynamic
+    /// filter may exclude it from the scan (rule S12.3).
     pub fn drops_unmatched_left(self) -> bool {
         matches!(
             self,
@@ -102,27 +102,31 @@ impl fmt::Display for JoinType {
 pub struct HashJoinNode {
     pub id: PlanNodeId,
     pub join_type: JoinType,
-    /// Answers like IN and NOT IN; for semi project and anti joins of one key.
+    /// Whether the join has the semantics of IN and NOT IN; for semi project and anti joins with
+    /// one key.
     pub null_aware: bool,
-    /// The probe side.
+    /// Probe side.
     pub left: Arc<PlanNode>,
-    /// The build side.
+    /// Build side.
     pub right: Arc<PlanNode>,
-    /// Columns of the left source; key `i` must equal right key `i`. Without keys every row of
-    /// one side meets every row of the other.
+    /// Key columns of the left source; left key `i` must equal right key `i`. Without keys, all
+    /// pairs of rows match.
     pub left_keys: Vec<String>,
-    /// Columns of the right source, of the same types.
+    /// Key columns of the right source, with the types of the left keys.
     pub right_keys: Vec<String>,
-    /// BOOLEAN over the columns of both sources, whose names differ: pairs for which it is not
-    /// true do not match.
+    /// BOOLEAN expression over the columns of both sources, which must have different names. Pairs
+    /// for which it is not true do not match.
     pub filter: Option<TypedExpr>,
-    /// Columns of either source by their names, and for a semi project the answer as the last.
+    /// Columns of either source by name, and for a semi project the match flag as the last column.
     pub output_type: Arc<RowType>,
 }
 
 impl HashJoinNode {
-    /// Checks what operators rely on; `InvalidInput` for plans that make no sense, `Unsupported` for
-    /// what no join does.
+    /// Checks the properties that operators rely on.
+    ///
+    /// # Errors
+    /// `InvalidInput` for an inconsistent node, `Unsupported` for a join that no operator
+    /// implements.
     pub fn check(&self) -> Result<()> {
         let (left, right) = (self.left.output_type(), self.right.output_type());
         let type_of = |input: &Arc<RowType>, key: &String| input.type_of(key).cloned();
@@ -169,5 +173,51 @@ impl HashJoinNode {
 
     fn wrong(&self, message: &'static str) -> Error {
         Error::invalid_input(message).with("node", &self.id).with("join", self.join_type)
+    }
+}
+
+impl NodeInfo for HashJoinNode {
+    fn id(&self) -> &PlanNodeId {
+        &self.id
+    }
+
+    fn name(&self) -> &'static str {
+        "HashJoin"
+    }
+
+    fn output_type(&self) -> &Arc<RowType> {
+        &self.output_type
+    }
+
+    /// The probe side, then the build side.
+    fn sources(&self) -> Vec<&Arc<PlanNode>> {
+        vec![&self.left, &self.right]
+    }
+
+    fn parallelism(&self) -> Parallelism {
+        Parallelism::Special
+    }
+
+    /// Not through joins that add rows whose key is null: no scan returns those.
+    fn filter_origin(&self, channel: usize) -> FilterOrigin<'_> {
+        let keeps_left = self.join_type.gives_left() && !self.join_type.gives_right_at_end();
+        match self.output_type.names().get(channel) {
+            Some(name) if keeps_left => FilterOrigin::source(name),
+            _ => FilterOrigin::None,
+        }
+    }
+
+    fn write_details(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "[{}", self.join_type)?;
+        if self.null_aware {
+            f.write_str(" null aware")?;
+        }
+        for (left, right) in self.left_keys.iter().zip(&self.right_keys) {
+            write!(f, ", {left} = {right}")?;
+        }
+        match &self.filter {
+            Some(filter) => write!(f, ", {filter}]"),
+            None => f.write_str("]"),
+        }
     }
 }

@@ -1,28 +1,29 @@
-//! Nodes that say how rows of several drivers meet, and nodes that change how many rows there are.
+//! Nodes that state how rows of several drivers meet.
 //!
 //! ```text
-//! LocalPartition    all rows of all sources, spread over drivers          (UNION ALL)
+//! LocalPartition    all rows of all sources, distributed over drivers     (UNION ALL)
 //! LocalMerge        all rows of sorted sources, in order
-//! Unnest            a row for each element of arrays and maps
-//! EnforceSingleRow  the one row of a source that must not have more       (scalar subqueries)
 //! ```
 //!
-//! How rows are spread never changes which there are, so a plan without the first two is as good
-//! as one with them: [`Task`](crate::Task) puts in the exchanges that its drivers need.
+//! The partitioning never changes the set of rows, so a plan does not need the first two nodes for
+//! parallelism: [`Task`](crate::Task) adds the exchanges that its drivers require.
+
+use std::fmt;
 
 use vector::sync::Arc;
-use vector::{Error, Result, RowType, Type};
+use vector::{Error, Result, RowType};
 
-use super::{PlanNode, PlanNodeId, SortKey};
+use super::sort::write_keys;
+use super::{FilterOrigin, NodeInfo, Parallelism, PlanNode, PlanNodeId, SortKey};
 
-/// Which driver gets a row.
+/// Distribution of rows over drivers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Partitioning {
-    /// One driver gets all.
+    /// One driver receives all rows.
     Gather,
-    /// The drivers get batches in turn.
+    /// Drivers receive batches in turn.
     RoundRobin,
-    /// Rows with equal values in these columns come to the same driver.
+    /// Rows with equal values in these columns go to the same driver.
     Hash(Vec<String>),
 }
 
@@ -31,15 +32,17 @@ pub enum Partitioning {
 #[allow(missing_docs)]
 pub struct LocalPartitionNode {
     pub id: PlanNodeId,
-    /// At least one; all have the same columns.
+    /// Sources, at least one, all with the same columns.
     pub sources: Vec<Arc<PlanNode>>,
     pub partitioning: Partitioning,
     pub output_type: Arc<RowType>,
 }
 
 impl LocalPartitionNode {
-    /// The rows of `sources`, spread as `partitioning` says; `InvalidInput` when their columns
-    /// differ.
+    /// Creates a node that returns the rows of `sources` with the given partitioning.
+    ///
+    /// # Errors
+    /// `InvalidInput` when there is no source or the columns of the sources differ.
     pub fn new(
         id: PlanNodeId,
         sources: Vec<Arc<PlanNode>>,
@@ -55,14 +58,17 @@ impl LocalPartitionNode {
 #[allow(missing_docs)]
 pub struct LocalMergeNode {
     pub id: PlanNodeId,
-    /// At least one; all have the same columns, and rows in the order of the keys.
+    /// Sources, at least one, all with the same columns and sorted by the keys.
     pub sources: Vec<Arc<PlanNode>>,
     pub keys: Vec<SortKey>,
     pub output_type: Arc<RowType>,
 }
 
 impl LocalMergeNode {
-    /// The rows of `sources` in the order of `keys`; `InvalidInput` when their columns differ.
+    /// Creates a node that merges the rows of `sources` by `keys`.
+    ///
+    /// # Errors
+    /// `InvalidInput` when there is no source or the columns of the sources differ.
     pub fn new(id: PlanNodeId, sources: Vec<Arc<PlanNode>>, keys: Vec<SortKey>) -> Result<Self> {
         let output_type = common_type(&id, &sources)?;
         Ok(LocalMergeNode { id, sources, keys, output_type })
@@ -83,90 +89,76 @@ fn common_type(id: &PlanNodeId, sources: &[Arc<PlanNode>]) -> Result<Arc<RowType
     }
 }
 
-/// See [`PlanNode::Unnest`].
-#[derive(Debug, Clone)]
-#[allow(missing_docs)]
-pub struct UnnestNode {
-    pub id: PlanNodeId,
-    pub source: Arc<PlanNode>,
-    /// Columns of the source that are repeated for each element.
-    pub replicated: Vec<String>,
-    /// Columns of the source, arrays and maps, that are taken apart side by side: the shorter ones
-    /// are filled up with nulls.
-    pub unnested: Vec<String>,
-    /// True when the last output column counts the elements of a row from 1.
-    pub with_ordinality: bool,
-    /// True when a row without elements gives one row, with nulls in their place.
-    pub keeps_empty: bool,
-    /// The replicated columns, then one for each array and two for each map, then the ordinality.
-    pub output_type: Arc<RowType>,
-}
-
-impl UnnestNode {
-    /// Takes columns of `source` apart; `names` are those of the new columns, the ordinality's
-    /// included if there is one more. `InvalidInput` when names and columns do not fit.
-    pub fn new(
-        id: PlanNodeId,
-        source: Arc<PlanNode>,
-        replicated: Vec<String>,
-        unnested: Vec<String>,
-        names: Vec<String>,
-    ) -> Result<Self> {
-        let input = source.output_type();
-        let wrong = |message: &'static str| Error::invalid_input(message).with("node", &id);
-        let type_of = |name: &String| {
-            let ty = input.type_of(name).cloned();
-            ty.ok_or_else(|| wrong("an unnest of an unknown column").with("column", name))
-        };
-        let mut fields = Vec::new();
-        for name in &replicated {
-            fields.push((name.clone(), type_of(name)?));
-        }
-        let mut types = Vec::new();
-        for name in &unnested {
-            match type_of(name)? {
-                Type::Array(element) => types.push((*element).clone()),
-                Type::Map(key, value) => types.extend([(*key).clone(), (*value).clone()]),
-                other => {
-                    return Err(wrong("only arrays and maps can be unnested")
-                        .with("column", name)
-                        .with("type", other));
-                }
-            }
-        }
-        let with_ordinality = names.len() == types.len() + 1;
-        if with_ordinality {
-            types.push(Type::BigInt);
-        }
-        if unnested.is_empty() || names.len() != types.len() {
-            return Err(wrong("an unnest has another number of columns than of names")
-                .with("columns", types.len())
-                .with("names", names.len()));
-        }
-        fields.extend(names.into_iter().zip(types));
-        let output_type = Arc::new(RowType::new(fields));
-        let keeps_empty = false;
-        Ok(UnnestNode {
-            id,
-            source,
-            replicated,
-            unnested,
-            with_ordinality,
-            keeps_empty,
-            output_type,
-        })
+impl NodeInfo for LocalPartitionNode {
+    fn id(&self) -> &PlanNodeId {
+        &self.id
     }
 
-    /// The same, but rows without elements stay, if `yes`.
-    pub fn keeping_empty(self, yes: bool) -> Self {
-        UnnestNode { keeps_empty: yes, ..self }
+    fn name(&self) -> &'static str {
+        "LocalPartition"
+    }
+
+    fn output_type(&self) -> &Arc<RowType> {
+        &self.output_type
+    }
+
+    fn sources(&self) -> Vec<&Arc<PlanNode>> {
+        self.sources.iter().collect()
+    }
+
+    fn parallelism(&self) -> Parallelism {
+        Parallelism::Special
+    }
+
+    fn can_drain(&self) -> bool {
+        true
+    }
+
+    fn filter_origin(&self, channel: usize) -> FilterOrigin<'_> {
+        let name = self.output_type.names().get(channel);
+        name.map_or(FilterOrigin::None, |name| FilterOrigin::AllSources(name))
+    }
+
+    fn write_details(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.partitioning {
+            Partitioning::Gather => f.write_str("[gather]"),
+            Partitioning::RoundRobin => f.write_str("[round robin]"),
+            Partitioning::Hash(keys) => write!(f, "[hash of {}]", keys.join(", ")),
+        }
     }
 }
 
-/// See [`PlanNode::EnforceSingleRow`].
-#[derive(Debug, Clone)]
-#[allow(missing_docs)]
-pub struct EnforceSingleRowNode {
-    pub id: PlanNodeId,
-    pub source: Arc<PlanNode>,
+impl NodeInfo for LocalMergeNode {
+    fn id(&self) -> &PlanNodeId {
+        &self.id
+    }
+
+    fn name(&self) -> &'static str {
+        "LocalMerge"
+    }
+
+    fn output_type(&self) -> &Arc<RowType> {
+        &self.output_type
+    }
+
+    fn sources(&self) -> Vec<&Arc<PlanNode>> {
+        self.sources.iter().collect()
+    }
+
+    fn parallelism(&self) -> Parallelism {
+        Parallelism::Special
+    }
+
+    fn can_drain(&self) -> bool {
+        true
+    }
+
+    fn filter_origin(&self, channel: usize) -> FilterOrigin<'_> {
+        let name = self.output_type.names().get(channel);
+        name.map_or(FilterOrigin::None, |name| FilterOrigin::AllSources(name))
+    }
+
+    fn write_details(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_keys(f, &self.keys)
+    }
 }

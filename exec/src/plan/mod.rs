@@ -1,267 +1,121 @@
-//! Plan nodes: what a query does, as a tree of descriptions.
+//! Plan nodes: describe a query as a tree.
 //!
-//! A closed sum, so that a new node is found by the compiler wherever plans are read. Every node
-//! has an id that is unique in its plan and an output type; columns are named, and names are
-//! unique within one output type, because expressions refer to columns by name. All of this is checked
-//! when a task is made of a plan (`validate.rs`).
+//! [`PlanNode`] is a closed enum, so that the compiler finds every place that must handle a new
+//! node. Each node has an id that is unique in its plan, and an output type. Expressions refer to
+//! columns by name, so column names are unique within one output type. All of this is checked when
+//! a task is created from a plan (`exec/src/validate.rs`).
 
+mod aggregation;
 pub mod builder;
+mod custom;
 mod join;
+mod leaf;
 mod local;
+mod node;
 mod print;
-pub mod validate;
+mod row_wise;
+mod single_row;
+mod sort;
+mod unnest;
 mod write;
 
-use vector::compare::SortOrder;
+use vector::RowType;
 use vector::sync::Arc;
-use vector::{RowType, RowVector, Type};
 
-use dwio::connector::{ColumnHandle, TableHandle};
-use dwio::expr::TypedExpr;
-
+pub use crate::ids::PlanNodeId;
+pub use aggregation::{Aggregate, AggregationNode, AggregationStep};
+pub(crate) use custom::check_custom;
+pub use custom::{CustomNode, CustomOperatorCtx};
 pub use join::{HashJoinNode, JoinType};
-pub use local::{
-    EnforceSingleRowNode, LocalMergeNode, LocalPartitionNode, Partitioning, UnnestNode,
-};
-
+pub use leaf::{TableScanNode, ValuesNode};
+pub use local::{LocalMergeNode, LocalPartitionNode, Partitioning};
+pub use node::{FilterOrigin, NodeInfo, Parallelism};
+pub use row_wise::{FilterNode, ProjectNode};
+pub use single_row::EnforceSingleRowNode;
+pub use sort::{LimitNode, OrderByNode, SortKey, TopNNode};
+pub use unnest::UnnestNode;
 pub use write::{RowWriter, TableWriteNode, WriteTarget, WriterPlace};
 
-/// The name of a node, unique in its plan.
-pub type PlanNodeId = Arc<str>;
-
-/// A node and everything below it.
+/// A plan node with all nodes below it.
 #[derive(Debug, Clone)]
 pub enum PlanNode {
-    /// Rows of a table; a leaf that receives splits.
+    /// Returns the rows of a table; a leaf that receives splits.
     TableScan(TableScanNode),
-    /// Rows that the plan itself holds; a leaf.
+    /// Returns constant rows of the plan; a leaf.
     Values(ValuesNode),
-    /// The rows for which a predicate is true.
+    /// Returns the rows for which a predicate is true.
     Filter(FilterNode),
-    /// Expressions over each row.
+    /// Evaluates expressions for each row.
     Project(ProjectNode),
-    /// Groups and aggregates.
+    /// Groups rows and computes aggregates.
     Aggregation(AggregationNode),
-    /// All rows in order.
+    /// Sorts all rows.
     OrderBy(OrderByNode),
-    /// The first rows in order.
+    /// Returns the first rows of the sort order.
     TopN(TopNNode),
-    /// A run of rows, in whatever order they come.
+    /// Returns a range of rows, in the order of the input.
     Limit(LimitNode),
-    /// Rows of two sources that belong together.
+    /// Joins the rows of two sources.
     HashJoin(HashJoinNode),
-    /// A row for each element of arrays and maps.
+    /// Returns a row for each element of arrays and maps.
     Unnest(UnnestNode),
-    /// All rows of several sources, spread over drivers.
+    /// Returns all rows of several sources, partitioned over drivers.
     LocalPartition(LocalPartitionNode),
-    /// All rows of several sorted sources, in order.
+    /// Merges the rows of several sorted sources.
     LocalMerge(LocalMergeNode),
-    /// The one row of a source; nulls when there is none.
+    /// Returns the only row of a source, or a row of nulls when it has none.
     EnforceSingleRow(EnforceSingleRowNode),
-    /// What was counted while all rows were written.
+    /// Writes all rows, and returns the counters of the writers.
     TableWrite(TableWriteNode),
-}
-
-/// See [`PlanNode::TableScan`].
-#[derive(Debug, Clone)]
-#[allow(missing_docs)]
-pub struct TableScanNode {
-    pub id: PlanNodeId,
-    pub output_type: Arc<RowType>,
-    pub table: Arc<dyn TableHandle>,
-    /// The column handle of each output column, by output name.
-    pub assignments: Vec<(String, Arc<dyn ColumnHandle>)>,
-}
-
-/// See [`PlanNode::Values`].
-#[derive(Debug, Clone)]
-#[allow(missing_docs)]
-pub struct ValuesNode {
-    pub id: PlanNodeId,
-    pub output_type: Arc<RowType>,
-    pub batches: Vec<RowVector>,
-}
-
-/// See [`PlanNode::Filter`].
-#[derive(Debug, Clone)]
-#[allow(missing_docs)]
-pub struct FilterNode {
-    pub id: PlanNodeId,
-    pub source: Arc<PlanNode>,
-    /// BOOLEAN over the source's output; null drops the row like false.
-    pub predicate: TypedExpr,
-}
-
-/// See [`PlanNode::Project`].
-#[derive(Debug, Clone)]
-#[allow(missing_docs)]
-pub struct ProjectNode {
-    pub id: PlanNodeId,
-    pub source: Arc<PlanNode>,
-    pub output_type: Arc<RowType>,
-    /// One for each output column, over the source's output.
-    pub expressions: Vec<TypedExpr>,
-}
-
-/// Which part of an aggregation a node does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AggregationStep {
-    /// Input rows to results.
-    Single,
-    /// Input rows to intermediate results.
-    Partial,
-    /// Intermediate results to fewer intermediate results.
-    Intermediate,
-    /// Intermediate results to results.
-    Final,
-}
-
-/// One aggregate of an [`AggregationNode`].
-#[derive(Debug, Clone)]
-pub struct Aggregate {
-    /// The output column's name.
-    pub name: String,
-    /// The function, as [`aggregate_names`](crate::operator::aggregate::aggregate_names) has it.
-    pub function: Arc<str>,
-    /// The arguments, columns of the source; none for `count(*)`. In an intermediate or final step
-    /// the one argument is the intermediate column.
-    pub args: Vec<TypedExpr>,
-    /// The types of the arguments of the single or partial step.
-    pub raw_types: Vec<Type>,
-    /// The type of the result of this step.
-    pub ty: Type,
-    /// True when equal argument values of a group count once.
-    pub distinct: bool,
-    /// A BOOLEAN column of the source: only rows for which it is true count (FILTER). None in an
-    /// intermediate or final step, whose input has it applied.
-    pub mask: Option<TypedExpr>,
-}
-
-/// See [`PlanNode::Aggregation`].
-#[derive(Debug, Clone)]
-#[allow(missing_docs)]
-pub struct AggregationNode {
-    pub id: PlanNodeId,
-    pub source: Arc<PlanNode>,
-    pub step: AggregationStep,
-    /// Names of the source's columns to group by; empty for one global group, which exists also
-    /// when there are no rows.
-    pub keys: Vec<String>,
-    pub aggregates: Vec<Aggregate>,
-    /// The keys, then the aggregates.
-    pub output_type: Arc<RowType>,
-}
-
-/// A column to sort by.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub struct SortKey {
-    pub column: String,
-    pub order: SortOrder,
-}
-
-/// See [`PlanNode::OrderBy`].
-#[derive(Debug, Clone)]
-#[allow(missing_docs)]
-pub struct OrderByNode {
-    pub id: PlanNodeId,
-    pub source: Arc<PlanNode>,
-    pub keys: Vec<SortKey>,
-}
-
-/// See [`PlanNode::TopN`].
-#[derive(Debug, Clone)]
-#[allow(missing_docs)]
-pub struct TopNNode {
-    pub id: PlanNodeId,
-    pub source: Arc<PlanNode>,
-    pub keys: Vec<SortKey>,
-    pub count: u64,
-}
-
-/// See [`PlanNode::Limit`].
-#[derive(Debug, Clone)]
-#[allow(missing_docs)]
-pub struct LimitNode {
-    pub id: PlanNodeId,
-    pub source: Arc<PlanNode>,
-    pub offset: u64,
-    pub count: u64,
+    /// A node of an embedder.
+    Custom(Arc<dyn CustomNode>),
 }
 
 impl PlanNode {
+    /// The node's properties. A new kind of node is registered here and in the enum; the compiler
+    /// then names the places that have a rule for each kind.
+    pub fn info(&self) -> &dyn NodeInfo {
+        match self {
+            PlanNode::TableScan(node) => node,
+            PlanNode::Values(node) => node,
+            PlanNode::Filter(node) => node,
+            PlanNode::Project(node) => node,
+            PlanNode::Aggregation(node) => node,
+            PlanNode::OrderBy(node) => node,
+            PlanNode::TopN(node) => node,
+            PlanNode::Limit(node) => node,
+            PlanNode::HashJoin(node) => node,
+            PlanNode::Unnest(node) => node,
+            PlanNode::LocalPartition(node) => node,
+            PlanNode::LocalMerge(node) => node,
+            PlanNode::EnforceSingleRow(node) => node,
+            PlanNode::TableWrite(node) => node,
+            PlanNode::Custom(node) => &**node,
+        }
+    }
+
     /// The node's id.
     pub fn id(&self) -> &PlanNodeId {
-        match self {
-            PlanNode::TableScan(n) => &n.id,
-            PlanNode::Values(n) => &n.id,
-            PlanNode::Filter(n) => &n.id,
-            PlanNode::Project(n) => &n.id,
-            PlanNode::Aggregation(n) => &n.id,
-            PlanNode::OrderBy(n) => &n.id,
-            PlanNode::TopN(n) => &n.id,
-            PlanNode::Limit(n) => &n.id,
-            PlanNode::HashJoin(n) => &n.id,
-            PlanNode::Unnest(n) => &n.id,
-            PlanNode::LocalPartition(n) => &n.id,
-            PlanNode::LocalMerge(n) => &n.id,
-            PlanNode::EnforceSingleRow(n) => &n.id,
-            PlanNode::TableWrite(n) => &n.id,
-        }
+        self.info().id()
     }
 
-    /// The columns that the node gives.
+    /// Returns the output columns of the node.
     pub fn output_type(&self) -> &Arc<RowType> {
-        match self {
-            PlanNode::TableScan(n) => &n.output_type,
-            PlanNode::Values(n) => &n.output_type,
-            PlanNode::Project(n) => &n.output_type,
-            PlanNode::Aggregation(n) => &n.output_type,
-            PlanNode::HashJoin(n) => &n.output_type,
-            PlanNode::Unnest(n) => &n.output_type,
-            PlanNode::LocalPartition(n) => &n.output_type,
-            PlanNode::LocalMerge(n) => &n.output_type,
-            PlanNode::TableWrite(n) => &n.output_type,
-            PlanNode::EnforceSingleRow(n) => n.source.output_type(),
-            PlanNode::Filter(n) => n.source.output_type(),
-            PlanNode::OrderBy(n) => n.source.output_type(),
-            PlanNode::TopN(n) => n.source.output_type(),
-            PlanNode::Limit(n) => n.source.output_type(),
-        }
+        self.info().output_type()
     }
 
-    /// The node whose rows pass through this one, which is the left source of a join and the first
-    /// one where there are any number; `None` for leaves.
+    /// Returns the main source of the node: the left source of a join, and the first one of several
+    /// sources; `None` for leaves.
     pub fn source(&self) -> Option<&Arc<PlanNode>> {
-        match self {
-            PlanNode::TableScan(_) | PlanNode::Values(_) => None,
-            PlanNode::Unnest(n) => Some(&n.source),
-            PlanNode::LocalPartition(n) => n.sources.first(),
-            PlanNode::LocalMerge(n) => n.sources.first(),
-            PlanNode::EnforceSingleRow(n) => Some(&n.source),
-            PlanNode::TableWrite(n) => Some(&n.source),
-            PlanNode::Filter(n) => Some(&n.source),
-            PlanNode::Project(n) => Some(&n.source),
-            PlanNode::Aggregation(n) => Some(&n.source),
-            PlanNode::OrderBy(n) => Some(&n.source),
-            PlanNode::TopN(n) => Some(&n.source),
-            PlanNode::Limit(n) => Some(&n.source),
-            PlanNode::HashJoin(n) => Some(&n.left),
-        }
+        self.sources().next()
     }
 
-    /// All nodes that feed this one, that of [`PlanNode::source`] first.
+    /// Returns all sources of the node, beginning with that of [`PlanNode::source`].
     pub fn sources(&self) -> impl Iterator<Item = &Arc<PlanNode>> {
-        let others = match self {
-            PlanNode::HashJoin(n) => std::slice::from_ref(&n.right),
-            PlanNode::LocalPartition(n) => n.sources.get(1..).unwrap_or_default(),
-            PlanNode::LocalMerge(n) => n.sources.get(1..).unwrap_or_default(),
-            _ => &[],
-        };
-        self.source().into_iter().chain(others)
+        self.info().sources().into_iter()
     }
 
-    /// All scans of the plan, those of left sources first.
+    /// Returns all scans of the plan, those of left sources first.
     pub fn scans(&self) -> Vec<&TableScanNode> {
         let mut scans = Vec::new();
         let mut rest = vec![self];
@@ -276,23 +130,8 @@ impl PlanNode {
         scans
     }
 
-    /// The word that stands for the node in printed plans.
+    /// Returns the name of the node's kind, as in printed plans.
     pub fn name(&self) -> &'static str {
-        match self {
-            PlanNode::TableScan(_) => "TableScan",
-            PlanNode::Values(_) => "Values",
-            PlanNode::Filter(_) => "Filter",
-            PlanNode::Project(_) => "Project",
-            PlanNode::Aggregation(_) => "Aggregation",
-            PlanNode::OrderBy(_) => "OrderBy",
-            PlanNode::TopN(_) => "TopN",
-            PlanNode::Limit(_) => "Limit",
-            PlanNode::HashJoin(_) => "HashJoin",
-            PlanNode::Unnest(_) => "Unnest",
-            PlanNode::LocalPartition(_) => "LocalPartition",
-            PlanNode::LocalMerge(_) => "LocalMerge",
-            PlanNode::EnforceSingleRow(_) => "EnforceSingleRow",
-            PlanNode::TableWrite(_) => "TableWrite",
-        }
+        self.info().name()
     }
 }

@@ -1,57 +1,85 @@
-//! TableWrite: rows that go into files, or wherever else, instead of to the next node.
+//! TableWrite: writes rows to files or to another destination, instead of passing them to the next
+//! node.
 //!
 //! ```text
-//! WriteTarget --one for each driver--> RowWriter: batches in, what it counted out
+//! WriteTarget --one per driver--> RowWriter: batches in, counters out
 //! ```
 //!
-//! The drivers of the source write side by side, each what it has (Velox's TableWriter). What they
-//! have written counts when whoever made the target has the counts of all of them.
+//! The drivers of the source write in parallel, each its own rows, like Velox's TableWriter. What
+//! they have written becomes valid when the creator of the target has received the counters of all
+//! writers.
 
 use std::fmt;
 
 use vector::sync::Arc;
 use vector::{MemoryPool, Result, RowType, RowVector};
 
-use super::{PlanNode, PlanNodeId};
+use super::{NodeInfo, Parallelism, PlanNode, PlanNodeId};
 
 /// See [`PlanNode::TableWrite`].
 #[derive(Debug, Clone)]
 pub struct TableWriteNode {
-    /// The node's id.
+    /// Id of the node.
     pub id: PlanNodeId,
-    /// Where rows come from.
+    /// Source of the rows.
     pub source: Arc<PlanNode>,
-    /// Where they go.
+    /// Destination of the rows.
     pub target: Arc<dyn WriteTarget>,
-    /// The columns of what writers count.
+    /// Columns of the writers' counters.
     pub output_type: Arc<RowType>,
 }
 
-/// Where rows go.
+impl NodeInfo for TableWriteNode {
+    fn id(&self) -> &PlanNodeId {
+        &self.id
+    }
+
+    fn name(&self) -> &'static str {
+        "TableWrite"
+    }
+
+    fn output_type(&self) -> &Arc<RowType> {
+        &self.output_type
+    }
+
+    fn sources(&self) -> Vec<&Arc<PlanNode>> {
+        vec![&self.source]
+    }
+
+    fn parallelism(&self) -> Parallelism {
+        if self.target.is_single() { Parallelism::Gathered } else { Parallelism::RowWise }
+    }
+
+    fn write_details(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "[{:?}]", self.target)
+    }
+}
+
+/// Destination of rows.
 pub trait WriteTarget: Send + Sync + fmt::Debug {
-    /// True when one writer must have all rows.
+    /// Returns true when one writer must receive all rows.
     fn is_single(&self) -> bool;
 
-    /// A writer for one driver.
+    /// Creates a writer for one driver.
     fn writer(&self, place: WriterPlace) -> Result<Box<dyn RowWriter>>;
 }
 
-/// What a writer is for.
+/// Parameters of a writer.
 #[derive(Debug)]
 pub struct WriterPlace {
-    /// Which of the node's drivers.
+    /// Index of the driver.
     pub driver: usize,
-    /// How many there are.
+    /// Number of drivers of the node.
     pub num_drivers: usize,
-    /// The leaf pool that pays for what waits to be written.
+    /// Leaf pool that data waiting to be written is charged to.
     pub pool: MemoryPool,
 }
 
-/// Writes the rows of one driver; what it has written is nothing when it is dropped unfinished.
+/// Writes the rows of one driver. Dropping a writer before `finish` discards its output.
 pub trait RowWriter: Send {
-    /// Takes a batch of which nothing is lazy.
+    /// Writes a batch without lazy columns.
     fn write(&mut self, batch: &RowVector) -> Result<()>;
 
-    /// Ends, and gives what was counted as a row of the node's type.
+    /// Completes the output and returns the counters as a row of the node's output type.
     fn finish(self: Box<Self>) -> Result<RowVector>;
 }

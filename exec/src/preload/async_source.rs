@@ -1,4 +1,4 @@
-//! A thing made once, by whoever comes first, and handed over once.
+//! A value that is made once, by the first thread that needs it, and is taken once.
 //!
 //! ```text
 //! Init --prepare, take--> Making --> Prepared --take--> Finished
@@ -6,32 +6,32 @@
 //!   +--cancel--> Cancelled  +-> Failed +--cancel--> Cancelled
 //! ```
 //!
-//! The maker may run ahead of time on another thread ([`AsyncSource::prepare`]) or by whoever wants
-//! the item and finds that nobody has begun ([`AsyncSource::take`]). What each call does in each
-//! state (rule S13.21):
+//! The maker runs ahead of time on another thread ([`AsyncSource::prepare`]), or on the thread that
+//! takes the item if it has not begun ([`AsyncSource::take`]). Effect of each call in each state
+//! (rule S13.21):
 //!
 //! | state | `prepare` | `take` | `cancel` | `close` | `has_value` |
 //! |---|---|---|---|---|---|
-//! | Init | makes | makes, then gives | drops the maker: Cancelled | drops it: Finished | false |
-//! | Making | - | waits, then looks again; nothing if another one waits | - | waits, then looks again | false |
+//! | Init | makes | makes and returns it | drops maker: Cancelled | drops it: Finished | false |
+//! | Making | - | waits, retries; `None` if another taker waits | - | waits, then retries | false |
 //! | Prepared, an item | - | the item: Finished | drops it: Cancelled | drops it: Finished | true |
-//! | Prepared, nothing | - | nothing: Finished | Cancelled | Finished | false |
+//! | Prepared, `None` | - | `None`: Finished | Cancelled | Finished | false |
 //! | Failed | - | the error, every time | - | - | true |
-//! | Finished | - | nothing | - | - | false |
-//! | Cancelled | - | nothing | - | - | false |
+//! | Finished | - | `None` | - | - | false |
+//! | Cancelled | - | `None` | - | - | false |
 //!
-//! The maker runs outside of the lock, and what is dropped is dropped outside of it too. The state
-//! is published before those who wait are woken (rule S13.30). A maker that panics has failed.
+//! The maker runs outside of the lock, and items are dropped outside of it. The new state is
+//! published before waiting threads are woken (rule S13.30). A maker that panics has failed.
 
 use std::time::{Duration, Instant};
 
 use vector::sync::{Continuation, Mutex, Promise, promise, thread_cpu_time};
 use vector::{Error, Result, catch_panic};
 
-/// Makes the item; nothing when it is not wanted any more.
+/// Makes the item; returns `None` when it is no longer needed.
 pub type Maker<T> = Box<dyn FnOnce() -> Result<Option<T>> + Send>;
 
-/// One item, made once and given to one taker at most.
+/// One item, made once and taken at most once.
 pub struct AsyncSource<T> {
     cell: Mutex<Cell<T>>,
 }
@@ -41,12 +41,12 @@ struct Cell<T> {
     prepare_time: PrepareTime,
 }
 
-/// How long a maker ran, wherever it did; zero when it has not run to its end (rule S13.25).
+/// Run time of the maker on any thread; zero until it has ended (rule S13.25).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PrepareTime {
-    /// Of the clock.
+    /// Wall time.
     pub wall: Duration,
-    /// Of the CPU.
+    /// CPU time.
     pub cpu: Duration,
 }
 
@@ -59,15 +59,15 @@ enum State<T> {
     Cancelled,
 }
 
-/// Who waits until the item is made.
+/// Threads that wait for the end of the maker.
 #[derive(Default)]
 struct Waiting {
     promises: Vec<Promise>,
-    /// One of them will take it: there is no second one (rule S13.23).
+    /// True when one of them will take the item; there is at most one taker (rule S13.23).
     has_taker: bool,
 }
 
-/// Where a source stands.
+/// State of an [`AsyncSource`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Phase {
@@ -79,7 +79,7 @@ pub enum Phase {
     Cancelled,
 }
 
-/// What a look at the state found to do.
+/// What a call of `take` does next.
 enum Turn<T> {
     Make(Maker<T>),
     Wait(Continuation),
@@ -87,13 +87,13 @@ enum Turn<T> {
 }
 
 impl<T: Send> AsyncSource<T> {
-    /// A source of what `maker` makes.
+    /// Creates a source for the result of `maker`.
     pub fn new(maker: Maker<T>) -> Self {
         let cell = Cell { state: State::Init(maker), prepare_time: PrepareTime::default() };
         AsyncSource { cell: Mutex::new(cell) }
     }
 
-    /// Makes the item here, if nobody has begun. Errors are kept for whoever takes it.
+    /// Makes the item on this thread, if no thread has begun. An error is kept for the taker.
     pub fn prepare(&self) {
         let maker = self.cell.lock().begin();
         if let Some(maker) = maker {
@@ -101,29 +101,32 @@ impl<T: Send> AsyncSource<T> {
         }
     }
 
-    /// The item, made here if nobody has begun; waits for whoever is making it. Nothing when the
-    /// maker had nothing, when it was given, closed or cancelled before, and when another taker
-    /// waits. The maker's error comes at every call.
+    /// Returns the item, and makes it on this thread if no thread has begun. Waits for a running
+    /// maker. Returns `None` when the maker returned `None`, when the item was taken, closed or
+    /// cancelled before, and when another taker waits.
+    ///
+    /// # Errors
+    /// The error of the maker, at every call.
     pub fn take(&self) -> Result<Option<T>> {
         loop {
             let turn = self.cell.lock().take_turn();
             match turn {
                 Turn::Make(maker) => self.make(maker),
-                // The promise is never dropped: its end says only that it is time to look.
+                // The promise is never dropped; its end is only a wake-up.
                 Turn::Wait(until) => drop(until.wait()),
                 Turn::Done(outcome) => return outcome,
             }
         }
     }
 
-    /// Drops the maker or the item. What is being made just now is made to its end and kept: it
-    /// has to be taken, closed or cancelled then.
+    /// Drops the maker or the item. A running maker continues, and its item is kept: it must be
+    /// taken, closed or cancelled afterwards.
     pub fn cancel(&self) {
         let dropped = self.cell.lock().drop_for(State::Cancelled);
         drop(dropped);
     }
 
-    /// Drops the maker or the item, after waiting for whoever is making it.
+    /// Drops the maker or the item, after waiting for a running maker.
     pub fn close(&self) {
         while let Some(until) = self.until_made() {
             drop(until.wait());
@@ -132,13 +135,13 @@ impl<T: Send> AsyncSource<T> {
         drop(dropped);
     }
 
-    /// True when `take` gives an item or an error at once.
+    /// Returns true when `take` returns an item or an error without waiting.
     pub fn has_value(&self) -> bool {
         matches!(self.cell.lock().state, State::Prepared(Some(_)) | State::Failed(_))
     }
 
-    /// Ready when somebody who is making the item now has made it; `None` when nobody is. For
-    /// those who leave their thread instead of waiting in `take`.
+    /// Returns a continuation for the end of a running maker; `None` if it does not run. For
+    /// callers that leave their thread instead of waiting in `take`.
     pub fn until_made(&self) -> Option<Continuation> {
         match &mut self.cell.lock().state {
             State::Making(waiting) => Some(waiting.add()),
@@ -146,12 +149,12 @@ impl<T: Send> AsyncSource<T> {
         }
     }
 
-    /// How long the maker ran.
+    /// Returns the run time of the maker.
     pub fn prepare_time(&self) -> PrepareTime {
         self.cell.lock().prepare_time
     }
 
-    /// Where it stands.
+    /// Returns the state.
     pub fn phase(&self) -> Phase {
         match &self.cell.lock().state {
             State::Init(_) => Phase::Init,
@@ -182,7 +185,7 @@ impl<T: Send> AsyncSource<T> {
 }
 
 impl<T> Cell<T> {
-    /// The maker, for whoever runs it now.
+    /// Returns the maker for the calling thread to run, if it has not begun.
     fn begin(&mut self) -> Option<Maker<T>> {
         if !matches!(self.state, State::Init(_)) {
             return None;
@@ -213,7 +216,8 @@ impl<T> Cell<T> {
         }
     }
 
-    /// Goes over to `end` where there is something to let go of, and gives that.
+    /// Changes to the state `end` if there is a maker or an item, and returns the previous state
+    /// for dropping.
     fn drop_for(&mut self, end: State<T>) -> Option<State<T>> {
         matches!(self.state, State::Init(_) | State::Prepared(_))
             .then(|| std::mem::replace(&mut self.state, end))

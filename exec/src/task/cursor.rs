@@ -1,42 +1,43 @@
-//! Cursors: the rows of a task, one batch for each call.
+//! Cursors: return the rows of a task, one batch per call.
 //!
-//! The drivers that the task did not give to workers run inside of [`Cursor::next`], on the
-//! caller's thread, in turns: always the last one that is not waiting, so that rows are only made
-//! when somebody downstream has nothing else to do. When all of them wait the thread sleeps until
-//! the first wait ends.
+//! The drivers that the task did not place on workers run inside of [`Cursor::next`], on the
+//! caller's thread, in turns. The last driver that is not blocked runs, so that a producer runs
+//! only when its consumers cannot make progress. When all of them are blocked, the thread sleeps
+//! until the first wait ends.
 //!
-//! | the cursor | `poll` returns | until |
+//! | state of the cursor | `poll` returns | until |
 //! |---|---|---|
-//! | runs | `Batch`, `Barrier`, or `Wait` when all drivers wait | the rows end, an error, a cancel |
-//! | drains | `Wait`: drivers and preparations on other threads are on their way out | the last one is out |
-//! | has ended | `End`, or the error | |
+//! | running | `Batch`, `Barrier`; `Wait` if all drivers are blocked | end of rows, error, cancel |
+//! | draining | `Wait`: drivers and preparations are closing | the last one has closed |
+//! | ended | `End`, or the error | |
 //!
-//! `poll` never waits for another thread, and neither does dropping a cursor: the drivers of the
-//! caller's thread are then closed by a worker, and those on workers own all that they need, so that
-//! they need no cursor to end. [`Cursor::close`] waits for all of them.
+//! Neither `poll` nor dropping a cursor waits for another thread. After a drop, a worker closes the
+//! drivers of the caller's thread, and the drivers on workers own everything that they need to end.
+//! [`Cursor::close`] waits for all of them.
 
 use vector::sync::{Arc, Continuation, Mutex, Promise, promise};
 use vector::{Result, RowType, RowVector, ignore_panic};
 
 use super::Shared;
+use crate::blocking::Blocked;
 use crate::driver::{Driver, Step, StopReason};
-use crate::operator::Blocked;
 use crate::stats::TaskStats;
 use crate::termination::Termination;
 
-/// The rows of a running task; dropping it stops the task, without waiting for its end.
+/// The rows of a running task. Dropping the cursor stops the task without waiting for its end.
 pub struct Cursor {
     shared: Arc<Shared>,
-    /// Those that feed others stand before them; the last one gives the task's rows.
+    /// Drivers of the caller's thread, producers first; the last one produces the task's rows.
     drivers: Vec<Seat>,
     waits: Arc<Waits>,
-    /// The barrier whose rows were all given; others may still be before it.
+    /// Number of a barrier before which all rows were returned; other drivers may not have passed
+    /// it yet.
     barrier: Option<u64>,
 }
 
 /// A driver of the caller's thread.
 struct Seat {
-    /// Its number, which stays when others end.
+    /// Number of the driver, which does not change when other drivers end.
     number: usize,
     driver: Driver,
     waits: bool,
@@ -52,15 +53,15 @@ impl Cursor {
         Cursor { shared, drivers: drivers.collect(), waits, barrier: None }
     }
 
-    /// The columns of the batches.
+    /// Returns the type of the batches.
     pub fn output_type(&self) -> &Arc<RowType> {
         &self.shared.output_type
     }
 
-    /// The next batch, at least one row, all columns loaded; `None` at the end. After an error
-    /// every further call gives the same error. At a barrier `None` comes once, as at the end. Waits
-    /// while the task is blocked or paused.
-    // Not an `Iterator`: the end of rows and the end by an error are told apart at every call.
+    /// Returns the next batch, which has at least one row and all columns loaded; `None` at the end
+    /// of the rows. After an error, every further call returns the same error. At a barrier `None`
+    /// is returned once, as at the end. Blocks the thread while the task is blocked or paused.
+    // Not an `Iterator`: every call distinguishes the end of the rows from an error.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<Option<RowVector>> {
         loop {
@@ -73,9 +74,10 @@ impl Cursor {
         }
     }
 
-    /// As [`Cursor::next`], but returns a wait instead of blocking the thread: for callers that
-    /// serve many tasks (rule S11.71). The wait may be over without there being a batch. The end of the
-    /// rows and errors are returned when all drivers are out, and until then a wait for that.
+    /// Returns the next batch like [`Cursor::next`], but returns a continuation instead of blocking
+    /// the thread, for callers that serve many tasks (rule S11.71). There may be no batch yet when
+    /// the continuation is ready. The end of the rows and errors are returned when all drivers have
+    /// closed; until then the cursor returns continuations for that.
     pub fn poll(&mut self) -> Result<Poll> {
         loop {
             self.go_on();
@@ -96,7 +98,7 @@ impl Cursor {
                     return Ok(Poll::Barrier);
                 }
             }
-            // Behind a barrier there are rows only when all drivers have passed it.
+            // After a barrier there are rows only when all drivers have passed it.
             let may_run = if until_passed.is_some() { last } else { last + 1 };
             let Some(at) = self.drivers.iter().take(may_run).rposition(|seat| !seat.waits) else {
                 let Some(until) = self.waits.first() else { continue };
@@ -135,7 +137,7 @@ impl Cursor {
         }
     }
 
-    /// Lets the drivers go on whose waits are over: all of them when the task ends.
+    /// Resumes the drivers that no longer wait; all drivers when the task has ended.
     fn go_on(&mut self) {
         let (ended, stopped) = self.waits.take_ended();
         for (number, outcome) in ended {
@@ -152,22 +154,24 @@ impl Cursor {
         }
     }
 
-    /// Stops the task from wherever the cursor is; see [`Cursor::canceller`] for other threads.
+    /// Stops the task from the thread that owns the cursor; see [`Cursor::canceller`] for other
+    /// threads.
     pub fn cancel(&self) {
         self.shared.termination.cancel();
     }
 
-    /// Something that stops the task from another thread.
+    /// Returns a handle that stops the task from another thread.
     pub fn canceller(&self) -> Canceller {
         Canceller { termination: Arc::clone(&self.shared.termination) }
     }
 
-    /// Counters of the drivers that have ended: of all once `next` gave `None`.
+    /// Returns the counters of the drivers that have closed, which are all of them once `next` has
+    /// returned `None`.
     pub fn stats(&self) -> TaskStats {
         self.shared.stats.snapshot()
     }
 
-    /// A wait until the last driver has closed, wherever it is.
+    /// Returns a continuation that is ready when the last driver, on any thread, has closed.
     pub fn all_out(&self) -> Continuation {
         self.shared.termination.all_out()
     }
@@ -176,21 +180,21 @@ impl Cursor {
     pub fn close(mut self) {
         self.shared.termination.cancel();
         self.drivers.clear();
-        // Fails only when the promise is dropped, which its owner never does.
+        // The wait fails only if the promise is dropped, which its owner never does.
         drop(self.all_out().wait());
     }
 }
 
-/// What one call of [`Cursor::poll`] gives.
+/// Result of one call of [`Cursor::poll`].
 #[derive(Debug)]
 pub enum Poll {
-    /// The next batch, at least one row, all columns loaded.
+    /// The next batch, which has at least one row and all columns loaded.
     Batch(RowVector),
-    /// Nothing now; ask again when the wait is over, or when the task has ended.
+    /// No batch is available; poll again when the continuation is ready or the task has ended.
     Wait(Continuation),
-    /// All rows of the splits before a barrier were given.
+    /// All rows of the splits before a barrier were returned.
     Barrier,
-    /// There are no more rows, and all drivers are out.
+    /// There are no more rows, and all drivers have closed.
     End,
 }
 
@@ -199,9 +203,10 @@ impl Drop for Cursor {
         self.shared.termination.cancel();
         let drivers = std::mem::take(&mut self.drivers);
         if !drivers.is_empty() {
-            // Closing a driver may take a while: what it holds is freed, and its source is closed.
+            // Closing a driver may take long: its memory is freed and its source is closed.
             let executor = &self.shared.query.executor;
-            // It panics where the system has no thread at all, and this may be an unwinding already.
+            // `run` panics if the system cannot start any thread, and this drop may be part of an
+            // unwinding.
             ignore_panic(|| executor.run(Box::new(move || drop(drivers))));
         }
     }
@@ -226,7 +231,7 @@ impl Canceller {
     }
 }
 
-/// The waits of the caller's drivers, as far as they are over.
+/// Waits of the caller's drivers that are over.
 #[derive(Debug, Default)]
 struct Waits {
     state: Mutex<WaitsState>,
@@ -234,23 +239,24 @@ struct Waits {
 
 #[derive(Debug, Default)]
 struct WaitsState {
-    /// Waits that are over, by the number of the driver.
+    /// Outcomes of the waits that are over, by the number of the driver.
     ended: Vec<(usize, Result<()>)>,
-    /// The task is over.
+    /// True when the task has ended.
     stopped: bool,
-    /// Who wants to know when something of this happens.
+    /// Promise of the caller, fulfilled when a wait or the task ends.
     waiting: Option<Promise>,
 }
 
 impl Waits {
-    /// A wait for the first wait to be over, or the task; none when that is so already.
+    /// Returns a continuation for the end of the first wait or of the task; `None` if one has ended
+    /// already.
     fn first(&self) -> Option<Continuation> {
         let mut state = self.state.lock();
         if state.stopped || !state.ended.is_empty() {
             return None;
         }
         let (promise, until) = promise();
-        // Whoever asked before asks again now.
+        // Wakes a previous waiter, which polls again.
         let before = state.waiting.replace(promise);
         drop(state);
         if let Some(before) = before {
@@ -317,7 +323,7 @@ mod loom_tests {
 
     #[test]
     fn loom_the_caller_learns_that_the_last_driver_has_passed_the_barrier() {
-        use crate::task::barrier::Barriers;
+        use crate::control::barrier::Barriers;
         loom::model(|| {
             let (barriers, waits) = (Arc::new(Barriers::default()), Arc::new(Waits::default()));
             let mut ticket = barriers.enter();

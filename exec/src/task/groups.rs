@@ -1,21 +1,22 @@
-//! Grouped execution: splits come in groups, and each group is run by itself (rule S11.61).
+//! Grouped execution: splits belong to groups, and each group is executed by itself (rule S11.61).
 //!
 //! ```text
-//! add_split(scan, group, split) --> group 3: Task (its own drivers, splits, joins, filters) --\
-//!                                   group 7: Task                                              +--> rows
-//!                                   group 9: waits until one of those that run has ended    --/
+//! add_split(scan, group, split) --> group 3: Task (its own drivers, splits, joins) --\
+//!                                   group 7: Task                                    +--> rows
+//!                                   group 9: queued until a running group ended   --/
 //! ```
 //!
-//! That is for tables that are bucketed alike: what must meet is in one group, and only the groups
-//! that run at once hold memory. A group is queued by its first split.
+//! Grouped execution suits tables that are bucketed alike: rows that join or aggregate together are
+//! in one group, and only the groups that run at the same time hold memory. The first split of a
+//! group queues it.
 //!
-//! | a group | comes to be by | goes by |
+//! | state | entered | left |
 //! |---|---|---|
-//! | queued | its first split | room among those that run |
-//! | running | room | the end of its rows, which needs all of its splits |
-//! | completed | the end of its rows; the news that it has no splits | |
+//! | queued | with the first split of the group | when fewer than `max_running` groups run |
+//! | running | when fewer than `max_running` groups run | at the end of its rows and splits |
+//! | completed | at the end of its rows, or when it is declared to have no splits | |
 //!
-//! The first error of a group, and a cancel, end all groups.
+//! The first error of a group, or a cancellation, ends all groups.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -28,7 +29,7 @@ use super::{Cursor, Poll, Task};
 use crate::plan::{PlanNode, PlanNodeId};
 use crate::query_ctx::QueryCtx;
 
-/// A plan that is run once for each group of splits.
+/// A plan that is executed once for each group of splits.
 #[derive(Debug, Clone)]
 pub struct GroupedTask {
     shared: Arc<Shared>,
@@ -47,35 +48,37 @@ struct Shared {
 struct State {
     groups: BTreeMap<u32, Group>,
     queued: VecDeque<u32>,
-    /// Scans that have all of their splits, of all groups.
+    /// Scans that have all of their splits, for all groups.
     closed: Vec<PlanNodeId>,
     cancelled: bool,
     started: bool,
-    /// The cursor, while it waits for groups.
+    /// Promise of the cursor while it waits for groups.
     waiting: Option<Promise>,
 }
 
 #[derive(Debug)]
 enum Group {
-    /// Queued or running.
+    /// No split has been added; these scans have all of theirs.
+    Empty(Vec<PlanNodeId>),
+    /// The group is queued or runs.
     Open(Arc<Task>),
     Completed,
 }
 
-/// How many groups are in which state.
+/// Number of groups in each state.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct GroupCounts {
-    /// Waiting for room.
+    /// Groups that wait until fewer than the maximum run.
     pub queued: usize,
-    /// Started, with rows to come.
+    /// Groups that were started and have not returned all rows.
     pub running: usize,
-    /// At the end of their rows.
+    /// Groups that have returned all rows.
     pub completed: usize,
 }
 
 impl GroupedTask {
-    /// Prepares a plan for groups of which at most `max_running` run at once, each with `drivers`
-    /// drivers of its scans.
+    /// Prepares a plan for grouped execution with at most `max_running` running groups, each with
+    /// `drivers` drivers per scan.
     pub fn new(
         plan: Arc<PlanNode>,
         query: Arc<QueryCtx>,
@@ -86,9 +89,12 @@ impl GroupedTask {
         GroupedTask { shared: Arc::new(Shared { plan, query, drivers, max_running, state }) }
     }
 
-    /// Adds a split of `group` to the scan with this node id; the first one of a group queues it.
-    /// Dropped when the task was cancelled; `Internal` for a node that is no scan, and when the
-    /// group or the scan had all of its splits.
+    /// Adds a split of `group` to the scan with this node id; the first split of a group queues it.
+    /// The split is dropped when the task was cancelled.
+    ///
+    /// # Errors
+    /// `Internal` for a node that is not a scan, and when the group or the scan already has all of
+    /// its splits; the errors of [`Task::new`] for the first split of a group.
     pub fn add_split(&self, scan: &str, group: u32, split: Arc<dyn ConnectorSplit>) -> Result<()> {
         let mut state = self.shared.state.lock();
         if state.cancelled {
@@ -98,6 +104,10 @@ impl GroupedTask {
             return Err(Error::internal("a split was added after the last one")
                 .with("split", split.describe()));
         }
+        let closed_scans = match state.groups.get(&group) {
+            Some(Group::Empty(closed)) => closed.clone(),
+            _ => Vec::new(),
+        };
         let task = match state.groups.get(&group) {
             Some(Group::Open(task)) => Arc::clone(task),
             Some(Group::Completed) => {
@@ -105,14 +115,14 @@ impl GroupedTask {
                     .with("group", group)
                     .with("split", split.describe()));
             }
-            None => {
+            None | Some(Group::Empty(_)) => {
                 let shared = &self.shared;
                 let (plan, query) = (Arc::clone(&shared.plan), Arc::clone(&shared.query));
                 let task = Arc::new(Task::new(plan, query, shared.drivers)?);
-                for closed in &state.closed {
+                for closed in state.closed.iter().chain(&closed_scans) {
                     task.no_more_splits(closed)?;
                 }
-                // A wrong scan is found before the group is there.
+                // An invalid scan id is detected before the group is added.
                 task.split_counts(scan)?;
                 state.groups.insert(group, Group::Open(Arc::clone(&task)));
                 state.queued.push_back(group);
@@ -125,17 +135,40 @@ impl GroupedTask {
         task.add_split(scan, split)
     }
 
-    /// Says that the scan with this node id has all of its splits of `group`. A group that never
-    /// had a split is complete at once.
+    /// Declares that the scan with this node id has all of its splits of `group`. A group is complete
+    /// when all scans have declared this without a split.
+    ///
+    /// # Errors
+    /// `Internal` for a node that is not a scan.
     pub fn no_more_splits_of_group(&self, scan: &str, group: u32) -> Result<()> {
-        let task = match self.shared.state.lock().groups.entry(group).or_insert(Group::Completed) {
-            Group::Open(task) => Arc::clone(task),
-            Group::Completed => return Ok(()),
+        let scans = self.shared.plan.scans();
+        let Some(node) = scans.iter().find(|node| &*node.id == scan) else {
+            return Err(Error::internal("the plan has no scan with this id").with("node", scan));
+        };
+        let task = {
+            let mut state = self.shared.state.lock();
+            let state = state.groups.entry(group).or_insert_with(|| Group::Empty(Vec::new()));
+            match state {
+                Group::Open(task) => Arc::clone(task),
+                Group::Completed => return Ok(()),
+                Group::Empty(closed) => {
+                    if !closed.contains(&node.id) {
+                        closed.push(Arc::clone(&node.id));
+                    }
+                    if closed.len() == scans.len() {
+                        *state = Group::Completed;
+                    }
+                    return Ok(());
+                }
+            }
         };
         task.no_more_splits(scan)
     }
 
-    /// Says that the scan with this node id has all of its splits, of all groups.
+    /// Declares that the scan with this node id has all of its splits, for all groups.
+    ///
+    /// # Errors
+    /// `Internal` for a node that is not a scan.
     pub fn no_more_splits(&self, scan: &str) -> Result<()> {
         let scans = self.shared.plan.scans();
         let Some(node) = scans.iter().find(|node| &*node.id == scan) else {
@@ -148,7 +181,7 @@ impl GroupedTask {
             }
             let tasks = state.groups.values().filter_map(|group| match group {
                 Group::Open(task) => Some(Arc::clone(task)),
-                Group::Completed => None,
+                Group::Completed | Group::Empty(_) => None,
             });
             (tasks.collect::<Vec<_>>(), state.waiting.take())
         };
@@ -156,12 +189,13 @@ impl GroupedTask {
         tasks.iter().try_for_each(|task| task.no_more_splits(scan))
     }
 
-    /// How far the groups are.
+    /// Returns the number of groups in each state.
     pub fn counts(&self) -> GroupCounts {
         let state = self.shared.state.lock();
         let queued = state.queued.len();
         let completed = state.groups.values().filter(|g| matches!(g, Group::Completed)).count();
-        GroupCounts { queued, running: state.groups.len() - queued - completed, completed }
+        let open = state.groups.values().filter(|g| matches!(g, Group::Open(_))).count();
+        GroupCounts { queued, running: open - queued, completed }
     }
 
     /// Stops all groups; the cursor reports `Cancelled`.
@@ -169,7 +203,10 @@ impl GroupedTask {
         self.shared.cancel();
     }
 
-    /// Makes the cursor that starts groups as there is room for them; once.
+    /// Creates the cursor, which starts groups as others end; possible once.
+    ///
+    /// # Errors
+    /// `Internal` on a second start.
     pub fn start(&self) -> Result<GroupedCursor> {
         if std::mem::replace(&mut self.shared.state.lock().started, true) {
             return Err(Error::internal("a task was started twice"));
@@ -204,8 +241,8 @@ impl Shared {
     }
 }
 
-/// The rows of the groups, those of one group mixed with those of others that run at once;
-/// dropping it stops them.
+/// The rows of all groups. Batches of groups that run at the same time are interleaved. Dropping
+/// the cursor stops all groups.
 pub struct GroupedCursor {
     shared: Arc<Shared>,
     running: VecDeque<(u32, Cursor)>,
@@ -213,8 +250,8 @@ pub struct GroupedCursor {
 }
 
 impl GroupedCursor {
-    /// The next batch; `None` when all groups have ended and no others can come. After an error
-    /// every further call gives the same error.
+    /// Returns the next batch; `None` when all groups have ended and no further groups can be
+    /// added. After an error, every further call returns the same error.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<Option<RowVector>> {
         loop {
@@ -226,8 +263,9 @@ impl GroupedCursor {
         }
     }
 
-    /// As [`GroupedCursor::next`], but returns a wait instead of blocking the thread. The error of a
-    /// group is returned when the drivers of all groups are out, and until then a wait for that.
+    /// Returns the next batch like [`GroupedCursor::next`], but returns a continuation instead of
+    /// blocking the thread. The error of a group is returned when the drivers of all groups have
+    /// closed; until then the cursor returns continuations for that.
     pub fn poll(&mut self) -> Result<Poll> {
         if self.error.is_none() {
             match self.poll_groups() {
@@ -238,7 +276,7 @@ impl GroupedCursor {
             self.running.iter().for_each(|(_, cursor)| cursor.cancel());
         }
         while let Some((_, cursor)) = self.running.front_mut() {
-            // The error of the first group counts.
+            // Only the first error is reported; the errors of other groups are ignored.
             if let Ok(Poll::Wait(until)) = cursor.poll() {
                 return Ok(Poll::Wait(until));
             }
@@ -252,7 +290,8 @@ impl GroupedCursor {
 
     fn poll_groups(&mut self) -> Result<Poll> {
         loop {
-            // Whoever changes something from here on ends the wait, also before it is handed out.
+            // Any change from here on fulfils the promise, even before the continuation is
+            // returned.
             let (promise, any) = promise();
             let promise = Arc::new(Mutex::new(Some(promise)));
             if !self.start_groups(&promise)? {
@@ -268,15 +307,16 @@ impl GroupedCursor {
                     }
                     Poll::Wait(until) => {
                         let promise = Arc::clone(&promise);
-                        // The cursor that is asked again returns the outcome of the wait.
+                        // The outcome of the wait is returned by the next poll of this cursor.
                         until.on_ready(move |_| fulfil(&promise));
                         self.running.push_back((group, cursor));
                     }
-                    // No caller asks the task of a group for one.
+                    // Barriers are never requested from the task of a group.
                     Poll::Barrier => self.running.push_back((group, cursor)),
                     Poll::End => {
                         let task = self.shared.state.lock().groups.insert(group, Group::Completed);
-                        // It may be the last owner, and is dropped outside of the lock.
+                        // This may be the last owner of the task, so it is dropped outside of the
+                        // lock.
                         drop(task);
                         ended = true;
                     }
@@ -288,8 +328,8 @@ impl GroupedCursor {
         }
     }
 
-    /// Starts queued groups while there is room, and leaves a promise for those to come; false
-    /// when all groups have ended and no others can come.
+    /// Starts queued groups up to the maximum, and registers the promise for changes. Returns false
+    /// when all groups have ended and no further groups can be added.
     fn start_groups(&mut self, promise: &Arc<Mutex<Option<Promise>>>) -> Result<bool> {
         while self.running.len() < self.shared.max_running {
             let mut state = self.shared.state.lock();
@@ -311,7 +351,7 @@ impl GroupedCursor {
         until.on_ready(move |_| fulfil(&promise));
         let before = state.waiting.replace(news);
         drop(state);
-        // Who waited before asks again now.
+        // Wakes a previous waiter, which polls again.
         before.into_iter().for_each(Promise::fulfil);
         Ok(true)
     }

@@ -1,4 +1,4 @@
-//! Tasks: a plan being run.
+//! Tasks: the execution of one plan.
 //!
 //! ```text
 //! Task::new(plan) -- add_split, no_more_splits -->  SplitQueue of each scan
@@ -8,26 +8,25 @@
 //!                       executor's workers: [producing driver] x N
 //! ```
 //!
-//! The last pipeline always runs on the thread that asks for rows. With one driver for each scan no
-//! thread is started: all pipelines run there in turns, and batches come in the order of the
-//! splits. With more, all other drivers run on the executor's workers; they meet in local exchanges
-//! and in the tables of joins.
+//! The last pipeline always runs on the thread that reads the cursor. With one driver per scan no
+//! thread is started: all pipelines run there in turns, and batches are returned in the order of
+//! the splits. With more drivers, all other pipelines run on the executor's workers and are
+//! connected by local exchanges and by the hash tables of joins.
 //!
-//! With `start_on_workers` the last pipeline too runs there, and ends in a queue that the cursor
-//! takes from. All drivers look whether the task is paused or has ended; see `threads` and
-//! `termination`.
+//! With `start_on_workers` the last pipeline runs on the workers as well, and ends in a queue from
+//! which the cursor takes batches. All drivers check whether the task is paused or has ended; see
+//! `threads` and `termination`.
 //!
-//! Nothing runs before `start`. A cursor returns the end of the rows, or an error, when the last driver
-//! is out. One that is dropped stops everything and waits for nothing.
+//! No driver runs before `start`. A cursor returns the end of the rows, or an error, after the last
+//! driver has closed. Dropping a cursor stops all drivers without waiting for them.
 
-pub mod barrier;
 mod cursor;
+mod drainable;
 pub mod groups;
 mod operators;
 mod pipeline;
 mod scan;
 pub mod split_queue;
-pub mod threads;
 
 #[cfg(all(test, not(loom)))]
 mod tests;
@@ -39,30 +38,30 @@ use vector::{Error, MemoryPool, Result, RowType, catch_panic};
 
 use dwio::connector::ConnectorSplit;
 
-use self::barrier::Barriers;
 pub use self::cursor::{Canceller, Cursor, Poll};
 use self::operators::{Meetings, Operators, Place};
 pub use self::pipeline::Drivers;
 use self::pipeline::{PipelineEnd, Pipelines};
 use self::scan::ScanState;
 use self::split_queue::{SplitCounts, SplitQueue};
-use self::threads::TaskThreads;
+use crate::control::barrier::Barriers;
+use crate::control::threads::TaskThreads;
 use crate::driver::{Driver, DriverParams, MemoryWaits, StageParams, launch};
 use crate::operator::local_exchange::LocalExchange;
 use crate::operator::sink::{BatchQueue, QueueSink};
-use crate::plan::validate::{PlanContext, validate};
 use crate::plan::{PlanNode, PlanNodeId};
 use crate::query_ctx::QueryCtx;
 use crate::stats::{StatsCollector, TaskStats};
 use crate::termination::{TaskState, Termination};
+use crate::validate::{PlanContext, validate};
 
-/// A plan, its splits and its drivers.
+/// A plan with its splits and its drivers.
 #[derive(Debug)]
 pub struct Task {
     shared: Arc<Shared>,
 }
 
-/// What task, cursor and drivers' makers have in common.
+/// State shared by a task and its cursor.
 #[derive(Debug)]
 struct Shared {
     query: Arc<QueryCtx>,
@@ -71,7 +70,8 @@ struct Shared {
     output_type: Arc<RowType>,
     num_drivers: usize,
     pool: MemoryPool,
-    /// The pool above the operators of each node (rule S14.1).
+    /// Pool above the operators of each node; pools form the hierarchy query, task, node, operator
+    /// (rule S14.1).
     node_pools: Vec<(PlanNodeId, MemoryPool)>,
     scans: Vec<ScanState>,
     termination: Arc<Termination>,
@@ -82,11 +82,11 @@ struct Shared {
 }
 
 impl Task {
-    /// Prepares a plan for some drivers, at least one.
+    /// Prepares a plan for the given number of drivers, at least one.
     ///
     /// # Errors
-    /// Those of [`validate`]; `Unsupported` and `InvalidInput` for plans that cannot be cut into
-    /// pipelines.
+    /// The errors of [`validate`]; `Unsupported` and `InvalidInput` for plans that cannot be cut
+    /// into pipelines.
     pub fn new(
         plan: Arc<PlanNode>,
         query: Arc<QueryCtx>,
@@ -141,8 +141,11 @@ impl Task {
             .ok_or_else(|| Error::internal("the plan has no scan with this id").with("node", scan))
     }
 
-    /// Adds a split to the scan with this node id. Dropped when the task has ended; `Internal`
-    /// for a node that is no scan, after `no_more_splits`, and while a barrier is on its way.
+    /// Adds a split to the scan with this node id. The split is dropped when the task has ended.
+    ///
+    /// # Errors
+    /// `Internal` for a node that is not a scan, after `no_more_splits`, and while a barrier is in
+    /// progress.
     pub fn add_split(&self, scan: &str, split: Arc<dyn ConnectorSplit>) -> Result<()> {
         match self.open_queue(scan)? {
             Some(queue) => queue.add(split),
@@ -150,8 +153,11 @@ impl Task {
         }
     }
 
-    /// As [`Task::add_split`], for splits that may be sent twice: not added, with false, when its
-    /// number is not above the maximum that was set (rule S11.54).
+    /// Adds a split that may be sent twice, like [`Task::add_split`]. Returns false, without adding
+    /// the split, unless `number` is above the maximum that was set (rule S11.54).
+    ///
+    /// # Errors
+    /// As for [`Task::add_split`].
     pub fn add_split_with_sequence(
         &self,
         scan: &str,
@@ -164,18 +170,26 @@ impl Task {
         }
     }
 
-    /// Splits of this scan with numbers up to `number` have come; the maximum only grows.
+    /// Declares that the splits of this scan with numbers up to `number` have arrived. The maximum
+    /// never decreases.
+    ///
+    /// # Errors
+    /// `Internal` for a node that is not a scan.
     pub fn set_max_split_sequence_id(&self, scan: &str, number: u64) -> Result<()> {
         self.queue(scan)?.set_max_sequence(number);
         Ok(())
     }
 
-    /// A wait until the last split of this scan was taken while more may come (rule S11.59).
+    /// Returns a continuation that is ready when the last queued split of this scan was taken while
+    /// more splits may be added (rule S11.59).
+    ///
+    /// # Errors
+    /// `Internal` for a node that is not a scan.
     pub fn splits_wanted(&self, scan: &str) -> Result<Continuation> {
         Ok(self.queue(scan)?.drained())
     }
 
-    /// The queue of a scan, to add splits to; none when the task has ended.
+    /// Returns the queue of a scan to add splits to; `None` when the task has ended.
     fn open_queue(&self, scan: &str) -> Result<Option<&Arc<SplitQueue>>> {
         let queue = self.queue(scan)?;
         if self.shared.termination.should_stop() {
@@ -189,14 +203,17 @@ impl Task {
         Ok(Some(queue))
     }
 
-    /// Asks for a barrier: the cursor gives all rows of the splits until now, then `None` once, and
-    /// the wait is over; then other splits may be added. It is over also when the task ends. What
-    /// comes between two barriers is as a run of its own: groups, orders and limits begin anew. A
-    /// limit that is reached before anybody has asked for a barrier ends the task, as ever.
-    /// `Unsupported`, with its name, for a plan with a node that cannot drain, which are joins and
-    /// rows of the plan itself; `Internal` when a scan has all of its splits.
+    /// Requests a barrier. The cursor returns all rows of the splits added so far, then `None`
+    /// once, and the continuation is ready; after that further splits may be added. It is also
+    /// ready when the task ends. The splits between two barriers are processed like a separate run:
+    /// groups, sorts and limits start over. A limit that is reached before the first request of a
+    /// barrier ends the task, as usual.
+    ///
+    /// # Errors
+    /// `Unsupported`, with the name of the node, for a plan with a node that cannot drain (joins,
+    /// constant rows and table writes); `Internal` when a scan has all of its splits.
     pub fn request_barrier(&self) -> Result<Continuation> {
-        barrier::check_plan(&self.shared.root)?;
+        drainable::check_plan(&self.shared.root)?;
         if self.shared.termination.should_stop() {
             return Ok(Continuation::ready());
         }
@@ -215,30 +232,42 @@ impl Task {
         Ok(passed)
     }
 
-    /// Says that the scan with this node id has all of its splits.
+    /// Declares that the scan with this node id has all of its splits.
+    ///
+    /// # Errors
+    /// `Internal` for a node that is not a scan.
     pub fn no_more_splits(&self, scan: &str) -> Result<()> {
         self.queue(scan)?.no_more();
         Ok(())
     }
 
-    /// How far the splits of a scan are.
+    /// Returns the number of splits of a scan in each state.
+    ///
+    /// # Errors
+    /// `Internal` for a node that is not a scan.
     pub fn split_counts(&self, scan: &str) -> Result<SplitCounts> {
         Ok(self.queue(scan)?.counts())
     }
 
-    /// The ids of the plan's scans.
+    /// Returns the ids of the plan's scans.
     pub fn scan_ids(&self) -> impl Iterator<Item = &PlanNodeId> {
         self.shared.scans.iter().map(|state| &state.id)
     }
 
-    /// Starts the drivers; once. Splits may be added before and after, the latter from another
-    /// thread than the one that reads the cursor.
+    /// Starts the drivers; possible once. Splits may be added before and after the start, in the
+    /// latter case from another thread than the one that reads the cursor.
+    ///
+    /// # Errors
+    /// `Internal` on a second start; the errors of creating the operators.
     pub fn start(&self) -> Result<Cursor> {
         self.begin(None)
     }
 
-    /// As [`Task::start`], with all drivers on workers: the cursor only takes what they have put
-    /// into a queue of `max_batches`, and they wait while it is full.
+    /// Starts the task like [`Task::start`], but with all drivers on workers: the cursor only takes
+    /// batches from a queue of `max_batches`, and the drivers block while the queue is full.
+    ///
+    /// # Errors
+    /// As for [`Task::start`].
     pub fn start_on_workers(&self, max_batches: usize) -> Result<Cursor> {
         self.begin(Some(max_batches))
     }
@@ -250,61 +279,63 @@ impl Task {
         catch_panic("the start of a task panicked", || self.shared.start(output_queue))
     }
 
-    /// Where the task is in its life.
+    /// Returns the state of the task.
     pub fn state(&self) -> TaskState {
         self.shared.termination.state()
     }
 
-    /// Stops the task for its user; its cursor reports `Cancelled`.
+    /// Stops the task at the request of its user; its cursor reports `Cancelled`.
     pub fn cancel(&self) {
         self.shared.termination.cancel();
     }
 
-    /// Stops the task for a reason outside of it; its cursor reports `Cancelled`.
+    /// Stops the task for an external reason; its cursor reports `Cancelled`.
     pub fn abort(&self) {
         self.shared.termination.abort();
     }
 
-    /// Ends the task with an error from outside of it, unless it has ended (rule S11.64).
+    /// Ends the task with an external error, unless it has ended; only the first error counts (rule
+    /// S11.64).
     pub fn fail(&self, error: Error) {
         self.shared.termination.fail(error);
     }
 
-    /// A wait for the end of the task, with its outcome.
+    /// Returns a continuation that is ready at the end of the task, with its outcome.
     pub fn completed(&self) -> Continuation {
         self.shared.termination.completed()
     }
 
-    /// A wait until the last driver has closed; over at once before the start.
+    /// Returns a continuation that is ready when the last driver has closed; it is ready
+    /// immediately before the start.
     pub fn all_out(&self) -> Continuation {
         self.shared.termination.all_out()
     }
 
-    /// Takes all drivers off their threads and keeps them off until [`Task::resume`]. The wait is
-    /// over when the last one has left (rule S11.69).
+    /// Takes all drivers off their threads until [`Task::resume`]. The continuation is ready when
+    /// the last driver has left its thread (rule S11.69).
     pub fn pause(&self) -> Continuation {
         self.shared.threads.pause()
     }
 
-    /// Lets drivers go on after a [`Task::pause`].
+    /// Lets drivers continue after [`Task::pause`].
     pub fn resume(&self) {
         self.shared.threads.resume();
     }
 
-    /// Asks drivers to let others run, if some of them have been on threads at all times since
-    /// `since` (rule S11.68); says how many were asked.
+    /// Requests all running drivers to yield, if some driver has been on a thread at all times
+    /// since `since` (rule S11.68). Returns the number of drivers that were requested to yield.
     pub fn yield_if_due(&self, since: Instant) -> usize {
         self.shared.threads.yield_if_due(since)
     }
 
-    /// Counters of the drivers that have ended.
+    /// Returns the counters of the drivers that have closed.
     pub fn stats(&self) -> TaskStats {
         self.shared.stats.snapshot()
     }
 }
 
 impl Drop for Task {
-    /// Splits that were not announced by now will never come: drivers that wait for them fail.
+    /// Marks the missing splits as never to arrive: drivers that wait for them fail.
     fn drop(&mut self) {
         for state in &self.shared.scans {
             state.splits.abandon();
@@ -312,7 +343,7 @@ impl Drop for Task {
     }
 }
 
-/// A pool for each node of the plan, below that of the task.
+/// Creates a pool for each node of the plan, as a child of the task's pool.
 fn node_pools(
     plan: &Arc<PlanNode>,
     task: &MemoryPool,
@@ -331,7 +362,8 @@ fn node_pools(
 impl Shared {
     fn start(self: &Arc<Self>, output_queue: Option<usize>) -> Result<Cursor> {
         let mut meetings = Meetings { joins: self.joins()?, exchanges: self.exchanges() };
-        // All drivers exist before one of them runs: what cannot be made fails the start.
+        // All drivers are created before the first one runs, so that a failure to create one fails
+        // the start.
         let mut on_workers = Vec::new();
         let mut on_caller = Vec::new();
         let all_on_workers = self.num_drivers > 1 || output_queue.is_some();
@@ -369,7 +401,7 @@ impl Shared {
 
     fn driver(&self, pipeline: usize, operators: Operators, on_worker: bool) -> Result<Driver> {
         let config = &self.query.config;
-        // Only a worker has somebody else to run.
+        // Only a worker has other drivers to run.
         let slice = config.driver_cpu_time_slice_limit_ms;
         let time_slice = (slice > 0 && on_worker).then(|| Duration::from_millis(slice));
         Driver::new(

@@ -1,8 +1,8 @@
-//! The operators of a task's drivers: one for each plan node, a filter and the projection over it
-//! together.
+//! Creates the operators of a task's drivers: one per plan node, where a filter and the projection
+//! over it become one operator.
 //!
-//! Operators of one node that meet across drivers do so in what the task made for the node before:
-//! the splits and filters of a scan, the table of a join, the queues of an exchange.
+//! Operators of one node share state across drivers: the splits and filters of a scan, the table of
+//! a join, the queues of an exchange. The task creates this state before the operators.
 
 use vector::sync::Arc;
 use vector::{Error, MemoryPool, Result};
@@ -26,43 +26,47 @@ use crate::operator::single_row::EnforceSingleRow;
 use crate::operator::sink::{BatchQueue, QueueSink};
 use crate::operator::table_write::TableWrite;
 use crate::operator::top_n::TopN;
+use crate::operator::traced::Traced;
 use crate::operator::unnest::Unnest;
 use crate::operator::values::Values;
 use crate::operator::{Operator, OperatorCtx};
-use crate::plan::{AggregationStep, PlanNode, PlanNodeId, ProjectNode, TopNNode, WriterPlace};
-use crate::trace::{OperatorTrace, Traced, TracedOperator};
+use crate::plan::{
+    AggregationStep, CustomOperatorCtx, PlanNode, PlanNodeId, ProjectNode, TopNNode, WriterPlace,
+};
+use crate::trace::{OperatorTrace, TracedOperator};
 
 pub(super) type Operators = Vec<StageParams>;
 
-/// A driver among those of its task, for the names of pools (rule S14.1).
+/// Identifies a driver within its task, for the names of pools: a pool of an operator is called
+/// `op.<node>.<pipeline>.<driver>.<type>` (rule S14.1).
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place {
     pub(super) pipeline: usize,
-    /// Which of the pipeline's drivers.
+    /// Index of the driver within its pipeline.
     pub(super) driver: usize,
 }
 
-/// Where the drivers of a task that starts meet.
+/// State that connects the drivers of a starting task.
 #[derive(Debug)]
 pub(super) struct Meetings {
-    /// The joins, by node.
+    /// Joins by plan node.
     pub(super) joins: Vec<(PlanNodeId, Arc<HashJoin>)>,
-    /// The exchanges, as the plan numbers them.
+    /// Exchanges in the order of the plan's exchange numbers.
     pub(super) exchanges: Vec<ExchangeQueues>,
 }
 
-/// The queues of an exchange: one for each consumer, of a merge one for each producer.
+/// Queues of an exchange: one per consumer, or one per producer for a merge.
 #[derive(Debug)]
 pub(super) struct ExchangeQueues {
     queues: Vec<Arc<BatchQueue>>,
-    /// The pool above those of its producers, which pay for what waits.
+    /// Parent of the producers' pools, which the queued batches are charged to.
     pool: MemoryPool,
-    /// Producers made so far.
+    /// Number of producers created so far.
     num_producers: usize,
 }
 
 impl Shared {
-    /// Makes the joins, each between the drivers that fill its table and those that use it.
+    /// Creates the joins, each shared by the drivers that build its table and those that probe it.
     pub(super) fn joins(&self) -> Result<Vec<(PlanNodeId, Arc<HashJoin>)>> {
         let mut joins = Vec::new();
         for (node, num_probers) in self.plan.joins() {
@@ -79,7 +83,7 @@ impl Shared {
         Ok(joins)
     }
 
-    /// The slots of the scans that give a column.
+    /// Returns the filter slots of the scans that produce a column.
     fn targets_of(&self, sources: &ColumnSources<'_>) -> Vec<ScanTarget> {
         let scans = sources.scans.iter().filter_map(|(id, channel)| {
             let scan = self.scans.iter().find(|scan| scan.id == **id)?;
@@ -88,7 +92,8 @@ impl Shared {
         scans.collect()
     }
 
-    /// What a top-N tells the scans below; none when nobody listens or it is not wanted.
+    /// Returns the filter that a top-N pushes into the scans below it; `None` when no scan can take
+    /// it or the pushdown is disabled.
     fn order_filter(&self, node: &TopNNode) -> Option<OrderFilter> {
         let key = node.keys.first()?;
         if !self.query.config.topn_dynamic_filter_pushdown_enabled {
@@ -103,7 +108,7 @@ impl Shared {
         (!targets.is_empty()).then(|| OrderFilter::new(&node.id, (ty, key.order), targets))
     }
 
-    /// Makes the queues of all exchanges.
+    /// Creates the queues of all exchanges.
     pub(super) fn exchanges(&self) -> Vec<ExchangeQueues> {
         let per_driver = self.query.config.local_exchange_batches_per_driver;
         let exchanges = self.plan.exchanges.iter().enumerate().map(|(number, exchange)| {
@@ -121,8 +126,8 @@ impl Shared {
         exchanges.collect()
     }
 
-    /// Makes the operators of a driver of a pipeline; a projection over a filter becomes one
-    /// operator with it.
+    /// Creates the operators of a driver of a pipeline. A filter and the projection over it become
+    /// one operator.
     pub(super) fn operators(
         &self,
         pipeline: &Pipeline,
@@ -166,7 +171,8 @@ impl Shared {
         Ok(made)
     }
 
-    /// The first operator of consumer number `consumer` of an exchange.
+    /// Returns the exchange source: the first operator of consumer number `consumer` of an
+    /// exchange.
     fn taking_end(
         &self,
         number: usize,
@@ -188,7 +194,7 @@ impl Shared {
         Ok(StageParams { node: exchange.node.clone(), ..stage })
     }
 
-    /// The last operator of the next producer of an exchange.
+    /// Returns the exchange sink: the last operator of the next producer of an exchange.
     fn giving_end(&self, number: usize, meetings: &mut Meetings) -> Result<StageParams> {
         let producer = match meetings.exchanges.get_mut(number) {
             Some(made) => {
@@ -226,7 +232,7 @@ impl Shared {
         found.ok_or_else(no_exchange)
     }
 
-    /// Makes the operator of a node and says what it is called.
+    /// Creates the operator of a node and returns its name.
     fn operator(
         &self,
         node: &PlanNode,
@@ -298,6 +304,10 @@ impl Shared {
                 let place = WriterPlace { driver, num_drivers, pool: ctx.pool };
                 (Box::new(TableWrite::new(write.target.writer(place)?)), "TableWrite")
             }
+            PlanNode::Custom(custom) => {
+                let ctx = CustomOperatorCtx { pool: ctx.pool, stop: ctx.stop, driver };
+                (custom.operator(ctx)?, custom.name())
+            }
             PlanNode::LocalPartition(_) | PlanNode::LocalMerge(_) => {
                 return Err(Error::internal("an exchange inside of a pipeline"));
             }
@@ -305,7 +315,7 @@ impl Shared {
         Ok(made)
     }
 
-    /// Who is told of what an operator is given, if the query is traced.
+    /// Returns the trace of an operator, if the query is traced.
     fn trace(
         &self,
         node: &PlanNodeId,
@@ -318,7 +328,7 @@ impl Shared {
         tracer.operator(&TracedOperator { node, name, step, pipeline, driver })
     }
 
-    /// What an operator of `node` is given; `kind` is a part of its pool's name.
+    /// Returns the context of an operator of `node`; `kind` is a part of the name of its pool.
     fn operator_ctx(&self, node: &PlanNodeId, place: Place, kind: &str) -> OperatorCtx {
         let Place { pipeline, driver } = place;
         let above = self.node_pools.iter().find(|(id, _)| id == node).map(|(_, pool)| pool);
@@ -333,7 +343,7 @@ impl Shared {
     }
 }
 
-/// The operator, within its trace if it has one.
+/// Wraps the operator in its trace, if it has one.
 fn traced(operator: Box<dyn Operator>, trace: Option<Arc<dyn OperatorTrace>>) -> Box<dyn Operator> {
     match trace {
         Some(trace) => Box::new(Traced::new(operator, trace)),
@@ -341,7 +351,7 @@ fn traced(operator: Box<dyn Operator>, trace: Option<Arc<dyn OperatorTrace>>) ->
     }
 }
 
-/// What the operator of a node is called.
+/// Returns the name of the operator of a node.
 fn operator_name(node: &PlanNode) -> &'static str {
     match node {
         PlanNode::Filter(_) | PlanNode::Project(_) => "FilterProject",

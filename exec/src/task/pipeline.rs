@@ -1,4 +1,5 @@
-//! From a plan to pipelines: which nodes many drivers run, and where their rows meet.
+//! Cuts a plan into pipelines: decides which nodes several drivers run, and where their rows are
+//! exchanged.
 //!
 //! ```text
 //! one driver       [scan, filter, aggregation, order by]                      one pipeline
@@ -13,28 +14,29 @@
 //!                  [scan, ..] x N ---+--round robin--> [aggregation, ..] x N .. --> [] x 1
 //! ```
 //!
-//! A [`Pipeline`] is a run of nodes that a number of drivers do side by side. Nodes that look at
-//! one row at a time stay in the pipeline of their source. The others must see rows together, and
-//! rows of several drivers meet in an [`Exchange`] before them:
+//! A [`Pipeline`] is a chain of nodes that a number of drivers run in parallel. Nodes that process
+//! each row by itself stay in the pipeline of their source. The other nodes must see all rows of a
+//! group, or all rows, so the rows of several drivers go through an [`Exchange`] before them:
 //!
-//! | node | each driver before | rows meet | behind |
+//! | node | each driver before | exchange | after it |
 //! |---|---|---|---|
 //! | aggregation with keys | partial | by hash of the keys | final, N drivers |
-//! | with DISTINCT | - | by hash of the keys | the whole, N drivers |
-//! | without keys | partial, unless DISTINCT | in one driver | final |
-//! | order by | order by | merged in order | - |
-//! | top N | top N | in one driver | top N |
-//! | limit | limit of offset + count, from 0 | in one driver | limit |
-//! | single row | - | in one driver | single row |
-//! | write of one file | - | in one driver | write |
+//! | with DISTINCT | - | by hash of the keys | single step, N drivers |
+//! | without keys | partial, unless DISTINCT | to one driver | final |
+//! | order by | order by | sorted merge | - |
+//! | top N | top N | to one driver | top N |
+//! | limit | limit of offset + count, from 0 | to one driver | limit |
+//! | single row | - | to one driver | single row |
+//! | write of one file | - | to one driver | write |
 //! | write of several | write | - | - |
-//! | the task's output | - | in one driver | - |
+//! | the task's output | - | to one driver | - |
 //!
-//! Where there is one driver anyway nothing needs an exchange, except sources that are several.
+//! With one driver only a node with several sources needs an exchange.
 //!
-//! Pipelines stand in an order in which rows come from earlier ones. Of several sources the first
-//! stands last: when one thread runs all of them, always the latest one that can go on, rows come
-//! in the order of the sources, and tables are made when a probe first asks for them.
+//! Pipelines are listed so that producers precede their consumers. Of several sources the first is
+//! listed last: when one thread runs all pipelines, it always runs the last one that can make
+//! progress, so rows are returned in the order of the sources, and a hash table is built when its
+//! probe first requires it.
 
 use vector::sync::Arc;
 use vector::{Error, Result, RowType};
@@ -45,82 +47,82 @@ use crate::operator::aggregate::intermediate_type;
 use crate::operator::channel_of;
 use crate::plan::{
     AggregationNode, AggregationStep, HashJoinNode, LimitNode, LocalMergeNode, LocalPartitionNode,
-    Partitioning, PlanNode, PlanNodeId, SortKey,
+    Parallelism, Partitioning, PlanNode, PlanNodeId, SortKey,
 };
 
-/// A plan, cut.
+/// A plan that is cut into pipelines.
 #[derive(Debug, Default)]
 pub(crate) struct Pipelines {
-    /// The last one gives the task's rows, in one driver.
+    /// Pipelines, producers first. The last one produces the task's rows, with one driver.
     pub(crate) pipelines: Vec<Pipeline>,
-    /// Where the rows of pipelines meet.
+    /// Exchanges between the pipelines.
     pub(crate) exchanges: Vec<Exchange>,
 }
 
-/// Nodes that pass rows on to each other, in each of some drivers.
+/// A chain of nodes that each driver of the pipeline runs.
 #[derive(Debug)]
 pub(crate) struct Pipeline {
-    /// The exchange that rows come from; none when the first node is a leaf.
+    /// Index of the exchange that the rows come from; `None` when the first node is a leaf.
     pub(crate) source: Option<usize>,
-    /// The nodes in the order of the rows' way.
+    /// Nodes in the order of the data flow.
     pub(crate) nodes: Vec<Arc<PlanNode>>,
-    /// Drivers that run them.
+    /// Number of drivers that run the nodes.
     pub(crate) num_drivers: usize,
-    /// Where the rows go.
+    /// Destination of the rows.
     pub(crate) end: PipelineEnd,
 }
 
-/// Where the rows of a pipeline go.
+/// Destination of the rows of a pipeline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PipelineEnd {
-    /// To the task's consumer.
+    /// The consumer of the task.
     Output,
-    /// Into this exchange.
+    /// The exchange with this index.
     Exchange(usize),
-    /// Into the table of the join with this id.
+    /// The hash table of the join with this id.
     Table(PlanNodeId),
 }
 
-/// A place where rows go from the drivers of some pipelines to those of another.
+/// Transfers rows from the drivers of some pipelines to the drivers of another one.
 #[derive(Debug)]
 pub(crate) struct Exchange {
-    /// The plan node that asks for it; none when only the number of drivers does.
+    /// Plan node of the exchange; `None` when only the number of drivers requires it.
     pub(crate) node: Option<PlanNodeId>,
-    /// Which consumer gets a row.
+    /// How rows are distributed over the consumers.
     pub(crate) kind: ExchangeKind,
-    /// Drivers that give.
+    /// Number of producing drivers.
     pub(crate) num_producers: usize,
-    /// Drivers that take.
+    /// Number of consuming drivers.
     pub(crate) num_consumers: usize,
 }
 
-/// Which consumer of an exchange gets a row.
+/// How an exchange distributes rows over its consumers.
 #[derive(Debug, Clone)]
 pub(crate) enum ExchangeKind {
-    /// The only one.
+    /// All rows go to the only consumer.
     Gather,
-    /// The next in turn gets a batch.
+    /// Batches go to the consumers in turn.
     RoundRobin,
-    /// The one that the hash of these channels says.
+    /// The hash of these channels selects the consumer of a row.
     Hash(Vec<usize>),
-    /// The only one; it merges what comes in order from each producer.
+    /// All rows go to the only consumer, which merges the sorted rows of the producers.
     Merge(Vec<SortKey>, Arc<RowType>),
 }
 
 impl Pipelines {
-    /// Drivers of the pipeline that fills the table of a join.
+    /// Returns the number of drivers that build the table of a join.
     pub(crate) fn num_builders(&self, join: &PlanNodeId) -> usize {
         let fills = |p: &&Pipeline| matches!(&p.end, PipelineEnd::Table(id) if id == join);
         self.pipelines.iter().filter(fills).map(|p| p.num_drivers).sum()
     }
 
-    /// Drivers that run a node.
+    /// Returns the number of drivers that run a node.
     pub(crate) fn num_drivers_of(&self, node: &PlanNodeId) -> usize {
         let runs = |p: &&Pipeline| p.nodes.iter().any(|n| n.id() == node);
         self.pipelines.iter().filter(runs).map(|p| p.num_drivers).sum()
     }
 
-    /// All joins, each with the number of drivers that look its table up.
+    /// Returns all joins, each with the number of drivers that probe its table.
     pub(crate) fn joins(&self) -> impl Iterator<Item = (&HashJoinNode, usize)> {
         let nodes = self.pipelines.iter().flat_map(|p| p.nodes.iter().map(|n| (n, p.num_drivers)));
         nodes.filter_map(|(node, num_drivers)| match &**node {
@@ -130,7 +132,7 @@ impl Pipelines {
     }
 }
 
-/// How many drivers run the pipelines of a task.
+/// Number of drivers that run the pipelines of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Drivers {
     pub(crate) most: usize,
@@ -138,14 +140,15 @@ pub struct Drivers {
 }
 
 impl From<usize> for Drivers {
-    /// So many, at least one, wherever more than one can be.
+    /// Uses `most` drivers, at least one, for every pipeline that may have several.
     fn from(most: usize) -> Self {
         Drivers { most: most.max(1), of_scans: Vec::new() }
     }
 }
 
 impl Drivers {
-    /// Fewer for the pipeline of a scan that has few splits; those above its exchanges keep theirs.
+    /// Uses fewer drivers for the pipeline of a scan that has few splits. The pipelines above its
+    /// exchanges keep their number of drivers.
     pub fn with_scan(mut self, scan: PlanNodeId, drivers: usize) -> Self {
         self.of_scans.push((scan, drivers.clamp(1, self.most)));
         self
@@ -157,7 +160,7 @@ impl Drivers {
     }
 }
 
-/// Cuts a plan for some drivers.
+/// Cuts a plan into pipelines for the given numbers of drivers.
 pub(crate) fn cut(plan: &Arc<PlanNode>, drivers: &Drivers) -> Result<Pipelines> {
     let mut cutter = Cutter { drivers, made: Pipelines::default() };
     let open = cutter.open(plan)?;
@@ -166,13 +169,13 @@ pub(crate) fn cut(plan: &Arc<PlanNode>, drivers: &Drivers) -> Result<Pipelines> 
     Ok(cutter.made)
 }
 
-/// The pipelines made so far.
+/// Builds the pipelines; holds those that are complete.
 struct Cutter<'d> {
     drivers: &'d Drivers,
     made: Pipelines,
 }
 
-/// A pipeline whose end is not known yet.
+/// A pipeline with an end that is not yet known.
 struct Open {
     source: Option<usize>,
     nodes: Vec<Arc<PlanNode>>,
@@ -191,15 +194,23 @@ impl Open {
 }
 
 impl Cutter<'_> {
-    /// The pipeline that gives the rows of `node`.
+    /// Returns the pipeline that produces the rows of `node`.
     fn open(&mut self, node: &Arc<PlanNode>) -> Result<Open> {
+        match node.info().parallelism() {
+            Parallelism::Splits => Ok(Open::leaf(node, self.drivers.of_scan(node.id()))),
+            Parallelism::OneDriver => Ok(Open::leaf(node, 1)),
+            Parallelism::RowWise => Ok(self.open(source_of(node)?)?.then(node)),
+            Parallelism::Gathered => {
+                let open = self.open(source_of(node)?)?;
+                Ok(self.gather(open).then(node))
+            }
+            Parallelism::Special => self.special(node),
+        }
+    }
+
+    /// The pipeline of a node with a rule of its own.
+    fn special(&mut self, node: &Arc<PlanNode>) -> Result<Open> {
         Ok(match &**node {
-            PlanNode::TableScan(n) => Open::leaf(node, self.drivers.of_scan(&n.id)),
-            // Rows that the plan holds exist once; several drivers would give them several times.
-            PlanNode::Values(_) => Open::leaf(node, 1),
-            PlanNode::Filter(n) => self.open(&n.source)?.then(node),
-            PlanNode::Project(n) => self.open(&n.source)?.then(node),
-            PlanNode::Unnest(n) => self.open(&n.source)?.then(node),
             PlanNode::HashJoin(join) => {
                 let right = self.open(&join.right)?;
                 self.close(right, PipelineEnd::Table(Arc::clone(&join.id)));
@@ -226,21 +237,17 @@ impl Cutter<'_> {
                     self.gather(open.then(&first)).then(node)
                 }
             },
-            PlanNode::EnforceSingleRow(n) => {
-                let open = self.open(&n.source)?;
-                self.gather(open).then(node)
-            }
-            PlanNode::TableWrite(n) => match self.open(&n.source)? {
-                open if n.target.is_single() => self.gather(open).then(node),
-                open => open.then(node),
-            },
             PlanNode::LocalPartition(n) => self.partition(n)?,
             PlanNode::LocalMerge(n) => self.merge(n)?,
+            other => {
+                return Err(Error::internal("a plan node without a rule for its pipelines")
+                    .with("node", format!("{}[{}]", other.name(), other.id())));
+            }
         })
     }
 
-    /// Groups; see the table above. Partial results may repeat groups only where a final step of
-    /// the same plan puts them together.
+    /// Adds an aggregation; see the table above. Partial results may repeat a group only if a final
+    /// step of the same plan combines them.
     fn aggregation(&mut self, n: &AggregationNode, node: &Arc<PlanNode>) -> Result<Open> {
         if let (AggregationStep::Final, PlanNode::Aggregation(partial)) = (n.step, &*n.source)
             && partial.step == AggregationStep::Partial
@@ -259,7 +266,7 @@ impl Cutter<'_> {
         Ok(self.by_keys(open, &n.keys, n.source.output_type())?.then(node))
     }
 
-    /// The rows of all sources.
+    /// Adds a local partition over all of its sources.
     fn partition(&mut self, n: &LocalPartitionNode) -> Result<Open> {
         let kind = match &n.partitioning {
             _ if self.drivers.most == 1 => ExchangeKind::Gather,
@@ -283,8 +290,8 @@ impl Cutter<'_> {
         Ok(Open { source: Some(exchange), nodes: Vec::new(), num_drivers: num_consumers })
     }
 
-    /// The rows of all sources in order; those that are sorted by the same keys right here need not
-    /// be merged before.
+    /// Adds a sorted merge of all sources. A source that is a sort by the same keys needs no merge
+    /// of its own drivers before.
     fn merge(&mut self, n: &LocalMergeNode) -> Result<Open> {
         let mut sorted = Vec::new();
         for source in n.sources.iter().rev() {
@@ -311,12 +318,13 @@ impl Cutter<'_> {
         Ok(Open { source: Some(exchange), nodes: Vec::new(), num_drivers: 1 })
     }
 
-    /// All rows in one driver.
+    /// Sends all rows to one driver.
     fn gather(&mut self, open: Open) -> Open {
         self.exchange(open, ExchangeKind::Gather, 1)
     }
 
-    /// Rows with equal keys in one driver; all rows without keys.
+    /// Sends rows with equal keys to the same driver, and all rows to one driver if there are no
+    /// keys.
     fn by_keys(&mut self, open: Open, keys: &[String], input: &RowType) -> Result<Open> {
         if open.num_drivers == 1 || keys.is_empty() {
             return Ok(self.gather(open));
@@ -325,12 +333,13 @@ impl Cutter<'_> {
         Ok(self.exchange(open, kind, self.drivers.most))
     }
 
-    /// Lets the rows go through an exchange, unless they stay in one driver anyway.
+    /// Sends the rows through an exchange, unless both sides have only one driver.
     fn exchange(&mut self, open: Open, kind: ExchangeKind, num_consumers: usize) -> Open {
         if open.num_drivers == 1 && num_consumers == 1 {
             return open;
         }
-        // Rows that come from one and have no reason to be where they are go the new way at once.
+        // A round-robin exchange directly before this one is replaced by it, as no node depends on
+        // its distribution.
         if let (Some(exchange), []) = (open.source, open.nodes.as_slice())
             && let Some(before) = self.made.exchanges.get_mut(exchange)
             && matches!(before.kind, ExchangeKind::RoundRobin)
@@ -367,11 +376,18 @@ impl Cutter<'_> {
     }
 }
 
+fn source_of(node: &PlanNode) -> Result<&Arc<PlanNode>> {
+    node.source().ok_or_else(|| {
+        Error::invalid_input("a plan node needs a source")
+            .with("node", format!("{}[{}]", node.name(), node.id()))
+    })
+}
+
 fn channels(keys: &[String], input: &RowType) -> Result<Vec<usize>> {
     keys.iter().map(|key| channel_of(input, key)).collect()
 }
 
-/// A single-step aggregation as a partial one and a final one over its output.
+/// Splits a single-step aggregation into a partial one and a final one over its output.
 fn split_aggregation(node: &AggregationNode) -> Result<(Arc<PlanNode>, Arc<PlanNode>)> {
     if node.step != AggregationStep::Single {
         return Err(Error::internal("an aggregation of one step only cannot be split"));

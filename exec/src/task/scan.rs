@@ -1,43 +1,46 @@
-//! What the drivers of one scan share: its splits, its late filters, and how many of them may run.
+//! State that the drivers of one scan share: splits, dynamic filters, and the number of drivers
+//! that may run.
 
 use vector::MemoryPool;
 use vector::sync::atomic::{AtomicUsize, Ordering};
 use vector::sync::{Arc, Weak};
 
 use super::split_queue::{SplitOrder, SplitQueue};
-use super::threads::TaskThreads;
+use crate::control::threads::TaskThreads;
+use crate::operator::OperatorCtx;
 use crate::operator::scan_filters::ScanFilters;
 use crate::operator::scan_scale::ScanScaleUp;
 use crate::operator::table_scan::TableScan;
-use crate::operator::{OperatorCtx, SplitSource};
+use crate::operator::traced::TracedSplits;
 use crate::plan::{PlanNodeId, TableScanNode};
 use crate::query_ctx::QueryConfig;
+use crate::split_source::SplitSource;
 use crate::termination::Termination;
-use crate::trace::{OperatorTrace, TracedSplits};
+use crate::trace::OperatorTrace;
 
-/// What the drivers of one scan share.
+/// State that the drivers of one scan share.
 #[derive(Debug)]
 pub(super) struct ScanState {
     pub(super) id: PlanNodeId,
     pub(super) splits: Arc<SplitQueue>,
     pub(super) filters: Arc<ScanFilters>,
     num_drivers: usize,
-    /// Drivers whose operators were made.
+    /// Number of operators created, one per driver.
     num_made: AtomicUsize,
     scale_up: Option<Arc<ScanScaleUp>>,
 }
 
-/// What a scan operator has of its task.
+/// Parts of the task that a scan operator uses.
 #[derive(Clone, Copy)]
 pub(super) struct ScanSurroundings<'a> {
     pub(super) termination: &'a Arc<Termination>,
     pub(super) threads: &'a Arc<TaskThreads>,
-    /// Is told of the splits that are taken.
+    /// Receives the splits that are taken.
     pub(super) trace: Option<&'a Arc<dyn OperatorTrace>>,
 }
 
 impl ScanState {
-    /// For a scan that `num_drivers` drivers run, with memory from `pool`.
+    /// Creates the state of a scan that `num_drivers` drivers run, with memory from `pool`.
     pub(super) fn new(
         node: &TableScanNode,
         num_drivers: usize,
@@ -62,7 +65,7 @@ impl ScanState {
         }
     }
 
-    /// The scan operator of the next driver.
+    /// Creates the scan operator of the next driver.
     pub(super) fn operator(
         &self,
         node: &TableScanNode,
@@ -74,7 +77,7 @@ impl ScanState {
         let per_driver = ctx.query.config.max_split_preload_per_driver;
         let quota = per_driver.saturating_mul(self.num_drivers);
         if quota > 0 && driver == 0 {
-            // Weak, because the task's end must not hold splits.
+            // A weak reference: the stop hook of the task must not keep the splits alive.
             let splits: Weak<SplitQueue> = Arc::downgrade(&self.splits);
             termination.on_stop(Box::new(move || {
                 if let Some(splits) = splits.upgrade() {

@@ -1,20 +1,20 @@
-//! The splits of one scan: added by the task's owner, taken by the drivers.
+//! The split queue of one scan: the owner of the task adds splits, and the drivers take them.
 //!
 //! | state | `add` | `next_split` | `no_more` | `abandon` |
 //! |---|---|---|---|---|
-//! | Open, splits waiting | kept, wakes one | split, next ones prepared | NoMore | Abandoned |
-//! | Open, empty | kept, wakes one | Wait | NoMore, wakes all | Abandoned, wakes all |
+//! | Open, with splits | added, wakes one | split, prepares next ones | NoMore | Abandoned |
+//! | Open, empty | added, wakes one | Wait | NoMore, wakes all | Abandoned, wakes all |
 //! | NoMore | refused | split, then NoMore | - | - |
 //! | Abandoned | dropped | `Cancelled` error | Abandoned | - |
 //!
-//! A barrier stands behind all splits and in front of NoMore: whoever has not passed it comes to it
-//! when no split is left, and finds it once (rules S11.30, S11.56).
+//! A barrier comes after all splits and before NoMore: a driver that has not passed it receives it
+//! once, when no split is left (rules S11.30, S11.56).
 //!
-//! Whoever has waited least is woken first (rule S11.55). When a driver takes a split, the ones
-//! that come next are prepared, as many as its quota says. Several drivers then take what is ready
-//! before what is not, as far as the quota reaches (rule S11.57); a single driver takes the splits in
-//! the order they were added, so that its rows come in that order. When memory is short, what was
-//! prepared and not taken is let go.
+//! Of the waiting drivers the one that blocked last is woken first (rule S11.55). When a driver
+//! takes a split, the next splits are prepared, up to the quota of the driver. Several drivers take
+//! prepared splits before others, within the quota (rule S11.57); a single driver takes the splits
+//! in the order in which they were added, so that its rows are in that order. When memory is short,
+//! prepared splits that were not taken are released.
 
 use std::collections::VecDeque;
 
@@ -23,21 +23,21 @@ use vector::{Error, Reclaim, Result};
 
 use dwio::connector::ConnectorSplit;
 
-use crate::operator::{SplitPoll, SplitSource, TakenSplit};
 use crate::preload::async_source::Phase as Made;
 use crate::preload::{SplitPreloader, SplitPreparation};
+use crate::split_source::{SplitPoll, SplitSource, TakenSplit};
 
-/// In which order splits are taken.
+/// Order in which splits are taken.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub enum SplitOrder {
-    /// As they were added.
+    /// In the order in which they were added.
     #[default]
     Added,
-    /// Prepared ones first.
+    /// Prepared splits first.
     ReadyFirst,
 }
 
-/// The splits of one scan node.
+/// Splits of one scan node.
 #[derive(Debug, Default)]
 pub struct SplitQueue {
     order: SplitOrder,
@@ -50,11 +50,11 @@ struct State {
     phase: Phase,
     waiting: Vec<Promise>,
     counts: SplitCounts,
-    /// Splits with numbers up to this one were sent before (rule S11.54).
+    /// Highest sequence number of splits that are duplicates and are not added again (rule S11.54).
     max_sequence: Option<u64>,
-    /// Who waits for the last split to be taken.
+    /// Promises for the time at which no split is queued.
     wanting: Vec<Promise>,
-    /// The number of the last barrier.
+    /// Number of the last barrier.
     barrier: u64,
 }
 
@@ -66,24 +66,27 @@ enum Phase {
     Abandoned,
 }
 
-/// How far the splits of a scan are.
+/// Number of the splits of a scan in each state.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct SplitCounts {
-    /// Added and not yet taken.
+    /// Splits that were added and not yet taken.
     pub queued: usize,
-    /// Taken and not yet read to the end.
+    /// Splits that were taken and not yet read to the end.
     pub running: usize,
-    /// Read to the end.
+    /// Splits that were read to the end.
     pub finished: usize,
 }
 
 impl SplitQueue {
-    /// An open queue without splits.
+    /// Creates an open queue without splits.
     pub fn new(order: SplitOrder) -> Self {
         SplitQueue { order, ..Self::default() }
     }
 
-    /// Adds a split and wakes one driver. `Internal` after `no_more`.
+    /// Adds a split and wakes one driver.
+    ///
+    /// # Errors
+    /// `Internal` after `no_more`.
     pub fn add(&self, split: Arc<dyn ConnectorSplit>) -> Result<()> {
         self.add_if(split, |_| true).map(drop)
     }
@@ -116,19 +119,22 @@ impl SplitQueue {
         Ok(true)
     }
 
-    /// Adds a split that has a number, unless those up to this number were sent before; says
-    /// whether it was added.
+    /// Adds a split with a sequence number, unless the number is at most the maximum that was set.
+    /// Returns whether the split was added.
+    ///
+    /// # Errors
+    /// `Internal` after `no_more`.
     pub fn add_numbered(&self, number: u64, split: Arc<dyn ConnectorSplit>) -> Result<bool> {
         self.add_if(split, |state| state.max_sequence.is_none_or(|max| number > max))
     }
 
-    /// Splits with numbers up to `number` are not added any more.
+    /// Declares that splits with numbers up to `number` are not to be added again.
     pub fn set_max_sequence(&self, number: u64) {
         let mut state = self.state.lock();
         state.max_sequence = state.max_sequence.max(Some(number));
     }
 
-    /// Puts barrier `number` behind the splits, and wakes all drivers: each must pass it.
+    /// Adds barrier `number` after the splits, and wakes all drivers, as each must pass it.
     pub fn add_barrier(&self, number: u64) {
         let waiting = {
             let mut state = self.state.lock();
@@ -138,12 +144,13 @@ impl SplitQueue {
         waiting.into_iter().for_each(Promise::fulfil);
     }
 
-    /// True after `no_more`.
+    /// Returns true after `no_more`.
     pub fn has_all(&self) -> bool {
         self.state.lock().phase == Phase::NoMore
     }
 
-    /// A wait until no split is queued (rule S11.59); fails when no more will be added anyway.
+    /// Returns a continuation that is ready when no split is queued (rule S11.59); it fails when no
+    /// more splits can be added.
     pub fn drained(&self) -> Continuation {
         let mut state = self.state.lock();
         let (promise, drained) = promise();
@@ -156,12 +163,12 @@ impl SplitQueue {
         drained
     }
 
-    /// Says that all splits were added.
+    /// Declares that all splits were added.
     pub fn no_more(&self) {
         self.leave_open(Phase::NoMore);
     }
 
-    /// Says that nobody will ever add the missing splits; nothing happens after `no_more`.
+    /// Declares that the missing splits will never be added; has no effect after `no_more`.
     pub fn abandon(&self) {
         self.leave_open(Phase::Abandoned);
     }
@@ -178,7 +185,7 @@ impl SplitQueue {
         waiting.into_iter().for_each(Promise::fulfil);
     }
 
-    /// Drops what is prepared for splits that were not taken: the task has ended.
+    /// Drops the preparations of splits that were not taken, at the end of the task.
     pub fn drop_preparations(&self) {
         let preparations: Vec<_> = {
             let mut state = self.state.lock();
@@ -187,7 +194,7 @@ impl SplitQueue {
         preparations.iter().for_each(|preparation| preparation.cancel());
     }
 
-    /// How far the splits are.
+    /// Returns the number of splits in each state.
     pub fn counts(&self) -> SplitCounts {
         self.state.lock().counts
     }
@@ -198,7 +205,7 @@ impl State {
         self.splits.is_empty() && self.barrier > passed
     }
 
-    /// Takes a split, and has the next ones prepared: gives those preparations, to be started.
+    /// Takes a split and prepares the next ones. Returns the preparations that are to be started.
     fn take(
         &mut self,
         order: SplitOrder,
@@ -231,9 +238,10 @@ impl State {
 }
 
 impl Reclaim for SplitQueue {
-    /// Lets go of what was prepared ahead: whoever takes the split makes it again.
+    /// Releases prepared splits; the driver that takes such a split prepares it again.
     fn reclaim(&self, _: u64) {
-        // Waited for, because under this lock nobody asks for memory or gives it back.
+        // Waiting for this lock is safe: no thread allocates or releases memory while it holds the
+        // lock.
         let mut state = self.state.lock();
         let is_prepared = |waiting: &&mut TakenSplit| {
             let preparation = waiting.preparation.as_ref();

@@ -127,9 +127,9 @@ impl DeltaLengthByteArray {
         self.lengths.check_left(wanted)
     }
 
-    /// Returns the number of bytes behind the last value that was read or skipped.
-    pub fn bytes_left(&self) -> usize {
-        self.bytes.len().saturating_sub(self.at)
+    /// Where the last value that was read or skipped ends.
+    pub fn end(&self) -> usize {
+        self.at
     }
 
     /// Returns the page's value bytes, to which the offsets of [`DeltaLengthByteArray::each`]

@@ -1,11 +1,12 @@
-//! What a run did, node by node: `explain --analyze`.
+//! Statistics of a run by plan node, for `explain --analyze`.
 //!
 //! ```text
 //! TaskStats: an entry for each operator of each pipeline --by node--> notes of the plan's nodes
 //! ```
 //!
-//! A node may have several operators: a join builds and probes, an aggregation is partial and final.
-//! The last one gives the node's rows. A filter below a projection has none: both are one operator.
+//! A node may have several operators: a join has build and probe, an aggregation a partial and a
+//! final one. The output rows of the node are those of the last operator. A filter below a
+//! projection has no operator of its own, since one operator evaluates both.
 
 use std::time::Duration;
 
@@ -21,7 +22,7 @@ use crate::cli::interrupt::Watch;
 use crate::cli::scan_report::{metrics_json, num_drivers, scan_json, write_scan};
 use crate::engine::ScanFiles;
 
-/// What a run left.
+/// Results and statistics of a run.
 pub(super) struct Run {
     wall: Duration,
     num_rows: u64,
@@ -31,7 +32,7 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// Takes all rows of a running query.
+    /// Runs a query to its end and drops the rows.
     pub(super) fn drain(mut result: QueryResult, start: std::time::Instant) -> Result<Self> {
         let _watch = Watch::new(result.canceller());
         let (mut num_rows, mut num_batches) = (0, 0);
@@ -43,14 +44,14 @@ impl Run {
         Ok(Run { wall: start.elapsed(), num_rows, num_batches, files, stats })
     }
 
-    /// The line about the whole.
+    /// Returns the summary line of the run.
     pub(super) fn summary(&self) -> String {
         let batches = plural(self.num_batches, "batch", "batches");
         let rows = plural(self.num_rows, "row", "rows");
         format!("{rows} in {batches}, {}", amount(duration_nanos(self.wall), MetricUnit::Nanos))
     }
 
-    /// The notes of a node.
+    /// Returns the notes of a node.
     pub(super) fn notes(&self, node: &PlanNode) -> Vec<String> {
         let operators: Vec<&OperatorStats> = self.of(node).collect();
         let is_one = operators.len() == 1;
@@ -66,7 +67,7 @@ impl Run {
                 let mut text = String::new();
                 // Writing to a string cannot fail.
                 let _ = write_scan(&mut text, files, operator, scan);
-                // Labels of both kinds of lines stand below each other.
+                // Aligns the labels of both kinds of lines.
                 notes.extend(text.lines().map(|l| l.strip_prefix("  ").unwrap_or(l).to_string()));
             } else {
                 let counters = operator.metrics.iter().filter(|(_, metric)| metric.sum != 0);
@@ -82,14 +83,14 @@ impl Run {
         notes
     }
 
-    /// What the drivers of a COPY did: their node is not one of the plan.
+    /// Returns the notes of the writers of a COPY, whose node is not part of the plan.
     pub(super) fn writers(&self) -> Vec<String> {
         let all = self.stats.operators.iter().filter(|operator| operator.operator == "TableWrite");
         all.flat_map(of_operator).map(|note| format!("     {note}")).collect()
     }
 
-    /// What the pipelines did, with those of their operators that work for no node: the ends of
-    /// exchanges between them.
+    /// Returns the notes of the pipelines, including operators without a plan node: the exchange
+    /// sinks and sources between pipelines.
     pub(super) fn pipelines(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for (number, operators) in self.stats.pipelines().enumerate() {
@@ -111,13 +112,13 @@ impl Run {
         lines
     }
 
-    /// Adds what a node's operators did to its members.
+    /// Adds the statistics of a node's operators to its JSON members.
     pub(super) fn add_to(&self, node: &PlanNode, members: &mut Map<String, Json>) {
         let operators = self.of(node).map(|operator| self.operator_json(operator));
         members.insert("operators".into(), operators.collect());
     }
 
-    /// The run as a whole, around a plan.
+    /// Returns the whole run as JSON, with its plan.
     pub(super) fn json(&self, plan: Json) -> Json {
         let between = self.stats.operators.iter().filter(|o| o.node.is_none());
         json!({
@@ -169,7 +170,7 @@ impl Run {
     }
 }
 
-/// A pipeline as a whole.
+/// Returns the statistics of a pipeline as JSON.
 fn pipeline_json(operators: &[OperatorStats]) -> Json {
     json!({
         "operators": names(operators),
@@ -196,7 +197,7 @@ fn sum(operators: &[OperatorStats], of: impl Fn(&OperatorStats) -> u64) -> u64 {
     operators.iter().map(of).fold(0, u64::saturating_add)
 }
 
-/// The lines about rows, times and memory of one operator.
+/// Returns the lines about rows, times and memory of one operator.
 fn of_operator(operator: &OperatorStats) -> Vec<String> {
     let mut notes = Vec::new();
     let moved = |rows, batches, bytes| {
@@ -232,7 +233,7 @@ fn of_operator(operator: &OperatorStats) -> Vec<String> {
     notes
 }
 
-/// What an operator was waited for, how long and how often (rule S15.57).
+/// Returns the reasons for which an operator was blocked, with total time and count (rule S15.57).
 fn blocked(operator: &OperatorStats) -> Vec<(&'static str, u64, u64)> {
     let waits = operator.runtime.iter().filter_map(|(name, metric)| {
         let reason = name.strip_prefix("blocked")?.strip_suffix("WallNanos")?;

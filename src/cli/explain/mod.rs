@@ -1,5 +1,5 @@
-//! `ocior explain`: how a statement would be run, what is pushed into its scans, where its conditions
-//! are tested; with `--analyze` also what a run of it did.
+//! `ocior explain`: prints the plan of a statement, the conditions pushed down into its scans, and
+//! where each condition is tested; with `--analyze` also the statistics of a run.
 
 mod analyze;
 mod tree;
@@ -28,7 +28,7 @@ Examples:
   ocior explain --analyze --json -F report.sql
   ocior explain --why \"SELECT 1 FROM 'sales' WHERE lower(name) = 'x' AND id IN (1, 7)\"";
 
-/// The setting by which drivers read the clock of the CPU and the sizes of batches.
+/// Setting that makes drivers measure CPU time and batch sizes.
 const MEASURE: &str = "track_operator_cpu_usage";
 
 /// Print the plan of a statement and what it pushes into its scans; run it only with --analyze

@@ -1,4 +1,4 @@
-//! A plan as a tree for people and for machines, with notes below its nodes.
+//! A plan as a tree, as text or as JSON, with notes below its nodes.
 //!
 //! ```text
 //! -- HashJoin[4][INNER, k = k] -> k BIGINT, x BIGINT
@@ -19,7 +19,7 @@ use crate::engine::{DynamicTarget, PushedScan};
 /// Width of the first column of notes.
 pub(super) const LABEL_WIDTH: usize = 12;
 
-/// Writes a node and all below it, and what `notes` says of each.
+/// Formats a node and its sources, with the lines that `notes` returns for each node.
 pub(super) fn text(
     root: &PlanNode,
     pushed: &[PushedScan],
@@ -48,25 +48,25 @@ pub(super) fn text(
     out
 }
 
-/// A note with its label.
+/// Formats a note with its label.
 pub(super) fn line(label: &str, text: &str) -> String {
     format!("{label:<LABEL_WIDTH$}{text}")
 }
 
-/// A node with its sources inside of it; `notes` adds members.
+/// Formats a node as JSON with its sources as members; `notes` adds further members.
 pub(super) fn json(
     node: &PlanNode,
     pushed: &[PushedScan],
     notes: &dyn Fn(&PlanNode, &mut Map<String, Json>),
 ) -> Json {
-    // Statements are bounded, and so are their plans.
+    // Recursion is safe, since the depth of statements and thus of plans is limited.
     let columns = node.output_type().fields();
     let columns = columns.map(|(name, ty)| json!({ "name": name, "type": ty.to_string() }));
     let mut members = Map::new();
     members.insert("node".into(), node.name().into());
     members.insert("id".into(), (&**node.id()).into());
     let of_scan = pushed_into(node, pushed);
-    // What a node says of its condition is as it was before it was cut: `pushed` has the parts.
+    // The node's own details show the condition before pushdown; `pushed` has the parts.
     let details = of_scan.map_or_else(|| node.details(), |scan| scan.table.clone());
     members.insert("details".into(), details.into());
     members.insert("output".into(), columns.collect());

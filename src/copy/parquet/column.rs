@@ -1,4 +1,4 @@
-//! The values of one column of a row group until they are written, as the file stores them.
+//! Buffered values of one column of a row group, in the form in which the file stores them.
 
 use bytes::Bytes;
 use parquet::basic::Type as Physical;
@@ -14,14 +14,14 @@ use vector::{Error, Interval, Result, TimeUnit, Timestamp, Type, Value, value_te
 use super::schema::Storage;
 use super::wrong;
 
-/// Values and levels that wait for the row group's end.
+/// Values and levels of a column in the current row group.
 #[derive(Debug)]
 pub(super) struct Column {
     ty: Type,
-    /// The unit of stored timestamps.
+    /// Unit of stored timestamps.
     timestamps: TimeUnit,
     definition: Vec<i16>,
-    /// `None` for columns that nothing repeats.
+    /// Repetition levels; `None` for a column that is not repeated.
     repetition: Option<Vec<i16>>,
     values: Values,
 }
@@ -33,14 +33,14 @@ enum Values {
     Int64(Vec<i64>),
     Float(Vec<f32>),
     Double(Vec<f64>),
-    /// Bytes one after the other, and where each value ends.
+    /// Concatenated bytes, and the end of each value.
     Bytes(Vec<u8>, Vec<usize>),
-    /// Values of the same length.
+    /// Concatenated values of the same length, and that length.
     Fixed(Vec<u8>, usize),
 }
 
 impl Column {
-    /// An empty column of values of type `ty`.
+    /// Returns an empty column of values of type `ty`.
     pub(super) fn new(stored: &Storage, ty: Type, is_repeated: bool) -> Self {
         let values = match stored.physical {
             Physical::BOOLEAN => Values::Boolean(Vec::new()),
@@ -56,7 +56,7 @@ impl Column {
         Column { ty, timestamps, definition: Vec::new(), repetition, values }
     }
 
-    /// Bytes held.
+    /// Number of bytes buffered.
     pub(super) fn num_bytes(&self) -> usize {
         let repetition = self.repetition.as_ref().map_or(0, Vec::len);
         let levels = (self.definition.len() + repetition) * size_of::<i16>();
@@ -67,7 +67,7 @@ impl Column {
                 Values::Int64(values) => values.len() * size_of::<i64>(),
                 Values::Float(values) => values.len() * size_of::<f32>(),
                 Values::Double(values) => values.len() * size_of::<f64>(),
-                // What is written is a handle for each value, beside the bytes.
+                // Writing needs a handle for each value in addition to the bytes.
                 Values::Bytes(bytes, ends) => {
                     bytes.len() + ends.len() * (size_of::<usize>() + size_of::<ByteArray>())
                 }
@@ -77,7 +77,7 @@ impl Column {
             }
     }
 
-    /// Adds the place of one value, or of its absence.
+    /// Adds the levels of one value, or of a missing value.
     pub(super) fn push_levels(&mut self, definition: i16, repetition: i16) {
         self.definition.push(definition);
         if let Some(levels) = &mut self.repetition {
@@ -85,7 +85,8 @@ impl Column {
         }
     }
 
-    /// Adds the values at `rows`. `InvalidInput` for one that the file's type cannot hold.
+    /// Adds the values at `rows`; `InvalidInput` for a value that does not fit the type of the
+    /// file.
     pub(super) fn push_values(&mut self, flat: &FlatValues, rows: &[usize]) -> Result<()> {
         let (ty, unit) = (&self.ty, self.timestamps);
         let rows = rows.iter().copied();
@@ -105,7 +106,7 @@ impl Column {
                 }
             }
             (Values::Int64(out), FlatValues::BigInt(v)) => out.extend(rows.map(|i| v[i])),
-            // Unsigned numbers have the same bits.
+            // An unsigned number is stored with the same bits.
             (Values::Int64(out), FlatValues::HugeInt(v)) => {
                 for i in rows {
                     let unsigned = u64::try_from(v[i]);
@@ -143,7 +144,7 @@ impl Column {
         Ok(())
     }
 
-    /// Writes all values as one column chunk, and forgets them.
+    /// Writes all values as one column chunk and clears the column.
     pub(super) fn write(&mut self, chunk: &mut SerializedColumnWriter<'_>) -> Result<()> {
         let definition = std::mem::take(&mut self.definition);
         let repetition = self.repetition.as_mut().map(std::mem::take);
@@ -192,7 +193,7 @@ fn too_large(ty: &Type, value: &Value) -> Error {
         .with("type", ty)
 }
 
-/// Units since 1970, without a remainder.
+/// Converts a timestamp to units since 1970; an error if there is a remainder.
 fn in_units(value: Timestamp, unit: TimeUnit) -> Result<i64> {
     let nanos_per_unit = 1_000_000_000 / unit.per_second().unsigned_abs();
     let fraction = i64::try_from(value.nanos() / nanos_per_unit).ok();
@@ -211,7 +212,8 @@ fn push_huge(out: &mut Vec<u8>, width: usize, ty: &Type, value: i128) -> Result<
         Type::Interval => out.extend(Interval::from_stored(value).to_bytes()),
         Type::Uuid => out.extend(value.to_be_bytes()),
         _ => {
-            // Files have decimals of more digits than they declare; those stay as they are.
+            // A decimal may have more digits than its type declares if a file has stored it so; it
+            // is kept.
             let spare = i128::BITS - 8 * u32::try_from(width).unwrap_or(16).clamp(1, 16);
             let fits = match ty {
                 Type::Decimal { .. } => value << spare >> spare == value,
@@ -227,7 +229,7 @@ fn push_huge(out: &mut Vec<u8>, width: usize, ty: &Type, value: i128) -> Result<
     Ok(())
 }
 
-/// The half precision float that `value` is the exact widening of.
+/// Returns the half-precision float whose exact widening is `value`.
 fn half_bits(value: f32) -> u16 {
     let bits = value.to_bits();
     let sign = (bits >> 16) as u16 & 0x8000;
@@ -235,10 +237,10 @@ fn half_bits(value: f32) -> u16 {
     let fraction = bits & 0x7f_ffff;
     sign | match exponent {
         128 if fraction == 0 => 0x7c00,
-        // Not a number stays so, whatever bits are cut off.
+        // NaN remains NaN, whatever bits are truncated.
         128 => 0x7e00 | (fraction >> 13) as u16,
         -14..=15 => ((exponent + 15) as u16) << 10 | (fraction >> 13) as u16,
-        // Below the least normal number the hidden bit shows.
+        // In a subnormal number the implicit leading bit becomes explicit.
         -24..=-15 => ((fraction | 0x80_0000) >> (-exponent - 1)) as u16,
         _ => 0,
     }

@@ -1,13 +1,13 @@
-//! Cutting nested values into columns: where each value of a column stands in its row.
+//! Shredding: converts nested values to columns with definition and repetition levels.
 //!
 //! ```text
 //! row          entries of the field      of its elements               in the column
 //! [[1, 2], []]   (rep 0, row 0)     (0, elem 0), (1, elem 1)    (0, 0), (2, 1) value; (1, "empty")
 //! ```
 //!
-//! A field is done for a whole batch at once: its entries, each with the repetition level it starts
-//! with and the row of the field's vector it is about, become the entries of what is below. An entry
-//! without a row ends somewhere above; it keeps the definition level of where it ended.
+//! A field is processed for a whole batch at once. An entry of a field has a repetition level and a
+//! row of the field's vector; the entries of a field determine those of its children. An entry
+//! without a row has ended at an ancestor and keeps the definition level of that ancestor.
 
 use vector::encoding::{Vector, VectorRef};
 use vector::{DecodedVector, Error, Result};
@@ -15,7 +15,7 @@ use vector::{DecodedVector, Error, Result};
 use super::column::Column;
 use super::schema::{Field, Shape};
 
-/// Places of a field's values, in the order of the rows.
+/// Entries of a field in the order of the rows.
 #[derive(Debug, Default)]
 pub(super) struct Entries(Vec<Entry>);
 
@@ -27,19 +27,19 @@ struct Entry {
 
 #[derive(Debug, Clone, Copy)]
 enum At {
-    /// The row of the field's vector.
+    /// Row of the field's vector.
     Row(usize),
-    /// Nothing is there, and how deep that was seen.
+    /// No value; the definition level at which the entry ended.
     Ended(i16),
 }
 
 impl Entries {
-    /// One for each row of a batch.
+    /// Returns one entry for each row of a batch.
     pub(super) fn of_rows(num_rows: usize) -> Self {
         Entries((0..num_rows).map(|row| Entry { repetition: 0, at: At::Row(row) }).collect())
     }
 
-    /// The entries of what is inside of a field.
+    /// Returns the entries of the contents of a field.
     fn inside(&self, field: &Field, rows: Option<&DecodedVector>) -> Result<Entries> {
         let step = |entry: &Entry| {
             let At::Row(row) = entry.at else { return Ok(*entry) };
@@ -56,7 +56,7 @@ impl Entries {
         self.0.iter().map(step).collect::<Result<_>>().map(Entries)
     }
 
-    /// The entries of the elements of lists, of which `span` tells the rows.
+    /// Returns the entries of the elements of lists; `span` returns the elements of a row.
     fn elements(
         &self,
         field: &Field,
@@ -83,7 +83,7 @@ impl Entries {
     }
 }
 
-/// Appends the values of a field's vector, as far as `entries` tell, to its columns.
+/// Appends the values of a field's vector at `entries` to its columns.
 pub(super) fn shred(
     field: &Field,
     vector: Option<&VectorRef>,
@@ -92,7 +92,7 @@ pub(super) fn shred(
 ) -> Result<()> {
     let rows = vector.map(DecodedVector::new).transpose()?;
     let inside = entries.inside(field, rows.as_ref())?;
-    // Where nothing but nulls is, there is no vector below either.
+    // If all rows are null, the children have no vectors either.
     let base = rows.as_ref().map(|rows| rows.base().as_ref());
     match &field.shape {
         Shape::Leaf(column) => {

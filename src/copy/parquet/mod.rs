@@ -1,18 +1,18 @@
-//! Rows into a Parquet file, by the `parquet` crate: the only place of the house that names it.
+//! Writing of Parquet files with the `parquet` crate. No other module uses that crate.
 //!
 //! ```text
 //! batch --shred along the schema--> columns (levels, values) --row group full--> column chunks
 //! ```
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
-//! | `schema.rs` | types to the file's schema |
-//! | `levels.rs` | nested values to places in columns |
-//! | `column.rs` | values as the file stores them |
+//! | `schema.rs` | conversion of types to the file's schema |
+//! | `levels.rs` | nested values to levels and columns |
+//! | `column.rs` | values in stored form |
 //!
-//! A row group waits in memory until it has its rows or its bytes, because a file has one column
-//! after the other. Data pages are of version 1 and have statistics and page indexes: what every
-//! reader understands.
+//! A row group is buffered in memory until it has its maximum number of rows or bytes, because a
+//! file stores one column after the other. Data pages are of version 1 and have statistics and page
+//! indexes, which all readers support.
 
 mod column;
 mod levels;
@@ -32,16 +32,16 @@ use self::schema::{Field, Schema, schema_of};
 use super::files::StagedFile;
 use super::sink::RowSink;
 
-/// Bytes of a row group in memory at most.
+/// Maximum number of bytes of a row group in memory.
 const MAX_ROW_GROUP_BYTES: usize = 128 << 20;
 
-/// How a file is laid out.
+/// Layout of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ParquetLayout {
     pub(super) codec: Codec,
-    /// Rows of a row group at most.
+    /// Maximum number of rows of a row group.
     pub(super) row_group_rows: usize,
-    /// What timestamps are stored in; `None` for what they were stored in, or else microseconds.
+    /// Unit of stored timestamps; `None` for the unit of the source file, else microseconds.
     pub(super) timestamps: Option<TimeUnit>,
 }
 
@@ -51,7 +51,7 @@ impl Default for ParquetLayout {
     }
 }
 
-/// How pages are packed.
+/// Compression of pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub(super) enum Codec {
@@ -69,7 +69,8 @@ pub(super) struct ParquetSink {
 }
 
 impl ParquetSink {
-    /// Begins a file for batches of `row_type`, whose columns files describe as `stored` says.
+    /// Creates a file for batches of `row_type`. `stored` is the metadata of its columns in the
+    /// source files.
     pub(super) fn new(
         (row_type, stored): (&RowType, &[StoredColumn]),
         layout: ParquetLayout,
@@ -118,7 +119,7 @@ impl RowSink for ParquetSink {
         self.columns.iter().map(Column::num_bytes).sum()
     }
 
-    /// Ends the row group, if it has rows.
+    /// Writes the buffered row group, if it has rows.
     fn flush(&mut self) -> Result<()> {
         if self.num_rows == 0 {
             return Ok(());
@@ -143,7 +144,7 @@ impl RowSink for ParquetSink {
     }
 }
 
-/// An error of the `parquet` crate: one of the disk, or our mistake.
+/// Converts an error of the `parquet` crate: an I/O error, or else an internal error.
 fn wrong(error: ParquetError) -> Error {
     match error {
         ParquetError::External(cause) => match cause.downcast::<std::io::Error>() {

@@ -1,20 +1,21 @@
-//! From a batch's columns to a Parquet schema, and to the tree that values are cut along.
+//! Conversion of a batch's columns to a Parquet schema and to the field tree for shredding.
 //!
 //! | type | stored as | annotation |
 //! |---|---|---|
 //! | BOOLEAN, INTEGER, BIGINT, REAL, DOUBLE, VARBINARY | the same | none |
 //! | TINYINT, SMALLINT | INT32 | INTEGER(8), INTEGER(16) |
 //! | VARCHAR; DATE | BYTE_ARRAY; INT32 | STRING; DATE |
-//! | TIME(ms); TIME(us), TIME(ns) | INT32; INT64 | TIME, of UTC or local as it was read |
-//! | TIMESTAMP | INT64 | TIMESTAMP, of UTC or local as it was read, of the unit that COPY was told or as it was read |
+//! | TIME(ms); TIME(us), TIME(ns) | INT32; INT64 | TIME, in UTC or local as in the source |
+//! | TIMESTAMP | INT64 | TIMESTAMP, in UTC or local and in the unit of the source |
 //! | DECIMAL up to 9, 18, 38 digits | INT32, INT64, FIXED_LEN_BYTE_ARRAY | DECIMAL |
-//! | HUGEINT that was read as UINT_64 | INT64 | INTEGER(64), unsigned |
-//! | other HUGEINT | FIXED_LEN_BYTE_ARRAY(16) | DECIMAL(38, 0): the format has no such integer |
+//! | HUGEINT that is UINT_64 in the source | INT64 | INTEGER(64), unsigned |
+//! | other HUGEINT | FIXED_LEN_BYTE_ARRAY(16) | DECIMAL(38, 0): Parquet has no such integer |
 //! | FLOAT16, UUID, INTERVAL | FIXED_LEN_BYTE_ARRAY(2, 16, 12) | the same |
 //! | UNKNOWN | INT32 | UNKNOWN |
 //! | ARRAY, MAP | three-level LIST, MAP | |
 //!
-//! Everything may be null but keys of maps.
+//! A unit that COPY specifies for timestamps overrides that of the source. All fields are optional
+//! except keys of maps.
 
 use dwio::stored::{Annotation, StoredColumn};
 use parquet::basic::{
@@ -28,46 +29,47 @@ use vector::{Error, Result, ResultExt, RowType, TimeUnit, Type};
 use super::column::Column;
 use super::wrong;
 
-/// The most digits that 4 and 8 bytes hold whatever they are.
+/// Number of decimal digits that always fit 4 bytes.
 const DIGITS_OF_INT32: u8 = 9;
+/// Number of decimal digits that always fit 8 bytes.
 const DIGITS_OF_INT64: u8 = 18;
 
-/// Months, days and milliseconds of 4 bytes each.
+/// Number of bytes of an interval: months, days and milliseconds of 4 bytes each.
 const INTERVAL_BYTES: usize = 12;
 
-/// A field of the schema: how deep a value in it stands, and what is below.
+/// A field of the schema with its levels and children.
 #[derive(Debug)]
 pub(super) struct Field {
-    /// The definition level of a value that is not null.
+    /// Definition level of a value that is not null.
     pub(super) definition: i16,
-    /// Nulls are an error: a key of a map.
+    /// If true, a null is an error, as in keys of maps.
     pub(super) is_required: bool,
     pub(super) shape: Shape,
 }
 
-/// What is below a field.
+/// Contents of a field.
 #[derive(Debug)]
 pub(super) enum Shape {
-    /// A column, by its number.
+    /// Index of a column.
     Leaf(usize),
     Row(Vec<Field>),
-    /// Elements, or keys and values, and the repetition level of all but the first.
+    /// Elements, or keys and values, with the repetition level of all but the first in a row.
     Repeated {
         repetition: i16,
         parts: Vec<Field>,
     },
 }
 
-/// A schema, and what is needed to cut batches along it.
+/// A schema, and the data for shredding batches along it.
 pub(super) struct Schema {
     pub(super) root: TypePtr,
     pub(super) fields: Vec<Field>,
     pub(super) columns: Vec<Column>,
 }
 
-/// The schema of batches of `row_type`, whose columns files describe as `stored` says; with
-/// `timestamps`, these are stored in that unit whatever they were stored in. `Unsupported` for a ROW
-/// without fields.
+/// Returns the schema of batches of `row_type`. `stored` is the metadata of its columns in the
+/// source files. If `timestamps` is given, all timestamps are stored in that unit. Returns
+/// `Unsupported` for a ROW without fields.
 pub(super) fn schema_of(
     row_type: &RowType,
     stored: &[StoredColumn],
@@ -87,7 +89,7 @@ pub(super) fn schema_of(
     Ok(Schema { root: Arc::new(root), fields, columns: maker.columns })
 }
 
-/// The levels of what stands around a field.
+/// Levels of the parent of a field.
 #[derive(Debug, Clone, Copy)]
 struct Depth {
     definition: i16,
@@ -99,7 +101,7 @@ struct Maker {
     columns: Vec<Column>,
 }
 
-/// The type of a field, and what files say of it.
+/// The type of a field and its metadata in the source files.
 #[derive(Clone, Copy)]
 struct Stored<'a> {
     ty: &'a Type,
@@ -107,7 +109,7 @@ struct Stored<'a> {
 }
 
 impl<'a> Stored<'a> {
-    /// The part at `index` of a list or map.
+    /// Returns the child at `index` of a list or map.
     fn part(self, index: usize, ty: &'a Type) -> Self {
         Stored { ty, known: self.known.and_then(|known| known.children.get(index)) }
     }
@@ -173,7 +175,7 @@ impl Maker {
         Ok((file_type, Field { definition, is_required, shape }))
     }
 
-    /// The repeated group inside of a list or map.
+    /// Builds the repeated group of a list or map.
     fn repeated(
         &mut self,
         name: &str,
@@ -196,14 +198,14 @@ impl Maker {
     }
 }
 
-/// How the values of a type are stored.
+/// Stored form of the values of a type.
 #[derive(Debug)]
 pub(super) struct Storage {
     pub(super) physical: Physical,
-    /// Bytes of a value, for those of fixed length.
+    /// Number of bytes of a value of fixed length.
     pub(super) width: usize,
     annotation: Option<LogicalType>,
-    /// What timestamps are counted in.
+    /// Unit of stored timestamps.
     pub(super) timestamps: TimeUnit,
 }
 
@@ -265,7 +267,7 @@ impl Storage {
         if let Some(LogicalType::Decimal(digits)) = &self.annotation {
             builder = builder.with_precision(digits.precision).with_scale(digits.scale);
         }
-        // An interval is known by the older annotation alone.
+        // An interval only has the older annotation.
         let is_interval = self.annotation.is_none() && self.width == INTERVAL_BYTES;
         builder = match is_interval {
             true => builder.with_converted_type(ConvertedType::INTERVAL),
@@ -283,7 +285,7 @@ fn file_unit(unit: TimeUnit) -> FileUnit {
     }
 }
 
-/// Bytes of the two's complement of any number of so many digits.
+/// Returns the number of bytes of the two's complement of any number with `digits` digits.
 fn bytes_of_digits(digits: u8) -> usize {
     let greatest = 10i128.checked_pow(digits.into()).map_or(i128::MAX, |power| power - 1);
     let bits = i128::BITS - greatest.leading_zeros() + 1;

@@ -1,14 +1,15 @@
-//! A whole file decoded, and everything that it says of itself compared with what is there.
+//! Verification of a file: decodes it completely and compares all of its metadata with the data.
 //!
 //! ```text
 //! for each row group and column
 //!   stored pages   headers, checksums, levels, offset index      `stored`
-//!   values         decoded once, shown to every check            `values`
+//!   values         decoded once, passed to every check           `values`
 //!                  StatisticsCheck of the chunk, of each page; bloom filter
 //! ```
 //!
-//! Statistics that no reader believes are not compared; those that contradict themselves are a
-//! problem by themselves. A part that cannot be read is a problem, and the others are read on.
+//! Statistics that readers do not trust are not compared; those that contradict themselves are a
+//! problem. A part that cannot be read is a problem too, and the verification continues with the
+//! other parts.
 
 mod report;
 mod stored;
@@ -25,7 +26,7 @@ use dwio::stats::ColumnStatistics;
 
 pub use report::{Check, Report};
 
-/// What a chunk says of its values.
+/// A column chunk with the metadata that is compared with its values.
 struct ChunkFacts<'a> {
     chosen: Chosen<'a>,
     statistics: ColumnStatistics,
@@ -33,7 +34,11 @@ struct ChunkFacts<'a> {
     bloom: Option<BloomFilter>,
 }
 
-/// Verifies a file. An error means that the file could not be read at all.
+/// Verifies a file and returns the report of its checks.
+///
+/// # Errors
+/// Errors that prevent reading the file at all. Errors in parts of the file are problems of the
+/// report.
 pub fn verify(file: &InspectedFile) -> Result<Report> {
     let mut report = Report::default();
     check_footer(file, &mut report);
@@ -48,7 +53,7 @@ pub fn verify(file: &InspectedFile) -> Result<Report> {
             chunks.push(facts);
         }
         let rows = first_row..first_row.saturating_add(num_rows);
-        // Readers rely on a footer that fits the file.
+        // The readers require a footer that fits the file.
         if file.footer.defect.is_none() && !rows.is_empty() {
             for ordinal in 0..file.footer.schema.columns().len() {
                 values::check(file, ordinal, &rows, &chunks, &mut report);
@@ -72,7 +77,8 @@ fn check_footer(file: &InspectedFile, report: &mut Report) {
     }
 }
 
-/// Reads what stands beside the pages; what makes no sense by itself is a problem already.
+/// Reads the metadata outside the pages. Metadata that is invalid by itself is reported as a
+/// problem.
 fn read_facts<'a>(
     file: &InspectedFile,
     chosen: Chosen<'a>,
@@ -116,7 +122,7 @@ fn read_facts<'a>(
     Ok(ChunkFacts { chosen, statistics, index, bloom })
 }
 
-/// Bounds of pages that contradict each other, or the order that the index says they are in.
+/// Checks whether bounds of pages contradict each other or the order that the column index states.
 fn check_bounds(index: &PageIndex, chosen: &Chosen<'_>, report: &mut Report) {
     if let Some((page, reason)) = index.doubts().iter().find(|(_, reason)| is_wrong(*reason)) {
         let error = Error::corrupt(reason.as_str()).in_place("page", page);
@@ -126,7 +132,7 @@ fn check_bounds(index: &PageIndex, chosen: &Chosen<'_>, report: &mut Report) {
         return;
     };
     let sentence = match stored.boundary_order {
-        // Bounds that nobody can read are in no order.
+        // Bounds that cannot be decoded have no order.
         0..=2 if index.statistics().is_empty() => return,
         0 => return,
         1 | 2 if index.is_ordered() => return,
@@ -137,7 +143,8 @@ fn check_bounds(index: &PageIndex, chosen: &Chosen<'_>, report: &mut Report) {
     report.problem(Check::ColumnIndex, chosen.place(error));
 }
 
-/// The reason is a mistake in the file, and not a rule of the format or a known writer's habit.
+/// Returns true if the reason is a defect of the file, not a rule of the format or a known property
+/// of a writer.
 fn is_wrong(reason: Distrust) -> bool {
     matches!(
         reason,

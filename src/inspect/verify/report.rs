@@ -1,4 +1,4 @@
-//! What was checked, and what does not hold.
+//! Results of a verification: numbers of checks, and problems.
 
 use std::fmt;
 
@@ -6,24 +6,24 @@ use vector::{Error, Result, RowVector, Type, Value};
 
 use crate::inspect::facts::{Facts, number, text, texts};
 
-/// The kinds of checks.
+/// Kinds of checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Check {
-    /// The footer against the file.
+    /// Footer, compared with the file.
     Footer,
-    /// Headers of pages against their levels and the chunk.
+    /// Page headers, compared with the levels and the chunk.
     Pages,
     /// Checksums of pages.
     Checksums,
     /// Values, all of which are decoded.
     Values,
-    /// Statistics of column chunks against the values.
+    /// Statistics of column chunks, compared with the values.
     Statistics,
-    /// Offset indexes against the pages.
+    /// Offset indexes, compared with the pages.
     OffsetIndex,
-    /// Bounds and counts of pages against the values.
+    /// Bounds and counts of pages in column indexes, compared with the values.
     ColumnIndex,
-    /// Bloom filters, which must know every value.
+    /// Bloom filters, which must contain each value.
     BloomFilters,
 }
 
@@ -53,7 +53,7 @@ impl fmt::Display for Check {
     }
 }
 
-/// The outcome of a verification.
+/// Result of a verification.
 #[derive(Debug, Default)]
 pub struct Report {
     checked: [u64; CHECKS.len()],
@@ -61,17 +61,20 @@ pub struct Report {
 }
 
 impl Report {
-    /// How many things of a kind were compared.
+    /// Number of comparisons of a kind.
     pub fn num_checked(&self, check: Check) -> u64 {
         self.checked.get(check as usize).copied().unwrap_or(0)
     }
 
-    /// What does not hold, in the order it was found.
+    /// Problems in the order in which they were found.
     pub fn problems(&self) -> &[(Check, Error)] {
         &self.problems
     }
 
-    /// One row for each kind of check, with all its problems.
+    /// Returns one row for each kind of check, with all of its problems.
+    ///
+    /// # Errors
+    /// `Internal` if a value does not fit its column.
     pub fn by_check(&self) -> Result<RowVector> {
         let mut facts = Facts::new([
             ("check", Type::Varchar),
@@ -89,7 +92,11 @@ impl Report {
         facts.finish()
     }
 
-    /// For people: one row for each kind of check, and below it one for each problem.
+    /// Returns one row for each kind of check, followed by one row for each of its problems; for
+    /// display to people.
+    ///
+    /// # Errors
+    /// `Internal` if a value does not fit its column.
     pub fn by_problem(&self) -> Result<RowVector> {
         let mut facts = Facts::new([
             ("check", Type::Varchar),

@@ -1,5 +1,5 @@
-//! Pages as they are stored: headers against levels, bodies against checksums, places against the
-//! offset index.
+//! Checks of the stored pages: headers against levels, bodies against checksums, offsets against
+//! the offset index.
 
 use format_parquet::chunk_pages::{open_pages, stored_pages};
 use format_parquet::levels::LevelDecoder;
@@ -12,15 +12,15 @@ use vector::{Error, Result, ResultExt};
 use super::{Check, ChunkFacts, Report};
 use crate::inspect::InspectedFile;
 
-/// Levels that are decoded at a time.
+/// Number of levels decoded at a time.
 const BLOCK_LEVELS: usize = 4096;
 
-/// What a header says of a data page that has values.
+/// Properties of a data page with values, as its header states them.
 struct Stated {
     ordinal: usize,
-    /// Nulls and rows, which only version 2 tells.
+    /// Numbers of nulls and rows, which only headers of version 2 state.
     counts: Option<(usize, usize)>,
-    /// Where the offset index has the page.
+    /// Position of the page in the offset index.
     index_place: Option<usize>,
 }
 
@@ -101,15 +101,15 @@ fn walk(
     Ok(())
 }
 
-/// The pages of an offset index that were not met yet.
+/// The pages of an offset index with the position of the next one.
 struct Places<'a> {
     pages: &'a [PageLocation],
     at: usize,
 }
 
 impl Places<'_> {
-    /// Compares the next place with a page; a page without values may be left out of the index.
-    /// `index` is that of a leaf whose values are rows.
+    /// Compares a page with the next position of the index. The index may omit a page without
+    /// values. `index` is given for a leaf that is not repeated, in which each value is a row.
     fn find(
         &mut self,
         page: &StoredPage,
@@ -153,7 +153,7 @@ fn check_rows(sentence: &'static str, found: usize, stated: u64) -> Result<()> {
     Err(Error::corrupt(sentence).with("stated", stated).with("found", found))
 }
 
-/// Decodes the levels of all pages and compares the counts that follow from them.
+/// Decodes the levels of all pages and compares the numbers of nulls and rows with the stated ones.
 fn check_levels(file: &InspectedFile, facts: &ChunkFacts<'_>, stated: &[Stated]) -> Result<()> {
     let chosen = &facts.chosen;
     let leaf = file.footer.schema.leaf(chosen.leaf)?;
@@ -192,7 +192,8 @@ fn check_levels(file: &InspectedFile, facts: &ChunkFacts<'_>, stated: &[Stated])
     check_rows("the column has another number of rows than its row group", num_rows, stated)
 }
 
-/// The values of the next page that are null or missing, and the rows that start in it.
+/// Returns the number of null or missing values of the next page, and the number of rows that start
+/// in it.
 fn count(pages: &mut PageReader, max_def: u8) -> Result<Option<(usize, usize)>> {
     if pages.peek()?.is_none() {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! The values of one column in one row group, decoded and shown to every check.
+//! Decodes the values of one column in one row group and passes each value to all checks.
 
 use std::ops::Range;
 
@@ -15,11 +15,11 @@ use vector::{Error, Result, Value, ValueReader};
 use super::{Check, ChunkFacts, Report};
 use crate::inspect::InspectedFile;
 
-/// Rows that are decoded at a time.
+/// Number of rows decoded at a time.
 const BATCH_ROWS: usize = 1024;
 
-/// Checks the file's column `ordinal` in the row group with the file's `rows`, whose chunks are
-/// `chunks`.
+/// Checks column `ordinal` of the file in one row group. `rows` are the row group's rows in the
+/// file, and `chunks` its column chunks.
 pub(super) fn check(
     file: &InspectedFile,
     ordinal: usize,
@@ -69,7 +69,7 @@ fn decode(
             return Err(Error::corrupt("the column has fewer rows than its row group")
                 .with("missing", rows.end - next_row));
         };
-        // Another row group may start at the same byte.
+        // Another row group may start at the same offset.
         if read.first_row < rows.start {
             continue;
         }
@@ -92,7 +92,7 @@ fn decode(
     Ok(())
 }
 
-/// The bytes that only passes over this row group own.
+/// Returns a byte range that contains the start of this row group only.
 fn group_start(file: &InspectedFile, leaves: &[LeafCheck<'_>]) -> Range<u64> {
     let number = leaves.first().map(|leaf| leaf.facts.chosen.row_group);
     let group = number.and_then(|number| file.footer.row_groups().get(number));
@@ -104,15 +104,15 @@ fn group_start(file: &InspectedFile, leaves: &[LeafCheck<'_>]) -> Range<u64> {
     }
 }
 
-/// The checks of one leaf in one row group. A check that failed is over.
+/// The checks of one leaf in one row group. A check ends when it fails.
 struct LeafCheck<'a> {
     file: &'a InspectedFile,
     facts: &'a ChunkFacts<'a>,
     leaf: &'a Leaf,
     chunk: Option<StatisticsCheck<'a>>,
-    /// The page that is being compared, by its number in the index.
+    /// The page that is being compared, with its number in the index.
     page: Option<(usize, StatisticsCheck<'a>)>,
-    /// A page did not hold: the others are not compared.
+    /// True if a page has failed its check; later pages are not compared then.
     pages_failed: bool,
     bloom: Option<&'a BloomFilter>,
 }
@@ -130,7 +130,7 @@ impl<'a> LeafCheck<'a> {
         }
     }
 
-    /// Shows the next value, in the row of that number in the row group, to the checks.
+    /// Passes a value, which is in row `row` of the row group, to the checks.
     fn observe(&mut self, row: u64, value: &Value, report: &mut Report) -> Result<()> {
         if let Some(chunk) = &mut self.chunk
             && let Err(error) = chunk.observe_value(value)

@@ -76,10 +76,10 @@ pub(super) fn plan_json(node: &PlanNode) -> Result<Json> {
         PlanNode::LocalPartition(partition) => partition_json(partition)?,
         // Who replays the rows has them, and no files are written again.
         PlanNode::TableWrite(write) => return plan_json(&write.source),
-        PlanNode::Values(values) => {
+        PlanNode::Values(_) | PlanNode::Custom(_) => {
             return Err(Error::unsupported("a plan node that traces have no form for")
                 .with("node", node.name())
-                .with("id", &values.id));
+                .with("id", node.id()));
         }
     };
     json["id"] = json!(&**node.id());

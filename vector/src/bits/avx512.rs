@@ -1,4 +1,4 @@
-//! Positions of ones with VPCOMPRESS.
+//! Positions of ones, found with VPCOMPRESS.
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::*;
@@ -6,8 +6,8 @@ use std::arch::x86_64::*;
 use super::low_mask;
 use crate::cpu::Level;
 
-/// Does what [`super::ones_into`] does; `false` when the level does not suit. `out` has a slot for
-/// each of the ones.
+/// Implements [`super::ones_into`]; returns `false` if the level does not support it. `out` must
+/// have one slot per one of the bitmap.
 pub(super) fn ones_into(level: Level, words: &[u64], len: usize, out: &mut [u32]) -> bool {
     assert!(len.div_ceil(64) <= words.len(), "too few words for the bits");
     if level.has_avx512() {
@@ -34,7 +34,8 @@ fn positions(words: &[u64], len: usize, out: &mut [u32]) {
             let found = _mm512_maskz_compress_epi32(mask, here);
             let slots = &mut out[filled..];
             if let Some(whole) = slots.first_chunk_mut::<16>() {
-                // SAFETY: there are sixteen slots; what is behind the ones is overwritten next.
+                // SAFETY: there are sixteen slots; those after the ones are overwritten by the next
+                // iteration.
                 unsafe { _mm512_storeu_si512(whole.as_mut_ptr().cast(), found) };
             } else {
                 let slots = &mut slots[..count];

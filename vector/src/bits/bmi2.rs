@@ -1,4 +1,4 @@
-//! PEXT, PDEP and POPCNT.
+//! Bitmap kernels with PEXT, PDEP and POPCNT.
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::{_pdep_u64, _pext_u64};
@@ -7,30 +7,32 @@ use super::packing::{compress_each, expand_each};
 use super::ranks_each;
 use crate::cpu::Level;
 
-/// The bits of `word` at the ones of `mask`, together at the low end.
+/// Returns the bits of `word` at the ones of `mask`, moved together to the low end, or `None` if
+/// the level does not support it.
 #[inline]
 pub(super) fn compress_word(level: Level, word: u64, mask: u64) -> Option<u64> {
-    // SAFETY: fast PEXT means that BMI2 is there.
+    // SAFETY: fast PEXT implies that BMI2 is available.
     level.has_fast_pext().then(|| unsafe { pext(word, mask) })
 }
 
-/// The low bits of `word` at the ones of `mask`.
+/// Returns the low bits of `word` moved to the ones of `mask`, or `None` if the level does not
+/// support it.
 #[inline]
 pub(super) fn expand_word(level: Level, word: u64, mask: u64) -> Option<u64> {
-    // SAFETY: fast PDEP means that BMI2 is there.
+    // SAFETY: fast PDEP implies that BMI2 is available.
     level.has_fast_pext().then(|| unsafe { pdep(word, mask) })
 }
 
-/// Does what [`super::compress`] does; `false` when the level does not suit.
+/// Implements [`super::compress`]; returns `false` if the level does not support it.
 pub(super) fn compress(level: Level, words: &[u64], mask: &[u64], out: &mut Vec<u64>) -> bool {
     if level.has_fast_pext() {
-        // SAFETY: fast PEXT is only there with AVX2's level, which has POPCNT too.
+        // SAFETY: fast PEXT implies the AVX2 level, which includes BMI2 and POPCNT.
         unsafe { compress_all(words, mask, out) };
     }
     level.has_fast_pext()
 }
 
-/// Does what [`super::expand`] does; `false` when the level does not suit.
+/// Implements [`super::expand`]; returns `false` if the level does not support it.
 pub(super) fn expand(level: Level, packed: &[u64], mask: &[u64], out: &mut Vec<u64>) -> bool {
     if level.has_fast_pext() {
         // SAFETY: as in `compress`.
@@ -39,17 +41,17 @@ pub(super) fn expand(level: Level, packed: &[u64], mask: &[u64], out: &mut Vec<u
     level.has_fast_pext()
 }
 
-/// Ones of all words.
+/// Returns the number of ones in all words, or `None` if the level does not support it.
 #[inline]
 pub(super) fn count_ones(level: Level, words: &[u64]) -> Option<usize> {
-    // SAFETY: the level of AVX2 has POPCNT too.
+    // SAFETY: the AVX2 level includes POPCNT.
     level.has_avx2().then(|| unsafe { count(words) })
 }
 
-/// Does what [`super::ranks_into`] does; `false` when the level does not suit.
+/// Implements [`super::ranks_into`]; returns `false` if the level does not support it.
 pub(super) fn ranks(level: Level, ones: &[u64], within: &[u64], slots: &mut [u32]) -> bool {
     if level.has_avx2() {
-        // SAFETY: the level of AVX2 has BMI1 and POPCNT too.
+        // SAFETY: the AVX2 level includes BMI1 and POPCNT.
         unsafe { ranks_of(ones, within, slots) };
     }
     level.has_avx2()

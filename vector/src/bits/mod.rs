@@ -1,9 +1,10 @@
 //! Kernels over bitmaps: `u64` words, least significant bit first.
 //!
 //! Bit `i` is bit `i % 64` of word `i / 64`, as in Arrow and Velox. A bitmap of `len` bits has
-//! [`words_for`] words; bits behind `len` are unspecified unless a function says otherwise, so
-//! counting masks the tail (rule S1.3). All kernels work word by word; `bitvec` slices are the
-//! face at API edges and the oracle of the tests. Bits picked by bits are in `packing`.
+//! [`words_for`] words. Bits beyond `len` are unspecified unless a function states otherwise, so
+//! counting masks the last word (rule S1.3). All kernels process whole words; `bitvec` slices are
+//! used in public interfaces and as the reference in tests. Selection of bits by a mask is in
+//! `packing`.
 
 #[cfg(target_arch = "x86_64")]
 mod avx512;
@@ -21,19 +22,22 @@ pub use packing::{
     expand_word_with,
 };
 
-/// Words that hold `len` bits.
+/// Returns the number of words that hold `len` bits.
 #[inline]
 pub fn words_for(len: usize) -> usize {
     len.div_ceil(64)
 }
 
-/// A word with the lowest `n` bits set, all of them from 64 on.
+/// Returns a word whose lowest `n` bits are set; all bits are set from 64 on.
 #[inline]
 pub fn low_mask(n: usize) -> u64 {
     if n >= 64 { u64::MAX } else { (1 << n) - 1 }
 }
 
-/// Bit `i`; out of bounds panics.
+/// Returns bit `i`.
+///
+/// # Panics
+/// If the bit is outside of the words.
 #[inline]
 pub fn get(words: &[u64], i: usize) -> bool {
     words[i / 64] >> (i % 64) & 1 != 0
@@ -58,12 +62,12 @@ pub fn assign(words: &mut [u64], i: usize, value: bool) {
     *word = *word & !(1 << bit) | u64::from(value) << bit;
 }
 
-/// Ones among the first `len` bits.
+/// Returns the number of ones among the first `len` bits.
 pub fn count_ones(words: &[u64], len: usize) -> usize {
     count_ones_with(cpu::level(), words, len)
 }
 
-/// [`count_ones`] with no more than a level's instructions.
+/// Implements [`count_ones`] with at most the instructions of `level`.
 pub fn count_ones_with(level: Level, words: &[u64], len: usize) -> usize {
     let full = len / 64;
     let mut count = count_words(level, &words[..full]);
@@ -73,7 +77,7 @@ pub fn count_ones_with(level: Level, words: &[u64], len: usize) -> usize {
     count
 }
 
-/// Ones of all words.
+/// Returns the number of ones in all words.
 #[inline]
 fn count_words(level: Level, words: &[u64]) -> usize {
     #[cfg(target_arch = "x86_64")]
@@ -84,7 +88,7 @@ fn count_words(level: Level, words: &[u64]) -> usize {
     words.iter().map(|word| word.count_ones() as usize).sum()
 }
 
-/// Ones in a range of bits.
+/// Returns the number of ones in a range of bits.
 pub fn count_ones_in(words: &[u64], range: Range<usize>) -> usize {
     if range.is_empty() {
         return 0;
@@ -99,7 +103,7 @@ pub fn count_ones_in(words: &[u64], range: Range<usize>) -> usize {
     ends as usize + count_words(cpu::level(), &words[first + 1..last])
 }
 
-/// True when the first `len` bits are all one.
+/// Returns true if the first `len` bits are all one.
 pub fn all_ones(words: &[u64], len: usize) -> bool {
     let full = len / 64;
     let tail = low_mask(len % 64);
@@ -118,7 +122,7 @@ pub fn fill(words: &mut [u64], range: Range<usize>, value: bool) {
     });
 }
 
-/// Calls `f(word index, mask)` for every word that a range of bits touches.
+/// Calls `f(word index, mask)` for every word that a range of bits overlaps.
 #[inline]
 fn for_each_word(range: Range<usize>, mut f: impl FnMut(usize, u64)) {
     if range.is_empty() {
@@ -137,27 +141,27 @@ fn for_each_word(range: Range<usize>, mut f: impl FnMut(usize, u64)) {
     f(last, tail);
 }
 
-/// `a &= b`, for as many words as both have.
+/// Computes `a &= b` for the words that both have.
 pub fn and_assign(a: &mut [u64], b: &[u64]) {
     a.iter_mut().zip(b).for_each(|(x, y)| *x &= y);
 }
 
-/// `a |= b`, for as many words as both have.
+/// Computes `a |= b` for the words that both have.
 pub fn or_assign(a: &mut [u64], b: &[u64]) {
     a.iter_mut().zip(b).for_each(|(x, y)| *x |= y);
 }
 
-/// `a &= !b`, for as many words as both have.
+/// Computes `a &= !b` for the words that both have.
 pub fn and_not_assign(a: &mut [u64], b: &[u64]) {
     a.iter_mut().zip(b).for_each(|(x, y)| *x &= !y);
 }
 
-/// Turns every bit of every word over.
+/// Inverts every bit of every word.
 pub fn not_assign(words: &mut [u64]) {
     words.iter_mut().for_each(|w| *w = !*w);
 }
 
-/// 64 bits from bit `offset` on; bits behind the last word read as zero.
+/// Returns 64 bits from bit `offset` on; bits beyond the last word read as zero.
 #[inline]
 pub fn word_at(words: &[u64], offset: usize) -> u64 {
     let (index, shift) = (offset / 64, offset % 64);
@@ -168,7 +172,8 @@ pub fn word_at(words: &[u64], offset: usize) -> u64 {
     low | words.get(index + 1).copied().unwrap_or(0) << (64 - shift)
 }
 
-/// Copies `len` bits from bit `from` of `source` to bit `to` of `target`; other bits stay.
+/// Copies `len` bits from bit `from` of `source` to bit `to` of `target`; all other bits are
+/// unchanged.
 pub fn copy(source: &[u64], from: usize, target: &mut [u64], to: usize, len: usize) {
     let mut done = 0;
     while done < len {
@@ -182,13 +187,13 @@ pub fn copy(source: &[u64], from: usize, target: &mut [u64], to: usize, len: usi
     }
 }
 
-/// The positions of the ones among the first `len` bits, ascending.
+/// Iterates over the positions of the ones among the first `len` bits, in ascending order.
 pub fn ones(words: &[u64], len: usize) -> Ones<'_> {
     let first = words.first().copied().unwrap_or(0) & low_mask(len);
     Ones { words, len, index: 0, word: first }
 }
 
-/// Iterator of [`ones`].
+/// Iterator returned by [`ones`].
 #[derive(Debug, Clone)]
 pub struct Ones<'a> {
     words: &'a [u64],
@@ -220,7 +225,7 @@ pub fn ones_into(words: &[u64], len: usize, out: &mut BufferMut<u32>) {
     ones_into_with(cpu::level(), words, len, out);
 }
 
-/// [`ones_into`] with no more than a level's instructions.
+/// Implements [`ones_into`] with at most the instructions of `level`.
 pub fn ones_into_with(level: Level, words: &[u64], len: usize, out: &mut BufferMut<u32>) {
     let start = out.len();
     out.resize_unspecified(start + count_ones(words, len));
@@ -235,12 +240,12 @@ pub fn ones_into_with(level: Level, words: &[u64], len: usize, out: &mut BufferM
     }
 }
 
-/// Appends for each one of `ones` how many ones of `within` are in front of it.
+/// Appends, for each one of `ones`, the number of ones of `within` at lower positions.
 pub fn ranks_into(ones: &[u64], within: &[u64], out: &mut BufferMut<u32>) {
     ranks_into_with(cpu::level(), ones, within, out);
 }
 
-/// [`ranks_into`] with no more than a level's instructions.
+/// Implements [`ranks_into`] with at most the instructions of `level`.
 pub fn ranks_into_with(level: Level, ones: &[u64], within: &[u64], out: &mut BufferMut<u32>) {
     let start = out.len();
     out.resize_unspecified(start + count_ones_with(level, ones, ones.len() * 64));
@@ -253,7 +258,7 @@ pub fn ranks_into_with(level: Level, ones: &[u64], within: &[u64], out: &mut Buf
     ranks_each(ones, within, slots);
 }
 
-/// [`ranks_into`] with the instructions that its caller has.
+/// Implements [`ranks_into`] with the instructions of the function it is inlined into.
 #[inline(always)]
 fn ranks_each(ones: &[u64], within: &[u64], slots: &mut [u32]) {
     let mut slots = slots.iter_mut();
@@ -271,11 +276,12 @@ fn ranks_each(ones: &[u64], within: &[u64], slots: &mut [u32]) {
     }
 }
 
-/// A bit for each of at most 64 bytes: whether it passes. Bits behind them are zero.
+/// Returns a word with one bit per byte, at most 64: the result of `test` for that byte. Bits
+/// beyond the bytes are zero.
 #[inline(always)]
 pub fn word_where(bytes: &[u8], test: impl Fn(u8) -> bool) -> u64 {
     let mut answers = [0u8; 64];
-    // The answers are written as bytes first, which the compiler makes wide.
+    // The results are first stored as bytes, so that the compiler can vectorise the loop.
     match bytes.first_chunk::<64>() {
         Some(all) => {
             for (answer, byte) in answers.iter_mut().zip(all) {
@@ -291,7 +297,7 @@ pub fn word_where(bytes: &[u8], test: impl Fn(u8) -> bool) -> u64 {
     word_of_bytes(&answers)
 }
 
-/// A bit for each byte; bytes are 0 or 1.
+/// Packs 64 bytes, each 0 or 1, into a word with one bit per byte.
 #[inline]
 pub fn word_of_bytes(bytes: &[u8; 64]) -> u64 {
     let mut word = 0;
@@ -303,7 +309,8 @@ pub fn word_of_bytes(bytes: &[u8; 64]) -> u64 {
     word
 }
 
-/// The words of a `bitvec` slice's memory face: for readable edges and test oracles.
+/// Returns the first `len` bits as a `bitvec` slice, for public interfaces and as the reference in
+/// tests.
 pub fn as_bitslice(
     words: &[u64],
     len: usize,
@@ -316,7 +323,7 @@ pub(super) mod tests {
     use super::*;
     use bitvec::prelude::*;
 
-    /// A cheap generator, so that the lowest crate needs no dependency for it.
+    /// Returns pseudo-random words; the simple generator avoids a dependency of the lowest crate.
     pub(super) fn words(n: usize, seed: u64) -> Vec<u64> {
         let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
         let next = |_| {

@@ -1,24 +1,25 @@
-//! Bits picked by bits, 64 at a time.
+//! Selection of bits by a mask, 64 bits at a time.
 //!
 //! ```text
 //! rows      a b c d e f        compress(rows, mask):    a c d f
 //! mask      1 0 1 1 0 1        expand(packed, mask):    a 0 c d 0 f
 //! ```
 //!
-//! It is how rows become values and values rows. Whole bitmaps are one call of a kernel; single
-//! words are for those who have nothing else.
+//! It converts bits of rows to bits of non-null values and back. A whole bitmap is processed by one
+//! call of a kernel; the functions for single words are for callers that have only one word.
 
 #[cfg(target_arch = "x86_64")]
 use super::bmi2;
 use super::{low_mask, word_at};
 use crate::cpu::{self, Level};
 
-/// Appends the bits of `words` at the ones of `mask`, side by side; bits behind them are zero.
+/// Appends the bits of `words` at the ones of `mask` without gaps; bits after them in the last word
+/// are zero.
 pub fn compress(words: &[u64], mask: &[u64], out: &mut Vec<u64>) {
     compress_with(cpu::level(), words, mask, out);
 }
 
-/// [`compress`] with no more than a level's instructions.
+/// Implements [`compress`] with at most the instructions of `level`.
 pub fn compress_with(level: Level, words: &[u64], mask: &[u64], out: &mut Vec<u64>) {
     #[cfg(target_arch = "x86_64")]
     if bmi2::compress(level, words, mask, out) {
@@ -28,12 +29,12 @@ pub fn compress_with(level: Level, words: &[u64], mask: &[u64], out: &mut Vec<u6
     compress_each(words, mask, out, compress_bits);
 }
 
-/// Appends a word for each of `mask`: the bits of `packed` spread to its ones.
+/// Appends one word per word of `mask`: the bits of `packed`, moved to the ones of `mask`.
 pub fn expand(packed: &[u64], mask: &[u64], out: &mut Vec<u64>) {
     expand_with(cpu::level(), packed, mask, out);
 }
 
-/// [`expand`] with no more than a level's instructions.
+/// Implements [`expand`] with at most the instructions of `level`.
 pub fn expand_with(level: Level, packed: &[u64], mask: &[u64], out: &mut Vec<u64>) {
     #[cfg(target_arch = "x86_64")]
     if bmi2::expand(level, packed, mask, out) {
@@ -43,13 +44,13 @@ pub fn expand_with(level: Level, packed: &[u64], mask: &[u64], out: &mut Vec<u64
     expand_each(packed, mask, out, expand_bits);
 }
 
-/// The bits of `word` at the ones of `mask`, moved together at the low end (x86's PEXT).
+/// Returns the bits of `word` at the ones of `mask`, moved together to the low end (x86's PEXT).
 #[inline]
 pub fn compress_word(word: u64, mask: u64) -> u64 {
     compress_word_with(cpu::level(), word, mask)
 }
 
-/// [`compress_word`] with no more than a level's instructions.
+/// Implements [`compress_word`] with at most the instructions of `level`.
 #[inline]
 pub fn compress_word_with(level: Level, word: u64, mask: u64) -> u64 {
     #[cfg(target_arch = "x86_64")]
@@ -60,13 +61,13 @@ pub fn compress_word_with(level: Level, word: u64, mask: u64) -> u64 {
     compress_bits(word, mask)
 }
 
-/// The low bits of `word` spread to the ones of `mask` (x86's PDEP).
+/// Returns the low bits of `word` moved to the ones of `mask` (x86's PDEP).
 #[inline]
 pub fn expand_word(word: u64, mask: u64) -> u64 {
     expand_word_with(cpu::level(), word, mask)
 }
 
-/// [`expand_word`] with no more than a level's instructions.
+/// Implements [`expand_word`] with at most the instructions of `level`.
 #[inline]
 pub fn expand_word_with(level: Level, word: u64, mask: u64) -> u64 {
     #[cfg(target_arch = "x86_64")]
@@ -77,7 +78,7 @@ pub fn expand_word_with(level: Level, word: u64, mask: u64) -> u64 {
     expand_bits(word, mask)
 }
 
-/// [`compress`] by means of a function for a word.
+/// Implements [`compress`] on top of a function for one word.
 #[inline(always)]
 pub(super) fn compress_each(
     words: &[u64],
@@ -89,7 +90,8 @@ pub(super) fn compress_each(
     let mut at = out.len();
     out.resize(at + mask.len() + 1, 0);
     for (bits, mask) in words.iter().zip(mask) {
-        // A word is written whether it is full or not, as that is chance.
+        // The word is stored whether it is full or not, because a branch on that would be
+        // unpredictable.
         let packed = compress(*bits, *mask);
         let gathered = word | packed << filled;
         out[at] = gathered;
@@ -102,7 +104,7 @@ pub(super) fn compress_each(
     out.truncate(at + usize::from(filled > 0));
 }
 
-/// [`expand`] by means of a function for a word.
+/// Implements [`expand`] on top of a function for one word.
 #[inline(always)]
 pub(super) fn expand_each(
     packed: &[u64],
@@ -131,8 +133,9 @@ fn expand_bits(word: u64, mask: u64) -> u64 {
     out
 }
 
-/// Calls `f` for each run of neighbouring ones, which move together: where it starts in the mask,
-/// where among its ones, and as many ones from the lowest bit on.
+/// Calls `f` for each run of contiguous ones, which move together. The arguments are the start of
+/// the run in the mask, its start among the ones of the mask, and a word with as many low ones as
+/// the run has.
 fn each_run(mask: u64, mut f: impl FnMut(u32, u32, u64)) {
     let (mut rest, mut packed) = (mask, 0);
     while rest != 0 {
@@ -165,7 +168,7 @@ mod tests {
             for level in Level::available() {
                 assert_eq!(compress_word_with(level, word, mask), packed);
                 assert_eq!(expand_word_with(level, packed, mask), word & mask);
-                // Bits that have no place are dropped.
+                // Bits without a corresponding one in the mask are dropped.
                 let all = expand_word_with(level, word, mask);
                 assert_eq!(
                     compress_word_with(level, all, mask),

@@ -1,37 +1,41 @@
-//! The order of maps: that of their entries, sorted by key and then by value.
+//! Order of maps: that of their entries, sorted by key and then by value.
 //!
-//! Presto's and Velox's maps are sets of entries: two maps are equal when they have the same
-//! entries, in whatever order a file or a function stores them.
+//! As in Presto and Velox, a map is a set of entries: two maps are equal if they have the same
+//! entries, regardless of the order in which a file or a function stores them.
 //!
 //! ```text
 //! left   {b: 2, a: 1}   sorted   (a, 1) (b, 2)
 //! right  {a: 1, b: 3}   sorted   (a, 1) (b, 3)     -> less, at the second entry
 //! ```
 //!
-//! Equal maps mostly store their entries in the same order, so entries are compared as they are
-//! stored first, and sorted only when a difference is found.
+//! Equal maps usually store their entries in the same order, so the entries are first compared as
+//! stored and are sorted only if a difference is found.
 
 use std::cmp::Ordering;
 use std::ops::Range;
 
 use super::{RowComparator, child_compare};
+use crate::encoding::MapVector;
 use crate::error::Result;
-use crate::nested::MapVector;
 use crate::sync::Arc;
 
-/// Maps with at most this number of entries are sorted without an allocation.
+/// Maximum number of entries of a map that are sorted without an allocation.
 const MAX_ON_STACK: usize = 64;
 
 /// Compares maps of two vectors.
 pub(super) struct EntryOrder {
-    /// Entries of the left vector with entries of the right one: by key, then by value.
+    /// Compares entries of the left vector with entries of the right vector, by key and then by
+    /// value.
     both: Arc<RowComparator>,
     left: Arc<RowComparator>,
     right: Arc<RowComparator>,
 }
 
 impl EntryOrder {
-    /// Decodes keys and values of both vectors. `Internal` when their types differ.
+    /// Decodes keys and values of both vectors.
+    ///
+    /// # Errors
+    /// `Internal` if their types differ; the errors of decoding.
     pub(super) fn new(left: &MapVector, right: &MapVector) -> Result<Self> {
         let both = Arc::new(entries(left, right)?);
         let is_same =
@@ -43,8 +47,8 @@ impl EntryOrder {
         Ok(EntryOrder { both, left, right })
     }
 
-    /// The map with the entries `left` of the left vector against that with the entries `right` of
-    /// the right vector.
+    /// Compares the map with the entries `left` of the left vector to the map with the entries
+    /// `right` of the right vector.
     pub(super) fn compare(&self, left: Range<usize>, right: Range<usize>) -> Ordering {
         let mut pairs = left.clone().zip(right.clone());
         if left.len() == right.len() && pairs.all(|(i, j)| self.both.compare_all(i, j).is_eq()) {
@@ -63,14 +67,14 @@ impl EntryOrder {
     }
 }
 
-/// Keys first, then values.
+/// Returns the comparison of entries by key and then by value.
 fn entries(left: &MapVector, right: &MapVector) -> Result<RowComparator> {
     let keys = child_compare(left.keys(), right.keys())?;
     let values = child_compare(left.values(), right.values())?;
     Ok(RowComparator { columns: vec![keys, values] })
 }
 
-/// Calls `f` with the entries of `span` in their order.
+/// Calls `f` with the entries of `span`, sorted by `order`.
 fn with_sorted<R>(span: Range<usize>, order: &RowComparator, f: impl FnOnce(&mut [u32]) -> R) -> R {
     let mut on_stack = [0; MAX_ON_STACK];
     let mut on_heap = Vec::new();
@@ -114,7 +118,7 @@ mod tests {
         }
     }
 
-    /// Maps of few keys, so that many are equal; `depth` levels of them.
+    /// Returns maps of a few keys, so that many are equal; `depth` is the number of nested levels.
     fn value(random: &mut Random, depth: usize, longest: usize) -> Value {
         if random.chance(0.1) {
             return Value::Null;

@@ -1,16 +1,16 @@
 //! Dictionary vectors: indices over a base vector, with nulls of their own.
 //!
-//! Row `i` is null when the own validity says so or when row `indices[i]` of the base is null
-//! (rule S1.19). Indices under an own null are unspecified and may lie outside of the base.
-//! Dictionaries nest (S1.22).
+//! Row `i` is null if the own validity marks it as null or if row `indices[i]` of the base is null
+//! (rule S1.19). Indices of own nulls are unspecified and may be outside of the base. The base of a
+//! dictionary may itself be a dictionary (rule S1.22).
 
-use super::bitmap::Bitmap;
 use super::{Vector, VectorRef};
+use crate::bitmap::Bitmap;
 use crate::error::{Error, Result};
 use crate::memory::buffer::Buffer;
 use crate::types::Type;
 
-/// Rows picked from a base vector.
+/// Rows selected from a base vector.
 #[derive(Debug, Clone)]
 pub struct DictionaryVector {
     base: VectorRef,
@@ -19,8 +19,11 @@ pub struct DictionaryVector {
 }
 
 impl DictionaryVector {
-    /// Picks rows of `base`. `Internal` when an index of a valid row is outside of the base or the
-    /// validity has another length.
+    /// Creates a dictionary of the rows `indices` of `base`.
+    ///
+    /// # Errors
+    /// `Internal` if an index of a non-null row is outside of the base or the validity has another
+    /// length than the indices.
     pub fn new(base: VectorRef, indices: Buffer<u32>, validity: Option<Bitmap>) -> Result<Self> {
         let num_base = base.len();
         let inside = match &validity {
@@ -36,14 +39,15 @@ impl DictionaryVector {
         Ok(DictionaryVector { base, indices, validity: validity.and_then(Bitmap::into_validity) })
     }
 
-    /// Like [`DictionaryVector::new`] for indices that the caller has already checked against the
-    /// base (checked again in debug builds).
+    /// Creates a dictionary as [`DictionaryVector::new`] does, from indices that the caller has
+    /// already checked against the base; they are checked again only in debug builds.
     pub fn over(base: VectorRef, indices: Buffer<u32>) -> Self {
         debug_assert!(indices.iter().all(|i| (*i as usize) < base.len()));
         DictionaryVector { base, indices, validity: None }
     }
 
-    /// Like [`DictionaryVector::over`] with own nulls, whose indices may be anything.
+    /// Creates a dictionary as [`DictionaryVector::over`] does, with own nulls, whose indices may
+    /// have any value.
     pub fn over_with_validity(
         base: VectorRef,
         indices: Buffer<u32>,
@@ -53,37 +57,38 @@ impl DictionaryVector {
         DictionaryVector { base, indices, validity: validity.and_then(Bitmap::into_validity) }
     }
 
-    /// The logical type, that of the base.
+    /// Returns the logical type, which is that of the base.
     pub fn ty(&self) -> &Type {
         self.base.ty()
     }
 
-    /// The number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.indices.len()
     }
 
-    /// True without rows.
+    /// Returns true if there are no rows.
     pub fn is_empty(&self) -> bool {
         self.indices.is_empty()
     }
 
-    /// The vector that rows are picked from.
+    /// Returns the vector from which the rows are selected.
     pub fn base(&self) -> &VectorRef {
         &self.base
     }
 
-    /// The base row of each row.
+    /// Returns the base row of each row.
     pub fn indices(&self) -> &Buffer<u32> {
         &self.indices
     }
 
-    /// The dictionary's own validity, not that of the base; `None` when no row is null by itself.
+    /// Returns the dictionary's own validity, which excludes nulls of the base; `None` if there are
+    /// no own nulls.
     pub fn validity(&self) -> Option<&Bitmap> {
         self.validity.as_ref()
     }
 
-    /// The rows `offset..offset + len`.
+    /// Returns the rows `offset..offset + len`.
     pub fn slice(&self, offset: usize, len: usize) -> Self {
         DictionaryVector {
             base: self.base.clone(),

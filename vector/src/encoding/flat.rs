@@ -1,6 +1,6 @@
-//! Flat vectors: all values side by side, and a validity.
+//! Flat vectors: contiguous values and a validity.
 
-use super::bitmap::Bitmap;
+use crate::bitmap::Bitmap;
 use crate::bits;
 use crate::error::{Error, Result};
 use crate::memory::Held;
@@ -8,7 +8,7 @@ use crate::memory::buffer::{Buffer, Native};
 use crate::sync::Arc;
 use crate::types::{StringView, Timestamp, Type, TypeKind, Value};
 
-/// The values of a flat vector, by storage. The slot of a null row is unspecified (rule S1.11).
+/// Values of a flat vector, by storage kind. The slots of null rows are unspecified (rule S1.11).
 #[derive(Debug, Clone)]
 #[allow(missing_docs)]
 pub enum FlatValues {
@@ -21,11 +21,11 @@ pub enum FlatValues {
     Real(Buffer<f32>),
     Double(Buffer<f64>),
     Timestamp(Buffer<Timestamp>),
-    /// VARCHAR and VARBINARY.
+    /// Values of VARCHAR and VARBINARY.
     String(StringValues),
 }
 
-/// String views and the buffers that hold the bytes of the long ones.
+/// String views, and the buffers with the bytes of the long strings.
 #[derive(Debug, Clone)]
 pub struct StringValues {
     views: Buffer<StringView>,
@@ -33,34 +33,33 @@ pub struct StringValues {
 }
 
 impl StringValues {
-    /// Puts views and buffers together. A view that does not lie inside its buffer panics when it
-    /// is read.
+    /// Combines views and buffers. Reading a view that is not inside its buffer panics.
     pub fn new(views: Buffer<StringView>, buffers: impl Into<Arc<[Buffer<u8>]>>) -> Self {
         StringValues { views, buffers: buffers.into() }
     }
 
-    /// The views.
+    /// Returns the views.
     pub fn views(&self) -> &Buffer<StringView> {
         &self.views
     }
 
-    /// The buffers of the long strings.
+    /// Returns the buffers of the long strings.
     pub fn buffers(&self) -> &Arc<[Buffer<u8>]> {
         &self.buffers
     }
 
-    /// The bytes of string `i`.
+    /// Returns the bytes of string `i`.
     #[inline]
     pub fn get(&self, i: usize) -> &[u8] {
         self.bytes_of(&self.views[i])
     }
 
-    /// The bytes of one of these views.
+    /// Returns the bytes of one of these views.
     #[inline]
     pub fn bytes_of<'a>(&'a self, view: &'a StringView) -> &'a [u8] {
         let len = view.len();
         if view.is_inline() {
-            // The bytes are inside the view itself, behind the 4 bytes of the length.
+            // The bytes are inside the view itself, after the 4 bytes of the length.
             &view_bytes(view)[4..4 + len]
         } else {
             let (buffer, offset) = view.location();
@@ -69,23 +68,23 @@ impl StringValues {
     }
 }
 
-/// The memory of a view as bytes, to lend inline strings.
+/// Returns the memory of a view as bytes, from which inline strings are borrowed.
 #[inline]
 fn view_bytes(view: &StringView) -> &[u8; 16] {
     crate::memory::buffer::bytes_of(view)
 }
 
-/// Fixed-width values that a flat vector stores side by side in one buffer.
+/// Fixed-width values that a flat vector stores in one buffer.
 pub trait FlatType: Native + PartialOrd {
-    /// The kind of column that stores this.
+    /// Kind of the columns that store this type.
     const KIND: TypeKind;
-    /// The values, if they are of this type.
+    /// Returns the values if they are of this type.
     fn unwrap(values: &FlatValues) -> Option<&Buffer<Self>>;
-    /// The values as the enum.
+    /// Returns the values as [`FlatValues`].
     fn wrap(values: Buffer<Self>) -> FlatValues;
-    /// One value as a [`Value`].
+    /// Returns one value as a [`Value`].
     fn value(self) -> Value;
-    /// The value inside, if it is of this type.
+    /// Returns the value in a [`Value`] if it is of this type.
     fn from_value(value: &Value) -> Option<Self>;
 }
 
@@ -120,8 +119,8 @@ flat_types!(
     f32 => Real, f64 => Double, Timestamp => Timestamp
 );
 
-/// Runs `$body` with `$values` bound to the buffer or bitmap, whatever its type; strings and
-/// booleans have their own arms.
+/// Evaluates one expression for all fixed-width types, with the name in `fixed` bound to the
+/// buffer; booleans and strings have expressions of their own.
 #[macro_export]
 macro_rules! match_flat {
     ($value:expr, fixed($f:ident) => $fixed:expr, boolean($b:ident) => $boolean:expr,
@@ -142,17 +141,17 @@ macro_rules! match_flat {
 }
 
 impl FlatValues {
-    /// The number of values.
+    /// Returns the number of values.
     pub fn len(&self) -> usize {
         match_flat!(self, fixed(v) => v.len(), boolean(v) => v.len(), string(v) => v.views.len())
     }
 
-    /// True without values.
+    /// Returns true if there are no values.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// True when a column of `kind` stores its values so.
+    /// Returns true if a column of `kind` stores its values in this way.
     pub fn is_of(&self, kind: TypeKind) -> bool {
         matches!(
             (self, kind),
@@ -169,7 +168,7 @@ impl FlatValues {
         )
     }
 
-    /// Value `i` as a [`Value`]; the caller has checked the validity.
+    /// Returns value `i` as a [`Value`]; the caller has already checked the validity.
     pub fn value(&self, i: usize) -> Value {
         match_flat!(
             self,
@@ -180,7 +179,7 @@ impl FlatValues {
     }
 }
 
-/// Values side by side.
+/// A vector of contiguous values.
 #[derive(Debug, Clone)]
 pub struct FlatVector {
     ty: Type,
@@ -189,10 +188,11 @@ pub struct FlatVector {
 }
 
 impl FlatVector {
-    /// Makes a flat vector of a scalar type.
+    /// Creates a flat vector of a scalar type.
     ///
-    /// Errors with `Internal` when the values are not what `ty` stores or the validity has
-    /// another length.
+    /// # Errors
+    /// `Internal` if `ty` stores its values in another way or the validity has another length than
+    /// the values.
     pub fn new(ty: Type, values: FlatValues, validity: Option<Bitmap>) -> Result<Self> {
         if !values.is_of(ty.kind()) {
             return Err(Error::internal("values stored otherwise than their type").with("type", ty));
@@ -207,7 +207,10 @@ impl FlatVector {
         Ok(FlatVector { ty, values, validity: validity.and_then(Bitmap::into_validity) })
     }
 
-    /// Makes a flat vector from fixed-width values; same errors as [`FlatVector::new`].
+    /// Creates a flat vector from fixed-width values.
+    ///
+    /// # Errors
+    /// As [`FlatVector::new`].
     pub fn from_buffer<T: FlatType>(
         ty: Type,
         values: Buffer<T>,
@@ -216,58 +219,64 @@ impl FlatVector {
         Self::new(ty, T::wrap(values), validity)
     }
 
-    /// A BOOLEAN vector; `validity` must be absent or as long as `values`.
+    /// Creates a BOOLEAN vector.
+    ///
+    /// # Errors
+    /// As [`FlatVector::new`].
     pub fn boolean(values: Bitmap, validity: Option<Bitmap>) -> Result<Self> {
         Self::new(Type::Boolean, FlatValues::Boolean(values), validity)
     }
 
-    /// The logical type.
+    /// Returns the logical type.
     pub fn ty(&self) -> &Type {
         &self.ty
     }
 
-    /// The number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.values.len()
     }
 
-    /// True without rows.
+    /// Returns true if there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The values; slots of null rows are unspecified.
+    /// Returns the values; the slots of null rows are unspecified.
     pub fn values(&self) -> &FlatValues {
         &self.values
     }
 
-    /// The fixed-width values, if they are of type `T`.
+    /// Returns the fixed-width values if they are of type `T`.
     pub fn slice_of<T: FlatType>(&self) -> Option<&[T]> {
         T::unwrap(&self.values).map(Buffer::as_slice)
     }
 
-    /// The validity; `None` when no row is null.
+    /// Returns the validity; `None` if no row is null.
     pub fn validity(&self) -> Option<&Bitmap> {
         self.validity.as_ref()
     }
 
-    /// Takes the vector apart, to reuse its buffers.
+    /// Returns type, values and validity, so that the buffers can be reused.
     pub fn into_parts(self) -> (Type, FlatValues, Option<Bitmap>) {
         (self.ty, self.values, self.validity)
     }
 
-    /// True when row `i` is null.
+    /// Returns true if row `i` is null.
     #[inline]
     pub fn is_null(&self, i: usize) -> bool {
         self.validity.as_ref().is_some_and(|v| !v.get(i))
     }
 
-    /// The same values under another type of the same kind.
+    /// Returns the same values with another type of the same kind.
+    ///
+    /// # Errors
+    /// `Internal` if `ty` is of another kind.
     pub fn retyped(self, ty: Type) -> Result<Self> {
         Self::new(ty, self.values, self.validity)
     }
 
-    /// The rows `offset..offset + len`.
+    /// Returns the rows `offset..offset + len`.
     pub fn slice(&self, offset: usize, len: usize) -> Self {
         let range = offset..offset + len;
         macro_rules! cut {
@@ -287,7 +296,8 @@ impl FlatVector {
         FlatVector { ty: self.ty.clone(), values, validity }
     }
 
-    /// Bytes of the memory that is asked for which this vector keeps alive.
+    /// Returns the size in bytes of the memory that this vector keeps alive, as far as `held`
+    /// selects it.
     pub fn held_bytes(&self, held: Held) -> usize {
         let values = match_flat!(
             &self.values,

@@ -1,18 +1,18 @@
 //! Lazy vectors: columns that are read when their values are first needed.
 //!
-//! | state    | `load(rows)`                                                | `loaded()`      |
-//! |----------|-------------------------------------------------------------|-----------------|
-//! | Unloaded | Loading, the loader runs without a lock; Loaded or Poisoned | loads all rows  |
-//! | Loading  | another thread waits; the loading thread gets an error      | likewise        |
-//! | Loaded   | the same vector, if it covers `rows`                        | if it has all   |
-//! | Poisoned | the same error again                                        | likewise        |
+//! | state    | `load(rows)`                                                | `loaded()`         |
+//! |----------|-------------------------------------------------------------|--------------------|
+//! | Unloaded | Loading, the loader runs without a lock; Loaded or Poisoned | loads all rows     |
+//! | Loading  | another thread waits; the loading thread gets an error      | the same           |
+//! | Loaded   | the same vector, if it covers `rows`                        | if it has all rows |
+//! | Poisoned | the same error again                                        | the same           |
 //!
-//! The loader runs at most once (rule S1.25). A loader that needs its own column is a mistake, which
-//! is reported as an `Internal` error instead of waiting forever. A loader that panics leaves an
-//! `Internal` error that says so. A loader whose reader has moved on answers with an `Internal`
-//! error, never with other rows (S1.37); which reader position it belongs to is the loader's own
-//! knowledge. Two loaders on two threads that need each other's columns would wait for each other:
-//! the loaders of formats need no lazy column but their own.
+//! The loader runs at most once (rule S1.25). A loader that needs its own column is a bug, which is
+//! reported as an `Internal` error instead of a deadlock. A loader that panics leaves an `Internal`
+//! error that reports the panic. A loader whose reader has advanced returns an `Internal` error and
+//! never other rows (rule S1.37); the loader itself keeps track of the reader position that it
+//! belongs to. Two loaders on two threads that need each other's columns would deadlock, so the
+//! loaders of formats need no lazy column but their own.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -26,17 +26,20 @@ use crate::types::Type;
 
 /// Reads the values of a lazy column.
 pub trait VectorLoader: Send {
-    /// Reads rows `rows` (positions of the lazy vector, ascending). The result has at least as
-    /// many rows as the lazy vector up to the last of `rows`; other positions are unspecified but
-    /// safe to decode (rule S1.29).
+    /// Reads the rows `rows`, which are ascending positions of the lazy vector. The result must
+    /// have at least as many rows as the lazy vector; rows that were not requested are unspecified,
+    /// but safe to decode (rule S1.29).
+    ///
+    /// # Errors
+    /// Errors of reading the column; `Internal` if the reader has advanced.
     fn load(self: Box<Self>, rows: &RowSet) -> Result<VectorRef>;
 }
 
 enum Load {
     Unloaded(Box<dyn VectorLoader>),
-    /// The loader runs on this thread.
+    /// The loader is running on this thread.
     Loading(ThreadId),
-    /// The loaded vector and the rows that were asked for.
+    /// The loaded vector and the rows that were requested.
     Loaded {
         vector: VectorRef,
         rows: RowSet,
@@ -44,14 +47,14 @@ enum Load {
     Poisoned(Error),
 }
 
-/// The state that all clones of a lazy vector share.
+/// State shared by all clones of a lazy vector.
 struct LoadCell {
     state: Mutex<Load>,
     /// Notified when a load has ended.
     ended: Condvar,
 }
 
-/// Ends a load whose loader panics, so that no other thread waits for it forever.
+/// Ends the load if the loader panics, so that no other thread waits for it forever.
 struct LoadGuard<'a>(&'a LoadCell);
 
 impl LoadGuard<'_> {
@@ -83,33 +86,34 @@ pub struct LazyVector {
 }
 
 impl LazyVector {
-    /// A vector of `len` rows that `loader` will read.
+    /// Creates a vector of `len` rows that `loader` reads on demand.
     pub fn new(ty: Type, len: usize, loader: impl VectorLoader + 'static) -> Self {
         let state = Mutex::new(Load::Unloaded(Box::new(loader)));
         LazyVector { ty, len, cell: ModelArc::new(LoadCell { state, ended: Condvar::new() }) }
     }
 
-    /// The logical type.
+    /// Returns the logical type.
     pub fn ty(&self) -> &Type {
         &self.ty
     }
 
-    /// The number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// True without rows.
+    /// Returns true if there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// True once a load has ended well.
+    /// Returns true once a load has succeeded.
     pub fn is_loaded(&self) -> bool {
         matches!(*self.cell.state.lock(), Load::Loaded { .. })
     }
 
-    /// The loaded vector, without loading; it may have been loaded for some rows only.
+    /// Returns the loaded vector without triggering a load; possibly only some of its rows were
+    /// loaded.
     pub fn loaded_if_ready(&self) -> Option<VectorRef> {
         match &*self.cell.state.lock() {
             Load::Loaded { vector, .. } => Some(vector.clone()),
@@ -117,7 +121,7 @@ impl LazyVector {
         }
     }
 
-    /// The loaded vector, without loading, if it has all rows.
+    /// Returns the loaded vector without triggering a load, if all its rows were loaded.
     pub fn complete_if_ready(&self) -> Option<VectorRef> {
         match &*self.cell.state.lock() {
             Load::Loaded { vector, rows } if rows.is_all(self.len) => Some(vector.clone()),
@@ -125,17 +129,21 @@ impl LazyVector {
         }
     }
 
-    /// The vector, loaded for all rows (rule S1.26).
+    /// Returns the vector, loaded for all rows (rule S1.26).
+    ///
+    /// # Errors
+    /// As [`LazyVector::load`].
     pub fn loaded(&self) -> Result<VectorRef> {
         self.load(&RowSet::all(self.len))
     }
 
-    /// The vector, loaded for `rows`. The first call decides which rows are read. Waits while
-    /// another thread loads.
+    /// Returns the vector, loaded for `rows`. The first call determines which rows are read. Blocks
+    /// while another thread loads.
     ///
     /// # Errors
-    /// What the loader returns, again at each later call. `Internal` when a partial load does not
-    /// have all of `rows`, when the loader needs its own column, and after a loader that panicked.
+    /// The error of the loader, which is returned again by each later call; `Internal` if an
+    /// earlier partial load does not cover `rows`, if the loader needs its own column, or if the
+    /// loader panicked.
     pub fn load(&self, rows: &RowSet) -> Result<VectorRef> {
         let mut state = self.cell.state.lock();
         let loader = loop {
@@ -171,7 +179,7 @@ impl LazyVector {
     }
 
     fn run(&self, loader: Box<dyn VectorLoader>, rows: &RowSet) -> Result<VectorRef> {
-        // Nothing asked for: nothing is read (rule S1.28).
+        // If no rows are requested, nothing is read and the vector consists of nulls (rule S1.28).
         if rows.is_empty() {
             return Ok(Vector::nulls(self.ty.clone(), self.len).into());
         }
@@ -187,19 +195,20 @@ impl LazyVector {
     }
 }
 
-/// What loading lazy columns took on a thread (rule S15.20).
+/// Cost of loading lazy columns on a thread, which is attributed to the operator that triggers the
+/// load and then moved to the scan (rule S15.20).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LazyLoads {
-    /// Time that passed.
+    /// Elapsed time.
     pub wall: Duration,
-    /// Time that the thread was at work; 0 unless the thread measures it.
+    /// CPU time of the thread; 0 unless the thread measures it.
     pub cpu: Duration,
-    /// Bytes of the values that were loaded; 0 unless the thread measures them.
+    /// Size in bytes of the loaded values; 0 unless the thread measures it.
     pub bytes: u64,
 }
 
 impl LazyLoads {
-    /// What was added since `before`.
+    /// Returns what was added since `before`.
     pub fn since(self, before: LazyLoads) -> LazyLoads {
         LazyLoads {
             wall: self.wall.saturating_sub(before.wall),
@@ -209,13 +218,13 @@ impl LazyLoads {
     }
 }
 
-/// The loads of a thread.
+/// Loads of a thread.
 #[derive(Debug, Clone, Copy, Default)]
 struct Loading {
     until_now: LazyLoads,
-    /// How many loaders the thread is in.
+    /// Number of nested loaders that are running on the thread.
     depth: u32,
-    /// Work and bytes are measured, which costs more than the clock.
+    /// Whether CPU time and bytes are measured, which costs more than reading the clock.
     measures: bool,
 }
 
@@ -226,18 +235,18 @@ thread_local! {
     };
 }
 
-/// What the calling thread has spent loading lazy columns until now: whoever calls others learns
-/// from two readings how much of a call was loading.
+/// Returns what the calling thread has spent on loading lazy columns so far. The difference of two
+/// readings is the part of a call that was spent on loading.
 pub fn lazy_loads() -> LazyLoads {
     LOADING.get().until_now
 }
 
-/// Says whether the calling thread measures work and bytes of its loads from now on.
+/// Sets whether the calling thread measures CPU time and bytes of its loads from now on.
 pub fn measure_lazy_loads(measures: bool) {
     LOADING.set(Loading { measures, ..LOADING.get() });
 }
 
-/// Sets the number of loaders that the thread is in back to `.0`, also when a loader panics.
+/// Resets the number of running loaders of the thread to `.0`, even if a loader panics.
 struct DepthGuard(u32);
 
 impl Drop for DepthGuard {
@@ -246,7 +255,8 @@ impl Drop for DepthGuard {
     }
 }
 
-/// Counts what `load` takes and gives, but not twice inside of another load.
+/// Runs `load` and adds its cost to the loads of the thread; a load inside another load is not
+/// counted twice.
 fn counted(load: impl FnOnce() -> Result<VectorRef>) -> Result<VectorRef> {
     let before = LOADING.get();
     let _depth = DepthGuard(before.depth);
@@ -309,14 +319,14 @@ mod tests {
         }
     }
 
-    /// Loads the lazy column that holds it, or panics when there is none.
+    /// Loads the lazy column that holds it, or panics if there is none.
     struct Itself(crate::sync::Arc<Mutex<Option<LazyVector>>>);
 
     impl VectorLoader for Itself {
         fn load(self: Box<Self>, rows: &RowSet) -> Result<VectorRef> {
             let lazy = self.0.lock().clone();
             let lazy = lazy.expect("a column that the loader needs");
-            // What asks without loading is not blocked either.
+            // Queries that do not load are not blocked either.
             assert!(!lazy.is_loaded() && lazy.loaded_if_ready().is_none());
             lazy.load(rows)
         }
@@ -384,7 +394,7 @@ mod loom_tests {
     impl VectorLoader for Counting {
         fn load(self: Box<Self>, rows: &RowSet) -> Result<VectorRef> {
             self.runs.fetch_add(1, Ordering::SeqCst);
-            // Another thread may come in the middle of the load.
+            // Another thread may arrive in the middle of the load.
             thread::yield_now();
             if self.fails {
                 return Err(Error::corrupt("bad page"));
@@ -471,13 +481,13 @@ mod loom_tests {
         });
     }
 
-    /// A column of a reader: where it stands, and the window that the reader is at.
+    /// A column of a reader: its position, and the current window of the reader.
     struct Column {
         row: Mutex<u64>,
         window: AtomicU64,
     }
 
-    /// Reads its window's row, unless the reader has moved on, as loaders of formats do.
+    /// Reads the row of its window unless the reader has advanced, as loaders of formats do.
     struct WindowLoader(ModelArc<Column>, u64);
 
     impl VectorLoader for WindowLoader {

@@ -1,38 +1,37 @@
-//! Vectors: one column of a batch, in one of a closed set of encodings.
+//! Vectors: one column of a batch, in one of a fixed set of encodings.
 //!
 //! ```text
 //! Vector
-//!   Flat        values side by side                 FlatVector
-//!   Constant    one value, many rows                ConstantVector
+//!   Flat        contiguous values                   FlatVector
+//!   Constant    one value for all rows              ConstantVector
 //!   Dictionary  indices over a base vector          DictionaryVector
-//!   Lazy        read when first touched             LazyVector
-//!   Row, Array, Map   the nested shapes             nested.rs
+//!   Lazy        read when first accessed            LazyVector
+//!   Row, Array, Map   nested types                  nested.rs
 //! ```
 //!
-//! Vectors are immutable and shared as [`VectorRef`]; their buffers can be taken back for writing
-//! when nobody else holds them (rule S1.54). Validity bits are 1 for "not null" (S1.2). A vector
-//! has a validity exactly when at least one of its rows is null: every constructor and every slice
-//! drops a bitmap without a zero ([`Bitmap::into_validity`]).
+//! Vectors are immutable and shared as [`VectorRef`]. A buffer can be written again only if no
+//! other vector shares it (rule S1.54). A validity bit of 1 means "not null" (rule S1.2). A vector
+//! has a validity exactly if at least one of its rows is null: every constructor and every slice
+//! drops a bitmap without zeros ([`Bitmap::into_validity`]).
 
-pub mod bitmap;
 pub mod constant;
 pub mod dictionary;
 pub mod flat;
 pub mod lazy;
+pub mod nested;
 
 use crate::error::{Error, Result};
 use crate::memory::Held;
-use crate::nested::{ArrayVector, MapVector, RowVector};
 use crate::sync::Arc;
 use crate::types::{RowType, Type, Value};
 
-pub use bitmap::{BitWriter, Bitmap, BitmapMut};
 pub use constant::ConstantVector;
 pub use dictionary::DictionaryVector;
 pub use flat::{FlatType, FlatValues, FlatVector, StringValues};
 pub use lazy::{LazyLoads, LazyVector, VectorLoader, lazy_loads, measure_lazy_loads};
+pub use nested::{ArrayVector, MapVector, RowVector};
 
-/// A shared vector.
+/// Shared pointer to a vector.
 pub type VectorRef = Arc<Vector>;
 
 /// One column of a batch.
@@ -48,7 +47,7 @@ pub enum Vector {
     Map(MapVector),
 }
 
-/// The encoding of a [`Vector`], by name.
+/// Name of the encoding of a [`Vector`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Encoding {
@@ -61,7 +60,7 @@ pub enum Encoding {
     Map,
 }
 
-/// Runs the same expression on whatever vector is inside.
+/// Evaluates the same expression for the vector of each encoding.
 macro_rules! each {
     ($vector:expr, $v:ident => $body:expr) => {
         match $vector {
@@ -77,32 +76,35 @@ macro_rules! each {
 }
 
 impl Vector {
-    /// A vector of `len` nulls of type `ty`.
+    /// Creates a vector of `len` nulls of type `ty`.
     pub fn nulls(ty: Type, len: usize) -> Vector {
         Vector::Constant(ConstantVector::null(ty, len))
     }
 
-    /// A vector of `len` times `value`, which must fit `ty`.
+    /// Creates a vector of `len` rows of `value`.
+    ///
+    /// # Errors
+    /// `Internal` if the value does not fit `ty`.
     pub fn constant(ty: Type, value: Value, len: usize) -> Result<Vector> {
         ConstantVector::new(ty, value, len).map(Vector::Constant)
     }
 
-    /// The logical type.
+    /// Returns the logical type.
     pub fn ty(&self) -> &Type {
         each!(self, v => v.ty())
     }
 
-    /// The number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         each!(self, v => v.len())
     }
 
-    /// True when there are no rows.
+    /// Returns true if there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The encoding's name.
+    /// Returns the encoding.
     pub fn encoding(&self) -> Encoding {
         match self {
             Vector::Flat(_) => Encoding::Flat,
@@ -115,7 +117,10 @@ impl Vector {
         }
     }
 
-    /// This vector, or what it loads to when it is lazy, loaded for all rows (rule S1.26).
+    /// Returns this vector, or its loaded vector if it is lazy, loaded for all rows (rule S1.26).
+    ///
+    /// # Errors
+    /// As [`LazyVector::load`].
     pub fn loaded(this: &VectorRef) -> Result<VectorRef> {
         match this.as_ref() {
             Vector::Lazy(lazy) => lazy.loaded(),
@@ -123,11 +128,14 @@ impl Vector {
         }
     }
 
-    /// The rows `offset..offset + len` as a vector of their own. Buffers are shared; bitmaps and
-    /// offsets of nested vectors are copied. Loads a lazy vector.
+    /// Returns the rows `offset..offset + len` as a vector. Buffers of values, indices, offsets and
+    /// lengths are shared; bitmaps are copied. Loads a lazy vector for all rows.
+    ///
+    /// # Errors
+    /// As [`LazyVector::load`].
     ///
     /// # Panics
-    /// When the range is not inside the vector.
+    /// If the range is not inside the vector.
     pub fn slice(this: &VectorRef, offset: usize, len: usize) -> Result<VectorRef> {
         assert!(offset + len <= this.len(), "slice outside of the vector");
         if offset == 0 && len == this.len() {
@@ -144,8 +152,8 @@ impl Vector {
         }))
     }
 
-    /// Rows `indices` of `this`, in that order, without copying values: a dictionary over it
-    /// (rule S1.21). A constant only changes its length.
+    /// Returns the rows `indices` of `this`, in that order, without copying values: a dictionary
+    /// over it (rule S1.21), or, for a constant, the constant with another length.
     pub fn wrap(this: &VectorRef, indices: &crate::Buffer<u32>) -> VectorRef {
         match this.as_ref() {
             Vector::Constant(c) => Arc::new(Vector::Constant(c.resized(indices.len()))),
@@ -156,7 +164,10 @@ impl Vector {
         }
     }
 
-    /// The row vector inside, or an `Internal` error.
+    /// Returns the row vector.
+    ///
+    /// # Errors
+    /// `Internal` if this is not a row vector.
     pub fn as_row(&self) -> Result<&RowVector> {
         match self {
             Vector::Row(row) => Ok(row),
@@ -164,12 +175,14 @@ impl Vector {
         }
     }
 
-    /// Bytes that this vector keeps alive, shared ones counted in full.
+    /// Returns the size in bytes of the memory that this vector keeps alive; shared memory is
+    /// counted in full.
     pub fn retained_bytes(&self) -> usize {
         self.held_bytes(Held::All)
     }
 
-    /// As [`Vector::retained_bytes`], of the memory that is asked for.
+    /// Returns the size in bytes of the memory that this vector keeps alive, as far as `held`
+    /// selects it.
     pub fn held_bytes(&self, held: Held) -> usize {
         match self {
             Vector::Flat(v) => v.held_bytes(held),
@@ -189,7 +202,10 @@ impl From<FlatVector> for Vector {
     }
 }
 
-/// Checks that a row type is that of the batch; the names may differ.
+/// Checks that a batch has the types of `wanted`; the names may differ.
+///
+/// # Errors
+/// `Internal` if the number of columns or a type differs.
 pub fn check_row_type(batch: &RowVector, wanted: &RowType) -> Result<()> {
     let same = batch.row_type().len() == wanted.len()
         && batch.row_type().types().iter().zip(wanted.types()).all(|(a, b)| a.is_equivalent(b));

@@ -1,4 +1,5 @@
-//! Copying strings: views always, the bytes of long ones only where sharing does not pay.
+//! Copies of strings: views are always copied, the bytes of long strings only if sharing their
+//! buffers does not pay off.
 //!
 //! ```text
 //! sources   views a -> buffers [0]      views b -> buffers [0, 1]
@@ -16,19 +17,19 @@ use crate::stop::stoppable_chunks;
 use crate::sync::Arc;
 use crate::types::StringView;
 
-/// A copy of strings refers to at most this many buffers of its sources; with more of them the
-/// long strings are copied together.
+/// Maximum number of source buffers that a copy refers to; with more of them, the long strings are
+/// copied into new buffers.
 pub const MAX_SHARED_BUFFERS: usize = 32;
 
-/// Buffers are shared only while they are at most this many times as large as the strings that
-/// are needed of them (and a small allowance), so that a few rows do not hold a file in memory.
+/// Maximum ratio of the size of shared buffers to the size of the strings needed from them (plus a
+/// small allowance). It keeps a few rows from holding a whole file in memory.
 pub const MAX_SHARED_WASTE: usize = 4;
 
-/// The allowance of [`MAX_SHARED_WASTE`], in bytes.
+/// Allowance in bytes that is added to the limit of [`MAX_SHARED_WASTE`].
 const FREE_WASTE_BYTES: usize = 64 << 10;
 
-/// Copies the views first, which may then refer to all buffers of all sources, and copies the
-/// bytes of long strings only where sharing those buffers does not pay.
+/// Copies the views first, which then refer to all buffers of all sources. The bytes of long
+/// strings are copied only if sharing those buffers does not pay off.
 pub(super) fn copy_strings(parts: &[DecodedVector], len: usize) -> Result<StringValues> {
     let mut sources = SharedBuffers::default();
     let mut views = BufferMut::<StringView>::new();
@@ -64,19 +65,21 @@ pub(super) fn copy_strings(parts: &[DecodedVector], len: usize) -> Result<String
     out.finish()
 }
 
-/// The buffers of several string vectors, one list after the other.
+/// Concatenated lists of the buffers of several string vectors.
 #[derive(Default)]
 struct SharedBuffers<'a> {
-    /// Each list with the number of its first buffer.
+    /// Each list of buffers, with the number of its first buffer in the concatenation.
     lists: Vec<(&'a Arc<[Buffer<u8>]>, u32)>,
     num_buffers: usize,
 }
 
 impl<'a> SharedBuffers<'a> {
-    /// Slices of one vector have the same list, mostly one behind the other.
+    /// Number of recent lists that a new list is compared with. Slices of one vector have the same
+    /// list and mostly follow each other.
     const LOOK_BACK: usize = 8;
 
-    /// Adds a list, unless it is among the last ones; answers with the number of its first buffer.
+    /// Adds a list, unless it is among the most recent ones; returns the number of its first
+    /// buffer.
     fn add(&mut self, list: &'a Arc<[Buffer<u8>]>) -> Result<u32> {
         let mut recent = self.lists.iter().rev().take(Self::LOOK_BACK);
         if let Some((_, first)) = recent.find(|(known, _)| Arc::ptr_eq(known, list)) {

@@ -1,17 +1,17 @@
-//! Buffers: aligned, padded memory that is written by one owner and then shared by many.
+//! Buffers: aligned, padded memory that one owner writes and that is then shared read-only.
 //!
 //! ```text
 //! BufferMut<T> --freeze--> Buffer<T> --clone--> Buffer<T> ...     (Arc of one allocation)
 //!      ^                       |
-//!      +------- into_mut ------+   only when nobody else holds it
+//!      +------- into_mut ------+   only if no other buffer shares the memory
 //! ```
 //!
 //! Every heap allocation starts at a multiple of [`ALIGNMENT`] and is followed by [`PADDING`]
-//! readable bytes, so that wide loads may read past the end (rule P3.22). Bytes that somebody else
-//! owns (a mapped file, a `Vec`) are wrapped without copying by [`Buffer::from_owner`]; those have
-//! neither alignment nor padding beyond what their owner gives.
+//! readable bytes, so that SIMD loads may read past the end (rule P3.22). Memory of another owner
+//! (a mapped file, a `Vec`) is wrapped without a copy by [`Buffer::from_owner`]; such a buffer has
+//! no guaranteed alignment and no padding.
 //!
-//! This is the one file of the crate with `unsafe` code.
+//! Apart from the SIMD kernels, this is the only file of the crate with `unsafe` code.
 
 #![allow(unsafe_code)]
 
@@ -25,13 +25,13 @@ use super::{Held, MemoryPool, scope};
 use crate::error::{Error, Result};
 use crate::types::{StringView, Timestamp};
 
-/// The address of every heap buffer is a multiple of this.
+/// Alignment of every heap buffer in bytes.
 pub const ALIGNMENT: usize = 64;
 
-/// Bytes that may be read behind the last element of a heap buffer.
+/// Number of readable bytes after the last element of a heap buffer.
 pub const PADDING: usize = 64;
 
-/// A plain fixed-width value that may be stored in buffers.
+/// A plain fixed-width value that can be stored in buffers.
 ///
 /// # Safety
 /// - `Self` has no padding bytes and every bit pattern is a valid value.
@@ -40,54 +40,56 @@ pub unsafe trait Native: Copy + Default + Send + Sync + std::fmt::Debug + 'stati
 
 macro_rules! native {
     ($($t:ty),*) => { $(
-        // SAFETY: a primitive number: no padding, all bit patterns valid, alignment at most 16.
+        // SAFETY: a primitive number has no padding, all its bit patterns are valid, and its
+        // alignment is at most 16.
         unsafe impl Native for $t {}
     )* };
 }
 native!(i8, i16, i32, i64, i128, u8, u16, u32, u64, u128, f32, f64);
 
-// SAFETY: `repr(C)` of an i64 and a u64: 16 bytes, no padding, all bit patterns valid.
+// SAFETY: `repr(C)` of an i64 and a u64 has 16 bytes and no padding, and all bit patterns are
+// valid.
 unsafe impl Native for Timestamp {}
-// SAFETY: `repr(transparent)` over u128.
+// SAFETY: the type is `repr(transparent)` over u128.
 unsafe impl Native for StringView {}
 
-/// The memory of a 16-byte string view, little-endian as it stands.
+/// Returns the memory of a string view, which is 16 bytes in little-endian order.
 #[inline]
 pub(crate) fn bytes_of(view: &StringView) -> &[u8; 16] {
     const { assert!(cfg!(target_endian = "little"), "views are read as they stand in memory") };
-    // SAFETY: `StringView` is `repr(transparent)` over u128: 16 initialised bytes, and bytes have
-    // no alignment; the borrow keeps the view alive.
+    // SAFETY: `StringView` is `repr(transparent)` over u128, which has 16 initialised bytes, and
+    // bytes have no alignment requirement; the borrow keeps the view alive.
     unsafe { &*std::ptr::from_ref(view).cast::<[u8; 16]>() }
 }
 
-/// How the bytes are freed.
+/// Determines how the memory is freed.
 enum Owner {
     Heap,
-    /// By dropping the boxed value that lends them, of which this is the pointer from
-    /// `Box::into_raw`. It is no `Box`, because moving a `Box` asserts that nothing else points
-    /// into it, while `Allocation::start` does (for an owner such as `[u8; 16]`).
+    /// The memory is freed by dropping the boxed value that lends it; this is the pointer from
+    /// `Box::into_raw`. It is not a `Box`, because moving a `Box` asserts that no other pointer
+    /// points into it, while `Allocation::start` does (for an owner such as `[u8; 16]`).
     Foreign(NonNull<dyn AsRef<[u8]> + Send + Sync>),
 }
 
-/// One piece of memory, freed and given back to its pool on drop.
+/// One allocation, which is freed and released from its pool on drop.
 struct Allocation {
     start: NonNull<u8>,
-    /// Bytes for elements; heap memory has [`PADDING`] more.
+    /// Bytes for elements; heap memory has [`PADDING`] more bytes.
     capacity: usize,
     owner: Owner,
     pool: Option<MemoryPool>,
 }
 
-// SAFETY: the bytes are only written through `BufferMut`, which owns the allocation alone; the
-// foreign owner is itself `Send + Sync`.
+// SAFETY: the bytes are only written through `BufferMut`, which is the sole owner of the
+// allocation; the foreign owner is itself `Send + Sync`.
 unsafe impl Send for Allocation {}
-// SAFETY: as above; shared access is read only.
+// SAFETY: as above; shared access is read-only.
 unsafe impl Sync for Allocation {}
 
 impl Allocation {
     fn empty(pool: Option<MemoryPool>) -> Self {
-        // ALIGNMENT is a non-zero, well-aligned address for every `Native`; with capacity 0 it is
-        // never dereferenced and never freed.
+        // ALIGNMENT is a non-zero and well-aligned address for every `Native`; with capacity 0 it
+        // is never dereferenced and never freed.
         let start = NonNull::new(std::ptr::without_provenance_mut(ALIGNMENT)).expect("not null");
         Allocation { start, capacity: 0, owner: Owner::Heap, pool }
     }
@@ -97,9 +99,9 @@ impl Allocation {
         Layout::from_size_align(bytes, ALIGNMENT).expect("buffer size overflows")
     }
 
-    /// Grows heap memory to at least `wanted` bytes. The pool pays, by `pay`, for the new memory
-    /// while it still holds the old one: both are there while values move. New bytes are zero on
-    /// the first allocation and unspecified but initialised afterwards.
+    /// Grows heap memory to at least `wanted` bytes. `pay` charges the new memory to the pool while
+    /// the old memory is still charged, because both exist while the values are moved. New bytes
+    /// are zero on the first allocation and unspecified but initialised afterwards.
     fn grow(
         &mut self,
         wanted: usize,
@@ -115,16 +117,16 @@ impl Allocation {
         }
         let layout = Self::layout(new_capacity);
         let fresh = if self.capacity == 0 {
-            // SAFETY: the layout is not zero-sized, PADDING is in it.
+            // SAFETY: the layout is not zero-sized, because it includes PADDING.
             unsafe { alloc_zeroed(layout) }
         } else {
             let old = Self::layout(self.capacity);
             // SAFETY: `start` came from this allocator with `old`; the new size is not zero and
-            // does not overflow, `layout()` checked it.
+            // does not overflow, as `layout()` checks.
             let p = unsafe { realloc(self.start.as_ptr(), old, layout.size()) };
             if !p.is_null() {
-                // SAFETY: `p` is valid for `layout.size()` bytes; the bytes from the old size on
-                // are fresh and must be initialised before they can be seen as numbers.
+                // SAFETY: `p` is valid for `layout.size()` bytes; the bytes after the old size are
+                // new and must be initialised before they can be read as numbers.
                 unsafe { p.add(old.size()).write_bytes(0, layout.size() - old.size()) };
             }
             p
@@ -148,7 +150,8 @@ impl Drop for Allocation {
         match self.owner {
             Owner::Heap if self.capacity == 0 => {}
             Owner::Heap => {
-                // SAFETY: heap memory of non-zero capacity came from `grow` with this very layout.
+                // SAFETY: heap memory of non-zero capacity came from `grow` with exactly this
+                // layout.
                 unsafe { dealloc(self.start.as_ptr(), Self::layout(self.capacity)) };
                 if let Some(pool) = &self.pool {
                     scope::release(pool, self.capacity as u64);
@@ -161,32 +164,32 @@ impl Drop for Allocation {
     }
 }
 
-/// Shared, read-only values; cloning shares the memory.
+/// Shared read-only values; clones share the memory.
 pub struct Buffer<T: Native> {
     allocation: Arc<Allocation>,
-    /// First element, in bytes from the start; a multiple of the alignment of `T`.
+    /// Position of the first element in bytes from the start, a multiple of the alignment of `T`.
     offset: usize,
     len: usize,
     values: PhantomData<T>,
 }
 
 impl<T: Native> Buffer<T> {
-    /// A buffer without elements.
+    /// Creates a buffer without elements.
     pub fn empty() -> Self {
         BufferMut::new().freeze()
     }
 
-    /// Copies a slice.
+    /// Creates a buffer with a copy of a slice.
     pub fn from_slice(values: &[T]) -> Self {
         let mut buffer = BufferMut::new();
         buffer.extend_from_slice(values);
         buffer.freeze()
     }
 
-    /// The elements `range` as a buffer that shares the memory.
+    /// Returns the elements `range` as a buffer that shares the memory.
     ///
     /// # Panics
-    /// When the range is not inside the buffer.
+    /// If the range is not inside the buffer.
     pub fn slice(&self, range: Range<usize>) -> Self {
         assert!(range.start <= range.end && range.end <= self.len, "slice outside of the buffer");
         Buffer {
@@ -197,17 +200,21 @@ impl<T: Native> Buffer<T> {
         }
     }
 
-    /// The values.
+    /// Returns the values.
     pub fn as_slice(&self) -> &[T] {
-        // SAFETY: `offset` and `len` stay inside initialised memory (checked by every
-        // constructor), `offset` is aligned for T, and nobody writes while a `Buffer` exists.
+        // SAFETY: `offset` and `len` stay inside initialised memory (checked by every constructor),
+        // `offset` is aligned for T, and no thread writes while a `Buffer` exists.
         unsafe {
             let first = self.allocation.start.as_ptr().add(self.offset).cast::<T>();
             std::slice::from_raw_parts(first, self.len)
         }
     }
 
-    /// Gives the memory back for writing if nobody else holds it, with its elements kept.
+    /// Returns the memory for writing, with its elements, if no other buffer shares it.
+    ///
+    /// # Errors
+    /// The buffer itself, if it is shared, is a slice that does not begin at the start, or wraps
+    /// memory of another owner.
     pub fn into_mut(self) -> std::result::Result<BufferMut<T>, Self> {
         let Buffer { allocation, offset, len, .. } = self;
         let shared = |allocation| Buffer { allocation, offset, len, values: PhantomData };
@@ -220,17 +227,18 @@ impl<T: Native> Buffer<T> {
         }
     }
 
-    /// True when no other buffer shares the memory.
+    /// Returns true if no other buffer shares the memory.
     pub fn is_unique(&self) -> bool {
         Arc::strong_count(&self.allocation) == 1
     }
 
-    /// Bytes of the memory that this buffer keeps alive.
+    /// Returns the size in bytes of the memory that this buffer keeps alive.
     pub fn retained_bytes(&self) -> usize {
         self.held_bytes(Held::All)
     }
 
-    /// As [`Buffer::retained_bytes`], of the memory that is asked for.
+    /// Returns the size in bytes of the memory that this buffer keeps alive, as far as `held`
+    /// selects it.
     pub fn held_bytes(&self, held: Held) -> usize {
         match held {
             Held::Unpaid if self.allocation.pool.is_some() => 0,
@@ -238,7 +246,7 @@ impl<T: Native> Buffer<T> {
         }
     }
 
-    /// Readable bytes behind the last element; wide loads may touch that many.
+    /// Returns the number of readable bytes after the last element, which SIMD loads may read.
     pub fn slack(&self) -> usize {
         let end = self.offset + self.len * size_of::<T>();
         let padding = match self.allocation.owner {
@@ -250,16 +258,16 @@ impl<T: Native> Buffer<T> {
 }
 
 impl Buffer<u8> {
-    /// Wraps bytes that `owner` keeps alive and unchanged, without copying.
+    /// Wraps bytes that `owner` keeps alive and unchanged, without a copy.
     pub fn from_owner(owner: impl AsRef<[u8]> + Send + Sync + 'static) -> Self {
         let owner: Box<dyn AsRef<[u8]> + Send + Sync> = Box::new(owner);
         let owner = NonNull::new(Box::into_raw(owner)).expect("a box is not null");
-        // From here on the allocation frees the owner, also when `as_ref` panics.
+        // From here on the allocation frees the owner, even if `as_ref` panics.
         let start = NonNull::<u8>::dangling();
         let mut allocation =
             Allocation { start, capacity: 0, owner: Owner::Foreign(owner), pool: None };
-        // SAFETY: the pointer came from a box and is valid until the allocation drops it. Only this
-        // shared reference is ever made of it, so the lent bytes stay valid and unchanged.
+        // SAFETY: the pointer came from a box and is valid until the allocation drops it. No other
+        // reference is ever made from it, so the lent bytes stay valid and unchanged.
         let bytes = unsafe { owner.as_ref() }.as_ref();
         (allocation.start, allocation.capacity) = (NonNull::from(bytes).cast(), bytes.len());
         let len = allocation.capacity;
@@ -308,7 +316,7 @@ impl<T: Native> FromIterator<T> for Buffer<T> {
     }
 }
 
-/// Memory under construction, owned by one; a growable array.
+/// A growable array under construction with a single owner.
 pub struct BufferMut<T: Native> {
     allocation: Allocation,
     len: usize,
@@ -316,26 +324,30 @@ pub struct BufferMut<T: Native> {
 }
 
 impl<T: Native> BufferMut<T> {
-    /// An empty buffer whose memory is charged to the pool of this thread's scope
-    /// ([`super::PoolScope`]), or to none without a scope.
+    /// Creates an empty buffer whose memory is charged to the pool of this thread's scope
+    /// ([`super::PoolScope`]), or to no pool outside of a scope.
     pub fn new() -> Self {
         BufferMut { allocation: Allocation::empty(scope::current()), len: 0, values: PhantomData }
     }
 
-    /// An empty buffer whose memory is charged to `pool`.
+    /// Creates an empty buffer whose memory is charged to `pool`.
     pub fn new_in(pool: &MemoryPool) -> Self {
         let allocation = Allocation::empty(Some(pool.clone()));
         BufferMut { allocation, len: 0, values: PhantomData }
     }
 
-    /// Like [`BufferMut::new_in`] with room for `capacity` values; `Limit` when the pool refuses.
+    /// Creates an empty buffer with capacity for `capacity` values, charged to `pool`.
+    ///
+    /// # Errors
+    /// `Limit` if the pool refuses the memory, or the size exceeds the address space.
     pub fn with_capacity_in(capacity: usize, pool: &MemoryPool) -> Result<Self> {
         let mut buffer = Self::new_in(pool);
         buffer.try_reserve(capacity)?;
         Ok(buffer)
     }
 
-    /// Room for `capacity` values, charged as in [`BufferMut::new`].
+    /// Creates an empty buffer with capacity for `capacity` values, charged as by
+    /// [`BufferMut::new`] regardless of limits.
     pub fn with_capacity(capacity: usize) -> Self {
         let mut buffer = Self::new();
         buffer.reserve(capacity);
@@ -346,14 +358,20 @@ impl<T: Native> BufferMut<T> {
         len.checked_mul(size_of::<T>()).filter(|b| *b <= isize::MAX as usize - 2 * PADDING)
     }
 
-    /// Makes room for `additional` more values and no more than these, asking the pool: the way for
-    /// sizes that come from data.
+    /// Reserves capacity for `additional` more values and no more than these, subject to the limits
+    /// of the pool. It is to be used for sizes that come from data.
+    ///
+    /// # Errors
+    /// `Limit` if the pool refuses the memory, or the size exceeds the address space.
     pub fn try_reserve(&mut self, additional: usize) -> Result<()> {
         self.try_reserve_bytes(additional, 0)
     }
 
-    /// Like [`BufferMut::try_reserve`] for a buffer that is filled piece by piece: grows at least
-    /// by doubling, so that values are not moved once more for each piece.
+    /// Reserves capacity as [`BufferMut::try_reserve`] does, for a buffer that is filled in pieces:
+    /// it grows at least by doubling, so that the values are not moved for each piece.
+    ///
+    /// # Errors
+    /// `Limit` if the pool refuses the memory, or the size exceeds the address space.
     pub fn try_grow(&mut self, additional: usize) -> Result<()> {
         self.try_reserve_bytes(additional, self.allocation.capacity.saturating_mul(2))
     }
@@ -369,7 +387,11 @@ impl<T: Native> BufferMut<T> {
         Ok(())
     }
 
-    /// Makes room for `additional` more values; the pool is charged, not asked. Grows by doubling.
+    /// Reserves capacity for `additional` more values, charged to the pool regardless of its
+    /// limits. Grows at least by doubling.
+    ///
+    /// # Panics
+    /// If the size exceeds the address space.
     pub fn reserve(&mut self, additional: usize) {
         let wanted = self
             .len
@@ -391,7 +413,7 @@ impl<T: Native> BufferMut<T> {
         if self.len == self.capacity() {
             self.reserve(1);
         }
-        // SAFETY: `len < capacity`, so the slot lies inside the allocation and is aligned.
+        // SAFETY: `len < capacity`, so the slot is inside the allocation and aligned.
         unsafe { self.pointer().add(self.len).write(value) };
         self.len += 1;
     }
@@ -399,8 +421,8 @@ impl<T: Native> BufferMut<T> {
     /// Appends copies of all values of `values`.
     pub fn extend_from_slice(&mut self, values: &[T]) {
         self.reserve(values.len());
-        // SAFETY: `reserve` made room for `values.len()` more; the ranges cannot overlap, `self`
-        // is borrowed mutably.
+        // SAFETY: `reserve` made capacity for `values.len()` more values; the ranges cannot
+        // overlap, because `self` is borrowed mutably.
         unsafe {
             let end = self.pointer().add(self.len);
             std::ptr::copy_nonoverlapping(values.as_ptr(), end, values.len());
@@ -422,32 +444,32 @@ impl<T: Native> BufferMut<T> {
         }
     }
 
-    /// Sets the length without writing: new values are unspecified but initialised. For kernels
-    /// that overwrite all of them.
+    /// Sets the length without writing: new values are unspecified but initialised. It is meant for
+    /// kernels that overwrite all of them.
     pub fn resize_unspecified(&mut self, len: usize) {
         if len > self.len {
             self.reserve(len - self.len);
         }
-        // All bytes of the capacity are initialised: `grow` zeroes what is fresh.
+        // All bytes of the capacity are initialised, because `grow` zeroes new memory.
         self.len = len;
     }
 
-    /// Drops all values, keeps the memory.
+    /// Removes all values and keeps the memory.
     pub fn clear(&mut self) {
         self.len = 0;
     }
 
-    /// Drops the values from `len` on.
+    /// Removes the values from `len` on.
     pub fn truncate(&mut self, len: usize) {
         self.len = self.len.min(len);
     }
 
-    /// Values that fit without growing.
+    /// Returns the number of values that fit without growing.
     pub fn capacity(&self) -> usize {
         self.allocation.capacity / size_of::<T>()
     }
 
-    /// Bytes of the memory that no pool pays for.
+    /// Returns the size in bytes of the memory if it is not charged to a pool, otherwise 0.
     pub fn unpaid_bytes(&self) -> usize {
         if self.allocation.pool.is_some() { 0 } else { self.allocation.capacity }
     }
@@ -456,19 +478,19 @@ impl<T: Native> BufferMut<T> {
         self.allocation.start.as_ptr().cast::<T>()
     }
 
-    /// The values.
+    /// Returns the values.
     pub fn as_slice(&self) -> &[T] {
         // SAFETY: the first `len` values are initialised and inside the aligned allocation.
         unsafe { std::slice::from_raw_parts(self.pointer(), self.len) }
     }
 
-    /// The values, for writing.
+    /// Returns the values for writing.
     pub fn as_mut_slice(&mut self) -> &mut [T] {
-        // SAFETY: as in `as_slice`; the allocation is owned by `self` alone.
+        // SAFETY: as in `as_slice`; `self` is the sole owner of the allocation.
         unsafe { std::slice::from_raw_parts_mut(self.pointer(), self.len) }
     }
 
-    /// Ends writing; the memory can be shared from now on.
+    /// Ends writing and returns the values as a shareable buffer.
     pub fn freeze(self) -> Buffer<T> {
         let BufferMut { allocation, len, .. } = self;
         Buffer { allocation: Arc::new(allocation), offset: 0, len, values: PhantomData }
@@ -503,7 +525,8 @@ impl<T: Native> Extend<T> for BufferMut<T> {
         let slots = self.as_mut_slice().get_mut(start..).unwrap_or(&mut []);
         let mut filled = 0;
         if upper == Some(lower) {
-            // Known to the last one: no look at the room for each value, so that loops become wide.
+            // The length is exact, so the loop needs no capacity check per value and can be
+            // vectorised.
             slots.iter_mut().zip(iter).for_each(|(slot, value)| {
                 *slot = value;
                 filled += 1;
@@ -580,7 +603,7 @@ mod tests {
         }
     }
 
-    /// Under Miri this shows that moving the buffer leaves the pointer into the owner valid.
+    /// Under Miri this test shows that moving the buffer leaves the pointer into the owner valid.
     #[test]
     fn an_owner_may_lend_bytes_that_are_a_part_of_itself_and_is_dropped_once() {
         let drops = Arc::new(std::sync::atomic::AtomicUsize::new(0));
@@ -595,7 +618,7 @@ mod tests {
                 drop(moved);
                 assert!(part.iter().copied().eq(lent as u8 / 2..lent as u8));
             }));
-            // The last one panics in `as_ref`.
+            // The last owner panics in `as_ref`.
             assert_eq!(made.is_err(), lent == 17);
             assert_eq!(drops.load(std::sync::atomic::Ordering::Relaxed), before + 1);
         }

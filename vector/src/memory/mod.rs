@@ -1,20 +1,21 @@
-//! Memory pools: who may allocate, how much is used, and where it ends.
+//! Memory pools: a tree of counters that limits memory and attributes it to queries and operators.
 //!
 //! ```text
-//! root "engine"          limit 4 GiB, sees every byte below it
+//! root "engine"          limit 4 GiB, counts every byte below it
 //!   aggregate "query"
 //!     aggregate "task"
 //!       leaf "scan 0"      only leaves allocate
 //!       leaf "aggregation"
 //! ```
 //!
-//! A reservation climbs from the leaf to the root; if any pool on the way would pass its limit,
-//! what was added below is taken back. Then holders of memory that they can do without are asked to
-//! give it back (`reclaim`); when that does not help the caller gets a `Limit` error with the tree of
-//! pools.
-//! Counters are plain atomics: used and peak are exact for one pool, and a limit is never passed by
-//! what [`MemoryPool::reserve`] granted. Who can wait for memory of others instead of failing finds
-//! the way in `waits`.
+//! A reservation is added to the leaf and to all pools above it. If it would exceed the limit of
+//! any of these pools, it is added to none of them. In that case the registered reclaimers below
+//! that pool are called to release memory (`reclaim`); if that does not help, the caller gets a
+//! `Limit` error that contains the tree of pools.
+//!
+//! The counters are plain atomics. Used and peak bytes are exact per pool, and the memory granted
+//! by [`MemoryPool::reserve`] never exceeds a limit. Callers that can wait for memory of other
+//! queries instead of failing use `waits`.
 
 pub mod buffer;
 mod pool;
@@ -27,12 +28,12 @@ pub use pool::MemoryPool;
 pub use reclaim::Reclaim;
 pub use scope::PoolScope;
 
-/// Which memory is counted.
+/// Selects which memory is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Held {
-    /// All that is kept alive.
+    /// All memory that is kept alive.
     All,
-    /// What no pool pays for.
+    /// Memory that is not charged to any pool.
     Unpaid,
 }
 

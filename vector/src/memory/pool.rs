@@ -1,4 +1,4 @@
-//! One pool of the tree: its counters, and the climb of a reservation.
+//! One pool of the tree: its counters, and how a reservation is added to the pools above it.
 
 use super::reclaim::{MAX_ROUNDS, Reclaim};
 use super::waits::{WAITING, Waits};
@@ -10,20 +10,20 @@ use crate::sync::{Arc, ModelArc, Mutex, Weak};
 enum PoolKind {
     Aggregate,
     Leaf,
-    /// A leaf whose memory is no query's own.
+    /// A leaf whose memory is not attributed to a query.
     Cache,
 }
 
-/// What is known of a pool: all that the pools above it see.
+/// The part of a pool that the pools above it can access.
 pub(super) struct Counters {
     pub(super) name: String,
     pub(super) limit: u64,
     is_cache: bool,
-    /// With the flag [`WAITING`], at the root.
+    /// Bytes in use; in a root also the flag [`WAITING`].
     pub(super) used: AtomicU64,
     pub(super) peak: AtomicU64,
     pub(super) below: Mutex<Vec<Weak<Counters>>>,
-    /// Those who hold memory of this pool that they can do without.
+    /// Registered reclaimers of this pool.
     pub(super) holders: Mutex<Vec<Weak<dyn Reclaim>>>,
 }
 
@@ -43,15 +43,15 @@ impl Counters {
 struct Node {
     counters: Arc<Counters>,
     kind: PoolKind,
-    /// Bytes of a leaf that are reserved and not asked for yet.
+    /// Bytes of a leaf that were reserved ahead and are not yet used by a reservation.
     ahead: AtomicU64,
     parent: Option<MemoryPool>,
-    /// Who waits for memory below this root.
+    /// Waits for memory below this pool, if it is a root.
     waits: Waits,
 }
 
 impl Drop for Node {
-    /// Gives back what was reserved ahead and nobody has asked for.
+    /// Releases the unused part of what was reserved ahead.
     fn drop(&mut self) {
         let left = self.ahead.load(Ordering::Relaxed);
         if let (true, Some(parent)) = (left > 0, &self.parent) {
@@ -60,52 +60,52 @@ impl Drop for Node {
     }
 }
 
-/// A handle to one pool of the tree; cloning it shares the pool.
+/// A handle to one pool of the tree; clones share the pool.
 #[derive(Debug, Clone)]
 pub struct MemoryPool(ModelArc<Node>);
 
 impl MemoryPool {
-    /// Makes the root of a tree; `limit` in bytes, `u64::MAX` for none.
+    /// Creates the root of a tree with a limit in bytes, `u64::MAX` for no limit.
     pub fn root(name: impl Into<String>, limit: u64) -> Self {
         Self::make(name.into(), PoolKind::Aggregate, limit, None)
     }
 
-    /// Makes an aggregate pool below this one.
+    /// Creates an aggregate pool below this one, with a limit in bytes.
     ///
     /// # Panics
-    /// When this is a leaf: leaves have no children.
+    /// If this pool is a leaf, because leaves have no children.
     pub fn aggregate(&self, name: impl Into<String>, limit: u64) -> Self {
         assert!(self.0.kind == PoolKind::Aggregate, "a leaf pool has no children");
         Self::make(name.into(), PoolKind::Aggregate, limit, Some(self.clone()))
     }
 
-    /// Makes a leaf below this pool.
+    /// Creates a leaf below this pool, without a limit of its own.
     ///
     /// # Panics
-    /// When this is a leaf.
+    /// If this pool is a leaf.
     pub fn leaf(&self, name: impl Into<String>) -> Self {
         self.limited_leaf(name, u64::MAX)
     }
 
-    /// As [`MemoryPool::leaf`], with a limit of its own in bytes.
+    /// Creates a leaf below this pool, with a limit of its own in bytes.
     ///
     /// # Panics
-    /// When this is a leaf.
+    /// If this pool is a leaf.
     pub fn limited_leaf(&self, name: impl Into<String>, limit: u64) -> Self {
         assert!(self.0.kind == PoolKind::Aggregate, "a leaf pool has no children");
         Self::make(name.into(), PoolKind::Leaf, limit, Some(self.clone()))
     }
 
-    /// As [`MemoryPool::limited_leaf`], for a cache, whose memory no query holds by itself.
+    /// Creates a leaf with a limit in bytes for a cache, whose memory is not attributed to a query.
     ///
     /// # Panics
-    /// When this is not the root.
+    /// If this pool is not the root.
     pub fn cache_leaf(&self, name: impl Into<String>, limit: u64) -> Self {
         assert!(self.parent().is_none(), "a cache is shared by all queries");
         Self::make(name.into(), PoolKind::Cache, limit, Some(self.clone()))
     }
 
-    /// A leaf of a tree of its own without a limit, for tests and tools.
+    /// Creates a leaf in a new tree without limits, for tests and tools.
     pub fn unlimited() -> Self {
         Self::root("unlimited", u64::MAX).leaf("leaf")
     }
@@ -122,7 +122,7 @@ impl MemoryPool {
         });
         if let Some(parent) = &parent {
             let mut below = parent.0.counters.below.lock();
-            // Those that have gone are forgotten when the list would grow.
+            // Entries of dropped pools are removed when the list would grow.
             if below.len() == below.capacity() {
                 below.retain(|pool| pool.strong_count() > 0);
             }
@@ -132,8 +132,11 @@ impl MemoryPool {
         MemoryPool(ModelArc::new(Node { counters, kind, ahead, parent, waits }))
     }
 
-    /// Takes `bytes` from this leaf and everything above it, or nothing and a `Limit` error. Where
-    /// there is no room, those who can do without some of theirs are asked for it first.
+    /// Reserves `bytes` in this leaf and in all pools above it. If a limit is in the way, the
+    /// reclaimers below the pool with that limit are called first.
+    ///
+    /// # Errors
+    /// `Limit` if a limit would still be exceeded; then nothing is reserved.
     pub fn reserve(&self, bytes: u64) -> Result<()> {
         debug_assert!(self.0.kind != PoolKind::Aggregate, "only leaves allocate");
         let paid = self.take_ahead(bytes);
@@ -150,8 +153,8 @@ impl MemoryPool {
         })
     }
 
-    /// Takes `bytes` for reservations of this leaf that follow; false when a limit is in the way, as
-    /// in [`MemoryPool::reserve`].
+    /// Reserves `bytes` for later reservations of this leaf, as [`MemoryPool::reserve`] does.
+    /// Returns false if a limit would be exceeded.
     pub fn reserve_ahead(&self, bytes: u64) -> bool {
         let granted = self.climb_or_reclaim(bytes).is_ok();
         if granted {
@@ -160,12 +163,13 @@ impl MemoryPool {
         granted
     }
 
-    /// Takes `bytes` where there is room for them, nobody being asked for memory.
+    /// Reserves `bytes` if all limits allow it, without calling reclaimers. Returns true on
+    /// success.
     pub(super) fn try_reserve(&self, bytes: u64) -> bool {
         self.climb(bytes).is_ok()
     }
 
-    /// Gives back what is left of [`MemoryPool::reserve_ahead`].
+    /// Releases the unused part of what [`MemoryPool::reserve_ahead`] reserved.
     pub fn release_ahead(&self) {
         let left = self.0.ahead.swap(0, Ordering::Relaxed);
         if left > 0 {
@@ -173,7 +177,7 @@ impl MemoryPool {
         }
     }
 
-    /// The part of `bytes` that was reserved ahead.
+    /// Uses memory that was reserved ahead for up to `bytes`, and returns how much of it was used.
     fn take_ahead(&self, bytes: u64) -> u64 {
         let mut ahead = self.0.ahead.load(Ordering::Relaxed);
         while ahead > 0 {
@@ -191,7 +195,8 @@ impl MemoryPool {
         0
     }
 
-    /// As [`MemoryPool::climb`], again after others have given back what they can do without.
+    /// Adds `bytes` as [`MemoryPool::climb`] does, and retries after reclaimers have released
+    /// memory.
     fn climb_or_reclaim(&self, bytes: u64) -> std::result::Result<(), Refusal> {
         let mut outcome = self.climb(bytes);
         for _ in 0..MAX_ROUNDS {
@@ -203,24 +208,24 @@ impl MemoryPool {
         outcome
     }
 
-    /// True when a reservation of `bytes` would be granted now, nobody being asked for memory.
+    /// Returns true if a reservation of `bytes` would be granted now without calling reclaimers.
     pub fn has_room(&self, bytes: u64) -> bool {
         self.obstacle(bytes).is_none()
     }
 
-    /// The lowest pool that has no room for `bytes` more.
+    /// Returns the lowest pool whose limit `bytes` more would exceed.
     pub(super) fn obstacle(&self, bytes: u64) -> Option<&MemoryPool> {
         self.upwards().find(|pool| pool.used().saturating_add(bytes) > pool.limit())
     }
 
-    /// Bytes that caches directly below this pool hold.
+    /// Returns the bytes held by caches directly below this pool.
     pub(super) fn cached_bytes(&self) -> u64 {
         let below = self.0.counters.below.lock();
         let caches = below.iter().filter_map(Weak::upgrade).filter(|pool| pool.is_cache);
         caches.fold(0, |sum: u64, pool| sum.saturating_add(pool.used()))
     }
 
-    /// Adds `bytes` to this pool and all above it, or to none.
+    /// Adds `bytes` to this pool and all pools above it, or to none of them.
     fn climb(&self, bytes: u64) -> std::result::Result<(), Refusal> {
         match self.obstacle(bytes) {
             Some(pool) => Err(Refusal { pool: pool.clone(), used: pool.used() }),
@@ -228,8 +233,9 @@ impl MemoryPool {
         }
     }
 
-    /// Adds `bytes` to all pools above this one, and then to it: at no time has a pool more than
-    /// the one above it. Where somebody else has taken the room just now, nothing is added.
+    /// Adds `bytes` first to the pools above this one and then to this pool, so that a pool never
+    /// shows more bytes than the pool above it. If a concurrent reservation has used up a limit
+    /// meanwhile, nothing is added.
     fn add_from_above(&self, bytes: u64) -> std::result::Result<(), Refusal> {
         if let Some(above) = self.parent() {
             above.add_from_above(bytes)?;
@@ -244,8 +250,8 @@ impl MemoryPool {
         Ok(())
     }
 
-    /// Takes `bytes` without asking the limits: for growth that cannot fail. The excess is seen
-    /// by the next [`MemoryPool::reserve`].
+    /// Adds `bytes` regardless of limits, for growth that cannot fail. The next
+    /// [`MemoryPool::reserve`] takes the excess into account.
     pub fn charge(&self, bytes: u64) {
         if let Some(above) = self.parent() {
             above.charge(bytes);
@@ -255,14 +261,14 @@ impl MemoryPool {
         counters.peak.fetch_max(used & !WAITING, Ordering::Relaxed);
     }
 
-    /// Gives `bytes` back.
+    /// Releases `bytes` from this pool and all pools above it.
     pub fn release(&self, bytes: u64) {
         if bytes == 0 {
             return;
         }
         for pool in self.upwards() {
-            // Release pairs with the Acquire of who begins to wait: what was given back below the
-            // root is seen there, or the flag is seen here.
+            // Release pairs with the Acquire of a thread that begins to wait: either that thread
+            // sees the memory released below the root, or this thread sees the flag.
             let before = pool.0.counters.used.fetch_sub(bytes, Ordering::AcqRel);
             debug_assert!(before & !WAITING >= bytes, "more released than reserved");
             if before & WAITING != 0 {
@@ -271,7 +277,8 @@ impl MemoryPool {
         }
     }
 
-    /// The bytes in use with `bytes`; those without them when together they pass the limit.
+    /// Adds `bytes` to this pool alone. Returns the bytes in use including them, or, if the limit
+    /// would be exceeded, the bytes in use without them as the error.
     fn add(&self, bytes: u64) -> std::result::Result<u64, u64> {
         let counters = &self.0.counters;
         let mut used = counters.used.load(Ordering::Relaxed);
@@ -283,7 +290,8 @@ impl MemoryPool {
             match counters.used.compare_exchange_weak(
                 used,
                 wanted | (used & WAITING),
-                // Pairs with the Acquire of `used`: whoever sees these bytes here sees them above.
+                // Release pairs with the Acquire of `used`: a thread that sees these bytes in this
+                // pool also sees them in the pools above.
                 Ordering::Release,
                 Ordering::Relaxed,
             ) {
@@ -293,12 +301,12 @@ impl MemoryPool {
         }
     }
 
-    /// The pool's own name.
+    /// Returns the pool's own name.
     pub fn name(&self) -> &str {
         &self.0.counters.name
     }
 
-    /// The names from the root to this pool, joined by `/`.
+    /// Returns the names from the root to this pool, joined by `/`.
     pub fn path(&self) -> String {
         match &self.0.parent {
             Some(parent) => format!("{}/{}", parent.path(), self.name()),
@@ -306,42 +314,43 @@ impl MemoryPool {
         }
     }
 
-    /// Bytes in use now, in this pool and below it.
+    /// Returns the bytes in use now, in this pool and below it.
     pub fn used(&self) -> u64 {
         self.0.counters.used()
     }
 
-    /// The most bytes that were ever in use at once.
+    /// Returns the maximum of the bytes in use so far.
     pub fn peak(&self) -> u64 {
         self.0.counters.peak.load(Ordering::Relaxed)
     }
 
-    /// The limit in bytes, `u64::MAX` for none.
+    /// Returns the limit in bytes, `u64::MAX` for no limit.
     pub fn limit(&self) -> u64 {
         self.0.counters.limit
     }
 
-    /// The lowest limit of this pool and those above it, in bytes; `u64::MAX` for none.
+    /// Returns the lowest limit of this pool and the pools above it in bytes, `u64::MAX` for no
+    /// limit.
     pub fn lowest_limit(&self) -> u64 {
         self.upwards().map(MemoryPool::limit).min().unwrap_or(u64::MAX)
     }
 
-    /// True when this pool, or one above it, has a limit.
+    /// Returns true if this pool or one above it has a limit.
     pub fn is_limited(&self) -> bool {
         self.upwards().any(|pool| pool.limit() != u64::MAX)
     }
 
-    /// The pool above, if this is not the root.
+    /// Returns the pool above, or `None` if this is the root.
     pub fn parent(&self) -> Option<&MemoryPool> {
         self.0.parent.as_ref()
     }
 
-    /// The whole tree that this pool is in, as text: a line for each pool that holds something.
+    /// Returns the whole tree of this pool as text, with a line for each pool that holds memory.
     pub fn tree(&self) -> String {
         self.root_pool().0.counters.tree()
     }
 
-    /// This pool and those above it.
+    /// Iterates over this pool and the pools above it, ending with the root.
     pub(super) fn upwards(&self) -> impl Iterator<Item = &MemoryPool> {
         std::iter::successors(Some(self), |pool| pool.parent())
     }
@@ -363,7 +372,7 @@ impl MemoryPool {
     }
 }
 
-/// The pool that had no room, and what it held.
+/// The pool whose limit refused a reservation, and its bytes in use.
 struct Refusal {
     pool: MemoryPool,
     used: u64,

@@ -1,46 +1,50 @@
-//! Memory that its holder can do without: caches, and work done ahead.
+//! Reclaimable memory: caches, and results of work done ahead, which a query releases on demand.
 //!
 //! ```text
-//! reserve(bytes) --no room in--> pool P: whoever below P can do without some gives it back, one
-//!        ^                               after the other, until there is room
-//!        +------- tried again ----------+
+//! reserve(bytes) --exceeds the limit of--> pool P: calls the reclaimers of P and of pools below
+//!        ^                                 it, one after the other, until `bytes` fit
+//!        +------------ retry --------------------------+
 //! ```
 //!
-//! A holder tells the pool that pays for it ([`MemoryPool::give_back_through`]); the pool keeps a
-//! weak pointer, so that nothing is held by being reclaimable. Those of a pool are asked after those
-//! of the pools below it, and pools in the order in which they were made.
+//! A holder of reclaimable memory registers a reclaimer with the pool that the memory is charged to
+//! ([`MemoryPool::give_back_through`]). The pool keeps a weak pointer, so registration does not
+//! extend the life of the holder. The reclaimers of a pool are called after those of the pools
+//! below it, and sibling pools in the order of their creation.
 //!
-//! A reservation may be made anywhere, so a holder that is asked must never wait for whoever makes one:
-//! what is locked just now gives nothing, unless it is locked by those only who ask for nothing under
-//! that lock ([`Reclaim::reclaim`]).
+//! A reservation may be made under any lock, so a reclaimer must never wait for the thread that
+//! makes one: it uses `try_lock`, or takes only locks under which no thread reserves memory
+//! ([`Reclaim::reclaim`]).
 
 use super::pool::{Counters, MemoryPool};
 use crate::sync::{Arc, Weak};
 
-/// A reservation asks so often at most: others may take at once what was given back.
+/// Maximum number of times that a reservation calls the reclaimers. More than one round may be
+/// needed, because other reservations may take the released memory first.
 pub(super) const MAX_ROUNDS: usize = 4;
 
-/// A holder of memory that it can do without.
+/// A holder of reclaimable memory.
 pub trait Reclaim: Send + Sync {
-    /// Gives back about `bytes`, or what there is. Called on the thread of whoever needs the memory,
-    /// with whatever locks that thread holds: an implementation only tries to lock, or takes a lock
-    /// under which nobody reserves memory, gives it back, or takes another lock.
+    /// Releases about `bytes` bytes, or all reclaimable memory if it is less. It runs on the thread
+    /// that reserves memory, which may hold any locks. An implementation must therefore only
+    /// `try_lock`, or take locks under which no thread reserves or releases memory or takes another
+    /// lock.
     fn reclaim(&self, bytes: u64);
 }
 
 impl MemoryPool {
-    /// Has `holder` asked when memory is short in this pool or in one above it.
+    /// Registers `holder` as a reclaimer, which is called when memory is short in this pool or in a
+    /// pool above it.
     pub fn give_back_through(&self, holder: Weak<dyn Reclaim>) {
         let mut holders = self.counters().holders.lock();
-        // Those that have gone are forgotten when the list would grow.
+        // Entries of dropped holders are removed when the list would grow.
         if holders.len() == holders.capacity() {
             holders.retain(|holder| holder.strong_count() > 0);
         }
         holders.push(holder);
     }
 
-    /// Asks those below this pool until there is room for `bytes` in it; false when nothing was
-    /// given back.
+    /// Calls the reclaimers of this pool and of those below it until `bytes` more fit into it.
+    /// Returns false if no memory was released.
     pub(super) fn reclaim(&self, bytes: u64) -> bool {
         let before = self.used();
         let mut holders = Vec::new();
@@ -58,7 +62,7 @@ impl MemoryPool {
 
 impl Counters {
     fn collect_holders(&self, found: &mut Vec<Arc<dyn Reclaim>>) {
-        // The lists are not held while anybody is asked: what is given back may end pools.
+        // No list is locked while a reclaimer runs, because released memory may drop pools.
         let below: Vec<Arc<Counters>> =
             self.below.lock().iter().filter_map(Weak::upgrade).collect();
         below.iter().for_each(|pool| pool.collect_holders(found));
@@ -71,7 +75,7 @@ mod tests {
     use super::*;
     use crate::sync::Mutex;
 
-    /// Holds some bytes of a pool until it is asked for them.
+    /// Holds some bytes of a pool until it is asked to release them.
     struct Spare {
         pool: MemoryPool,
         held: Mutex<u64>,
@@ -146,7 +150,7 @@ mod tests {
         assert!(a_leaf.reserve_ahead(20));
         assert_eq!(spare.held(), 20);
         a_leaf.release_ahead();
-        // What becomes reclaimable while somebody waits is found when others give memory back.
+        // Memory that becomes reclaimable during a wait is found when another pool releases memory.
         let later = Spare::of(&root.leaf("cache"), 20);
         let wait = a_leaf.wait_for_room(90, &a).unwrap();
         b_leaf.release(55);

@@ -1,21 +1,21 @@
-//! The pool that pays for the buffers a thread allocates: set around each call of an operator.
+//! The pool that the buffers of a thread are charged to, set around each call of an operator.
 //!
 //! ```text
 //! PoolScope::enter(pool of the operator)
 //!   BufferMut::new() in a kernel, a builder, a copy --> charged to that pool until it is freed
-//! end of the scope: the pool of the scope around it, or none
+//! end of the scope: the pool of the enclosing scope, or none
 //! ```
 //!
-//! Kernels and builders need not be handed a pool, and none can forget it (ClickHouse tracks memory
-//! by thread in the same way). A buffer is paid for by the pool of the operator that made it, as in
-//! Velox, wherever it is held; a buffer made with a pool of its own ([`super::buffer::BufferMut::new_in`])
-//! is not touched by scopes.
+//! Kernels and builders take no pool argument and cannot omit the accounting; ClickHouse tracks
+//! memory per thread in the same way. As in Velox, a buffer is charged to the pool of the operator
+//! that allocated it, wherever the buffer is held later. Scopes do not affect buffers made with an
+//! explicit pool ([`super::buffer::BufferMut::new_in`]).
 //!
-//! A scope takes memory from its pool in portions of `PORTION`, so that small buffers cost no
-//! atomic operation; what is left of a portion goes back when the scope ends.
+//! A scope takes memory from its pool in portions of `PORTION` bytes, so that small buffers cost no
+//! atomic operation. The unused rest of a portion is returned when the scope ends.
 //!
-//! A scope may have a budget: growth that can fail is refused beyond it, so that the caller can do
-//! the same for fewer rows ([`PoolScope::with_budget`]).
+//! A scope may have a budget: fallible growth beyond it is refused, so that the caller can process
+//! fewer rows instead ([`PoolScope::with_budget`]).
 
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
@@ -24,10 +24,10 @@ use std::rc::Rc;
 use super::MemoryPool;
 use crate::error::{Error, Result};
 
-/// Bytes that a scope takes from its pool at once for small buffers.
+/// Number of bytes that a scope takes from its pool at a time for small buffers.
 const PORTION: u64 = 64 << 10;
 
-/// Bytes that a scope keeps at most of what was freed in it.
+/// Maximum number of freed bytes that a scope keeps as credit.
 const MAX_CREDIT: u64 = 4 * PORTION;
 
 thread_local! {
@@ -37,30 +37,30 @@ thread_local! {
 #[derive(Debug)]
 struct State {
     pool: MemoryPool,
-    /// Bytes that the pool has granted and no buffer uses.
+    /// Bytes that the pool has granted and that no buffer uses.
     credit: Cell<u64>,
-    /// Bytes of buffers that were allocated in this scope, less those that were freed in it.
+    /// Bytes of buffers allocated in this scope, minus those of buffers freed in it.
     taken: Cell<u64>,
     budget: u64,
 }
 
-/// While it lives, buffers that this thread allocates are charged to a pool.
+/// Guard of a scope: while it lives, the buffers that this thread allocates are charged to a pool.
 #[derive(Debug)]
 pub struct PoolScope {
     state: Rc<State>,
     around: Option<Rc<State>>,
-    /// A scope is of one thread.
+    /// Keeps the scope on the thread that entered it.
     not_send: PhantomData<*const ()>,
 }
 
 impl PoolScope {
-    /// Charges to the leaf `pool` what this thread allocates.
+    /// Charges the allocations of this thread to the leaf `pool` until the guard is dropped.
     pub fn enter(pool: &MemoryPool) -> Self {
         PoolScope::new(pool.clone(), u64::MAX)
     }
 
-    /// A scope of the same pool as the scope around it, in which growth that can fail is refused
-    /// with a `Limit` error beyond `budget` bytes; `None` without a scope.
+    /// Enters a scope with the pool of the enclosing scope, in which fallible growth beyond
+    /// `budget` bytes is refused with a `Limit` error. Returns `None` outside of a scope.
     pub fn with_budget(budget: u64) -> Option<Self> {
         current().map(|pool| PoolScope::new(pool, budget))
     }
@@ -71,7 +71,7 @@ impl PoolScope {
         PoolScope { state, around, not_send: PhantomData }
     }
 
-    /// Bytes of the buffers that were allocated in this scope and not freed in it.
+    /// Returns the bytes of the buffers that were allocated in this scope, minus those freed in it.
     pub fn taken(&self) -> u64 {
         self.state.taken.get()
     }
@@ -84,20 +84,24 @@ impl Drop for PoolScope {
     }
 }
 
-/// The pool of this thread's scope.
+/// Returns the pool of this thread's scope, or `None` outside of a scope.
 pub fn current() -> Option<MemoryPool> {
-    // A thread that ends has no scope.
+    // An exiting thread has no scope any more.
     SCOPE.try_with(|scope| scope.borrow().as_ref().map(|state| state.pool.clone())).ok().flatten()
 }
 
-/// The state of this thread's scope if that is of `pool`.
+/// Returns the state of this thread's scope if its pool is `pool`.
 fn state_of(pool: &MemoryPool) -> Option<Rc<State>> {
     let state = SCOPE.try_with(|scope| scope.borrow().clone()).ok().flatten()?;
     state.pool.is(pool).then_some(state)
 }
 
-/// `Limit` unless `bytes` could be reserved in this thread's scope now; for memory that is
-/// allocated and freed within a function and stands in no buffer.
+/// Checks that `bytes` more could be reserved in this thread's scope; always succeeds outside of a
+/// scope. It is meant for memory that a function allocates and frees itself and that is not in a
+/// buffer.
+///
+/// # Errors
+/// `Limit` if the budget of the scope or the limit of a pool would be exceeded.
 pub fn check_room(bytes: usize) -> Result<()> {
     let Some(state) = SCOPE.with(|scope| scope.borrow().clone()) else { return Ok(()) };
     state.check_budget(bytes as u64)?;
@@ -106,7 +110,7 @@ pub fn check_room(bytes: usize) -> Result<()> {
     Ok(())
 }
 
-/// Takes `bytes` from `pool`, from the credit of this thread's scope where that is of the pool.
+/// Reserves `bytes` in `pool`, using the credit of this thread's scope if the scope has that pool.
 pub(super) fn reserve(pool: &MemoryPool, bytes: u64) -> Result<()> {
     let Some(state) = state_of(pool) else { return pool.reserve(bytes) };
     state.check_budget(bytes)?;
@@ -117,7 +121,7 @@ pub(super) fn reserve(pool: &MemoryPool, bytes: u64) -> Result<()> {
     Ok(())
 }
 
-/// As [`reserve`], past the limit where it must be.
+/// Charges `bytes` as [`reserve`] does, but regardless of limits.
 pub(super) fn charge(pool: &MemoryPool, bytes: u64) -> Result<()> {
     match state_of(pool) {
         None => pool.charge(bytes),
@@ -131,7 +135,7 @@ pub(super) fn charge(pool: &MemoryPool, bytes: u64) -> Result<()> {
     Ok(())
 }
 
-/// Gives `bytes` back to `pool`.
+/// Returns `bytes` to `pool`, or to the credit of this thread's scope if the scope has that pool.
 pub(super) fn release(pool: &MemoryPool, bytes: u64) {
     let Some(state) = state_of(pool) else { return pool.release(bytes) };
     state.taken.set(state.taken.get().saturating_sub(bytes));
@@ -154,7 +158,8 @@ impl State {
             .with("limit", self.budget))
     }
 
-    /// Takes `bytes` from the credit, which is filled up where there is room for a portion.
+    /// Takes `bytes` from the credit, which is first filled up by one portion if the credit is too
+    /// small and the pool has a portion left. Returns false if the credit does not suffice.
     fn take_credit(&self, bytes: u64) -> bool {
         let credit = self.credit.get();
         if credit >= bytes {

@@ -1,4 +1,4 @@
-//! The tree of pools as text, for errors.
+//! Text form of the tree of pools, for error messages.
 
 use std::fmt::Write;
 
@@ -7,11 +7,12 @@ use crate::metrics::{MetricUnit, write_amount};
 use crate::sync::Arc;
 use crate::sync::atomic::Ordering;
 
-/// Lines after which the text ends: an error is read by people.
+/// Maximum number of lines, so that an error stays readable.
 const MAX_LINES: usize = 40;
 
 impl Counters {
-    /// A line for each pool that holds something, those below it indented, the greatest first.
+    /// Returns one line per pool that holds memory; the children of a pool follow it, indented and
+    /// in descending order of their size.
     pub(super) fn tree(&self) -> String {
         let mut text = String::new();
         let mut left = MAX_LINES;

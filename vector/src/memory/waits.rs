@@ -1,31 +1,35 @@
-//! Waiting for memory that others hold.
+//! Waits for memory that other queries hold.
 //!
-//! Whoever could do without a reservation for a while waits here instead of failing. A *party* is a
-//! pool whose memory comes back as a whole when its work ends: a task.
+//! A reservation that can be delayed waits here instead of failing. A *member* of the arbitration
+//! (the argument `party`) is a pool whose memory is released as a whole when its work ends: that of
+//! a task.
 //!
 //! ```text
-//! root "engine" 100 of 100      party A holds 60, wants 20: B runs, so A waits
-//!   party A  60                 party B wants 10 too: nobody is left who runs, so B is refused,
-//!   party B  40                 fails, and gives 40 back; A goes on
+//! root "engine" 100 of 100      member A holds 60, wants 20: B runs, so A waits
+//!   member A  60                member B wants 10 as well: no member is left that runs, so B is
+//!   member B  40                refused, fails and releases its 40; A continues
 //! ```
 //!
-//! | when | then |
+//! | event | effect |
 //! |---|---|
-//! | memory is given back | whoever fits goes on, the longest waiting first |
-//! | nobody fits | holders of memory that they can do without are asked for it (`reclaim`) |
-//! | nobody fits then, and all memory below the limit is held by parties that wait | the last to come fails |
+//! | memory is released | the waits that now fit end, the oldest first |
+//! | no wait fits | reclaimers are called to release memory (`reclaim`) |
+//! | still no wait fits, and waiting members hold all memory | the latest wait fails |
 //! | a wait has lasted too long, see [`MemoryPool::expire_waits`] | it fails |
-//! | a party ends, see [`MemoryPool::forget_waits`] | its waits end |
+//! | a member ends, see [`MemoryPool::forget_waits`] | its waits end |
 //!
-//! A wait grants nothing: who goes on asks again, and may have to wait again. So nobody can hang:
-//! of parties that wait for each other one fails, and a wait for a party that never ends has a
-//! limit in time. What a cache still holds when it has been asked is in use by somebody who has other
-//! memory too, or waits: it is nobody's own ([`MemoryPool::cache_leaf`]).
+//! The end of a wait grants nothing: the caller retries its reservation and may have to wait again.
+//! No wait lasts forever: of members that wait for each other one fails, and a wait for a member
+//! that never ends has a time limit. What a cache still holds after its reclaimer ran is in use by
+//! a query that has other memory too, or that waits, so it is attributed to no member
+//! ([`MemoryPool::cache_leaf`]).
 //!
-//! While one of a party waits its sources should make no more ([`MemoryPool::arbitration`]): that
-//! would only make it want more. Those who hold something go on, and may give it back.
+//! While one thread of a member waits, the sources of that member should produce no further batches
+//! ([`MemoryPool::arbitration`]), because these would only increase the demand for memory.
+//! Operators that hold memory continue, since they may release it.
 //!
-//! Who gives memory back looks at one flag in the root's counter; it is up while somebody waits.
+//! A thread that releases memory checks a single flag in the root's counter, which is set while
+//! there are waits.
 
 use std::time::{Duration, Instant};
 
@@ -34,14 +38,15 @@ use crate::error::{Error, Result};
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Continuation, Mutex, Promise, promise};
 
-/// The flag in the counter of a root below which somebody waits.
+/// Flag in the counter of a root, set while there are waits below it.
 pub(super) const WAITING: u64 = 1 << 63;
 
-/// Those who wait below one root, in the order of their coming.
+/// The waits below one root, the oldest first.
 #[derive(Debug, Default)]
 pub(super) struct Waits {
     list: Mutex<Vec<Wait>>,
-    /// Somebody asks holders for memory: what these give back comes here, on the same thread.
+    /// True while a thread calls reclaimers: memory that these release is handled here, on the same
+    /// thread.
     reclaiming: AtomicBool,
 }
 
@@ -52,12 +57,12 @@ struct Wait {
     bytes: u64,
     since: Instant,
     promise: Promise,
-    /// Those of the party who begin nothing new as long as this.
+    /// Promises of threads of the same member that start no new work until this wait ends.
     followers: Vec<Promise>,
 }
 
 impl Wait {
-    /// The lowest pool that has no room.
+    /// Returns the lowest pool whose limit the reservation would still exceed.
     fn obstacle(&self) -> Option<&MemoryPool> {
         self.leaf.obstacle(self.bytes)
     }
@@ -79,7 +84,8 @@ impl Wait {
     }
 }
 
-/// True when parties that do not wait hold memory below `limit`, `own` being one that does.
+/// Returns true if members that do not wait hold memory below `limit`; `own` counts as a waiting
+/// member.
 fn others_hold_some(waits: &[Wait], limit: &MemoryPool, own: Option<&MemoryPool>) -> bool {
     let mut parties: Vec<&MemoryPool> = Vec::new();
     for party in waits.iter().map(|wait| &wait.party).chain(own) {
@@ -89,16 +95,19 @@ fn others_hold_some(waits: &[Wait], limit: &MemoryPool, own: Option<&MemoryPool>
         }
     }
     let used = limit.used();
-    // What is on its way is counted above its party longer than in it: never as nobody's.
+    // A reservation in progress is added to the pools above its member before it is added to the
+    // member, and removed from them after it: it may look like memory of another member, but never
+    // like free memory.
     let held = used.saturating_sub(limit.cached_bytes());
     let left = parties.iter().fold(held, |left, party| left.saturating_sub(party.used()));
-    // These numbers are of several moments. Who changes them just now runs on, and whatever it gives
-    // back brings it here.
+    // The numbers were read at different times. A thread that changes them concurrently is running,
+    // and memory that it releases later leads to another check.
     left > 0 || limit.used() != used
 }
 
 impl Waits {
-    /// Lets go on whoever has room now; fails the last one where nobody would ever have.
+    /// Ends the waits whose reservation fits now; fails the latest wait if it could never be
+    /// satisfied.
     pub(super) fn settle(&self) {
         if self.wake_ready() || !self.reclaim_for_longest() || self.wake_ready() {
             return;
@@ -114,7 +123,8 @@ impl Waits {
         }
     }
 
-    /// Lets go on whoever has room now; true when there is somebody, or nobody waits.
+    /// Ends the waits whose reservation fits now; returns true if there was one or if there are no
+    /// waits.
     fn wake_ready(&self) -> bool {
         let (ready, nobody) = {
             let mut waits = self.list.lock();
@@ -128,11 +138,12 @@ impl Waits {
         any
     }
 
-    /// Asks for memory that others can do without, for whoever has waited longest; false when
-    /// somebody is at it already, who sees to those who wait when all have been asked. What is given
-    /// back bit by bit comes here at every bit, and not before the last one can anybody be refused.
+    /// Calls reclaimers on behalf of the oldest wait. Returns false if there is no wait, or if
+    /// another thread is already calling reclaimers; that thread checks the waits again when all
+    /// reclaimers have run. Memory that is released in small pieces leads here with every piece,
+    /// and no wait may be refused before the last one.
     fn reclaim_for_longest(&self) -> bool {
-        // Not under the lock: what is given back comes here again.
+        // The reclaimers run without the lock, because memory that they release leads here again.
         let longest = self.list.lock().first().map(|wait| (wait.leaf.clone(), wait.bytes));
         let Some((leaf, bytes)) = longest else { return false };
         if self.reclaiming.swap(true, Ordering::AcqRel) {
@@ -141,8 +152,8 @@ impl Waits {
         if let Some(limit) = leaf.obstacle(bytes) {
             limit.reclaim(bytes);
         }
-        // Pairs with the one above: what others gave back before they left it to this one is seen
-        // by this one afterwards.
+        // Pairs with the swap above: memory that other threads released before they left the check
+        // to this thread is visible to it afterwards.
         self.reclaiming.swap(false, Ordering::AcqRel);
         true
     }
@@ -155,16 +166,18 @@ impl Waits {
     }
 }
 
-/// The last wait below a limit whose memory is all held by those who wait.
+/// Returns the latest wait below a limit for which waiting members hold all memory.
 fn stuck(waits: &[Wait]) -> Option<usize> {
     waits.iter().rposition(|wait| {
         let is_stuck = |limit| !others_hold_some(waits, limit, None);
-        // Others hold nothing also when they have just given it back: they come here after that.
+        // Other members also hold nothing right after they have released their memory, in which
+        // case the reservation fits now. The limit is therefore checked a second time; the
+        // releasing thread checks the waits afterwards.
         wait.obstacle().is_some_and(is_stuck) && wait.obstacle().is_some()
     })
 }
 
-/// Lowers the flag of the root below which `any` waited, once nobody does.
+/// Clears the flag of the root below which `any` waited, if no wait is left.
 fn lower_flag(waits: &[Wait], any: Option<&Wait>) {
     if let (true, Some(wait)) = (waits.is_empty(), any) {
         let root = wait.leaf.root_pool().counters();
@@ -173,25 +186,26 @@ fn lower_flag(waits: &[Wait], any: Option<&Wait>) {
 }
 
 impl MemoryPool {
-    /// A wait until it is worth asking this leaf for `bytes` again; none when waiting would not
-    /// help: the memory is held by `party` itself, a pool above this leaf, or by parties that wait.
+    /// Returns a wait until it is worthwhile to retry a reservation of `bytes` in this leaf.
+    /// Returns `None` if waiting would not help, because the memory is held by `party` itself,
+    /// which is a pool above this leaf, or by members that wait as well.
     pub fn wait_for_room(&self, bytes: u64, party: &MemoryPool) -> Option<Continuation> {
         let root = self.root_pool();
         let mut waits = root.waits().list.lock();
-        // From here on whoever gives memory back comes to see who waits; what was given back
-        // before is seen below.
+        // From here on every thread that releases memory checks the waits; memory released before
+        // is visible below.
         root.counters().used.fetch_or(WAITING, Ordering::AcqRel);
         let wait = match self.obstacle(bytes) {
             None => Some(Continuation::ready()),
             Some(limit) => {
                 let is_own = party.upwards().skip(1).all(|above| !above.is(limit));
-                // Nor is it hopeless while a holder gives back what another thread has asked for: that
-                // one looks at all waits afterwards.
+                // Waiting is also not hopeless while a reclaimer that another thread called
+                // releases memory: that thread checks all waits afterwards.
                 let hopeless = is_own
                     || bytes > limit.limit()
                     || (!others_hold_some(&waits, limit, Some(party))
                         && !root.waits().reclaiming.load(Ordering::Acquire));
-                // Others hold nothing also when they have just given it back.
+                // Other members also hold nothing right after they have released their memory.
                 let over = hopeless.then(|| self.has_room(bytes).then(Continuation::ready));
                 over.unwrap_or_else(|| {
                     let (promise, continuation) = promise();
@@ -213,13 +227,13 @@ impl MemoryPool {
         wait
     }
 
-    /// True when somebody, of whatever party, waits below the root that this pool is in.
+    /// Returns true if any member waits for memory below the root of this pool.
     pub fn has_waits(&self) -> bool {
         self.root_pool().counters().used.load(Ordering::Relaxed) & WAITING != 0
     }
 
-    /// While somebody of party `self` waits for memory, a wait for the end of that: for those of it
-    /// who would begin something new.
+    /// Returns a wait for the end of the oldest wait of member `self`, or `None` if the member does
+    /// not wait. It is meant for threads of the member that would start new work.
     pub fn arbitration(&self) -> Option<Continuation> {
         if !self.has_waits() {
             return None;
@@ -231,7 +245,7 @@ impl MemoryPool {
         Some(over)
     }
 
-    /// Fails the waits of party `self` that have lasted for `time`.
+    /// Fails the waits of member `self` that have lasted at least `time`, with `Limit`.
     pub fn expire_waits(&self, time: Duration) {
         let waits = self.root_pool().waits();
         for wait in waits.end(|wait| wait.party.is(self) && wait.since.elapsed() >= time) {
@@ -239,7 +253,7 @@ impl MemoryPool {
         }
     }
 
-    /// Ends the waits of party `self`, with `Cancelled`: its work has ended.
+    /// Ends the waits of member `self` with `Cancelled`, because its work has ended.
     pub fn forget_waits(&self) {
         for wait in self.root_pool().waits().end(|wait| wait.party.is(self)) {
             wait.end(Err(Error::cancelled("the work that waited for memory has ended")));
@@ -336,7 +350,7 @@ mod tests {
         first.wait().unwrap();
         second.wait().unwrap();
         assert!(a.arbitration().is_none());
-        // However the wait ends.
+        // The followers continue for each way in which the wait can end.
         b_leaf.reserve(100).unwrap();
         for end in
             [MemoryPool::forget_waits, |party: &MemoryPool| party.expire_waits(Duration::ZERO)]
@@ -387,7 +401,7 @@ mod tests {
         a_leaf.reserve(30).unwrap();
         b_leaf.reserve(20).unwrap();
         let waiting = a_leaf.wait_for_room(60, &a).unwrap();
-        // Nobody else is left but the cache.
+        // Only the cache is left to release memory.
         b_leaf.release(20);
         waiting.wait().unwrap();
         assert_eq!(cache.used(), 10);
@@ -396,7 +410,7 @@ mod tests {
 
     #[test]
     fn who_comes_while_a_cache_gives_back_waits_for_what_is_on_its_way() {
-        /// Gives all back, and somebody comes before.
+        /// Releases all its memory, after another thread has begun to wait.
         struct Slow(MemoryPool, Box<dyn Fn() + Send + Sync>);
         impl Reclaim for Slow {
             fn reclaim(&self, _: u64) {

@@ -1,4 +1,4 @@
-//! Values of four and eight bytes picked by a permutation that PEXT makes out of the bits.
+//! Compression of values of four and eight bytes by a permutation that PEXT derives from the mask.
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::*;
@@ -7,8 +7,8 @@ use crate::bits::low_mask;
 use crate::cpu::Level;
 use crate::memory::buffer::Native;
 
-/// Does what [`super::compress`] does; `false` when the level or the size does not suit. `out` has
-/// as many values as there are ones.
+/// Implements [`super::compress`]; returns `false` if the level or the size of the values does not
+/// support it. `out` must have one slot per one of the bitmap.
 pub(super) fn compress<T: Native>(
     level: Level,
     values: &[T],
@@ -23,7 +23,8 @@ pub(super) fn compress<T: Native>(
     can
 }
 
-/// 32 bytes at a time: eight values, or four that count as two halves each.
+/// Processes 32 bytes at a time: eight values of four bytes, or four values of eight bytes that are
+/// moved as two halves each.
 #[target_feature(enable = "avx2,bmi2,popcnt")]
 fn picked<T: Native>(values: &[T], words: &[u64], out: &mut [T]) {
     let lanes = 32 / size_of::<T>();
@@ -38,8 +39,8 @@ fn picked<T: Native>(values: &[T], words: &[u64], out: &mut [T]) {
                 continue;
             }
             if values.len() == lanes && filled + lanes <= out.len() {
-                // SAFETY: `lanes` values of 32 bytes together are there on both sides; neither the
-                // load nor the store needs alignment, and `Native` values are plain bytes.
+                // SAFETY: `lanes` values, which are 32 bytes together, exist on both sides; neither
+                // the load nor the store needs alignment, and `Native` values are plain bytes.
                 unsafe {
                     let loaded = _mm256_loadu_si256(values.as_ptr().cast());
                     let moved = _mm256_permutevar8x32_epi32(loaded, order::<T>(bits));
@@ -56,7 +57,7 @@ fn picked<T: Native>(values: &[T], words: &[u64], out: &mut [T]) {
     }
 }
 
-/// The numbers of the 4-byte parts of the values at the ones, in front.
+/// Returns the numbers of the 4-byte parts of the selected values, in the lowest lanes.
 #[inline]
 #[target_feature(enable = "avx2,bmi2")]
 fn order<T: Native>(bits: u64) -> __m256i {

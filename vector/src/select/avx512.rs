@@ -1,7 +1,7 @@
-//! Values of one, four and eight bytes picked with VPCOMPRESS and spread with VPEXPAND.
+//! Compression with VPCOMPRESS and expansion with VPEXPAND of values of one, four and eight bytes.
 //!
-//! Values go through registers and masked stores: the instructions' own stores are slow on some
-//! CPUs.
+//! The instructions operate on registers, followed by masked stores, because their forms that store
+//! to memory are slow on some CPUs.
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::*;
@@ -10,8 +10,8 @@ use crate::bits::low_mask;
 use crate::cpu::Level;
 use crate::memory::buffer::Native;
 
-/// Does what [`super::compress`] does; `false` when the level or the size does not suit. `out` has
-/// as many values as there are ones.
+/// Implements [`super::compress`]; returns `false` if the level or the size of the values does not
+/// support it. `out` must have one slot per one of the bitmap.
 pub(super) fn compress<T: Native>(
     level: Level,
     values: &[T],
@@ -19,8 +19,8 @@ pub(super) fn compress<T: Native>(
     out: &mut [T],
 ) -> bool {
     let (from, n, to, room) = (values.as_ptr(), values.len(), out.as_mut_ptr(), out.len());
-    // SAFETY: the level proves the features; a `Native` value is so many plain bytes, and pointers
-    // and lengths are those of the slices.
+    // SAFETY: the level proves the features; a `Native` value of a given size is that number of
+    // plain bytes, and pointers and lengths are those of the slices.
     unsafe {
         match size_of::<T>() {
             1 if level.has_avx512() => compress_1(from.cast(), n, words, to.cast(), room),
@@ -32,8 +32,8 @@ pub(super) fn compress<T: Native>(
     true
 }
 
-/// Does what [`super::expand`] does for `num_values` values; `false` when the level or the size
-/// does not suit.
+/// Implements [`super::expand`] for `num_values` values; returns `false` if the level or the size
+/// of the values does not support it.
 pub(super) fn expand<T: Native>(
     level: Level,
     slots: &mut [T],
@@ -59,9 +59,11 @@ macro_rules! kernels {
         $load_masked:ident, $store:ident, $store_masked:ident,
         $pick:ident, $spread:ident
     ) => {
+        /// Moves the values at the ones of `words` to the front of `to`.
+        ///
         /// # Safety
-        /// `from` has `n` values, `to` has `room`, and `words` have `room` ones among the first
-        /// `n` bits.
+        /// `from` has `n` values, `to` has `room` slots, and `words` have `room` ones among the
+        /// first `n` bits.
         #[target_feature(enable = $features)]
         unsafe fn $compress(from: *const $t, n: usize, words: &[u64], to: *mut $t, room: usize) {
             let mut filled = 0;
@@ -74,9 +76,9 @@ macro_rules! kernels {
                 for at in (0..64).step_by($lanes) {
                     let mask = (word >> at) as $mask;
                     let count = mask.count_ones() as usize;
-                    // SAFETY: lanes at the ones of `mask` are below `n`, others are not read; the
-                    // whole store is within `room`, the masked one writes `count` values, which
-                    // are within the ones of `words`.
+                    // SAFETY: lanes at the ones of `mask` are below `n`, and other lanes are not
+                    // read; the full store is within `room`, and the masked store writes `count`
+                    // values, which are within the ones of `words`.
                     unsafe {
                         let start = from.wrapping_add(base + at);
                         let lanes = $pick(mask, $load_masked(mask, start.cast()));
@@ -92,6 +94,9 @@ macro_rules! kernels {
             }
         }
 
+        /// Moves the first `num_values` values to the slots at the ones of `words`, from the last
+        /// to the first.
+        ///
         /// # Safety
         /// `start` has `n` values, and `words` have `num_values` ones among the first `n` bits.
         #[target_feature(enable = $features)]
@@ -109,8 +114,8 @@ macro_rules! kernels {
                         continue;
                     }
                     let count = mask.count_ones() as usize;
-                    // There are `from` ones in front of slot `base + at` and in the lanes here, so
-                    // what is stored is never in front of values that are still to move.
+                    // There are `from` ones before slot `base + at` and in the lanes processed here
+                    // together, so a store never overwrites a value that is still to be moved.
                     from -= count;
                     // SAFETY: the load reads `count` values from `from` on, which are below
                     // `num_values`; the store writes slots at ones, which are below `n`.

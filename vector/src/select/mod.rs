@@ -1,4 +1,4 @@
-//! Values picked by bits, and values spread to the places of bits.
+//! Compression of values by a bitmap, and expansion of values to the slots of its ones.
 //!
 //! ```text
 //! bits                    1 0 0 1 1
@@ -6,8 +6,9 @@
 //! expand    v0 v1 v2        ->  v0  .  . v1 v2
 //! ```
 //!
-//! Values of one, four and eight bytes go as many at a time as a register holds where the CPU can (rules P7.21,
-//! P7.22); others, and all of them elsewhere, one run of ones at a time.
+//! If the CPU has suitable instructions, values of one, four and eight bytes are compressed and
+//! expanded by whole registers (rules P7.21, P7.22). Values of other sizes, and all values on other
+//! CPUs, are copied one run of ones at a time.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -18,8 +19,8 @@ use crate::bits;
 use crate::cpu::{self, Level};
 use crate::memory::buffer::Native;
 
-/// True when [`compress`] takes several values of this type at once: it is then worth to prepare
-/// values that are not wanted along with those that are.
+/// Returns true if [`compress`] processes several values of this type at once. It then pays off to
+/// compute values that are not selected along with those that are.
 pub fn compresses_fast<T: Native>() -> bool {
     let level = cpu::level();
     match size_of::<T>() {
@@ -29,16 +30,16 @@ pub fn compresses_fast<T: Native>() -> bool {
     }
 }
 
-/// Writes the values at the ones of `words` to the front of `out`, in order; gives how many they
-/// are. Bit `i` stands for `values[i]`; bits behind the values are not looked at.
+/// Copies the values at the ones of `words` to the front of `out`, in order, and returns their
+/// number. Bit `i` belongs to `values[i]`; bits beyond the values are ignored.
 ///
 /// # Panics
-/// When `words` are too few for the values or `out` is too short for the ones.
+/// If `words` has too few words for the values, or `out` is too short for the ones.
 pub fn compress<T: Native>(values: &[T], words: &[u64], out: &mut [T]) -> usize {
     compress_with(cpu::level(), values, words, out)
 }
 
-/// [`compress`] with no more than a level's instructions.
+/// Implements [`compress`] with at most the instructions of `level`.
 ///
 /// # Panics
 /// As [`compress`].
@@ -60,16 +61,16 @@ pub fn compress_with<T: Native>(level: Level, values: &[T], words: &[u64], out: 
     count
 }
 
-/// Moves the first values of `slots`, as many as there are ones, to the slots of the ones. What is
-/// in the other slots then is not specified.
+/// Moves the first values of `slots`, as many as there are ones, to the slots of the ones. The
+/// contents of all other slots are unspecified afterwards.
 ///
 /// # Panics
-/// When `words` are too few for the slots.
+/// If `words` has too few words for the slots.
 pub fn expand<T: Native>(slots: &mut [T], words: &[u64]) {
     expand_with(cpu::level(), slots, words);
 }
 
-/// [`expand`] with no more than a level's instructions.
+/// Implements [`expand`] with at most the instructions of `level`.
 ///
 /// # Panics
 /// As [`expand`].
@@ -80,10 +81,10 @@ pub fn expand_with<T: Native>(level: Level, slots: &mut [T], words: &[u64]) {
         return;
     }
     let _ = level;
-    // From behind: a value's slot is never in front of where the value is.
+    // The values are moved from the last to the first, because no value moves to a lower slot.
     for index in (0..bits::words_for(slots.len())).rev() {
         let base = index * 64;
-        // As many values as slots are left: all of them are where they belong.
+        // There are as many values left as slots, so all of them are already in their slots.
         if from == slots.len().min(base + 64) {
             return;
         }
@@ -98,7 +99,7 @@ pub fn expand_with<T: Native>(level: Level, slots: &mut [T], words: &[u64]) {
     }
 }
 
-/// Calls `f(first, length)` for every run of ones, ascending.
+/// Calls `f(first, length)` for every run of ones, in ascending order.
 #[inline(always)]
 fn for_each_run(word: u64, mut f: impl FnMut(usize, usize)) {
     let mut rest = word;
@@ -115,7 +116,7 @@ mod tests {
     use super::*;
     use crate::testing::Random;
 
-    /// Words with few, many, all, no and clustered ones.
+    /// Returns words with few, many, all, no and clustered ones.
     fn selections(len: usize) -> Vec<Vec<u64>> {
         let mut random = Random::new(len as u64);
         let mut of = |probability: f64| -> Vec<u64> {
@@ -137,7 +138,7 @@ mod tests {
                 let ones: Vec<usize> = bits::ones(&words, len).collect();
                 let expected: Vec<T> = ones.iter().map(|i| values[*i]).collect();
                 for level in Level::available() {
-                    // Nothing behind the values may be written.
+                    // Slots after the values must not be written.
                     let mut out = vec![T::default(); ones.len() + 20];
                     assert_eq!(compress_with(level, &values, &words, &mut out), ones.len());
                     assert!(out[..ones.len()] == expected, "{level:?} {len}");

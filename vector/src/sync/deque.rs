@@ -1,8 +1,9 @@
-//! Queues for workers: one that everybody puts into, and one for each worker that others steal from.
+//! Work queues: one shared queue that all threads push to, and one queue per worker that other
+//! workers steal from.
 //!
-//! In normal builds these are `crossbeam`'s. Loom cannot look inside of those, so under `cfg(loom)`
-//! they are plain queues behind a lock: what is model-checked is how workers go to sleep and wake,
-//! not the queues.
+//! In normal builds these are `crossbeam`'s queues. Loom cannot model those, so under `cfg(loom)`
+//! they are plain queues behind a lock: the models check how workers sleep and wake, not the
+//! queues.
 
 #[cfg(not(loom))]
 pub use crossbeam::deque::{Injector, Steal, Stealer, Worker};
@@ -16,14 +17,14 @@ mod model {
 
     use crate::sync::{Arc, Mutex};
 
-    /// What a look into a queue found.
+    /// Result of an attempt to take an entry from a queue.
     #[derive(Debug)]
     pub enum Steal<T> {
-        /// Nothing.
+        /// The queue was empty.
         Empty,
-        /// The oldest entry.
+        /// The oldest entry of the queue.
         Success(T),
-        /// Somebody else was there; look again.
+        /// Another thread interfered; the caller has to try again.
         Retry,
     }
 
@@ -33,29 +34,29 @@ mod model {
         queue.lock().pop_front().map_or(Steal::Empty, Steal::Success)
     }
 
-    /// The queue that everybody puts into.
+    /// The shared queue that all threads push to.
     #[derive(Debug)]
     pub struct Injector<T>(Queue<T>);
 
     impl<T> Injector<T> {
-        /// An empty queue.
+        /// Creates an empty queue.
         #[allow(clippy::new_without_default)]
         pub fn new() -> Self {
             Injector(Mutex::new(VecDeque::new()))
         }
 
-        /// Puts an entry at the end.
+        /// Appends an entry.
         pub fn push(&self, entry: T) {
             self.0.lock().push_back(entry);
         }
 
-        /// True when there is nothing.
+        /// Returns true if the queue is empty.
         pub fn is_empty(&self) -> bool {
             self.0.lock().is_empty()
         }
 
-        /// Gives the oldest entry and moves some more into `worker`'s queue. They are in neither
-        /// of both for a moment, as with the real one.
+        /// Returns the oldest entry and moves further entries to `worker`'s queue. For a moment the
+        /// moved entries are in neither queue, as with crossbeam's.
         pub fn steal_batch_and_pop(&self, worker: &Worker<T>) -> Steal<T> {
             let mut taken: VecDeque<T> = self.0.lock().drain(..).collect();
             let Some(first) = taken.pop_front() else { return Steal::Empty };
@@ -64,43 +65,43 @@ mod model {
         }
     }
 
-    /// A worker's end of its own queue.
+    /// The owner's end of a worker's queue.
     #[derive(Debug)]
     pub struct Worker<T>(Arc<Queue<T>>);
 
     impl<T> Worker<T> {
-        /// An empty queue, oldest entry first.
+        /// Creates an empty queue that returns the oldest entry first.
         pub fn new_fifo() -> Self {
             Worker(Arc::new(Mutex::new(VecDeque::new())))
         }
 
-        /// The oldest entry.
+        /// Removes and returns the oldest entry.
         pub fn pop(&self) -> Option<T> {
             self.0.lock().pop_front()
         }
 
-        /// True when there is nothing.
+        /// Returns true if the queue is empty.
         pub fn is_empty(&self) -> bool {
             self.0.lock().is_empty()
         }
 
-        /// The end for the others.
+        /// Creates an end from which other workers steal.
         pub fn stealer(&self) -> Stealer<T> {
             Stealer(Arc::clone(&self.0))
         }
     }
 
-    /// The others' end of a worker's queue.
+    /// The end of a worker's queue from which other workers steal.
     #[derive(Debug)]
     pub struct Stealer<T>(Arc<Queue<T>>);
 
     impl<T> Stealer<T> {
-        /// Takes the oldest entry.
+        /// Removes and returns the oldest entry.
         pub fn steal(&self) -> Steal<T> {
             steal(&self.0)
         }
 
-        /// True when there is nothing.
+        /// Returns true if the queue is empty.
         pub fn is_empty(&self) -> bool {
             self.0.lock().is_empty()
         }

@@ -1,24 +1,25 @@
-//! Given rows under a random encoding.
+//! Encodes given rows in a random encoding.
 //!
-//! Every freedom that the rules of vectors leave is used: junk in the slots of null rows, indices
-//! out of bounds under a dictionary's own nulls, bases with rows nobody picks, array spans out of
-//! order and with gaps, children longer than their parents, a validity without nulls.
+//! All freedom that the invariants of vectors leave is used: arbitrary values in the slots of null
+//! rows, indices out of bounds under a dictionary's own nulls, bases with unused rows, array spans
+//! out of order and with gaps, children longer than their parents, and a validity without nulls.
 
 use super::random::RandomVectors;
+use crate::bitmap::Bitmap;
 use crate::build::vector_of;
+use crate::encoding::{ArrayVector, MapVector, RowVector};
 use crate::encoding::{
-    Bitmap, DictionaryVector, FlatValues, FlatVector, LazyVector, StringValues, Vector,
-    VectorLoader, VectorRef,
+    DictionaryVector, FlatValues, FlatVector, LazyVector, StringValues, Vector, VectorLoader,
+    VectorRef,
 };
 use crate::error::Result;
 use crate::memory::buffer::Buffer;
-use crate::nested::{ArrayVector, MapVector, RowVector};
 use crate::rows::RowSet;
 use crate::sync::Arc;
 use crate::types::string_view::INLINE_LIMIT;
 use crate::types::{RowType, StringView, Type, Value};
 
-/// A loader that has its rows already.
+/// A loader that already has its rows.
 struct Ready(VectorRef);
 
 impl VectorLoader for Ready {
@@ -28,13 +29,13 @@ impl VectorLoader for Ready {
 }
 
 impl RandomVectors {
-    /// The given rows under a random encoding.
+    /// Returns the given rows in a random encoding.
     pub fn encode(&mut self, ty: &Type, values: &[Value]) -> VectorRef {
         let wraps = self.random.below(self.options.max_wraps + 1);
         self.wrapped(ty, values, wraps)
     }
 
-    /// The given rows without a wrapper around them; children of nested vectors may have some.
+    /// Returns the given rows without a wrapper; the children of nested vectors may be wrapped.
     pub fn encode_flat(&mut self, ty: &Type, values: &[Value]) -> VectorRef {
         self.wrapped(ty, values, 0)
     }
@@ -87,7 +88,7 @@ impl RandomVectors {
         for _ in 0..self.random.below(3) {
             base.push(self.value(ty));
         }
-        // Move the base rows around, so that indices are not ascending.
+        // Shuffles the base rows, so that the indices are not ascending.
         let mut places: Vec<u32> = (0..base.len() as u32).collect();
         self.random.shuffle(&mut places);
         let mut moved = vec![Value::Null; base.len()];
@@ -112,7 +113,8 @@ impl RandomVectors {
         Arc::new(vector)
     }
 
-    /// Absent only when no row is null, and not always then.
+    /// Returns the validity of the values; it is absent only if no row is null, and not always
+    /// then.
     fn validity(&mut self, values: &[Value]) -> Option<Bitmap> {
         let bits: Bitmap = values.iter().map(|v| !v.is_null()).collect();
         if bits.all_ones() && self.random.chance(0.8) { None } else { Some(bits) }
@@ -140,13 +142,13 @@ impl RandomVectors {
         }
     }
 
-    /// Strings spread over several buffers; equal ones may share their bytes.
+    /// Returns the strings, distributed over several buffers.
     fn strings(&mut self, values: &[Value]) -> StringValues {
         let mut buffers: Vec<Vec<u8>> = vec![Vec::new()];
         let mut views = Vec::with_capacity(values.len());
         for value in values {
             let Some(bytes) = value.as_bytes() else {
-                // A view that leads nowhere: nobody may follow it under a null.
+                // A view outside of any buffer, which must not be followed under a null.
                 let junk = StringView::new(b"longer than a view holds", u32::MAX, u32::MAX);
                 let junk_allowed = self.options.junk_under_nulls && self.random.chance(0.5);
                 views.push(if junk_allowed { junk } else { StringView::default() });
@@ -191,7 +193,7 @@ impl RandomVectors {
         let (offsets, lengths) = self.place(values, |this, value| {
             match value {
                 Some(Value::Array(items)) => entries.extend(items.iter().cloned()),
-                // Entries of no row.
+                // These entries belong to no row.
                 _ => entries.push(this.value(element)),
             }
             entries.len()
@@ -219,8 +221,8 @@ impl RandomVectors {
         MapVector::new(offsets, lengths, self.validity(values), keys, items).unwrap()
     }
 
-    /// Places the entries of each row, now and then out of order or with a gap before. `append`
-    /// adds the entries of a row, or one of nobody, and answers with their number so far.
+    /// Places the entries of each row, sometimes out of order or after a gap. `append` appends the
+    /// entries of a row, or an entry of no row, and returns the number of entries so far.
     fn place(
         &mut self,
         values: &[Value],
@@ -248,7 +250,8 @@ impl RandomVectors {
     }
 }
 
-/// Equal and of the same bits where that matters: the sign of zero must survive an encoding.
+/// Returns true if both values are equal and, for floats, have the same bits: the sign of zero must
+/// survive an encoding.
 fn is_same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Real(x), Value::Real(y)) => x.to_bits() == y.to_bits(),

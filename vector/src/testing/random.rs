@@ -1,27 +1,27 @@
 //! Random types and values from a seed.
 
+use crate::encoding::RowVector;
 use crate::encoding::VectorRef;
-use crate::nested::RowVector;
 use crate::sync::Arc;
 use crate::types::decimal::power_of_ten;
 use crate::types::temporal::SECONDS_PER_DAY;
 use crate::types::{Interval, RowType, TimeUnit, Timestamp, Type, Value};
 
-/// A small generator of pseudo-random numbers; the same seed gives the same numbers everywhere.
+/// A small pseudo-random number generator; the same seed yields the same numbers on all platforms.
 #[derive(Debug, Clone)]
 pub struct Random {
     state: u64,
 }
 
 impl Random {
-    /// Starts at a seed.
+    /// Creates a generator with a seed.
     pub fn new(seed: u64) -> Self {
         Random { state: seed }
     }
 
-    /// The next 64 random bits.
+    /// Returns the next 64 random bits.
     pub fn bits(&mut self) -> u64 {
-        // A counter through a mixer of two multiplications: every seed is a good seed.
+        // A counter is mixed by two multiplications (SplitMix64), so that every seed is suitable.
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.state;
         z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -29,30 +29,30 @@ impl Random {
         z ^ z >> 31
     }
 
-    /// A number below `bound`, 0 when the bound is 0.
+    /// Returns a number below `bound`, or 0 if the bound is 0.
     pub fn below(&mut self, bound: usize) -> usize {
         ((u128::from(self.bits()) * bound as u128) >> 64) as usize
     }
 
-    /// A number from `low` to `high`, both included.
+    /// Returns a number from `low` to `high`, both inclusive.
     pub fn between(&mut self, low: i64, high: i64) -> i64 {
         let width = (i128::from(high) - i128::from(low) + 1).max(1) as u128;
         let step = (u128::from(self.bits()) * width) >> 64;
         (i128::from(low) + step as i128) as i64
     }
 
-    /// True with the given probability.
+    /// Returns true with the given probability.
     pub fn chance(&mut self, probability: f64) -> bool {
         // 53 bits fill the mantissa.
         ((self.bits() >> 11) as f64 / (1u64 << 53) as f64) < probability
     }
 
-    /// One of the items, which must not be empty.
+    /// Returns one of the items, which must not be empty.
     pub fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
         &items[self.below(items.len())]
     }
 
-    /// Puts the items into a random order.
+    /// Shuffles the items.
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for i in (1..items.len()).rev() {
             items.swap(i, self.below(i + 1));
@@ -60,23 +60,23 @@ impl Random {
     }
 }
 
-/// How random vectors look.
+/// Properties of random vectors.
 #[derive(Debug, Clone)]
 pub struct RandomOptions {
     /// Probability that a row is null.
     pub null_ratio: f64,
-    /// Probability that a value comes from a handful of common ones, so that rows repeat.
+    /// Probability that a value is one of a few common ones, so that rows repeat.
     pub repeat_ratio: f64,
-    /// Bytes of a string, at most.
+    /// Maximum number of bytes of a string.
     pub max_string_bytes: usize,
-    /// Entries of an array or map, at most.
+    /// Maximum number of entries of an array or map.
     pub max_entries: usize,
-    /// Levels of dictionaries, constants and lazy vectors around each vector, at most; 0 gives
-    /// flat vectors.
+    /// Maximum number of dictionaries, constants and lazy vectors around each vector; with 0
+    /// vectors are flat.
     pub max_wraps: usize,
-    /// Whether lazy vectors may be among them.
+    /// Whether lazy vectors may be among the wrappers.
     pub lazy: bool,
-    /// Whether the slots of null rows hold values that must not be looked at.
+    /// Whether the slots of null rows hold arbitrary values, which must not be read.
     pub junk_under_nulls: bool,
 }
 
@@ -94,7 +94,7 @@ impl Default for RandomOptions {
     }
 }
 
-/// Makes random types, values and vectors from a seed.
+/// Generates random types, values and vectors from a seed.
 #[derive(Debug, Clone)]
 pub struct RandomVectors {
     pub(super) random: Random,
@@ -102,22 +102,22 @@ pub struct RandomVectors {
 }
 
 impl RandomVectors {
-    /// A generator with the default options.
+    /// Creates a generator with the default options.
     pub fn new(seed: u64) -> Self {
         Self::with_options(seed, RandomOptions::default())
     }
 
-    /// A generator with options.
+    /// Creates a generator with the given options.
     pub fn with_options(seed: u64, options: RandomOptions) -> Self {
         RandomVectors { random: Random::new(seed), options }
     }
 
-    /// The source of randomness, for choices of the test itself.
+    /// Returns the source of randomness, for choices of the test itself.
     pub fn random(&mut self) -> &mut Random {
         &mut self.random
     }
 
-    /// A scalar type.
+    /// Returns a random scalar type.
     pub fn scalar_type(&mut self) -> Type {
         let precision = self.random.between(1, 38) as u8;
         let scale = self.random.between(0, i64::from(precision)) as u8;
@@ -144,7 +144,7 @@ impl RandomVectors {
         self.random.pick(&types).clone()
     }
 
-    /// Any type with at most `max_depth` levels of nesting.
+    /// Returns a random type with at most `max_depth` levels of nesting.
     pub fn ty(&mut self, max_depth: usize) -> Type {
         if max_depth == 0 || self.random.chance(0.4) {
             let unknown = self.random.chance(0.03);
@@ -157,7 +157,8 @@ impl RandomVectors {
         }
     }
 
-    /// A row type of up to `max_fields` fields, each with at most `max_depth` levels of nesting.
+    /// Returns a row type of up to `max_fields` fields, each with at most `max_depth` levels of
+    /// nesting.
     pub fn row_type(&mut self, max_fields: usize, max_depth: usize) -> RowType {
         let num_fields = self.random.below(max_fields + 1);
         let fields: Vec<(String, Type)> =
@@ -165,29 +166,29 @@ impl RandomVectors {
         RowType::new(fields)
     }
 
-    /// A value of `ty` or null.
+    /// Returns a random value of `ty`, or null.
     pub fn value(&mut self, ty: &Type) -> Value {
         if self.random.chance(self.options.null_ratio) { Value::Null } else { self.valid(ty) }
     }
 
-    /// Values of `ty`, with nulls.
+    /// Returns random values of `ty`, including nulls.
     pub fn values(&mut self, ty: &Type, num_rows: usize) -> Vec<Value> {
         (0..num_rows).map(|_| self.value(ty)).collect()
     }
 
-    /// Random rows under a random encoding.
+    /// Returns random rows in a random encoding.
     pub fn vector(&mut self, ty: &Type, num_rows: usize) -> VectorRef {
         let values = self.values(ty, num_rows);
         self.encode(ty, &values)
     }
 
-    /// A batch of random columns under random encodings.
+    /// Returns a batch of random columns in random encodings.
     pub fn batch(&mut self, row_type: &Arc<RowType>, num_rows: usize) -> RowVector {
         let children = row_type.types().iter().map(|ty| self.vector(ty, num_rows)).collect();
         RowVector::batch(Arc::clone(row_type), num_rows, children).expect("columns of the type")
     }
 
-    /// A value of `ty` that is not null, unless the type has only nulls.
+    /// Returns a random value of `ty` that is not null, unless the type has only nulls.
     pub fn valid(&mut self, ty: &Type) -> Value {
         match ty {
             Type::Unknown => Value::Null,
@@ -206,7 +207,7 @@ impl RandomVectors {
                 }
                 .to_stored(),
             ),
-            // Eighths within 2048 have few enough digits to be halves as well.
+            // Multiples of 1/8 up to 256 have few enough bits to be exact in half precision.
             Type::Float16 => Value::Real(self.number(-2048, 2048) as f32 / 8.0),
             Type::Real => Value::Real(self.float() as f32),
             Type::Double => Value::Double(self.float()),

@@ -1,11 +1,12 @@
-//! Everything that moves, compares or hashes rows, against a plain list of values, over random
-//! types under randomly nested encodings.
+//! Tests of all functions that move, compare or hash rows, against a plain list of values, with
+//! random types in randomly nested encodings.
 
 use super::*;
+use crate::bitmap::Bitmap;
 use crate::check::{check, check_batch};
 use crate::compare::{RowComparator, SortOrder, compare_rows, equal_rows, sorted_rows};
 use crate::decoded::DecodedVector;
-use crate::encoding::{Bitmap, Vector};
+use crate::encoding::Vector;
 use crate::gather::{concat, concat_batches, flatten, gather, gather_batch};
 use crate::hash::hash_into;
 use crate::memory::buffer::Buffer;
@@ -14,7 +15,7 @@ use crate::{DictionaryVector, Encoding, VectorBuilder};
 
 const NUM_CASES: u64 = 300;
 
-/// Runs `test` for many types and lists of rows; the seed of a failing case is printed.
+/// Runs `test` for many types and lists of rows; prints the seed of a failing case.
 fn for_each_case(test: impl Fn(&mut RandomVectors, &Type, &[Value])) {
     for seed in 0..NUM_CASES {
         let mut random = RandomVectors::new(seed);
@@ -40,7 +41,7 @@ fn indices(random: &mut RandomVectors, num_rows: usize) -> Vec<u32> {
     (0..len).map(|_| random.random().below(num_rows) as u32).collect()
 }
 
-/// No wrapper anywhere.
+/// Asserts that no vector in `vector` is wrapped.
 fn assert_flat(vector: &VectorRef) {
     match vector.as_ref() {
         Vector::Flat(_) => {}
@@ -58,12 +59,12 @@ fn any_encoding_decodes_to_its_rows_and_passes_the_check() {
         check(&vector).unwrap();
         assert_eq!(vector.len(), values.len());
         assert_vector_is(&vector, values);
-        // Once more: lazy vectors are loaded now.
+        // The second check is made with lazy vectors loaded.
         check(&vector).unwrap();
     });
 }
 
-/// The validity of a vector and of what it is made of: absent exactly when no row is null.
+/// Asserts that the validity of a vector and of its children is absent exactly if no row is null.
 fn assert_validity_means_nulls(vector: &VectorRef) {
     let decoded = DecodedVector::new(vector).unwrap();
     let num_nulls = (0..decoded.len()).filter(|row| decoded.is_null(*row)).count();
@@ -94,12 +95,12 @@ fn assert_validity_means_nulls(vector: &VectorRef) {
     }
 }
 
-/// Whoever asks `validity().is_some()` learns whether there is a null, in every encoding, and also
-/// where nulls are in a part of the vector that is not selected.
+/// `validity().is_some()` states whether there is a null in every encoding, also if there are nulls
+/// in rows of the vector that are not selected.
 #[test]
 fn a_vector_has_a_validity_exactly_when_a_row_is_null() {
     for_each_case(|random, ty, values| {
-        // With few nulls there are many vectors that have none.
+        // With few nulls, many vectors have none.
         let mut values = values.to_vec();
         for value in &mut values {
             if value.is_null() && random.random().chance(0.9) {
@@ -160,7 +161,7 @@ fn decoding_for_some_rows_gives_those_rows() {
         let rows = RowSet::from_bits(wanted.words(), wanted.len());
         let decoded = DecodedVector::for_rows(&vector, &rows).unwrap();
         if ty.is_nested() {
-            // Children of a partly loaded struct are decoded on their own, for their own rows.
+            // Children of a partly loaded struct are decoded separately, for their own rows.
             return assert!(rows.iter().all(|i| decoded.is_null(i) == values[i].is_null()));
         }
         for row in rows.iter() {

@@ -1,59 +1,62 @@
-//! The proleptic Gregorian calendar: days since 1970-01-01 to year, month and day, and back.
+//! The proleptic Gregorian calendar: conversion between days since 1970-01-01 and year, month and
+//! day.
 //!
-//! Both directions are compositions of functions `(a * n + b) / d`, as C. Neri and L. Schneider,
-//! "Euclidean affine functions and their application to calendar algorithms" (Software: Practice
-//! and Experience 53(4), 2023, doi:10.1002/spe.3172), work them out: years begin in March, so that
-//! the leap day is the last one, and each division is by a constant chosen such that its quotient
-//! is one part of the date and its remainder leads to the next.
+//! Both directions are compositions of functions `(a * n + b) / d`, as derived by C. Neri and L.
+//! Schneider, "Euclidean affine functions and their application to calendar algorithms" (Software:
+//! Practice and Experience 53(4), 2023, doi:10.1002/spe.3172). Years begin in March, so that the
+//! leap day is the last day of a year. Each division is by a constant chosen such that its quotient
+//! is one part of the date and its remainder leads to the next part.
 //!
 //! ```text
 //! day ---(4n + 3) / 146097---> century, day of century ---(4n + 3) / 1461---> year, day of year
 //!     ---(2141n + 197913) / 2^16---> month, day of month      years are counted from March
 //! ```
 //!
-//! [`NEAR_DAYS`] are those for which 32 bits suffice; others are brought there by whole eras of
-//! 400 years. Loops over many days test once whether all of them are near and then have no branch.
+//! For [`NEAR_DAYS`] 32-bit arithmetic suffices; other days are moved into this range by whole eras
+//! of 400 years. Loops over many days check once whether all of them are near and then run without
+//! branches.
 
 use std::ops::RangeInclusive;
 
-/// Days of 400 years.
+/// Number of days in an era of 400 years.
 const DAYS_PER_ERA: i64 = 146_097;
-/// From 0000-03-01 to 1970-01-01.
+/// Number of days from 0000-03-01 to 1970-01-01.
 const EPOCH: i64 = 719_468;
-/// Eras that near days are moved up by, so that they count from zero.
+/// Number of eras that are added to near days, so that they count from zero.
 const NEAR_ERAS: i64 = 82;
 const NEAR_SHIFT: i32 = (EPOCH + NEAR_ERAS * DAYS_PER_ERA) as i32;
-/// January 1 is this day of a year that began in March; before it are 306 days of ten months.
+/// Zero-based day of January 1 in a year that begins in March, which is preceded by the 306 days of
+/// ten months.
 const JANUARY_FIRST: u32 = 306;
-/// March 1 is this day of a common year that begins in January, counted from zero.
+/// Zero-based day of March 1 in a common year that begins in January.
 const MARCH_FIRST: u32 = 59;
 
-/// The days that [`near_date`] takes: from the year -32800 to more than two million.
+/// Range of days that [`near_date`] accepts: from the year -32800 to beyond the year two million.
 pub const NEAR_DAYS: RangeInclusive<i32> = -NEAR_SHIFT..=(1 << 30) - 1 - NEAR_SHIFT;
 
-/// A day of the calendar, with the day of its year.
+/// A day of the calendar, with its day of the year.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Date {
-    /// The year; 0 is the one before 1.
+    /// Astronomical year; the year 0 precedes the year 1.
     pub year: i64,
-    /// 1 to 12.
+    /// Month, 1 to 12.
     pub month: u32,
-    /// 1 to 31.
+    /// Day of the month, 1 to 31.
     pub day: u32,
-    /// Days since January 1.
+    /// Number of days since January 1 of the year.
     pub day_of_year: u32,
 }
 
-/// The date of a day of [`NEAR_DAYS`]; of others the result is of no use.
+/// Returns the date of a day in [`NEAR_DAYS`]; for other days the result is unspecified.
 #[inline]
 pub fn near_date(days: i32) -> Date {
     let days = days.wrapping_add(NEAR_SHIFT) as u32;
-    // Centuries are long by turns: three of 36524 days, one of 36525.
+    // Of four consecutive centuries three have 36524 days and one has 36525.
     let quarters = days.wrapping_mul(4).wrapping_add(3);
     let century = quarters / DAYS_PER_ERA as u32;
     let day_of_century = quarters % DAYS_PER_ERA as u32 / 4;
-    // `n / 1461` as a product with 2939745 / 2^32, which is exact here; the low half of the
-    // product is the remainder, scaled.
+    // `n / 1461` is a product with 2939745 / 2^32, which is exact in this range; the low half of
+    // the product is the scaled remainder.
     let product = 2_939_745 * u64::from(4 * day_of_century + 3);
     let year_of_century = (product >> 32) as u32;
     let day_of_march_year = product as u32 / 2_939_745 / 4;
@@ -74,7 +77,7 @@ pub fn near_date(days: i32) -> Date {
     }
 }
 
-/// The date of any day.
+/// Returns the date of any day since 1970-01-01.
 #[inline]
 pub fn date_of(days: i64) -> Date {
     match i32::try_from(days) {
@@ -88,14 +91,15 @@ pub fn date_of(days: i64) -> Date {
     }
 }
 
-/// Year, month (1 to 12) and day (1 to 31) of a day since 1970-01-01.
+/// Returns the year, month (1 to 12) and day (1 to 31) of a day since 1970-01-01.
 #[inline]
 pub fn civil_from_days(days: i64) -> (i64, u32, u32) {
     let date = date_of(days);
     (date.year, date.month, date.day)
 }
 
-/// The day since 1970-01-01 of a date; `None` when there is no such date.
+/// Returns the day since 1970-01-01 of a date, or `None` if the date does not exist or the result
+/// does not fit 64 bits.
 #[inline]
 pub fn days_from_civil(year: i64, month: u32, day: u32) -> Option<i64> {
     if !(1..=12).contains(&month) || day == 0 || day > days_in_month(year, month) {
@@ -110,20 +114,20 @@ pub fn days_from_civil(year: i64, month: u32, day: u32) -> Option<i64> {
     year.checked_mul(365)?.checked_add(leap_days)?.checked_add(in_year - EPOCH)
 }
 
-/// The days of a month from 1 to 12.
+/// Returns the number of days of a month, which must be 1 to 12.
 #[inline]
 pub fn days_in_month(year: i64, month: u32) -> u32 {
     match month {
         2 => 28 + u32::from(is_leap(year)),
-        // Long and short months take turns, and once more after July.
+        // Months of 31 and 30 days alternate, except that August follows July with 31 days as well.
         _ => 30 + ((month ^ month >> 3) & 1),
     }
 }
 
-/// True when a year has a February 29.
+/// Returns true if a year has a February 29.
 #[inline]
 pub fn is_leap(year: i64) -> bool {
-    // Of the years that 25 divides, those that 16 divides are the ones that 400 divides.
+    // A year that is divisible by 25 is divisible by 400 exactly if it is divisible by 16.
     if year % 25 == 0 { year & 15 == 0 } else { year & 3 == 0 }
 }
 
@@ -131,7 +135,7 @@ pub fn is_leap(year: i64) -> bool {
 mod tests {
     use super::*;
 
-    /// Eras one after the other, divided as the calendar is usually told.
+    /// Converts a day in the textbook way: by era, then by year of the era.
     fn by_eras(days: i64) -> (i64, u32, u32) {
         let shifted = days + 719_468; // days since 0000-03-01
         let era = shifted.div_euclid(146_097);
@@ -156,7 +160,7 @@ mod tests {
     #[test]
     fn every_day_of_a_hundred_thousand_years_either_way_is_as_counted_by_eras() {
         let end = 100_000 * 366;
-        // The next day told by the rules alone, which needs no division.
+        // Successive dates are also derived from the lengths of the months, without divisions.
         let (mut year, mut month, mut day) = by_eras(-end);
         for days in -end..=end {
             let date = date_of(days);
@@ -178,7 +182,7 @@ mod tests {
         for end in ends.map(i64::from) {
             (end - 800..=end + 800).for_each(check);
         }
-        // Days of timestamps: all seconds that 64 bits count.
+        // These are the first and last days of timestamps, whose seconds have 64 bits.
         for end in [i64::MIN, i64::MAX].map(|seconds| seconds.div_euclid(86_400)) {
             (end - 800..=end + 800).for_each(check);
         }

@@ -1,21 +1,21 @@
-//! Decimals: unscaled integers, text, rescaling and bounds.
+//! Decimals as unscaled integers: text, rescaling and range checks.
 
 use std::fmt;
 
 use super::MAX_PRECISION;
 
-/// 10 to the power `exponent`; `None` above 38.
+/// Returns 10 to the power `exponent`, or `None` above 38.
 pub fn power_of_ten(exponent: u8) -> Option<i128> {
     if exponent > MAX_PRECISION { None } else { 10i128.checked_pow(u32::from(exponent)) }
 }
 
-/// True when `value` has at most `precision` digits.
+/// Returns true if `value` has at most `precision` digits.
 pub fn fits(value: i128, precision: u8) -> bool {
     power_of_ten(precision).is_none_or(|bound| value.unsigned_abs() < bound.unsigned_abs())
 }
 
-/// The unscaled value at another scale: exact when the scale grows, rounded half away from zero
-/// when it shrinks. `None` when the result does not fit `precision` digits.
+/// Converts an unscaled value to another scale: exact if the scale grows, rounded half away from
+/// zero if it shrinks. Returns `None` if the result has more than `precision` digits.
 pub fn rescale(value: i128, from_scale: u8, to_scale: u8, precision: u8) -> Option<i128> {
     let result = if to_scale >= from_scale {
         value.checked_mul(power_of_ten(to_scale - from_scale)?)?
@@ -25,7 +25,7 @@ pub fn rescale(value: i128, from_scale: u8, to_scale: u8, precision: u8) -> Opti
     fits(result, precision).then_some(result)
 }
 
-/// `value / divisor`, rounded half away from zero; `divisor` must be positive.
+/// Returns `value / divisor`, rounded half away from zero; `divisor` must be positive.
 pub fn divide_rounded(value: i128, divisor: i128) -> i128 {
     let (quotient, rest) = (value / divisor, value % divisor);
     if rest.unsigned_abs() >= divisor.unsigned_abs() - rest.unsigned_abs() {
@@ -35,10 +35,11 @@ pub fn divide_rounded(value: i128, divisor: i128) -> i128 {
     }
 }
 
-/// `(high * 2^128 + low) / divisor`, rounded half away from zero; `None` when 128 bits do not hold
-/// it or `divisor` is 0.
+/// Returns `(high * 2^128 + low) / divisor`, rounded half away from zero, or `None` if the result
+/// does not fit 128 bits or `divisor` is 0.
 pub fn divide_wide_rounded(high: i64, low: i128, divisor: u64) -> Option<i128> {
-    // The dividend's two's complement has 192 bits: `low` is extended by its sign.
+    // The dividend has 192 bits in two's complement; `low` is signed, so its sign extends into the
+    // top.
     let top = high.checked_add(if low < 0 { -1 } else { 0 })?;
     let (is_negative, bits) = (top < 0, low as u128);
     let (top, bits) = match (is_negative, bits) {
@@ -81,8 +82,8 @@ pub fn write(out: &mut impl fmt::Write, value: i128, scale: u8) -> fmt::Result {
     }
 }
 
-/// Reads decimal text (`[+-]digits[.digits][e[+-]digits]`) at `scale`, rounding half away from
-/// zero. `None` when it is not a number or does not fit `precision` digits.
+/// Parses decimal text (`[+-]digits[.digits][e[+-]digits]`) at `scale`, rounding half away from
+/// zero. Returns `None` if the text is not a number or the value has more than `precision` digits.
 pub fn parse(text: &str, precision: u8, scale: u8) -> Option<i128> {
     let text = text.trim();
     let (negative, rest) = match text.as_bytes().first()? {
@@ -102,7 +103,8 @@ pub fn parse(text: &str, precision: u8, scale: u8) -> Option<i128> {
     if !all_digits(whole) || !all_digits(fraction) {
         return None;
     }
-    // Digits kept behind the point once the exponent is applied; the next one rounds.
+    // Number of digits of the mantissa that are kept once the exponent is applied; the next digit
+    // determines the rounding.
     let kept = i64::from(scale) + i64::from(exponent) + whole.len() as i64;
     let mut value: i128 = 0;
     let mut taken: i64 = 0;
@@ -126,8 +128,8 @@ pub fn parse(text: &str, precision: u8, scale: u8) -> Option<i128> {
     fits(value, precision).then_some(value)
 }
 
-/// The two's complement number of up to 16 big-endian bytes; longer input must only repeat its
-/// sign in front, else `None`. No bytes are 0.
+/// Decodes a two's complement number from big-endian bytes. Bytes before the last 16 must only
+/// repeat the sign, otherwise the result is `None`. Empty input is 0.
 pub fn from_big_endian(bytes: &[u8]) -> Option<i128> {
     let Some(first) = bytes.first() else { return Some(0) };
     let sign = if first & 0x80 != 0 { 0xff } else { 0 };
@@ -175,7 +177,7 @@ mod tests {
         }
     }
 
-    /// The same by digits alone: the text of the unscaled number, rounded by carrying.
+    /// Rounds the text of a number digit by digit with carries, as the expected result.
     fn parsed_by_digits(whole: &str, fraction: &str, scale: usize) -> String {
         let mut digits: Vec<u8> = [b"0", whole.as_bytes(), fraction.as_bytes()].concat();
         let kept = 1 + whole.len() + scale;
@@ -208,7 +210,7 @@ mod tests {
                         let text = format!("{sign}{whole}.{fraction}");
                         let expected = expected.map(|value| value * factor);
                         assert_eq!(parse(&text, precision, scale), expected, "{text} {scale}");
-                        // The same number, its point moved by an exponent.
+                        // The same number, with its point moved by an exponent.
                         let moved = format!("{sign}{whole}{fraction}e-{}", fraction.len());
                         assert_eq!(parse(&moved, precision, scale), expected, "{moved} {scale}");
                     }
@@ -240,12 +242,12 @@ mod tests {
             let divisor = (random.bits() >> random.below(64)).max(1);
             let narrow = divide_rounded(low, i128::from(divisor));
             assert_eq!(divide_wide_rounded(0, low, divisor), Some(narrow), "{low} / {divisor}");
-            // n * (divisor * x + y) / (n * divisor), where the product needs more than 128 bits.
+            // The dividend is n * value, whose product needs more than 128 bits.
             let n = 1 + random.below(1 << 20) as u64;
             let value = i128::from(random.bits() as i64) * i128::from(random.bits() >> 1);
             let (mut high, mut sum) = (0i64, 0i128);
             for bit in (0..21).rev() {
-                // Doubled, and the value added where the number of values has a bit.
+                // Doubles the sum, and adds the value where the bit of `n` is set.
                 high = 2 * high
                     + if sum > i128::MAX >> 1 {
                         1

@@ -1,21 +1,22 @@
-//! Logical types.
+//! Logical types and their storage kinds.
 //!
-//! A [`Type`] says what a value means, its [`TypeKind`] how it is stored. Code that only moves or
-//! compares bytes works on kinds; code that prints, casts or converts works on types (rule S1.9).
+//! A [`Type`] is the meaning of a value, and its [`TypeKind`] is how the value is stored. Code that
+//! only moves or compares bytes dispatches on kinds, while code that prints, casts or converts
+//! dispatches on types (rule S1.9).
 //!
 //! | type | kind (storage) | stored as |
 //! |---|---|---|
 //! | BOOLEAN | Boolean | bit |
-//! | TINYINT, SMALLINT, INTEGER, BIGINT, HUGEINT | the same | i8, i16, i32, i64, i128 |
-//! | REAL, DOUBLE; FLOAT16 | Real, Double; Real | f32, f64; exactly widened f32 |
-//! | VARCHAR, VARBINARY | the same | 16-byte string view |
+//! | TINYINT, SMALLINT, INTEGER, BIGINT, HUGEINT | same names | i8, i16, i32, i64, i128 |
+//! | REAL, DOUBLE; FLOAT16 | Real, Double; Real | f32, f64; f32, widened exactly |
+//! | VARCHAR, VARBINARY | same names | 16-byte string view |
 //! | DATE | Integer | days since 1970-01-01 |
 //! | TIME(unit) | BigInt | units since midnight |
 //! | TIMESTAMP | Timestamp | seconds and nanoseconds since 1970-01-01T00:00:00 |
 //! | DECIMAL(p <= 18, s), DECIMAL(p > 18, s) | BigInt, HugeInt | unscaled integer |
 //! | UUID | HugeInt | big-endian bytes as a number |
 //! | INTERVAL | HugeInt | months, days, milliseconds packed, see [`Interval`] |
-//! | ARRAY, MAP, ROW, UNKNOWN | the same | nested vectors; UNKNOWN has only nulls |
+//! | ARRAY, MAP, ROW, UNKNOWN | same names | nested vectors; UNKNOWN has only nulls |
 
 pub mod calendar;
 pub mod decimal;
@@ -34,12 +35,12 @@ pub use value::Value;
 
 use crate::error::{Error, Result};
 
-/// The largest precision of a decimal stored in 64 bits (rule S1.8).
+/// Largest precision of a short decimal, which is stored as an unscaled 64-bit integer (rule S1.8).
 pub const MAX_SHORT_PRECISION: u8 = 18;
-/// The largest precision of any decimal.
+/// Largest precision of any decimal.
 pub const MAX_PRECISION: u8 = 38;
 
-/// What a value means.
+/// A logical type: the meaning of a value.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Type {
     /// True or false.
@@ -54,44 +55,44 @@ pub enum Type {
     BigInt,
     /// 128-bit signed integer.
     HugeInt,
-    /// Half precision float, stored as the equal `f32`.
+    /// Half-precision float, stored as the equal `f32`.
     Float16,
     /// 32-bit float.
     Real,
     /// 64-bit float.
     Double,
-    /// Text; UTF-8 by contract of the writer, not verified.
+    /// Text. The writer is expected to produce UTF-8, which is not verified.
     Varchar,
-    /// Bytes.
+    /// Arbitrary bytes.
     Varbinary,
-    /// Days since 1970-01-01, proleptic Gregorian.
+    /// Days since 1970-01-01 in the proleptic Gregorian calendar.
     Date,
-    /// Time of day in the unit.
+    /// Time of day in the given unit.
     Time(TimeUnit),
-    /// A point in time, or a local date and time: the engine does not shift it.
+    /// A point in time, or a local date and time; the engine does not apply time zones to it.
     Timestamp,
-    /// Fixed point number with `precision` digits, `scale` of them behind the point.
+    /// Fixed-point number with `precision` digits, `scale` of them after the decimal point.
     Decimal {
-        /// All digits, 1 to [`MAX_PRECISION`].
+        /// Total number of digits, 1 to [`MAX_PRECISION`].
         precision: u8,
-        /// Digits behind the point, at most `precision`.
+        /// Number of digits after the decimal point, at most `precision`.
         scale: u8,
     },
     /// 16-byte identifier.
     Uuid,
     /// Months, days and milliseconds.
     Interval,
-    /// A list of elements.
+    /// List of elements.
     Array(Arc<Type>),
-    /// Pairs of key and value.
+    /// List of key-value pairs: the type of the keys and that of the values.
     Map(Arc<Type>, Arc<Type>),
-    /// Named fields.
+    /// Struct of named fields.
     Row(Arc<RowType>),
-    /// The type of a column that is null everywhere (rule S1.10).
+    /// Type of a column in which every value is null (rule S1.10).
     Unknown,
 }
 
-/// How a value is stored; what kernels are chosen by.
+/// How a value is stored; kernels are selected by kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[allow(missing_docs)]
 pub enum TypeKind {
@@ -113,22 +114,25 @@ pub enum TypeKind {
 }
 
 impl Type {
-    /// An array of `element`.
+    /// Returns the type of arrays of `element`.
     pub fn array(element: Type) -> Type {
         Type::Array(Arc::new(element))
     }
 
-    /// A map from `key` to `value`.
+    /// Returns the type of maps from `key` to `value`.
     pub fn map(key: Type, value: Type) -> Type {
         Type::Map(Arc::new(key), Arc::new(value))
     }
 
-    /// A row of named fields.
+    /// Returns the type of rows of named fields.
     pub fn row<N: Into<String>>(fields: impl IntoIterator<Item = (N, Type)>) -> Type {
         Type::Row(Arc::new(RowType::new(fields)))
     }
 
-    /// A decimal, if `1 <= precision <= 38` and `scale <= precision`.
+    /// Returns a decimal type.
+    ///
+    /// # Errors
+    /// `InvalidInput` unless `1 <= precision <= 38` and `scale <= precision`.
     pub fn decimal(precision: u8, scale: u8) -> Result<Type> {
         if precision == 0 || precision > MAX_PRECISION || scale > precision {
             return Err(Error::invalid_input("a decimal needs 1 to 38 digits and a scale within")
@@ -138,7 +142,7 @@ impl Type {
         Ok(Type::Decimal { precision, scale })
     }
 
-    /// How values of this type are stored.
+    /// Returns the kind, which is how values of this type are stored.
     pub fn kind(&self) -> TypeKind {
         match self {
             Type::Boolean => TypeKind::Boolean,
@@ -163,40 +167,41 @@ impl Type {
         }
     }
 
-    /// Same kinds and parameters, whatever the names of row fields (rule S1.7).
+    /// Returns true if both types have the same kinds and parameters. The names of row fields are
+    /// ignored, as in casts between plan and file (rule S1.7).
     pub fn is_equivalent(&self, other: &Type) -> bool {
         match (self, other) {
             (Type::Array(a), Type::Array(b)) => a.is_equivalent(b),
             (Type::Map(k, v), Type::Map(l, w)) => k.is_equivalent(l) && v.is_equivalent(w),
             (Type::Row(a), Type::Row(b)) => {
-                a.len() == b.len()
-                    && a.types().iter().zip(b.types()).all(|(x, y)| x.is_equivalent(y))
+                let mut types = a.types().iter().zip(b.types());
+                Arc::ptr_eq(a, b) || (a.len() == b.len() && types.all(|(x, y)| x.is_equivalent(y)))
             }
             (a, b) => a == b,
         }
     }
 
-    /// True for ARRAY, MAP and ROW.
+    /// Returns true for ARRAY, MAP and ROW.
     pub fn is_nested(&self) -> bool {
         matches!(self, Type::Array(_) | Type::Map(..) | Type::Row(_))
     }
 
-    /// True for TINYINT, SMALLINT, INTEGER and BIGINT: integers and nothing else.
+    /// Returns true for TINYINT, SMALLINT, INTEGER and BIGINT. HUGEINT is not included.
     pub fn is_integer(&self) -> bool {
         matches!(self, Type::TinyInt | Type::SmallInt | Type::Integer | Type::BigInt)
     }
 
-    /// True for FLOAT16, REAL and DOUBLE.
+    /// Returns true for FLOAT16, REAL and DOUBLE.
     pub fn is_float(&self) -> bool {
         matches!(self, Type::Float16 | Type::Real | Type::Double)
     }
 
-    /// True for all types that take part in arithmetic.
+    /// Returns true for all types that support arithmetic: integers, HUGEINT, floats and decimals.
     pub fn is_numeric(&self) -> bool {
         self.is_integer() || self.is_float() || matches!(self, Type::HugeInt | Type::Decimal { .. })
     }
 
-    /// The fields, if this is a ROW.
+    /// Returns the fields if this is a ROW.
     pub fn as_row(&self) -> Option<&Arc<RowType>> {
         match self {
             Type::Row(row) => Some(row),
@@ -204,7 +209,10 @@ impl Type {
         }
     }
 
-    /// Reads the text form that [`Type`] prints, in any case.
+    /// Parses the text that [`Type`] prints; names of types are accepted in upper and lower case.
+    ///
+    /// # Errors
+    /// `InvalidInput` if the text is not a type; `Limit` if the type is nested too deeply.
     pub fn parse(text: &str) -> Result<Type> {
         let mut parser = parse::Parser::new(text);
         let ty = parser.ty()?;
@@ -242,11 +250,11 @@ impl fmt::Display for Type {
 }
 
 mod parse {
-    //! The text form of types: `ROW(a BIGINT,"b c" ARRAY(VARCHAR))`.
+    //! Parser of the text form of types: `ROW(a BIGINT,"b c" ARRAY(VARCHAR))`.
 
     use super::*;
 
-    /// Nesting beyond this is refused.
+    /// Maximum nesting depth of a parsed type.
     const MAX_DEPTH: usize = 100;
 
     pub(super) struct Parser<'a> {

@@ -1,8 +1,8 @@
 //! Named fields in order: the type of a struct column and of a whole batch.
 //!
-//! Fields are found by name. Planning looks up each column of a table several times, so a row type
-//! of more than a few fields sorts its names at the first lookup: finding all of n columns takes
-//! n log n comparisons and not n squared.
+//! Fields are looked up by name. Planning looks up each column of a table several times, so a row
+//! type of more than a few fields sorts its names at the first lookup: finding all n columns takes
+//! O(n log n) comparisons instead of O(n^2).
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -11,63 +11,68 @@ use crate::sync::{Arc, OnceLock};
 
 use super::Type;
 
-/// Row types of up to this many fields are searched from the front.
+/// Maximum number of fields for which names are searched linearly.
 const MAX_UNSORTED: usize = 16;
+
+/// Fields that a hash is made of: row types that differ behind them are told apart by equality. An
+/// expression for each of n fields has the type of all n.
+const MAX_HASHED: usize = 8;
 
 /// Named fields in order; of a struct column or of a whole batch.
 #[derive(Clone)]
 pub struct RowType {
     names: Vec<String>,
     types: Vec<Type>,
-    /// Made at the first lookup; not part of the value.
+    /// Index of the names, built at the first lookup; it does not take part in equality and
+    /// hashing.
     sorted: OnceLock<Arc<SortedNames>>,
 }
 
-/// Positions of fields in the order of their names. Equal names are in the order of the fields.
+/// Positions of fields in the order of their names; fields of equal names are in field order.
 struct SortedNames {
     exact: Box<[usize]>,
-    /// Names in lower case with their positions; made when names are first compared in any case.
+    /// Names in lower case with their positions, built at the first case-insensitive lookup.
     lower: OnceLock<Box<[(String, usize)]>>,
 }
 
 impl RowType {
-    /// Makes a row type; names may repeat.
+    /// Creates a row type; names may repeat.
     pub fn new<N: Into<String>>(fields: impl IntoIterator<Item = (N, Type)>) -> Self {
         let (names, types) = fields.into_iter().map(|(n, t)| (n.into(), t)).unzip();
         RowType { names, types, sorted: OnceLock::new() }
     }
 
-    /// A row type without fields.
+    /// Creates a row type without fields.
     pub fn empty() -> Self {
         RowType { names: Vec::new(), types: Vec::new(), sorted: OnceLock::new() }
     }
 
-    /// The number of fields.
+    /// Returns the number of fields.
     pub fn len(&self) -> usize {
         self.types.len()
     }
 
-    /// True when there is no field.
+    /// Returns true if there are no fields.
     pub fn is_empty(&self) -> bool {
         self.types.is_empty()
     }
 
-    /// The field names in order.
+    /// Returns the field names in order.
     pub fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// The field types in order.
+    /// Returns the field types in order.
     pub fn types(&self) -> &[Type] {
         &self.types
     }
 
-    /// Name and type of each field in order.
+    /// Iterates over the name and type of each field in order.
     pub fn fields(&self) -> impl ExactSizeIterator<Item = (&str, &Type)> {
         self.names.iter().map(String::as_str).zip(&self.types)
     }
 
-    /// The position of the first field called `name`, exactly.
+    /// Returns the position of the first field called `name` (case-sensitive).
     pub fn index_of(&self, name: &str) -> Option<usize> {
         match self.sorted() {
             None => self.names.iter().position(|n| n == name),
@@ -75,7 +80,7 @@ impl RowType {
         }
     }
 
-    /// The positions of all fields called `name`, exactly, in order.
+    /// Returns the positions of all fields called `name` (case-sensitive), in order.
     pub fn positions_of(&self, name: &str) -> Vec<usize> {
         match self.sorted() {
             None => self.positions(|n| n == name),
@@ -83,7 +88,7 @@ impl RowType {
         }
     }
 
-    /// The positions of all fields whose name is `name` in upper or lower case, in order.
+    /// Returns the positions of all fields called `name` (case-insensitive), in order.
     pub fn positions_in_any_case(&self, name: &str) -> Vec<usize> {
         let wanted = name.to_lowercase();
         let Some(sorted) = self.sorted() else {
@@ -100,7 +105,7 @@ impl RowType {
         equal.map(|(_, position)| *position).collect()
     }
 
-    /// The type of the first field called `name`.
+    /// Returns the type of the first field called `name` (case-sensitive).
     pub fn type_of(&self, name: &str) -> Option<&Type> {
         self.index_of(name).and_then(|i| self.types.get(i))
     }
@@ -109,7 +114,7 @@ impl RowType {
         (0..self.names.len()).filter(|i| is_wanted(&self.names[*i])).collect()
     }
 
-    /// The sorted names; `None` where they are too few to be worth it.
+    /// Returns the sorted names, or `None` if there are too few fields for sorting to pay off.
     fn sorted(&self) -> Option<&SortedNames> {
         if self.names.len() <= MAX_UNSORTED {
             return None;
@@ -121,12 +126,12 @@ impl RowType {
         }))
     }
 
-    /// The positions of the fields called `name`.
+    /// Returns the positions of the fields called `name`.
     fn equal<'a>(&self, sorted: &'a SortedNames, name: &str) -> &'a [usize] {
         let names = &self.names;
         let first = sorted.exact.partition_point(|i| names[*i].as_str() < name);
         let rest = &sorted.exact[first..];
-        // Names mostly differ: the end of the equal ones is near.
+        // Most names are distinct, so the end of the equal names is near.
         let len = rest.iter().take_while(|i| names[**i] == name).count();
         &rest[..len]
     }
@@ -142,8 +147,8 @@ impl Eq for RowType {}
 
 impl Hash for RowType {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.names.hash(state);
-        self.types.hash(state);
+        self.len().hash(state);
+        self.fields().take(MAX_HASHED).for_each(|field| field.hash(state));
     }
 }
 
@@ -174,12 +179,14 @@ impl fmt::Display for RowType {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+
     use super::*;
 
     #[test]
     fn names_are_found_the_same_in_few_and_in_many_fields() {
         for num_fields in [3, MAX_UNSORTED, MAX_UNSORTED + 1, 300] {
-            // Names repeat, and differ in case only.
+            // Some names repeat, and some differ only in case.
             let name = |i: usize| match i % 3 {
                 0 => format!("n{}", i % 7),
                 1 => format!("N{}", i % 7),
@@ -204,5 +211,8 @@ mod tests {
         assert_eq!(searched, fresh);
         assert_eq!(format!("{searched:?}"), format!("{fresh:?}"));
         assert_eq!(searched.clone().index_of("c7"), Some(7));
+        let hash = |row: &RowType| BuildHasherDefault::<DefaultHasher>::default().hash_one(row);
+        assert_eq!(hash(&searched), hash(&fresh));
+        assert_ne!(hash(&fresh), hash(&RowType::new([("c0", Type::Date)])));
     }
 }

@@ -5,25 +5,27 @@
 //! len >  12   | len: u32 | first 4 bytes | buffer index | offset: u32 |
 //! ```
 //!
-//! No raw pointers: a string vector holds the buffers, so the views are plain data and the export
-//! to Arrow is free. Two short views are equal exactly when their bits are.
+//! Views contain no raw pointers. A string vector holds the buffers, so views are plain data and
+//! the export to Arrow needs no conversion. Two inline views are equal exactly if their bits are
+//! equal.
 
-/// Strings of up to this many bytes live inside the view.
+/// Maximum number of bytes of a string that is stored inside the view.
 pub const INLINE_LIMIT: usize = 12;
 
-/// Length and either the bytes or where they are.
+/// Length of a string, and either its bytes or their location.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 #[repr(transparent)]
 pub struct StringView(u128);
 
 impl StringView {
-    /// The view of a string of at most [`INLINE_LIMIT`] bytes; longer input is cut there.
+    /// Creates the view of a string of at most [`INLINE_LIMIT`] bytes; longer input is truncated to
+    /// it.
     #[inline]
     pub fn inline(bytes: &[u8]) -> Self {
         let bytes = bytes.get(..INLINE_LIMIT).unwrap_or(bytes);
         let len = bytes.len();
-        // Two overlapping loads of a fixed width are cheaper than a copy of any width: where both
-        // have a byte it is the same one.
+        // Two overlapping loads of a fixed width are cheaper than a copy of variable length; bytes
+        // covered by both are the same.
         let text = match (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
             (Some(first), Some(last)) => {
                 let last = u128::from(u64::from_le_bytes(*last));
@@ -45,22 +47,23 @@ impl StringView {
         StringView(text << 32 | len as u128)
     }
 
-    /// The view of the first `len` bytes of `block`, whatever stands behind them; `len` is cut at
-    /// [`INLINE_LIMIT`]. Cheaper than [`StringView::inline`], because it copies a fixed number of
-    /// bytes.
+    /// Creates the view of the first `len` bytes of `block`, regardless of the bytes after them;
+    /// `len` is limited to [`INLINE_LIMIT`]. This is cheaper than [`StringView::inline`], because
+    /// it copies a fixed number of bytes.
     #[inline]
     pub fn inline_of(block: &[u8; INLINE_LIMIT], len: usize) -> Self {
         let len = len.min(INLINE_LIMIT);
         let mut raw = [0u8; 16];
         raw[4..].copy_from_slice(block);
-        // All ones for 12 bytes, none for 0; the shift never reaches the width of the number.
+        // All payload bits are kept for 12 bytes and none for 0; the shift is always less than the
+        // width of the number.
         let unused = 8 * (INLINE_LIMIT - len) as u32;
         let mask = ((u128::MAX << 32) << unused) >> unused;
         StringView(u128::from_le_bytes(raw) & mask | len as u128)
     }
 
-    /// The view of `bytes`, which stand at `offset` of buffer `buffer`; short strings are copied
-    /// into the view. `bytes` must be shorter than 4 GiB.
+    /// Creates the view of `bytes`, which are at `offset` of buffer number `buffer`; strings of at
+    /// most [`INLINE_LIMIT`] bytes are copied into the view. `bytes` must be shorter than 4 GiB.
     #[inline]
     pub fn new(bytes: &[u8], buffer: u32, offset: u32) -> Self {
         match bytes {
@@ -77,26 +80,26 @@ impl StringView {
         }
     }
 
-    /// Bytes of the string.
+    /// Returns the number of bytes of the string.
     #[inline]
     #[allow(clippy::len_without_is_empty)]
     pub fn len(self) -> usize {
         self.0 as u32 as usize
     }
 
-    /// True when the bytes are inside the view.
+    /// Returns true if the bytes are inside the view.
     #[inline]
     pub fn is_inline(self) -> bool {
         self.len() <= INLINE_LIMIT
     }
 
-    /// Buffer index and offset of a string that is not inline.
+    /// Returns the buffer index and the offset of a string that is not inline.
     #[inline]
     pub fn location(self) -> (usize, usize) {
         ((self.0 >> 64) as u32 as usize, (self.0 >> 96) as u32 as usize)
     }
 
-    /// The same view with its buffer index raised by `by`: for joining vectors.
+    /// Returns the same view with its buffer index increased by `by`, for concatenating vectors.
     #[inline]
     pub fn rebase(self, by: u32) -> Self {
         if self.is_inline() {
@@ -107,18 +110,18 @@ impl StringView {
         StringView((self.0 & !(u128::from(u32::MAX) << 64)) | u128::from(buffer) << 64)
     }
 
-    /// Length and first four bytes as one number: equal strings have equal heads.
+    /// Returns the length and the first four bytes as one number; equal strings have equal heads.
     #[inline]
     pub fn head(self) -> u64 {
         self.0 as u64
     }
 
-    /// The 16 bytes as one little-endian number, as Arrow stores them.
+    /// Returns the 16 bytes as one little-endian number, as Arrow stores them.
     pub fn to_bits(self) -> u128 {
         self.0
     }
 
-    /// The bytes, for an inline view: at `4..4 + len` of what this returns.
+    /// Returns the 16 bytes of the view; the string of an inline view is at `4..4 + len`.
     #[inline]
     pub fn to_bytes(self) -> [u8; 16] {
         self.0.to_le_bytes()

@@ -1,11 +1,11 @@
-//! Dates, times, timestamps and intervals: storage and text. The calendar itself is in
+//! Storage and text of dates, times, timestamps and intervals. The calendar itself is in
 //! `calendar.rs`.
 
 use std::fmt;
 
 pub use super::calendar::{civil_from_days, days_from_civil};
 
-/// The unit of a TIME.
+/// Unit of a TIME.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[allow(missing_docs)]
 pub enum TimeUnit {
@@ -15,7 +15,7 @@ pub enum TimeUnit {
 }
 
 impl TimeUnit {
-    /// Fraction digits of the unit: 3, 6 or 9.
+    /// Returns the number of fraction digits of the unit: 3, 6 or 9.
     pub fn digits(self) -> u8 {
         match self {
             TimeUnit::Millis => 3,
@@ -24,7 +24,7 @@ impl TimeUnit {
         }
     }
 
-    /// The unit with that many fraction digits.
+    /// Returns the unit with `digits` fraction digits, or `None` if there is no such unit.
     pub fn from_digits(digits: u8) -> Option<Self> {
         match digits {
             3 => Some(TimeUnit::Millis),
@@ -34,7 +34,7 @@ impl TimeUnit {
         }
     }
 
-    /// Units in a second.
+    /// Returns the number of units per second.
     #[inline]
     pub fn per_second(self) -> i64 {
         match self {
@@ -45,22 +45,24 @@ impl TimeUnit {
     }
 }
 
-/// Nanoseconds in a second.
+/// Number of nanoseconds per second.
 pub const NANOS_PER_SECOND: u64 = 1_000_000_000;
-/// Seconds in a day.
+/// Number of seconds per day.
 pub const SECONDS_PER_DAY: i64 = 86_400;
 
-/// Seconds since 1970-01-01T00:00:00 and nanoseconds within the second (rule S1.8).
+/// A timestamp, stored as seconds since 1970-01-01T00:00:00 and nanoseconds within the second (rule
+/// S1.8).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 #[repr(C)]
 pub struct Timestamp {
     seconds: i64,
-    /// 0 to 999,999,999 for every value made here; larger ones may only come from broken memory.
+    /// Nanoseconds, 0 to 999,999,999 for every value made by this type; only corrupted memory has
+    /// larger ones.
     nanos: u64,
 }
 
 impl Timestamp {
-    /// `nanos` below one second; larger ones carry into the seconds, saturating.
+    /// Creates a timestamp; `nanos` of one second or more are carried into the seconds, saturating.
     #[inline]
     pub fn new(seconds: i64, nanos: u64) -> Self {
         if nanos < NANOS_PER_SECOND {
@@ -70,7 +72,7 @@ impl Timestamp {
         Timestamp { seconds: seconds.saturating_add(carry), nanos: nanos % NANOS_PER_SECOND }
     }
 
-    /// A count of units since the epoch, before it when negative.
+    /// Creates a timestamp from a number of units since the epoch, negative before it.
     #[inline]
     pub fn from_units(value: i64, unit: TimeUnit) -> Self {
         let per_second = unit.per_second();
@@ -79,37 +81,39 @@ impl Timestamp {
         Timestamp { seconds, nanos }
     }
 
-    /// Midnight of a day counted from the epoch.
+    /// Returns midnight of a day since the epoch.
     pub fn from_days(days: i32) -> Self {
         Timestamp { seconds: i64::from(days) * SECONDS_PER_DAY, nanos: 0 }
     }
 
-    /// Whole seconds since the epoch, rounded down.
+    /// Returns whole seconds since the epoch, rounded down.
     #[inline]
     pub fn seconds(self) -> i64 {
         self.seconds
     }
 
-    /// Nanoseconds above [`Timestamp::seconds`].
+    /// Returns the nanoseconds after [`Timestamp::seconds`].
     #[inline]
     pub fn nanos(self) -> u64 {
         self.nanos
     }
 
-    /// The count of units since the epoch, rounded down; `None` when it does not fit.
+    /// Returns the number of units since the epoch, rounded down, or `None` if it does not fit 64
+    /// bits.
     pub fn to_units(self, unit: TimeUnit) -> Option<i64> {
         let per_second = unit.per_second();
         let part = self.nanos / (NANOS_PER_SECOND / per_second as u64);
         self.seconds.checked_mul(per_second)?.checked_add(part as i64)
     }
 
-    /// The day since the epoch, rounded down.
+    /// Returns the day since the epoch, rounded down.
     pub fn days(self) -> i64 {
         self.seconds.div_euclid(SECONDS_PER_DAY)
     }
 
-    /// Reads `YYYY-MM-DD[ HH:MM[:SS[.fraction]]]` with `' '` or `'T'` between; more than nine
-    /// fraction digits are cut. `None` when the text is not of that form or no such time exists.
+    /// Parses `YYYY-MM-DD[ HH:MM[:SS[.fraction]]]` with `' '` or `'T'` between date and time;
+    /// fraction digits after the ninth are truncated. Returns `None` if the text has another form
+    /// or the time does not exist.
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         let split = text.char_indices().skip(1).find(|(_, c)| *c == ' ' || *c == 'T');
@@ -128,7 +132,7 @@ impl Timestamp {
 }
 
 impl fmt::Display for Timestamp {
-    /// `YYYY-MM-DD HH:MM:SS[.fraction]`.
+    /// Writes `YYYY-MM-DD HH:MM:SS[.fraction]`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let second = self.seconds.rem_euclid(SECONDS_PER_DAY) as u64;
         write_date(f, self.days())?;
@@ -137,7 +141,7 @@ impl fmt::Display for Timestamp {
     }
 }
 
-/// Months, days and milliseconds, each unsigned 32 bits as Parquet has them.
+/// Months, days and milliseconds, each an unsigned 32-bit number as in Parquet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub struct Interval {
@@ -147,17 +151,17 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// The stored number; its order is by months, then days, then milliseconds.
+    /// Returns the stored number, which orders intervals by months, then days, then milliseconds.
     pub fn to_stored(self) -> i128 {
         (i128::from(self.months) << 64) | (i128::from(self.days) << 32) | i128::from(self.millis)
     }
 
-    /// The interval of a stored number.
+    /// Returns the interval of a stored number.
     pub fn from_stored(value: i128) -> Self {
         Interval { months: (value >> 64) as u32, days: (value >> 32) as u32, millis: value as u32 }
     }
 
-    /// The 12 bytes of the Parquet format: three little-endian numbers.
+    /// Returns the 12 bytes of the Parquet format: three little-endian numbers.
     pub fn to_bytes(self) -> [u8; 12] {
         let mut bytes = [0; 12];
         bytes[..4].copy_from_slice(&self.months.to_le_bytes());
@@ -166,7 +170,7 @@ impl Interval {
         bytes
     }
 
-    /// The interval of the 12 bytes of the Parquet format.
+    /// Returns the interval of the 12 bytes of the Parquet format.
     pub fn from_bytes(bytes: [u8; 12]) -> Self {
         let [a, b, c, d, e, f, g, h, i, j, k, l] = bytes;
         Interval {
@@ -183,7 +187,8 @@ impl fmt::Display for Interval {
     }
 }
 
-/// Reads `[+-]Y..Y-M[M]-D[D]`; `None` when it is not of that form or there is no such date.
+/// Parses `[+-]Y..Y-M[M]-D[D]`, with 4 to 9 digits for the year, to days since the epoch. Returns
+/// `None` if the text has another form or the date does not exist.
 pub fn parse_date(text: &str) -> Option<i64> {
     let text = text.trim();
     let (sign, rest) = match text.as_bytes().first()? {
@@ -201,7 +206,8 @@ pub fn parse_date(text: &str) -> Option<i64> {
     days_from_civil(sign * year as i64, month as u32, day as u32)
 }
 
-/// Reads `H[H]:MM[:SS[.fraction]]` to seconds of the day and nanoseconds.
+/// Parses `H[H]:MM[:SS[.fraction]]` to seconds of the day and nanoseconds. Returns `None` if the
+/// text has another form or the time does not exist.
 pub fn parse_time(text: &str) -> Option<(i64, u64)> {
     let (clock, fraction) = match text.split_once('.') {
         Some((clock, fraction)) => (clock, Some(fraction)),
@@ -234,8 +240,8 @@ fn digits(text: &str, min: usize, max: usize) -> Option<u64> {
     if fits { text.parse().ok() } else { None }
 }
 
-/// Writes a day as `YYYY-MM-DD`; outside of years 0 to 9999 in ISO 8601's expanded form with a
-/// sign, as `+10000-01-01` or `-0001-12-31`.
+/// Writes a day as `YYYY-MM-DD`. Years outside of 0 to 9999 are written in the expanded form of ISO
+/// 8601 with a sign, as `+10000-01-01` or `-0001-12-31`.
 pub fn write_date(out: &mut impl fmt::Write, days: i64) -> fmt::Result {
     let (year, month, day) = civil_from_days(days);
     match year {

@@ -1,14 +1,14 @@
-//! One value, scalar or nested: literals, partition keys, constants, statistics.
+//! A single value, scalar or nested: literals, partition keys, constants and statistics.
 //!
-//! A [`Value`] knows its storage kind, not its logical type; the type stands beside it. Batches
-//! are never moved value by value: this is the form for what exists once per query or split.
+//! A [`Value`] has a storage kind, but no logical type; the type is passed along with it. Batches
+//! are never processed as [`Value`]s, which are for data that exists once per query or split.
 
 use crate::sync::Arc;
 use std::cmp::Ordering;
 
 use super::{Timestamp, Type, TypeKind};
 
-/// One value of some [`TypeKind`], or null.
+/// One value of a [`TypeKind`], or null.
 #[derive(Debug, Clone)]
 #[allow(missing_docs)]
 pub enum Value {
@@ -22,7 +22,7 @@ pub enum Value {
     Real(f32),
     Double(f64),
     Timestamp(Timestamp),
-    /// VARCHAR and VARBINARY.
+    /// A VARCHAR or VARBINARY value.
     Bytes(Arc<[u8]>),
     Array(Arc<[Value]>),
     Map(Arc<[(Value, Value)]>),
@@ -30,17 +30,17 @@ pub enum Value {
 }
 
 impl Value {
-    /// A string or binary value.
+    /// Creates a string or binary value.
     pub fn bytes(bytes: impl AsRef<[u8]>) -> Value {
         Value::Bytes(Arc::from(bytes.as_ref()))
     }
 
-    /// True for [`Value::Null`].
+    /// Returns true for [`Value::Null`].
     pub fn is_null(&self) -> bool {
         matches!(self, Value::Null)
     }
 
-    /// The value as a 64-bit integer, if it is stored as an integer of at most 64 bits.
+    /// Returns the value as a 64-bit integer if it is stored as an integer of at most 64 bits.
     pub fn as_i64(&self) -> Option<i64> {
         match *self {
             Value::TinyInt(v) => Some(v.into()),
@@ -51,7 +51,7 @@ impl Value {
         }
     }
 
-    /// The value as a 128-bit integer, if it is stored as an integer.
+    /// Returns the value as a 128-bit integer if it is stored as an integer.
     pub fn as_i128(&self) -> Option<i128> {
         match *self {
             Value::HugeInt(v) => Some(v),
@@ -59,7 +59,7 @@ impl Value {
         }
     }
 
-    /// The bytes of a string or binary value.
+    /// Returns the bytes of a string or binary value.
     pub fn as_bytes(&self) -> Option<&[u8]> {
         match self {
             Value::Bytes(bytes) => Some(bytes),
@@ -67,7 +67,7 @@ impl Value {
         }
     }
 
-    /// True when a column of `ty` may hold this value.
+    /// Returns true if a column of type `ty` can hold this value. Null fits every type.
     pub fn fits(&self, ty: &Type) -> bool {
         match (self, ty) {
             (Value::Null, _) => true,
@@ -98,10 +98,11 @@ impl Value {
         }
     }
 
-    /// The order of ORDER BY within one type: NaN is one value above all numbers and -0 equals +0
-    /// (rules S2.25, S2.26), bytes are unsigned, null comes last. Values of different kinds are
-    /// ordered by kind, so that the order is total. Entries of maps are compared in the order of
-    /// their keys, not in that in which they are stored.
+    /// Compares two values in the order of ORDER BY: NaN equals itself and is greater than all
+    /// other numbers (rule S2.25), -0 equals +0 (rule S2.26), bytes are compared as unsigned
+    /// numbers, and null is the greatest value. Integers of all widths are compared by value; other
+    /// values of different kinds are ordered by kind, so that the order is total. The entries of
+    /// maps are compared in the order of their keys, not in the order in which they are stored.
     pub fn compare(&self, other: &Value) -> Ordering {
         use Value::*;
         match (self, other) {
@@ -140,7 +141,8 @@ impl Value {
     }
 }
 
-/// The order of floats in Ocior: NaN is equal to itself and above infinity, -0 equals +0.
+/// Compares floats in the order of Ocior: NaN equals itself and is greater than infinity, and -0
+/// equals +0.
 #[inline]
 pub fn compare_floats(a: f64, b: f64) -> Ordering {
     a.partial_cmp(&b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))

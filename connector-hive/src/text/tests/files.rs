@@ -1,4 +1,4 @@
-//! Small files, each for one habit of Hive's text tables.
+//! Tests of text tables with small files, each for one property of Hive's format.
 
 use dwio::config::Config;
 use dwio::filter::{ClosedRange, Filter, ValueTest};
@@ -108,7 +108,7 @@ fn escaped_separators_are_text_and_only_strings_lose_their_escapes() {
     };
     let expected = [s("a|b\\"), s("cN"), Value::Null, s("d\n\\")];
     assert_eq!(texts(&file()), expected);
-    // The parameter says how Hive writes, not how it reads.
+    // The parameter affects how Hive writes, not how it reads.
     for value in ["true", "false"] {
         assert_eq!(texts(&file().option("serde.serialization.escape.crlf", value)), expected);
     }
@@ -296,7 +296,7 @@ fn a_line_longer_than_allowed_is_an_error_and_memory_stays_small() {
     let file = ab(&bytes).option("max-line-bytes", "1000000");
     let error = file.rows().unwrap_err();
     assert_eq!((error.kind(), error.is_in("line")), (ErrorKind::Limit, true));
-    // A packed file may claim any size: it is unpacked as far as it is read.
+    // A compressed file of any claimed size is decompressed only as far as it is read.
     let bomb = ab(&vec![b'z'; 64 << 20]).packed("t/x.gz").option("max-line-bytes", "1000000");
     assert!(bomb.bytes.len() < 1 << 20);
     assert_eq!(bomb.rows().unwrap_err().kind(), ErrorKind::Limit);

@@ -1,4 +1,4 @@
-//! Text files through the reader traits: rows of files in memory, and the naive parser that random
+//! Tests of text files through the reader traits: files in memory, and the naive parser that random
 //! files are compared with.
 
 mod files;
@@ -21,7 +21,7 @@ use vector::{MemoryPool, Result, RowType, Type, Value};
 
 use super::TextReaderFactory;
 
-/// A text file and how it is read.
+/// A text file with its columns and options.
 struct Case {
     path: &'static str,
     bytes: Vec<u8>,
@@ -44,12 +44,12 @@ impl Case {
         self
     }
 
-    /// The same bytes, packed as the ending of `path` says.
+    /// Returns the same file, compressed as the suffix of `path` says.
     fn packed(mut self, path: &'static str) -> Self {
         self.bytes = match path.rsplit('.').next().unwrap() {
             "gz" => {
                 let mut out = Vec::new();
-                // Two members: each is a file of its own, and they follow each other.
+                // Two gzip members, one after the other.
                 let (a, b) = self.bytes.split_at(self.bytes.len() / 2);
                 for part in [a, b] {
                     let level = flate2::Compression::fast();
@@ -71,7 +71,7 @@ impl Case {
         self
     }
 
-    /// Everything that all columns have.
+    /// Returns a spec and a binding that read all columns whole.
     fn spec(&self) -> (ScanSpec, SplitBinding) {
         let bound = (0..self.columns.len()).map(|ordinal| BoundColumn::File { ordinal });
         (ScanSpec::of_row_type(&self.columns), SplitBinding::new(bound.collect()))
@@ -86,7 +86,7 @@ impl Case {
         Ok(self.pass(spec, binding, range, max_rows)?.1)
     }
 
-    /// The number of the first row, and all rows.
+    /// Returns the number of the first row, and all rows.
     fn pass(
         &self,
         spec: ScanSpec,

@@ -1,10 +1,10 @@
-//! Hive's text format in the plainest way: whole files, byte by byte, values at once.
+//! Naive parser of Hive's text format: whole files, byte by byte, directly to values.
 
 use vector::{Type, Value};
 
 use super::super::values::parse_scalar;
 
-/// What the random tests vary of a dialect.
+/// The properties of a dialect that the random tests vary.
 pub(super) struct Plain {
     pub(super) separators: [u8; 8],
     pub(super) escape: Option<u8>,

@@ -1,5 +1,5 @@
-//! Random bytes, made of what means something, are read as the naive parser reads them: in any
-//! splits, by any windows, packed or not, with a filter or without.
+//! Property tests: random bytes that are likely to be meaningful are read as the naive parser reads
+//! them, with any splits and windows, compressed or not, with a filter or without.
 
 use dwio::filter::{ClosedRange, Filter, ValueTest};
 use dwio::scan_spec::ScanSpec;
@@ -26,7 +26,7 @@ fn ty(random: &mut Random, depth: usize) -> Type {
     }
 }
 
-/// Bytes of which most are separators, digits, escapes and ends of lines.
+/// Returns random bytes, most of which are separators, digits, escapes and line ends.
 fn bytes(random: &mut Random, plain: &Plain) -> Vec<u8> {
     let mut out = Vec::new();
     for _ in 0..random.below(400) {
@@ -102,7 +102,7 @@ fn passes(value: &Value) -> bool {
     }
 }
 
-/// The rows whose first column is at least 5, or not null when it is no integer.
+/// Returns the rows whose first column is at least 5, or not null if it is not an integer.
 fn rows_with_filter(case: &Case) -> Vec<Vec<Value>> {
     let (spec, binding) = case.spec();
     let mut columns = spec.columns().to_vec();
@@ -116,8 +116,8 @@ fn rows_with_filter(case: &Case) -> Vec<Vec<Value>> {
     case.pass(ScanSpec::new(columns), binding, 0..u64::MAX, 7).unwrap().1
 }
 
-/// What is broken in a packed file is an error or other rows, never a panic and never a wait; a cut
-/// plain file gives the same rows in two splits as in one.
+/// Broken bytes in a compressed file cause an error or other rows, never a panic or a hang. A
+/// truncated plain file has the same rows in two splits as in one.
 #[test]
 fn broken_bytes_end_in_rows_or_an_error() {
     for seed in 0..CASES {
@@ -136,7 +136,7 @@ fn broken_bytes_end_in_rows_or_an_error() {
         if let Err(error) = packed.rows() {
             assert!(!error.message().is_empty() && error.kind() != ErrorKind::Internal, "{error}");
         }
-        // The same bytes, not unpacked.
+        // The same bytes, read without decompression.
         packed.path = "x";
         let whole = packed.rows().unwrap();
         let (len, cut) = (packed.bytes.len() as u64, random.below(packed.bytes.len() + 1) as u64);

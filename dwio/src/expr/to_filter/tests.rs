@@ -1,4 +1,5 @@
-//! Extraction against the table of rule S4.14, and against an evaluation of whole predicates.
+//! Tests of the extraction against the table of rule S4.14, and against an evaluation of whole
+//! predicates.
 
 use std::cmp::Ordering;
 
@@ -41,7 +42,7 @@ fn s() -> TypedExpr {
     column("s", Type::Varchar)
 }
 
-/// Folds sums of constants; one of them fails.
+/// Folds constants and their sums; all other expressions fail.
 fn fold(expr: &TypedExpr) -> Option<Value> {
     match expr {
         TypedExpr::Constant { value, .. } => Some(value.clone()),
@@ -57,7 +58,7 @@ fn extract(expr: &TypedExpr) -> Extraction {
     extract_filters(expr, &fold, &|name| name == "$row_id")
 }
 
-/// The filters and the rest, as text.
+/// Returns the filters and the remaining expression as text.
 fn shown(expr: &TypedExpr) -> String {
     let Extraction { filters, remaining, sample_rate } = extract(expr);
     let mut parts: Vec<String> = filters.iter().map(|(s, f)| format!("{s}: {f}")).collect();
@@ -82,7 +83,8 @@ fn between(column: TypedExpr, lower: TypedExpr, upper: TypedExpr) -> TypedExpr {
     call("between", vec![column, lower, upper])
 }
 
-/// Rules S4.13, S4.14, S4.15, S4.18.
+/// A comparison with a null constant accepts no row (rule S4.13); each comparison has the filter of
+/// the table (S4.14), which rejects null (S4.15), also at the limits of the type (S4.18).
 #[test]
 fn comparisons_become_the_filters_of_the_table() {
     let d = || column("d", Type::Double);
@@ -143,16 +145,17 @@ fn comparisons_become_the_filters_of_the_table() {
     assert_eq!(shown(&call("gt", vec![t(), time(i64::MAX, 999_999_999)])), "t: false");
 }
 
-/// Rule S4.12.
+/// The constant operand is any expression that folds to a constant (rule S4.12).
 #[test]
 fn a_constant_may_stand_on_the_left_or_be_computed() {
     assert_eq!(shown(&call("lt", vec![big(5), a()])), "a: [6, 9223372036854775807]");
     assert_eq!(shown(&call("eq", vec![call_plus(big(2), big(3)), a()])), "a: [5, 5]");
-    // What fails or is not constant comes up where it is evaluated.
+    // An expression that fails or is not constant remains, so that its error occurs where it is
+    // evaluated.
     let random = TypedExpr::call("rand", vec![], Type::BigInt);
     assert_eq!(shown(&call("eq", vec![a(), random])), "rest eq(a, rand())");
     assert_eq!(shown(&call("eq", vec![a(), call_plus(a(), big(1))])), "rest eq(a, plus(a, 1))");
-    // Both sides have one type, or there is no filter.
+    // If the operands differ in type, the comparison is not converted.
     let small = constant(Value::Integer(5), Type::Integer);
     assert_eq!(shown(&call("eq", vec![a(), small])), "rest eq(a, 5)");
     let price = column("p", Type::Decimal { precision: 10, scale: 2 });
@@ -164,7 +167,8 @@ fn call_plus(left: TypedExpr, right: TypedExpr) -> TypedExpr {
     TypedExpr::call("plus", vec![left, right], Type::BigInt)
 }
 
-/// Rules S4.16, S4.17.
+/// IN drops nulls and NOT IN with a null accepts no row (rule S4.16); BETWEEN with a null bound is
+/// not converted (rule S4.17).
 #[test]
 fn between_and_in_obey_the_rules_for_nulls() {
     assert_eq!(shown(&between(a(), big(3), big(5))), "a: [3, 5]");
@@ -218,7 +222,7 @@ fn a_pattern_is_a_filter_unless_it_is_faulty() {
         assert_eq!(shown(&expr), format!("rest {expr}"));
         assert_eq!(shown(&not(expr.clone())), format!("rest not({expr})"));
     }
-    // What has no common form stays an expression.
+    // Filters that cannot be merged into one stay expressions.
     let both = and(vec![like(&[text("%a%")]), like(&[text("%b%")]), like(&[text("%a%")])]);
     assert_eq!(shown(&both), "s: like '%a%'; rest like(s, \"%b%\")");
     let either = or(vec![like(&[text("%a%")]), not(like(&[text("b%")]))]);
@@ -227,7 +231,8 @@ fn a_pattern_is_a_filter_unless_it_is_faulty() {
     assert_eq!(shown(&within), "s: in {\"ab\"}");
 }
 
-/// Rules S4.1, S4.11, S4.20.
+/// A bare column or cast is not converted (rule S4.1), subscripts and unnamed fields have no
+/// filters (rule S4.11), and special columns have none either (rule S4.20).
 #[test]
 fn only_columns_and_their_named_fields_get_filters() {
     let row = Type::row([("x", Type::BigInt), ("", Type::BigInt)]);
@@ -247,7 +252,8 @@ fn only_columns_and_their_named_fields_get_filters() {
     assert_eq!(shown(&not(call("is_null", vec![a()]))), "a: is not null");
 }
 
-/// Rules S4.2, S4.4, S4.5.
+/// Filters of the same subfield are merged (rule S4.2), NOT negates its input (rule S4.4), and the
+/// remaining terms of an AND keep their order (rule S4.5).
 #[test]
 fn conjunctions_merge_and_leave_the_rest_in_order() {
     let odd = |v| call("eq", vec![call_plus(a(), a()), big(v)]);
@@ -261,17 +267,20 @@ fn conjunctions_merge_and_leave_the_rest_in_order() {
         shown(&expr),
         "a: [4, 8]; s: in {\"x\"}; rest and(eq(plus(a, a), 1), eq(plus(a, a), 2))"
     );
-    // Rule S4.10: other functions are not taken for the special forms.
+    // Only functions with the exact name of a special form are special forms (rule S4.10).
     let named_alike = call("band", vec![call("gt", vec![a(), big(3)]), odd(1)]);
     assert_eq!(shown(&named_alike), format!("rest {named_alike}"));
-    // not(a or b) is not a and not b.
+    // not(a or b) is equivalent to (not a) and (not b).
     let neither = not(or(vec![call("gt", vec![a(), big(3)]), odd(1)]));
     assert_eq!(shown(&neither), "a: [-9223372036854775808, 3]; rest not(eq(plus(a, a), 1))");
     let not_both = not(and(vec![call("gt", vec![a(), big(3)]), call("lt", vec![a(), big(9)])]));
     assert_eq!(shown(&not_both), "a: [-9223372036854775808, 3] or [9, 9223372036854775807]");
 }
 
-/// Rules S4.6, S4.7, S4.8, S4.22, S4.23, S4.27, S4.28.
+/// A disjunction is converted if all terms give one filter of the same subfield (rule S4.6), even
+/// if a term is itself a conjunction (S4.7). `IS NULL` and mixed kinds are not combined (S4.8,
+/// S4.27); values are united (S4.22), and overlapping ranges are merged (S4.23) with the null flag
+/// kept (S4.28).
 #[test]
 fn a_disjunction_is_a_filter_when_it_is_about_one_column() {
     let gt = |v| call("gt", vec![a(), big(v)]);
@@ -297,7 +306,8 @@ fn rate(value: f64) -> TypedExpr {
     constant(Value::Double(value), Type::Double)
 }
 
-/// Rule S4.9.
+/// `rand() < rate` becomes a sample rate, which multiplies over conjunctions and is not converted
+/// under NOT (rule S4.9).
 #[test]
 fn sampling_rates_multiply() {
     let sample = |v| call("lt", vec![TypedExpr::call("rand", vec![], Type::Double), rate(v)]);
@@ -307,7 +317,8 @@ fn sampling_rates_multiply() {
     assert_eq!(shown(&not(sample(0.5))), "rest not(lt(rand(), 0.5))");
 }
 
-/// Rules S4.3, S4.21.
+/// A filter that cannot be merged stays an expression without changing the filters (rule S4.3),
+/// including those that the table handle had before (rule S4.21).
 #[test]
 fn a_filter_that_cannot_join_the_others_stays_an_expression() {
     let there = vec![(Subfield::column("a"), Filter::boolean(true, false))];
@@ -326,7 +337,7 @@ fn a_chain_of_thousands_of_terms_is_no_deep_recursion() {
     assert_eq!(shown(&expr), "a: [0, 1999]");
 }
 
-/// Three-valued evaluation of the predicates that the property below makes.
+/// Evaluates the predicates generated by the property test below in three-valued logic.
 fn evaluate(expr: &TypedExpr, row: &[(&str, Value)]) -> Value {
     let (name, args) = match expr {
         TypedExpr::Field { name, .. } => {
@@ -359,7 +370,7 @@ fn evaluate(expr: &TypedExpr, row: &[(&str, Value)]) -> Value {
         "lte" => compared(&values[0], &values[1], Ordering::is_le),
         "gt" => compared(&values[0], &values[1], Ordering::is_gt),
         "gte" => compared(&values[0], &values[1], Ordering::is_ge),
-        // As Velox's function: null when anything is.
+        // As in Velox: null if any argument is null.
         "between" if values.iter().any(Value::is_null) => Value::Null,
         "between" => truth(values[0] >= values[1] && values[0] <= values[2]),
         "like" if values[0].is_null() || values[1].is_null() => Value::Null,
@@ -436,7 +447,8 @@ fn predicate(random: &mut Random, columns: &[(&str, Type, Vec<Value>)], depth: u
     }
 }
 
-/// Rules S4.15, S4.24, S4.25, S4.26.
+/// The filters reject null (rule S4.15); disjunctions of floating-point ranges (S4.24), of string
+/// values (S4.25) and of string ranges (S4.26) are combined into one filter.
 #[test]
 fn filters_and_rest_say_together_what_the_whole_said() {
     let all = columns();

@@ -1,4 +1,4 @@
-//! Patterns against the definition of LIKE, and searches against matches one by one.
+//! Tests of patterns against the definition of LIKE, and of searches against matching one by one.
 
 use vector::testing::Random;
 
@@ -8,7 +8,7 @@ fn like(text: &str, pattern: &str) -> bool {
     LikePattern::parse(pattern.as_bytes(), None).unwrap().matches(text.as_bytes())
 }
 
-/// The definition, character by character.
+/// The definition of LIKE, character by character.
 fn naive(text: &[char], pattern: &[char]) -> bool {
     match pattern.split_first() {
         None => text.is_empty(),
@@ -103,7 +103,7 @@ fn a_search_finds_the_strings_that_match_one_by_one() {
         let pattern = LikePattern::parse(random.pick(&patterns).as_bytes(), None).unwrap();
         let mut search = PatternSearch::new(&pattern).unwrap();
         let gap = random.below(3);
-        // Several blocks, so that some are spared.
+        // Several blocks, so that some are matched without a search.
         for _ in 0..4 {
             let (mut text, mut places) = (Vec::new(), Vec::new());
             for _ in 0..1 + random.below(40) {
@@ -134,7 +134,7 @@ fn the_rarest_piece_is_searched_for_once_it_is_known() {
         search.block(text, 3, |i| places[i].clone(), |i| found.push(i));
         assert_eq!(found, [1]);
     }
-    // Two of three strings have the second one: the block after that is matched one by one.
+    // Two of three strings have the second piece: the block after that is matched string by string.
     assert_eq!(pieces, [0, 1, 2, 1, 1]);
     assert_eq!(search.num_spared, NUM_SPARED - 1);
 }

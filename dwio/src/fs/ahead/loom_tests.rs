@@ -1,10 +1,10 @@
-//! Models: readers that come while a region is queued, being read or done, and regions that nobody
-//! reads.
+//! Loom models: reads of a region that is queued, being read or done, and regions that are never
+//! read.
 
 use super::*;
 use crate::fs::MemoryFiles;
 
-/// The file `f` of 8 bytes, read ahead by one thread.
+/// Returns the file `f` of 8 bytes, read ahead by one thread.
 fn files() -> (AheadFiles, Arc<dyn ReadFile>) {
     let files = MemoryFiles::new();
     files.put("f", (0..8).collect());

@@ -1,4 +1,4 @@
-//! The blocks of a cache, and the order in which they were used.
+//! The block table of a cache, with the order of use.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +7,14 @@ use vector::sync::Arc;
 
 use super::FileIdentity;
 
-/// A block: of which file, and which of its blocks.
+/// Key of a block: its file and its number.
 pub(super) type Key = (Arc<FileIdentity>, u64);
 
 /// All blocks that are not absent.
 #[derive(Debug, Default)]
 pub(super) struct Blocks {
     entries: BTreeMap<Key, Entry>,
-    /// Those that are ready, by their last use.
+    /// Ready blocks, ordered by last use.
     by_use: BTreeMap<u64, Key>,
     num_uses: u64,
 }
@@ -25,21 +25,21 @@ enum Entry {
     Ready { bytes: Buffer<u8>, last_use: u64 },
 }
 
-/// What a reader does about a block.
+/// What a reader has to do for a block.
 #[derive(Debug)]
 pub(super) enum Turn {
-    /// Here it is; as long as its bytes are held it stays.
+    /// Use these bytes; the block stays in memory while they are held.
     Ready(Buffer<u8>),
-    /// Another reader loads it.
+    /// Wait: another reader is loading the block.
     Wait,
-    /// Nobody has it: this reader loads it now.
+    /// Load the block: it was absent and is now claimed by this reader.
     Load,
-    /// Nobody has it, and it is not to be kept.
+    /// Read without the cache: the block is absent and is not to be kept.
     Absent,
 }
 
 impl Blocks {
-    /// What to do about a block; one that nobody has is claimed if `keeps`.
+    /// Looks up a block and claims it for loading if it is absent and `keeps` is set.
     pub(super) fn turn(&mut self, key: &Key, keeps: bool) -> Turn {
         match self.entries.get_mut(key) {
             Some(Entry::Loading) => Turn::Wait,
@@ -59,12 +59,12 @@ impl Blocks {
         }
     }
 
-    /// True when the block is there or being loaded.
+    /// Returns true if the block is in memory or being loaded.
     pub(super) fn has(&self, key: &Key) -> bool {
         self.entries.contains_key(key)
     }
 
-    /// A block that was claimed is ready.
+    /// Makes a claimed block ready.
     pub(super) fn publish(&mut self, key: &Key, bytes: Buffer<u8>) {
         self.num_uses = self.num_uses.saturating_add(1);
         let last_use = self.num_uses;
@@ -72,16 +72,16 @@ impl Blocks {
         self.by_use.insert(last_use, key.clone());
     }
 
-    /// A block that was claimed is absent again, if it was not published.
+    /// Makes a claimed block absent again if it was not published.
     pub(super) fn give_up(&mut self, key: &Key) {
         if matches!(self.entries.get(key), Some(Entry::Loading)) {
             self.entries.remove(key);
         }
     }
 
-    /// Takes out blocks of `bytes` in all, or all there are, that nobody holds: those that were not
-    /// used for the longest time. Only this cache can hand out what nobody else holds, so none of
-    /// them is pinned meanwhile.
+    /// Removes the least recently used unpinned blocks, of `bytes` bytes in total or all of them.
+    /// An unpinned block cannot become pinned in between, because only this cache holds a reference
+    /// to its bytes.
     pub(super) fn evict(&mut self, bytes: u64) -> Vec<Buffer<u8>> {
         let (mut evicted, mut num_bytes) = (Vec::new(), 0u64);
         let mut uses = Vec::new();

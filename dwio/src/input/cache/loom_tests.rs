@@ -1,10 +1,11 @@
-//! Models: loads that others wait for, that fail, and blocks that go while somebody comes.
+//! Loom models: a load that another reader waits for, a load that fails, and a block that is
+//! evicted during a lookup.
 
 use super::*;
 use vector::Error;
 use vector::sync::{ModelArc, thread};
 
-/// A file of 2 blocks that counts its reads, and fails them if told so.
+/// A file of two blocks that counts its reads and can make them fail.
 #[derive(Debug)]
 struct Model {
     reads: ModelArc<AtomicU64>,
@@ -47,7 +48,8 @@ impl Reader {
     }
 }
 
-/// Two readers of one file over a cache of `max_bytes`, and the reads of the file.
+/// Returns two readers of one file over a cache of `max_bytes`, and the number of reads of the
+/// file.
 fn readers(max_bytes: u64, fails: bool) -> (RegionCache, [Reader; 2], ModelArc<AtomicU64>) {
     let root = MemoryPool::root("engine", 1_000);
     let cache = RegionCache::with_blocks(&root, max_bytes, 4);

@@ -1,4 +1,5 @@
-//! The cache through inputs: what is read of files, what stays, and what others meet.
+//! Tests of the cache through inputs: reads of the file, retained blocks, and errors seen by
+//! concurrent readers.
 
 use super::*;
 use crate::fs::{Fault, FileSystem, MemoryFiles, ObservedFiles};
@@ -8,7 +9,7 @@ use vector::sync::{Continuation, promise, thread};
 
 const BLOCK: u64 = 1_000;
 
-/// A file system with one watched file `f`, and a cache of `max_bytes`.
+/// A file system with one observed file `f`, and a cache of `max_bytes`.
 struct World {
     root: MemoryPool,
     cache: RegionCache,
@@ -43,7 +44,7 @@ impl World {
         self.input_with(self.access(true))
     }
 
-    /// Reads and bytes of the file so far.
+    /// Returns the number of reads and of bytes read from the file so far.
     fn read(&self) -> (u64, u64) {
         (self.observed.reads(), self.observed.read_bytes())
     }
@@ -63,7 +64,7 @@ fn what_one_has_read_another_finds_in_memory() {
     let second = world.input_with(access.clone());
     assert_eq!(second.read(900, 50).unwrap().as_slice(), wanted(900, 50));
     assert_eq!((world.read(), access.counter.hits()), ((1, BLOCK), (50, 1)));
-    // Blocks that are missing and follow each other are one read; those before and behind are there.
+    // Consecutive absent blocks are one read; the blocks before and after them are in memory.
     assert_eq!(second.read(950, 9_000).unwrap().as_slice(), wanted(950, 9_000));
     assert_eq!((world.read(), access.counter.hits()), ((2, 10 * BLOCK), (100, 2)));
     assert_eq!(second.read(0, 10_500).unwrap().as_slice(), wanted(0, 10_500));
@@ -175,11 +176,11 @@ fn queries_that_are_short_of_memory_get_that_of_the_cache() {
     query.reserve(left - 1_024).unwrap();
     assert!(query.reserve(200).is_err(), "one block is held");
     assert_eq!(held.as_slice(), wanted(0, 10));
-    // Without room the file is read as if there were no cache.
+    // Without memory for a block the file is read as if there were no cache.
     assert_eq!(input.read(3 * BLOCK, 10).unwrap().as_slice(), wanted(3 * BLOCK, 10));
 }
 
-/// A file whose reads wait until they are let go.
+/// A file whose reads block until a gate is opened.
 #[derive(Debug)]
 struct Gated {
     file: Arc<dyn ReadFile>,
@@ -200,7 +201,8 @@ impl ReadFile for Gated {
     }
 }
 
-/// A gated file, the promise that lets its first read go, and inputs that see it through one cache.
+/// Returns a gated file, the promise that opens the gate for its first read, and inputs over it
+/// that share one cache.
 fn gated(
     world: &World,
     cancel: &CancelFlag,
@@ -216,7 +218,7 @@ fn gated(
     (file, promise, inputs)
 }
 
-/// Starts a read that stands at the gate.
+/// Starts a read that blocks at the gate.
 fn stand_at_the_gate(file: &Gated, input: BufferedInput) -> thread::JoinHandle<Result<Vec<u8>>> {
     let reading = thread::spawn(move || input.read(10, 10).map(|bytes| bytes.to_vec()));
     while file.reads.load(Ordering::SeqCst) == 0 {
@@ -245,7 +247,7 @@ fn who_waits_for_a_load_that_fails_reads_for_itself() {
     let first = stand_at_the_gate(&file, a);
     let second = thread::spawn(move || b.read(15, 10).map(|bytes| bytes.to_vec()));
     promise.fail(vector::Error::io("broken once"));
-    // The first one reads again what it wants, as the second one does.
+    // The first reader repeats its read, as the second one does.
     assert_eq!(first.join().unwrap().unwrap(), wanted(10, 10));
     assert_eq!(second.join().unwrap().unwrap(), wanted(15, 10));
 }

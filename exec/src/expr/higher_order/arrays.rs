@@ -11,7 +11,7 @@ use super::super::select_true;
 use super::HigherOrderCall;
 use super::elements::{Elements, Lists, Shape};
 
-/// What a match asks for.
+/// Quantifier of a match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Match {
     Any,
@@ -27,12 +27,12 @@ fn array(shape: Shape, elements: VectorRef) -> Result<Vector> {
     ArrayVector::new(shape.offsets, shape.lengths, shape.validity, elements).map(Vector::Array)
 }
 
-/// What the lambda gives for each element of an array.
+/// Evaluates the lambda for each element of an array.
 fn ask(call: &HigherOrderCall<'_>, elements: &Elements, base: &VectorRef) -> Result<VectorRef> {
     call.lambda(0)?.evaluate(vec![elements.of(base)?], || elements.shape.rows())
 }
 
-/// What the lambda gives for each element.
+/// Returns the results of the lambda for each element.
 pub(super) fn transform(call: &HigherOrderCall<'_>) -> Result<Vector> {
     let lists = Lists::new(call.arg(0)?)?;
     let Some(base) = lists.array()? else { return Ok(null(call)) };
@@ -41,7 +41,7 @@ pub(super) fn transform(call: &HigherOrderCall<'_>) -> Result<Vector> {
     array(elements.shape, values)
 }
 
-/// The elements for which the lambda is true.
+/// Returns the elements for which the lambda is true.
 pub(super) fn filter(call: &HigherOrderCall<'_>) -> Result<Vector> {
     let lists = Lists::new(call.arg(0)?)?;
     let Some(base) = lists.array()? else { return Ok(null(call)) };
@@ -52,8 +52,9 @@ pub(super) fn filter(call: &HigherOrderCall<'_>) -> Result<Vector> {
     array(kept.shape, values)
 }
 
-/// Whether the lambda is true for any, all or none of the elements. An element that decides wins
-/// over those for which the lambda is null or fails (Velox's `MatchFunctions.cpp`).
+/// Returns whether the lambda is true for any, all or none of the elements. An element that decides
+/// the result has priority over elements for which the lambda is null or fails (Velox's
+/// `MatchFunctions.cpp`).
 pub(super) fn matches(call: &HigherOrderCall<'_>, wanted: Match) -> Result<Vector> {
     let lists = Lists::new(call.arg(0)?)?;
     let Some(base) = lists.array()? else { return Ok(null(call)) };
@@ -83,7 +84,7 @@ pub(super) fn matches(call: &HigherOrderCall<'_>, wanted: Match) -> Result<Vecto
         decides = is_known;
     }
     let (shape, num_rows) = (&elements.shape, call.rows.len());
-    // A bit for each row of which some element has its bit in `words`.
+    // Returns a bit for each row, set if some element of the row has its bit set in `words`.
     let with_some = |words: &[u64]| {
         let mut rows = BitmapMut::new();
         rows.extend_from_fn(num_rows, |row| shape.any(row, words));
@@ -110,7 +111,8 @@ pub(super) fn matches(call: &HigherOrderCall<'_>, wanted: Match) -> Result<Vecto
     FlatVector::boolean(answers, validity).map(Vector::Flat)
 }
 
-/// What the lambda gives for each pair of elements; a list that ends first goes on with nulls.
+/// Returns the results of the lambda for each pair of elements; the shorter list is padded with
+/// nulls.
 pub(super) fn zip_with(call: &HigherOrderCall<'_>) -> Result<Vector> {
     let sides = [Lists::new(call.arg(0)?)?, Lists::new(call.arg(1)?)?];
     let (Some(left), Some(right)) = (sides[0].array()?, sides[1].array()?) else {
@@ -138,7 +140,7 @@ pub(super) fn zip_with(call: &HigherOrderCall<'_>) -> Result<Vector> {
     array(shape, values)
 }
 
-/// Elements of one side of pairs.
+/// Elements of one side of the pairs.
 #[derive(Default)]
 struct Side {
     places: BufferMut<u32>,

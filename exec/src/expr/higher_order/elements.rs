@@ -1,7 +1,7 @@
-//! The elements of the selected rows of arrays or maps, and lists made of what became of them.
+//! The elements of the selected rows of arrays or maps, and the lists built from their results.
 //!
-//! Most lists of a batch stand one behind the other, so that their elements are one run of all
-//! that there are: nothing is copied then, and no element is touched before the lambda is.
+//! Most lists of a batch are adjacent, so that their elements form one range. Nothing is copied
+//! then, and no element is accessed before the lambda is evaluated.
 
 use std::ops::Range;
 
@@ -13,10 +13,10 @@ use vector::{
 use super::super::kernel::wrong_storage;
 use super::super::select_true;
 
-/// Elements of one batch: more would not be looked at in one go.
+/// Maximum number of elements of one batch.
 const MAX_ELEMENTS: usize = 1 << 28;
 
-/// An argument whose rows are lists.
+/// An argument of arrays or maps.
 pub(super) struct Lists {
     decoded: DecodedVector,
 }
@@ -26,7 +26,7 @@ impl Lists {
         Ok(Lists { decoded: DecodedVector::new(argument)? })
     }
 
-    /// The elements of all arrays; `None` when every row is null and there are no arrays.
+    /// Returns the elements of all arrays; `None` when every row is null and there are no arrays.
     pub(super) fn array(&self) -> Result<Option<&VectorRef>> {
         match self.decoded.base().as_ref() {
             _ if self.decoded.all_null() => Ok(None),
@@ -35,7 +35,8 @@ impl Lists {
         }
     }
 
-    /// The keys and the values of all maps; `None` when every row is null and there are no maps.
+    /// Returns the keys and the values of all maps; `None` when every row is null and there are no
+    /// maps.
     pub(super) fn map(&self) -> Result<Option<(&VectorRef, &VectorRef)>> {
         match self.decoded.base().as_ref() {
             _ if self.decoded.all_null() => Ok(None),
@@ -44,7 +45,7 @@ impl Lists {
         }
     }
 
-    /// Where the elements of a row are; `None` when the row is null.
+    /// Returns the range of the elements of a row; `None` when the row is null.
     pub(super) fn span(&self, row: usize) -> Option<Range<usize>> {
         if self.decoded.is_null(row) {
             return None;
@@ -56,7 +57,7 @@ impl Lists {
         }
     }
 
-    /// The elements of the selected rows.
+    /// Returns the elements of the selected rows.
     pub(super) fn elements(&self, rows: &SelectivityVector) -> Result<Elements> {
         let (offsets, lengths) = match self.decoded.base().as_ref() {
             Vector::Array(array) => (array.offsets(), array.lengths()),
@@ -76,7 +77,7 @@ impl Lists {
         Ok(Elements { places, shape })
     }
 
-    /// What a buffer has for each row; 0 for rows that are no lists.
+    /// Returns the value of a buffer for each row; 0 for rows that are not lists.
     fn of_rows(&self, of_base: &Buffer<u32>, lists: &SelectivityVector) -> BufferMut<u32> {
         let num_rows = lists.len();
         let mut of_rows = BufferMut::with_capacity(num_rows);
@@ -98,8 +99,9 @@ impl Lists {
     }
 }
 
-/// The elements of lists that follow each other without a gap, as is usual for what was read: the
-/// shape is shared then. `None` when they do not, or when other rows have elements too.
+/// Returns the elements of lists that are adjacent, as usual after a read; they share the shape of
+/// the argument. Returns `None` when the lists are not adjacent, or when unselected rows have
+/// elements.
 fn as_they_stand(
     offsets: &Buffer<u32>,
     lengths: &Buffer<u32>,
@@ -139,20 +141,20 @@ fn validity_of(lists: &SelectivityVector) -> Option<Bitmap> {
     (!lists.is_all()).then(|| lists.to_bitmap())
 }
 
-/// Elements one after another, and which of them make up which row.
+/// A sequence of elements, and their assignment to rows.
 pub(super) struct Elements {
     places: Places,
     pub(super) shape: Shape,
 }
 
-/// Where each element stands among all that the argument has.
+/// Position of each element among all elements of the argument.
 #[derive(Clone)]
 enum Places {
     Run(Range<usize>),
     Each(Buffer<u32>),
 }
 
-/// How many elements each row has, one row after the other; none where a row is null.
+/// Number of elements per row, in row order; 0 where a row is null.
 #[derive(Clone)]
 pub(super) struct Shape {
     pub(super) offsets: Buffer<u32>,
@@ -162,7 +164,7 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    /// Lists of these lengths, of which null ones are 0.
+    /// Creates the shape of lists of these lengths; null lists have length 0.
     pub(super) fn new(lengths: BufferMut<u32>, validity: Option<Bitmap>) -> Result<Self> {
         let num_elements: u64 = lengths.iter().map(|len| u64::from(*len)).sum();
         check_number(num_elements)?;
@@ -180,12 +182,12 @@ impl Shape {
         })
     }
 
-    /// True when a row is a list.
+    /// Returns true when a row is not null.
     pub(super) fn is_list(&self, row: usize) -> bool {
         self.validity.as_ref().is_none_or(|validity| validity.get(row))
     }
 
-    /// How many ones `words`, a bit for each element, have for a row.
+    /// Returns the number of set bits of a row in `words`, which have a bit per element.
     #[inline]
     fn ones(&self, row: usize, words: &[u64]) -> u32 {
         match self.word(row, words) {
@@ -194,7 +196,7 @@ impl Shape {
         }
     }
 
-    /// True when `words`, a bit for each element, have a one for a row.
+    /// Returns true when a bit of a row is set in `words`, which have a bit per element.
     #[inline]
     pub(super) fn any(&self, row: usize, words: &[u64]) -> bool {
         match self.word(row, words) {
@@ -203,7 +205,7 @@ impl Shape {
         }
     }
 
-    /// The bits of a row's elements, if one word has room for them, else where they are.
+    /// Returns the bits of a row's elements if they fit into one word, otherwise their range.
     #[inline]
     fn word(&self, row: usize, words: &[u64]) -> std::result::Result<u64, Range<usize>> {
         let (start, len) = (self.offsets[row] as usize, self.lengths[row] as usize);
@@ -213,7 +215,7 @@ impl Shape {
         }
     }
 
-    /// The row of each element.
+    /// Returns the row of each element.
     pub(super) fn rows(&self) -> Buffer<u32> {
         let mut rows = BufferMut::new();
         rows.resize_unspecified(self.num_elements);
@@ -228,7 +230,7 @@ impl Shape {
 }
 
 impl Places {
-    /// The places of lists that start at `starts`.
+    /// Returns the positions of lists that start at `starts`.
     fn new(starts: &[u32], shape: &Shape) -> Self {
         let lists = || starts.iter().zip(shape.lengths.iter()).filter(|(_, len)| **len > 0);
         let first = lists().next().map_or(0, |(start, _)| *start);
@@ -254,7 +256,7 @@ impl Places {
 }
 
 impl Elements {
-    /// The elements themselves, of what `base` has for all of the argument.
+    /// Returns the elements themselves, given `base`, which holds all elements of the argument.
     pub(super) fn of(&self, base: &VectorRef) -> Result<VectorRef> {
         match &self.places {
             Places::Run(run) if *run == (0..base.len()) => Ok(VectorRef::clone(base)),
@@ -263,7 +265,7 @@ impl Elements {
         }
     }
 
-    /// The elements, in their rows, that `test` is true for.
+    /// Returns the elements for which `test` is true, with their rows.
     pub(super) fn kept(&self, test: &VectorRef) -> Result<Elements> {
         let keeps = select_true(test, &SelectivityVector::all(self.shape.num_elements))?;
         if keeps.is_all() {
@@ -299,7 +301,7 @@ mod tests {
         VectorRef::new(Vector::Flat(FlatVector::boolean(values, None).unwrap()))
     }
 
-    /// Lists as values: the elements, in their rows, of `of`.
+    /// Returns lists as values: the elements of `of`, with their rows.
     fn lists(elements: &Elements, of: &VectorRef) -> Vec<Value> {
         let Shape { offsets, lengths, validity, .. } = elements.shape.clone();
         let array = ArrayVector::new(offsets, lengths, validity, elements.of(of).unwrap());

@@ -1,4 +1,4 @@
-//! A lambda: a program over elements, and what it captured of the rows that they are in.
+//! A lambda: a program over elements, with columns captured from the rows of the elements.
 
 use vector::sync::Arc;
 use vector::{
@@ -13,14 +13,15 @@ use super::super::eval::{Evaluation, Memory};
 pub(in super::super) struct Lambda {
     program: Program,
     root: NodeId,
-    /// The parameters, then what is captured.
+    /// Parameters, followed by the captured columns.
     columns: Arc<RowType>,
-    /// Nodes of the program around it, for the last columns.
+    /// Nodes of the enclosing program that produce the captured columns.
     captures: Vec<NodeId>,
 }
 
 impl Lambda {
-    /// A program of one expression over `columns`, of which the last are `captures`.
+    /// Creates a lambda from a program of one expression over `columns`, the last of which are
+    /// `captures`.
     pub(in super::super) fn new(
         program: Program,
         columns: Arc<RowType>,
@@ -32,12 +33,12 @@ impl Lambda {
         }
     }
 
-    /// The nodes that it captures.
+    /// Returns the captured nodes.
     pub(in super::super) fn captures(&self) -> &[NodeId] {
         &self.captures
     }
 
-    /// Checks that its parameters have the types of what it will be given.
+    /// Checks that the parameters have the types of their arguments.
     pub(super) fn check(&self, wanted: &[Type]) -> Result<()> {
         let num_parameters = self.columns.len() - self.captures.len();
         let given = &self.columns.types()[..num_parameters];
@@ -53,7 +54,7 @@ impl Lambda {
     }
 }
 
-/// A lambda with the values that it captured of one batch.
+/// A lambda with its captured values for one batch.
 #[derive(Debug)]
 pub(in super::super) struct BoundLambda<'a> {
     lambda: &'a Lambda,
@@ -65,8 +66,8 @@ impl<'a> BoundLambda<'a> {
         BoundLambda { lambda, captures }
     }
 
-    /// The lambda's value for each element: of `parameters`, all of one length, and of what was
-    /// captured of the element's row, which `rows` gives when there is such a thing.
+    /// Returns the value of the lambda for each element. `parameters` all have one value per
+    /// element, and `rows` returns the row of each element, to which captured columns belong.
     pub(super) fn evaluate(
         &self,
         parameters: Vec<VectorRef>,
@@ -77,7 +78,7 @@ impl<'a> BoundLambda<'a> {
         self.evaluate_batch(&batch, &all)
     }
 
-    /// A batch of what the lambda's value depends on, for [`BoundLambda::evaluate_batch`].
+    /// Returns a batch of the parameters and captured columns, for [`BoundLambda::evaluate_batch`].
     pub(super) fn elements(
         &self,
         parameters: Vec<VectorRef>,
@@ -92,7 +93,7 @@ impl<'a> BoundLambda<'a> {
         RowVector::batch(Arc::clone(&self.lambda.columns), num_elements, columns)
     }
 
-    /// The lambda's value for some elements.
+    /// Returns the value of the lambda for the selected elements.
     pub(super) fn evaluate_batch(
         &self,
         elements: &RowVector,
@@ -103,8 +104,8 @@ impl<'a> BoundLambda<'a> {
             .node(self.lambda.root, selected)
     }
 
-    /// The lambda's value for each element, and the elements that it fails for, whose values are
-    /// unspecified.
+    /// Returns the value of the lambda for each element, and the elements for which it fails. The
+    /// values of failing elements are unspecified.
     pub(super) fn evaluate_setting_failures_aside(
         &self,
         elements: &RowVector,

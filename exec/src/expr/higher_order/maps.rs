@@ -10,8 +10,8 @@ fn map(shape: Shape, keys: VectorRef, values: VectorRef) -> Result<Vector> {
     MapVector::new(shape.offsets, shape.lengths, shape.validity, keys, values).map(Vector::Map)
 }
 
-/// The entries of the selected rows, and what the lambda gives for them; `None` when there is no
-/// map at all.
+/// Returns the entries of the selected rows and the results of the lambda for them; `None` when
+/// there are no maps.
 fn asked(call: &HigherOrderCall<'_>, lists: &Lists) -> Result<Option<(Elements, VectorRef)>> {
     let Some((keys, values)) = lists.map()? else { return Ok(None) };
     let entries = lists.elements(call.rows)?;
@@ -20,7 +20,7 @@ fn asked(call: &HigherOrderCall<'_>, lists: &Lists) -> Result<Option<(Elements, 
     Ok(Some((entries, answers)))
 }
 
-/// Both sides of an argument's entries.
+/// Returns the keys and the values of the entries.
 fn sides(lists: &Lists, entries: &Elements) -> Result<(VectorRef, VectorRef)> {
     let (keys, values) = lists.map()?.ok_or_else(|| Error::internal("a map without entries"))?;
     Ok((entries.of(keys)?, entries.of(values)?))
@@ -30,7 +30,7 @@ fn null(call: &HigherOrderCall<'_>) -> Vector {
     Vector::nulls(call.ty.clone(), call.rows.len())
 }
 
-/// The entries for which the lambda is true.
+/// Returns the entries for which the lambda is true.
 pub(super) fn filter(call: &HigherOrderCall<'_>) -> Result<Vector> {
     let lists = Lists::new(call.arg(0)?)?;
     let Some((entries, test)) = asked(call, &lists)? else { return Ok(null(call)) };
@@ -39,7 +39,7 @@ pub(super) fn filter(call: &HigherOrderCall<'_>) -> Result<Vector> {
     map(kept.shape, keys, values)
 }
 
-/// What the lambda gives in place of each value.
+/// Replaces each value by the result of the lambda.
 pub(super) fn transform_values(call: &HigherOrderCall<'_>) -> Result<Vector> {
     let lists = Lists::new(call.arg(0)?)?;
     let Some((entries, values)) = asked(call, &lists)? else { return Ok(null(call)) };
@@ -47,7 +47,10 @@ pub(super) fn transform_values(call: &HigherOrderCall<'_>) -> Result<Vector> {
     map(entries.shape, keys, values)
 }
 
-/// What the lambda gives in place of each key; `InvalidInput` where it is null or comes twice.
+/// Replaces each key by the result of the lambda.
+///
+/// # Errors
+/// `InvalidInput` where the result is null or a duplicate key.
 pub(super) fn transform_keys(call: &HigherOrderCall<'_>) -> Result<Vector> {
     let lists = Lists::new(call.arg(0)?)?;
     let Some((entries, keys)) = asked(call, &lists)? else { return Ok(null(call)) };

@@ -1,20 +1,20 @@
-//! Functions that ask lambdas about the elements of arrays and maps.
+//! Functions that evaluate lambdas over the elements of arrays and maps.
 //!
 //! ```text
 //! rows   a [1, 2]  b []  c [3]        captured column k
-//! elements  1 2 3                     a lambda is evaluated over them once for the whole batch,
-//! row of    a a c                     k as a dictionary over the rows that they are in
+//! elements  1 2 3                     a lambda is evaluated over them once per batch,
+//! row of    a a c                     with k as a dictionary over their rows
 //! ```
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
-//! | `types.rs` | typing rules; a lambda has the type of what it gives |
-//! | `lambda.rs` | a compiled lambda, and what it captured of one batch |
-//! | `elements.rs` | the elements of the selected rows, and lists made of them |
+//! | `types.rs` | typing rules; the type of a lambda is that of its result |
+//! | `lambda.rs` | compiled lambdas, and their captured columns of one batch |
+//! | `elements.rs` | the elements of the selected rows, and lists of them |
 //! | `arrays.rs`, `maps.rs` | transform, filter, matches, zip_with; functions of maps |
-//! | `reduce.rs` | reduce: the n-th elements of all rows in one step |
+//! | `reduce.rs` | reduce: processes the n-th elements of all rows in one step |
 //!
-//! Only elements of selected rows are looked at: what fails elsewhere does not surface.
+//! Only elements of selected rows are evaluated, so that failures of other rows are not reported.
 
 mod arrays;
 mod elements;
@@ -31,12 +31,12 @@ pub(super) use lambda::{BoundLambda, Lambda};
 
 /// One call over a batch.
 pub(super) struct HigherOrderCall<'a> {
-    /// The arguments that are no lambdas, each as long as the batch.
+    /// Arguments that are not lambdas, each as long as the batch.
     pub(super) args: &'a [VectorRef],
     pub(super) lambdas: &'a [BoundLambda<'a>],
-    /// The rows whose result counts.
+    /// Rows that are counted in the result.
     pub(super) rows: &'a SelectivityVector,
-    /// The type of the result.
+    /// Type of the result.
     pub(super) ty: &'a Type,
 }
 
@@ -55,7 +55,10 @@ fn missing() -> Error {
 }
 
 impl HigherOrder {
-    /// Checks that lambdas take what the function will give them; `InvalidInput` when not.
+    /// Checks that the lambdas take the arguments that the function passes to them.
+    ///
+    /// # Errors
+    /// `InvalidInput` when they do not.
     pub(super) fn check(self, args: &[&Type], lambdas: &[Lambda]) -> Result<()> {
         let wanted = types::parameters(self, args)?;
         if wanted.len() != lambdas.len() {
@@ -66,7 +69,7 @@ impl HigherOrder {
         wanted.iter().zip(lambdas).try_for_each(|(wanted, lambda)| lambda.check(wanted))
     }
 
-    /// Applies the function to one batch.
+    /// Evaluates the function over one batch.
     pub(super) fn apply(self, call: &HigherOrderCall<'_>) -> Result<Vector> {
         match self {
             HigherOrder::Transform => arrays::transform(call),

@@ -1,4 +1,4 @@
-//! `reduce`: each row's elements one after the other into a state.
+//! `reduce`: combines the elements of each row with a state, one after the other.
 //!
 //! ```text
 //! rows by length   c [1 2 3]   a [4 5]   b [6]        states
@@ -7,8 +7,8 @@
 //! step 2           3                                  of c         a is done
 //! ```
 //!
-//! The n-th elements of all rows that have one are one batch for the lambda. With the longest rows
-//! in front, the rows of a step are a beginning of those of the step before.
+//! The n-th elements of all rows with that many elements form one batch for the lambda. The longest
+//! rows come first, so the rows of a step are a prefix of those of the step before.
 
 use vector::sync::Arc;
 use vector::{
@@ -31,7 +31,7 @@ pub(super) fn reduce(call: &HigherOrderCall<'_>) -> Result<Vector> {
     let mut next: Vec<u32> = rows.iter().map(|row| shape.offsets[*row as usize]).collect();
 
     let mut states = Vector::wrap(call.arg(1)?, &rows);
-    // States of rows that are done, the shortest rows first.
+    // States of rows that are complete, shortest rows first.
     let mut done: Vec<VectorRef> = Vec::new();
     let mut num_active = rows.len();
     for step in 0..rows.first().map_or(0, length) {
@@ -53,8 +53,8 @@ pub(super) fn reduce(call: &HigherOrderCall<'_>) -> Result<Vector> {
     in_rows(&results, &rows, call.rows.len())
 }
 
-/// The rows that are lists, the longest first and of equal ones the first row: counted by length,
-/// or sorted where lengths are of many kinds.
+/// Returns the rows that are not null, in descending order of length and ascending order of rows.
+/// Uses a counting sort, or a comparison sort when the range of lengths is large.
 fn longest_first(shape: &Shape, rows: &SelectivityVector) -> Buffer<u32> {
     let longest = shape.lengths.iter().fold(0, |longest, len| longest.max(*len)) as usize;
     let lists = || rows.iter().filter(|row| shape.is_list(*row));
@@ -64,7 +64,7 @@ fn longest_first(shape: &Shape, rows: &SelectivityVector) -> Buffer<u32> {
         by_length.sort_unstable();
         return by_length.iter().map(|row| *row as u32).collect();
     }
-    // How many lists are longer, which is where the first list of a length goes.
+    // Number of longer lists, which is the position of the first list of a length.
     let mut places = vec![0usize; longest + 2];
     lists().for_each(|row| places[longest - shape.lengths[row] as usize + 1] += 1);
     for i in 1..places.len() {
@@ -80,7 +80,7 @@ fn longest_first(shape: &Shape, rows: &SelectivityVector) -> Buffer<u32> {
     sorted.freeze()
 }
 
-/// `results` in the rows that they are of; other rows are null.
+/// Returns `results` at the rows to which they belong; other rows are null.
 fn in_rows(results: &VectorRef, rows: &Buffer<u32>, num_rows: usize) -> Result<Vector> {
     if results.is_empty() {
         return Ok(Vector::nulls(results.ty().clone(), num_rows));

@@ -1,4 +1,4 @@
-//! The typing rules of higher-order functions, in which a lambda has the type of what it gives.
+//! Typing rules of higher-order functions, in which the type of a lambda is the type of its result.
 
 use vector::sync::Arc;
 use vector::{Error, Result, Type};
@@ -6,7 +6,7 @@ use vector::{Error, Result, Type};
 use super::super::coercion::can_coerce;
 use super::super::registry::{HigherOrder, Resolved};
 
-/// True when a lambda gives a truth value, or null in place of one.
+/// Returns true when a lambda returns BOOLEAN, or a type that converts to it.
 fn is_test(ty: &Type) -> bool {
     can_coerce(ty, &Type::Boolean)
 }
@@ -46,14 +46,16 @@ pub(in super::super) fn zip_with(types: &[Type]) -> Option<Resolved> {
     Some(Resolved::new(types.to_vec(), Type::array(result.clone())))
 }
 
-/// The state takes the type that the first lambda gives, since it takes and gives the same.
+/// The state has the result type of the first lambda, because that lambda takes and returns the
+/// state.
 pub(in super::super) fn reduce(types: &[Type]) -> Option<Resolved> {
     let [array @ Type::Array(_), state, next, result] = types else { return None };
     let args = vec![array.clone(), next.clone(), next.clone(), result.clone()];
     can_coerce(state, next).then(|| Resolved::new(args, result.clone()))
 }
 
-/// The types that each lambda of a function is given, by the types of the other arguments.
+/// Returns the parameter types of each lambda of a function, given the types of the other
+/// arguments.
 pub(super) fn parameters(function: HigherOrder, args: &[&Type]) -> Result<Vec<Vec<Type>>> {
     use HigherOrder as F;
     Ok(match (function, args) {

@@ -1,4 +1,4 @@
-//! Functions of arrays over random columns under random encodings, against loops over values.
+//! Tests functions of arrays over random columns with random encodings, against loops over values.
 
 use std::cmp::Ordering;
 
@@ -19,8 +19,8 @@ fn some_list(random: &mut Random) -> Value {
     Value::Array((0..len).map(|_| element(random)).collect())
 }
 
-/// Compares a function of the columns `a` and `b`, which are arrays, and `k`, a number, with
-/// `model`; `None` is null.
+/// Compares a function of the array columns `a` and `b` and the number column `k` with `model`,
+/// where `None` is null.
 #[track_caller]
 fn check(name: &str, columns: &[&str], model: impl Fn(&List, &List, i64) -> Option<Value>) {
     let list = Type::array(Type::BigInt);
@@ -85,7 +85,7 @@ fn distinct<'v>(values: impl IntoIterator<Item = &'v Value>) -> List {
     kept
 }
 
-/// Nulls last, whatever the direction.
+/// Sorts nulls last in both directions.
 fn sorted(list: &List, descending: bool) -> List {
     let mut list = list.clone();
     list.sort_by(|a, b| match (a.is_null(), b.is_null()) {

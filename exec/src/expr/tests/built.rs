@@ -1,4 +1,4 @@
-//! Structs, arrays, extremes, whole numbers and units of time.
+//! Tests constructors of structs and arrays, `greatest` and `least`, rounding, and `date_trunc`.
 
 use super::*;
 use vector::Timestamp;

@@ -1,4 +1,4 @@
-//! Casts by tables: text form of the input, types, text form of the result.
+//! Tests casts by tables: text of the input, types, text of the result.
 
 use super::*;
 
@@ -6,7 +6,7 @@ fn decimal_type(precision: u8, scale: u8) -> Type {
     Type::decimal(precision, scale).unwrap()
 }
 
-/// `text` cast to `from`, then to `to`, then back to text.
+/// Casts `text` to `from`, then to `to`, then back to text.
 fn converted(text: &str, from: &Type, to: &Type) -> Result<String> {
     let input = TypedExpr::cast(varchar(text), from.clone());
     let output = TypedExpr::cast(TypedExpr::cast(input, to.clone()), Type::Varchar);

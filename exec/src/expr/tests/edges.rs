@@ -1,6 +1,6 @@
-//! Every function and every cast over the ends of each type's range. Results are tested elsewhere;
-//! here an overflow, a slice outside of a text or any other panic would show, because tests are
-//! compiled with overflow checks. An error is a result like any other.
+//! Tests every function and every cast at the limits of each type. Results are tested elsewhere.
+//! This test detects overflows, slices outside of a string and other panics, because tests are
+//! compiled with overflow checks. An error counts as a valid result.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -9,10 +9,10 @@ use vector::{Interval, TimeUnit, Timestamp, VectorRef};
 
 use super::*;
 
-/// Their results are as long as a number says. What they may take is tested where it is limited.
+/// Functions with a result as long as a number states. Their memory limit is tested elsewhere.
 const SIZED_BY_A_NUMBER: [&str; 4] = ["lpad", "rpad", "repeat", "sequence"];
 
-/// Texts that are numbers, points in time and others, at and beyond the ends of what types hold.
+/// Strings that are numbers, times and other text, at and beyond the limits of types.
 const TEXTS: [&str; 40] = [
     "",
     " ",
@@ -60,7 +60,7 @@ fn bigints(values: &[i64]) -> Vec<Value> {
     values.iter().copied().map(Value::BigInt).collect()
 }
 
-/// Types with the ends of their ranges and what stands beside them.
+/// Types with the limits of their ranges and neighbouring values.
 fn edges() -> Vec<(Type, Vec<Value>)> {
     let decimal = |precision, scale| {
         let ty = Type::decimal(precision, scale).unwrap();
@@ -127,7 +127,8 @@ fn edges() -> Vec<(Type, Vec<Value>)> {
     ]
 }
 
-/// Evaluates `expr` over columns a, b and c of all combinations of values, at once and one by one.
+/// Evaluates `expr` over columns a, b and c of all combinations of values, as one batch and row by
+/// row.
 fn evaluate_all(expr: &TypedExpr, columns: &[&(Type, Vec<Value>)]) {
     let mut rows: Vec<Vec<Value>> = vec![Vec::new()];
     for (_, values) in columns {
@@ -167,7 +168,7 @@ fn evaluate_all(expr: &TypedExpr, columns: &[&(Type, Vec<Value>)]) {
         }
     };
     run(&all, &rows);
-    // One error ends a batch, so that rows behind it are only looked at by themselves.
+    // One error ends a batch, so the rows after it are only evaluated individually.
     let step = rows.len().div_ceil(60).max(1);
     for row in rows.iter().step_by(step) {
         run(&batch(std::slice::from_ref(row)), std::slice::from_ref(row));
@@ -182,7 +183,8 @@ fn columns_of(columns: &[&(Type, Vec<Value>)]) -> Vec<TypedExpr> {
 fn no_function_panics_at_the_ends_of_its_arguments() {
     let registry = FunctionRegistry::builtin();
     let edges = edges();
-    // Of three arguments there are too many combinations: fewer values, and few types that differ.
+    // Three arguments have too many combinations, so fewer values and fewer different types are
+    // used.
     let few = |(ty, values): &(Type, Vec<Value>)| {
         let step = values.len().div_ceil(10);
         (ty.clone(), values.iter().step_by(step).cloned().collect::<Vec<_>>())
@@ -204,7 +206,7 @@ fn no_function_panics_at_the_ends_of_its_arguments() {
         for columns in &tuples {
             let types: Vec<Type> = columns.iter().map(|(ty, _)| ty.clone()).collect();
             let Ok(resolved) = registry.resolve(name, &types) else { continue };
-            // A call with other types is one of these with casts around its arguments.
+            // A call with other types is equivalent to one of these with casts of its arguments.
             if resolved.args == types {
                 let expr = TypedExpr::call(name, columns_of(columns), resolved.result);
                 evaluate_all(&expr, columns);

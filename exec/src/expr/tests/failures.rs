@@ -1,9 +1,10 @@
-//! Errors of single rows: a batch fails when one of its rows does on its own, and only then.
+//! Tests errors of single rows: a batch fails exactly if one of its rows fails individually.
 
 use super::*;
 use vector::testing::Random;
 
-/// Columns `a`, `b`, `c` of few numbers, zero and null among them, and arrays `l` of such.
+/// Returns columns `a`, `b`, `c` of few different numbers with zeros and nulls, and arrays `l` of
+/// them.
 fn rows(random: &mut Random, num_rows: usize) -> RowVector {
     let cell = |random: &mut Random, zeros: f64| match random.chance(0.15) {
         true => Value::Null,
@@ -26,7 +27,7 @@ fn rows(random: &mut Random, num_rows: usize) -> RowVector {
     ])
 }
 
-/// 4 divided by `x`, which fails for 0.
+/// Divides 4 by `x`, which fails for 0.
 fn quotient(x: TypedExpr) -> TypedExpr {
     call("divide", vec![bigint(4), x])
 }
@@ -113,7 +114,7 @@ fn a_batch_gives_what_its_rows_give_one_by_one() {
                 assert!(whole.unwrap_err().is_user(), "{expr}, seed {seed}");
             }
         }
-        // Null where the row fails on its own.
+        // The result is null where the row fails individually.
         let tried = evaluate(&call("try", vec![expr.clone()]), &batch).unwrap();
         for (row, value) in tried.iter().enumerate() {
             let expected = alone[row].as_ref().map_or(&Value::Null, |value| value);
@@ -133,7 +134,7 @@ fn one_row_alone_follows_the_rules_of_velox() {
     assert_value(call("and", vec![is_one(fails()), no()]), Value::Boolean(false));
     assert_value(call("or", vec![is_one(fails()), boolean(true)]), Value::Boolean(true));
     assert_error(call("and", vec![is_one(fails()), unknown()]), FAILURE);
-    // A null argument decides where nulls propagate.
+    // A null argument decides the result where nulls propagate.
     assert_value(call("plus", vec![fails(), null(Type::BigInt)]), Value::Null);
     assert_value(call("plus", vec![null(Type::BigInt), fails()]), Value::Null);
     assert_error(call("coalesce", vec![null(Type::BigInt), fails()]), FAILURE);
@@ -143,7 +144,7 @@ fn one_row_alone_follows_the_rules_of_velox() {
     assert_error(bounds(bigint(9), fails()), FAILURE);
 }
 
-/// Each level of nesting is evaluated once more where rows fail, not twice.
+/// Each level of nesting is evaluated only once more where rows fail.
 #[test]
 fn deep_junctions_over_failing_rows_end() {
     let mut random = Random::new(3);

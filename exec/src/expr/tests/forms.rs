@@ -1,4 +1,4 @@
-//! AND, OR, CASE, COALESCE, NULLIF: tables, laziness, errors.
+//! Tests AND, OR, CASE, COALESCE and NULLIF: truth tables, lazy evaluation, errors.
 
 use super::*;
 
@@ -8,7 +8,7 @@ fn truth(value: Option<bool>) -> TypedExpr {
     value.map_or_else(|| null(Type::Boolean), boolean)
 }
 
-/// `x` in the rows 0, 1, 2, null.
+/// Returns a column `x` with the rows 0, 1, 2, null.
 fn small() -> RowVector {
     let values = vec![Value::BigInt(0), Value::BigInt(1), Value::BigInt(2), Value::Null];
     batch_of(&[("x", Type::BigInt, values)])
@@ -161,7 +161,7 @@ fn an_expression_nested_too_deep_is_refused() {
     }
     let error = evaluate(&expr, &small()).unwrap_err();
     assert_eq!(error.kind(), vector::ErrorKind::Limit);
-    // Dropping what was nested so deep would overflow the stack of the test itself.
+    // Dropping the deeply nested expression would overflow the stack of the test itself.
     std::mem::forget(expr);
 }
 

@@ -1,4 +1,4 @@
-//! Functions by examples; their meaning over all encodings is in `properties.rs`.
+//! Tests functions by examples; `properties.rs` tests them over all encodings.
 
 use super::*;
 use vector::types::temporal::parse_date;

@@ -1,4 +1,4 @@
-//! Higher-order functions: by examples, with captured columns, under encodings, with errors.
+//! Tests higher-order functions: by examples, with captured columns, encodings and errors.
 
 use super::*;
 use vector::testing::batch_of;
@@ -31,7 +31,7 @@ fn of_entry(body: TypedExpr) -> TypedExpr {
     lambda(&[("k", Type::BigInt), ("v", Type::BigInt)], body)
 }
 
-/// Arrays `a`, a number `n` and maps `m`, some of them null.
+/// Returns arrays `a`, a number `n` and maps `m`, with some nulls.
 fn batch() -> RowVector {
     let rows = [
         (array(&[Some(1), None, Some(3)]), Value::BigInt(10), map(&[(1, 5), (2, 6)])),
@@ -59,7 +59,7 @@ fn m() -> TypedExpr {
 fn assert_rows(expr: &TypedExpr, expected: [Value; 4]) {
     let batch = batch();
     assert_eq!(evaluate(expr, &batch).unwrap(), expected, "{expr}");
-    // Rows in another order, some twice, under a dictionary.
+    // Rows in another order, some of them repeated, under a dictionary.
     let places = [3u32, 0, 0, 1, 2];
     let expected: Vec<Value> = places.iter().map(|i| expected[*i as usize].clone()).collect();
     assert_eq!(evaluate(expr, &batch.wrap(&places.into_iter().collect())).unwrap(), expected);

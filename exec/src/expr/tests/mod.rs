@@ -1,17 +1,17 @@
-//! Tests of expressions by behaviour, and the small language they are written in.
+//! Tests of expressions by behaviour, and helpers to write expressions.
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
-//! | `model.rs` | the row-by-row model: what a call means for one row |
-//! | `properties.rs` | random columns under random encodings against the model |
-//! | `forms.rs` | AND, OR, CASE, COALESCE: truth tables, laziness, errors |
-//! | `failures.rs` | errors of single rows against rows on their own |
+//! | `model.rs` | a model that evaluates expressions for one row |
+//! | `properties.rs` | random columns with random encodings against the model |
+//! | `forms.rs` | AND, OR, CASE, COALESCE: truth tables, lazy evaluation, errors |
+//! | `failures.rs` | errors of single rows against individual evaluation |
 //! | `functions.rs` | each function by examples |
 //! | `arrays.rs` | functions of arrays against loops over values |
 //! | `lambdas.rs` | higher-order functions |
 //! | `casts.rs` | tables of casts |
-//! | `edges.rs` | all functions and casts at the ends of ranges, for overflows |
-//! | `sharing.rs` | what is evaluated once: equal subtrees, dictionaries, constants |
+//! | `edges.rs` | all functions and casts at the limits of types, for overflows |
+//! | `sharing.rs` | shared evaluation: equal subtrees, dictionaries, constants |
 
 mod arrays;
 mod built;
@@ -62,7 +62,7 @@ fn null(ty: Type) -> TypedExpr {
     TypedExpr::constant(Value::Null, ty)
 }
 
-/// A call with the type that the registry resolves.
+/// Returns a call with the type that the registry resolves.
 #[track_caller]
 fn call(name: &str, args: Vec<TypedExpr>) -> TypedExpr {
     let types: Vec<Type> = args.iter().map(|arg| arg.ty().clone()).collect();
@@ -70,7 +70,7 @@ fn call(name: &str, args: Vec<TypedExpr>) -> TypedExpr {
     TypedExpr::call(name, args, resolved.result)
 }
 
-/// The values of an expression for the selected rows of a batch, nulls elsewhere.
+/// Returns the values of an expression for the selected rows of a batch, and nulls elsewhere.
 fn evaluate_rows(
     expr: &TypedExpr,
     batch: &RowVector,
@@ -90,7 +90,7 @@ fn evaluate(expr: &TypedExpr, batch: &RowVector) -> Result<Vec<Value>> {
     evaluate_rows(expr, batch, &SelectivityVector::all(batch.len()))
 }
 
-/// The value of an expression without columns.
+/// Returns the value of an expression without columns.
 fn value(expr: &TypedExpr) -> Result<Value> {
     let batch = RowVector::batch(Arc::new(RowType::empty()), 1, vec![]).unwrap();
     evaluate(expr, &batch).map(|mut values| values.remove(0))

@@ -1,4 +1,4 @@
-//! What expressions mean for one row, told the simplest way: the oracle of the property tests.
+//! A simple model that evaluates expressions for one row: the oracle of the property tests.
 
 use std::cmp::Ordering;
 
@@ -7,13 +7,13 @@ use vector::Interval;
 use vector::types::calendar::{civil_from_days, days_from_civil};
 use vector::types::decimal::{fits, power_of_ten};
 
-/// A row for which an expression has no value.
+/// An expression that fails for a row.
 #[derive(Debug, PartialEq)]
 pub(super) struct Failed;
 
 type Outcome = Result<Value, Failed>;
 
-/// The value of `expr` where columns have the values that `column` gives.
+/// Returns the value of `expr`, where `column` returns the values of columns.
 pub(super) fn model(expr: &TypedExpr, column: &dyn Fn(&str) -> Value) -> Outcome {
     match expr {
         TypedExpr::Field { name, .. } => Ok(column(name)),
@@ -42,7 +42,7 @@ pub(super) fn model(expr: &TypedExpr, column: &dyn Fn(&str) -> Value) -> Outcome
                     }
                     Ok(Value::Null)
                 }
-                // Null when anything is, also where one bound decides.
+                // Null when any argument is null, even if one bound decides.
                 "between" => {
                     let terms = [("gte", 1), ("lte", 2)].map(|(name, bound)| {
                         model(&call(name, vec![args[0].clone(), args[bound].clone()]), column)
@@ -66,7 +66,7 @@ pub(super) fn model(expr: &TypedExpr, column: &dyn Fn(&str) -> Value) -> Outcome
     }
 }
 
-/// Any term with the deciding value decides, whatever the others do.
+/// A term with the deciding value decides, whatever the other terms are.
 fn junction(args: &[TypedExpr], column: &dyn Fn(&str) -> Value, deciding: bool) -> Outcome {
     let terms: Vec<Outcome> = args.iter().map(|arg| model(arg, column)).collect();
     if terms.contains(&Ok(Value::Boolean(deciding))) {
@@ -180,7 +180,7 @@ fn like(text: &[char], pattern: &[char]) -> bool {
     }
 }
 
-/// Year, month and day of a DATE or TIMESTAMP.
+/// Returns year, month and day of a DATE or TIMESTAMP.
 fn date_of(point: &Value) -> (i64, u32, u32) {
     civil_from_days(match point {
         Value::Timestamp(point) => point.days(),
@@ -188,7 +188,7 @@ fn date_of(point: &Value) -> (i64, u32, u32) {
     })
 }
 
-/// A DATE moved by an interval: a month at a time, then a day at a time.
+/// Adds an interval to a DATE, one month at a time and then one day at a time.
 fn moved(date: &Value, by: &Value, back: bool) -> Outcome {
     let by = Interval::from_stored(by.as_i128().unwrap());
     let (mut year, mut month, day) = date_of(date);
@@ -207,7 +207,7 @@ fn moved(date: &Value, by: &Value, back: bool) -> Outcome {
     days.try_into().map(Value::Integer).map_err(|_| Failed)
 }
 
-/// An integer as a value of `ty`, if it fits.
+/// Returns an integer as a value of `ty`, if it fits.
 fn stored(ty: &Type, value: i128) -> Outcome {
     if let Type::Decimal { precision, .. } = ty
         && !fits(value, *precision)
@@ -253,7 +253,7 @@ fn arithmetic(name: &str, values: &[Value], types: &[&Type], result: &Type) -> O
         "modulus" => x.checked_rem(y),
         _ if matches!(result, Type::Decimal { .. }) => {
             let x = x.checked_mul(power(scale + s2 - s1)).ok_or(Failed)?;
-            // Rounded half away from zero.
+            // Rounds half away from zero.
             let double = x.abs() * 2 + y.abs();
             Some(double / (y.abs() * 2) * x.signum() * y.signum())
         }

@@ -1,4 +1,5 @@
-//! Random columns under random encodings, random rows selected: every function equals the model.
+//! Compares every function with the model, over random columns with random encodings and
+//! selections.
 
 use super::model::{Failed, model};
 use super::*;
@@ -6,7 +7,7 @@ use vector::testing::{Random, RandomVectors, batch_of_vectors};
 
 const NUM_ROUNDS: u64 = 25;
 
-/// Values that collide, overflow and divide by zero often.
+/// Returns values that are often equal, overflow, or are zero.
 fn some_value(random: &mut Random, ty: &Type) -> Value {
     if random.chance(0.15) {
         return Value::Null;
@@ -49,7 +50,7 @@ fn some_value(random: &mut Random, ty: &Type) -> Value {
     }
 }
 
-/// A batch of 0 to 200 rows and the plain rows of its columns.
+/// Returns a batch of 0 to 200 rows, and the values of its columns.
 fn some_batch(
     vectors: &mut RandomVectors,
     columns: &[(&str, Type)],
@@ -82,8 +83,8 @@ fn some_rows(random: &mut Random, num_rows: usize) -> SelectivityVector {
     rows
 }
 
-/// Evaluates `expr` and compares with the model: equal where every selected row has a value, an
-/// error where one has none.
+/// Evaluates `expr` and compares it with the model: equal where every selected row has a value, an
+/// error if one fails.
 fn check(expr: &TypedExpr, batch: &RowVector, plain: &[Vec<Value>], rows: &SelectivityVector) {
     let of_row = |row: usize| {
         model(expr, &|name: &str| plain[batch.row_type().index_of(name).unwrap()][row].clone())
@@ -102,7 +103,7 @@ fn check(expr: &TypedExpr, batch: &RowVector, plain: &[Vec<Value>], rows: &Selec
     }
 }
 
-/// Checks `name` over columns of `types`, each replaced by a constant now and then.
+/// Checks `name` over columns of `types`, some of which are replaced by constants.
 fn check_function(name: &str, types: &[Type]) {
     const NAMES: [&str; 4] = ["a", "b", "c", "d"];
     let columns: Vec<(&str, Type)> = NAMES.into_iter().zip(types.iter().cloned()).collect();
@@ -249,7 +250,7 @@ fn functions_of_dates_equal_the_model() {
         for seed in 0..NUM_ROUNDS {
             let mut vectors = RandomVectors::new(seed);
             let (batch, plain) = some_batch(&mut vectors, &[("a", Type::Date)]);
-            // The first day of the first unit is before all that a DATE can be.
+            // The first day of its first unit is outside of the range of DATE.
             let first = |value: &Value| matches!(value, Value::Integer(days) if *days == i32::MIN);
             let mut rows = some_rows(vectors.random(), batch.len());
             for (row, _) in plain[0].iter().enumerate().filter(|(_, value)| first(value)) {
@@ -265,8 +266,8 @@ fn either(random: &mut Random, names: [&'static str; 2]) -> &'static str {
     names[random.below(2)]
 }
 
-/// A random expression of the type; at most one of its nodes can fail, because which of two
-/// failures excuses the other is not told row by row.
+/// Returns a random expression of the type. At most one of its nodes can fail, because the model
+/// does not define which of two failures excuses the other.
 fn some_tree(random: &mut Random, ty: &Type, depth: usize, may_fail: &mut bool) -> TypedExpr {
     if depth == 0 || random.chance(0.1) {
         return match (ty, random.chance(0.3)) {
@@ -328,7 +329,8 @@ fn random_trees_equal_the_model() {
     }
 }
 
-/// Flat strings as a page leaves them: views into one buffer, in its order or mixed; some short.
+/// Returns flat strings like those of a page: views into one buffer, in order or shuffled, some of
+/// them short.
 fn page_of(random: &mut Random, num_rows: usize) -> Vec<String> {
     let words = ["special", "requests", "specia", "quests", "x", "ä", "special requests"];
     let share_of_words = *random.pick(&[0.02, 0.3, 1.0]);
@@ -357,7 +359,7 @@ fn like_and_length_of_pages_of_strings_equal_those_of_each_string() {
         let mut bytes = Vec::new();
         let mut views = Vec::new();
         for text in &texts {
-            // Without lengths between them, words also stand across two strings.
+            // Without lengths between the strings, a word may also span two strings.
             if random.chance(0.5) {
                 bytes.extend_from_slice(&(text.len() as u32).to_le_bytes());
             }

@@ -1,11 +1,11 @@
-//! What is evaluated once: equal subtrees, constants, entries of a dictionary.
+//! Tests what is evaluated once: equal subtrees, constants, entries of a dictionary.
 
 use super::*;
 use vector::sync::atomic::{AtomicUsize, Ordering};
 use vector::testing::{bigints, varchars};
 use vector::{Buffer, DictionaryVector, Encoding, Vector};
 
-/// Rows that the function `counted` has looked at, for each test that uses it.
+/// A function `counted` that counts its evaluated rows, with a counter for each test that uses it.
 macro_rules! counting_registry {
     ($counter:ident) => {{
         static $counter: AtomicUsize = AtomicUsize::new(0);
@@ -95,7 +95,7 @@ fn dice_are_never_folded_wherever_they_stand() {
     assert!(registry.is_deterministic(&counted(x())));
 }
 
-/// A function that returns another number for each row that it is called for.
+/// A function that returns a different number for each row of each call.
 fn bind_next(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     Ok(Kernel::new(|call| {
@@ -121,7 +121,7 @@ fn a_non_deterministic_function_of_equal_arguments_is_evaluated_for_each_row() {
     for column in columns {
         let batch = batch(column);
         for expr in [next(x()), next(bigint(1)), call("plus", vec![next(x()), bigint(0)])] {
-            // The same call twice: neither shares the other's results.
+            // Two equal calls do not share their results.
             let exprs = [expr.clone(), expr];
             let mut set = ExprSet::compile(&exprs, batch.row_type(), &registry).unwrap();
             let mut seen = Vec::new();
@@ -174,7 +174,8 @@ fn a_large_dictionary_is_computed_once_enough_rows_were_seen() {
     for round in 0..6 {
         let batch = batch(dictionary(&base, (0..30).map(|i| i * 3 + 2)));
         ExprSet::evaluate(&mut set, &batch, &SelectivityVector::all(30)).unwrap();
-        // Three batches row by row, the fourth for all 99 entries, then none.
+        // Three batches are evaluated row by row, the fourth for all 99 entries, the remaining ones
+        // use the cache.
         expected += [30, 30, 30, 99, 0, 0][round];
         assert_eq!(counter.load(Ordering::Relaxed), expected);
     }

@@ -15,9 +15,34 @@ use vector::{
 };
 
 use super::accumulator::{Accumulator, Column, Groups, Part, fold_rows};
+use super::function::{AggregateFunction, AggregateSignature, only};
+
+pub(super) const FUNCTIONS: &[&dyn AggregateFunction] = &[&ArrayAggFunction];
+
+struct ArrayAggFunction;
+
+impl AggregateFunction for ArrayAggFunction {
+    fn name(&self) -> &'static str {
+        "array_agg"
+    }
+
+    fn resolve(&self, args: &[Type]) -> Option<AggregateSignature> {
+        let arg = only(args)?;
+        let list = Type::array(arg.clone());
+        Some(AggregateSignature::unary(arg, list.clone(), list))
+    }
+
+    fn accumulator(&self, signature: &AggregateSignature) -> Result<Box<dyn Accumulator>> {
+        Ok(Box::new(ArrayAgg::new(signature.arg(0))))
+    }
+
+    fn depends_on_order(&self) -> bool {
+        true
+    }
+}
 
 /// Collects values.
-pub(super) struct Collected {
+pub(super) struct ArrayAgg {
     element: Type,
     batches: Vec<VectorRef>,
     /// Values in all batches, and the bytes that they take.
@@ -32,10 +57,10 @@ pub(super) struct Collected {
     position_bytes: usize,
 }
 
-impl Collected {
+impl ArrayAgg {
     /// Lists of values of type `element`.
     pub(super) fn new(element: Type) -> Self {
-        Collected {
+        ArrayAgg {
             element,
             batches: Vec::new(),
             num_values: 0,
@@ -82,7 +107,7 @@ impl Collected {
     }
 }
 
-impl Accumulator for Collected {
+impl Accumulator for ArrayAgg {
     fn resize(&mut self, num_groups: usize) {
         self.positions.resize_with(num_groups, Vec::new);
     }

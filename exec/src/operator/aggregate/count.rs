@@ -6,6 +6,27 @@ use vector::sync::Arc;
 use vector::{Buffer, DecodedVector, Error, FlatVector, Result, Type, Vector, VectorRef};
 
 use super::accumulator::{Accumulator, Column, Groups, Part, fold, fold_rows};
+use super::function::{AggregateFunction, AggregateSignature};
+
+pub(super) const FUNCTIONS: &[&dyn AggregateFunction] = &[&CountFunction];
+
+/// `count`: of rows without an argument, or of the values that are not null.
+struct CountFunction;
+
+impl AggregateFunction for CountFunction {
+    fn name(&self) -> &'static str {
+        "count"
+    }
+
+    fn resolve(&self, args: &[Type]) -> Option<AggregateSignature> {
+        let (intermediate, result) = (Type::BigInt, Type::BigInt);
+        (args.len() <= 1).then(|| AggregateSignature { args: args.to_vec(), intermediate, result })
+    }
+
+    fn accumulator(&self, _: &AggregateSignature) -> Result<Box<dyn Accumulator>> {
+        Ok(Box::new(Count::default()))
+    }
+}
 
 /// Counts rows without an argument, else rows whose argument is not null.
 #[derive(Debug, Default)]

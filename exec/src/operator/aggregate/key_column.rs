@@ -10,7 +10,7 @@ use vector::{
     Result, StringBuilder, StringView, Timestamp, Type, TypeKind, Value, Vector, VectorRef,
 };
 
-use super::extreme_by::value_bytes;
+use super::min_max_by::value_bytes;
 
 /// One key column of a group table.
 #[derive(Debug)]

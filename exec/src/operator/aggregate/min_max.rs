@@ -17,6 +17,32 @@ use vector::{
 };
 
 use super::accumulator::{Accumulator, Column, Groups, Part, column_of_values, fold, fold_rows};
+use super::function::{AggregateFunction, AggregateSignature, is_orderable, only};
+
+pub(super) const FUNCTIONS: &[&dyn AggregateFunction] =
+    &[&ExtremeFunction("min"), &ExtremeFunction("max")];
+
+/// `min` or `max`.
+struct ExtremeFunction(&'static str);
+
+impl AggregateFunction for ExtremeFunction {
+    fn name(&self) -> &'static str {
+        self.0
+    }
+
+    fn resolve(&self, args: &[Type]) -> Option<AggregateSignature> {
+        let arg = only(args).filter(is_orderable)?;
+        Some(AggregateSignature::unary(arg.clone(), arg.clone(), arg))
+    }
+
+    fn accumulator(&self, signature: &AggregateSignature) -> Result<Box<dyn Accumulator>> {
+        accumulator(&signature.arg(0), self.0 == "min")
+    }
+
+    fn ignores_duplicates(&self) -> bool {
+        true
+    }
+}
 
 fn compare_reals(a: &f32, b: &f32) -> Ordering {
     compare_floats(f64::from(*a), f64::from(*b))
@@ -27,7 +53,7 @@ fn compare_doubles(a: &f64, b: &f64) -> Ordering {
 }
 
 /// The accumulator of the least (`min`) or greatest value of type `ty`.
-pub(super) fn accumulator(ty: &Type, min: bool) -> Result<Box<dyn Accumulator>> {
+fn accumulator(ty: &Type, min: bool) -> Result<Box<dyn Accumulator>> {
     let wanted = if min { Ordering::Less } else { Ordering::Greater };
     macro_rules! fixed {
         ($t:ty, $order:expr) => {

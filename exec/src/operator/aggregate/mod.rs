@@ -6,14 +6,15 @@
 //! end   --> keys of groups a..b, then each accumulator's values of groups a..b
 //! ```
 //!
-//! | file | what |
+//! | file | contains |
 //! |---|---|
-//! | `signatures.rs` | functions by name, types of arguments, intermediate and result |
-//! | `accumulator.rs` | what an accumulator promises; the loops over rows and groups |
-//! | `count.rs`, `sum.rs`, `min_max.rs` | the functions; sums also are averages |
-//! | `moments.rs`, `booleans.rs`, `extreme_by.rs`, `array_agg.rs` | more of them |
-//! | `anything.rs`, `bits.rs`, `collections.rs` | any value, bits of all, sets and maps |
-//! | `distinct.rs`, `masks.rs` | DISTINCT around any of them, FILTER in front |
+//! | `function.rs`, `registry.rs` | the interface of a function; all functions by name |
+//! | `accumulator.rs` | the interface of an accumulator; the loops over rows and groups |
+//! | `count.rs`, `sum.rs`, `min_max.rs` | COUNT; SUM and AVG; MIN and MAX |
+//! | `variance.rs`, `bool_agg.rs`, `bitwise_agg.rs` | VARIANCE and STDDEV; truth values; bits |
+//! | `min_max_by.rs`, `any_value.rs` | MIN_BY and MAX_BY; ANY_VALUE |
+//! | `array_agg.rs`, `set_map_agg.rs` | ARRAY_AGG; SET_AGG and MAP_AGG |
+//! | `distinct.rs`, `masks.rs` | DISTINCT around any function; FILTER before it |
 //! | `group_table.rs`, `key_column.rs` | from keys to group numbers, and back |
 //!
 //! A partial step gives intermediate values, a final step takes them, an intermediate step does
@@ -21,21 +22,22 @@
 //! are no rows. A barrier ends the groups as the end of input does; those behind it are others.
 
 mod accumulator;
-mod anything;
+mod any_value;
 mod array_agg;
-mod bits;
-mod booleans;
-mod collections;
+mod bitwise_agg;
+mod bool_agg;
 mod count;
 mod distinct;
-mod extreme_by;
+mod function;
 mod group_table;
 mod key_column;
 mod masks;
 mod min_max;
-mod moments;
-mod signatures;
+mod min_max_by;
+mod registry;
+mod set_map_agg;
 mod sum;
+mod variance;
 
 #[cfg(all(test, not(loom)))]
 mod plan_tests;
@@ -57,9 +59,10 @@ use super::reservation::Reservation;
 use super::{Operator, OperatorCtx, Phase, channel_of};
 use crate::plan::{Aggregate, AggregationNode, AggregationStep};
 
-pub use self::signatures::{
-    AggregateSignature, aggregate_call, aggregate_names, depends_on_order, ignores_repeats,
-    intermediate_type, is_aggregate, resolve_aggregate, result_of_no_rows,
+pub use self::function::AggregateSignature;
+pub use self::registry::{
+    aggregate_call, aggregate_names, depends_on_order, ignores_duplicates, intermediate_type,
+    is_aggregate, resolve_aggregate, result_of_no_rows,
 };
 
 /// Rows are listed by group for at most this many groups,
@@ -289,7 +292,7 @@ impl Running {
                     .with("mask", other));
             }
         };
-        let plain = signatures::accumulator(&aggregate.function, &aggregate.raw_types)?;
+        let plain = registry::accumulator(&aggregate.function, &aggregate.raw_types)?;
         let accumulator = match (aggregate.distinct, step) {
             (false, _) => plain,
             (true, AggregationStep::Single) => {

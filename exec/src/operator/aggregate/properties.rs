@@ -95,7 +95,7 @@ fn every_function_equals_a_plain_computation() {
         let raw_types = [ty.clone()];
         let mut accumulators: Vec<Box<dyn Accumulator>> = functions
             .iter()
-            .map(|function| signatures::accumulator(function, &raw_types).unwrap())
+            .map(|function| registry::accumulator(function, &raw_types).unwrap())
             .collect();
         accumulators.iter_mut().for_each(|a| a.resize(num_groups));
         let mut groups_of_values: Vec<Vec<Value>> = vec![Vec::new(); num_groups];

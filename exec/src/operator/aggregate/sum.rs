@@ -21,10 +21,55 @@ use vector::{
 };
 
 use super::accumulator::{Accumulator, Column, Groups, Part, fold};
-use super::signatures::form_of_sums;
+use super::function::{AggregateFunction, AggregateSignature, only, sum_type};
+
+pub(super) const FUNCTIONS: &[&dyn AggregateFunction] = &[&SUM, &AVG];
+
+const SUM: SumFunction = SumFunction { is_average: false };
+const AVG: SumFunction = SumFunction { is_average: true };
+
+/// `sum` or `avg`.
+struct SumFunction {
+    is_average: bool,
+}
+
+impl SumFunction {
+    fn form(&self, signature: &AggregateSignature) -> Form {
+        Form {
+            result: signature.result.clone(),
+            intermediate: signature.intermediate.clone(),
+            is_average: self.is_average,
+        }
+    }
+}
+
+impl AggregateFunction for SumFunction {
+    fn name(&self) -> &'static str {
+        if self.is_average { "avg" } else { "sum" }
+    }
+
+    fn resolve(&self, args: &[Type]) -> Option<AggregateSignature> {
+        let arg = only(args)?;
+        let sum = sum_type(&arg)?;
+        let result = match (&arg, self.is_average) {
+            (Type::Decimal { .. }, true) => arg.clone(),
+            (_, true) => Type::Double,
+            (Type::HugeInt, false) => Type::HugeInt,
+            (_, false) if arg.is_integer() => Type::BigInt,
+            (_, false) if arg.is_float() => arg.clone(),
+            (_, false) => sum.clone(),
+        };
+        let intermediate = intermediate_type(&arg, sum, self.is_average);
+        Some(AggregateSignature::unary(arg, intermediate, result))
+    }
+
+    fn accumulator(&self, signature: &AggregateSignature) -> Result<Box<dyn Accumulator>> {
+        Ok(accumulator(&signature.arg(0), self.form(signature)))
+    }
+}
 
 /// The accumulator of sums or averages of `arg`.
-pub(super) fn accumulator(arg: &Type, form: Form) -> Box<dyn Accumulator> {
+fn accumulator(arg: &Type, form: Form) -> Box<dyn Accumulator> {
     let forms = Forms(vec![form]);
     if arg.is_float() {
         Box::new(FloatSum { forms, states: Vec::new() })
@@ -34,12 +79,12 @@ pub(super) fn accumulator(arg: &Type, form: Form) -> Box<dyn Accumulator> {
 }
 
 /// The output of one function.
-pub(super) struct Form {
+struct Form {
     /// The type of the sum or average.
-    pub(super) result: Type,
+    result: Type,
     /// The type of a partial step's output: a sum, or a row as in the table of this module.
-    pub(super) intermediate: Type,
-    pub(super) is_average: bool,
+    intermediate: Type,
+    is_average: bool,
 }
 
 /// The outputs of one state: sum and average of a column need the same.
@@ -51,7 +96,8 @@ impl Forms {
     }
 
     fn adopt(&mut self, function: &str, raw_types: &[Type]) -> Option<usize> {
-        self.0.push(form_of_sums(function, raw_types)?);
+        let function = [SUM, AVG].into_iter().find(|known| known.name() == function)?;
+        self.0.push(function.form(&function.resolve(raw_types)?));
         Some(self.0.len() - 1)
     }
 }
@@ -383,7 +429,7 @@ const COUNT: &str = "count";
 const OVERFLOWS: &str = "overflows";
 
 /// The type of intermediate sums or averages of `arg`, which are kept in values of type `sum`.
-pub(super) fn intermediate_type(arg: &Type, sum: Type, is_average: bool) -> Type {
+fn intermediate_type(arg: &Type, sum: Type, is_average: bool) -> Type {
     let is_wide = arg.kind() == TypeKind::HugeInt;
     let counts = [(COUNT, is_average), (OVERFLOWS, is_wide)];
     let counts = counts.into_iter().filter(|(_, is_there)| *is_there);

@@ -23,7 +23,7 @@ fn try_aggregate(
     let num_groups = batches.iter().flat_map(|(ids, _)| ids.iter().flatten()).max();
     let num_groups = num_groups.map_or(1, |max| *max as usize + 1);
     let empty = || -> Result<Box<dyn Accumulator>> {
-        let mut made = signatures::accumulator(function, types)?;
+        let mut made = registry::accumulator(function, types)?;
         made.resize(num_groups);
         Ok(made)
     };
@@ -226,7 +226,7 @@ fn every_encoding_of_an_argument_gives_the_same() {
                 [Groups::Each { ids: &ids }, Groups::Listed { ids: &ids, lists: &lists }].map(
                     |groups| {
                         let mut accumulator =
-                            signatures::accumulator(function, &[Type::BigInt]).unwrap();
+                            registry::accumulator(function, &[Type::BigInt]).unwrap();
                         accumulator.resize(5);
                         let column = Column::new(Arc::clone(argument)).unwrap();
                         accumulator.update(groups, &[column]).unwrap();
@@ -344,7 +344,7 @@ fn groups_are_the_distinct_keys_in_the_order_of_their_first_rows() {
 #[test]
 fn many_groups_keep_their_own_sums() {
     let mut table = GroupTable::new(&[Type::BigInt]);
-    let mut sum = signatures::accumulator("sum", &[Type::BigInt]).unwrap();
+    let mut sum = registry::accumulator("sum", &[Type::BigInt]).unwrap();
     let mut expected: HashMap<i64, i64> = HashMap::new();
     let mut ids = Vec::new();
     for batch in 0..20i64 {

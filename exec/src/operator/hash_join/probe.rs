@@ -24,8 +24,9 @@ use super::index::{NONE, Scratch};
 use super::layout::Origin;
 use super::pairs::{LeftRows, PairFilter, Pairs, Position, RightRows, pair_batch};
 use super::table::JoinTable;
+use crate::blocking::{Blocked, BlockingReason};
 use crate::operator::loading::{column_of, load_column};
-use crate::operator::{Blocked, BlockingReason, Operator, OperatorCtx};
+use crate::operator::{Operator, OperatorCtx};
 use crate::plan::JoinType;
 use crate::stats::OperatorStats;
 

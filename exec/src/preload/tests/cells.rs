@@ -1,4 +1,4 @@
-//! Each state of an [`AsyncSource`] against each call: rule S13.21, cell by cell.
+//! Tests every state of an [`AsyncSource`] with every call (rule S13.21).
 
 use std::panic::resume_unwind;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use vector::{Error, ErrorKind, Result};
 use crate::preload::async_source::{AsyncSource, Phase, PrepareTime};
 use crate::testing::eventually;
 
-/// Which state a test begins in.
+/// Initial state of a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Start {
     Init,
@@ -31,7 +31,7 @@ enum Call {
     HasValue,
 }
 
-/// What a call gave.
+/// Result of a call.
 #[derive(Debug, PartialEq, Eq)]
 enum Gave {
     Done,
@@ -42,13 +42,13 @@ enum Gave {
     False,
 }
 
-/// A source whose makers, items and captured things are counted.
+/// A source that counts its makers, items and captured values.
 struct Fixture {
     source: Arc<AsyncSource<Arc<()>>>,
     runs: Arc<AtomicUsize>,
-    /// One of it is here; every maker and item has another one.
+    /// Reference-counted witness: one reference is here, and each maker and item has another.
     witness: Arc<()>,
-    /// Lets a maker that is at work end.
+    /// Lets a running maker end.
     gate: Option<Promise>,
     maker: Option<thread::JoinHandle<()>>,
 }
@@ -76,7 +76,7 @@ impl Fixture {
             Start::Making => {
                 let busy = Arc::clone(source);
                 fixture.maker = Some(thread::spawn(move || busy.prepare()));
-                // At work, not only about to be.
+                // The maker runs, instead of being about to.
                 while fixture.runs.load(Ordering::SeqCst) == 0 {
                     thread::yield_now();
                 }
@@ -88,7 +88,8 @@ impl Fixture {
         fixture
     }
 
-    /// Calls here, or where it has to wait, on another thread that is seen waiting.
+    /// Makes the call on this thread, or on another thread if it has to wait, and checks that it
+    /// waits.
     fn call(&mut self, call: Call, waits: bool) -> Gave {
         let source = Arc::clone(&self.source);
         let run = move || match call {
@@ -114,7 +115,7 @@ impl Fixture {
         self.maker.take().into_iter().for_each(|maker| maker.join().unwrap());
     }
 
-    /// Makers and items that are not dropped.
+    /// Returns the number of makers and items that are not dropped.
     fn kept(&self) -> usize {
         Arc::strong_count(&self.witness) - 1
     }
@@ -136,8 +137,8 @@ fn gave(taken: &Result<Option<Arc<()>>>) -> Gave {
     }
 }
 
-/// The end of a cell: what the call gave, the state after it, how often the maker ran, and what is
-/// still kept of maker and item.
+/// Checks one cell of the table: the result of the call, the state after it, how often the maker
+/// ran, and how many makers and items are still alive.
 fn check(start: Start, call: Call, end: (Gave, Phase, usize, usize)) {
     let waits = start == Start::Making && matches!(call, Call::Take | Call::Close);
     let mut fixture = Fixture::new(start);
@@ -208,7 +209,7 @@ fn a_second_taker_gets_nothing_while_the_first_one_waits() {
     let is_through = |taker: &Option<thread::JoinHandle<Gave>>| {
         taker.as_ref().is_some_and(thread::JoinHandle::is_finished)
     };
-    // There is no item yet: the one that does not wait is the second one.
+    // There is no item yet: the taker that does not wait is the second one.
     eventually("one of them gets nothing", || takers.iter().any(is_through));
     let second = takers.iter().position(is_through).and_then(|at| takers[at].take());
     assert_eq!(second.unwrap().join().unwrap(), Gave::Nothing);

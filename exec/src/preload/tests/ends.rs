@@ -1,4 +1,5 @@
-//! How tasks end whose splits are prepared ahead: errors, limits, cancels at any point.
+//! Tests the ends of tasks with splits that are prepared ahead: errors, limits, cancellation at any
+//! point.
 
 use std::time::Duration;
 
@@ -23,7 +24,7 @@ fn long() -> Vec<Act> {
     vec![rows(0, 1), rows(1, 2)]
 }
 
-/// Nothing is left of a task that has ended, and no thread stays busy.
+/// Checks that a task that has ended leaves nothing behind, and that no thread stays busy.
 fn check_nothing_left(query: &QueryCtx, ahead: &Ahead) {
     assert_eq!(ahead.num_sources(), 0, "sources");
     assert_eq!(query.pool.used(), 0, "bytes");
@@ -71,7 +72,7 @@ fn an_error_of_a_split_that_nobody_needs_is_nobodys() {
 fn a_preparation_that_panics_is_an_error_of_its_query() {
     let ahead = Ahead::new(|script| match script.0.len() {
         1 => Ok(()),
-        // As a panic, but that nothing is written.
+        // Unwinds like a panic, but prints no message.
         _ => std::panic::resume_unwind(Box::new("quiet")),
     });
     let query = Arc::new(query(&ahead));
@@ -87,7 +88,7 @@ fn a_preparation_that_panics_is_an_error_of_its_query() {
 #[test]
 fn a_cancel_at_any_point_leaves_no_preparation_no_bytes_and_no_busy_thread() {
     let ahead = Ahead::new(|script| {
-        // Some take long enough to be under way when the end comes.
+        // Some preparations take long enough to be running at the end of the task.
         if script.0.len() == 1 {
             thread::sleep(Duration::from_micros(100));
         }
@@ -108,7 +109,7 @@ fn a_cancel_at_any_point_leaves_no_preparation_no_bytes_and_no_busy_thread() {
             Ok(all) => assert_eq!(all.len(), 400),
             Err(error) => assert_eq!(error.kind(), ErrorKind::Cancelled),
         }
-        // Whoever has read to the end finds everything gone, before the task is dropped.
+        // After the end of the rows everything is released, even before the task is dropped.
         assert_eq!(ahead.num_sources(), 0, "round {round}");
         stopping.join().unwrap();
     }

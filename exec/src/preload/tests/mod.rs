@@ -1,6 +1,6 @@
-//! `cells.rs` tests the states of what is made ahead, `models.rs` all orders of its threads,
-//! `queue.rs` which splits are prepared and taken, `scans.rs` whole scans, `ends.rs` how their tasks
-//! end.
+//! `cells.rs` tests the states of an `AsyncSource`, `models.rs` all orders of its threads,
+//! `queue.rs` which splits are prepared and taken, `scans.rs` whole scans, `ends.rs` how their
+//! tasks end.
 
 #[cfg(not(loom))]
 mod cells;

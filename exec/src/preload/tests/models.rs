@@ -1,11 +1,11 @@
-//! An [`AsyncSource`] in all orders of its threads.
+//! Tests an [`AsyncSource`] in all orders of its threads.
 
 use vector::sync::atomic::{AtomicUsize, Ordering};
 use vector::sync::{Arc, ModelArc, thread};
 
 use crate::preload::async_source::{AsyncSource, Phase};
 
-/// A source that counts its makers' runs and whose items count how often they are dropped.
+/// A source that counts the runs of its makers and the drops of its items.
 struct Counted {
     source: Arc<AsyncSource<Item>>,
     runs: ModelArc<AtomicUsize>,

@@ -1,16 +1,16 @@
-//! Which splits are prepared, and which is taken (rules S11.56 to S11.58, S13.4).
+//! Tests which splits are prepared, and which one is taken (rules S11.56 to S11.58, S13.4).
 
 use vector::sync::{Arc, Mutex};
 
 use dwio::connector::ConnectorSplit;
 
-use crate::operator::{SplitPoll, SplitSource};
 use crate::preload::async_source::{AsyncSource, Phase};
 use crate::preload::{SplitPreloader, SplitPreparation};
+use crate::split_source::{SplitPoll, SplitSource};
 use crate::task::split_queue::{SplitOrder, SplitQueue};
 use crate::testing::Script;
 
-/// Keeps what it was told to start.
+/// A preloader that records the preparations to start.
 #[derive(Default)]
 struct Kept {
     quota: usize,
@@ -22,7 +22,7 @@ impl SplitPreloader for Kept {
         self.quota
     }
 
-    /// Fails, which is as good as an item for being ready.
+    /// Fails; for readiness an error is equivalent to an item.
     fn preparation(&self, split: &Arc<dyn ConnectorSplit>) -> Arc<SplitPreparation> {
         let error = vector::Error::io(split.describe());
         Arc::new(AsyncSource::new(Box::new(move || Err(error))))
@@ -42,13 +42,13 @@ impl Kept {
         self.started.lock().len()
     }
 
-    /// Prepares the one that was started as number `i`.
+    /// Runs the preparation that was started as number `i`.
     fn prepare(&self, i: usize) {
         self.started.lock()[i].prepare();
     }
 }
 
-/// A queue of splits that have 0, 1, 2, ... reads, which tells them apart.
+/// A queue of splits with 0, 1, 2, ... reads, which identify them.
 fn queue(order: SplitOrder, num_splits: usize) -> SplitQueue {
     let queue = SplitQueue::new(order);
     for i in 0..num_splits {
@@ -59,7 +59,7 @@ fn queue(order: SplitOrder, num_splits: usize) -> SplitQueue {
     queue
 }
 
-/// The number of the split taken and whether it has a preparation.
+/// Returns the number of the taken split and whether it has a preparation.
 fn take(queue: &SplitQueue, preloader: &Kept) -> Option<(usize, bool)> {
     match queue.next_split(0, Some(preloader)).unwrap() {
         SplitPoll::Split(taken) => {
@@ -101,7 +101,7 @@ fn several_drivers_take_the_first_ready_split_within_the_quota_else_the_first() 
     preloader.prepare(1);
     assert_eq!(take(&queue, &preloader), Some((2, true)));
     assert_eq!(take(&queue, &preloader), Some((1, true)), "none is ready");
-    // 3, 4 and 5 wait; the quota reaches all of them.
+    // Splits 3, 4 and 5 are queued; the quota covers all of them.
     preloader.prepare(4);
     preloader.prepare(3);
     assert_eq!(take(&queue, &preloader), Some((4, true)));

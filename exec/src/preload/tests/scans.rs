@@ -1,5 +1,5 @@
-//! Scans whose splits are prepared ahead: what is prepared where, in which order rows come, what is
-//! counted, and which filters count.
+//! Tests of scans with splits that are prepared ahead: where each split is prepared, the order of
+//! the rows, the counters, and which filters apply.
 
 use std::time::Duration;
 
@@ -10,17 +10,19 @@ use vector::{DecodedVector, Result, RowType, RowVector, Type, Value};
 use dwio::connector::{ColumnHandle, ConnectorRegistry};
 use dwio::filter::Filter;
 
+use crate::blocking::BlockingReason;
+use crate::control::threads::TaskThreads;
 use crate::executor::Executor;
 use crate::expr::{ExecEvaluator, FunctionRegistry};
 use crate::operator::scan_filters::ScanFilters;
 use crate::operator::scan_scale::ScanScaleUp;
 use crate::operator::table_scan::TableScan;
-use crate::operator::{BlockingReason, Operator, OperatorCtx, SplitSource};
+use crate::operator::{Operator, OperatorCtx};
 use crate::plan::{PlanNode, TableScanNode};
 use crate::query_ctx::QueryCtx;
+use crate::split_source::SplitSource;
 use crate::stats::OperatorStats;
 use crate::task::split_queue::{SplitOrder, SplitQueue};
-use crate::task::threads::TaskThreads;
 use crate::task::{Cursor, Task};
 use crate::termination::Termination;
 use crate::testing::{Act, Ahead, Script, ScriptConnector, Table, eventually};
@@ -55,7 +57,7 @@ pub(super) fn query(ahead: &Ahead) -> QueryCtx {
     let mut query = QueryCtx::new(Arc::new(ExecEvaluator::new(functions)), connectors);
     query.executor = Arc::new(Executor::new(3));
     query.io = Arc::new(Executor::new_io(4));
-    // Scripts open their splits at once.
+    // Scripted splits open immediately.
     query.config.split_preload_min_open_micros = 0;
     query
 }
@@ -92,7 +94,7 @@ fn on_io_thread() -> bool {
     thread::current().name() == Some("ocior-io")
 }
 
-/// The first row of a split.
+/// Returns the first row of a split.
 fn first_row(script: &Script) -> i64 {
     match &script.0[..] {
         [Act::Batch(batch), ..] => values(batch)[0],
@@ -193,13 +195,13 @@ fn a_source_whose_split_was_taken_over_prepares_another_one() {
     let task = task(&query, 1, tens(50));
     let mut cursor = task.start().unwrap();
     while cursor.next().unwrap().is_some() {
-        // The driver's own, two that are prepared, and one that is put aside.
+        // The driver's own source, two prepared ones, and a spare one.
         assert!(ahead.num_sources() <= 4, "{}", ahead.num_sources());
     }
     assert_eq!(ahead.num_sources(), 0);
 }
 
-/// A scan operator by itself, with its queue.
+/// A scan operator without a driver, with its queue.
 struct Alone {
     scan: TableScan,
     filters: Arc<ScanFilters>,
@@ -239,7 +241,7 @@ impl Alone {
     }
 }
 
-/// Holds whoever opens a split on an I/O thread.
+/// Blocks the I/O threads that open a split.
 #[derive(Default)]
 struct Gate {
     open: Mutex<bool>,
@@ -284,7 +286,7 @@ fn while_its_split_is_prepared_a_driver_leaves_its_thread_and_waits_for_the_conn
         let blocked = alone.scan.is_blocked().unwrap();
         assert_eq!(blocked.reason, BlockingReason::WaitForConnector);
         assert!(!blocked.until.is_ready());
-        // Asked again before the wait is over, it waits again.
+        // A call before the end of the wait returns another wait.
     }
     gate.open();
     assert_eq!(alone.read().unwrap()[0], 10);
@@ -310,7 +312,8 @@ fn a_scan_that_finds_no_rows_lets_a_pause_in() {
     assert!(blocked.until.is_ready());
 }
 
-/// Rules S12.21 to S12.23.
+/// A filter that arrives during or after the preparation of a split applies to it (rules S12.21 to
+/// S12.23).
 #[test]
 fn a_filter_that_comes_after_the_preparation_counts_for_the_prepared_split() {
     let opened = Arc::new(AtomicUsize::new(0));
@@ -386,7 +389,7 @@ fn a_driver_waits_until_a_driver_before_it_has_shown_that_there_is_room() {
 fn drivers_that_begin_one_by_one_read_everything() {
     let mut query = query(&Ahead::new(|_| Ok(())));
     query.config.table_scan_scaled_processing_enabled = true;
-    // Each source takes 100 bytes; two of them and what is prepared come near the limit.
+    // Each source takes 100 bytes; two of them and the prepared splits approach the limit.
     query.pool = vector::MemoryPool::root("query", 1 << 20);
     let query = Arc::new(query);
     let task = task(&query, 3, tens(60));

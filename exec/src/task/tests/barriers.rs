@@ -1,10 +1,11 @@
-//! Barriers: what comes between two of them is as a run of its own (rules S11.30 to S11.33, S11.72).
+//! Tests of barriers: the splits between two barriers are processed like a separate run (rules
+//! S11.30 to S11.33, S11.72).
 
 use super::*;
 use crate::plan::{LocalMergeNode, LocalPartitionNode, OrderByNode, Partitioning, SortKey};
 use vector::testing::Random;
 
-/// The rows up to a barrier or the end.
+/// Returns the rows up to a barrier or the end.
 fn rows_to_barrier(cursor: &mut Cursor) -> Vec<Vec<Option<i64>>> {
     let mut rows = Vec::new();
     while let Some(batch) = cursor.next().unwrap() {
@@ -20,7 +21,7 @@ fn split(acts: Vec<Act>) -> Arc<Script> {
     Arc::new(Script(acts))
 }
 
-/// A task, its cursor, and the promises and reads of its connector.
+/// Returns a started task, its cursor, and its connector with the promises and read counters.
 fn started(plan: PlanBuilder, drivers: usize, on_workers: bool) -> (Task, Cursor, ScriptConnector) {
     let connector = ScriptConnector::default();
     let task = Task::new(plan.build(), query(&connector), drivers).unwrap();
@@ -40,7 +41,7 @@ fn told() -> PlanBuilder {
     PlanBuilder::above(PlanNode::TableScan(TableScanNode { table, ..node.clone() }), 1)
 }
 
-/// Scans "0" and "1", all of whose rows meet.
+/// A node over the scans "0" and "1", which combines their rows.
 fn two_scans(make: impl FnOnce(Vec<Arc<PlanNode>>) -> PlanNode) -> PlanBuilder {
     let first = scan().build();
     let PlanNode::TableScan(node) = &*first else { panic!("a scan") };
@@ -73,10 +74,10 @@ fn totals(plan: PlanBuilder) -> PlanBuilder {
     plan.aggregate(&[], vec![count, sum])
 }
 
-/// What a plan does, how it is made, and whether its rows have an order.
+/// Description of a plan, its constructor, and whether its rows are ordered.
 type Named = (&'static str, fn() -> PlanBuilder, bool);
 
-/// Plans whose nodes keep rows, groups or counts.
+/// Plans with nodes that keep rows, groups or counts.
 fn plans() -> Vec<Named> {
     vec![
         ("scan", scan, false),
@@ -88,7 +89,7 @@ fn plans() -> Vec<Named> {
         ("order by", by_value, true),
         ("top n", || scan().top_n(&[("v", SortOrder::default())], 3), true),
         ("top n that its scan hears of", || told().top_n(&[("v", SortOrder::default())], 3), true),
-        // What a bound leaves out in front of a barrier is wanted behind it.
+        // Rows that a bound excludes before a barrier are needed after it.
         ("top n with its filter", || scan_of(true).top_n(&[("v", SortOrder::default())], 3), true),
         ("order of groups", || counts_and_sums().order_by(&[("s", SortOrder::default())]), true),
         ("limit of sorted rows", || by_value().limit(2, 5), true),
@@ -101,7 +102,8 @@ fn plans() -> Vec<Named> {
     ]
 }
 
-/// A round's splits of each scan: some have no rows, some rounds no splits.
+/// Returns the splits of a scan in one round. Some splits have no rows, and some rounds have no
+/// splits.
 fn splits_of(round: i64, scan: &str) -> Vec<Vec<Act>> {
     let start = if scan == "0" { round * 1_000 } else { round * 1_000 + 500 };
     let splits = (0..round % 4).map(|split| {
@@ -111,7 +113,8 @@ fn splits_of(round: i64, scan: &str) -> Vec<Vec<Act>> {
     splits.chain((round % 3 == 2).then(|| vec![read_nothing()])).collect()
 }
 
-/// Rules S11.30, S11.31: the oracle is a task that has the round's splits only.
+/// Between two barriers, the task produces the same rows as a task that has only the splits of that
+/// round (rules S11.30, S11.31).
 #[test]
 fn what_comes_between_two_barriers_is_as_a_run_of_its_own() {
     for (name, plan, in_order) in plans() {
@@ -146,7 +149,8 @@ fn what_comes_between_two_barriers_is_as_a_run_of_its_own() {
     }
 }
 
-/// Rules S11.30, S11.72: `addSplitAfterBarrier`.
+/// A split cannot be added while a barrier is in progress (rules S11.30, S11.72); Velox:
+/// `addSplitAfterBarrier`.
 #[test]
 fn a_split_waits_until_the_barrier_that_was_asked_for_is_passed() {
     for (drivers, on_workers) in WAYS {
@@ -164,7 +168,8 @@ fn a_split_waits_until_the_barrier_that_was_asked_for_is_passed() {
     }
 }
 
-/// Rule S11.30: `barrierAfterNoMoreSplits`.
+/// A barrier cannot be requested after the last split (rule S11.30); Velox:
+/// `barrierAfterNoMoreSplits`.
 #[test]
 fn there_is_no_barrier_behind_the_last_split_but_the_last_splits_may_end_at_one() {
     for (drivers, on_workers) in WAYS {
@@ -183,7 +188,8 @@ fn there_is_no_barrier_behind_the_last_split_but_the_last_splits_may_end_at_one(
     }
 }
 
-/// Rule S11.30: `invalidPlanNodeForBarrier`.
+/// A barrier is refused for a plan with a node that cannot drain (rule S11.30); Velox:
+/// `invalidPlanNodeForBarrier`.
 #[test]
 fn a_plan_with_a_node_that_cannot_drain_is_refused_by_its_name() {
     let values = PlanBuilder::values(table_type(), vec![table_rows(0, 10)]);
@@ -196,7 +202,8 @@ fn a_plan_with_a_node_that_cannot_drain_is_refused_by_its_name() {
     }
 }
 
-/// Rules S11.32, S11.33: `dropOutputDuringBarrier`.
+/// A satisfied operator causes its input to be discarded until the barrier (rules S11.32, S11.33);
+/// Velox: `dropOutputDuringBarrier`.
 #[test]
 fn once_a_limit_is_reached_one_batch_of_each_split_is_read_until_the_barrier() {
     let plans: [(fn() -> PlanBuilder, usize); 3] = [
@@ -219,7 +226,8 @@ fn once_a_limit_is_reached_one_batch_of_each_split_is_read_until_the_barrier() {
                 }
             }
             task.request_barrier().unwrap();
-            // Started behind the first barrier: a limit that is reached before one ends the task.
+            // The cursor starts after the first request of a barrier: a limit that is reached
+            // before it ends the task.
             let cursor = cursor.get_or_insert_with(|| match on_workers {
                 true => task.start_on_workers(2).unwrap(),
                 false => task.start().unwrap(),
@@ -233,7 +241,8 @@ fn once_a_limit_is_reached_one_batch_of_each_split_is_read_until_the_barrier() {
             let reads = connector.reads.swap(0, Ordering::SeqCst);
             let num_splits = 40 * scans.len();
             assert!(reads >= num_splits, "{reads} reads: each split is read");
-            // The splits under way when the limit was reached were read on, and batches waited.
+            // The splits that were being read when the limit was reached were read further, and
+            // batches were queued.
             assert!(reads < num_splits * 4, "{reads} reads of {num_splits} splits of 10 batches");
         }
         scans.iter().for_each(|scan| task.no_more_splits(scan).unwrap());
@@ -252,7 +261,7 @@ fn a_limit_that_is_reached_before_anybody_asks_for_a_barrier_ends_the_task() {
     }
 }
 
-/// `operatorErrorDuringBarrier`.
+/// Velox: `operatorErrorDuringBarrier`.
 #[test]
 fn an_error_in_front_of_a_barrier_ends_the_task_and_the_wait_for_it() {
     for (plan, (drivers, on_workers)) in
@@ -278,7 +287,7 @@ fn an_error_in_front_of_a_barrier_ends_the_task_and_the_wait_for_it() {
     }
 }
 
-/// `testTerminateDuringBarrier`.
+/// Velox: `testTerminateDuringBarrier`.
 #[test]
 fn a_barrier_ends_with_its_task() {
     for (plan, (drivers, on_workers)) in
@@ -344,7 +353,7 @@ fn a_cancel_at_any_point_in_front_of_barriers_leaves_nothing_behind() {
     }
 }
 
-/// Drivers that were not let run yet pass the barrier as the others do.
+/// Drivers that may not run yet pass the barrier like the others.
 #[test]
 fn a_barrier_passes_drivers_that_memory_holds_back() {
     let connector = ScriptConnector::default();

@@ -1,11 +1,12 @@
-//! Tasks that are cancelled wherever they are: nothing hangs, nothing stays behind.
+//! Tests of tasks that are cancelled at any point: nothing hangs and nothing leaks.
 
 use super::*;
 use std::time::Instant;
 use vector::sync::promise;
 use vector::testing::Random;
 
-/// Joins, groups and sorts, with reads that find nothing, that block and that take a while.
+/// Starts joins, groups and sorts, with reads that return nothing, that block and that take some
+/// time.
 fn start(random: &mut Random, executor: &Arc<crate::Executor>) -> Run {
     let drivers = 1 + random.below(3);
     let plan = match random.below(4) {
@@ -54,7 +55,7 @@ fn a_cancel_at_any_of_a_thousand_points_ends_everything_soon() {
             0 => run.task.start().unwrap(),
             _ => run.task.start_on_workers(1).unwrap(),
         };
-        // The point: so many reads, and so many promises kept.
+        // The point of cancellation: the number of reads and of fulfilled promises.
         let (at_read, kept) = (random.below(40), random.below(6));
         let (reads, promises) =
             (Arc::clone(&run.connector.reads), Arc::clone(&run.connector.promises));
@@ -91,7 +92,7 @@ fn a_cancel_at_any_of_a_thousand_points_ends_everything_soon() {
         assert_eq!(pool.used(), 0, "round {round}: {}", pool.tree());
     }
     assert!(cancelled > 300, "only {cancelled} were cancelled before their end");
-    // All threads are idle: each takes a job at the same time as the others.
+    // All threads are idle: each takes one job while the other jobs run.
     let (all_here, wait) = promise();
     let (here, all_here) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(Some(all_here))));
     for _ in 0..THREADS {

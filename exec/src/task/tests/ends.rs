@@ -1,4 +1,4 @@
-//! How tasks wait, stop and fail.
+//! Tests of how tasks wait, stop and fail.
 
 use super::*;
 

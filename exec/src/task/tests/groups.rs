@@ -1,4 +1,4 @@
-//! Groups of splits, each run by itself.
+//! Tests of grouped execution.
 
 use super::*;
 use crate::task::groups::{GroupCounts, GroupedCursor, GroupedTask};
@@ -30,7 +30,7 @@ fn only_rows_of_one_group_meet() {
     for (drivers, max_running) in [(1, 1), (2, 1), (1, 3), (2, 3)] {
         let (task, _) = grouped(joined(), drivers, max_running);
         for group in 0..5 {
-            // Half of the rows have their partners in the next group.
+            // Half of the rows have their join partners in the next group.
             let start = i64::from(group) * 10;
             add(&task, "0", group, vec![read_rows(start, start + 10)]);
             add(&task, "r", group, vec![read_rows(start - 5, start + 5)]);
@@ -41,6 +41,26 @@ fn only_rows_of_one_group_meet() {
         assert_eq!(num_rows(&mut cursor).unwrap(), 25);
         assert_eq!(task.counts(), GroupCounts { queued: 0, running: 0, completed: 5 });
     }
+}
+
+/// The scan that has splits may be added after the one that has none was closed.
+#[test]
+fn a_group_in_which_one_scan_has_no_split_takes_those_of_the_other() {
+    let (task, _) = grouped(joined(), 1, 1);
+    task.no_more_splits_of_group("r", 4).unwrap();
+    assert_eq!(task.counts(), GroupCounts::default());
+    add(&task, "0", 4, vec![read_rows(0, 10)]);
+    assert_eq!(task.counts(), GroupCounts { queued: 1, running: 0, completed: 0 });
+    assert!(task.add_split("r", 4, Arc::new(Script(vec![]))).is_err(), "it has all of its splits");
+    assert!(task.no_more_splits_of_group("no scan", 5).is_err());
+    for scan in ["0", "r"] {
+        task.no_more_splits_of_group(scan, 5).unwrap();
+        task.no_more_splits(scan).unwrap();
+    }
+    assert_eq!(task.counts(), GroupCounts { queued: 1, running: 0, completed: 1 });
+    let mut cursor = task.start().unwrap();
+    assert_eq!(num_rows(&mut cursor).unwrap(), 0, "no row has a partner");
+    assert_eq!(task.counts(), GroupCounts { queued: 0, running: 0, completed: 2 });
 }
 
 #[test]

@@ -1,9 +1,9 @@
-//! What tasks do when memory is short: who waits for it, who stands still meanwhile, and what is
-//! given back.
+//! Tests of tasks when memory is short: which drivers wait for it, which ones pause meanwhile, and
+//! what is reclaimed.
 
 use super::waits::waits;
 use super::*;
-use crate::operator::BlockingReason;
+use crate::blocking::BlockingReason;
 use crate::plan::builder::PlanBuilder;
 use crate::testing::Ahead;
 use vector::MemoryPool;
@@ -26,7 +26,7 @@ impl Short {
         Short { engine, other, held }
     }
 
-    /// Gives the other query's memory back once somebody waits for it.
+    /// Releases the other query's memory once a driver waits for it.
     fn release_when_wanted(self) -> thread::JoinHandle<MemoryPool> {
         thread::spawn(move || {
             while !self.engine.has_waits() {
@@ -115,7 +115,7 @@ fn the_table_of_a_join_waits_for_memory() {
 #[test]
 fn scans_stand_still_while_another_driver_of_their_query_waits_for_memory() {
     let short = Short::of(1_100);
-    // One driver sorts what it finds, and has no memory for it; the other one wants more meanwhile.
+    // One driver sorts its rows without having memory for them, while the other one requests more.
     let splits = vec![vec![read_rows(0, 1), Act::Block, read_rows(1, 2)], vec![read_rows(2, 100)]];
     let run = short.run(by_value(), 2, splits);
     let (promises, ended) = (Arc::clone(&run.connector.promises), run.task.completed());
@@ -149,7 +149,7 @@ fn batches_that_wait_in_an_exchange_are_paid_for_and_taken_ones_are_not() {
         query.config.local_exchange_batches_per_driver = 2;
     });
     let mut cursor = run.task.start().unwrap();
-    // Two batches of each of two producers, with 30 rows of 16 bytes at least.
+    // Two batches from each of two producers, with at least 30 rows of 16 bytes each.
     while run.pool.used() < 4 * 30 * 16 {
         thread::yield_now();
     }
@@ -187,12 +187,12 @@ fn what_was_opened_ahead_is_let_go_when_another_query_needs_the_memory() {
     });
     let promises = Arc::clone(&run.connector.promises);
     let helper = thread::spawn(move || {
-        // The source of the driver, and one for each of the two splits that come next.
+        // The source of the driver, and one for each of the next two splits.
         while engine.used() < 300 {
             thread::yield_now();
         }
         let other = engine.leaf("another query");
-        // Who has just made a source may still be putting it down.
+        // A thread that has just created a source may not have stored it yet.
         while other.reserve(LIMIT - 100).is_err() {
             thread::yield_now();
         }

@@ -1,14 +1,16 @@
-//! An evaluator of two functions and some that panic, and plans over scans whose splits are scripts.
+//! Tests of tasks: an evaluator of two functions and some that panic, and plans over scans with
+//! scripted splits.
 //!
-//! `rows.rs` tests which rows come out, `spread.rs` that drivers do not change them, `ends.rs` how
-//! tasks stop and fail, `waits.rs` what they wait for, `memory.rs`
-//! what they do when memory is short, `states.rs` how drivers leave their threads,
-//! `cancels.rs` stops at any point, `groups.rs` groups of splits,
-//! `barriers.rs` barriers between splits, `polls.rs` callers that poll, `panics.rs` panics,
-//! `stops.rs` loops that look whether they are to stop.
+//! `rows.rs` tests which rows are returned, `spread.rs` that the number of drivers does not change
+//! them, `ends.rs` how tasks stop and fail, `waits.rs` what they wait for, `memory.rs` their
+//! behaviour when memory is short, `states.rs` how drivers leave their threads, `cancels.rs`
+//! cancellation at any point, `groups.rs` grouped execution, `barriers.rs` barriers between splits,
+//! `custom.rs` plan nodes of an embedder,
+//! `polls.rs` callers that poll, `panics.rs` panics, `stops.rs` loops that check the stop flag.
 
 mod barriers;
 mod cancels;
+mod custom;
 mod ends;
 mod groups;
 mod memory;
@@ -58,7 +60,7 @@ fn read_rows(start: i64, end: i64) -> Act {
     Act::Batch(table_rows(start, end))
 }
 
-/// A read that finds nothing.
+/// A read that returns no rows.
 fn read_nothing() -> Act {
     Act::Batch(RowVector::empty(table_type()))
 }
@@ -129,12 +131,12 @@ fn scan_of(takes_filters: bool) -> PlanBuilder {
     PlanBuilder::table_scan(table_type(), Arc::new(Table { takes_filters }), assignments)
 }
 
-/// The rows in the order of `v`; sorting waits for memory.
+/// Sorts the rows by `v`; the sort waits for memory.
 fn by_value() -> PlanBuilder {
     scan().order_by(&[("v", SortOrder::default())])
 }
 
-/// The scan "0" joined with the rows of a scan "r" that have the same `v`.
+/// Joins the scan "0" with the rows of a scan "r" that have the same `v`.
 fn joined() -> PlanBuilder {
     let handle = Arc::new(Table { takes_filters: true }) as Arc<dyn ColumnHandle>;
     let right_type = Arc::new(RowType::new([("rk", Type::BigInt), ("rv", Type::BigInt)]));
@@ -210,7 +212,7 @@ impl Run {
         collect(&mut self.task.start()?)
     }
 
-    /// The number of rows when reads that block go on only after all drivers have come to wait.
+    /// Returns the number of rows when blocked reads resume only after all drivers are blocked.
     fn num_rows_with_waits(&self, cursor: &mut Cursor) -> usize {
         let rows = run_until_all_wait(&self.executor, cursor);
         assert!(self.connector.unblock() > 0, "no read has blocked");
@@ -237,7 +239,7 @@ fn sorted(mut rows: Vec<Vec<Option<i64>>>) -> Vec<Vec<Option<i64>>> {
     rows
 }
 
-/// 1,000 rows in 10 splits of some reads each.
+/// 1,000 rows in 10 splits of several reads each.
 fn thousand_rows() -> Vec<Vec<Act>> {
     (0..10)
         .map(|s| {

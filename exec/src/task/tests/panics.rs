@@ -1,19 +1,19 @@
-//! Panics in what runs inside of a task: each ends its task with the same error, however many
-//! drivers there are, and leaves threads, memory and other tasks as they were.
+//! Tests of panics inside of a task: each ends its task with the same error for any number of
+//! drivers, and leaves threads, memory and other tasks intact.
 
 use super::*;
 use crate::operator::Operator;
 use crate::termination::{TaskState, Termination};
 use std::panic::resume_unwind;
 
-/// The error of a plan over splits of which one panics.
+/// Returns the error of a plan over splits of which one panics.
 fn error_of(plan: impl Fn() -> PlanBuilder, act: &Act) -> String {
     let mut errors = errors_of(plan, act);
     assert!(errors.iter().all(|error| *error == errors[0]), "{errors:?}");
     errors.swap_remove(0)
 }
 
-/// The errors with 1 and 3 drivers, and on workers alone.
+/// Returns the errors with 1 and 3 drivers, and with all drivers on workers.
 fn errors_of(plan: impl Fn() -> PlanBuilder, act: &Act) -> Vec<String> {
     let mut errors = Vec::new();
     let executor = Arc::new(crate::Executor::new(3));
@@ -34,7 +34,7 @@ fn errors_of(plan: impl Fn() -> PlanBuilder, act: &Act) -> Vec<String> {
         assert!(run.task.all_out().is_ready());
         assert_eq!(run.pool.used(), 0, "{}", run.pool.tree());
         errors.push(error.to_string());
-        // The threads and the engine are as good as before.
+        // The threads and the engine are still usable.
         until_idle(&executor);
         let next = Run::with(counts_and_sums(), drivers, thousand_rows(), |query| {
             query.executor = Arc::clone(&executor);
@@ -88,7 +88,7 @@ fn a_function_that_panics_when_it_is_compiled_is_an_error_of_the_task() {
     }
 }
 
-/// An operator that panics when it is closed, or dropped, or both; it has no rows.
+/// An operator without rows that panics when it is closed, dropped, or both.
 struct BadEnd {
     panics_at_close: bool,
     closes: Arc<AtomicUsize>,

@@ -1,17 +1,18 @@
-//! Callers that poll: no call waits for another thread, whatever ends the task, and neither does
-//! dropping a cursor.
+//! Tests of callers that poll: no call, and no drop of a cursor, waits for another thread, whatever
+//! ends the task.
 
 use std::time::Duration;
 
 use super::*;
+use crate::blocking::BlockingReason;
 use crate::driver::StopReason;
-use crate::operator::{BlockingReason, Operator};
+use crate::operator::Operator;
 use crate::task::groups::GroupedTask;
 use crate::termination::{TaskState, Termination};
 use crate::testing::{Ahead, eventually};
 use vector::sync::Condvar;
 
-/// Holds the threads that open a split of four reads until it is opened.
+/// Blocks the threads that open a split of four reads until the gate is opened.
 #[derive(Clone)]
 struct Gate(Arc<(Mutex<GateState>, Condvar)>);
 
@@ -40,7 +41,8 @@ impl Gate {
     }
 }
 
-/// A connector that opens splits of four reads at the gate, and the query of its task.
+/// Returns a gate, a connector that opens splits of four reads at the gate, and the query of its
+/// task.
 fn gated() -> (Gate, ScriptConnector, Arc<QueryCtx>) {
     let gate = Gate(Arc::new((Mutex::default(), Condvar::new())));
     let at = gate.clone();
@@ -56,7 +58,7 @@ fn gated() -> (Gate, ScriptConnector, Arc<QueryCtx>) {
     (gate, connector, Arc::new(ctx))
 }
 
-/// How a task is brought to its end.
+/// How a task ends.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum End {
     Limit,
@@ -68,8 +70,8 @@ fn held() -> Vec<Act> {
     vec![read_nothing(), read_nothing(), read_nothing(), read_rows(0, 1)]
 }
 
-/// The plan and the splits of a task that ends so when its read goes on, with splits behind that are
-/// opened ahead.
+/// Returns the plan and the splits of a task that ends in the given way when its read resumes,
+/// followed by splits that are prepared ahead.
 fn ending(end: End) -> (PlanBuilder, Vec<Vec<Act>>) {
     let last = match end {
         End::Error => Act::Fail("bad page"),
@@ -79,7 +81,7 @@ fn ending(end: End) -> (PlanBuilder, Vec<Vec<Act>>) {
     (scan().limit(0, 10), vec![first, held(), held()])
 }
 
-/// Lets blocked reads go on until a wait is over.
+/// Resumes blocked reads until a wait is over.
 fn until_ready(until: &Continuation, connector: &ScriptConnector) {
     eventually("the wait is over", || {
         connector.unblock();
@@ -116,9 +118,9 @@ fn a_poll_waits_for_no_split_that_is_being_opened() {
                     Poll::Barrier | Poll::End => panic!("{end:?}: a split is still being opened"),
                 }
             };
-            // Rows that wait for their caller are lost with an error.
+            // Rows that were queued for their caller are lost after an error.
             assert!(rows == 10 || end != End::Limit, "{rows} rows");
-            // The caller is told to wait as often as it asks.
+            // The caller receives a continuation at every poll.
             assert!(!task.all_out().is_ready());
             assert!(matches!(cursor.poll().unwrap(), Poll::Wait(_)));
             gate.open();
@@ -179,7 +181,7 @@ fn a_group_that_waits_for_its_end_holds_up_no_other_group() {
                 Poll::Batch(batch) => rows += batch.len(),
                 Poll::Wait(until) => {
                     gate.until_reached();
-                    // The read goes on, and then there is nothing that could.
+                    // The read resumes, and then nothing can make progress.
                     if connector.unblock() == 0 && rows >= 8 && !until.is_ready() {
                         break until;
                     }
@@ -213,7 +215,7 @@ fn a_wait_for_memory_ends_in_time_also_for_callers_that_poll() {
             let mut cursor = run.task.start().unwrap();
             let error = loop {
                 match cursor.poll() {
-                    // Nobody looks at the clock but the timer.
+                    // Only the timer can end the wait.
                     Ok(Poll::Wait(until)) => assert!(until.wait_at_most(LONG)),
                     Ok(other) => panic!("{other:?}"),
                     Err(error) => break error,
@@ -253,7 +255,7 @@ fn a_cancelled_query_wakes_the_drivers_of_all_its_tasks() {
     }
 }
 
-/// Says that it needs much memory for its input, and needs none.
+/// An operator that requests a large reservation for its input and allocates nothing.
 struct Careful {
     rows: usize,
     ended: bool,

@@ -1,4 +1,4 @@
-//! Which rows come out of a task, with one driver and with many.
+//! Tests of the rows of a task, with one driver and with several.
 
 use super::*;
 
@@ -142,7 +142,7 @@ fn rows_of_a_lazy_column_are_loaded_before_the_scan_moves_on() {
             Ok(Arc::clone(table_rows(0, 100).child(1)?))
         }
     }
-    /// Every batch is valid until the next one is made.
+    /// Every batch is valid until the next one is produced.
     #[derive(Debug, Default)]
     struct LazyConnector;
     impl Connector for LazyConnector {

@@ -1,5 +1,5 @@
-//! The number of drivers never changes the rows: plans with every way for drivers to meet, over
-//! random rows, against what loops over all rows give.
+//! The number of drivers never changes the rows: runs plans with every kind of exchange over random
+//! rows, and compares the results with nested loops over all rows.
 
 use vector::testing::{Random, RandomVectors};
 
@@ -48,7 +48,7 @@ fn random_row(random: &mut Random) -> Row {
     vec![small(random, 0.2), Value::BigInt(random.between(-50, 50)), word(random), list, map]
 }
 
-/// Two tables of random rows as scans `0` and `9`, whose splits come in random pieces.
+/// Two tables of random rows as scans `0` and `9`, randomly divided into splits.
 struct Tables {
     random: Random,
     rows: [Vec<Row>; 2],
@@ -81,7 +81,8 @@ impl Tables {
         Tables { random, rows: [first.0, second.0], splits: [first.1, second.1] }
     }
 
-    /// The rows that a plan gives with each number of drivers: in order if `keys` say so.
+    /// Checks the rows of a plan for each number of drivers; `ordered` compares their order as
+    /// well.
     fn run(&mut self, plan: &Arc<PlanNode>, expected: Vec<Row>, ordered: bool) {
         for drivers in [1, 2, 3] {
             let mut found = self.rows_of(plan, drivers);
@@ -169,7 +170,7 @@ fn default_order() -> SortOrder {
     SortOrder::default()
 }
 
-/// Nulls last.
+/// Sorts nulls last.
 fn key_of(value: &Value) -> (bool, i64) {
     (value.is_null(), value.as_i64().unwrap_or(0))
 }
@@ -185,7 +186,7 @@ fn rows_of_several_sources_are_all_there() {
             let filtered = above(&union, 2).filter(call("gt", "v", 0, Type::Boolean)).build();
             let positive = all.iter().filter(|row| row[1].as_i64() > Some(0)).cloned();
             tables.run(&filtered, positive.collect(), false);
-            // A source of a source, which is spread again.
+            // A source that itself has several sources, and is partitioned again.
             let outer = vec![union, above(&scan_as("9b"), 20).limit(0, 0).build()];
             let node = LocalPartitionNode::new("5".into(), outer, partitioning).unwrap();
             tables.run(&Arc::new(PlanNode::LocalPartition(node)), all.clone(), false);
@@ -405,7 +406,7 @@ fn joins_take_several_sources_on_either_side() {
             }
             tables.run(&Arc::new(join), expected, false);
         }
-        // The other way round: several sources fill the table.
+        // The other direction: several sources build the table.
         let left = named(above(&scan_as("9b"), 20), "j", "w");
         let right = named(above(&both("1", Partitioning::Gather), 2), "k", "v");
         let join = PlanNode::HashJoin(HashJoinNode {

@@ -1,15 +1,15 @@
-//! Why drivers leave their threads, and the states of tasks.
+//! Tests of why drivers leave their threads, and of the states of tasks.
 
 use super::*;
+use crate::blocking::BlockingReason;
 use crate::driver::{Driver, DriverParams, Step, StopReason};
-use crate::operator::BlockingReason;
 use crate::operator::values::Values;
 use crate::plan::ValuesNode;
 use crate::termination::{TaskState, Termination};
 use std::time::Instant;
 use vector::sync::atomic::AtomicBool;
 
-/// A driver of one operator that gives two batches.
+/// A driver of one operator that returns two batches.
 fn driver(termination: &Arc<Termination>, threads: &Arc<TaskThreads>) -> Driver {
     let batches = vec![table_rows(0, 10), table_rows(10, 20)];
     let node = ValuesNode { id: "0".into(), output_type: table_type(), batches };
@@ -25,7 +25,7 @@ pub(super) fn params(
     DriverParams {
         pipeline: 0,
         ticket: termination.enter(),
-        barriers: Arc::<barrier::Barriers>::default().enter(),
+        barriers: Arc::<crate::control::barrier::Barriers>::default().enter(),
         threads: Arc::clone(threads),
         time_slice: None,
         memory: None,
@@ -54,12 +54,12 @@ fn a_driver_says_why_it_leaves_its_thread() {
     assert!(matches!(second.run().unwrap(), Step::Output(_)));
     termination.cancel();
     threads.pause();
-    // The end comes before the pause: who waits for it would wait for nothing.
+    // Termination has priority over a pause, because a resumption may never come.
     assert!(matches!(second.run().unwrap(), Step::Stop(StopReason::Terminate)));
     assert!(matches!(second.run().unwrap(), Step::Stop(StopReason::Terminate)), "also afterwards");
 }
 
-/// A queue without rows is waited for, and then at its end; each wait is counted once.
+/// The driver blocks on an empty queue and again before its end; each wait is counted once.
 #[test]
 fn a_driver_leaves_its_thread_while_an_operator_waits() {
     let (termination, threads) = (Termination::new(), Arc::new(TaskThreads::default()));
@@ -108,7 +108,7 @@ fn drivers_yield_when_their_task_asks_them_to() {
     });
     let mut cursor = run.task.start().unwrap();
     let (mut asked, mut times) = (0, 0);
-    // They are asked for the second time when they have yielded for the first time.
+    // The drivers are requested a second time after they have yielded once.
     while times < 2 {
         let now = run.task.yield_if_due(Instant::now());
         (asked, times) = (asked + now, times + usize::from(now > 0));
@@ -224,7 +224,7 @@ fn calls_of_operators_are_timed_and_late_columns_are_time_of_the_scan() {
     assert!(sort.runtime.sum("runningGetOutputWallNanos") > 0);
     assert!(sort.runtime.sum("dataSourceLazyWallNanos") > 0, "{}", sort.runtime);
     assert!(sort.runtime.sum("dataSourceLazyCpuNanos") > 0, "{}", sort.runtime);
-    // Two columns of numbers, none of which the scan has loaded itself.
+    // Two columns of numbers, neither of which was loaded by the scan itself.
     assert_eq!(sort.runtime.sum("dataSourceLazyInputBytes"), 1_000 * 16);
     assert_eq!(scan.output_bytes, 1_000 * 16);
     assert!(scan.runtime.get("runningAddInputWallNanos").is_none());

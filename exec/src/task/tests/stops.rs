@@ -1,5 +1,5 @@
-//! Loops over all rows of an operator look at the stop flag: how often they do is counted, and a task
-//! that would run for minutes ends soon after it was cancelled.
+//! Loops over all rows of an operator check the stop flag: the checks are counted, and a task that
+//! would run for minutes ends soon after its cancellation.
 
 use std::time::{Duration, Instant};
 
@@ -10,8 +10,8 @@ use vector::stop::{ROWS_PER_LOOK, num_stop_looks};
 
 const BATCH: usize = 10_000;
 
-/// Columns `n` BIGINT, in no order; `s` VARCHAR, alike in its first bytes; and `z` BIGINT, null. Their
-/// names end in `suffix`.
+/// Returns unsorted columns `n` BIGINT, `s` VARCHAR with a common prefix, and `z` BIGINT, all null.
+/// `suffix` is appended to their names.
 fn rows(ids: &PlanIds, num_rows: usize, suffix: &str) -> PlanBuilder {
     let row_type = Arc::new(RowType::new([
         (format!("n{suffix}"), Type::BigInt),
@@ -34,7 +34,7 @@ fn rows(ids: &PlanIds, num_rows: usize, suffix: &str) -> PlanBuilder {
     ids.values(Arc::clone(&row_type), batches.collect())
 }
 
-/// Pairs of rows that never pass the filter.
+/// A join filter that no pair of rows passes.
 fn filter() -> TypedExpr {
     let sum =
         |a: &str, b: &str| TypedExpr::call("plus", vec![column_of(a), column_of(b)], Type::BigInt);
@@ -48,7 +48,8 @@ fn join(join_type: JoinType, keys: &[(&str, &str)], left: usize, right: usize) -
     rows(&ids, left, "l").hash_join(rows(&ids, right, "r"), spec)
 }
 
-/// NOT IN with a filter and null keys: all rows of the right side for each of the left.
+/// NOT IN with a filter and null keys, which compares all rows of the right side with each row of
+/// the left.
 fn not_in(left: usize, right: usize) -> PlanBuilder {
     let ids = PlanIds::default();
     let spec = JoinSpec::new(JoinType::Anti, &[("zl", "zr")], &["nl"]).with_filter(filter());
@@ -65,7 +66,7 @@ fn all_pairs(left: usize, right: usize) -> PlanBuilder {
 fn sequences(num_rows: usize, len: i64) -> PlanBuilder {
     let bound = |bound| TypedExpr::constant(Value::BigInt(bound), Type::BigInt);
     let list = Type::array(Type::BigInt);
-    // Not constant, so that it is made for each row.
+    // Not a constant, so that it is evaluated for each row.
     let zero = TypedExpr::call("minus", vec![column_of("n"), column_of("n")], Type::BigInt);
     let sequence = TypedExpr::call("sequence", vec![zero, bound(len)], list);
     rows(&PlanIds::default(), num_rows, "").project([("list", sequence)])
@@ -89,7 +90,7 @@ fn loops_over_all_rows_look_as_often_as_their_rows_ask_for() {
     };
     let cases: Vec<(&str, PlanBuilder, u64)> = vec![
         ("sort of numbers", source().order_by(&[("n", order)]), 2 * CHUNKS),
-        // Partitions of all rows until parts are as small as they may be.
+        // Partitions all rows repeatedly, down to the smallest size of a part.
         ("sort of strings", source().order_by(&[("s", order)]), 5 * CHUNKS),
         ("top-N of many rows", source().top_n(&[("s", order)], 90_000), 5 * CHUNKS),
         ("array_agg", list("array_agg"), CHUNKS),

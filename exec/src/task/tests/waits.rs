@@ -1,11 +1,11 @@
-//! What drivers wait for, each reason made to happen and found in the counters.
+//! Tests of blocking: each reason is provoked and found in the counters.
 
 use super::*;
-use crate::operator::BlockingReason;
+use crate::blocking::BlockingReason;
 use crate::plan::{LocalPartitionNode, Partitioning};
 use crate::stats::TaskStats;
 
-/// How often the operators called `name` were waited for because of `reason`; a wait has a time.
+/// Returns how often the operators called `name` blocked for `reason`; a wait has a duration.
 pub(super) fn waits(stats: &TaskStats, name: &str, reason: BlockingReason) -> u64 {
     let operators = stats.operators.iter().filter(|stats| stats.operator == name);
     let mut times = 0;
@@ -18,7 +18,7 @@ pub(super) fn waits(stats: &TaskStats, name: &str, reason: BlockingReason) -> u6
     times
 }
 
-/// Fulfils the promises of blocked reads as they come, until the task ends.
+/// Fulfils the promises of blocked reads as they appear, until the task ends.
 fn unblock(run: &Run) -> thread::JoinHandle<()> {
     let (promises, ended) = (Arc::clone(&run.connector.promises), run.task.completed());
     thread::spawn(move || {
@@ -68,8 +68,8 @@ fn an_exchange_waits_for_producers_and_they_for_their_consumer() {
         query.config.local_exchange_batches_per_driver = 1;
     });
     let mut cursor = run.task.start().unwrap();
-    // Nobody takes anything until the producers have filled the exchange, and the last read blocks
-    // until all that is in it was taken.
+    // The consumer takes nothing until the producers have filled the exchange, and the last read
+    // blocks until all queued batches were taken.
     until_idle(&run.executor);
     assert_eq!(run.num_rows_with_waits(&mut cursor), 1_000);
     let stats = cursor.stats();
@@ -150,7 +150,7 @@ fn an_operator_waits_for_memory_of_another_query() {
     for drivers in [1, 2] {
         let engine = vector::MemoryPool::root("engine", 100_000);
         let other = engine.leaf("another query");
-        // Room for the sources, and not for the first batch that any driver sorts.
+        // Memory suffices for the sources, but not for the first batch that any driver sorts.
         other.reserve(99_600).unwrap();
         let run = Run::with(by_value(), drivers, thousand_rows(), |query| {
             query.pool = engine.aggregate("query", u64::MAX);
@@ -191,7 +191,7 @@ fn memory_is_not_waited_for_without_end() {
 
 #[test]
 fn of_queries_that_wait_for_each_other_one_fails_and_the_others_end_well() {
-    // A query sorts 1,000 rows of 16 bytes, which it copies, and 28 more for each.
+    // A query sorts 1,000 rows of 16 bytes, which it copies, and needs 28 more bytes for each.
     let engine = vector::MemoryPool::root("engine", 80_000);
     let start = Arc::new(AtomicUsize::new(0));
     let queries = [1, 2, 3].map(|id| {

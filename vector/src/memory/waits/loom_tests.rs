@@ -1,4 +1,4 @@
-//! Models of waits for memory: who gives back, who begins to wait and who asks for more at once.
+//! Models of waits for memory: concurrent release, begin of a wait and reservation.
 
 use super::*;
 use crate::memory::Reclaim;
@@ -47,11 +47,11 @@ fn loom_of_two_that_would_wait_for_each_other_one_is_told() {
     });
 }
 
-/// Two reserve what only one of them can have: what the other one has counted in vain is not its
-/// party's.
+/// Two threads reserve memory that suffices for only one of them: the bytes that the refused one
+/// adds temporarily are not attributed to its member.
 #[test]
 fn loom_a_reservation_in_vain_does_not_make_it_look_as_if_nobody_else_held_memory() {
-    // Of three threads: more takes minutes.
+    // The model has three threads and would take minutes with more preemptions.
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(2);
     model.check(|| {
@@ -90,7 +90,7 @@ fn loom_whoever_stands_still_goes_on_when_the_wait_of_its_party_is_over() {
     });
 }
 
-/// Gives back all that it has.
+/// Releases all its memory when asked.
 struct Spare(MemoryPool, Mutex<u64>);
 
 impl Spare {

@@ -3,7 +3,7 @@
 
 use super::filters::{left_batches, metric, right, scanned, sides};
 use super::*;
-use crate::operator::BlockingReason;
+use crate::blocking::BlockingReason;
 use crate::plan::{
     LimitNode, LocalMergeNode, LocalPartitionNode, OrderByNode, Partitioning, ProjectNode, SortKey,
     TopNNode, UnnestNode, ValuesNode,

@@ -17,6 +17,40 @@ use vector::{
 };
 
 use super::accumulator::{Accumulator, Column, Groups, Part, fold_rows};
+use super::function::{AggregateFunction, AggregateSignature, both, is_orderable};
+
+pub(super) const FUNCTIONS: &[&dyn AggregateFunction] = &[
+    &ExtremeByFunction("min_by", Ordering::Less),
+    &ExtremeByFunction("max_by", Ordering::Greater),
+];
+
+/// `min_by` or `max_by`.
+struct ExtremeByFunction(&'static str, Ordering);
+
+impl AggregateFunction for ExtremeByFunction {
+    fn name(&self) -> &'static str {
+        self.0
+    }
+
+    fn resolve(&self, args: &[Type]) -> Option<AggregateSignature> {
+        let [value, by] = both(args).filter(|[_, by]| is_orderable(by))?;
+        let (intermediate, result) = (intermediate(&value, &by), value.clone());
+        Some(AggregateSignature { args: vec![value, by], intermediate, result })
+    }
+
+    fn accumulator(&self, signature: &AggregateSignature) -> Result<Box<dyn Accumulator>> {
+        Ok(Box::new(ExtremeBy::new(self.1, signature.arg(0), signature.arg(1))))
+    }
+
+    fn ignores_duplicates(&self) -> bool {
+        true
+    }
+
+    /// Of rows with the same extreme the first one counts.
+    fn depends_on_order(&self) -> bool {
+        true
+    }
+}
 
 /// Stands for a group without a row in the batch.
 const NONE: u32 = u32::MAX;
@@ -48,16 +82,7 @@ impl Best {
 }
 
 impl ExtremeBy {
-    /// Gives values of `value_type` where values of `by_type` are least.
-    pub(super) fn min(value_type: Type, by_type: Type) -> Self {
-        Self::new(Ordering::Less, value_type, by_type)
-    }
-
-    /// Gives values of `value_type` where values of `by_type` are greatest.
-    pub(super) fn max(value_type: Type, by_type: Type) -> Self {
-        Self::new(Ordering::Greater, value_type, by_type)
-    }
-
+    /// The values of `value_type` at the first value of `by_type` that is `wanted` against all others.
     fn new(wanted: Ordering, value_type: Type, by_type: Type) -> Self {
         ExtremeBy {
             wanted,
@@ -173,7 +198,7 @@ impl Accumulator for ExtremeBy {
 }
 
 /// The type of a partial result: as Velox has it.
-pub(super) fn intermediate(value: &Type, by: &Type) -> Type {
+fn intermediate(value: &Type, by: &Type) -> Type {
     Type::row([("value", value.clone()), ("by", by.clone())])
 }
 

@@ -5,7 +5,31 @@ use std::ops::Range;
 use vector::{Error, Result, Type, VectorRef};
 
 use super::accumulator::{Accumulator, Column, Groups, Part, fold_rows};
+use super::function::{AggregateFunction, AggregateSignature, only};
 use crate::expr::{Integers, integers_of};
+
+pub(super) const FUNCTIONS: &[&dyn AggregateFunction] = &[
+    &BitwiseFunction("bitwise_and_agg", Bitwise::And),
+    &BitwiseFunction("bitwise_or_agg", Bitwise::Or),
+    &BitwiseFunction("bitwise_xor_agg", Bitwise::Xor),
+];
+
+struct BitwiseFunction(&'static str, Bitwise);
+
+impl AggregateFunction for BitwiseFunction {
+    fn name(&self) -> &'static str {
+        self.0
+    }
+
+    fn resolve(&self, args: &[Type]) -> Option<AggregateSignature> {
+        let arg = only(args).filter(|arg| arg.is_integer() && *arg != Type::HugeInt)?;
+        Some(AggregateSignature::unary(arg.clone(), arg.clone(), arg))
+    }
+
+    fn accumulator(&self, signature: &AggregateSignature) -> Result<Box<dyn Accumulator>> {
+        Ok(Box::new(BitwiseAgg::new(signature.arg(0), self.1)))
+    }
+}
 
 /// What is done with the bits of two numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,20 +50,20 @@ impl Bitwise {
 }
 
 /// Puts numbers together, bit by bit.
-pub(super) struct Bits {
+pub(super) struct BitwiseAgg {
     ty: Type,
     operator: Bitwise,
     states: Vec<Option<i64>>,
 }
 
-impl Bits {
+impl BitwiseAgg {
     /// Of numbers of type `ty`.
     pub(super) fn new(ty: Type, operator: Bitwise) -> Self {
-        Bits { ty, operator, states: Vec::new() }
+        BitwiseAgg { ty, operator, states: Vec::new() }
     }
 }
 
-impl Accumulator for Bits {
+impl Accumulator for BitwiseAgg {
     fn resize(&mut self, num_groups: usize) {
         self.states.resize(num_groups, None);
     }

@@ -1,4 +1,4 @@
-//! Each kind of fault of a plan is refused before anything runs, by an error that names the node.
+//! Each kind of invalid plan is rejected before execution, with an error that names the node.
 
 use super::*;
 use crate::expr::{ExecEvaluator, FunctionRegistry};
@@ -42,7 +42,7 @@ fn check(plan: &PlanNode) -> Result<()> {
     validate(plan, PlanContext { evaluator: &evaluator, connectors: &connectors })
 }
 
-/// The plan is refused at this node, with this sentence.
+/// Checks that the plan is rejected at this node, with this message.
 #[track_caller]
 fn refused(plan: impl Into<Arc<PlanNode>>, node: &str, message: &str) {
     let error = check(&plan.into()).unwrap_err();
@@ -51,7 +51,7 @@ fn refused(plan: impl Into<Arc<PlanNode>>, node: &str, message: &str) {
     assert!(error.to_string().contains(&format!("plan node \"{node}\"")), "{error}");
 }
 
-/// `change` makes a good node of a plan a bad one.
+/// Returns the plan with one node made invalid by `change`.
 fn changed(plan: PlanBuilder, change: impl FnOnce(&mut PlanNode)) -> Arc<PlanNode> {
     let plan = plan.build();
     check(&plan).unwrap();
@@ -171,7 +171,7 @@ fn expressions_use_columns_functions_and_types_that_there_are() {
     };
     check(&field_of(0)).unwrap();
     refused(field_of(1), "Project[1]", "a struct has no such field");
-    // As many terms as there are, however they are nested.
+    // The number of terms is not limited, however they are nested.
     let conjunction = (0..2_000).fold(field("f", Type::Boolean), |all, _| {
         TypedExpr::call("and", vec![all, field("f", Type::Boolean)], Type::Boolean)
     });

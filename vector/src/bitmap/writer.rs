@@ -1,26 +1,27 @@
-//! Bits appended in pieces that are shorter than a word.
+//! A writer that appends bits in pieces shorter than a word.
 //!
 //! ```text
-//! push(0b101, 3)  push(0b01, 2)      word  ...01101     a full word goes into the bitmap
+//! push(0b101, 3)  push(0b01, 2)      word  ...01101     a full word is stored in the bitmap
 //! ```
 //!
-//! Pieces gather in a register: the bitmap is touched once for 64 bits, not once for each piece.
+//! The pieces are collected in a register, so the bitmap is accessed once per 64 bits instead of
+//! once per piece.
 
 use super::BitmapMut;
 use crate::bits;
 
-/// Appends to a [`BitmapMut`], which has all bits when the writer is dropped.
+/// Appends bits to a [`BitmapMut`], which has all of them once the writer is dropped.
 #[derive(Debug)]
 pub struct BitWriter<'a> {
     bitmap: &'a mut BitmapMut,
-    /// The bits of word number `at`, `filled` of them; those behind are zero.
+    /// Bits of word number `at`; those from `filled` on are zero.
     word: u64,
     at: usize,
     filled: usize,
 }
 
 impl BitmapMut {
-    /// A writer that goes on behind the last bit.
+    /// Returns a writer that appends after the last bit.
     pub fn writer(&mut self) -> BitWriter<'_> {
         let (at, filled) = (self.len / 64, self.len % 64);
         let word = if filled == 0 { 0 } else { self.words.last().copied().unwrap_or(0) };
@@ -29,26 +30,27 @@ impl BitmapMut {
 }
 
 impl BitWriter<'_> {
-    /// Appends the lowest `n` bits, at most 64; those above them are zero.
+    /// Appends the lowest `n` bits of `bits`, at most 64; all higher bits must be zero.
     #[inline]
     pub fn push(&mut self, bits: u64, n: usize) {
         debug_assert!(n <= 64 && bits & !bits::low_mask(n) == 0, "bits behind the piece");
         if self.at >= self.bitmap.words.len() {
             self.grow();
         }
-        // Whether a word is full is chance: it is written in any case, and nothing depends on a
-        // branch.
+        // The word is stored whether it is full or not, because a branch on that would be
+        // unpredictable.
         let word = self.word | bits << self.filled;
         self.bitmap.words.as_mut_slice()[self.at] = word;
         let end = self.filled + n;
-        // What a full word had no room for; nothing when the piece filled it alone.
+        // The bits of the piece that did not fit into a full word; none if the piece filled an
+        // empty word.
         let rest = bits >> 1 >> (63 - self.filled);
         self.word = if end >= 64 { rest } else { word };
         self.at += end / 64;
         self.filled = end % 64;
     }
 
-    /// Makes the room that there is usable, and twice as much when there is none.
+    /// Makes all existing capacity usable, which is first doubled if it is exhausted.
     #[cold]
     fn grow(&mut self) {
         let words = &mut self.bitmap.words;

@@ -1,26 +1,24 @@
-//! Barriers: all rows of the splits so far, before others come (rules S11.30, S11.72).
+//! Barriers: separate the rows of the splits added so far from the rows of later splits (rules
+//! S11.30, S11.72).
 //!
 //! ```text
-//! request --> SplitQueue: a barrier behind the splits --> each driver of the scan: a wave through
-//!     its operators --> exchange: all producers have arrived --> the drivers behind it --> cursor
+//! request --> SplitQueue: a barrier after the splits --> each driver of the scan: a drain wave
+//!     through its operators --> exchange: all producers have arrived --> its consumers --> cursor
 //! ```
 //!
-//! Operators that keep rows give what came of them, and begin anew: what comes between two barriers
-//! is as a run of its own. The barrier is passed when the wave has gone through all drivers.
+//! Operators that keep rows emit their results and start over: the splits between two barriers are
+//! processed like a separate run. The barrier is passed when the wave has gone through all drivers.
 //!
-//! | call | by | gives |
+//! | call | by | effect |
 //! |---|---|---|
-//! | `request` | the owner of the task | the number of the barrier that is on its way, and a wait for it |
-//! | `arrive` | each driver, when its wave is through | the last one ends the waits |
-//! | drop of a ticket | a driver that ends | as if it would arrive |
-//! | `end` | the task's end | ends the waits |
+//! | `request` | the owner of the task | returns the number of the barrier and a continuation |
+//! | `arrive` | each driver, at the end of its wave | the last arrival fulfils the continuations |
+//! | drop of a ticket | a driver that ends | counts as an arrival |
+//! | `end` | the end of the task | fulfils the continuations |
 
 use vector::sync::{Arc, Continuation, Mutex, Promise, promise};
-use vector::{Error, Result};
 
-use crate::plan::PlanNode;
-
-/// The barriers of a task.
+/// Barriers of a task.
 #[derive(Debug, Default)]
 pub struct Barriers {
     state: Mutex<State>,
@@ -28,20 +26,20 @@ pub struct Barriers {
 
 #[derive(Debug, Default)]
 struct State {
-    /// The number of the last barrier that was asked for.
+    /// Number of the last barrier that was requested.
     requested: u64,
-    /// The number of the last one that is passed.
+    /// Number of the last barrier that was passed.
     passed: u64,
-    /// Drivers that there are.
+    /// Number of drivers.
     drivers: usize,
-    /// Those of them that have arrived at the barrier that is on its way.
+    /// Number of drivers that have arrived at the barrier in progress.
     arrived: usize,
-    /// Who waits for that one.
+    /// Promises for the end of the barrier in progress.
     waiting: Vec<Promise>,
 }
 
 impl Barriers {
-    /// Asks for a barrier; those who ask before it is passed share it.
+    /// Requests a barrier. Requests during a barrier in progress share that barrier.
     pub fn request(&self) -> (u64, Continuation) {
         let (promise, passed) = promise();
         let mut state = self.state.lock();
@@ -53,13 +51,14 @@ impl Barriers {
         (state.requested, passed)
     }
 
-    /// True while a barrier is on its way.
+    /// Returns true while a barrier is in progress.
     pub fn is_requested(&self) -> bool {
         let state = self.state.lock();
         state.requested > state.passed
     }
 
-    /// A wait until barrier `number` is passed; none when it is.
+    /// Returns a continuation that is ready when barrier `number` is passed; `None` if it already
+    /// is.
     pub fn until_passed(&self, number: u64) -> Option<Continuation> {
         let mut state = self.state.lock();
         if state.passed >= number {
@@ -70,18 +69,19 @@ impl Barriers {
         Some(passed)
     }
 
-    /// Counts a driver in until its ticket is dropped.
+    /// Counts a driver until its ticket is dropped.
     pub fn enter(self: &Arc<Self>) -> BarrierTicket {
         self.state.lock().drivers += 1;
         BarrierTicket { barriers: Arc::clone(self), arrived: 0 }
     }
 
-    /// The task has ended: there is nothing to wait for.
+    /// Ends the barrier in progress at the end of the task.
     pub fn end(&self) {
         self.change(|state| state.arrived = state.drivers);
     }
 
-    /// Changes who is there and who has arrived; when these are all, the barrier is passed.
+    /// Changes the numbers of drivers and arrivals. The barrier is passed when all drivers have
+    /// arrived.
     fn change(&self, change: impl FnOnce(&mut State)) {
         let waiting = {
             let mut state = self.state.lock();
@@ -96,21 +96,21 @@ impl Barriers {
     }
 }
 
-/// One driver's presence at the barriers of its task.
+/// Registration of one driver with the barriers of its task.
 #[derive(Debug)]
 pub struct BarrierTicket {
     barriers: Arc<Barriers>,
-    /// The last barrier that the driver has arrived at.
+    /// Number of the last barrier at which the driver has arrived.
     arrived: u64,
 }
 
 impl BarrierTicket {
-    /// True when somebody has asked for a barrier, so that there may be more of them.
+    /// Returns true when a barrier was ever requested, so that more of them may follow.
     pub fn are_used(&self) -> bool {
         self.barriers.state.lock().requested > 0
     }
 
-    /// All rows before barrier `number` have left the driver.
+    /// Records that all rows before barrier `number` have left the driver.
     pub fn arrive(&mut self, number: u64) {
         self.arrived = number;
         self.barriers.change(|state| state.arrived += 1);
@@ -126,35 +126,6 @@ impl Drop for BarrierTicket {
             }
         });
     }
-}
-
-/// `Unsupported` when a node of the plan cannot be drained, with its name.
-pub(super) fn check_plan(plan: &Arc<PlanNode>) -> Result<()> {
-    let mut rest = vec![plan];
-    while let Some(node) = rest.pop() {
-        match &**node {
-            PlanNode::TableScan(_)
-            | PlanNode::Filter(_)
-            | PlanNode::Project(_)
-            | PlanNode::Aggregation(_)
-            | PlanNode::OrderBy(_)
-            | PlanNode::TopN(_)
-            | PlanNode::Limit(_)
-            | PlanNode::Unnest(_)
-            | PlanNode::LocalPartition(_)
-            | PlanNode::LocalMerge(_)
-            | PlanNode::EnforceSingleRow(_) => rest.extend(node.sources()),
-            // Rows of the plan come once, and a table is made of all rows of a build side: filters
-            // of its keys that scans were given could not be taken back. Files end once.
-            PlanNode::Values(_) | PlanNode::HashJoin(_) | PlanNode::TableWrite(_) => {
-                return Err(Error::unsupported(
-                    "a barrier in a plan with a node that cannot drain",
-                )
-                .with("node", format!("{}[{}]", node.name(), node.id())));
-            }
-        }
-    }
-    Ok(())
 }
 
 #[cfg(all(test, loom))]

@@ -1,16 +1,18 @@
 //! Row, array and map vectors.
 //!
-//! A [`RowVector`] is both a struct column and a batch; its row count is its own, so that a batch
-//! without columns still has rows (rule S1.49). Array and map rows address `offset..offset +
-//! length` of child vectors that have a length of their own (S1.5).
+//! A [`RowVector`] is both a struct column and a batch. Its number of rows is its own, so that a
+//! batch without columns still has rows (rule S1.49). Row `i` of an array or map consists of the
+//! entries `offset..offset + length` of its child vectors, which have a length of their own (rule
+//! S1.5).
 
-use crate::encoding::{Bitmap, DictionaryVector, Vector, VectorRef};
+use super::{DictionaryVector, Vector, VectorRef};
+use crate::bitmap::Bitmap;
 use crate::error::{Error, Result};
 use crate::memory::buffer::Buffer;
 use crate::sync::Arc;
 use crate::types::{RowType, Type, Value};
 
-/// Named children of equal length; a struct column or a batch.
+/// Named children with at least as many rows as the vector; a struct column or a batch.
 #[derive(Debug, Clone)]
 pub struct RowVector {
     ty: Type,
@@ -20,8 +22,11 @@ pub struct RowVector {
 }
 
 impl RowVector {
-    /// Makes a row vector of `len` rows. `Internal` when the children are not as many as the
-    /// fields, have other types or fewer rows, or the validity has another length.
+    /// Creates a row vector of `len` rows.
+    ///
+    /// # Errors
+    /// `Internal` if the number of children differs from the number of fields, a child has another
+    /// type or fewer rows, or the validity has another length.
     pub fn new(
         row_type: Arc<RowType>,
         len: usize,
@@ -46,53 +51,59 @@ impl RowVector {
         Ok(RowVector { ty: Type::Row(row_type), len, validity, children })
     }
 
-    /// A batch: a row vector without null rows.
+    /// Creates a batch, which is a row vector without null rows.
+    ///
+    /// # Errors
+    /// As [`RowVector::new`].
     pub fn batch(row_type: Arc<RowType>, len: usize, children: Vec<VectorRef>) -> Result<Self> {
         Self::new(row_type, len, None, children)
     }
 
-    /// A batch without rows.
+    /// Creates a batch without rows.
     pub fn empty(row_type: Arc<RowType>) -> Self {
         let children =
             row_type.types().iter().map(|t| Arc::new(Vector::nulls(t.clone(), 0))).collect();
         RowVector { ty: Type::Row(row_type), len: 0, validity: None, children }
     }
 
-    /// The type, always a ROW.
+    /// Returns the type, which is always a ROW.
     pub fn ty(&self) -> &Type {
         &self.ty
     }
 
-    /// The fields.
+    /// Returns the fields.
     pub fn row_type(&self) -> &Arc<RowType> {
         match &self.ty {
             Type::Row(row) => row,
-            // `new` and `empty` are the only constructors and make nothing else.
+            // `new` and `empty` are the only constructors and create no other type.
             _ => unreachable!("a row vector of another type"),
         }
     }
 
-    /// The number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// True without rows.
+    /// Returns true if there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The validity of the rows themselves; `None` when no row is null.
+    /// Returns the validity of the rows themselves; `None` if no row is null.
     pub fn validity(&self) -> Option<&Bitmap> {
         self.validity.as_ref()
     }
 
-    /// The columns. Each has at least as many rows as this vector.
+    /// Returns the columns, each with at least as many rows as this vector.
     pub fn children(&self) -> &[VectorRef] {
         &self.children
     }
 
-    /// Column `i`; `Internal` when there is none.
+    /// Returns column `i`.
+    ///
+    /// # Errors
+    /// `Internal` if there is no such column.
     pub fn child(&self, i: usize) -> Result<&VectorRef> {
         self.children.get(i).ok_or_else(|| {
             Error::internal("no such column in the batch")
@@ -101,12 +112,15 @@ impl RowVector {
         })
     }
 
-    /// True when row `i` is null.
+    /// Returns true if row `i` is null.
     pub fn is_null(&self, i: usize) -> bool {
         self.validity.as_ref().is_some_and(|v| !v.get(i))
     }
 
-    /// The rows `offset..offset + len`.
+    /// Returns the rows `offset..offset + len`.
+    ///
+    /// # Errors
+    /// The errors of loading a lazy column.
     pub fn slice(&self, offset: usize, len: usize) -> Result<Self> {
         let children = self
             .children
@@ -117,8 +131,8 @@ impl RowVector {
         Ok(RowVector { ty: self.ty.clone(), len, validity, children })
     }
 
-    /// Rows `indices` of a batch, in that order: every column wrapped in a dictionary
-    /// (rule S1.53). Nulls of the rows themselves are gathered.
+    /// Returns the rows `indices` of a batch, in that order: every column is wrapped in a
+    /// dictionary (rule S1.53), and the validity of the rows themselves is gathered.
     pub fn wrap(&self, indices: &Buffer<u32>) -> Self {
         RowVector {
             ty: self.ty.clone(),
@@ -130,8 +144,12 @@ impl RowVector {
 }
 
 impl Vector {
-    /// Field `index` of a struct vector in any encoding, which it keeps; null where the struct is.
-    /// `Internal` when there is no such field.
+    /// Returns field `index` of a struct vector in any encoding, in the same encoding. The field is
+    /// null where the struct is null.
+    ///
+    /// # Errors
+    /// `Internal` if there is no such field or the vector is not a struct; the errors of loading a
+    /// lazy vector.
     pub fn field(structs: &VectorRef, index: usize) -> Result<VectorRef> {
         let over = |field: VectorRef, indices, validity| {
             let field = DictionaryVector::over_with_validity(field, indices, validity);
@@ -140,7 +158,14 @@ impl Vector {
         match structs.as_ref() {
             Vector::Row(row) => {
                 let field = Arc::clone(row.child(index)?);
-                let Some(validity) = row.validity() else { return Ok(field) };
+                let Some(validity) = row.validity() else {
+                    // A column may have more rows than its struct.
+                    return if field.len() == row.len() {
+                        Ok(field)
+                    } else {
+                        Self::slice(&field, 0, row.len())
+                    };
+                };
                 let rows = (0..row.len() as u32).collect();
                 Ok(over(field, rows, Some(validity.clone())))
             }
@@ -175,7 +200,7 @@ impl From<RowVector> for Vector {
     }
 }
 
-/// Where the entries of each array or map row stand in the child vectors.
+/// Location of the entries of each array or map row in the child vectors.
 #[derive(Debug, Clone)]
 struct Spans {
     offsets: Buffer<u32>,
@@ -190,7 +215,7 @@ impl Spans {
         validity: Option<Bitmap>,
         num_entries: usize,
     ) -> Result<Self> {
-        // 32 bits that were cut from a larger position would be the position of another entry.
+        // A position that was truncated to 32 bits would be the position of another entry.
         if u32::try_from(num_entries).is_err() {
             return Err(Error::limit("a vector has more entries than 32 bits count")
                 .with("entries", num_entries));
@@ -202,7 +227,8 @@ impl Spans {
         let end = |(offset, len): (&u32, &u32)| u64::from(*offset) + u64::from(*len);
         let ends = || spans.offsets.iter().zip(spans.lengths.iter()).map(end);
         let num_ends = num_entries as u64;
-        // Offset and length of a null row are undefined (rule S1.5); mostly they are inside too.
+        // Offset and length of a null row are undefined (rule S1.5), but mostly they are inside as
+        // well.
         let is_inside = sizes_agree
             && (ends().fold(0, u64::max) <= num_ends
                 || ends().enumerate().all(|(i, end)| {
@@ -227,56 +253,56 @@ impl Spans {
 
 macro_rules! span_methods {
     () => {
-        /// The type.
+        /// Returns the type.
         pub fn ty(&self) -> &Type {
             &self.ty
         }
 
-        /// The number of rows.
+        /// Returns the number of rows.
         pub fn len(&self) -> usize {
             self.spans.offsets.len()
         }
 
-        /// True without rows.
+        /// Returns true if there are no rows.
         pub fn is_empty(&self) -> bool {
             self.len() == 0
         }
 
-        /// First entry of each row; undefined for null rows.
+        /// Returns the first entry of each row; undefined for null rows.
         pub fn offsets(&self) -> &Buffer<u32> {
             &self.spans.offsets
         }
 
-        /// Number of entries of each row; undefined for null rows.
+        /// Returns the number of entries of each row; undefined for null rows.
         pub fn lengths(&self) -> &Buffer<u32> {
             &self.spans.lengths
         }
 
-        /// The validity; `None` when no row is null.
+        /// Returns the validity; `None` if no row is null.
         pub fn validity(&self) -> Option<&Bitmap> {
             self.spans.validity.as_ref()
         }
 
-        /// True when row `i` is null.
+        /// Returns true if row `i` is null.
         pub fn is_null(&self, i: usize) -> bool {
             self.spans.validity.as_ref().is_some_and(|v| !v.get(i))
         }
 
-        /// The entries of row `i`, which must not be null.
+        /// Returns the range of the entries of row `i`, which must not be null.
         #[inline]
         pub fn span(&self, i: usize) -> std::ops::Range<usize> {
             let start = self.spans.offsets[i] as usize;
             start..start + self.spans.lengths[i] as usize
         }
 
-        /// The rows `offset..offset + len`; they keep all entries alive.
+        /// Returns the rows `offset..offset + len`; they keep all entries alive.
         pub fn slice(&self, offset: usize, len: usize) -> Self {
             Self { spans: self.spans.slice(offset, len), ..self.clone() }
         }
     };
 }
 
-/// Lists of elements.
+/// A vector of lists of elements.
 #[derive(Debug, Clone)]
 pub struct ArrayVector {
     ty: Type,
@@ -285,8 +311,11 @@ pub struct ArrayVector {
 }
 
 impl ArrayVector {
-    /// Makes an array vector. `Internal` when a valid row reaches outside of the elements, `Limit`
-    /// when there are more elements than 32 bits count.
+    /// Creates an array vector.
+    ///
+    /// # Errors
+    /// `Internal` if a non-null row is not inside the elements, or offsets, lengths and validity
+    /// differ in length; `Limit` if the number of elements does not fit 32 bits.
     pub fn new(
         offsets: Buffer<u32>,
         lengths: Buffer<u32>,
@@ -300,7 +329,7 @@ impl ArrayVector {
 
     span_methods!();
 
-    /// The elements of all rows.
+    /// Returns the elements of all rows.
     pub fn elements(&self) -> &VectorRef {
         &self.elements
     }
@@ -312,7 +341,7 @@ impl From<ArrayVector> for Vector {
     }
 }
 
-/// Lists of key-value pairs.
+/// A vector of lists of key-value pairs.
 #[derive(Debug, Clone)]
 pub struct MapVector {
     ty: Type,
@@ -322,8 +351,12 @@ pub struct MapVector {
 }
 
 impl MapVector {
-    /// Makes a map vector. `Internal` when keys and values differ in length or a valid row
-    /// reaches outside of them, `Limit` when there are more of them than 32 bits count.
+    /// Creates a map vector.
+    ///
+    /// # Errors
+    /// `Internal` if keys and values differ in length, a non-null row is not inside of them, or
+    /// offsets, lengths and validity differ in length; `Limit` if the number of entries does not
+    /// fit 32 bits.
     pub fn new(
         offsets: Buffer<u32>,
         lengths: Buffer<u32>,
@@ -343,12 +376,12 @@ impl MapVector {
 
     span_methods!();
 
-    /// The keys of all rows.
+    /// Returns the keys of all rows.
     pub fn keys(&self) -> &VectorRef {
         &self.keys
     }
 
-    /// The values of all rows.
+    /// Returns the values of all rows.
     pub fn values(&self) -> &VectorRef {
         &self.values
     }
@@ -384,6 +417,17 @@ mod tests {
         assert!(RowVector::batch(ty.clone(), 3, vec![numbers(3)]).is_ok());
         assert!(RowVector::batch(ty.clone(), 4, vec![numbers(3)]).is_err());
         assert!(RowVector::batch(ty, 3, vec![]).is_err());
+    }
+
+    #[test]
+    fn a_field_has_as_many_rows_as_its_struct() {
+        let ty = Arc::new(RowType::new([("a", Type::BigInt)]));
+        let validity = [true, false, true].into_iter().collect::<Bitmap>();
+        for validity in [None, Some(validity)] {
+            let row = RowVector::new(Arc::clone(&ty), 3, validity, vec![numbers(5)]).unwrap();
+            let field = Vector::field(&Arc::new(Vector::Row(row)), 0).unwrap();
+            assert_eq!(field.len(), 3);
+        }
     }
 
     #[test]

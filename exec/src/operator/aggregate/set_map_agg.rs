@@ -9,20 +9,72 @@ use vector::sync::Arc;
 use vector::{Buffer, Error, Result, RowVector, Type, Vector, VectorRef};
 
 use super::accumulator::{Accumulator, Column, Groups, Part};
-use super::array_agg::Collected;
+use super::array_agg::ArrayAgg;
+use super::function::{AggregateFunction, AggregateSignature, both, only};
 use crate::expr::{distinct_elements, entries_of_maps, maps_of_entries};
 
-/// The values of a group, each once.
-pub(super) struct SetOf(Collected);
+pub(super) const FUNCTIONS: &[&dyn AggregateFunction] = &[&SetAggFunction, &MapAggFunction];
 
-impl SetOf {
-    /// Sets of values of type `element`.
-    pub(super) fn new(element: Type) -> Self {
-        SetOf(Collected::new(element))
+struct SetAggFunction;
+
+impl AggregateFunction for SetAggFunction {
+    fn name(&self) -> &'static str {
+        "set_agg"
+    }
+
+    fn resolve(&self, args: &[Type]) -> Option<AggregateSignature> {
+        let arg = only(args)?;
+        let list = Type::array(arg.clone());
+        Some(AggregateSignature::unary(arg, list.clone(), list))
+    }
+
+    fn accumulator(&self, signature: &AggregateSignature) -> Result<Box<dyn Accumulator>> {
+        Ok(Box::new(SetAgg::new(signature.arg(0))))
+    }
+
+    fn ignores_duplicates(&self) -> bool {
+        true
+    }
+
+    fn depends_on_order(&self) -> bool {
+        true
     }
 }
 
-impl Accumulator for SetOf {
+struct MapAggFunction;
+
+impl AggregateFunction for MapAggFunction {
+    fn name(&self) -> &'static str {
+        "map_agg"
+    }
+
+    fn resolve(&self, args: &[Type]) -> Option<AggregateSignature> {
+        let [key, value] = both(args)?;
+        let map = Type::map(key.clone(), value.clone());
+        let (intermediate, result) = (map.clone(), map);
+        Some(AggregateSignature { args: vec![key, value], intermediate, result })
+    }
+
+    fn accumulator(&self, signature: &AggregateSignature) -> Result<Box<dyn Accumulator>> {
+        Ok(Box::new(MapAgg::new(signature.arg(0), signature.arg(1))))
+    }
+
+    fn depends_on_order(&self) -> bool {
+        true
+    }
+}
+
+/// The values of a group, each once.
+pub(super) struct SetAgg(ArrayAgg);
+
+impl SetAgg {
+    /// Sets of values of type `element`.
+    pub(super) fn new(element: Type) -> Self {
+        SetAgg(ArrayAgg::new(element))
+    }
+}
+
+impl Accumulator for SetAgg {
     fn resize(&mut self, num_groups: usize) {
         self.0.resize(num_groups);
     }
@@ -49,21 +101,21 @@ impl Accumulator for SetOf {
 }
 
 /// The keys of a group, each with a value.
-pub(super) struct MapOf {
+pub(super) struct MapAgg {
     entry: Type,
     ty: Type,
-    entries: Collected,
+    entries: ArrayAgg,
 }
 
-impl MapOf {
+impl MapAgg {
     /// Maps from `key` to `value`.
     pub(super) fn new(key: Type, value: Type) -> Self {
         let entry = Type::row([("", key.clone()), ("", value.clone())]);
-        MapOf { entries: Collected::new(entry.clone()), entry, ty: Type::map(key, value) }
+        MapAgg { entries: ArrayAgg::new(entry.clone()), entry, ty: Type::map(key, value) }
     }
 }
 
-impl Accumulator for MapOf {
+impl Accumulator for MapAgg {
     fn resize(&mut self, num_groups: usize) {
         self.entries.resize(num_groups);
     }
@@ -134,7 +186,7 @@ mod tests {
             ),
         ];
         let empty = || {
-            let mut made = MapOf::new(Type::BigInt, Type::Varchar);
+            let mut made = MapAgg::new(Type::BigInt, Type::Varchar);
             made.resize(3);
             made
         };

@@ -1,5 +1,5 @@
-//! A shared bitmap with a length, and its builder: validity and boolean values. What appends many
-//! short pieces is in `writer`.
+//! A shared bitmap with a length, and its builder; they store validity and boolean values.
+//! Appending many short pieces is in `writer`.
 
 mod writer;
 
@@ -8,7 +8,7 @@ use crate::memory::buffer::{Buffer, BufferMut};
 
 pub use writer::BitWriter;
 
-/// Bits that are not written any more; bits behind the length are unspecified.
+/// An immutable bitmap; bits beyond the length are unspecified.
 #[derive(Debug, Clone)]
 pub struct Bitmap {
     words: Buffer<u64>,
@@ -16,80 +16,84 @@ pub struct Bitmap {
 }
 
 impl Bitmap {
-    /// `len` bits of `words`.
+    /// Creates a bitmap of the first `len` bits of `words`.
     ///
     /// # Panics
-    /// When there are fewer words than `len` bits need.
+    /// If there are fewer words than `len` bits need.
     pub fn new(words: Buffer<u64>, len: usize) -> Self {
         assert!(words.len() >= bits::words_for(len), "too few words for the bitmap");
         Bitmap { words, len }
     }
 
-    /// `len` equal bits.
+    /// Creates a bitmap of `len` equal bits.
     pub fn filled(len: usize, value: bool) -> Self {
         let mut bitmap = BitmapMut::new();
         bitmap.push_n(value, len);
         bitmap.freeze()
     }
 
-    /// Number of bits.
+    /// Returns the number of bits.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// True without bits.
+    /// Returns true if there are no bits.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The words, at least as many as the length needs.
+    /// Returns the words, of which there are at least as many as the length needs.
     pub fn words(&self) -> &[u64] {
         &self.words
     }
 
-    /// Bit `i`; panics outside of the bitmap's words.
+    /// Returns bit `i`.
+    ///
+    /// # Panics
+    /// If the bit is outside of the bitmap's words.
     #[inline]
     pub fn get(&self, i: usize) -> bool {
         bits::get(&self.words, i)
     }
 
-    /// Number of ones.
+    /// Returns the number of ones.
     pub fn count_ones(&self) -> usize {
         bits::count_ones(&self.words, self.len)
     }
 
-    /// True when every bit is one.
+    /// Returns true if every bit is one.
     pub fn all_ones(&self) -> bool {
         bits::all_ones(&self.words, self.len)
     }
 
-    /// This bitmap as the validity of a vector: `None` when every bit is one, because then no row
-    /// is null. Every vector keeps its validity in this form, so that `validity().is_some()` means
-    /// that a row is null. Reads words up to the first zero bit.
+    /// Converts this bitmap to the validity of a vector: `None` if every bit is one, because then
+    /// no row is null. Every vector stores its validity in this form, so that
+    /// `validity().is_some()` means that at least one row is null. The words are read up to the
+    /// first zero bit.
     pub fn into_validity(self) -> Option<Bitmap> {
         (!self.all_ones()).then_some(self)
     }
 
-    /// The positions of the ones.
+    /// Iterates over the positions of the ones in ascending order.
     pub fn ones(&self) -> bits::Ones<'_> {
         bits::ones(&self.words, self.len)
     }
 
-    /// A copy of `len` bits from `offset` on.
+    /// Returns a copy of `len` bits from `offset` on.
     pub fn slice(&self, offset: usize, len: usize) -> Bitmap {
         let mut bitmap = BitmapMut::new();
         bitmap.extend_from_words(&self.words, offset, len);
         bitmap.freeze()
     }
 
-    /// One bit for each index: `self[indices[i]]`.
+    /// Returns one bit per index: `self[indices[i]]`.
     ///
     /// # Panics
-    /// When an index is outside of the bitmap's words, however many of them there are.
+    /// If an index is outside of the bitmap's words, regardless of their number.
     pub fn gather(&self, indices: &[u32]) -> Bitmap {
         let mut bitmap = BitmapMut::new();
         let mut writer = bitmap.writer();
-        // Few bits are a word in a register.
+        // A short bitmap is a single word, which stays in a register.
         let only = (self.words.len() == 1).then(|| self.words[0]);
         for indices in indices.chunks(64) {
             let mut picked = 0;
@@ -114,7 +118,7 @@ impl Bitmap {
         bitmap.freeze()
     }
 
-    /// The bits that are one in both; `None` stands for all ones.
+    /// Returns the bits that are one in both; `None` stands for a bitmap of ones.
     pub fn and(a: Option<&Bitmap>, b: Option<&Bitmap>) -> Option<Bitmap> {
         match (a, b) {
             (None, None) => None,
@@ -128,12 +132,12 @@ impl Bitmap {
         }
     }
 
-    /// The opposite bits.
+    /// Returns the inverted bits.
     pub fn not(&self) -> Bitmap {
         Bitmap { words: self.words.iter().map(|w| !w).collect(), len: self.len }
     }
 
-    /// The bits for writing, without a copy when nobody else holds them.
+    /// Returns the bits for writing, without a copy if no other bitmap shares them.
     pub fn into_mut(self) -> BitmapMut {
         let len = self.len;
         let mut words = self.words.into_mut().unwrap_or_else(|shared| {
@@ -148,7 +152,7 @@ impl Bitmap {
     }
 }
 
-/// A bitmap under construction. Bits behind the length are zero.
+/// A bitmap under construction; bits beyond the length are zero.
 #[derive(Debug, Default)]
 pub struct BitmapMut {
     words: BufferMut<u64>,
@@ -156,27 +160,27 @@ pub struct BitmapMut {
 }
 
 impl BitmapMut {
-    /// An empty bitmap.
+    /// Creates an empty bitmap.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Number of bits.
+    /// Returns the number of bits.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// True without bits.
+    /// Returns true if there are no bits.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The words.
+    /// Returns the words.
     pub fn words(&self) -> &[u64] {
         &self.words
     }
 
-    /// Bit `i`.
+    /// Returns bit `i`.
     #[inline]
     pub fn get(&self, i: usize) -> bool {
         bits::get(&self.words, i)
@@ -224,7 +228,7 @@ impl BitmapMut {
         self.extend_from_words(&other.words, 0, other.len);
     }
 
-    /// Appends `n` bits `f(0)..f(n - 1)`, a word at a time.
+    /// Appends the `n` bits `f(0)` to `f(n - 1)`, one word at a time.
     #[inline]
     pub fn extend_from_fn(&mut self, n: usize, mut f: impl FnMut(usize) -> bool) {
         if !self.len.is_multiple_of(64) {
@@ -245,7 +249,7 @@ impl BitmapMut {
         self.len += n;
     }
 
-    /// Drops the bits from `len` on.
+    /// Removes the bits from `len` on.
     pub fn truncate(&mut self, len: usize) {
         if len < self.len {
             self.len = len;
@@ -254,23 +258,23 @@ impl BitmapMut {
         }
     }
 
-    /// Drops all bits, keeps the memory.
+    /// Removes all bits and keeps the memory.
     pub fn clear(&mut self) {
         self.words.clear();
         self.len = 0;
     }
 
-    /// Number of ones.
+    /// Returns the number of ones.
     pub fn count_ones(&self) -> usize {
         bits::count_ones(&self.words, self.len)
     }
 
-    /// Ends writing.
+    /// Ends writing and returns the shareable bitmap.
     pub fn freeze(self) -> Bitmap {
         Bitmap { len: self.len, words: self.words.freeze() }
     }
 
-    /// Ends writing a validity: `None` when no bit is zero.
+    /// Ends writing a validity and returns it, or `None` if no bit is zero.
     pub fn freeze_validity(self) -> Option<Bitmap> {
         if bits::all_ones(&self.words, self.len) { None } else { Some(self.freeze()) }
     }
@@ -329,7 +333,7 @@ mod tests {
                 let bits: Bitmap = (0..len).map(|i| i != zero).collect();
                 assert!(bits.into_validity().is_some(), "{len} {zero}");
             }
-            // Bits behind the length do not count.
+            // Bits beyond the length do not count.
             let words = Buffer::from_slice(&[u64::MAX, u64::MAX, u64::MAX, u64::MAX, 0]);
             assert!(Bitmap::new(words, len).into_validity().is_none(), "{len}");
         }

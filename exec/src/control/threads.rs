@@ -1,13 +1,14 @@
-//! Threads inside of a task: who is in, and who is asked to leave for a while.
+//! Threads inside of a task: counts the threads that run its drivers, and requests them to pause or
+//! yield.
 //!
-//! | | `enter` | `interruption` | last `leave` |
+//! | state | `enter` | `interruption` | last thread leaves |
 //! |---|---|---|---|
-//! | running | in | - | |
-//! | asked to yield n times | in | Yield, n times in all | |
-//! | paused | refused, with a wait for `resume` | Pause, with the same wait | ends the waits of `pause` |
+//! | running | succeeds | none | |
+//! | n yields requested | succeeds | Yield, n times in total | |
+//! | paused | refused, with a continuation for `resume` | Pause, same continuation | ends `pause` |
 //!
-//! A thread is in while it moves batches; a driver that is blocked, queued or paused is in no
-//! thread. A running driver looks at one atomic flag and takes the lock only when that is up.
+//! A thread is inside while it runs a driver; a driver that is blocked, queued or paused is on no
+//! thread. A running driver checks one atomic flag, and takes the lock only when the flag is set.
 
 use std::time::Instant;
 
@@ -15,10 +16,10 @@ use vector::Error;
 use vector::sync::atomic::{AtomicBool, Ordering};
 use vector::sync::{Arc, Continuation, Mutex, Promise, promise};
 
-/// The threads of one task.
+/// Threads that run drivers of one task.
 #[derive(Default)]
 pub struct TaskThreads {
-    /// Up when a running driver has something to look at under the lock.
+    /// Set when a running driver must check the state under the lock.
     asked: AtomicBool,
     state: Mutex<State>,
 }
@@ -26,7 +27,7 @@ pub struct TaskThreads {
 #[derive(Default)]
 struct State {
     inside: usize,
-    /// Since when some thread has been inside all the time.
+    /// Time since which at least one thread has been inside without a break.
     inside_since: Option<Instant>,
     paused: bool,
     to_yield: usize,
@@ -34,25 +35,26 @@ struct State {
     resuming: Vec<Promise>,
 }
 
-/// What a running driver is asked to do.
+/// What a running driver is requested to do.
 #[derive(Debug)]
 pub enum Interruption {
-    /// Leave, until the wait is over.
+    /// Leave the thread until the continuation is ready.
     Pause(Continuation),
-    /// Leave, and come back behind the others.
+    /// Leave the thread and enqueue at the tail.
     Yield,
 }
 
 impl TaskThreads {
-    /// True when a running driver should look at [`TaskThreads::interruption`] soon: for operators
-    /// that work for long without output.
+    /// Returns true when a running driver is to check [`TaskThreads::interruption`] soon; for
+    /// operators that run for a long time without output.
     pub fn is_asked(&self) -> bool {
         self.asked.load(Ordering::Relaxed)
     }
 
-    /// What a running driver must do, if anything (rule S11.67).
+    /// Returns what a running driver must do, if anything; a pause has priority over a yield (rule
+    /// S11.67).
     pub fn interruption(&self) -> Option<Interruption> {
-        // What counts is decided under the lock; the flag may be seen late.
+        // The state under the lock is decisive; a change of the flag may be seen late.
         if !self.asked.load(Ordering::Relaxed) {
             return None;
         }
@@ -68,8 +70,8 @@ impl TaskThreads {
         Some(Interruption::Yield)
     }
 
-    /// Asks everybody to leave and lets nobody in. The wait is over when no thread is inside; it
-    /// fails when the task is resumed before.
+    /// Requests all threads to leave and admits none. The continuation is ready when no thread is
+    /// inside; it fails when the task is resumed before that.
     pub fn pause(&self) -> Continuation {
         let mut state = self.state.lock();
         state.paused = true;
@@ -82,7 +84,7 @@ impl TaskThreads {
         paused
     }
 
-    /// Lets everybody in again; without effect when not paused.
+    /// Admits threads again; has no effect when the task is not paused.
     pub fn resume(&self) {
         let (pausing, resuming) = {
             let mut state = self.state.lock();
@@ -96,8 +98,8 @@ impl TaskThreads {
         resuming.into_iter().for_each(Promise::fulfil);
     }
 
-    /// Asks every thread inside to leave once, if there was one at all times since `since` (rule
-    /// S11.68); says how many were asked.
+    /// Requests every thread inside to yield once, if there was a thread inside at all times since
+    /// `since` (rule S11.68). Returns the number of threads requested to yield.
     pub fn yield_if_due(&self, since: Instant) -> usize {
         let mut state = self.state.lock();
         if state.to_yield == 0 && state.inside_since.is_some_and(|inside| inside < since) {
@@ -123,12 +125,13 @@ impl State {
     }
 }
 
-/// A thread inside of a task, until dropped.
+/// Registration of a thread inside of a task, until it is dropped.
 #[derive(Debug)]
 pub struct OnThread<'a>(&'a TaskThreads);
 
 impl<'a> OnThread<'a> {
-    /// Goes in; while the task is paused, gives a wait for its end instead.
+    /// Registers the thread. While the task is paused, returns a continuation for its resumption
+    /// instead.
     pub fn enter(threads: &'a Arc<TaskThreads>) -> Result<Self, Continuation> {
         let mut state = threads.state.lock();
         if state.paused {

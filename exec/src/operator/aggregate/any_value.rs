@@ -5,24 +5,52 @@ use std::ops::Range;
 use vector::{Error, Result, Type, Value, ValueReader, VectorRef};
 
 use super::accumulator::{Accumulator, Column, Groups, Part, column_of_values, fold_rows};
-use super::extreme_by::value_bytes;
+use super::function::{AggregateFunction, AggregateSignature, only};
+use super::min_max_by::value_bytes;
+
+pub(super) const FUNCTIONS: &[&dyn AggregateFunction] =
+    &[&AnyValueFunction("any_value"), &AnyValueFunction("arbitrary")];
+
+struct AnyValueFunction(&'static str);
+
+impl AggregateFunction for AnyValueFunction {
+    fn name(&self) -> &'static str {
+        self.0
+    }
+
+    fn resolve(&self, args: &[Type]) -> Option<AggregateSignature> {
+        only(args).map(|arg| AggregateSignature::unary(arg.clone(), arg.clone(), arg))
+    }
+
+    fn accumulator(&self, signature: &AggregateSignature) -> Result<Box<dyn Accumulator>> {
+        Ok(Box::new(AnyValue::new(signature.arg(0))))
+    }
+
+    fn ignores_duplicates(&self) -> bool {
+        true
+    }
+
+    fn depends_on_order(&self) -> bool {
+        true
+    }
+}
 
 /// Keeps one value.
-pub(super) struct Anything {
+pub(super) struct AnyValue {
     ty: Type,
     states: Vec<Option<Value>>,
     /// Bytes that values take beside the states.
     value_bytes: usize,
 }
 
-impl Anything {
+impl AnyValue {
     /// One value of type `ty`.
     pub(super) fn new(ty: Type) -> Self {
-        Anything { ty, states: Vec::new(), value_bytes: 0 }
+        AnyValue { ty, states: Vec::new(), value_bytes: 0 }
     }
 }
 
-impl Accumulator for Anything {
+impl Accumulator for AnyValue {
     fn resize(&mut self, num_groups: usize) {
         self.states.resize_with(num_groups, || None);
     }

@@ -13,11 +13,41 @@ use vector::{
 };
 
 use super::accumulator::{Accumulator, Column, Groups, Part, fold, fold_rows};
-use super::signatures::statistic_of;
+use super::function::{AggregateFunction, AggregateSignature, only, sum_type};
+
+pub(super) const FUNCTIONS: &[&dyn AggregateFunction] =
+    &[&VARIANTS[0], &VARIANTS[1], &VARIANTS[2], &VARIANTS[3], &VARIANTS[4], &VARIANTS[5]];
+
+const VARIANTS: [VarianceFunction; 6] = [
+    VarianceFunction("variance", Statistic::VarianceOfSample),
+    VarianceFunction("var_samp", Statistic::VarianceOfSample),
+    VarianceFunction("var_pop", Statistic::VarianceOfPopulation),
+    VarianceFunction("stddev", Statistic::DeviationOfSample),
+    VarianceFunction("stddev_samp", Statistic::DeviationOfSample),
+    VarianceFunction("stddev_pop", Statistic::DeviationOfPopulation),
+];
+
+struct VarianceFunction(&'static str, Statistic);
+
+impl AggregateFunction for VarianceFunction {
+    fn name(&self) -> &'static str {
+        self.0
+    }
+
+    fn resolve(&self, args: &[Type]) -> Option<AggregateSignature> {
+        let arg = only(args).filter(|arg| sum_type(arg).is_some())?;
+        let arg = if let Type::Decimal { .. } = arg { Type::Double } else { arg };
+        Some(AggregateSignature::unary(arg, intermediate(), Type::Double))
+    }
+
+    fn accumulator(&self, _: &AggregateSignature) -> Result<Box<dyn Accumulator>> {
+        Ok(Box::new(VarianceAgg::new(self.1)))
+    }
+}
 
 /// What is made of count, mean and squared distances.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Statistic {
+enum Statistic {
     /// Of a sample: null for fewer than two values.
     VarianceOfSample,
     /// Of all there are.
@@ -75,20 +105,20 @@ impl Moments {
 }
 
 /// The type of a partial result: as Velox has it.
-pub(super) fn intermediate() -> Type {
+fn intermediate() -> Type {
     Type::row([("count", Type::BigInt), ("mean", Type::Double), ("m2", Type::Double)])
 }
 
 /// Variances and deviations of one column.
-pub(super) struct Dispersion {
+struct VarianceAgg {
     /// What comes out; a column's variance and its deviation share the state.
     outputs: Vec<Statistic>,
     states: Vec<Moments>,
 }
 
-impl Dispersion {
-    pub(super) fn new(statistic: Statistic) -> Self {
-        Dispersion { outputs: vec![statistic], states: Vec::new() }
+impl VarianceAgg {
+    fn new(statistic: Statistic) -> Self {
+        VarianceAgg { outputs: vec![statistic], states: Vec::new() }
     }
 
     fn intermediate(&self, groups: Range<usize>) -> Result<VectorRef> {
@@ -110,7 +140,7 @@ impl Dispersion {
     }
 }
 
-impl Accumulator for Dispersion {
+impl Accumulator for VarianceAgg {
     fn resize(&mut self, num_groups: usize) {
         self.states.resize(num_groups, Moments::default());
     }
@@ -161,7 +191,8 @@ impl Accumulator for Dispersion {
     }
 
     fn adopt(&mut self, function: &str, _: &[Type]) -> Option<usize> {
-        self.outputs.push(statistic_of(function)?);
+        let variant = VARIANTS.iter().find(|variant| variant.0 == function)?;
+        self.outputs.push(variant.1);
         Some(self.outputs.len() - 1)
     }
 

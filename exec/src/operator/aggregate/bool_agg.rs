@@ -9,27 +9,64 @@ use vector::{
 
 use super::accumulator::{Accumulator, Column, Groups, Part, fold_rows};
 use super::count::Count;
+use super::function::{AggregateFunction, AggregateSignature};
+
+pub(super) const FUNCTIONS: &[&dyn AggregateFunction] = &[
+    &BoolFunction { name: "bool_and", make: || Box::new(BoolAgg::and()), result: Type::Boolean },
+    &BoolFunction { name: "every", make: || Box::new(BoolAgg::and()), result: Type::Boolean },
+    &BoolFunction { name: "bool_or", make: || Box::new(BoolAgg::or()), result: Type::Boolean },
+    &BoolFunction { name: "count_if", make: || Box::new(CountIf::default()), result: Type::BigInt },
+];
+
+/// A function of truth values.
+struct BoolFunction {
+    name: &'static str,
+    make: fn() -> Box<dyn Accumulator>,
+    /// The type of the result, which is that of the intermediate value too.
+    result: Type,
+}
+
+impl AggregateFunction for BoolFunction {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// A null literal is a truth value here.
+    fn resolve(&self, args: &[Type]) -> Option<AggregateSignature> {
+        let (intermediate, result) = (self.result.clone(), self.result.clone());
+        matches!(args, [Type::Boolean | Type::Unknown])
+            .then(|| AggregateSignature::unary(Type::Boolean, intermediate, result))
+    }
+
+    fn accumulator(&self, _: &AggregateSignature) -> Result<Box<dyn Accumulator>> {
+        Ok((self.make)())
+    }
+
+    fn ignores_duplicates(&self) -> bool {
+        self.result == Type::Boolean
+    }
+}
 
 /// AND or OR of the values of a group, nulls passed over: one value that is `decisive` decides.
-pub(super) struct Decided {
+pub(super) struct BoolAgg {
     /// False for AND, true for OR.
     decisive: bool,
     states: Vec<Option<bool>>,
 }
 
-impl Decided {
+impl BoolAgg {
     /// True as long as all are.
     pub(super) fn and() -> Self {
-        Decided { decisive: false, states: Vec::new() }
+        BoolAgg { decisive: false, states: Vec::new() }
     }
 
     /// True as soon as one is.
     pub(super) fn or() -> Self {
-        Decided { decisive: true, states: Vec::new() }
+        BoolAgg { decisive: true, states: Vec::new() }
     }
 }
 
-impl Accumulator for Decided {
+impl Accumulator for BoolAgg {
     fn resize(&mut self, num_groups: usize) {
         self.states.resize(num_groups, None);
     }

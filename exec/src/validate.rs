@@ -1,23 +1,24 @@
-//! The check of a plan, once, when its task is made: what operators rely on and never look at again.
+//! Validation of a plan when its task is created: checks the properties that operators rely on.
 //!
-//! | of | is checked |
+//! | part | check |
 //! |---|---|
-//! | the plan | ids are unique and each node is the source of one other; it is not nested too deep |
-//! | every node | output columns have different names; columns that it names are its source's |
-//! | scan | its connector is known; each output column has one handle |
+//! | the plan | ids are unique, each node is the source of one other, and the depth is limited |
+//! | every node | output column names are unique; used columns exist in the source |
+//! | scan | its connector is registered; each output column has one handle |
 //! | values | batches have the columns of the output |
 //! | filter, join filter | BOOLEAN; columns, functions and their types exist |
-//! | projection | an expression for each output column, of its type |
+//! | projection | one expression for each output column, of its type |
 //! | aggregation | functions exist for the arguments; types and arguments are those of the step; masks are BOOLEAN columns; the output is keys, then aggregates |
-//! | join | keys are equal in number and type; the rest is [`HashJoinNode::check`](super::HashJoinNode::check) |
-//! | unnest | arrays and maps; the output is what comes out of them |
+//! | join | keys are equal in number and type; further checks in [`HashJoinNode::check`](crate::plan::HashJoinNode::check) |
+//! | unnest | arrays and maps; the output has the expanded columns |
 //! | exchange, merge | all sources have the columns of the output |
 //!
-//! A plan is a tree of `Arc`s that never change, so no node can be below itself. A node that is the
-//! source of two others would be run twice with one state, and is refused: two scans that share splits
-//! would each read a part of them.
+//! A plan is a tree of immutable `Arc`s, so no node can be below itself. A node that is the source
+//! of two other nodes is rejected: it would run twice with one state, and two scans that share
+//! splits would each read a part of them.
 //!
-//! Errors are `InvalidInput`, or those of [`ExpressionEvaluator::check`], and name the node.
+//! Errors are `InvalidInput`, `Limit`, or those of [`ExpressionEvaluator::check`], and name the
+//! node.
 
 use std::collections::{HashMap, HashSet};
 
@@ -27,29 +28,29 @@ use dwio::connector::{ConnectorRegistry, ExpressionEvaluator};
 use dwio::expr::TypedExpr;
 use vector::sync::Arc;
 
-use super::{
-    Aggregate, AggregationNode, AggregationStep, HashJoinNode, PlanNode, TableScanNode, UnnestNode,
-    ValuesNode,
-};
 use crate::operator::aggregate::resolve_aggregate;
+use crate::plan::{
+    Aggregate, AggregationNode, AggregationStep, HashJoinNode, PlanNode, TableScanNode, UnnestNode,
+    ValuesNode, check_custom,
+};
 
-/// The most nodes from the root to a leaf: plans are walked recursively.
+/// Maximum number of nodes from the root to a leaf, because plans are traversed recursively.
 const MAX_DEPTH: usize = 1_000;
 
-/// What the nodes of a plan refer to beside each other.
+/// Registries that the nodes of a plan refer to.
 #[derive(Debug, Clone, Copy)]
 pub struct PlanContext<'a> {
-    /// Knows the functions.
+    /// Resolves and checks functions.
     pub evaluator: &'a dyn ExpressionEvaluator,
-    /// Where tables come from.
+    /// Registry of the connectors of tables.
     pub connectors: &'a ConnectorRegistry,
 }
 
 /// Checks `plan`; see the module.
 ///
 /// # Errors
-/// `InvalidInput` for what makes no sense, `Limit` for a plan that is nested too deep, and the errors
-/// of expressions; each names the node.
+/// `InvalidInput` for an inconsistent plan, `Limit` for a plan that is nested too deeply, and the
+/// errors of expressions; each names the node.
 pub fn validate(plan: &PlanNode, context: PlanContext<'_>) -> Result<()> {
     let mut known: HashMap<&str, &PlanNode> = HashMap::new();
     let mut rest = vec![(plan, 1)];
@@ -74,7 +75,7 @@ pub fn validate(plan: &PlanNode, context: PlanContext<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The output columns of a node have different names.
+/// Checks that the output columns of a node have different names.
 fn check_names(node: &PlanNode) -> Result<()> {
     let mut names = HashSet::new();
     match node.output_type().names().iter().find(|name| !names.insert(name.as_str())) {
@@ -108,19 +109,20 @@ fn check_node(node: &PlanNode, context: PlanContext<'_>) -> Result<()> {
         PlanNode::LocalPartition(partition) => {
             check_sources(node, &partition.output_type)?;
             match &partition.partitioning {
-                super::Partitioning::Hash(keys) => columns().all(keys),
-                super::Partitioning::Gather | super::Partitioning::RoundRobin => Ok(()),
+                crate::plan::Partitioning::Hash(keys) => columns().all(keys),
+                crate::plan::Partitioning::Gather | crate::plan::Partitioning::RoundRobin => Ok(()),
             }
         }
         PlanNode::LocalMerge(merge) => {
             check_sources(node, &merge.output_type)?;
             columns().all(merge.keys.iter().map(|key| &key.column))
         }
+        PlanNode::Custom(custom) => check_custom(&**custom),
         PlanNode::Limit(_) | PlanNode::EnforceSingleRow(_) | PlanNode::TableWrite(_) => Ok(()),
     }
 }
 
-/// The columns of a source by name.
+/// Columns of a source by name.
 struct Columns<'a>(HashMap<&'a str, &'a Type>);
 
 impl<'a> Columns<'a> {
@@ -144,7 +146,7 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// The names of the fields of structs may differ.
+/// Checks that types are equal, except for the names of the fields of structs.
 fn check_type(column: &str, found: &Type, expected: &Type) -> Result<()> {
     if found.is_equivalent(expected) {
         return Ok(());
@@ -179,7 +181,7 @@ fn check_scan(scan: &TableScanNode, connectors: &ConnectorRegistry) -> Result<()
     }
     match scan.output_type.names().iter().find(|name| !handles.contains(name.as_str())) {
         None => Ok(()),
-        // A connector may know its columns by their names alone, as that of recorded inputs does.
+        // A connector may identify its columns by name alone, as that of recorded inputs does.
         Some(_) if scan.assignments.is_empty() => Ok(()),
         Some(name) => {
             Err(Error::invalid_input("a column of a scan has no handle").with("column", name))
