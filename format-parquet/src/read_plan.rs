@@ -48,8 +48,8 @@ pub(crate) struct ColumnFilter {
 
 impl ColumnFilter {
     /// Returns the filters of a column that can be evaluated on metadata: `own`, and those of
-    /// fields of structs, whose leaves describe rows as well. Leaves below lists and maps describe
-    /// elements and not rows (rule P5.19).
+    /// fields of structs, because leaves below structs describe rows as well. Leaves below lists
+    /// and maps describe elements and not rows (rule P5.19).
     pub(crate) fn of_column(
         position: usize,
         column: &Column,

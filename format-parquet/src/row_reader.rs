@@ -73,9 +73,9 @@ pub(crate) struct OpenFile {
     pub(crate) footer: Arc<Footer>,
     /// The input that reads the bytes of the file.
     pub(crate) input: BufferedInput,
-    /// How its pages are read.
+    /// Options for reading its pages.
     pub(crate) page_options: PageOptions,
-    /// Somebody else had the footer already.
+    /// True when the footer was already in use by another reader.
     pub(crate) is_known: bool,
 }
 

@@ -157,7 +157,8 @@ pub(crate) struct PageEnd {
     pub(crate) values_left: usize,
     /// Number of slots of the whole page.
     pub(crate) num_slots: usize,
-    /// Values that are left are walked over, which costs as much as skipping each of them.
+    /// True when the remaining values are walked over, which costs as much as skipping each of
+    /// them.
     pub(crate) walks: bool,
     /// True when a few bytes may follow PLAIN values, as in pages of version 1.
     pub(crate) may_have_padding: bool,
@@ -167,7 +168,7 @@ pub(crate) struct PageEnd {
 const MAX_PADDING_BYTES: usize = 8;
 
 impl PageEnd {
-    /// Nothing may stand behind the last value.
+    /// Returns the same end without padding after the last value.
     fn without_padding(self) -> Self {
         PageEnd { may_have_padding: false, ..self }
     }
@@ -189,7 +190,7 @@ impl PageEnd {
     }
 }
 
-/// SPEC (RLE for booleans): the length of the runs stands in front, in both page versions.
+/// SPEC (RLE for booleans): the runs have a length prefix, in both page versions.
 fn boolean_runs(bytes: &Buffer<u8>) -> Result<LevelDecoder> {
     let mut cursor = Cursor::new(bytes);
     let len = cursor.u32_le()? as usize;

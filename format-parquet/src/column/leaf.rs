@@ -131,9 +131,9 @@ pub(crate) struct LeafReader {
     block_rep: Vec<u8>,
     block_def: Vec<u8>,
     block_at: usize,
-    /// The form of the page of this chunk that was left early last and walked over.
+    /// The form of the last page of this chunk that was left early and walked over.
     walked: Option<PageForm>,
-    /// Of the piece of a page that is being read.
+    /// Buffers for the current piece of a page.
     piece: flat::Piece,
     counts: ColumnCounts,
     pool: MemoryPool,
@@ -176,17 +176,17 @@ struct Page {
     body: Buffer<u8>,
 }
 
-/// How a page is written, as its header says.
+/// The properties of a page header that determine how the page is encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct PageForm {
-    /// The page is of version 1, whose levels and values are cut by what they say themselves.
+    /// True for a page of version 1, in which length prefixes separate levels and values.
     is_v1: bool,
-    /// Definition or repetition levels are in the deprecated encoding.
+    /// True when definition or repetition levels are in the deprecated encoding.
     has_packed_levels: bool,
     encoding: Encoding,
 }
 
-/// The levels of the rows read last.
+/// The levels of the rows of the current window.
 struct Window {
     num_rows: usize,
     /// For a maximum definition level of 1: a bit for each row, set when the row has a value.

@@ -127,7 +127,7 @@ impl DeltaLengthByteArray {
         self.lengths.check_left(wanted)
     }
 
-    /// Where the last value that was read or skipped ends.
+    /// Returns the end of the last value that was read or skipped.
     pub fn end(&self) -> usize {
         self.at
     }

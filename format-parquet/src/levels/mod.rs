@@ -77,7 +77,7 @@ impl LevelDecoder {
         LevelDecoder { max, source: Source::MsbFirst { bytes, at_bit: 0 } }
     }
 
-    /// True for levels in the deprecated encoding.
+    /// Returns true for levels in the deprecated encoding.
     pub fn is_bit_packed(&self) -> bool {
         matches!(self.source, Source::MsbFirst { .. })
     }

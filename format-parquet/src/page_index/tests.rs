@@ -204,7 +204,7 @@ fn a_bound_of_a_page_that_makes_no_sense_leaves_the_others() {
     assert!(index.column_defect().is_none());
     let first = &index.statistics()[0];
     assert_eq!((&first.min, &first.max), (&None, &Some(Value::Integer(10))));
-    // Counts may be missing altogether.
+    // All counts may be missing.
     indexes.null_counts.clear();
     let index = index_in(&file(), &indexes);
     assert!(index.column_defect().is_none());

@@ -57,7 +57,7 @@ pub(super) struct Pass {
     /// Maximum number of bytes of a piece of a chunk that is held.
     pub(super) max_piece: usize,
     pub(super) page_options: PageOptions,
-    /// What is done with all pages.
+    /// Counters of the pages that are read and skipped.
     pub(super) pages: Arc<PageCounters>,
 }
 
@@ -98,7 +98,7 @@ impl GroupScan {
         Ok(())
     }
 
-    /// Adds the magic to the first region of a file that was opened without looking at it.
+    /// Extends the first region of a file by the magic, if opening the file did not check it.
     fn with_head(&self, region: Range<u64>) -> Range<u64> {
         match self.pass.footer.unchecked_head {
             Some(_) if region.start == MAGIC_BYTES => 0..region.end,
@@ -106,8 +106,8 @@ impl GroupScan {
         }
     }
 
-    /// Looks at the magic of such a file, once its first chunk is read. Where only some pages of that are
-    /// wanted, nothing is read for it.
+    /// Checks the magic of such a file after its first chunk is read. Where only some pages of this
+    /// chunk are read, the magic is neither read nor checked.
     fn check_head(&self, start: u64, shared: Option<&BufferedInput>) -> Result<()> {
         let Pass { footer, file, .. } = self.pass.as_ref();
         let Some(magic) = footer.unchecked_head.filter(|_| start == MAGIC_BYTES) else {
@@ -115,7 +115,7 @@ impl GroupScan {
         };
         let head = match shared.and_then(|shared| shared.loaded(0, MAGIC_BYTES)) {
             Some(head) => head,
-            // A chunk that is read in pieces is large enough for another read.
+            // A chunk that is read in pieces is large enough to justify another read.
             None => file.read(0, MAGIC_BYTES)?,
         };
         check_head(&head, magic)

@@ -6,10 +6,10 @@
 //! page left early         remaining levels are counted; the size of the values follows from it
 //! ```
 //!
-//! Byte arrays have no place that follows from a number. Those that are left are walked over in the
-//! first page of a chunk that is left early, and again where a page is written in another form than
-//! the last one: what contradicts the schema does so in every page, and what contradicts a header
-//! does so in pages that have the same.
+//! The position of a byte array does not follow from its number. Remaining byte arrays are walked
+//! over in the first page of a chunk that is left early, and again in pages of another form than
+//! the last one: data that contradicts the schema does so in every page, and data that contradicts
+//! a header does so in all pages with the same header.
 
 use vector::{Error, Result};
 

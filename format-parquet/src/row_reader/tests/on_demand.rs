@@ -94,7 +94,8 @@ fn wide_in(
     stored(footer, bytes)
 }
 
-/// Rule P1.3: far away the magic at the start of a file comes with the values behind it.
+/// In a remote file the magic at the start is checked when the values after it are read (rule
+/// P1.3).
 #[test]
 fn the_magic_that_opening_did_not_look_at_is_read_with_the_first_chunk() {
     // A chunk that is loaded with others, and one that is read in pieces.
@@ -118,7 +119,7 @@ fn the_magic_that_opening_did_not_look_at_is_read_with_the_first_chunk() {
                     assert!(text.contains("are not PARE (found=PAR1)"), "{text}");
                 }
             }
-            // Nothing is read for its sake.
+            // No read is made only for the magic.
             assert_eq!(scan(&file, "b").unwrap().0, ROWS as usize);
         }
     }
