@@ -1,16 +1,17 @@
-//! Bloom filters: whether a chunk can hold a value at all.
+//! Bloom filters: prove that a column chunk does not contain a value.
 //!
 //! ```text
 //! bloom_filter_offset -> header | block 0 (32 bytes) | block 1 | ... | block z - 1
 //!
-//! hash of the value:   high half * z >> 32  -> the block
-//!                      low half * salt[i] >> 27 -> the bit of word i; all 8 must be set
+//! hash of the value:   high half * z >> 32        -> the block
+//!                      low half * salt[i] >> 27   -> the bit of word i; all 8 must be set
 //! ```
 //!
-//! The hash is over the value as the file stores it, so a probe is first turned back from the
-//! leaf's type into its storage; a value that the storage cannot hold is not in the file. A probe
-//! looks at one block: of a large filter only that is read. Whatever is odd about a filter makes it
-//! of no use, never an error (rules P5.48 to P5.55).
+//! The hash is computed from the stored form of a value, so a probe is first converted from the
+//! leaf's type into its physical type; a value that the physical type cannot represent is not in
+//! the file. A probe tests one block: of a large filter only that block is read. A filter that is
+//! not a split-block XXHASH filter of valid size inside the file is ignored and never an error, and
+//! a filter is read only where it costs little compared with the chunk (rules P5.48 to P5.55).
 
 use dwio::filter::{Bound, BoundRange, Filter, ValueTest};
 use dwio::input::BufferedInput;
@@ -27,22 +28,23 @@ use crate::statistics::loses_bits;
 use crate::thrift::page_header::parse_bloom_filter_header;
 use crate::thrift::structs::{BloomFilterHeader, IndexRegion, PhysicalType};
 
-/// Eight words of 32 bits.
+/// Number of bytes of a block: eight words of 32 bits.
 const BLOCK_BYTES: u32 = 32;
-/// The largest filter that is used.
+/// Maximum size in bytes of a filter that is used.
 const MAX_FILTER_BYTES: u32 = 128 << 20;
-/// Headers are shorter than this.
+/// Maximum size in bytes of a header.
 const MAX_HEADER_BYTES: u64 = 64;
-/// With more probes than this some of them is found by mistake, most likely.
+/// Maximum number of probes; with more, a false positive is likely.
 const MAX_PROBES: usize = 1024;
-/// Up to this many probes read their blocks one by one where reading all would cost too much.
+/// Maximum number of probes that read their blocks one by one where reading all would cost too
+/// much.
 const MAX_SINGLE_READS: usize = 16;
-/// A filter is read whole if it is smaller than the chunk by this factor.
+/// Minimum ratio of the chunk's size to that of a filter that is read as a whole.
 const MIN_CHUNK_RATIO: u64 = 8;
-/// A filter that is at most this large is read whole in any case.
+/// Maximum size in bytes of a filter that is read as a whole regardless of the chunk's size.
 const SMALL_FILTER_BYTES: u32 = 64 << 10;
 
-/// Odd numbers that spread the hash, one for each word of a block.
+/// Odd multipliers for the hash, one for each word of a block.
 const SALT: [u32; 8] = [
     0x47b6_137b,
     0x4497_4d91,
@@ -54,12 +56,12 @@ const SALT: [u32; 8] = [
     0x5c6b_fb31,
 ];
 
-/// The hash of a stored value.
+/// Returns the hash of a stored value.
 pub fn hash(stored: &[u8]) -> u64 {
     XxHash64::oneshot(0, stored)
 }
 
-/// The bloom filter of a chunk.
+/// The bloom filter of a column chunk.
 #[derive(Debug, Clone)]
 pub struct BloomFilter {
     bits_offset: u64,
@@ -67,19 +69,24 @@ pub struct BloomFilter {
     bits: Option<Buffer<u8>>,
 }
 
-/// A chunk's bloom filter, if it has one that is of use.
+/// The result of looking for a chunk's bloom filter.
 #[derive(Debug)]
 pub enum FoundBloom {
     /// The chunk has none.
     Missing,
-    /// The chunk has one that is not believed, for this reason.
+    /// The chunk has one that is ignored, for this reason.
     Unusable(Error),
-    /// The filter, its bits not read yet.
+    /// The filter; its bits are not read yet.
     Usable(BloomFilter),
 }
 
 impl BloomFilter {
-    /// Reads the header of a chunk's filter. An error means that the file could not be read.
+    /// Reads the header of a chunk's filter.
+    ///
+    /// # Errors
+    ///
+    /// Returns errors of reading the file, such as `Io`; a defect of the filter is
+    /// [`FoundBloom::Unusable`].
     pub fn open(source: ChunkSource<'_>) -> Result<FoundBloom> {
         let region = source.meta().and_then(|meta| meta.bloom_filter);
         let Some(region) = region else { return Ok(FoundBloom::Missing) };
@@ -95,7 +102,7 @@ impl BloomFilter {
     }
 
     fn read_plain(source: ChunkSource<'_>, region: IndexRegion) -> Result<Self> {
-        // Without a length the filter may reach up to the footer.
+        // Without a length the filter may extend to the footer.
         let end = match region.bytes {
             0 => source.footer.footer_offset.max(region.offset),
             _ => region_inside(source.footer, region)?.end,
@@ -111,7 +118,8 @@ impl BloomFilter {
         })
     }
 
-    /// Header and bits are modules of their own, and a part of the bits cannot be decrypted.
+    /// Reads a filter of which header and bits are separate encrypted modules; the bits can only be
+    /// decrypted as a whole.
     fn read_encrypted(
         source: ChunkSource<'_>,
         region: IndexRegion,
@@ -134,17 +142,21 @@ impl BloomFilter {
         })
     }
 
-    /// Where the bits start in the file.
+    /// Returns the file offset of the bits.
     pub fn bits_offset(&self) -> u64 {
         self.bits_offset
     }
 
-    /// The size of the bits.
+    /// Returns the size of the bits in bytes.
     pub fn num_bytes(&self) -> u32 {
         self.num_bytes
     }
 
-    /// Reads all bits, so that probes read no more.
+    /// Reads all bits, so that probes read nothing more.
+    ///
+    /// # Errors
+    ///
+    /// Returns errors of reading the file, such as `Io`.
     pub fn load(&mut self, input: &BufferedInput) -> Result<()> {
         if self.bits.is_none() {
             self.bits = Some(input.read(self.bits_offset, u64::from(self.num_bytes))?);
@@ -152,19 +164,23 @@ impl BloomFilter {
         Ok(())
     }
 
-    /// The share of bits that are set, from 0 to 1: its eighth power is about the share of
-    /// absent values that are found. `None` before [`BloomFilter::load`].
+    /// Returns the fraction of bits that are set, from 0 to 1: its eighth power approximates the
+    /// rate of false positives. `None` before [`BloomFilter::load`].
     pub fn fill(&self) -> Option<f64> {
         let bits = self.bits.as_ref()?;
         let ones: u64 = bits.iter().map(|byte| u64::from(byte.count_ones())).sum();
         Some(ones as f64 / (f64::from(self.num_bytes) * 8.0))
     }
 
-    /// False when no value with this hash is in the chunk.
+    /// Returns false when no value with this hash is in the chunk.
+    ///
+    /// # Errors
+    ///
+    /// Returns errors of reading the file, such as `Io`.
     pub fn may_contain(&self, input: &BufferedInput, hash: u64) -> Result<bool> {
         let num_blocks = u64::from(self.num_bytes / BLOCK_BYTES);
         let block_bytes = u64::from(BLOCK_BYTES);
-        // Both factors are below 2^32, and the block is below their number.
+        // Both factors are below 2^32, and the block number is below the number of blocks.
         let from = (hash >> 32).wrapping_mul(num_blocks) >> 32;
         let from = from.wrapping_mul(block_bytes);
         let [low @ .., _, _, _, _] = hash.to_le_bytes();
@@ -179,7 +195,7 @@ impl BloomFilter {
     }
 }
 
-/// The size of the bits, of which there are at most `most` bytes.
+/// Returns the size of the bits, after checking that it is valid and at most `most`.
 fn checked_size(header: BloomFilterHeader, most: u64) -> Result<u32> {
     if !header.is_known_kind {
         return Err(Error::unsupported("a bloom filter of another kind"));
@@ -195,8 +211,12 @@ fn checked_size(header: BloomFilterHeader, most: u64) -> Result<u32> {
     Ok(num_bytes)
 }
 
-/// Whether the filter knows a value of its leaf, to verify it; `None` when it is not known how the
-/// value is stored.
+/// Returns whether the filter contains a value of its leaf, for verifying the filter; `None` when
+/// the stored form of the value is not known.
+///
+/// # Errors
+///
+/// Returns errors of reading the file, such as `Io`.
 pub fn knows(
     bloom: &BloomFilter,
     input: &BufferedInput,
@@ -228,7 +248,7 @@ pub fn knows(
     Ok(Some(false))
 }
 
-/// All eight bits of the value are set.
+/// Returns true when all eight bits of the hash are set.
 fn is_member(block: &[u8; 32], low: u32) -> bool {
     let (words, _) = block.as_chunks::<4>();
     words
@@ -237,8 +257,12 @@ fn is_member(block: &[u8; 32], low: u32) -> bool {
         .all(|(word, salt)| u32::from_le_bytes(*word) >> (low.wrapping_mul(salt) >> 27) & 1 != 0)
 }
 
-/// True when a chunk's bloom filter shows that no row passes. `known` are the believed statistics
-/// of the chunk. Only filters that accept single values can be asked so.
+/// Returns true when a chunk's bloom filter proves that no row passes. `known` are the trusted
+/// statistics of the chunk. Only filters that accept single values can be tested.
+///
+/// # Errors
+///
+/// Returns errors of reading the file, such as `Io`.
 pub fn excludes(
     source: ChunkSource<'_>,
     filter: &LeafFilter<'_>,
@@ -267,8 +291,8 @@ pub fn excludes(
     Ok(true)
 }
 
-/// The hashes of the values that a filter accepts, but for those that the file cannot hold. `None`
-/// when there are too many, or when one value may be stored in several ways.
+/// Returns the hashes of the values that a filter accepts, without those that the file cannot
+/// contain. Returns `None` when there are too many, or when a value may be stored in several ways.
 fn probes(leaf: &Leaf, filter: &LeafFilter<'_>, known: &ColumnStatistics) -> Option<Vec<u64>> {
     let are_of_one_family = |a: &Type, b: &Type| {
         a == b
@@ -301,7 +325,7 @@ fn is_bytes(ty: &Type) -> bool {
     matches!(ty, Type::Varchar | Type::Varbinary)
 }
 
-/// One value that a filter accepts.
+/// A single value that a filter accepts.
 #[derive(Debug, Clone, PartialEq)]
 enum Point {
     Integer(i128),
@@ -310,7 +334,7 @@ enum Point {
     Timestamp(Timestamp),
 }
 
-/// Adds the values that a test accepts; `None` when they cannot be listed.
+/// Adds the values that a test accepts; returns `None` when they cannot be enumerated.
 fn collect_points(test: &ValueTest, points: &mut Vec<Point>) -> Option<()> {
     let integers = |points: &mut Vec<Point>, lower: i128, upper: i128| {
         let count = usize::try_from(upper.checked_sub(lower)?.checked_add(1)?.max(0)).ok()?;
@@ -371,14 +395,14 @@ fn nearest(v: f64) -> f32 {
     v as f32
 }
 
-/// Adds the hash of a value as the file stores it; nothing when the file cannot store it. `None`
-/// when the value may be stored in several ways that are not known.
+/// Adds the hashes of a value in its stored form; adds none when the file cannot store it. Returns
+/// `None` when the value may be stored in several unknown ways.
 fn push_hashes(leaf: &Leaf, point: &Point, hashes: &mut Vec<u64>) -> Option<()> {
     use PhysicalType::{ByteArray, Double, FixedLenByteArray, Float, Int32, Int64};
     use ValueConversion as To;
 
     match (point, leaf.physical, leaf.conversion) {
-        // Cut integers are as wide as their type here, so the storage's width decides.
+        // Integers of 8 and 16 bits fit their type here, so the width of the physical type is used.
         (
             Point::Integer(v),
             Int32,
@@ -397,7 +421,7 @@ fn push_hashes(leaf: &Leaf, point: &Point, hashes: &mut Vec<u64>) -> Option<()> 
             hashes.extend(big_endian(*v, leaf.type_length).map(|bytes| hash(&bytes)));
         }
         (Point::Integer(v), FixedLenByteArray, To::Uuid) => hashes.push(hash(&v.to_be_bytes())),
-        // Both zeros are equal, and may be stored.
+        // Both zeros are equal, and either may be stored.
         (Point::Float(v), Float, To::Plain) => {
             let narrow = nearest(*v);
             if f64::from(narrow) == *v {
@@ -422,7 +446,7 @@ fn push_hashes(leaf: &Leaf, point: &Point, hashes: &mut Vec<u64>) -> Option<()> 
     Some(())
 }
 
-/// The number in exactly `width` big-endian bytes, if it fits.
+/// Returns the number in exactly `width` big-endian bytes, if it fits.
 fn big_endian(value: i128, width: usize) -> Option<Vec<u8>> {
     let bytes = value.to_be_bytes();
     let sign = if value < 0 { 0xff } else { 0 };

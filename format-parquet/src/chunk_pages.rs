@@ -1,8 +1,9 @@
-//! The pages of a chunk in its file: the bytes that may hold them, and how they are to be read.
+//! The pages of a chunk in its file: the region that may contain them, and the parameters of
+//! reading them.
 //!
 //! ```text
-//! footer: offset, size  --old writers' mistakes-->  region of the file  -->  PageReader    values
-//!                                                                       \-> StoredPages   headers
+//! footer: offset, size  --corrections-->  region of the file  -->  PageReader    values
+//!                                                              \-> StoredPages   headers
 //! ```
 
 use std::ops::Range;
@@ -18,11 +19,16 @@ use crate::page::stored::StoredPages;
 use crate::page::{ChunkParams, PageOptions, PageReader};
 use crate::thrift::structs::{ColumnMetaData, Encoding};
 
-/// SPEC (PARQUET-816): old writers did not count the header of the dictionary page, so a chunk
-/// may end this many bytes behind its declared end.
+/// Maximum number of bytes by which a chunk may exceed its declared end. SPEC (PARQUET-816): old
+/// writers did not count the header of the dictionary page.
 const CHUNK_PADDING_BYTES: u64 = 100;
 
-/// Opens the pages of a chunk, to be decompressed.
+/// Opens the pages of a chunk for decompression.
+///
+/// # Errors
+///
+/// `Corrupt` when the metadata of the chunk is invalid, `InvalidInput` when its key is missing, the
+/// errors of [`Schema::leaf`](crate::schema::Schema::leaf), and errors of reading the file.
 pub fn open_pages(source: ChunkSource<'_>, pool: &MemoryPool) -> Result<PageReader> {
     let ChunkSource { file, footer, row_group, leaf } = source;
     let (meta, region) = chunk_region(footer, row_group, leaf)?;
@@ -34,7 +40,13 @@ pub fn open_pages(source: ChunkSource<'_>, pool: &MemoryPool) -> Result<PageRead
     Ok(PageReader::new(params, bytes, pool.clone()))
 }
 
-/// Opens the pages of a chunk as they are stored. Also for leaves whose values cannot be read.
+/// Opens the pages of a chunk in their stored form, including those of leaves with values that
+/// cannot be read.
+///
+/// # Errors
+///
+/// `Corrupt` when the metadata of the chunk is invalid, `InvalidInput` when its key is missing, and
+/// errors of reading the file.
 pub fn stored_pages(source: ChunkSource<'_>) -> Result<StoredPages> {
     let ChunkSource { file, footer, row_group, leaf } = source;
     let (meta, range) = chunk_region(footer, row_group, leaf)?;
@@ -47,7 +59,7 @@ pub fn stored_pages(source: ChunkSource<'_>) -> Result<StoredPages> {
     Ok(pages.until(meta.num_values, meta.total_compressed_bytes))
 }
 
-/// A chunk's metadata, and the region that its pages may take.
+/// Returns a chunk's metadata, and the region of the file that may contain its pages.
 pub(crate) fn chunk_region(
     footer: &Footer,
     row_group: usize,
@@ -58,14 +70,15 @@ pub(crate) fn chunk_region(
         return Ok((meta, range));
     }
     let padded = range.end.saturating_add(CHUNK_PADDING_BYTES).min(footer.footer_offset);
-    // Where the declared size reaches into the footer, so may the last page (P1.23 would refuse
-    // it). Such files are read by others, and their rows are what the bytes say, the footer's too;
-    // `inspect verify` names the page.
+    // When the declared size extends into the footer, so may the last page, although the pages must
+    // end before the footer (rule P1.23). Other readers accept such files, and their rows are
+    // decoded from all these bytes; `inspect verify` reports the page.
     let declared = range.start.saturating_add(meta.total_compressed_bytes).min(footer.file_bytes);
     Ok((meta, range.start..padded.max(declared)))
 }
 
-/// What a leaf's reader needs to know of its chunk, whose pages are in `region`.
+/// Returns the parameters with which the reader of a leaf reads its chunk, the pages of which are
+/// in `region`.
 pub(crate) fn chunk_params(
     footer: &Footer,
     row_group: usize,

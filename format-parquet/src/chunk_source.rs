@@ -1,8 +1,8 @@
-//! A column chunk in its file: from where the parts beside its pages are read.
+//! A column chunk in its file: reads the parts of a chunk other than its pages.
 //!
-//! Page indexes and bloom filters stand anywhere in front of the footer, and in encrypted files
-//! each is a module of its own. Whatever is wrong with one of them is a defect of that part; only a file
-//! that cannot be read is an error of the reading.
+//! Page indexes and bloom filters are located anywhere before the footer, and in encrypted files
+//! each is a separate module. Invalid content is a defect of that part only; a failed read of the
+//! file is an error.
 
 use std::ops::Range;
 
@@ -16,19 +16,19 @@ use crate::thrift::structs::{ColumnChunk, ColumnMetaData, IndexRegion};
 /// A file that is open for reading.
 #[derive(Debug, Clone, Copy)]
 pub struct FileSource<'a> {
-    /// Its bytes.
+    /// The bytes of the file.
     pub input: &'a BufferedInput,
-    /// What decrypts it, if it is encrypted and keys are known.
+    /// The decryptor of the file, if it is encrypted and keys are known.
     pub decryptor: Option<&'a FileDecryptor>,
 }
 
 impl<'a> FileSource<'a> {
-    /// A file that is not encrypted.
+    /// Creates the source of a file that is not encrypted.
     pub fn plain(input: &'a BufferedInput) -> Self {
         FileSource { input, decryptor: None }
     }
 
-    /// One of its chunks.
+    /// Returns the source of one of the file's column chunks.
     pub fn chunk(self, footer: &'a Footer, row_group: usize, leaf: usize) -> ChunkSource<'a> {
         ChunkSource { file: self, footer, row_group, leaf }
     }
@@ -39,26 +39,27 @@ impl<'a> FileSource<'a> {
 pub struct ChunkSource<'a> {
     /// The file.
     pub file: FileSource<'a>,
-    /// Its footer.
+    /// The footer of the file.
     pub footer: &'a Footer,
-    /// The row group.
+    /// The number of the row group.
     pub row_group: usize,
-    /// The leaf.
+    /// The number of the leaf.
     pub leaf: usize,
 }
 
 impl<'a> ChunkSource<'a> {
-    /// The chunk, if there is one that is not broken.
+    /// Returns the chunk, if it exists and is valid.
     pub fn chunk(&self) -> Option<&'a ColumnChunk> {
         self.footer.column_chunk(self.row_group, self.leaf).ok()
     }
 
-    /// The chunk's metadata, if it is there to be read.
+    /// Returns the chunk's metadata, if it exists and can be read.
     pub fn meta(&self) -> Option<&'a ColumnMetaData> {
         self.chunk()?.meta_data.as_ref()
     }
 
-    /// What decrypts the chunk: `None` when it is not encrypted, an error without the key.
+    /// Returns the decryptor of the chunk: `None` when it is not encrypted, an error without the
+    /// key.
     pub(crate) fn decryptor(&self) -> Result<Option<ChunkDecryptor>> {
         let Some(crypto) = self.chunk().and_then(|chunk| chunk.crypto.as_ref()) else {
             return Ok(None);
@@ -71,7 +72,7 @@ impl<'a> ChunkSource<'a> {
         decryptor.map(Some).ok_or_else(missing)
     }
 
-    /// Reads an index, decrypted.
+    /// Reads an index and decrypts it if necessary.
     pub(crate) fn read_module(&self, region: IndexRegion, kind: ModuleKind) -> Result<Buffer<u8>> {
         let decryptor = self.decryptor()?;
         let range = region_inside(self.footer, region)?;
@@ -83,7 +84,7 @@ impl<'a> ChunkSource<'a> {
     }
 }
 
-/// The bytes of a region, which must stand in front of the footer.
+/// Returns the byte range of a region, which must lie before the footer.
 pub(crate) fn region_inside(footer: &Footer, region: IndexRegion) -> Result<Range<u64>> {
     match region.offset.checked_add(u64::from(region.bytes)) {
         Some(end) if end <= footer.footer_offset => Ok(region.offset..end),
@@ -94,8 +95,8 @@ pub(crate) fn region_inside(footer: &Footer, region: IndexRegion) -> Result<Rang
     }
 }
 
-/// True when the error is about what was read, and not about reading: whoever can do without the
-/// part goes on.
+/// Returns true when the error is about the bytes that were read and not about reading them:
+/// callers that do not require the part continue without it.
 pub(crate) fn is_defect(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Unsupported | ErrorKind::InvalidInput)
 }

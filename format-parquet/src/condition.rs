@@ -1,14 +1,15 @@
-//! A condition on several columns, asked of metadata (rules S4.32 to S4.38).
+//! Conditions on several columns, evaluated on metadata: they exclude row groups and pages that no
+//! filter on a single column can exclude, mainly by ORs across columns (rules S4.32 to S4.38).
 //!
 //! ```text
 //! row group   statistics of each column                        -> the condition never holds?
-//! pages       page indexes, whose pages end at different rows:
+//! pages       page indexes; pages of different columns end at different rows:
 //!             a   |-------|-------|--------|
 //!             b   |----|------------|------|
 //!             cut |----|--|-------|-|------|                   -> stretches where it may hold
 //! ```
 //!
-//! It never decides about a row: whoever gave it tests the rows that are read.
+//! The condition never decides on a row: the caller evaluates it on the rows that are read.
 
 use std::ops::Range;
 
@@ -26,17 +27,18 @@ use crate::read_plan::Indexes;
 use crate::schema::{ColumnKind, Schema};
 use crate::statistics::{TrustOptions, leaf_statistics};
 
-/// A condition, with the leaves of the file that its filters are on.
+/// A condition, with the leaves of the file to which its filters apply.
 #[derive(Debug)]
 pub(crate) struct Condition {
     filter: Arc<MetadataFilter>,
-    /// By the filters' order, each with the type that the leaf is read as; `None` where the file
-    /// cannot answer.
+    /// For each filter in order, its leaf and the type as which the leaf is read; `None` where the
+    /// file has no suitable leaf.
     leaves: Vec<Option<(usize, Type)>>,
 }
 
 impl Condition {
-    /// The condition of a pass, if it has one that this file can say something about.
+    /// Returns the condition of a scan, if there is one that can be evaluated on metadata of this
+    /// file.
     pub(crate) fn new(params: &RowReaderParams, schema: &Schema) -> Option<Self> {
         let filter = params.metadata_filter.as_ref()?;
         let leaf_of = |name: &str| {
@@ -45,7 +47,7 @@ impl Condition {
             let Some(BoundColumn::File { ordinal }) = params.binding.column(at) else {
                 return None;
             };
-            // Leaves of nested columns do not describe rows (rule P5.19).
+            // Statistics of leaves below repeated fields do not describe rows (rule P5.19).
             let ColumnKind::Leaf(leaf) = schema.columns().get(*ordinal)?.kind else { return None };
             Some((leaf, spec.ty.clone()))
         };
@@ -65,7 +67,8 @@ impl Condition {
         })
     }
 
-    /// True when the statistics of a row group prove that the condition holds nowhere in it.
+    /// Returns true when the statistics of a row group prove that the condition holds for none of
+    /// its rows.
     pub(crate) fn excludes_row_group(
         &self,
         footer: &Footer,
@@ -82,9 +85,13 @@ impl Condition {
         Ok(self.filter.excluded(1, &answers)?.is_some_and(|excluded| excluded.get(0)))
     }
 
-    /// The rows where the condition may hold; `None` when page indexes do not tell.
+    /// Returns the rows for which the condition may hold; `None` without usable page indexes.
+    ///
+    /// # Errors
+    ///
+    /// Returns errors of reading page indexes, such as `Io`.
     pub(crate) fn rows(&self, indexes: &mut Indexes<'_>) -> Result<Option<RowRanges>> {
-        // For each filter, the pages where nothing passes.
+        // For each filter, the rows of the pages in which nothing passes.
         let mut excluded: Vec<Option<RowRanges>> = Vec::with_capacity(self.leaves.len());
         let mut cuts = Vec::new();
         for filter in self.leaf_filters() {

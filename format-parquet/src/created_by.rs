@@ -1,4 +1,4 @@
-//! The writing program as the footer names it, and which programs wrote wrong bounds.
+//! The writing program that the footer names, and its known deviations from the specification.
 //!
 //! ```text
 //! parquet-mr version 1.5.0-cdh5.5.0 (build 8e266e052e423af5)
@@ -6,8 +6,8 @@
 //!                    major.minor.patch suffix -pre.release +info
 //! ```
 //!
-//! The text is free, and programs leave out what they like: what does not have the form is no
-//! [`CreatedBy`]. Versions are ordered so that what comes before a release sorts before it.
+//! The text is free, and programs omit parts of it: a text without this form is no [`CreatedBy`].
+//! Versions are ordered such that a pre-release comes before its release.
 
 use std::cmp::Ordering;
 
@@ -16,16 +16,16 @@ use crate::encoding::rle_hybrid::AfterLastValue;
 /// A text of the form `APPLICATION version VERSION (build BUILD)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CreatedBy<'a> {
-    /// The program; never empty.
+    /// The name of the program; never empty.
     pub application: &'a str,
-    /// Its version, if it is there.
+    /// The version of the program, if it is present.
     pub version: Option<&'a str>,
-    /// Its build, if it is there.
+    /// The build of the program, if it is present.
     pub build: Option<&'a str>,
 }
 
 impl<'a> CreatedBy<'a> {
-    /// The parts of the text, if it has the form.
+    /// Returns the parts of the text, if it has the form.
     pub fn parse(text: &'a str) -> Option<Self> {
         const WORD: &str = "version";
         text.match_indices(WORD).find_map(|(at, _)| {
@@ -40,13 +40,14 @@ impl<'a> CreatedBy<'a> {
         })
     }
 
-    /// The version as numbers, if it has the form.
+    /// Returns the version as numbers, if it has the form.
     pub fn semantic_version(&self) -> Option<SemanticVersion<'a>> {
         SemanticVersion::parse(self.version?)
     }
 }
 
-/// What follows the word: the version, then perhaps the build in parentheses, then nothing.
+/// Parses the text after the word `version`: the version, optionally followed by the build in
+/// parentheses.
 fn version_and_build(rest: &str) -> Option<(&str, Option<&str>)> {
     let Some((version, build)) = rest.split_once('(') else {
         return Some((rest.trim_ascii(), None));
@@ -55,21 +56,21 @@ fn version_and_build(rest: &str) -> Option<(&str, Option<&str>)> {
     (!build.contains(')')).then(|| (version.trim_ascii(), Some(build.trim_ascii())))
 }
 
-/// A version of three numbers with what may follow them.
+/// A version of three numbers and optional parts after them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SemanticVersion<'a> {
-    /// The three numbers, the most important first.
+    /// The three numbers, the most significant first.
     pub numbers: [u32; 3],
-    /// Text that follows at once, such as `rc4`: it comes before the release.
+    /// Text that follows the numbers directly, such as `rc4`; it marks a pre-release.
     pub suffix: Option<&'a str>,
-    /// Text behind `-`, parted by dots: it comes before the release.
+    /// Text after `-`, divided by dots; it marks a pre-release.
     pub pre_release: Option<&'a str>,
-    /// Text behind `+`, which does not count for the order.
+    /// Text after `+`, which is ignored in comparisons.
     pub build_info: Option<&'a str>,
 }
 
 impl<'a> SemanticVersion<'a> {
-    /// The parts of a version, if it starts with three numbers.
+    /// Returns the parts of a version, if it starts with three numbers.
     pub fn parse(text: &'a str) -> Option<Self> {
         let (text, build_info) = match text.split_once('+') {
             Some((front, info)) => (front, Some(info)),
@@ -91,9 +92,9 @@ impl<'a> SemanticVersion<'a> {
         })
     }
 
-    /// The order of time, as far as versions tell.
+    /// Compares two versions by their order of release.
     pub fn compare(&self, other: &SemanticVersion<'_>) -> Ordering {
-        // Of two that are equal so far, the one with something more comes before the release.
+        // Of two versions that are equal so far, the one with a further part is the pre-release.
         self.numbers
             .cmp(&other.numbers)
             .then_with(|| other.suffix.is_some().cmp(&self.suffix.is_some()))
@@ -111,7 +112,7 @@ fn number(digits: &str) -> Option<u32> {
     digits.parse().ok()
 }
 
-/// Part by part: numbers by value and before words, and the shorter first.
+/// Compares part by part: numbers by value and before words, a shorter sequence first.
 fn compare_pre_releases(a: &str, b: &str) -> Ordering {
     let (mut a, mut b) = (a.split('.'), b.split('.'));
     loop {
@@ -132,42 +133,42 @@ fn compare_pre_releases(a: &str, b: &str) -> Ordering {
     }
 }
 
-/// Programs that are known for wrong bounds.
+/// Names of programs that are known for wrong bounds.
 const MR: &str = "parquet-mr";
 const CPP: &str = "parquet-cpp";
 const DOTNET: &str = "Parquet.Net";
 const HYPARQUET: &str = "hyparquet";
 
-/// The first release of `parquet-mr` with sound bounds of byte strings.
+/// The first release of `parquet-mr` with correct bounds of byte strings.
 const MR_FIXED: SemanticVersion<'static> = release([1, 8, 0], None);
-/// A line of builds of an older release that has the repair too, from here up to that release.
+/// The first of the builds of an older release that also have the correction, up to that release.
 const MR_FIXED_BUILDS: SemanticVersion<'static> = release([1, 5, 0], Some("cdh5.5.0"));
 const MR_FIXED_BUILDS_END: SemanticVersion<'static> = release([1, 5, 0], None);
-/// The first release of `parquet-cpp` with sound bounds of byte strings.
+/// The first release of `parquet-cpp` with correct bounds of byte strings.
 const CPP_FIXED: SemanticVersion<'static> = release([1, 3, 0], None);
 
 const fn release(numbers: [u32; 3], pre_release: Option<&str>) -> SemanticVersion<'_> {
     SemanticVersion { numbers, suffix: None, pre_release, build_info: None }
 }
 
-/// Which bounds of a file may be wrong because of its writer. Where nothing is said here, bounds
-/// are as good as the rest of the file.
+/// The bounds of a file that may be wrong because of its writer. All other bounds are as reliable
+/// as the rest of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct BoundFaults {
-    /// Of everything that is stored as bytes (PARQUET-251): also when the writer does not say who
-    /// it is, which those did not.
+    /// Bounds of all values that are stored as bytes (PARQUET-251). This includes files without the
+    /// name of the writer, because the affected writers did not state it.
     pub bytes: bool,
-    /// Of decimals that are stored as bytes, which were compared as strings of signed bytes
+    /// Bounds of decimals that are stored as bytes and were compared as strings of signed bytes
     /// (PARQUET-1655).
     pub decimals_as_bytes: bool,
-    /// Of decimals however they are stored: the scale was applied twice.
+    /// Bounds of decimals of any physical type: the scale was applied twice.
     pub decimals: bool,
-    /// Of timestamps: they were moved by the writer's time zone, the values were not.
+    /// Bounds of timestamps: they were shifted by the writer's time zone, but the values were not.
     pub timestamps: bool,
 }
 
 impl BoundFaults {
-    /// The faults of the writer that the footer names.
+    /// Returns the faults of the writer that the footer names.
     pub fn of(created_by: Option<&str>) -> Self {
         let Some(writer) = created_by.and_then(CreatedBy::parse) else {
             let decimals = created_by.is_some_and(|text| text.starts_with(HYPARQUET));
@@ -182,8 +183,8 @@ impl BoundFaults {
                 !is_from(&MR_FIXED) && (!is_from(&MR_FIXED_BUILDS) || is_from(&MR_FIXED_BUILDS_END))
             }
             CPP => !is_from(&CPP_FIXED),
-            // Before 3.7.8 in the order of the user's culture, later in that of UTF-16, which is
-            // not that of bytes where characters beyond U+FFFF occur.
+            // Before 3.7.8 bounds are in the order of the user's culture, later in that of UTF-16,
+            // which differs from that of bytes for characters beyond U+FFFF.
             DOTNET => true,
             _ => false,
         };
@@ -197,7 +198,7 @@ impl BoundFaults {
     }
 }
 
-/// Programs that order byte strings by their bytes also in files that state no column orders.
+/// Programs that order byte strings by their bytes even in files without column orders.
 const BYTE_ORDER: [&str; 9] = [
     MR,
     "parquet-mr-trino",
@@ -210,32 +211,34 @@ const BYTE_ORDER: [&str; 9] = [
     "fastparquet-python",
 ];
 
-/// Whether the writer of a file without column orders is known to order byte strings by their bytes.
+/// Returns true when the writer of a file without column orders is known to order byte strings by
+/// their bytes.
 ///
 /// SPEC (`FileMetaData.column_orders`): "Without column_orders, the meaning of the min_value and
 /// max_value fields in the Statistics object and ColumnIndex object is undefined." Numbers have one
-/// order that all programs use; strings have many.
+/// order that all programs use; strings have several.
 pub fn orders_by_bytes(created_by: Option<&str>) -> bool {
     let writer = created_by.and_then(CreatedBy::parse);
     writer.is_some_and(|writer| BYTE_ORDER.contains(&writer.application))
 }
 
-/// Programs whose pages are read in another way than the format says.
+/// Name of a program that writes pages in a way that deviates from the specification.
 const DUCKDB: &str = "DuckDB";
 
-/// What has to be tolerated in the pages of a file because of its writer.
+/// Deviations of a writer from the specification that readers of its pages have to tolerate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PageQuirks {
-    /// Pages of version 2 that say they are not compressed are compressed all the same.
+    /// True when pages of version 2 that are marked as not compressed are compressed nevertheless.
     pub ignore_is_compressed: bool,
-    /// The first value of a DELTA_BYTE_ARRAY page may go on from the last one of the page before.
+    /// True when the first value of a DELTA_BYTE_ARRAY page may share a prefix with the last value
+    /// of the previous page.
     pub carries_prefixes: bool,
-    /// What may stand behind the dictionary indices of a page.
+    /// Data that may follow the dictionary indices of a page.
     pub after_indices: AfterLastValue,
 }
 
 impl PageQuirks {
-    /// The quirks of the writer that the footer names.
+    /// Returns the deviations of the writer that the footer names.
     pub fn of(created_by: Option<&str>) -> Self {
         let is_duckdb = created_by.is_some_and(|text| text.starts_with(DUCKDB));
         PageQuirks {
@@ -249,14 +252,14 @@ impl PageQuirks {
     }
 }
 
-/// Arrow C++ before version 3 marked compressed pages of version 2 as not compressed
-/// (ARROW-10353); it is the writer that calls itself exactly so.
+/// Returns true for Arrow C++ before version 3, which marked compressed pages of version 2 as not
+/// compressed (ARROW-10353); it is the writer with exactly this name.
 fn writes_wrong_is_compressed(created_by: Option<&str>) -> bool {
     created_by.and_then(|text| text.split_whitespace().next()) == Some(CPP)
 }
 
-/// parquet-mr before 1.8.0 did not start anew with each page (PARQUET-246); a writer that does not
-/// name itself may be one of them.
+/// Returns true for parquet-mr before 1.8.0, which did not start anew with each page (PARQUET-246);
+/// a writer without a name may be one of these.
 fn carries_prefixes(created_by: Option<&str>) -> bool {
     let Some(text) = created_by else { return true };
     let Some(rest) = text.strip_prefix("parquet-mr version ") else {

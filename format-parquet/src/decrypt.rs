@@ -1,15 +1,15 @@
-//! Modular encryption: every footer, page header, page and index is encrypted on its own.
+//! Modular encryption: decrypts footers, page headers, pages and indexes, each a separate module.
 //!
 //! ```text
 //! FileDecryptor    keys, algorithm, file's additional data      footer: decrypt, or check its
 //!   |                                                           signature
 //!   +- ChunkDecryptor   one column's key in one row group       metadata, headers, bodies, indexes
 //!
-//! additional data  prefix | file's own | kind | row group | column | page
+//! additional data  prefix | file's unique part | kind | row group | column | page
 //! ```
 //!
-//! The additional data binds a module to its place: bytes that were moved do not decrypt. A wrong
-//! or missing key is the user's to mend, so it is `InvalidInput`.
+//! The additional data binds a module to its position: a module that was moved cannot be decrypted.
+//! A wrong or missing key can be corrected by the user, so it is `InvalidInput`.
 
 mod cipher;
 mod keys;
@@ -23,7 +23,7 @@ use cipher::{Cipher, Module, NONCE_BYTES, TAG_BYTES};
 pub use cipher::Key;
 pub use keys::{FixedKeys, KeyProvider};
 
-/// Nonce and tag behind a footer that is signed.
+/// Number of bytes of the nonce and tag that follow a signed footer.
 pub const SIGNATURE_BYTES: usize = NONCE_BYTES + TAG_BYTES;
 
 /// The kinds of modules.
@@ -31,13 +31,13 @@ pub const SIGNATURE_BYTES: usize = NONCE_BYTES + TAG_BYTES;
 pub enum ModuleKind {
     /// The footer.
     Footer,
-    /// Metadata of a column chunk.
+    /// The metadata of a column chunk.
     ColumnMetaData,
-    /// The body of a data page, by the page's number.
+    /// The body of a data page, with the page's ordinal.
     DataPage(usize),
     /// The body of the dictionary page.
     DictionaryPage,
-    /// The header of a data page, by the page's number.
+    /// The header of a data page, with the page's ordinal.
     DataPageHeader(usize),
     /// The header of the dictionary page.
     DictionaryPageHeader,
@@ -45,9 +45,9 @@ pub enum ModuleKind {
     ColumnIndex,
     /// An offset index.
     OffsetIndex,
-    /// What stands before a bloom filter's bits.
+    /// The header of a bloom filter.
     BloomFilterHeader,
-    /// A bloom filter's bits.
+    /// The bits of a bloom filter.
     BloomFilterBits,
 }
 
@@ -79,19 +79,24 @@ impl ModuleKind {
     }
 }
 
-/// Decrypts what belongs to one file.
+/// Decrypts the modules of one file.
 #[derive(Debug, Clone)]
 pub struct FileDecryptor {
     is_ctr: bool,
-    /// Prefix and the file's own part.
+    /// The prefix and the file's unique part of the additional data.
     aad: Arc<[u8]>,
     footer: Option<Arc<Cipher>>,
     keys: Arc<dyn KeyProvider>,
 }
 
 impl FileDecryptor {
-    /// The decryptor of a file that is encrypted as `algorithm` says; `key_metadata` is what the
-    /// file says of its footer key.
+    /// Creates the decryptor of a file that is encrypted with `algorithm`; `key_metadata` describes
+    /// its footer key.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput` when the prefix of the additional data is missing or differs from the file's;
+    /// also the errors of `keys`.
     pub fn new(
         algorithm: &EncryptionAlgorithm,
         key_metadata: Option<&[u8]>,
@@ -108,6 +113,10 @@ impl FileDecryptor {
     }
 
     /// Decrypts a footer.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput` when the key is missing or wrong, `Corrupt` when the module is truncated.
     pub fn decrypt_footer(&self, module: &[u8]) -> Result<Vec<u8>> {
         let cipher = self.footer.as_ref().ok_or_else(|| {
             Error::invalid_input("the file is encrypted and its key is not given")
@@ -118,7 +127,11 @@ impl FileDecryptor {
         Ok(out)
     }
 
-    /// Checks the signature of a footer that is not encrypted; without its key, nothing is checked.
+    /// Checks the signature of a footer that is not encrypted; without the key nothing is checked.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput` when the signature does not match.
     pub fn verify_footer(&self, footer: &[u8], signature: &[u8; SIGNATURE_BYTES]) -> Result<()> {
         let Some(cipher) = &self.footer else { return Ok(()) };
         let (nonce, tag) = signature.split_first_chunk::<NONCE_BYTES>().unzip();
@@ -135,7 +148,12 @@ impl FileDecryptor {
         Ok(())
     }
 
-    /// The decryptor of a column chunk; `None` when there is no key for it.
+    /// Returns the decryptor of a column chunk; `None` when there is no key for it.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when the row group or column exceeds the range of ordinals; also the errors of
+    /// the key provider.
     pub fn chunk(
         &self,
         crypto: &ColumnCrypto,
@@ -164,7 +182,7 @@ impl FileDecryptor {
     }
 }
 
-/// Decrypts what belongs to one column chunk.
+/// Decrypts the modules of one column chunk.
 #[derive(Debug, Clone)]
 pub struct ChunkDecryptor {
     cipher: Arc<Cipher>,
@@ -175,7 +193,12 @@ pub struct ChunkDecryptor {
 }
 
 impl ChunkDecryptor {
-    /// Decrypts the module that `bytes` begin with; gives it and how many bytes it took.
+    /// Decrypts the module at the start of `bytes` and returns it with the number of bytes it took.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when the module is truncated, `InvalidInput` when the key is wrong or the bytes
+    /// were changed.
     pub fn decrypt(&self, kind: ModuleKind, bytes: &[u8]) -> Result<(Vec<u8>, usize)> {
         let module = Module::at_start_of(bytes)?;
         let mut out = vec![0; self.plain_bytes(kind, module)?];
@@ -184,6 +207,11 @@ impl ChunkDecryptor {
     }
 
     /// Decrypts the body of a page, which is all of `bytes`, into `out`.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when the module has another size, `InvalidInput` when the key is wrong or the
+    /// bytes were changed, `Limit` when memory is not granted.
     pub fn decrypt_page(
         &self,
         kind: ModuleKind,
@@ -222,7 +250,7 @@ impl ChunkDecryptor {
     }
 }
 
-/// The part of the additional data that may have to come from outside of the file.
+/// Returns the prefix of the additional data, which may have to be supplied by the caller.
 fn aad_prefix<'a>(algorithm: &'a EncryptionAlgorithm, given: Option<&'a [u8]>) -> Result<&'a [u8]> {
     match (algorithm.aad_prefix.as_deref(), given) {
         (Some(stored), Some(given)) if stored != given => {
@@ -233,7 +261,7 @@ fn aad_prefix<'a>(algorithm: &'a EncryptionAlgorithm, given: Option<&'a [u8]>) -
         (None, None) if algorithm.supply_aad_prefix => {
             Err(Error::invalid_input("the file needs an AAD prefix and none is given"))
         }
-        // A prefix is given for all files of a table; this one was written without.
+        // The prefix applies to all files of a table; this file was written without it.
         (None, _) => Ok(&[]),
     }
 }
@@ -242,7 +270,7 @@ fn own_aad(algorithm: &EncryptionAlgorithm) -> &[u8] {
     algorithm.aad_file_unique.as_deref().unwrap_or(&[])
 }
 
-/// SPEC (encryption): ordinals are signed 16 bits, so larger files cannot be encrypted.
+/// SPEC (encryption): ordinals are signed 16-bit integers, so larger files cannot be encrypted.
 fn ordinal(number: usize, what: &'static str) -> Result<[u8; 2]> {
     i16::try_from(number).map(i16::to_le_bytes).map_err(|_| {
         Error::corrupt("an encrypted file has more parts than encryption can number")

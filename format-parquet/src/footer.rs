@@ -1,14 +1,15 @@
-//! The footer: found at the end of the file, size-checked, parsed and compared with the file.
+//! The footer: located at the end of the file, checked for size, parsed and compared with the file.
 //!
 //! ```text
 //! "PAR1"  ...pages...  FileMetaData  length (u32, little-endian)  "PAR1"
-//!                      ^ footer_offset                            ^ the end tells the start
+//!                      ^ footer_offset                            ^ the end locates the start
 //! ```
 //!
-//! One read of the file's tail fetches most footers whole. What comes out is checked against the file once, here: every chunk is
-//! where pages can be, has the schema's storage, and flat columns have as many values as the row
-//! group has rows. So readers may rely on it. What else is said of a chunk is parsed and found broken
-//! when the chunk is wanted.
+//! One read of the end of the file fetches most footers completely. The parsed footer is checked
+//! against the file once, here, so that readers may rely on it: every chunk lies where pages can be
+//! and has the physical type of the schema, and flat columns have as many values as the row group
+//! has rows. The remaining metadata of a chunk is parsed when the chunk is first used; errors in it
+//! are reported then.
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
 use std::ops::Range;
@@ -29,21 +30,21 @@ use crate::thrift::structs::{
 
 /// The first and last bytes of every file.
 const MAGIC: [u8; 4] = *b"PAR1";
-/// As [`MAGIC`], in files whose footer is encrypted.
+/// The same as [`MAGIC`], in files with an encrypted footer.
 const MAGIC_ENCRYPTED: [u8; 4] = *b"PARE";
 pub(crate) const MAGIC_BYTES: u64 = MAGIC.len() as u64;
-/// Footer length and magic at the end.
+/// Number of bytes of the footer length and the magic at the end.
 const TAIL_BYTES: u64 = 8;
-/// Magic, footer length, magic.
+/// Number of bytes of magic, footer length and magic.
 const MIN_FILE_BYTES: u64 = MAGIC_BYTES + TAIL_BYTES;
-/// What is read from the end before the footer's size is known. Page indexes stand in front of the
-/// footer, and what is read of them is not read again.
+/// Number of bytes that are read from the end before the size of the footer is known. Page indexes
+/// are stored before the footer, and the part of them that this read covers is not read again.
 pub(crate) const SPECULATIVE_BYTES: u64 = 64 << 10;
-/// The largest footer that is read.
+/// Maximum size in bytes of a footer that is read.
 const MAX_FOOTER_BYTES: u64 = 512 << 20;
-/// What the tree of a schema takes for each element, about: names, types and levels.
+/// Approximate memory in bytes of the schema tree for each element: names, types and levels.
 const SCHEMA_ELEMENT_BYTES: usize = 512;
-/// The most row groups a file may have.
+/// Maximum number of row groups of a file.
 const MAX_ROW_GROUPS: usize = 1_000_000;
 
 /// A footer that has been checked against its file.
@@ -51,41 +52,52 @@ const MAX_ROW_GROUPS: usize = 1_000_000;
 pub struct Footer {
     /// The footer as parsed.
     pub metadata: FileMetaData,
-    /// Its schema as a tree.
+    /// The schema as a tree.
     pub schema: Schema,
-    /// Where the footer starts, and so where pages and indexes end.
+    /// Offset of the footer, which is the end of pages and indexes.
     pub footer_offset: u64,
-    /// The size of the parsed bytes.
+    /// Size of the stored footer in bytes.
     pub footer_bytes: u64,
-    /// The size of the file.
+    /// Size of the file in bytes.
     pub file_bytes: u64,
-    /// The rows of all row groups; the file's own count may differ and is not trusted.
+    /// Number of rows of all row groups; the count that the file states may differ and is not
+    /// trusted.
     pub num_rows: u64,
-    /// Set when the file is encrypted and keys were given.
+    /// The decryptor, when the file is encrypted and keys are given.
     pub decryptor: Option<FileDecryptor>,
-    /// What does not fit the file; only in a footer that was read to be looked at.
+    /// The first contradiction to the file; `None` unless the footer was read for inspection.
     pub defect: Option<Error>,
-    /// The magic that the file has to start with, where that was not looked at.
+    /// The magic with which the file must start, if that is not checked yet.
     pub(crate) unchecked_head: Option<[u8; 4]>,
-    /// What the parsed structs take from the pool of the input they were read from.
+    /// The memory of the parsed structs, charged to the pool of the input from which they were
+    /// read.
     pub memory: Arc<MetadataMemory>,
 }
 
 impl Footer {
-    /// The row groups in file order.
+    /// Returns the row groups in file order.
     pub fn row_groups(&self) -> &[RowGroup] {
         &self.metadata.row_groups
     }
 
-    /// A chunk to be read and where its pages are. Fails when the chunk is encrypted or elsewhere.
+    /// Returns the metadata of a chunk and the range of its pages.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput` when the chunk is encrypted without a key, `Unsupported` when it is in
+    /// another file, and `Corrupt` when its metadata is invalid.
     pub fn chunk(&self, row_group: usize, leaf: usize) -> Result<(&ColumnMetaData, Range<u64>)> {
         let meta = self.column_chunk(row_group, leaf)?.meta();
         meta.and_then(|meta| Ok((meta, self.chunk_range(&MetaBrief::of(meta))?)))
             .map_err(|e| self.at_chunk(e, row_group, leaf))
     }
 
-    /// What the footer says of a chunk. Fails when that is broken in a part that is not looked at
-    /// when the file is opened; who asks only in order to read less goes on without it.
+    /// Returns the metadata of a chunk.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when a part of it that is not examined when the file is opened is invalid. Callers
+    /// that only want to read less ignore the error.
     pub fn column_chunk(&self, row_group: usize, leaf: usize) -> Result<&ColumnChunk> {
         let group = self.metadata.row_groups.get(row_group);
         let chunk = group.map(|group| group.columns.chunk(leaf));
@@ -94,7 +106,12 @@ impl Footer {
             .map_err(|e| self.at_chunk(e, row_group, leaf))
     }
 
-    /// What decrypts a chunk's pages; `None` when they are not encrypted.
+    /// Returns the decryptor of a chunk's pages; `None` when they are not encrypted.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput` when there is no key for the column, and `Corrupt` when its metadata is
+    /// invalid.
     pub fn chunk_decryptor(&self, row_group: usize, leaf: usize) -> Result<Option<ChunkDecryptor>> {
         let Some(group) = self.metadata.row_groups.get(row_group) else { return Ok(None) };
         let Some(crypto) = &self.column_chunk(row_group, leaf)?.crypto else { return Ok(None) };
@@ -107,7 +124,7 @@ impl Footer {
             .ok_or_else(|| self.at_chunk(Error::invalid_input(COLUMN_IS_LOCKED), row_group, leaf))
     }
 
-    /// Decrypts the metadata of the columns whose keys are given.
+    /// Decrypts the metadata of the columns for which keys are given.
     fn unlock(&mut self, file: FileDecryptor) -> Result<()> {
         for (number, group) in self.metadata.row_groups.iter_mut().enumerate() {
             let ordinal = group_ordinal(group, number);
@@ -122,14 +139,14 @@ impl Footer {
         Ok(())
     }
 
-    /// Where a chunk's pages are; empty for a chunk without values.
+    /// Returns the range of a chunk's pages; empty for a chunk without values.
     fn chunk_range(&self, meta: &MetaBrief) -> Result<Range<u64>> {
         let start = meta.start_offset;
         if meta.num_values == 0 || meta.compressed_bytes == 0 {
             return Ok(start..start);
         }
         match start.checked_add(meta.compressed_bytes) {
-            // A size that reaches into the footer does occur with sound pages in front of it.
+            // Some files have sizes that extend into the footer, and valid pages before it.
             Some(end)
                 if start >= MAGIC_BYTES && start < self.footer_offset && end <= self.file_bytes =>
             {
@@ -173,7 +190,7 @@ impl Footer {
     }
 
     fn check_chunk(&self, group: &RowGroup, leaf: &Leaf, chunk: &ChunkBrief) -> Result<()> {
-        // What is encrypted or in another file cannot be judged; it fails when it is asked for.
+        // A chunk that is encrypted or in another file cannot be checked; it fails when it is used.
         let Some(meta) = chunk.meta.as_ref().filter(|_| chunk.is_plain) else { return Ok(()) };
         if meta.physical != leaf.physical {
             return Err(Error::corrupt("the chunk's storage is not the schema's")
@@ -194,7 +211,7 @@ impl Footer {
     }
 }
 
-/// The ordinal that a row group's chunks are encrypted with.
+/// Returns the ordinal with which a row group's chunks are encrypted.
 fn group_ordinal(group: &RowGroup, number: usize) -> usize {
     group.ordinal.and_then(|ordinal| usize::try_from(ordinal).ok()).unwrap_or(number)
 }
@@ -209,15 +226,21 @@ fn unlock_chunk(
     let Some(decryptor) = file.chunk(crypto, row_group, leaf)? else { return Ok(()) };
     if let Some(sealed) = &chunk.encrypted_meta_data {
         let (plain, _) = decryptor.decrypt(ModuleKind::ColumnMetaData, sealed)?;
-        // A plain footer may have the same metadata without what tells of values.
+        // A plain footer may have the same metadata without statistics and other parts that reveal
+        // values.
         chunk.meta_data = Some(parse_column_metadata(&plain)?);
     }
     chunk.is_unlocked = true;
     Ok(())
 }
 
-/// Reads the footer of the file behind `input`. `keys` are for encrypted files; where there is no
-/// key for a column, it cannot be read, and others can.
+/// Reads the footer of the file that `input` reads. `keys` are for encrypted files; a column
+/// without a key cannot be read, and the others can.
+///
+/// # Errors
+///
+/// `Corrupt` when the footer is invalid or contradicts the file, `InvalidInput` when a required key
+/// is missing or wrong, `Limit` when the footer exceeds a bound, and errors of reading the file.
 pub fn read_footer(input: &BufferedInput, keys: Option<&Arc<dyn KeyProvider>>) -> Result<Footer> {
     let mut footer = parse_footer(input, keys)?;
     match footer.defect.take() {
@@ -226,9 +249,14 @@ pub fn read_footer(input: &BufferedInput, keys: Option<&Arc<dyn KeyProvider>>) -
     }
 }
 
-/// As [`read_footer`], but a footer that does not fit the file comes with its defect, so that it can
-/// be shown. All that it says of chunks is parsed, and the magic at the start is looked at in any
-/// case; whether chunks are where they can be is checked when they are asked for.
+/// Reads the footer for inspection, as [`read_footer`] does; a footer that contradicts the file is
+/// returned with its defect, so that it can be displayed. The metadata of all chunks is parsed, and
+/// the magic at the start of the file is always checked; whether chunks lie where they can be is
+/// checked when they are used.
+///
+/// # Errors
+///
+/// The same as [`read_footer`], except for contradictions to the file.
 pub fn read_footer_to_look_at(
     input: &BufferedInput,
     keys: Option<&Arc<dyn KeyProvider>>,
@@ -257,9 +285,10 @@ fn parse_footer(input: &BufferedInput, keys: Option<&Arc<dyn KeyProvider>>) -> R
         Some(from) => slice(&tail, from, len).map_err(here),
         None => input.read(offset, len),
     };
-    // Rule P1.3: what starts with another magic is no Parquet file, or lost its head. Of a small file
-    // the head is loaded already; of a near one it is read, once for each version of the file. Where
-    // each read takes long, it comes with the first chunk: `row_reader::group`.
+    // A file that starts with another magic is no Parquet file or is damaged (rule P1.3). The start
+    // of a small file is already loaded; that of a local file is read once for each version of the
+    // file. Where every read takes long, the magic is read together with the first chunk, in
+    // `row_reader::group`.
     let magic = if is_encrypted { MAGIC_ENCRYPTED } else { MAGIC };
     let is_left = tail_offset > 0 && input.is_far() && input.loaded(0, MAGIC_BYTES).is_none();
     if !is_left {
@@ -276,7 +305,7 @@ fn parse_footer(input: &BufferedInput, keys: Option<&Arc<dyn KeyProvider>>) -> R
     Ok(footer)
 }
 
-/// Where a footer was found, and the keys for it.
+/// The location of a footer in its file, and the keys for it.
 #[derive(Clone, Copy)]
 struct Place<'a> {
     offset: u64,
@@ -287,7 +316,7 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// SPEC (encryption): what says how the footer is encrypted stands in front of it.
+    /// SPEC (encryption): the description of the encryption is stored before an encrypted footer.
     fn parse_encrypted(self, bytes: &Buffer<u8>) -> Result<Footer> {
         let (crypto, taken) =
             parse_file_crypto_metadata(bytes).in_place("footer at", self.offset)?;
@@ -302,7 +331,7 @@ impl Place<'_> {
         self.parse(&Buffer::from_slice(&plain), bytes.len(), Some(file))
     }
 
-    /// SPEC (encryption): a footer that is not encrypted is signed when columns are.
+    /// SPEC (encryption): a footer that is not encrypted is signed when columns are encrypted.
     fn parse_plain(self, bytes: &Buffer<u8>) -> Result<Footer> {
         let metadata =
             parse_file_metadata_in(bytes, Some(self.memory)).in_place("footer at", self.offset)?;
@@ -329,7 +358,7 @@ impl Place<'_> {
         self.finish(metadata, bytes, file)
     }
 
-    /// Checks what was parsed against the file.
+    /// Checks the parsed footer against the file.
     fn finish(
         self,
         metadata: FileMetaData,
@@ -371,7 +400,7 @@ fn check_size(file_bytes: u64) -> Result<()> {
     Ok(())
 }
 
-/// Checks the magic at the end of `tail`; gives the footer's size and whether it is encrypted.
+/// Checks the magic at the end of `tail` and returns the footer's size and whether it is encrypted.
 fn footer_length(tail: &[u8], file_bytes: u64) -> Result<(u64, bool)> {
     let Some((rest, magic)) = tail.split_last_chunk::<4>() else {
         return Err(Error::internal("the tail is too short"));
@@ -399,7 +428,6 @@ fn footer_length(tail: &[u8], file_bytes: u64) -> Result<(u64, bool)> {
     Ok((length, is_encrypted))
 }
 
-/// Checks the magic at the start.
 /// Checks the first bytes of a file.
 ///
 /// # Errors
@@ -414,7 +442,7 @@ pub(crate) fn check_head(head: &[u8], magic: [u8; 4]) -> Result<()> {
     Ok(())
 }
 
-/// A part of what was read from the tail, without a copy.
+/// Returns a part of the bytes that were read from the end of the file, without a copy.
 fn slice(tail: &Buffer<u8>, from: u64, len: u64) -> Result<Buffer<u8>> {
     let range = usize::try_from(from).ok().zip(usize::try_from(from.saturating_add(len)).ok());
     match range {

@@ -1,4 +1,4 @@
-//! Parquet bytes as rows of Ocior vectors.
+//! The Parquet format: reads Parquet files into Ocior vectors.
 //!
 //! ```text
 //! "PAR1" | pages of column chunks ... | indexes | footer | footer length | "PAR1"
@@ -7,29 +7,30 @@
 //!
 //! In reading order:
 //!
-//! | file | gives |
+//! | file | contains |
 //! |---|---|
-//! | `footer` | the footer found, checked and parsed |
+//! | `footer` | search, validation and parsing of the footer |
 //! | `thrift` | the compact protocol and the structs of the format |
 //! | `schema` | the tree of columns with levels and types |
 //! | `created_by` | the writing program, and whether its bounds are sound |
-//! | `statistics`, `page_index`, `bloom` | what is known of values and pages, as far as it is believed |
-//! | `chunk_source` | from where the parts beside a chunk's pages are read |
-//! | `chunk_pages` | the bytes of a chunk's pages, and how they are to be read |
-//! | `prune` | what filters leave of row groups and pages before a value is read |
-//! | `decrypt` | keys, and what encrypted files have in place of plain bytes |
-//! | `page` | the pages of a column chunk, decompressed and cut into levels and values |
-//! | `levels` | definition and repetition levels, and what they mean in nested columns |
-//! | `encoding` | the bytes of values as numbers, strings and dictionary indices |
-//! | `column` | one column of any shape, window by window |
-//! | `read_plan` | the rows of a row group that metadata leaves |
+//! | `statistics`, `page_index`, `bloom` | trusted statistics of chunks and pages; bloom filters |
+//! | `chunk_source` | reading of the parts of a chunk other than its pages |
+//! | `chunk_pages` | the bytes of a chunk's pages, and the parameters of reading them |
+//! | `prune` | exclusion of row groups and pages before a value is read |
+//! | `decrypt` | keys and decryption of encrypted modules |
+//! | `page` | the pages of a column chunk, decompressed and divided into levels and values |
+//! | `levels` | definition and repetition levels, and their meaning in nested columns |
+//! | `encoding` | decoding of value bytes into numbers, strings and dictionary indices |
+//! | `column` | readers of one column of any nesting, window by window |
+//! | `read_plan` | the rows of a row group that metadata leaves to be read |
 //! | `condition` | the same for a condition on several columns |
-//! | `row_reader` | one pass over the file: row groups, windows, filters |
+//! | `row_reader` | one scan of the file: row groups, windows, filters |
 //! | `reader` | an open file, and the factory that opens it |
+//! | `shared_footers` | footers shared between concurrent readers of a file |
 //!
-//! Bytes of files go through checked readers. The lints below hold that for every file here: no
-//! place may panic, slice or narrow a number. Kernels that are excepted say why, and
-//! `tests/it/tidy.rs` lists them.
+//! Bytes of files are read through checked readers. The lints below enforce this for every file of
+//! the crate: no code may panic, slice or narrow a number without a check. Kernels with an
+//! exception state the reason, and `tests/it/tidy.rs` lists them.
 #![cfg_attr(
     not(test),
     deny(

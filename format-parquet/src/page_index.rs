@@ -1,4 +1,4 @@
-//! Page indexes: where the data pages of a chunk are, and what each of them holds.
+//! Page indexes: the locations of the data pages of a chunk, and their statistics.
 //!
 //! ```text
 //! offset index  page 0: bytes 4..900, from row 0    page 1: bytes 900..1400, from row 512   ...
@@ -7,14 +7,14 @@
 //!               ColumnStatistics of each page      rows of each page -> RowRanges
 //! ```
 //!
-//! An index may be wrong in many ways, and nobody needs it to read the rows. So what does not fit
-//! the chunk is not believed as a whole, the reason is kept for people, and reading goes on without
-//! it. Only a file that cannot be read is an error.
+//! An index may be wrong in many ways, and reading the rows does not require it. An index that
+//! contradicts the chunk is therefore ignored as a whole, the reason is kept for display, and
+//! reading continues without it. Only a failed read of the file is an error.
 //!
-//! | file | has |
+//! | file | contains |
 //! |---|---|
 //! | `stored` | the structs of the format and their parsers |
-//! | this | the checks, and the statistics and rows of pages |
+//! | `page_index` | the checks, and the statistics and rows of pages |
 //! | `row_ranges` | sets of rows |
 
 mod row_ranges;
@@ -37,31 +37,31 @@ use crate::thrift::structs::IndexRegion;
 pub use row_ranges::RowRanges;
 pub use stored::{ColumnIndex, OffsetIndex, PageLocation, parse_column_index, parse_offset_index};
 
-/// The indexes of one chunk, as far as they are believed.
+/// The indexes of one chunk, as far as they are trusted.
 #[derive(Debug, Default)]
 pub struct PageIndex {
     num_rows: u64,
     offsets: Option<OffsetIndex>,
     columns: Option<ColumnIndex>,
     statistics: Vec<ColumnStatistics>,
-    /// Why a bound of a page is not believed, by page.
+    /// The bounds of pages that are not trusted, each with the page number and the reason.
     doubts: Vec<(usize, Distrust)>,
     is_ordered: bool,
     offset_defect: Option<Error>,
     column_defect: Option<Error>,
 }
 
-/// The bytes of a chunk's indexes, wherever they come from.
+/// The bytes of a chunk's indexes, from any source.
 #[derive(Debug, Default)]
 pub struct IndexBytes {
-    /// The offset index, if the file has it; or why it cannot be had.
+    /// The offset index: `None` if the file has none, an error if it cannot be read.
     pub offsets: Option<Result<Buffer<u8>>>,
-    /// As `offsets`, for the column index.
+    /// The column index: `None` if the file has none, an error if it cannot be read.
     pub columns: Option<Result<Buffer<u8>>>,
 }
 
-/// Where the indexes of a chunk are, as far as they lie inside the file: to be announced to the
-/// input, so that indexes that stand side by side are read together.
+/// Returns the regions of a chunk's indexes that lie inside the file, to be announced to the input,
+/// so that adjacent indexes are read together.
 pub fn index_regions(
     footer: &Footer,
     row_group: usize,
@@ -75,7 +75,12 @@ pub fn index_regions(
 /// Reads the indexes of a chunk. Regions that the input has loaded are not read again.
 ///
 /// The column index is worth reading only for a column with a filter on values; set `want_columns`
-/// to false for the others. An error means that the file could not be read.
+/// to false for the others.
+///
+/// # Errors
+///
+/// Returns errors of reading the file, such as `Io`; defects of an index are recorded in the
+/// result.
 pub fn read_page_index(
     source: ChunkSource<'_>,
     want_columns: bool,
@@ -143,57 +148,58 @@ impl PageIndex {
         index
     }
 
-    /// Where the pages are, if that is believed.
+    /// Returns the locations of the pages; `None` if they are missing or not trusted.
     pub fn offsets(&self) -> Option<&OffsetIndex> {
         self.offsets.as_ref()
     }
 
-    /// Where the pages are, if that is believed, without the rest.
+    /// Returns the locations of the pages without the rest of the index; `None` if they are missing
+    /// or not trusted.
     pub fn into_offsets(self) -> Option<OffsetIndex> {
         self.offsets
     }
 
-    /// The column index as stored, believed or not.
+    /// Returns the column index as stored, trusted or not.
     pub fn stored_columns(&self) -> Option<&ColumnIndex> {
         self.columns.as_ref()
     }
 
-    /// Why the offset index is not believed.
+    /// Returns the reason why the offset index is not trusted.
     pub fn offset_defect(&self) -> Option<&Error> {
         self.offset_defect.as_ref()
     }
 
-    /// Why the column index is not believed.
+    /// Returns the reason why the column index is not trusted.
     pub fn column_defect(&self) -> Option<&Error> {
         self.column_defect.as_ref()
     }
 
-    /// The believed statistics of each page; empty without a column index.
+    /// Returns the trusted statistics of each page; empty without a column index.
     pub fn statistics(&self) -> &[ColumnStatistics] {
         &self.statistics
     }
 
-    /// Bounds of pages that are not believed, though others are, and why.
+    /// Returns the bounds of single pages that are not trusted, with the reason.
     pub fn doubts(&self) -> &[(usize, Distrust)] {
         &self.doubts
     }
 
-    /// The bounds ascend or descend as the file says.
+    /// Returns true when the bounds ascend or descend as the index states.
     pub fn is_ordered(&self) -> bool {
         self.is_ordered
     }
 
-    /// The pages, if it is known where they are.
+    /// Returns the number of pages, or 0 if their locations are not known.
     pub fn num_pages(&self) -> usize {
         self.offsets.as_ref().map_or(0, |offsets| offsets.pages.len())
     }
 
-    /// The rows of the row group.
+    /// Returns the number of rows of the row group.
     pub fn num_rows(&self) -> u64 {
         self.num_rows
     }
 
-    /// The rows of a page; none when there is no such page.
+    /// Returns the rows of a page; an empty range when there is no such page.
     pub fn rows(&self, page: usize) -> Range<u64> {
         let first_row = |page: usize| {
             let page = self.offsets.as_ref()?.pages.get(page)?;
@@ -203,7 +209,7 @@ impl PageIndex {
         start..first_row(page.saturating_add(1)).unwrap_or(self.num_rows)
     }
 
-    /// The pages that have one of the rows, in order.
+    /// Returns the pages that contain at least one of the rows, in order.
     pub fn pages_of<'a>(&'a self, rows: &'a RowRanges) -> impl Iterator<Item = usize> + 'a {
         (0..self.num_pages()).filter(|page| rows.overlaps(&self.rows(*page)))
     }
@@ -250,7 +256,7 @@ impl PageIndex {
             .map(|(page, is_null)| {
                 let rows = self.rows(page);
                 let num_rows = rows.end.saturating_sub(rows.start);
-                // Below a repeated field these are not of rows.
+                // Below a repeated field the counts are not of rows.
                 let null_count = counts(&columns.null_counts, page).filter(|_| is_rows);
                 let nan_count = counts(&columns.nan_counts, page);
                 let is_all_null = null_count.map(|count| u64::try_from(count) == Ok(num_rows));
@@ -330,7 +336,8 @@ fn check_offsets(
     Ok(())
 }
 
-/// Pages that know more than their chunk were written for another one.
+/// Checks that pages do not contradict the statistics of the chunk, in which case the index was
+/// written for another chunk.
 fn check_against_chunk(pages: &[ColumnStatistics], chunk: &ColumnStatistics) -> Result<()> {
     let nulls = pages.iter().map(|page| page.num_nulls).sum::<Option<u64>>();
     if let (Some(found), Some(stated)) = (nulls, chunk.num_nulls)
@@ -343,7 +350,7 @@ fn check_against_chunk(pages: &[ColumnStatistics], chunk: &ColumnStatistics) -> 
     let above =
         |a: &Option<Value>, b: &Option<Value>| matches!((a, b), (Some(a), Some(b)) if a > b);
     for (number, page) in pages.iter().enumerate() {
-        // Bounds that are cut may reach out of the chunk's, but not lie apart from them.
+        // Truncated bounds may exceed those of the chunk, but must overlap with them.
         let is_outside = (page.is_min_exact && above(&chunk.min, &page.min))
             || (page.is_max_exact && above(&page.max, &chunk.max))
             || above(&page.min, &chunk.max)
@@ -356,7 +363,7 @@ fn check_against_chunk(pages: &[ColumnStatistics], chunk: &ColumnStatistics) -> 
     Ok(())
 }
 
-/// SPEC: both bounds are in order by themselves, pages without values left out.
+/// SPEC: lower and upper bounds are each ordered, without those of pages without values.
 fn is_ordered(pages: &[ColumnStatistics], boundary_order: i32) -> bool {
     let in_order = |bounds: &mut dyn Iterator<Item = &Value>| match boundary_order {
         1 => bounds.is_sorted(),

@@ -1,13 +1,13 @@
-//! What filters leave of a row group and of its pages before a value is read.
+//! Pruning: excludes row groups and pages by metadata, before a value is read.
 //!
 //! ```text
 //! row group    statistics of the chunk  ->  bloom filter    one filter says None: nothing passes
 //! pages        column index             ->  RowRanges       intersected over the filters
 //! ```
 //!
-//! Each stage asks the filter the same question and gets a [`Match`]. `None` needs a proof for
-//! every row that the believed statistics allow; `All` lets the reader leave the filter out; any
-//! doubt is `Some` (rule P5.1).
+//! Each stage evaluates the filter on metadata and returns a [`Match`]. `None` requires a proof for
+//! every row content that is consistent with the trusted statistics; `All` allows the reader to
+//! omit the filter; in any other case the result is `Some` (rule P5.1).
 
 use std::fmt;
 
@@ -23,19 +23,19 @@ use crate::schema::Leaf;
 use crate::statistics::{TrustOptions, leaf_statistics, widened};
 use crate::thrift::structs::{ColumnMetaData, Encoding, PageType};
 
-/// A filter on the values of one leaf. On a leaf below a repeated field it asks whether some
+/// A filter on the values of one leaf. On a leaf below a repeated field it passes a row if any
 /// element passes.
 #[derive(Debug, Clone, Copy)]
 pub struct LeafFilter<'a> {
-    /// The leaf's number.
+    /// The number of the leaf.
     pub leaf: usize,
     /// The filter.
     pub filter: &'a Filter,
-    /// The type that the leaf is read as, which the filter is made for.
+    /// The type as which the leaf is read, and to which the filter applies.
     pub ty: &'a Type,
 }
 
-/// What showed that no row passes.
+/// The kind of metadata that proved that no row passes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PrunedBy {
     /// Null counts alone.
@@ -44,17 +44,18 @@ pub enum PrunedBy {
     MinMax,
     /// The bloom filter.
     Bloom,
-    /// The column indexes: no page may have a row.
+    /// The column indexes: no page may contain a passing row.
     PageIndex,
-    /// What several columns' statistics say of a condition that no single filter expresses.
+    /// The statistics of several columns, for a condition that no single filter expresses.
     Condition,
-    /// The dictionary: no entry passes. The last variant, which [`PrunedBy::ALL`] counts by.
+    /// The dictionary: no entry passes. This is the last variant, from which the length of
+    /// [`PrunedBy::ALL`] is derived.
     Dictionary,
 }
 
 impl PrunedBy {
-    /// All reasons, each at its number. A new variant in front of the last one does not compile before it is
-    /// listed here.
+    /// All reasons, each at the index of its discriminant. A new variant before the last one does
+    /// not compile until it is added here.
     pub const ALL: [PrunedBy; PrunedBy::Dictionary as usize + 1] = [
         PrunedBy::NullCount,
         PrunedBy::MinMax,
@@ -78,19 +79,23 @@ impl fmt::Display for PrunedBy {
     }
 }
 
-/// What the filters leave of a row group.
+/// The result of evaluating filters on the metadata of a row group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowGroupMatch {
-    /// The answer of all filters together.
+    /// The result of all filters together.
     pub matched: Match,
-    /// The answer of each filter; those behind one that says `None` were not asked.
+    /// The result of each filter; those after a filter with `None` are not evaluated.
     pub by_filter: Vec<Match>,
-    /// Which filter showed that no row passes, and by what.
+    /// The number of the filter that proved that no row passes, and the kind of metadata.
     pub pruned: Option<(usize, PrunedBy)>,
 }
 
-/// How many rows of a row group pass all filters, as far as metadata tells: statistics first, then
-/// bloom filters for what is still open, if there is a `source` to read them from.
+/// Evaluates all filters on the metadata of a row group: first on statistics, then, for undecided
+/// filters, on bloom filters, if there is a `source` from which to read them.
+///
+/// # Errors
+///
+/// Returns errors of reading bloom filters, such as `Io`.
 pub fn may_row_group_match(
     footer: &Footer,
     row_group: usize,
@@ -133,24 +138,24 @@ pub fn may_row_group_match(
     Ok(answer)
 }
 
-/// How many of the rows that the statistics of a chunk or page describe pass a filter.
+/// Evaluates a filter on the statistics of a chunk or page.
 pub fn match_statistics(
     filter: &LeafFilter<'_>,
     leaf: &Leaf,
     statistics: &ColumnStatistics,
 ) -> Match {
     let known = widened(statistics, &leaf.ty, filter.ty);
-    // Bounds of UUIDs are believed only where their order is that of the stored numbers.
+    // Bounds of UUIDs are trusted only where their order is that of the stored numbers.
     let ty = if *filter.ty == Type::Uuid { &Type::HugeInt } else { filter.ty };
     let matched = may_match(filter.filter, &known, ty);
     if matched != Match::All {
         return matched;
     }
     if leaf.max_rep > 0 {
-        // That every element passes says nothing of a row without elements.
+        // That every element passes implies nothing about a row without elements.
         return Match::Some;
     }
-    // Bounds that may be cut show what is outside, and are not asked what is inside.
+    // Truncated bounds prove which values are outside, but not that all inside pass.
     let is_bytes = matches!(ty, Type::Varchar | Type::Varbinary);
     if is_bytes && !(known.is_min_exact && known.is_max_exact) {
         return may_match(filter.filter, &without_bounds(&known), ty);
@@ -158,7 +163,7 @@ pub fn match_statistics(
     matched
 }
 
-/// What made [`match_statistics`] say `None`.
+/// Returns the kind of statistics by which [`match_statistics`] returned `None`.
 pub fn pruned_by(filter: &LeafFilter<'_>, leaf: &Leaf, statistics: &ColumnStatistics) -> PrunedBy {
     match match_statistics(filter, leaf, &without_bounds(statistics)) {
         Match::None => PrunedBy::NullCount,
@@ -170,13 +175,12 @@ fn without_bounds(statistics: &ColumnStatistics) -> ColumnStatistics {
     ColumnStatistics { min: None, max: None, ..statistics.clone() }
 }
 
-/// The answer of a filter for each page; empty when the column index does not tell.
+/// Evaluates a filter on each page; returns an empty list without a trusted column index.
 pub fn match_pages(filter: &LeafFilter<'_>, leaf: &Leaf, index: &PageIndex) -> Vec<Match> {
     index.statistics().iter().map(|page| match_statistics(filter, leaf, page)).collect()
 }
 
-/// The rows that a filter leaves to be read: those of pages that may have a passing one, and all
-/// when the indexes do not tell.
+/// Returns the rows of the pages that may contain a passing row; all rows without trusted indexes.
 pub fn pages_to_row_ranges(filter: &LeafFilter<'_>, leaf: &Leaf, index: &PageIndex) -> RowRanges {
     let matches = match_pages(filter, leaf, index);
     if matches.is_empty() {
@@ -186,9 +190,10 @@ pub fn pages_to_row_ranges(filter: &LeafFilter<'_>, leaf: &Leaf, index: &PageInd
     wanted.map(|(page, _)| index.rows(page)).collect()
 }
 
-/// True when the metadata proves that every data page of the chunk is dictionary-encoded, so that
-/// the dictionary has all values (rules P5.43, P5.44). The reader still has to find the dictionary
-/// page in front of them.
+/// Returns true when the metadata proves that every data page of the chunk is dictionary-encoded,
+/// so that the dictionary contains all values: by the counts of pages for each encoding (rule
+/// P5.43), or, where these are missing, by a list of encodings without any other value encoding
+/// (rule P5.44). The reader still has to find the dictionary page in front of the data pages.
 pub fn all_pages_dictionary_encoded(meta: &ColumnMetaData) -> bool {
     let is_dictionary =
         |encoding| matches!(encoding, Encoding::PlainDictionary | Encoding::RleDictionary);
@@ -201,8 +206,8 @@ pub fn all_pages_dictionary_encoded(meta: &ColumnMetaData) -> bool {
             .peekable();
         return data_pages.peek().is_some() && data_pages.all(|p| is_dictionary(p.encoding));
     }
-    // Older writers list what occurs: levels are the only other thing beside such pages. PLAIN
-    // may be the dictionary itself or pages after it.
+    // Older writers list the encodings that occur: besides the dictionary encoding, only those of
+    // levels are allowed. PLAIN may be the dictionary itself or data pages after it.
     let of_levels = |encoding| matches!(encoding, Encoding::Rle | Encoding::BitPacked);
     meta.encodings.contains(&Encoding::PlainDictionary)
         && meta

@@ -1,17 +1,17 @@
-//! What of a row group is read at all, as far as metadata tells.
+//! The read plan of a row group: the rows that metadata leaves to be read.
 //!
 //! ```text
-//! statistics, bloom filter  ->  the row group may be left out
-//! condition by statistics   ->  the same
+//! statistics, bloom filter  ->  the row group may be excluded
+//! condition by statistics   ->  the row group may be excluded
 //! page index of each filter ->  its pages that may have a row  -> RowRanges, intersected
-//! condition by page indexes ->  stretches between page ends    -> the same
+//! condition by page indexes ->  stretches between page ends    -> RowRanges, intersected
 //! ```
 //!
-//! A filter that metadata cannot judge leaves everything; metadata that is missing, broken or not
-//! believed does too. What stays is still tested row by row, except by a filter that all rows are
-//! proved to pass.
+//! A filter that cannot be evaluated on metadata excludes nothing, and neither does metadata that
+//! is missing, malformed or not trusted. The remaining rows are still tested one by one, except by
+//! a filter that all rows are proved to pass.
 //!
-//! Page indexes that did not help in the row groups before are asked seldom (rule P5.65).
+//! Page indexes that excluded little in the preceding row groups are read rarely (rule P5.65).
 
 use dwio::filter::Filter;
 use dwio::input::BufferedInput;
@@ -28,17 +28,18 @@ use crate::prune::{LeafFilter, PrunedBy, may_row_group_match, pages_to_row_range
 use crate::schema::{Column, ColumnKind};
 use crate::statistics::TrustOptions;
 
-/// Row groups whose page indexes are asked before anything is concluded.
+/// Number of row groups at the start of a scan for which page indexes are always read.
 const FIRST_ASKED: u64 = 4;
-/// Afterwards, page indexes that leave out less than one row in so many are asked only
+/// Reciprocal of the minimum fraction of rows that page indexes must exclude to be read for each
+/// row group.
 const LEAST_SHARE: u64 = 20;
-/// in one row group of so many.
+/// Number of row groups per read of page indexes when they exclude less.
 const ASKED_SELDOM: u64 = 8;
 
 /// A filter on a column that is one leaf without repetition.
 #[derive(Debug)]
 pub(crate) struct ColumnFilter {
-    /// The column's position in the scan's spec.
+    /// Index of the column in the scan's spec.
     pub(crate) column: usize,
     leaf: usize,
     filter: Arc<Filter>,
@@ -46,8 +47,9 @@ pub(crate) struct ColumnFilter {
 }
 
 impl ColumnFilter {
-    /// The filters of a column that metadata can be asked about: `own`, and those of fields of
-    /// structs, whose leaves describe rows as well. Leaves below lists and maps do not (rule P5.19).
+    /// Returns the filters of a column that can be evaluated on metadata: `own`, and those of
+    /// fields of structs, because leaves below structs describe rows as well. Leaves below lists
+    /// and maps describe elements and not rows (rule P5.19).
     pub(crate) fn of_column(
         position: usize,
         column: &Column,
@@ -93,42 +95,47 @@ impl ColumnFilter {
         LeafFilter { leaf: self.leaf, filter: &self.filter, ty: &self.ty }
     }
 
-    /// True when the bounds of single pages may say more than those of the chunk (rule P5.31).
+    /// Returns true when the bounds of single pages may exclude more than those of the chunk. A
+    /// test for non-null values alone is no reason to read page indexes (rule P5.31).
     fn may_prune_pages(&self) -> bool {
         !matches!(*self.filter, Filter::IsNotNull | Filter::AlwaysTrue | Filter::AlwaysFalse)
     }
 }
 
-/// What is to be read of a row group.
+/// The rows of a row group that are to be read.
 #[derive(Debug, Default)]
 pub(crate) struct GroupPlan {
-    /// The rows that may pass, counted from the row group's first one.
+    /// The rows that may pass, relative to the first row of the row group.
     pub(crate) rows: RowRanges,
-    /// Why there are none.
+    /// The kind of metadata that excluded all rows, if there are none.
     pub(crate) pruned: Option<PrunedBy>,
-    /// The columns of the spec whose filters all rows pass.
+    /// The columns of the spec with filters that all rows pass.
     pub(crate) decided: Vec<usize>,
-    /// Offset indexes that were read on the way, by leaf.
+    /// The offset indexes that were read for the plan, each with the number of its leaf.
     pub(crate) offsets: Vec<(usize, OffsetIndex)>,
 }
 
-/// Plans the row groups of one pass.
+/// Plans the row groups of one scan.
 #[derive(Debug, Default)]
 pub(crate) struct Planner {
     condition: Option<Condition>,
     groups_planned: u64,
-    /// Rows of the row groups whose page indexes were asked, and those that they left out.
+    /// Number of rows of the row groups for which page indexes were evaluated.
     rows_asked: u64,
     rows_left_out: u64,
 }
 
 impl Planner {
-    /// A planner for a pass with a condition on several columns, if it has one.
+    /// Creates a planner for a scan, with its condition on several columns if it has one.
     pub(crate) fn new(condition: Option<Condition>) -> Self {
         Planner { condition, ..Planner::default() }
     }
 
-    /// What may pass `filters` and the condition.
+    /// Returns the rows of a row group that may pass `filters` and the condition.
+    ///
+    /// # Errors
+    ///
+    /// Returns errors of reading bloom filters and page indexes, such as `Io`.
     pub(crate) fn plan(
         &mut self,
         footer: &Footer,
@@ -190,7 +197,8 @@ impl Planner {
         Ok(plan)
     }
 
-    /// True when the statistics of a row group leave it; nothing is read for the answer.
+    /// Returns true when the statistics of a row group do not exclude it; nothing is read for this
+    /// test.
     pub(crate) fn may_be_read(
         &self,
         footer: &Footer,
@@ -219,7 +227,7 @@ pub(crate) struct Indexes<'a> {
 }
 
 impl Indexes<'_> {
-    /// The index of a leaf; `None` when it does not tell where the pages are.
+    /// Returns the index of a leaf; `None` when the locations of its pages are not known.
     pub(crate) fn of_leaf(&mut self, leaf: usize) -> Result<Option<&PageIndex>> {
         let at = match self.read.iter().position(|(read, _)| *read == leaf) {
             Some(at) => at,

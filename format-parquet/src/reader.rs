@@ -1,4 +1,4 @@
-//! The format's face: a factory that opens files, and an open file.
+//! The entry points of the format: a factory that opens files, and an open file.
 
 use dwio::fs::FileVersion;
 use dwio::input::BufferedInput;
@@ -20,11 +20,11 @@ use crate::shared_footers::SharedFooters;
 use crate::statistics::{TrustOptions, file_statistics};
 use crate::thrift::structs::{ConvertedType, LogicalType};
 
-/// The name that the format is registered by.
+/// The name under which the format is registered.
 pub const FORMAT_NAME: &str = "parquet";
 
-/// The largest page that is read, in bytes after decompression: `parquet_max_page_bytes` among the
-/// settings of a query.
+/// Name of the setting for the maximum size of a page in bytes after decompression; among the
+/// settings of a query it is called `parquet_max_page_bytes`.
 const MAX_PAGE_BYTES_SETTING: &str = "max-page-bytes";
 
 /// Opens Parquet files.
@@ -36,20 +36,21 @@ pub struct ParquetReaderFactory {
 }
 
 impl ParquetReaderFactory {
-    /// A factory that opens encrypted files with the keys of `keys`.
+    /// Creates a factory that opens encrypted files with the keys of `keys`.
     pub fn with_keys(keys: Arc<dyn KeyProvider>) -> Self {
         ParquetReaderFactory { keys: Some(keys), ..Self::default() }
     }
 
-    /// Pages are compared with their checksums, where they have any. Some writers store wrong ones.
+    /// Sets whether pages that have checksums are compared with them. Some writers store wrong
+    /// ones.
     pub fn verifying_checksums(mut self, yes: bool) -> Self {
         self.page_options.verifies_checksums = yes;
         self
     }
 
-    /// Refuses pages of more than `bytes` after decompression; the setting
-    /// `parquet_max_page_bytes` of a query overrides it. By default all pages are read that the format
-    /// allows, up to 2 GiB.
+    /// Sets the maximum size of a page in bytes after decompression; larger pages are rejected. The
+    /// setting `parquet_max_page_bytes` of a query overrides it. The default is the maximum of the
+    /// format, 2 GiB.
     pub fn max_page_bytes(mut self, bytes: usize) -> Self {
         self.page_options.max_page_bytes = bytes;
         self
@@ -57,7 +58,7 @@ impl ParquetReaderFactory {
 }
 
 impl ParquetReaderFactory {
-    /// Takes the footer from whoever has the same file open.
+    /// Opens a file with the footer of another reader of the same file, if there is one.
     fn open_shared(
         &self,
         version: FileVersion,
@@ -93,21 +94,25 @@ impl ReaderFactory for ParquetReaderFactory {
     }
 }
 
-/// An open Parquet file with its footer parsed.
+/// An open Parquet file with a parsed footer.
 #[derive(Debug)]
 pub struct ParquetReader {
     input: BufferedInput,
     footer: Arc<Footer>,
     pool: MemoryPool,
     page_options: PageOptions,
-    /// Whoever opens the file again gets the same footer.
+    /// True when another reader that opens the file gets the same footer.
     is_shared: bool,
-    /// Somebody else had the footer already.
+    /// True when the footer was already in use by another reader.
     is_known: bool,
 }
 
 impl ParquetReader {
-    /// Reads and checks the footer of a file; `keys` are for encrypted ones.
+    /// Reads and checks the footer of a file; `keys` are for encrypted files.
+    ///
+    /// # Errors
+    ///
+    /// The same as [`read_footer`].
     pub fn open(
         mut input: BufferedInput,
         params: ReaderParams,
@@ -118,35 +123,35 @@ impl ParquetReader {
         Ok(Self::of_footer(Arc::new(footer), input, params.pool))
     }
 
-    /// A file whose footer was read before.
+    /// Creates a reader of a file with a footer that was read before.
     pub fn of_footer(footer: Arc<Footer>, input: BufferedInput, pool: MemoryPool) -> Self {
         let (page_options, is_shared, is_known) = (PageOptions::default(), false, false);
         ParquetReader { footer, input, pool, page_options, is_shared, is_known }
     }
 
-    /// Compares pages with their checksums, if `yes`.
+    /// Sets whether pages that have checksums are compared with them.
     pub fn verifying_checksums(mut self, yes: bool) -> Self {
         self.page_options.verifies_checksums = yes;
         self
     }
 
-    /// The file's bytes, of which the end is loaded.
+    /// Returns the input of the file, of which the end is loaded.
     pub fn input(&self) -> &BufferedInput {
         &self.input
     }
 
-    /// The parsed footer.
+    /// Returns the parsed footer.
     pub fn footer(&self) -> &Arc<Footer> {
         &self.footer
     }
 
-    /// The schema as a tree.
+    /// Returns the schema as a tree.
     pub fn schema(&self) -> &Schema {
         &self.footer.schema
     }
 }
 
-/// True when no map in the column, at any depth, has keys that are nested.
+/// Returns true when no map in the column, at any depth, has nested keys.
 fn has_scalar_keys(column: &Column) -> bool {
     match &column.kind {
         ColumnKind::Leaf(_) => true,
@@ -187,7 +192,7 @@ impl Reader for ParquetReader {
         file_statistics(&self.footer, leaf, TrustOptions::default())
     }
 
-    /// Unless the keys of some map are no scalars: a column reader filters those that are.
+    /// Returns true unless a map has nested keys: column readers filter only scalar keys.
     fn filters_map_keys(&self) -> bool {
         self.footer.schema.columns().iter().all(has_scalar_keys)
     }
@@ -208,7 +213,8 @@ impl Reader for ParquetReader {
     }
 }
 
-/// What the footer says of a column beside its type; as deep as the schema, whose depth is bounded.
+/// Returns the footer's description of a column besides its type. The recursion is as deep as the
+/// schema, which has a bounded depth.
 fn stored_column(footer: &Footer, column: &Column) -> StoredColumn {
     let of = |column: &Column| stored_column(footer, column);
     let (annotation, children) = match &column.kind {
@@ -222,7 +228,8 @@ fn stored_column(footer: &Footer, column: &Column) -> StoredColumn {
     StoredColumn { name: column.name.clone(), annotation, children }
 }
 
-/// The older annotations of times mean UTC (LogicalTypes.md, "Compatibility" of TIME and TIMESTAMP).
+/// Returns the annotation of a leaf. The older annotations of times mean UTC (LogicalTypes.md,
+/// "Compatibility" of TIME and TIMESTAMP).
 fn annotation_of(footer: &Footer, leaf: usize) -> Annotation {
     let element = footer.schema.leaf_element(leaf);
     let Some(element) = element.and_then(|at| footer.metadata.schema.get(at)) else {
@@ -248,7 +255,8 @@ fn annotation_of(footer: &Footer, leaf: usize) -> Annotation {
     }
 }
 
-/// The ids of a column and of what is below it; as deep as the schema, whose depth is bounded.
+/// Returns the ids of a column and of the columns below it. The recursion is as deep as the schema,
+/// which has a bounded depth.
 fn field_ids_of(column: &Column) -> FieldIds {
     let children = match &column.kind {
         ColumnKind::Leaf(_) => Vec::new(),

@@ -1,27 +1,29 @@
-//! One pass over a file: row groups, windows, filters.
+//! The row reader: one scan of a file, through row groups, windows and filters.
 //!
 //! ```text
 //! row groups of the range -> rows that metadata leaves (read_plan) -> windows of at most max_rows:
 //!
 //!   filter columns   tested, cheapest first, until no row is left
-//!   other columns    the rows that passed are read, now or when somebody touches them
+//!   other columns    the rows that passed are read, at once or when they are first accessed
 //! ```
 //!
-//! A row group belongs to the pass whose byte range its first page lies in. Without any column to
-//! read, windows follow from the footer alone.
+//! A row group belongs to the scan with the byte range that contains its first page. When no column
+//! is read, the windows follow from the footer alone.
 //!
-//! Chunks are opened when they are first read: those of filters with the row group, others when a
-//! window has rows for them. A row group without a passing row costs no byte of the others.
+//! Column chunks are opened when they are first read: those of filters with the row group, others
+//! when a window has rows for them. In a row group without a passing row, nothing is read of the
+//! others.
 //!
-//! | file | has |
+//! | file | contains |
 //! |---|---|
-//! | `group` | what columns need to know of a row group to open their chunks |
-//! | `column` | a column's reader and the row it stands at |
-//! | `ahead` | what the next row group will be read for, for files that are far away |
-//! | `filters` | the filters' order, and their tests |
-//! | `lazy` | columns that are read when they are touched |
-//! | `pick` | wanted rows of vectors that have more |
-//! | `counts` | what was done, for people |
+//! | `group` | the parameters from which columns open their chunks in a row group |
+//! | `column` | a column's reader and its row position |
+//! | `ahead` | read-ahead of the next row group, for remote files |
+//! | `filters` | the filters, their order and their evaluation |
+//! | `lazy` | columns that are read when they are first accessed |
+//! | `order` | the order of the row groups |
+//! | `pick` | selection of rows from vectors that have more |
+//! | `counts` | counters for display |
 
 mod ahead;
 mod column;
@@ -61,23 +63,23 @@ use filters::{FilterStep, Filtered};
 use group::{Expected, GroupScan, Pass, piece_bytes};
 use lazy::ColumnLoader;
 
-/// Runs of passing rows are few when there is at most one in so many rows: pages have about as many
-/// and more, so that most have none.
+/// Number of rows for each of which there is at most one run of passing rows when runs count as
+/// few. It is about the number of rows of a page, so that most pages then have no passing row.
 const ROWS_OF_A_PAGE: u64 = 8192;
 
-/// A file whose footer is known.
+/// A file with a parsed footer.
 pub(crate) struct OpenFile {
-    /// Its footer.
+    /// The footer of the file.
     pub(crate) footer: Arc<Footer>,
-    /// Its bytes.
+    /// The input that reads the bytes of the file.
     pub(crate) input: BufferedInput,
-    /// How its pages are read.
+    /// Options for reading its pages.
     pub(crate) page_options: PageOptions,
-    /// Somebody else had the footer already.
+    /// True when the footer was already in use by another reader.
     pub(crate) is_known: bool,
 }
 
-/// One pass over a Parquet file.
+/// One scan of a Parquet file.
 pub(crate) struct ParquetRowReader {
     pass: Arc<Pass>,
     /// Reads metadata, and chunks that are loaded together.
@@ -86,47 +88,49 @@ pub(crate) struct ParquetRowReader {
     /// One entry for each column of the spec that the file has.
     columns: Vec<BoundReader>,
     output_type: Arc<RowType>,
-    /// Row groups of the range that are not started yet, with the file row they start at.
+    /// The row groups of the range that are not started yet, each with the file row at which it
+    /// starts.
     row_groups: std::vec::IntoIter<(usize, u64)>,
-    /// A row group was started, or all were left out.
+    /// True when a row group was started, or all were pruned.
     has_begun: bool,
     planner: Planner,
     current: Option<CurrentGroup>,
-    /// All rows of the last window without filters: most windows have the same length.
+    /// The selection of all rows of the last window without filters, reused because most windows
+    /// have the same length.
     all_rows: Arc<SelectivityVector>,
-    /// Counts windows, so that a lazy column knows when it is too late.
+    /// Number of windows, by which a lazy column detects that it is loaded too late.
     window: Arc<AtomicU64>,
     counts: GroupCounts,
 }
 
 struct BoundReader {
-    /// Position in the spec.
+    /// Index of the column in the spec.
     index: usize,
-    /// Position in the file.
+    /// Index of the column in the file.
     ordinal: usize,
-    /// None for a column that is not read unless somebody filters by it.
+    /// The column's reader; `None` while the column is neither projected nor filtered.
     column: Option<SharedColumn>,
 }
 
-/// The row group that is being read.
+/// The current row group.
 struct CurrentGroup {
     scan: Arc<GroupScan>,
-    /// The rows that are still to be scanned; the first range may be begun.
+    /// The rows that are still to be scanned; part of the first range may be scanned already.
     ranges: VecDeque<Range<u64>>,
     filters: Vec<FilterStep>,
-    /// The adaptation's version that `filters` were made of.
+    /// The version of the adaptation from which `filters` were built.
     filters_version: u64,
-    /// The columns that do not filter were opened, as far as they are read with the windows.
+    /// True when the columns without filters were opened, unless they are lazy.
     is_payload_open: bool,
     rows_scanned: u64,
-    /// Runs of passing rows so far.
+    /// Number of runs of passing rows so far.
     runs_passed: u64,
 }
 
-/// The rows of a window and those of them that passed.
+/// A window: its rows, and those of them that passed.
 struct Window {
     scan: Arc<GroupScan>,
-    /// The first row, counted from the row group's.
+    /// The first row, relative to the row group.
     row: u64,
     passed: Arc<SelectivityVector>,
     filtered: Vec<(usize, Filtered)>,
@@ -134,7 +138,8 @@ struct Window {
 }
 
 impl CurrentGroup {
-    /// True when the dictionary of a column shows that none of its values passes (rule P5.40).
+    /// Returns true when the dictionary of a column proves that none of its values passes (rule
+    /// P5.40).
     fn is_excluded(&self) -> Result<bool> {
         for step in &self.filters {
             if step.is_excluded_by_dictionary(&self.scan)? {
@@ -197,11 +202,11 @@ impl ParquetRowReader {
         })
     }
 
-    /// The filters that metadata can be asked about.
+    /// Returns the filters that can be evaluated on metadata.
     fn column_filters(&self, adaptation: &ScanAdaptation) -> Vec<ColumnFilter> {
         let filters = self.columns.iter().filter_map(|column| {
             let spec = self.params.spec.columns().get(column.index)?;
-            // The dynamic filter has the static one merged into it.
+            // The dynamic filter includes the static one.
             let own = adaptation.dynamic_filter(column.index).or(spec.filter.as_ref());
             let file_column = self.pass.footer.schema.columns().get(column.ordinal)?;
             let wanted = (spec, self.params.binding.nested(column.index));
@@ -210,7 +215,7 @@ impl ParquetRowReader {
         filters.flatten().collect()
     }
 
-    /// What the rows of the row group have to be tested for, in order.
+    /// Returns the filters that the rows of the row group have to pass, in the order of evaluation.
     fn filter_steps(
         &self,
         adaptation: &ScanAdaptation,
@@ -240,7 +245,8 @@ impl ParquetRowReader {
         Ok(steps)
     }
 
-    /// Compares what was read of the row group before with what it claims, and releases its bytes.
+    /// Compares what was read of the current row group with the counts in its headers, and releases
+    /// its bytes.
     fn end_row_group(&mut self) -> Result<()> {
         self.current = None;
         let mut ended = Ok(());
@@ -251,7 +257,7 @@ impl ParquetRowReader {
         ended
     }
 
-    /// Moves on to the next row group with rows that may pass; false when there is none.
+    /// Starts the next row group with rows that may pass; returns false when there is none.
     fn start_row_group(&mut self, adaptation: &ScanAdaptation) -> Result<bool> {
         self.end_row_group()?;
         if let Some(first) = adaptation.first().filter(|_| !self.has_begun) {
@@ -282,7 +288,8 @@ impl ParquetRowReader {
                 continue;
             }
             self.counts.started(num_rows, &current.scan.wanted);
-            // Where metadata leaves rows out of this one it will of the next one too.
+            // If metadata excludes rows of this row group, it probably also excludes rows of the
+            // next one.
             if current.scan.wanted.num_rows() == num_rows {
                 self.announce_next_row_group(&current, &filters);
             }
@@ -291,14 +298,14 @@ impl ParquetRowReader {
         }
     }
 
-    /// Opens the columns that filter.
+    /// Opens the columns that have filters.
     fn open_row_group(
         &mut self,
         (number, first_row, num_rows): (usize, u64, u64),
         plan: GroupPlan,
         adaptation: &ScanAdaptation,
     ) -> Result<CurrentGroup> {
-        // Filters below a column are not asked of metadata.
+        // Filters on fields below a column are not evaluated on metadata.
         let specs = self.params.spec.columns();
         let has_only_own =
             |index: &usize| specs.get(*index).is_some_and(|spec| !spec.nested.has_filter());
@@ -324,7 +331,8 @@ impl ParquetRowReader {
         Ok(current)
     }
 
-    /// Takes the next rows of the row group and tests them; gives those that passed also as a set.
+    /// Scans the next rows of the row group and applies the filters; also returns the rows that
+    /// passed as a set.
     fn scan_window(
         &mut self,
         max_rows: usize,
@@ -333,7 +341,8 @@ impl ParquetRowReader {
         if let Some(current) = &self.current
             && current.filters_version != adaptation.filters_version()
         {
-            // A filter that arrived is merged with the one that all rows pass, but may drop some.
+            // A filter that arrived later is merged with one that metadata proved to pass all rows,
+            // and may reject some.
             let filters = self.filter_steps(adaptation, &[])?;
             if let Some(current) = &mut self.current {
                 current.filters = filters;
@@ -385,7 +394,7 @@ impl ParquetRowReader {
         Ok((Window { scan, row, passed, filtered, expected }, rows))
     }
 
-    /// The columns of the rows that passed.
+    /// Returns the columns of the rows that passed.
     fn output(&mut self, window: &Window, rows: &RowSet, payload: Payload) -> Result<RowVector> {
         if payload == Payload::Eager && !rows.is_empty() {
             self.open_payload(window)?;
@@ -426,7 +435,7 @@ impl ParquetRowReader {
         }
     }
 
-    /// Opens the columns that do not filter, once for a row group.
+    /// Opens the columns without filters, once for each row group.
     fn open_payload(&mut self, window: &Window) -> Result<()> {
         let Some(current) = &mut self.current else { return Ok(()) };
         if std::mem::replace(&mut current.is_payload_open, true) {
@@ -503,7 +512,7 @@ impl RowReader for ParquetRowReader {
     }
 }
 
-/// The runs of selected rows.
+/// Returns the number of runs of selected rows.
 fn num_runs(rows: &SelectivityVector) -> u64 {
     let (mut runs, mut carry) = (0u64, 0u64);
     for word in rows.words() {
@@ -514,7 +523,7 @@ fn num_runs(rows: &SelectivityVector) -> u64 {
     runs
 }
 
-/// The row groups that start in `range`, each with the file row it starts at.
+/// Returns the row groups that start in `range`, each with the file row at which it starts.
 fn row_groups_of(footer: &Footer, range: &Range<u64>) -> Result<Vec<(usize, u64)>> {
     let mut found = Vec::new();
     let mut first_row = 0u64;
@@ -529,8 +538,9 @@ fn row_groups_of(footer: &Footer, range: &Range<u64>) -> Result<Vec<(usize, u64)
     Ok(found)
 }
 
-/// Where a row group's first page is: the offsets that the row group states itself are often wrong.
-/// A row group without any chunk belongs to whoever owns the start of the file.
+/// Returns the offset of a row group's first page, because the offset that the row group itself
+/// states is often wrong. A row group without any chunk belongs to the range that contains offset
+/// 0.
 fn start_of(group: &RowGroup) -> u64 {
     let chunks = group.columns.briefs().iter().filter_map(|chunk| chunk.meta.as_ref());
     chunks.map(|meta| meta.start_offset).min().unwrap_or(0)

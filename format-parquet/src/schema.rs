@@ -1,12 +1,13 @@
-//! The schema: the footer's flat list of elements as a tree of columns with levels and types.
+//! The schema: converts the footer's flat list of elements into a tree of columns with levels and
+//! types.
 //!
-//! A file's schema comes as a depth-first list. First the list is checked to close as a tree, with
-//! a loop and a bound on its depth; then it is walked once more, and each element becomes a
-//! [`Column`] that knows
+//! The schema of a file is a depth-first list. First the list is checked to form a tree, with a
+//! loop and a bound on its depth; then it is traversed again, and each element becomes a [`Column`]
+//! with the following properties:
 //!
-//! - its [`Type`], with LIST and MAP groups folded away (their middle level is no column);
-//! - from which definition level on its value is not null (`def_level`);
-//! - at which repetition level its slots start (`rep_level`).
+//! - its [`Type`], in which LIST and MAP groups are folded (their middle level is no column);
+//! - the minimum definition level at which its value is not null (`def_level`);
+//! - the maximum repetition level at which a slot starts (`rep_level`).
 //!
 //! ```text
 //! optional group tags (LIST)            Column tags    ARRAY(VARCHAR)  def 1  rep 0
@@ -14,11 +15,11 @@
 //!     optional binary element (STRING)  Column element VARCHAR         def 3  rep 1   leaf 0
 //! ```
 //!
-//! Leaves are numbered in file order, as column chunks are. How the bytes of a leaf become values is
-//! its [`ValueConversion`], chosen in `leaf_type`.
+//! Leaves are numbered in file order, as column chunks are. The conversion of a leaf's bytes into
+//! values is its [`ValueConversion`], chosen in `leaf_type`.
 //!
-//! Limits: [`MAX_ELEMENTS`], [`MAX_DEPTH`]. A broken tree is `Corrupt`; a leaf whose annotation
-//! cannot be read only fails when it is asked for ([`Schema::leaf`]).
+//! Limits: [`MAX_ELEMENTS`], [`MAX_DEPTH`]. A malformed tree is `Corrupt`; a leaf with an
+//! annotation that cannot be read causes an error only when it is requested ([`Schema::leaf`]).
 
 mod leaf_type;
 #[cfg(test)]
@@ -33,9 +34,9 @@ use crate::thrift::structs::{ConvertedType, LogicalType, PhysicalType, Repetitio
 
 pub use leaf_type::ValueConversion;
 
-/// A schema may have this many elements.
+/// Maximum number of elements of a schema.
 pub const MAX_ELEMENTS: usize = 1_000_000;
-/// Groups may be nested this deep (a list takes two); levels fit into a byte because of it.
+/// Maximum nesting depth of groups (a list takes two); it ensures that levels fit into a byte.
 pub const MAX_DEPTH: usize = 250;
 
 /// All columns and leaves of a file.
@@ -45,50 +46,50 @@ pub struct Schema {
     row_type: Arc<RowType>,
     leaves: Vec<Leaf>,
     names: Vec<String>,
-    /// For each element the group it is in; the root is its own.
+    /// For each element, the index of its parent group; the root is its own parent.
     parents: Vec<usize>,
 }
 
-/// A node of the tree: a value for each slot of its parent.
+/// A node of the tree, which has a value for each slot of its parent.
 #[derive(Debug, Clone)]
 pub struct Column {
-    /// The name in the file; the repeated field's or the inner field's for elements.
+    /// The name in the file; for elements, that of the repeated field or the inner field.
     pub name: String,
-    /// The type that its vectors have.
+    /// The type of its vectors.
     pub ty: Type,
-    /// A number that table formats know the column by.
+    /// The number by which table formats identify the column.
     pub field_id: Option<i32>,
-    /// It may be null where its parent is not.
+    /// True when it may be null where its parent is not.
     pub nullable: bool,
-    /// Its value is not null where the definition level is this or more.
+    /// Minimum definition level at which its value is not null.
     pub def_level: u8,
-    /// A new slot starts where the repetition level is this or less.
+    /// Maximum repetition level at which a new slot starts.
     pub rep_level: u8,
     /// The numbers of the leaves below.
     pub leaves: Range<usize>,
-    /// What is below.
+    /// The structure of the column.
     pub kind: ColumnKind,
 }
 
-/// What a column is made of.
+/// The structure of a column.
 #[derive(Debug, Clone)]
 pub enum ColumnKind {
-    /// Values, in the leaf with this number.
+    /// A leaf with this number.
     Leaf(usize),
-    /// A value of each child; there may be none.
+    /// A struct of these children; there may be none.
     Struct(Vec<Column>),
-    /// Any number of elements.
+    /// A list of any number of elements.
     List {
         /// The elements.
         element: Box<Column>,
         /// The levels of the repeated field.
         repeated: RepeatedLevels,
     },
-    /// Any number of entries.
+    /// A map of any number of entries.
     Map {
         /// The keys.
         key: Box<Column>,
-        /// The values; `None` for a map that has keys only, whose values are null.
+        /// The values; `None` for a map that has only keys: its values are null.
         value: Option<Box<Column>>,
         /// The levels of the repeated field.
         repeated: RepeatedLevels,
@@ -98,11 +99,11 @@ pub enum ColumnKind {
 /// The levels of the repeated field of a list or map.
 ///
 /// For a pair of levels that starts a slot of the column: `def >= def_level` is a first element,
-/// `def == def_level - 1` an empty list, and less a null. A pair with `rep == rep_level` is one
-/// more element of the slot, and one with a greater `rep` belongs to a deeper list.
+/// `def == def_level - 1` an empty list, and a smaller `def` a null. A pair with `rep == rep_level`
+/// is a further element of the slot, and one with a greater `rep` belongs to a deeper list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RepeatedLevels {
-    /// The slot has an element where the definition level is this or more.
+    /// Minimum definition level at which the slot has an element.
     pub def_level: u8,
     /// The repetition level that continues the slot.
     pub rep_level: u8,
@@ -111,17 +112,17 @@ pub struct RepeatedLevels {
 /// A stored column.
 #[derive(Debug)]
 pub struct Leaf {
-    /// How values are stored.
+    /// The physical type of the values.
     pub physical: PhysicalType,
-    /// The width of a FIXED_LEN_BYTE_ARRAY, else 0.
+    /// Number of bytes of a FIXED_LEN_BYTE_ARRAY, otherwise 0.
     pub type_length: usize,
-    /// The definition level of a value that is there.
+    /// The definition level of a non-null value.
     pub max_def: u8,
-    /// The number of repeated fields from the root to here.
+    /// Number of repeated fields from the root to this leaf.
     pub max_rep: u8,
-    /// The type of its values.
+    /// The type of the values.
     pub ty: Type,
-    /// How a stored value becomes one of `ty`.
+    /// The conversion of a stored value into one of `ty`.
     pub conversion: ValueConversion,
     element: usize,
     refusal: Option<Error>,
@@ -129,6 +130,11 @@ pub struct Leaf {
 
 impl Schema {
     /// Builds the tree from the footer's list.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when the list is not a valid tree, `Limit` when it exceeds [`MAX_ELEMENTS`] or
+    /// [`MAX_DEPTH`].
     pub fn new(elements: &[SchemaElement]) -> Result<Schema> {
         let tree = Tree::new(elements)?;
         let mut builder = Builder { elements, tree: &tree, leaves: Vec::new() };
@@ -148,27 +154,31 @@ impl Schema {
         })
     }
 
-    /// The columns of the file.
+    /// Returns the columns of the file.
     pub fn columns(&self) -> &[Column] {
         &self.columns
     }
 
-    /// Names and types of the columns.
+    /// Returns the names and types of the columns.
     pub fn row_type(&self) -> &Arc<RowType> {
         &self.row_type
     }
 
-    /// The number of leaves, and so of chunks in each row group.
+    /// Returns the number of leaves, which is also the number of column chunks of each row group.
     pub fn num_leaves(&self) -> usize {
         self.leaves.len()
     }
 
-    /// All leaves, also those that cannot be read.
+    /// Returns all leaves, including those that cannot be read.
     pub fn leaves(&self) -> &[Leaf] {
         &self.leaves
     }
 
-    /// The leaf with that number, to be read; an error says why it cannot be.
+    /// Returns the leaf with this number for reading.
+    ///
+    /// # Errors
+    ///
+    /// Returns the reason when the leaf cannot be read: `Corrupt`, `Unsupported` or `Limit`.
     pub fn leaf(&self, number: usize) -> Result<&Leaf> {
         let leaf = self
             .leaves
@@ -180,7 +190,7 @@ impl Schema {
         }
     }
 
-    /// The names from the root to a leaf, as the file has them.
+    /// Returns the names from the root to a leaf, as in the file.
     pub fn leaf_path(&self, number: usize) -> Vec<&str> {
         let mut path = Vec::new();
         let mut at = self.leaves.get(number).map_or(0, |leaf| leaf.element);
@@ -192,20 +202,20 @@ impl Schema {
         path
     }
 
-    /// Where a leaf stands in the footer's list of elements.
+    /// Returns the index of a leaf in the footer's list of elements.
     pub fn leaf_element(&self, number: usize) -> Option<usize> {
         self.leaves.get(number).map(|leaf| leaf.element)
     }
 
-    /// The path of a leaf with dots, for people.
+    /// Returns the path of a leaf, joined with dots, for messages.
     pub fn leaf_name(&self, number: usize) -> String {
         self.leaf_path(number).join(".")
     }
 }
 
-/// The list of elements, proved to be a tree.
+/// The list of elements, checked to be a tree.
 struct Tree {
-    /// One past the last element below each element.
+    /// For each element, the index after the last element below it.
     ends: Vec<usize>,
     parents: Vec<usize>,
 }
@@ -223,7 +233,7 @@ impl Tree {
         }
         let mut ends: Vec<usize> = (1..=elements.len()).collect();
         let mut parents = vec![0; elements.len()];
-        // Groups that still wait for children, with how many.
+        // The open groups, each with the number of its missing children.
         let mut open: Vec<(usize, usize)> = Vec::new();
         for (at, element) in elements.iter().enumerate() {
             if let Some((group, missing)) = open.last_mut() {
@@ -279,7 +289,7 @@ impl Tree {
     }
 }
 
-/// The children of an element, 0 for a leaf.
+/// Returns the number of children of an element, 0 for a leaf.
 fn num_children(element: &SchemaElement, at: usize) -> Result<usize> {
     match element.num_children {
         Some(num) => usize::try_from(num).map_err(|_| {
@@ -294,7 +304,7 @@ fn num_children(element: &SchemaElement, at: usize) -> Result<usize> {
     }
 }
 
-/// Definition and repetition level at a place in the tree.
+/// Definition and repetition level at a position in the tree.
 #[derive(Clone, Copy)]
 struct Levels {
     def: u8,
@@ -312,16 +322,16 @@ impl Levels {
     }
 }
 
-/// What the annotation and the children of a group make of it.
+/// The structure of a group, derived from its annotation and its children.
 enum Shape {
     Struct,
-    /// The repeated field.
+    /// A list, with the repeated field.
     List(usize),
-    /// The key and value fields in the repeated field.
+    /// A map, with the key and value fields inside of the repeated field.
     Map(usize, Option<usize>),
 }
 
-/// Walks the proved tree; the recursion is as deep as the tree, which is bounded.
+/// Traverses the checked tree; the recursion is as deep as the tree, which has a bounded depth.
 struct Builder<'a> {
     elements: &'a [SchemaElement],
     tree: &'a Tree,
@@ -333,12 +343,13 @@ impl<'a> Builder<'a> {
         self.elements.get(at).ok_or_else(|| Error::internal("schema element out of range"))
     }
 
-    /// A field in a slot of its parent, by its repetition; none is read as required.
+    /// Builds a field in a slot of its parent according to its repetition; a missing one is read as
+    /// required.
     fn field(&mut self, at: usize, parent: Levels) -> Result<Column> {
         match self.element(at)?.repetition {
             None | Some(Repetition::Required) => self.value(at, parent, false),
             Some(Repetition::Optional) => self.value(at, parent.optional(), true),
-            // A repeated field that no LIST or MAP explains: a list that is never null.
+            // A repeated field without a LIST or MAP annotation is a list that is never null.
             Some(Repetition::Repeated) => {
                 let element = self.value(at, parent.repeated(), false)?;
                 list(self.element(at)?, parent, false, element)
@@ -346,7 +357,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The value of an element whose own repetition is already in `levels`.
+    /// Builds the value of an element; `levels` already includes the element's own repetition.
     fn value(&mut self, at: usize, levels: Levels, nullable: bool) -> Result<Column> {
         let element = self.element(at)?;
         let first_leaf = self.leaves.len();
@@ -403,7 +414,8 @@ impl<'a> Builder<'a> {
         self.leaves.last().ok_or_else(|| Error::internal("leaf was not kept"))
     }
 
-    /// SPEC: a group is a list or a map only if annotation and shape agree; names say nothing.
+    /// SPEC: a group is a list or a map only if annotation and structure agree; names do not
+    /// matter.
     fn shape(&self, at: usize) -> Result<Shape> {
         let element = self.element(at)?;
         let Some(child) = self.tree.only_child(at) else { return Ok(Shape::Struct) };
@@ -423,13 +435,13 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Whether the repeated field of a list is the element or only wraps it.
+    /// Builds the element of a list: either the repeated field itself or the field that it wraps.
     fn list_element(&mut self, list: usize, repeated: usize, levels: Levels) -> Result<Column> {
         let inner = levels.repeated();
         let wrapper = self.element(repeated)?;
         // SPEC (LIST, backward compatibility): the repeated field is itself the element when it is
         // a leaf, has several fields (or none), has one field that repeats, or has a name that old
-        // writers gave to elements. Else its one field is the element.
+        // writers gave to elements. Otherwise its one field is the element.
         let Some(only) = self.tree.only_child(repeated) else {
             return self.value(repeated, inner, false);
         };
@@ -461,7 +473,7 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// A list column named after `element`, whose slots are those at `levels`.
+/// Builds a list column named after `element`; `levels` are those of its slots.
 fn list(element: &SchemaElement, levels: Levels, nullable: bool, inner: Column) -> Result<Column> {
     let leaves = inner.leaves.clone();
     if leaves.is_empty() {
@@ -483,7 +495,7 @@ fn list(element: &SchemaElement, levels: Levels, nullable: bool, inner: Column) 
     })
 }
 
-/// Lengths are stored with leaves, so a list of empty groups has none.
+/// Returns the error for a list of empty groups: lengths are stored with leaves, so it has none.
 fn without_leaf(element: &SchemaElement) -> Error {
     Error::corrupt("a list or map has no stored column").in_named("column", &element.name)
 }
@@ -494,14 +506,15 @@ enum GroupAnnotation {
     Map,
 }
 
-/// The newer annotation wins; an unknown one is as if it were not there.
+/// Returns the annotation of a group; the newer one takes precedence, and an unknown one is
+/// ignored.
 fn annotation(element: &SchemaElement) -> GroupAnnotation {
     match (&element.logical, element.converted) {
         (Some(LogicalType::List), _) => GroupAnnotation::List,
         (Some(LogicalType::Map), _) => GroupAnnotation::Map,
         (None | Some(LogicalType::Unrecognized(_)), Some(converted)) => match converted {
             ConvertedType::List => GroupAnnotation::List,
-            // A MAP_KEY_VALUE inside a MAP is folded away with it; this one stands alone.
+            // A MAP_KEY_VALUE inside a MAP is folded with it; this one is not inside of one.
             ConvertedType::Map | ConvertedType::MapKeyValue => GroupAnnotation::Map,
             _ => GroupAnnotation::None,
         },

@@ -1,15 +1,15 @@
-//! Footers of files that several have open at once.
+//! Footers that are shared between concurrent readers of the same file.
 //!
-//! A file that is cut into splits is opened for each of them, and was opened before that for the
-//! table's columns. The footer of a wide one takes longer to parse than some columns to read, so it
-//! is parsed once for as long as somebody holds it:
+//! A file that is divided into splits is opened for each of them, and before that for the columns
+//! of the table. Parsing the footer of a wide table takes longer than reading some columns, so it
+//! is parsed once and shared as long as it is in use:
 //!
 //! ```text
 //! (path, version) -> slot --weak--> footer <--strong-- plan, readers of splits
 //! ```
 //!
-//! Nothing is kept that nobody holds, so there is no memory to limit. Who comes while a footer is
-//! read waits for it; when reading fails the next one tries again.
+//! A footer without users is released, so there is no memory to limit. A thread that requests a
+//! footer while another one reads it waits; when reading fails, the next thread tries again.
 
 use std::collections::HashMap;
 
@@ -19,10 +19,10 @@ use vector::sync::{Arc, Mutex, Weak};
 
 use crate::footer::Footer;
 
-/// Slots beyond which it is looked for those that can go.
+/// Minimum number of slots at which unused slots are searched for.
 const MIN_SLOTS: usize = 64;
 
-/// The footers in use; clones share them.
+/// The footers in use; clones refer to the same footers.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SharedFooters(Arc<Mutex<Slots>>);
 
@@ -31,12 +31,17 @@ type Slot = Arc<Mutex<Weak<Footer>>>;
 #[derive(Debug, Default)]
 struct Slots {
     by_file: HashMap<(String, FileVersion), Slot>,
-    /// Slots that remained when it was last looked for those that can go.
+    /// Number of slots that remained after the last search for unused ones.
     num_used: usize,
 }
 
 impl SharedFooters {
-    /// The footer of a file: of whoever holds it, else as `read` gives it.
+    /// Returns the footer of a file: the shared one if it is in use, otherwise the result of
+    /// `read`.
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of `read`.
     pub(crate) fn footer(
         &self,
         path: &str,
@@ -56,7 +61,8 @@ impl SharedFooters {
 
 impl Slots {
     fn slot(&mut self, path: &str, version: FileVersion) -> Slot {
-        // Looking each time would take as long as there are files, for each of them.
+        // Searching on every call would take time proportional to the number of files for each
+        // file.
         if self.by_file.len() >= MIN_SLOTS.max(2 * self.num_used) {
             self.by_file.retain(|_, slot| {
                 let is_waited_for = Arc::strong_count(slot) > 1;
@@ -87,7 +93,7 @@ mod tests {
         read_footer(&input, None).unwrap()
     }
 
-    /// A file of no columns and no rows: version 1, a root without children, 0 rows, no row groups.
+    /// A file without columns and rows: version 1, a root without children, 0 rows, no row groups.
     const SMALLEST: &[u8] = &[
         b'P', b'A', b'R', b'1', 0x15, 2, 0x19, 0x1c, 0x48, 1, b'r', 0x15, 0, 0, 0x16, 0, 0x19,
         0x0c, 0, 15, 0, 0, 0, b'P', b'A', b'R', b'1',

@@ -1,19 +1,19 @@
-//! Statistics of chunks and pages: as they are stored, and what of them may be believed.
+//! Statistics of chunks and pages: the stored form, and the part of it that is trusted.
 //!
 //! ```text
 //! footer:  Statistics (bytes, counts)  --trust-->  dwio's ColumnStatistics (values of the type)
-//!                                       judged by the order of the column, the writer and the
-//!                                       bound itself: what is doubtful is dropped, never an error
+//!                                       examined by the order of the column, the writer and the
+//!                                       bound itself: a doubtful bound is dropped, never an error
 //! ```
 //!
-//! | file | has |
+//! | file | contains |
 //! |---|---|
-//! | this | the structs of the format and their parsers |
-//! | `trust` | which bounds and counts are believed, and why others are not |
-//! | `decode` | a bound's bytes as a value of the leaf's type |
-//! | `file` | statistics of all row groups of a file together |
+//! | `statistics` | the structs of the format and their parsers |
+//! | `trust` | rules by which bounds and counts are trusted or rejected |
+//! | `decode` | decoding of a bound into a value of the leaf's type |
+//! | `file` | joined statistics of all row groups of a file |
 //! | `widen` | statistics of a column that is read as a wider type |
-//! | `check` | statistics against the values that they describe |
+//! | `check` | comparison of statistics with the values that they describe |
 
 mod check;
 mod decode;
@@ -41,34 +41,34 @@ use crate::thrift::ThriftReader;
 /// Bounds and counts of some values, as stored.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Statistics {
-    /// The older upper bound, in signed order whatever the type.
+    /// The upper bound in the deprecated field, in signed order for all types.
     pub deprecated_max: Option<Vec<u8>>,
-    /// The older lower bound, in signed order whatever the type.
+    /// The lower bound in the deprecated field, in signed order for all types.
     pub deprecated_min: Option<Vec<u8>>,
-    /// Nulls.
+    /// Number of nulls.
     pub null_count: Option<i64>,
-    /// Distinct values.
+    /// Number of distinct values.
     pub distinct_count: Option<i64>,
     /// The upper bound in the column's order.
     pub max_value: Option<Vec<u8>>,
     /// The lower bound in the column's order.
     pub min_value: Option<Vec<u8>>,
-    /// The upper bound is a value of the column.
+    /// True when the upper bound is a value of the column.
     pub is_max_value_exact: Option<bool>,
-    /// The lower bound is a value of the column.
+    /// True when the lower bound is a value of the column.
     pub is_min_value_exact: Option<bool>,
-    /// NaNs.
+    /// Number of NaNs.
     pub nan_count: Option<i64>,
 }
 
-/// Sizes that help to reserve memory, as stored.
+/// Sizes from which memory can be estimated, as stored.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SizeStatistics {
-    /// Bytes of all byte array values without lengths.
+    /// Number of bytes of all byte array values without lengths.
     pub unencoded_byte_array_data_bytes: Option<i64>,
-    /// How often each repetition level occurs.
+    /// Number of occurrences of each repetition level.
     pub repetition_level_histogram: Vec<i64>,
-    /// How often each definition level occurs.
+    /// Number of occurrences of each definition level.
     pub definition_level_histogram: Vec<i64>,
 }
 

@@ -1,4 +1,4 @@
-//! Filters built by the definition, probed by filters of all kinds.
+//! Filters built according to the format's definition, probed by filters of all kinds.
 
 use dwio::fs::{FileSystem, MemoryFiles, ObservedFiles};
 use vector::{MemoryPool, TimeUnit};
@@ -10,10 +10,10 @@ use crate::statistics::tests::{NUM_ROWS, bounds, converted, fixed, footer, leaf,
 use crate::thrift::structs::{ConvertedType, LogicalType, SchemaElement};
 use PhysicalType::{ByteArray, Double, FixedLenByteArray, Float, Int32, Int64, Int96};
 
-/// Where the filter stands in the test files.
+/// Offset of the filter in the test files.
 const FILTER_OFFSET: u64 = 1000;
 
-/// A filter with the values, as the format defines it.
+/// Returns a filter that contains the values, as the format defines it.
 fn filter_bytes(num_blocks: u64, stored: &[Vec<u8>]) -> Vec<u8> {
     let mut words = vec![0u32; num_blocks as usize * 8];
     for value in stored {
@@ -42,7 +42,7 @@ struct Sample {
 }
 
 impl Sample {
-    /// A file with one column that has a filter with these bytes.
+    /// Creates a file of one column that has a filter with these bytes.
     fn new(element: SchemaElement, filter: &[u8]) -> Self {
         let mut content = vec![0; FILTER_OFFSET as usize];
         content.extend(filter);
@@ -132,7 +132,7 @@ fn values_are_found_as_the_file_stores_them_and_others_are_not() {
     type Case = (SchemaElement, Vec<u8>, Filter, Filter);
     let cases: Vec<Case> = vec![
         (leaf(Int32), i32s(-7), one(-7), one(8)),
-        // A value that the storage cannot hold is not in the file.
+        // A value that the physical type cannot represent is not in the file.
         (leaf(Int32), i32s(-7), one(-7), one(1 << 40)),
         (leaf(Int64), i64s(-7), one(-7), one(8)),
         (converted(Int32, ConvertedType::Uint32), i32s(-1), one(u32::MAX.into()), one(-1)),

@@ -1,4 +1,4 @@
-//! Booleans, which are bits in pages and in vectors, and columns without values.
+//! Readers of booleans, which are bits in pages and in vectors, and of columns without values.
 
 use dwio::filter::Filter;
 use vector::sync::Arc;
@@ -15,16 +15,16 @@ use crate::encoding::recoded::Storage;
 use crate::page::DictionaryPage;
 use crate::thrift::structs::Encoding;
 
-/// Booleans: bits in pages and in vectors.
+/// A reader of booleans: bits in pages and in vectors.
 pub(super) struct BooleanValues {
     page: CurrentPage,
     window: BitmapMut,
-    /// Values of a piece of which not all are wanted.
+    /// The values of a piece of a page of which not all are selected.
     piece: BitmapMut,
 }
 
 impl BooleanValues {
-    /// A reader of booleans that are stored so.
+    /// Creates a reader of booleans of this storage.
     pub(super) fn new(storage: Storage) -> Self {
         BooleanValues {
             page: CurrentPage::new(storage),
@@ -56,7 +56,7 @@ impl BooleanValues {
         Self::decode(&mut self.page, n, &mut self.piece)
     }
 
-    /// Appends the selected values of the piece.
+    /// Appends the selected values of the piece to the window.
     fn append_piece(&mut self, wanted: &[u64]) {
         let mut picked = Vec::new();
         bits::compress(self.piece.words(), wanted, &mut picked);
@@ -151,7 +151,7 @@ impl ValueReader for BooleanValues {
     }
 }
 
-/// Nothing: for columns that are null everywhere, and where only levels are wanted.
+/// A reader of no values: for columns that are null in every row, and where only levels are read.
 struct NoValues {
     ty: Type,
 }
@@ -180,7 +180,7 @@ impl ValueReader for NoValues {
     }
 }
 
-/// A reader that decodes no values and gives nulls.
+/// Creates a reader that decodes no values and returns nulls.
 pub(crate) fn no_values(ty: Type) -> Box<dyn ValueReader> {
     Box::new(NoValues { ty })
 }

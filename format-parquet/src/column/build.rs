@@ -1,7 +1,8 @@
-//! Builds the tree of a column and the readers of its leaves, as a scan's spec wants them.
+//! Builds the node tree of a column and the readers of its leaves, as a scan spec requests them.
 //!
-//! What is not wanted, or is not in the file, gets no reader. The leaves of keys come before those of
-//! their values, so that entries are dropped before anything below them is read.
+//! A field that is not requested, or is not in the file, gets no reader. The leaves of map keys
+//! come before those of the map values, so that entries are dropped before anything below them is
+//! read.
 
 use dwio::filter::Filter;
 use dwio::scan_spec::{BoundField, ColumnSpec, FieldSpec, NestedBinding, NestedSpec};
@@ -18,19 +19,19 @@ use super::scalar::value_reader;
 use crate::levels::nested::ListLevels;
 use crate::schema::{Column, ColumnKind, Schema};
 
-/// Builds the tree; as deep as the schema, whose depth is bounded.
+/// Builds the tree by recursion, which is as deep as the schema; the depth of a schema is bounded.
 pub(super) struct Builder<'a> {
     schema: &'a Schema,
     pool: &'a MemoryPool,
     /// A reader for each leaf that is read.
     pub(super) leaves: Vec<LeafReader>,
-    /// Their numbers in the file.
+    /// For each leaf that is read, its number in the file.
     pub(super) leaf_numbers: Vec<usize>,
-    /// What is dropped out of lists and maps; outer ones come first.
+    /// The rules that drop entries of lists and maps; outer rules come first.
     pub(super) entry_rules: Vec<EntryRule>,
 }
 
-/// What is wanted below a column, and where the file has it.
+/// The requested fields below a column, and the fields of the file that they are read from.
 #[derive(Clone, Copy)]
 pub(super) struct Below<'a> {
     pub(super) nested: &'a NestedSpec,
@@ -38,13 +39,14 @@ pub(super) struct Below<'a> {
 }
 
 impl<'a> Builder<'a> {
-    /// A builder of a column of that file.
+    /// Creates a builder for a column of the file.
     pub(super) fn new(schema: &'a Schema, pool: &'a MemoryPool) -> Self {
         let (leaves, leaf_numbers, entry_rules) = (Vec::new(), Vec::new(), Vec::new());
         Builder { schema, pool, leaves, leaf_numbers, entry_rules }
     }
 
-    /// The node of `column` as type `ty`; its slots exist from definition level `slot_def` on.
+    /// Returns the node that reads `column` as type `ty`; its slots exist from definition level
+    /// `slot_def` on.
     pub(super) fn node(
         &mut self,
         column: &Column,
@@ -121,7 +123,8 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// What drops entries by their keys: the filter, and without one only keys that are null.
+    /// Returns the rule that drops entries by their keys: a filter on the keys, or, without one, a
+    /// rule that drops only null keys.
     fn key_rule(
         &self,
         key: &Column,
@@ -146,7 +149,7 @@ impl<'a> Builder<'a> {
         Ok(Some(Rule::Key { leaf: self.leaves.len(), slot_def, filter, kept: None }))
     }
 
-    /// Notes a rule for the leaves that will be added until it ends.
+    /// Adds a rule for the leaves that will be added until it ends.
     fn start_rule(&mut self, levels: ListLevels, rule: Option<Rule>) -> Option<usize> {
         let leaves = self.leaves.len()..usize::MAX;
         self.entry_rules.push(EntryRule { levels, rule: rule?, leaves });
@@ -200,7 +203,8 @@ impl<'a> Builder<'a> {
                 _ => Node::Nulls(ty.clone()),
             });
         }
-        // A struct that is there wherever its slot is, or that no leaf tells of, is never null.
+        // A struct that is never null where its slot exists, or that has no leaf to supply levels,
+        // has no validity.
         let validity = if column.def_level > slot_def && !column.leaves.is_empty() {
             Some(StructLevels {
                 leaf: self.levels_leaf(column, &fields)?,
@@ -224,8 +228,9 @@ impl<'a> Builder<'a> {
         self.leaves.len() - 1
     }
 
-    /// The leaf that tells the levels of `column`: of those that are read the one with the fewest
-    /// levels, or one more that is read for its levels only.
+    /// Returns the leaf that supplies the levels of `column`: among those that are read, the one
+    /// with the lowest maximum repetition level; if none is read, another leaf is added, of which
+    /// only the levels are read.
     fn levels_leaf<'n>(
         &mut self,
         column: &Column,
@@ -245,7 +250,7 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// The binding below the entries of a list or map; `None` when all entries are null.
+/// Returns the binding below the entries of a list or map; `None` when all entries are null.
 fn below_entries(binding: &NestedBinding) -> Option<&NestedBinding> {
     match binding {
         NestedBinding::Array(below) | NestedBinding::Map(below) => below.as_deref(),
@@ -266,7 +271,7 @@ fn list_levels(
     }
 }
 
-/// Filters below lists and maps remove entries; that is not built yet.
+/// Rejects filters below lists and maps, which would remove entries: they are not supported yet.
 fn refuse_entry_filter(spec: &ColumnSpec) -> Result<()> {
     if spec.has_filter() {
         return Err(Error::unsupported("filters on entries of lists and maps are not built yet")

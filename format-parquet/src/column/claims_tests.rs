@@ -1,6 +1,6 @@
-//! Chunks whose headers claim more or less than their pages have: a read returns the rows of the
-//! sound chunk or refuses the changed one, whatever rows are selected. Values that are right in
-//! another encoding too are read as such by every read.
+//! Chunks with headers that claim more or less than their pages contain: a read returns the rows of
+//! the valid chunk or refuses the changed one, for every selection of rows. Value bytes that are
+//! valid in another encoding too are decoded as such by every read.
 
 use vector::Error;
 use vector::testing::values_of;
@@ -17,7 +17,7 @@ use vector::{ErrorKind, Value};
 /// Number of the field that stands for the type of a page.
 const PAGE_TYPE: usize = usize::MAX;
 
-/// A chunk of some shape, written with a changed field or none.
+/// A chunk with a schema and rows, written with a changed field or none.
 struct Shape {
     name: &'static str,
     schema: Schema,
@@ -35,17 +35,17 @@ impl Shape {
         chunk
     }
 
-    /// True when a field of a header says how the page is encoded.
+    /// Returns true when a field of a header states the encoding of the page.
     fn is_encoding(fields: usize, field: usize) -> bool {
         match fields {
-            // Of a data page of version 1 and 2, by the number of its fields.
+            // The fields of a data page of version 1 and 2, distinguished by their number.
             4 => (1..4).contains(&field),
             6 => field == 3,
             _ => false,
         }
     }
 
-    /// The selected rows, and what the end of the row group finds.
+    /// Returns the selected rows, or the error of the read or of the end of the row group.
     fn rows(&self, chunk: &ChunkWriter, selected: &SelectivityVector) -> Result<Vec<Value>> {
         let mut column = reader(&self.schema, &[chunk]);
         let vector = column.read_selected(selected)?;
@@ -188,7 +188,7 @@ fn a_changed_field_of_a_header_never_changes_rows() {
             let values = [0, 1, 2, 3, 4, 8, 9, own + 1, own.max(1) - 1, own * 2, i32::MAX as u32];
             for value in values.into_iter().filter(|value| *value != own) {
                 let mut changed = shape.chunk(codec, Some(ChangedField { page, field, value }));
-                // What the footer says is not changed.
+                // The counts of the footer are not changed.
                 (changed.num_values, changed.num_rows) = (sound.num_values, sound.num_rows);
                 let whole = match Shape::is_encoding(sound.fields[page].len(), field) {
                     true => shape.rows(&changed, &selections[0]).ok(),
@@ -221,7 +221,7 @@ fn a_changed_field_of_a_header_never_changes_rows() {
     assert!(refused > 1_000, "{refused}");
 }
 
-/// The error of reading all rows of one required or repeated chunk.
+/// Returns the error of reading all rows of one required or repeated chunk.
 fn error_of(schema: &Schema, chunk: &ChunkWriter) -> Error {
     let mut column = reader(schema, &[chunk]);
     let read = column.read(chunk.num_rows as usize);
@@ -230,7 +230,7 @@ fn error_of(schema: &Schema, chunk: &ChunkWriter) -> Error {
 
 #[test]
 fn what_is_left_of_a_page_shows_what_was_read_as_something_else() {
-    // OPTIONAL read as REQUIRED: the levels are taken for values.
+    // OPTIONAL read as REQUIRED: the levels are decoded as values.
     for (text, physical) in [(true, PhysicalType::ByteArray), (false, PhysicalType::Int32)] {
         let mut chunk = ChunkWriter::new(Codec::Uncompressed, 1, 0);
         let values = match text {
@@ -244,7 +244,7 @@ fn what_is_left_of_a_page_shows_what_was_read_as_something_else() {
             Ok((params, vector::Buffer::from_slice(&chunk.bytes)))
         };
         let required = schema(&[leaf("a", physical, Repetition::Required)]);
-        // Whether the page is read to its end or left early.
+        // The page is read to its end or left early.
         for num_rows in [1, 2, 3] {
             let spec = ColumnSpec::whole("a", required.columns()[0].ty.clone(), 0);
             let wanted = (&spec, &NestedBinding::ByName);
@@ -286,13 +286,13 @@ fn rows_of_repeated_columns_are_compared_with_levels_and_row_group() {
     more.num_rows = 1;
     assert!(error_of(&lists, &more).to_string().contains("more rows than its row group"));
 
-    // The page of another row in front of one that says it has two.
+    // A page with another row before one that states two rows.
     let mut inside = ChunkWriter::new(Codec::Uncompressed, 3, 1);
     inside.v2(&levels, PLAIN, &int32s([1, 2, 3, 4]));
     inside.v2(&[(1, 3), (0, 3), (0, 3), (1, 3)], PLAIN, &int32s([5, 6, 7, 8]));
     assert!(error_of(&lists, &inside).to_string().contains("starts in the middle of a row"));
 
-    // Writers that count values as rows in every page are understood.
+    // Files of writers that count values as rows in every page are read correctly.
     let mut counted = ChunkWriter::new(Codec::Uncompressed, 3, 1);
     for page in 0..3 {
         counted.changed = Some(ChangedField { page, field: 2, value: 4 });

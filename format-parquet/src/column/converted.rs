@@ -1,8 +1,13 @@
-//! Values converted after they are read: decimals of another scale, integers as decimals, unsigned
-//! integers in a type that has no room for the largest (rules S7.51, S7.54, S7.55).
+//! Values converted after they are read.
 //!
-//! What a file has is read as its own type, window by window, and each finished window is
-//! converted. Conversions that can be done value by value while decoding are in `scalar`.
+//! | file | requested | conversion |
+//! |---|---|---|
+//! | decimal | decimal of a larger scale | multiplied by a power of ten (rules S7.51, S7.55) |
+//! | integer | decimal | multiplied by a power of ten (rules S7.51, S7.55) |
+//! | unsigned integer | signed integer of the same width | the bits are kept (rule S7.54) |
+//!
+//! The values are read as the type of the file, window by window, and each finished window is
+//! converted. Conversions that can be done for each value while it is decoded are in `scalar`.
 
 use vector::types::decimal::power_of_ten;
 use vector::types::{MAX_SHORT_PRECISION, decimal};
@@ -17,20 +22,20 @@ use crate::page::DictionaryPage;
 use crate::schema::{Leaf, ValueConversion};
 use crate::thrift::structs::{Encoding, PhysicalType};
 
-/// How a value of the file becomes one of the type that is asked for.
+/// The conversion of a value of the file into one of the requested type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Conversion {
-    /// Times a power of ten, as a decimal.
+    /// Multiplies by a power of ten, as a decimal.
     Scaled(i128),
-    /// The low bits, whatever they mean then.
+    /// Keeps the low bits, which the requested type reinterprets.
     LowBits,
-    /// As a DOUBLE.
+    /// Converts to a DOUBLE.
     Float,
 }
 
 impl Conversion {
-    /// The conversion from a leaf to `wanted`; `None` when there is none, or when the leaf is read
-    /// as that type without help.
+    /// Returns the conversion from a leaf to `wanted`; `None` when there is none, or when the leaf
+    /// can be read as that type without one.
     pub(super) fn of(leaf: &Leaf, wanted: &Type) -> Option<Self> {
         use ValueConversion as From;
         let scaled = |digits: u8| power_of_ten(digits).map(Conversion::Scaled);
@@ -39,7 +44,7 @@ impl Conversion {
                 Type::Decimal { precision: from, scale: from_scale },
                 Type::Decimal { precision, scale },
             ) if leaf.ty != *wanted => {
-                // As many digits before the point as there were, at least.
+                // The requested type must have at least as many digits before the decimal point.
                 let room = precision.checked_sub(*from)?;
                 let shift = scale.checked_sub(*from_scale)?;
                 if room >= shift { scaled(shift) } else { None }
@@ -58,7 +63,7 @@ impl Conversion {
     }
 }
 
-/// Reads a leaf as its own type and converts what is read.
+/// Reads a leaf as its own type and converts the values.
 pub(super) struct ConvertedValues {
     pub(super) inner: Box<dyn ValueReader>,
     pub(super) conversion: Conversion,
@@ -127,7 +132,7 @@ impl ConvertedValues {
                 let is_null = |i: usize| validity.is_some_and(|v| !v.get(i));
                 let scaled = values.enumerate().map(|(i, value): (usize, i128)| {
                     match value.checked_mul(factor) {
-                        // Null rows have anything.
+                        // The slots of null rows have unspecified content.
                         _ if is_null(i) => Ok(0),
                         Some(scaled) if decimal::fits(scaled, *precision) => Ok(scaled),
                         _ => Err(Error::corrupt("a value has more digits than its column")

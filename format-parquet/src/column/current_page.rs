@@ -1,4 +1,4 @@
-//! The values of the page that a leaf is at, opened when the first one is asked for.
+//! The values of a leaf's current page, opened when the first one is read.
 
 use dwio::input::cursor::Cursor;
 use vector::{Buffer, Error, Result};
@@ -12,64 +12,64 @@ use crate::levels::LevelDecoder;
 use crate::page::starts_with_levels;
 use crate::thrift::structs::{Encoding, PhysicalType};
 
-/// A leaf's current page.
+/// The current page of a leaf.
 #[derive(Debug)]
 pub(crate) struct CurrentPage {
     storage: Storage,
     values: PageValues,
-    /// Of the chunk's writer.
+    /// Deviations from the specification that the chunk's writer is known for.
     quirks: PageQuirks,
-    /// The last value of the page before, where that is so.
+    /// The last value of the previous page, where the first value may share a prefix with it.
     carried: Option<Vec<u8>>,
 }
 
-/// The values of a page, by how they are written.
+/// The values of a page, by encoding.
 #[derive(Debug)]
 pub(crate) enum PageValues {
-    /// No page, or its bytes are given back.
+    /// There is no page, or its bytes are released.
     Absent,
-    /// Not looked at yet.
+    /// The page is not opened yet.
     Closed(Encoding, Buffer<u8>),
-    /// Values as they are, from `at` on.
+    /// PLAIN values, of which the next one is at `at`.
     Plain { bytes: Buffer<u8>, at: usize },
     /// Indices into the dictionary.
     Indices(DictionaryIndices),
     /// Booleans in runs.
     BooleanRuns(LevelDecoder),
-    /// Anything else.
+    /// Values of any other encoding.
     Recoded(Box<Recoded>),
 }
 
 impl CurrentPage {
-    /// No page of a leaf that is stored like that.
+    /// Creates a reader without a page, for a leaf of this storage.
     pub(crate) fn new(storage: Storage) -> Self {
         let quirks = PageQuirks::default();
         CurrentPage { storage, values: PageValues::Absent, quirks, carried: None }
     }
 
-    /// Another chunk starts.
+    /// Starts another chunk.
     pub(crate) fn start_chunk(&mut self, quirks: PageQuirks) {
         *self = CurrentPage { quirks, ..Self::new(self.storage) };
     }
 
-    /// Another page starts; its bytes are not looked at.
+    /// Starts another page without examining its bytes.
     pub(crate) fn start(&mut self, encoding: Encoding, bytes: Buffer<u8>) {
         self.values = PageValues::Closed(encoding, bytes);
     }
 
-    /// Lets go of the page.
+    /// Releases the page.
     pub(crate) fn end(&mut self) {
         match std::mem::replace(&mut self.values, PageValues::Absent) {
             PageValues::Recoded(recoded) if self.quirks.carries_prefixes => {
                 self.carried = recoded.into_carried();
             }
-            // A page without values stands in nobody's way.
+            // A page of which no value was read leaves the carried value as it is.
             PageValues::Absent | PageValues::Closed(..) => {}
             _ => self.carried = None,
         }
     }
 
-    /// Checks that the values that are left in the page end it.
+    /// Checks that the values that are left in the page fill it exactly.
     ///
     /// # Errors
     ///
@@ -84,7 +84,7 @@ impl CurrentPage {
         let found = match self.open()? {
             PageValues::Absent => return Err(no_page()),
             PageValues::Plain { bytes, at } if storage.physical == PhysicalType::Boolean => {
-                // The position counts bits, and the last byte may have some to spare.
+                // The position counts bits, and the last byte may have unused ones.
                 let expected = at.saturating_add(left).div_ceil(8);
                 return end.check_bytes(expected, bytes);
             }
@@ -126,7 +126,7 @@ impl CurrentPage {
             .with("found_left", found))
     }
 
-    /// The page, opened.
+    /// Opens the page if it is not open and returns its values.
     #[inline]
     pub(crate) fn open(&mut self) -> Result<&mut PageValues> {
         if let PageValues::Closed(encoding, bytes) = &self.values {
@@ -150,24 +150,25 @@ impl CurrentPage {
     }
 }
 
-/// How a page has to end.
+/// How the values of a page have to end.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PageEnd {
-    /// Values that were neither read nor skipped.
+    /// Number of values that were neither read nor skipped.
     pub(crate) values_left: usize,
-    /// Slots of the whole page.
+    /// Number of slots of the whole page.
     pub(crate) num_slots: usize,
-    /// Values that are left are walked over, which costs as much as skipping each of them.
+    /// True when the remaining values are walked over, which costs as much as skipping each of
+    /// them.
     pub(crate) walks: bool,
-    /// A few bytes may stand behind PLAIN values: the page is of version 1.
+    /// True when a few bytes may follow PLAIN values, as in pages of version 1.
     pub(crate) may_have_padding: bool,
 }
 
-/// Bytes that some writers leave behind PLAIN values.
+/// Maximum number of bytes that some writers leave behind PLAIN values.
 const MAX_PADDING_BYTES: usize = 8;
 
 impl PageEnd {
-    /// Nothing may stand behind the last value.
+    /// Returns the same end without padding after the last value.
     fn without_padding(self) -> Self {
         PageEnd { may_have_padding: false, ..self }
     }
@@ -189,7 +190,7 @@ impl PageEnd {
     }
 }
 
-/// SPEC (RLE for booleans): the length of the runs stands in front, in both page versions.
+/// SPEC (RLE for booleans): the runs have a length prefix, in both page versions.
 fn boolean_runs(bytes: &Buffer<u8>) -> Result<LevelDecoder> {
     let mut cursor = Cursor::new(bytes);
     let len = cursor.u32_le()? as usize;

@@ -1,16 +1,17 @@
-//! Decimals with more digits than any decimal type: their text.
+//! Conversion to text of decimals with more digits than any decimal type.
 
-/// The most bytes that matter in a number. The longest precision that is read has 1,000 digits,
-/// which are 416 bytes; the work grows with the square of the length, so longer values of a
-/// hostile file would take forever.
+/// Maximum number of significant bytes of a number. The largest supported precision has 1,000
+/// digits, which are 416 bytes; the cost grows with the square of the length, so longer values of a
+/// hostile file would take excessive time.
 const MAX_NUMBER_BYTES: usize = 512;
 
-/// A big-endian two's complement number as decimal text, with all of the scale; `None` for
-/// numbers that are longer than any precision.
+/// Returns a big-endian two's complement number as decimal text, with all digits of the scale;
+/// `None` for numbers that are longer than any precision.
 pub(super) fn decimal_text(bytes: &[u8], scale: u32) -> Option<String> {
     const BILLION: u64 = 1_000_000_000;
     let negative = bytes.first().is_some_and(|b| b & 0x80 != 0);
-    // Leading bytes that only repeat the sign say nothing, but for the one that holds its bit.
+    // Leading bytes that only repeat the sign are dropped, except for the one that holds the sign
+    // bit.
     let sign = if negative { 0xff } else { 0 };
     let repeated = bytes.iter().take_while(|b| **b == sign).count();
     let bytes = bytes.get(repeated.saturating_sub(1)..).unwrap_or(bytes);
@@ -37,7 +38,7 @@ pub(super) fn decimal_text(bytes: &[u8], scale: u32) -> Option<String> {
         }
     }
     let mut words: Vec<u64> = words.into_iter().rev().map(u64::from).collect();
-    // Nine digits a round, the lowest first.
+    // Each round of the division yields nine digits, the lowest first.
     let mut digits = String::new();
     let mut rounds: Vec<u64> = Vec::new();
     while words.iter().any(|word| *word != 0) {

@@ -1,16 +1,20 @@
-//! Entries of lists and maps that nobody wants: dropped while levels are read, so that what is below
-//! them is not decoded.
+//! Filtering of list and map entries: entries that are not requested are dropped while levels are
+//! read, so that nothing below them is decoded.
 //!
 //! ```text
 //! map {a: 1, b: 2}, {}, {b: 3}, {c: 4}      keys that pass: b
 //! levels of keys and values                 rep 0 1 | 0 | 0 | 0      def 2 2 | 1 | 2 | 2
-//! what is left of them                      rep   0 | 0 | 0 | 0      def   2 | 1 | 2 | 1
+//! the remaining levels                      rep   0 | 0 | 0 | 0      def   2 | 1 | 2 | 1
 //! ```
 //!
-//! Each leaf's levels are rewritten as if the dropped entries had never been written: the first entry
-//! that is kept starts the slot, and a slot without one is empty. Nothing behind that knows of it.
-//! Lists keep a prefix (rule S3.16). Of maps the keys are read first; the filter on them (rules S3.13,
-//! S3.19) gives a bit for each entry, by which the leaves below the values are read.
+//! The levels of each leaf are rewritten as if the dropped entries had never been written: the
+//! first entry that is kept starts the slot, and a slot without one is empty. Code that uses the
+//! levels is not affected.
+//!
+//! Of a list, elements beyond the largest requested subscript are dropped (rule S3.16). Of a map,
+//! the keys are read first; the filter on them yields a bit for each entry, which selects the
+//! entries in the leaves below the values. The filter passes the requested keys, and never a null
+//! key (rules S3.13, S3.19).
 
 use std::ops::Range;
 
@@ -24,33 +28,34 @@ use vector::{
 use super::leaf::LeafReader;
 use crate::levels::nested::ListLevels;
 
-/// Which entries of a list or map column are kept.
+/// A rule for which entries of a list or map column are kept.
 pub(super) struct EntryRule {
     pub(super) levels: ListLevels,
     pub(super) rule: Rule,
-    /// The leaves below it, by their place among the column's readers.
+    /// The leaves below the list or map, by their index among the column's readers.
     pub(super) leaves: Range<usize>,
 }
 
-/// What decides on an entry.
+/// The criterion by which an entry is kept.
 pub(super) enum Rule {
-    /// Its place in the list.
+    /// Its position in the list: only this many first elements are kept.
     Prefix(usize),
     /// Its key.
     Key {
-        /// The leaf of the keys, which comes before those of the values,
+        /// Index of the leaf of the keys, which comes before those of the values.
         leaf: usize,
-        /// whose slots exist from this definition level on.
+        /// Definition level from which on slots of the keys exist.
         slot_def: u8,
         filter: Arc<Filter>,
-        /// The answers for the current window, once the keys are read.
+        /// The entries of the current window that are kept; `None` before the keys are read, and
+        /// when all are kept.
         kept: Option<Bitmap>,
     },
 }
 
 impl EntryRule {
-    /// The rule as it is applied to the levels of leaf number `leaf`; `None` where it is not, or
-    /// not yet.
+    /// Returns the rule as it applies to the levels of leaf number `leaf`; `None` where it does not
+    /// apply, or not yet.
     fn filter_for(&self, leaf: usize) -> Option<EntryFilter> {
         let kept = match &self.rule {
             _ if !self.leaves.contains(&leaf) => return None,
@@ -62,7 +67,8 @@ impl EntryRule {
     }
 }
 
-/// Reads a window of all leaves of a column, the entries by `rules`; outer rules come first.
+/// Reads a window of all leaves of a column and filters the entries by `rules`; outer rules come
+/// first.
 pub(super) fn read_window(
     leaves: &mut [LeafReader],
     rules: &mut [EntryRule],
@@ -89,7 +95,7 @@ pub(super) fn read_window(
     Ok(())
 }
 
-/// The keys that pass, of those that are not null; `None` for all.
+/// Returns the non-null keys that pass the filter; `None` when all keys do.
 pub(super) fn passing_keys(keys: &VectorRef, filter: &Filter) -> Result<Option<RowSet>> {
     let keys = DecodedVector::new(keys)?;
     let mut passing = SelectivityVector::all(keys.len());
@@ -98,42 +104,42 @@ pub(super) fn passing_keys(keys: &VectorRef, filter: &Filter) -> Result<Option<R
     Ok((!passing.is_all()).then(|| passing.to_rows()))
 }
 
-/// Pairs of levels.
+/// Pairs of repetition and definition levels.
 pub(super) struct Levels {
     pub(super) rep: BufferMut<u8>,
     pub(super) def: BufferMut<u8>,
 }
 
 impl Levels {
-    /// No pairs.
+    /// Creates an empty sequence.
     pub(super) fn new(pool: &MemoryPool) -> Self {
         Levels { rep: BufferMut::new_in(pool), def: BufferMut::new_in(pool) }
     }
 
-    /// Forgets all pairs.
+    /// Removes all pairs.
     pub(super) fn clear(&mut self) {
         self.rep.clear();
         self.def.clear();
     }
 }
 
-/// Which entries stay.
+/// The entries that are kept.
 enum Kept {
     /// The first ones of each list.
     Prefix(usize),
-    /// One bit for each entry of the window.
+    /// Those with a set bit; there is one bit for each entry of the window.
     Bits(Bitmap),
 }
 
-/// Drops entries out of a stream of levels.
+/// Drops entries from a stream of levels.
 pub(super) struct EntryFilter {
     levels: ListLevels,
     kept: Kept,
-    /// The repetition level of the slot whose entries were all dropped so far.
+    /// The repetition level of the current slot, if all its entries so far were dropped.
     pending: Option<u8>,
-    /// The entry that pairs belong to is kept, or there is none.
+    /// True when the current entry is kept, or when there is no current entry.
     is_kept: bool,
-    /// Entries so far, of the window or of the list.
+    /// Number of entries so far, of the window or of the list.
     num_entries: usize,
 }
 
@@ -142,24 +148,25 @@ impl EntryFilter {
         EntryFilter { levels, kept, pending: None, is_kept: true, num_entries: 0 }
     }
 
-    /// The filter that keeps entries whose bit is one.
+    /// Creates a filter that keeps entries with a set bit.
     pub(super) fn by_bits(levels: ListLevels, bits: Bitmap) -> Self {
         Self::new(levels, Kept::Bits(bits))
     }
 
-    /// True when the entry that starts now is kept.
+    /// Returns true when the entry that starts now is kept.
     fn keeps_next(&mut self) -> bool {
         let entry = self.num_entries;
         self.num_entries += 1;
         match &self.kept {
             Kept::Prefix(max) => entry < *max,
-            // More entries than keys: whoever puts them together finds out.
+            // There are more entries than keys: the check of the slots reports it when the vectors
+            // are built.
             Kept::Bits(bits) => entry >= bits.len() || bits.get(entry),
         }
     }
 }
 
-/// Takes the next pair through the filters from the outermost in; true when it is kept.
+/// Passes the next pair through the filters, the outermost first, and returns true when it is kept.
 pub(super) fn push(filters: &mut [EntryFilter], rep: u8, def: u8, out: &mut Levels) -> bool {
     let Some((first, inner)) = filters.split_first_mut() else {
         out.rep.push(rep);
@@ -176,7 +183,7 @@ pub(super) fn push(filters: &mut [EntryFilter], rep: u8, def: u8, out: &mut Leve
                 first.num_entries = 0;
             }
         } else {
-            // An empty or null slot, or none at all.
+            // The slot is empty or null, or does not exist.
             first.is_kept = true;
         }
     }
@@ -190,7 +197,7 @@ pub(super) fn push(filters: &mut [EntryFilter], rep: u8, def: u8, out: &mut Leve
     push(inner, rep, def, out)
 }
 
-/// Ends the window: what was dropped last may leave an empty slot.
+/// Ends the window: a last slot of which all entries were dropped becomes an empty slot.
 pub(super) fn finish(filters: &mut [EntryFilter], out: &mut Levels) {
     if let Some((first, inner)) = filters.split_first_mut() {
         end_slot(first, inner, out);
@@ -204,7 +211,7 @@ fn end_slot(first: &mut EntryFilter, inner: &mut [EntryFilter], out: &mut Levels
     }
 }
 
-/// The bits of entries that are kept.
+/// Returns a bitmap of the entries that are kept.
 pub(super) fn bits_of(rows: &RowSet, num_entries: usize) -> Result<Bitmap> {
     let mut bits = SelectivityVector::none(num_entries);
     if rows.end() > num_entries {
@@ -245,7 +252,7 @@ mod tests {
 
     #[test]
     fn filters_work_inside_of_each_other() {
-        // Lists of lists, the first element of the first two lists each.
+        // Lists of lists: the first element each of the first two lists.
         let inner = ListLevels { slot_def: 2, list_def: 3, element_def: 4, element_rep: 2 };
         let filters =
             vec![EntryFilter::new(MAP, Kept::Prefix(2)), EntryFilter::new(inner, Kept::Prefix(1))];

@@ -1,5 +1,5 @@
-//! Random maps of lists: dropping entries while reading leaves what dropping them afterwards leaves,
-//! and what is below them is not decoded.
+//! Random maps of lists: dropping entries while reading has the same result as dropping them
+//! afterwards, and nothing below dropped entries is decoded.
 
 use dwio::scan_spec::NestedSpec;
 use vector::testing::{Random, values_of};
@@ -10,7 +10,7 @@ use super::*;
 use crate::page::testing::{ChunkWriter, PLAIN, int32s};
 use crate::thrift::structs::{Codec, ConvertedType, PhysicalType, Repetition, SchemaElement};
 
-/// A map's entries: keys that may be null, and lists that may be null.
+/// The entries of a map: keys that may be null, and lists that may be null.
 type Entries = Vec<(Option<i32>, Option<Vec<Option<i32>>>)>;
 
 fn map_schema() -> Schema {
@@ -29,7 +29,7 @@ fn map_schema() -> Schema {
     ])
 }
 
-/// The pairs of levels of one row, with the values that are there.
+/// The pairs of levels of one row, with its non-null values.
 type Row = (Vec<(u8, u8)>, Vec<i32>);
 
 fn key_row(row: Option<&Entries>) -> Row {
@@ -68,7 +68,7 @@ fn element_row(row: Option<&Entries>) -> Row {
     (pairs, values)
 }
 
-/// Pages of random sizes: those of version 1 are cut anywhere, those of version 2 between rows.
+/// Writes pages of random sizes: those of version 1 end anywhere, those of version 2 between rows.
 fn chunk(rows: &[Row], (max_def, max_rep): (u8, u8), random: &mut Random) -> ChunkWriter {
     let mut chunk = ChunkWriter::new(Codec::Snappy, max_def, max_rep);
     let version_2 = random.chance(0.5);
@@ -112,7 +112,7 @@ fn random_row(random: &mut Random) -> Option<Entries> {
     })
 }
 
-/// What is wanted of a map: keys that pass, and so many elements.
+/// The requested part of a map: keys that pass a filter, and a maximum number of elements.
 struct Wanted {
     filter: Option<Filter>,
     max_elements: usize,
@@ -214,6 +214,6 @@ fn what_is_below_dropped_entries_is_not_decoded() {
     let wanted = Wanted { filter: Some(Filter::bigint_values(vec![2, 7], false)), max_elements: 2 };
     let mut column = reader_as(&schema, &wanted.spec(), &[&chunks[0], &chunks[1]]);
     column.read(5).unwrap();
-    // All keys, and of two entries in each row two elements.
+    // All keys, and two elements of each of two entries in each row.
     assert_eq!(column.counts().values_decoded, 50 + 5 * 2 * 2);
 }

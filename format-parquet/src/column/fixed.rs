@@ -1,13 +1,13 @@
-//! Values of one fixed width: from pages into flat vectors.
+//! Values of fixed width: decoded from pages into flat vectors.
 //!
-//! [`FixedValues`] is generic over how PLAIN values are read and converted (`encoding::plain`); a
-//! dictionary holds converted values, so a page of indices is a gather of what the vector stores.
+//! [`FixedValues`] is generic over the way PLAIN values are read and converted (`encoding::plain`);
+//! a dictionary holds converted values, so reading a page of indices is a gather of vector values.
 //!
 //! | page | selected values | filter |
 //! |---|---|---|
-//! | PLAIN | converted straight from the page | blocks converted in the nearest cache, tested side by side |
-//! | indices | looked up | the dictionary is asked once, then indices are |
-//! | others | blocks with a selected value are decoded, then compressed | the same, tested before; blocks whose bounds fail are passed over |
+//! | PLAIN | converted from the page directly | blocks are converted in the L1 cache and tested |
+//! | indices | looked up | tested once for each dictionary entry, then by index |
+//! | others | blocks with a selected value decoded | the same; blocks with failing bounds skipped |
 
 use dwio::filter::{Filter, Match};
 use vector::sync::Arc;
@@ -27,29 +27,29 @@ use crate::encoding::selection::append_selected;
 use crate::page::DictionaryPage;
 use crate::thrift::structs::Encoding;
 
-/// Values that flat vectors store side by side.
+/// A reader of values that flat vectors store in one array.
 pub(super) struct FixedValues<P: PlainValues> {
     ty: Type,
     plain: P,
     dictionary: Option<Dictionary<P::Out>>,
-    /// Its memory, for the next one.
+    /// The memory of the dictionary, kept for the next one.
     last_dictionary: LastWindow<P::Out>,
     answers: CachedAnswers,
     page: CurrentPage,
-    /// Absent until the first value of a window is read.
+    /// The values of the window; `None` before the first value of a window is read.
     window: Option<BufferMut<P::Out>>,
     last: LastWindow<P::Out>,
-    /// Whether bounds of blocks leave any out.
+    /// Decides whether the bounds of blocks are tested.
     bounds: BoundsUse,
-    /// A few values of a recoded page.
+    /// PLAIN bytes of the current block of a page in another encoding.
     recoded: BufferMut<u8>,
-    /// A few values that are tested before any is kept.
+    /// The values of the current block, which are tested before any is kept.
     block: BufferMut<P::Out>,
     pool: MemoryPool,
 }
 
 impl<P: PlainValues> FixedValues<P> {
-    /// A reader of values of type `ty` that are stored so.
+    /// Creates a reader of values of type `ty` of this storage.
     pub(super) fn new(ty: Type, plain: P, storage: Storage, pool: &MemoryPool) -> Self {
         FixedValues {
             ty,
@@ -67,9 +67,10 @@ impl<P: PlainValues> FixedValues<P> {
         }
     }
 
-    /// Decodes the next `n` values in blocks, as far as a block has a selected one that may pass
-    /// `filter`, and hands each out with its selection and the window. Gives how many values were
-    /// decoded for that beside those that the page has as they are.
+    /// Decodes the next `n` values in blocks, skipping blocks without a selected value that may
+    /// pass `filter`, and calls `each` for each decoded block with its values, its selection and
+    /// the window. Returns the number of values that were decoded from an encoding other than
+    /// PLAIN.
     fn in_blocks(
         &mut self,
         n: usize,
@@ -116,18 +117,19 @@ impl<P: PlainValues> FixedValues<P> {
     }
 }
 
-/// Asks bounds of blocks for a filter: always while they leave blocks out, seldom while they do not.
+/// Decides when bounds of blocks are tested: for every block while they exclude blocks, rarely
+/// otherwise.
 #[derive(Debug, Default)]
 struct BoundsUse {
-    /// Blocks since one was left out.
+    /// Number of blocks since the last one that was excluded.
     vain_blocks: u32,
 }
 
 impl BoundsUse {
-    /// Blocks that are not asked after one that was asked in vain.
+    /// Number of blocks per test after a test that excluded nothing.
     const PAUSE: u32 = 8;
 
-    /// True when none of the next `n` values can pass.
+    /// Returns true when none of the next `n` values can pass.
     fn exclude(&mut self, recoded: &Recoded, n: usize, filter: &Filter) -> Result<bool> {
         if self.vain_blocks.is_multiple_of(Self::PAUSE)
             && let Some((lower, upper)) = recoded.integer_bounds(n)?

@@ -1,11 +1,11 @@
-//! One leaf: its pages as levels and values, window by window.
+//! Reader of one leaf: decodes its pages into levels and values, window by window.
 //!
 //! ```text
 //! PageReader -> page --levels--> window's levels  --> validity, slots, lengths
 //!                    --values--> ValueReader      --> one vector
 //! ```
 //!
-//! How levels are kept depends on the leaf, and is chosen once:
+//! The representation of levels depends on the leaf and is chosen once:
 //!
 //! | max rep | max def | levels of a window |
 //! |---|---|---|
@@ -14,8 +14,9 @@
 //! | 0 | more | definition levels as bytes |
 //! | more | any | both kinds as bytes; a row ends where the next begins with repetition level 0 |
 //!
-//! The window is cut at pages; for each piece the values that are there are decoded by one call
-//! of the [`ValueReader`], which knows nothing of levels. `flat` and `nested` are the two walks.
+//! A window is divided at page boundaries; the non-null values of each piece are decoded by one
+//! call of the [`ValueReader`], which does not handle levels. `flat` and `nested` contain the loops
+//! for leaves without and with repetition.
 
 mod ending;
 mod filtering;
@@ -37,68 +38,71 @@ use crate::page::source::PageSource;
 use crate::page::{ChunkParams, DictionaryPage, PageInfo, PageReader};
 use crate::thrift::structs::Encoding;
 
-/// The values of a leaf, without nulls: decodes pages and makes the window's vector.
+/// A reader of the non-null values of a leaf: decodes pages and builds the window's vector.
 pub(crate) trait ValueReader: Send {
-    /// Forgets everything of the last chunk; `quirks` are those of the writer.
+    /// Starts another chunk and drops all state of the previous one; `quirks` are those of its
+    /// writer.
     fn start_chunk(&mut self, quirks: PageQuirks);
 
-    /// Takes the chunk's dictionary.
+    /// Sets the chunk's dictionary.
     fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()>;
 
-    /// Goes on with the values of another page. The bytes are not looked at before a value is
-    /// asked for: a page of nulls may have anything there.
+    /// Starts another page. Its bytes are not validated before a value is read: a page in which all
+    /// values are null may have arbitrary bytes.
     fn start_page(&mut self, encoding: Encoding, values: Buffer<u8>);
 
-    /// Checks that the current page ends as `end` says.
+    /// Checks that the current page ends as `end` states.
     fn check_end(&mut self, end: PageEnd) -> Result<()>;
 
-    /// Lets go of the page's bytes, as far as the window does not refer to them.
+    /// Releases the page's bytes, unless the window refers to them.
     fn end_page(&mut self);
 
     /// Appends the next `n` values to the window.
     fn read(&mut self, n: usize) -> Result<()>;
 
-    /// Of the next `n` values appends those of `wanted` to the window: bit `i` stands for value
-    /// `i`, and bits behind the last value are zero. Gives how many were decoded for that.
+    /// Appends the selected ones of the next `n` values to the window and returns the number of
+    /// values that were decoded for it. Bit `i` of `wanted` stands for value `i`; bits behind the
+    /// last value are zero.
     fn read_selected(&mut self, n: usize, wanted: &[u64]) -> Result<usize>;
 
-    /// True when the two functions below can be used.
+    /// Returns true when `filter` and `filter_and_read` are supported.
     fn filters(&self) -> bool {
         false
     }
 
-    /// Passes over the next `n` values and clears the bits of `wanted` whose value fails. Gives how
-    /// many were decoded for that; values that are tested where they stand do not count.
+    /// Skips the next `n` values and clears the bits in `wanted` of those that fail. Returns the
+    /// number of values that were decoded for it; values that are tested in encoded form do not
+    /// count.
     fn filter(&mut self, _: &Arc<Filter>, _: usize, _: &mut [u64]) -> Result<usize> {
         Err(no_filter())
     }
 
-    /// Both at once: appends what passes.
+    /// Tests the next `n` values as `filter` does and appends those that pass to the window.
     fn filter_and_read(&mut self, _: &Arc<Filter>, _: usize, _: &mut [u64]) -> Result<usize> {
         Err(no_filter())
     }
 
-    /// False when the dictionary is there and none of its entries passes.
+    /// Returns false when the chunk has a dictionary of which no entry passes.
     fn dictionary_may_match(&mut self, _: &Arc<Filter>) -> Result<bool> {
         Ok(true)
     }
 
-    /// Passes over the next `n` values.
+    /// Skips the next `n` values.
     fn skip(&mut self, n: usize) -> Result<()>;
 
-    /// The window's vector of `num_slots` rows; its values are those of the valid ones. A new
-    /// window starts.
+    /// Returns the window's vector of `num_slots` rows, in which the values belong to the valid
+    /// rows, and starts a new window.
     fn finish(&mut self, num_slots: usize, validity: Option<Bitmap>) -> Result<VectorRef>;
 }
 
-/// What reading a column has cost so far.
+/// The work done by reading a column so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct ColumnCounts {
-    /// Values that were materialised or converted.
+    /// Number of values that were materialized or converted.
     pub(crate) values_decoded: u64,
-    /// Data pages whose bytes were looked at,
+    /// Number of data pages that were decompressed or decoded.
     pub(crate) pages_read: u64,
-    /// and those that were passed over unread.
+    /// Number of data pages that were skipped without being read.
     pub(crate) pages_skipped: u64,
 }
 
@@ -119,29 +123,30 @@ pub(crate) struct LeafReader {
     pages: Option<PageReader>,
     page: Option<Page>,
     row_started: bool,
-    /// Pages can be passed over unread: none goes on from the one before.
+    /// True when pages can be skipped without being read, because none depends on its predecessor.
     skips_pages: bool,
     window: Window,
-    /// Levels of a repeated leaf that are decoded but not taken yet, from `block_at` on.
+    /// Repetition levels of a repeated leaf that are decoded; those from `block_at` on are not
+    /// consumed yet.
     block_rep: Vec<u8>,
     block_def: Vec<u8>,
     block_at: usize,
-    /// The form of the page of this chunk that was left early last and walked over.
+    /// The form of the last page of this chunk that was left early and walked over.
     walked: Option<PageForm>,
-    /// Of the piece of a page that is being read.
+    /// Buffers for the current piece of a page.
     piece: flat::Piece,
     counts: ColumnCounts,
     pool: MemoryPool,
 }
 
-/// What is done with the selected rows of a leaf without repetition.
+/// The operation on the selected rows of a leaf without repetition.
 #[derive(Clone, Copy)]
 enum Task<'a> {
-    /// They go into the window.
+    /// Reads them into the window.
     Read,
-    /// Those that do not pass are deselected.
+    /// Deselects those that do not pass.
     Filter(&'a Arc<Filter>),
-    /// Both.
+    /// Deselects those that do not pass and reads the others into the window.
     FilterAndRead(&'a Arc<Filter>),
 }
 
@@ -150,20 +155,20 @@ enum Task<'a> {
 enum Rows<'a> {
     All,
     None,
-    /// Those whose bit is one.
+    /// The rows with a set bit.
     Selected(&'a [u64]),
 }
 
-/// The page that is being read.
+/// The current page.
 struct Page {
     ordinal: usize,
     offset: u64,
     left: usize,
-    /// Values of the levels that were decoded, nulls left out.
+    /// Number of non-null values among the levels that were decoded.
     num_present: usize,
-    /// Rows that start in the levels that were decoded; counted below repeated fields.
+    /// Number of rows that start in the levels that were decoded; counted below repeated fields.
     num_rows: usize,
-    /// What the header says.
+    /// The contents of the page header.
     info: PageInfo,
     form: PageForm,
     repetition: LevelDecoder,
@@ -171,41 +176,41 @@ struct Page {
     body: Buffer<u8>,
 }
 
-/// How a page is written, as its header says.
+/// The properties of a page header that determine how the page is encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct PageForm {
-    /// The page is of version 1, whose levels and values are cut by what they say themselves.
+    /// True for a page of version 1, in which length prefixes separate levels and values.
     is_v1: bool,
-    /// Definition or repetition levels are in the deprecated encoding.
+    /// True when definition or repetition levels are in the deprecated encoding.
     has_packed_levels: bool,
     encoding: Encoding,
 }
 
-/// The levels of the rows read last.
+/// The levels of the rows of the current window.
 struct Window {
     num_rows: usize,
-    /// For a greatest definition level of 1: which rows have it,
+    /// For a maximum definition level of 1: a bit for each row, set when the row has a value.
     bits: BitmapMut,
-    /// and the same once the window is complete; `None` for all.
+    /// The same bits once the window is complete; `None` when every row has a value.
     validity: Option<Bitmap>,
     levels: Levels,
-    /// What is left of lists and maps.
+    /// The filters that drop entries of lists and maps.
     entry_filters: Vec<EntryFilter>,
-    /// The vector, where it had to be made before it is asked for.
+    /// The window's vector, where it had to be built before it is requested.
     made: Option<VectorRef>,
 }
 
 /// The slots of a node, as its vector needs them.
 #[derive(Debug)]
 pub(crate) struct Slots {
-    /// How many there are.
+    /// Number of slots.
     pub(crate) num: usize,
-    /// Which are not null; `None` for all.
+    /// The slots that are not null; `None` when none is null.
     pub(crate) validity: Option<Bitmap>,
 }
 
 impl LeafReader {
-    /// A reader of the leaf called `name` (its path).
+    /// Creates a reader of the leaf with the path `name`.
     pub(crate) fn new(
         name: String,
         (max_def, max_rep): (u8, u8),
@@ -239,22 +244,22 @@ impl LeafReader {
         }
     }
 
-    /// The leaf's greatest repetition level.
+    /// Returns the leaf's maximum repetition level.
     pub(crate) fn max_rep(&self) -> u8 {
         self.max_rep
     }
 
-    /// What was done so far.
+    /// Returns the work done so far.
     pub(crate) fn counts(&self) -> ColumnCounts {
         self.counts
     }
 
-    /// Checks the page that the leaf stands in and releases the chunk's bytes. `is_read_to_end`: the
-    /// last row of the row group was read.
+    /// Checks the page at which the leaf is positioned and releases the chunk's bytes.
+    /// `is_read_to_end` is true when the last row of the row group was read.
     ///
     /// # Errors
     ///
-    /// `Corrupt` when the page or the chunk has more in it than its header says.
+    /// `Corrupt` when the page or the chunk contains more than its header states.
     pub(crate) fn end_chunk(&mut self, is_read_to_end: bool) -> Result<()> {
         let checked = self.check_chunk_end(is_read_to_end);
         self.drop_chunk();
@@ -269,7 +274,7 @@ impl LeafReader {
         }
     }
 
-    /// Goes on with another chunk of the leaf.
+    /// Continues with another chunk of the leaf.
     pub(crate) fn start_chunk(&mut self, chunk: ChunkParams, source: PageSource) {
         self.end_page();
         self.values.start_chunk(chunk.quirks);
@@ -295,13 +300,14 @@ impl LeafReader {
         self.window.made = None;
     }
 
-    /// Entries of lists and maps that are dropped out of the window.
+    /// Sets the filters that drop entries of lists and maps from the window.
     pub(super) fn set_entry_filters(&mut self, filters: Vec<EntryFilter>) {
         self.window.entry_filters = filters;
     }
 
-    /// Drops the entries of the window whose key in this leaf does not pass; `None` when all do. The
-    /// others' bits are for the leaves beside it.
+    /// Drops the entries of the window of which the key in this leaf does not pass. Returns the
+    /// bits of the entries that are kept, by which the other leaves below the map are filtered;
+    /// `None` when all pass.
     pub(super) fn keep_entries(
         &mut self,
         slot_def: u8,
@@ -341,7 +347,7 @@ impl LeafReader {
         result.map_err(|e| self.in_column(e))
     }
 
-    /// Ends the window: from now on it can be asked for slots and its vector.
+    /// Ends the window, after which its slots and its vector can be requested.
     pub(crate) fn end(&mut self) {
         let Window { levels, entry_filters, .. } = &mut self.window;
         entries::finish(entry_filters, levels);
@@ -350,7 +356,7 @@ impl LeafReader {
         }
     }
 
-    /// Of the next `num_rows` rows reads the selected ones into the window; no row behind them is
+    /// Reads the selected ones of the next `num_rows` rows into the window; no later row is
     /// selected.
     pub(crate) fn read_selected(
         &mut self,
@@ -373,7 +379,7 @@ impl LeafReader {
         self.values.set_dictionary(dictionary).in_named("page", "dictionary")
     }
 
-    /// Passes over the next `num_rows` rows.
+    /// Skips the next `num_rows` rows.
     pub(crate) fn skip(&mut self, num_rows: usize) -> Result<()> {
         if num_rows == 0 {
             return Ok(());
@@ -386,7 +392,7 @@ impl LeafReader {
         result.map_err(|e| self.in_column(e))
     }
 
-    /// The vector of the window's values, for slots that exist from `slot_def` on.
+    /// Returns the vector of the window's values, for slots that exist from `slot_def` on.
     pub(crate) fn vector(&mut self, slot_def: u8) -> Result<VectorRef> {
         if let Some(made) = self.window.made.take() {
             return Ok(made);
@@ -395,8 +401,8 @@ impl LeafReader {
         self.values.finish(slots.num, slots.validity).map_err(|e| self.in_column(e))
     }
 
-    /// The slots of the window at a node above or at this leaf: slots exist from `slot_def` on and
-    /// are valid from `valid_def` on.
+    /// Returns the slots of the window at a node above this leaf or at the leaf itself: slots exist
+    /// from `slot_def` on and are valid from `valid_def` on.
     pub(crate) fn slots(&self, slot_rep: u8, slot_def: u8, valid_def: u8) -> Slots {
         let window = &self.window;
         if self.max_rep > 0 {
@@ -417,7 +423,7 @@ impl LeafReader {
         Slots { num: window.num_rows, validity }
     }
 
-    /// The slots of the window at a list above this leaf.
+    /// Returns the slots of the window at a list above this leaf.
     pub(crate) fn list_slots(&self, levels: ListLevels) -> Result<ListSlots> {
         list_slots(&self.window.levels.rep, &self.window.levels.def, levels, &self.pool)
             .map_err(|e| self.in_column(e))
@@ -432,7 +438,7 @@ impl LeafReader {
         self.pages.as_mut().ok_or_else(no_chunk)
     }
 
-    /// Definition levels are bits.
+    /// Returns true when definition levels are kept as bits.
     fn has_bits(&self) -> bool {
         self.max_rep == 0 && self.max_def == 1
     }
@@ -472,7 +478,7 @@ impl LeafReader {
     fn end_page(&mut self) {
         self.values.end_page();
         if let (Some(page), Some(pages)) = (self.page.take(), &mut self.pages) {
-            // The level decoders look at the same memory.
+            // The level decoders refer to the same memory and must be dropped first.
             let Page { repetition, definition, body, .. } = page;
             drop((repetition, definition));
             pages.recycle(body);

@@ -1,27 +1,28 @@
-//! Column readers: the tree of one top-level column, from its leaves' pages to one vector.
+//! Column readers: each reads the tree of one top-level column, from the pages of its leaves to one
+//! vector.
 //!
 //! ```text
-//! ColumnReader  reads or skips rows of all leaves, then asks the root for its vector
+//! ColumnReader  reads or skips rows of all leaves, then builds the vector of the root
 //!   Node          Leaf | Struct | Repeated (list, map) | Nulls
 //!   LeafReader    pages -> levels and values of a window
 //! ```
 //!
-//! A window is read in two steps. First every leaf reads its rows: levels are kept, values are
-//! decoded side by side. Then the tree is walked once, and each node makes its vector from the
-//! levels of one leaf below it and the vectors of its children.
+//! A window is read in two steps. First every leaf reads its rows: levels are kept, and non-null
+//! values are decoded without gaps. Then the tree is traversed once, and each node builds its
+//! vector from the levels of one leaf below it and the vectors of its children.
 //!
-//! | file | has |
+//! | file | contains |
 //! |---|---|
-//! | `leaf` | one leaf's pages, levels and windows |
-//! | `current_page` | the values of the page a leaf is at |
-//! | `build` | the tree as a spec wants it |
-//! | `entries` | entries of lists and maps that are dropped |
-//! | `scalar` | the reader of a storage's values |
-//! | `fixed`, `boolean`, `string`, `converted` | those readers |
-//! | `spans`, `decimal_text` | where strings stand in a page; numbers as text |
-//! | `pinned` | which pages strings keep alive |
+//! | `leaf` | pages, levels and windows of one leaf |
+//! | `current_page` | values of a leaf's current page |
+//! | `build` | construction of the tree from a scan spec |
+//! | `entries` | filtering of list and map entries |
+//! | `scalar` | selection of the value reader of a leaf |
+//! | `fixed`, `boolean`, `string`, `converted` | the value readers |
+//! | `spans`, `decimal_text` | positions of strings in a page; numbers as text |
+//! | `pinned` | release and compaction of the pages that strings refer to |
 //! | `row`, `repeated` | structs; lists and maps |
-//! | `spread` | values to their rows |
+//! | `spread` | expansion of values to their rows |
 
 mod boolean;
 mod build;
@@ -60,28 +61,28 @@ pub(crate) struct ColumnReader {
     root: Node,
     leaves: Vec<LeafReader>,
     leaf_numbers: Vec<usize>,
-    /// What is dropped out of lists and maps.
+    /// The rules that drop entries of lists and maps.
     entry_rules: Vec<EntryRule>,
-    /// Rows that will be passed over before the next read.
+    /// Number of rows that will be skipped before the next read.
     pending_skip: usize,
 }
 
 /// A node of the tree that is read.
 enum Node {
-    /// A leaf's values; slots exist from `slot_def` on.
+    /// The values of a leaf; slots exist from `slot_def` on.
     Leaf {
         leaf: usize,
         slot_def: u8,
     },
     Struct(StructNode),
     Repeated(RepeatedNode),
-    /// Nothing is read: missing in the file, or not wanted.
+    /// A field that is missing in the file or not requested: every row is null and nothing is read.
     Nulls(Type),
 }
 
 impl ColumnReader {
-    /// A reader of column `ordinal` of the file, as `spec` wants it; `binding` says which fields of
-    /// the file are meant.
+    /// Creates a reader of column `ordinal` of the file, as `spec` requests it; `binding` maps its
+    /// fields to those of the file.
     pub(crate) fn new(
         schema: &Schema,
         ordinal: usize,
@@ -103,17 +104,18 @@ impl ColumnReader {
         })
     }
 
-    /// The numbers of the leaves that are read.
+    /// Returns the numbers of the leaves that are read.
     pub(crate) fn leaf_numbers(&self) -> &[usize] {
         &self.leaf_numbers
     }
 
-    /// Checks the pages that the leaves stand in and releases the row group's bytes, so that their
-    /// memory can serve the next one. `is_at_end`: the last row was read or will be skipped.
+    /// Checks the pages at which the leaves are positioned and releases the row group's bytes, so
+    /// that their memory can be used for the next one. `is_at_end` is true when the last row was
+    /// read or will be skipped.
     ///
     /// # Errors
     ///
-    /// `Corrupt` when a page or chunk has more in it than its header says.
+    /// `Corrupt` when a page or chunk contains more than its header states.
     pub(crate) fn end_row_group(&mut self, is_at_end: bool) -> Result<()> {
         let is_read_to_end = is_at_end && self.pending_skip == 0;
         let leaves = self.leaves.iter_mut();
@@ -126,7 +128,7 @@ impl ColumnReader {
         self.leaves.iter_mut().for_each(LeafReader::drop_chunk);
     }
 
-    /// Goes on with another row group; `chunk` gives the pages of a leaf by its number.
+    /// Continues with another row group; `chunk` returns the pages of a leaf by its number.
     pub(crate) fn start_row_group<S: Into<PageSource>>(
         &mut self,
         mut chunk: impl FnMut(usize) -> Result<(ChunkParams, S)>,
@@ -139,7 +141,8 @@ impl ColumnReader {
         Ok(())
     }
 
-    /// Passes over rows. It is done with the next read, so that skips add up to whole pages.
+    /// Skips rows. They are skipped with the next read, so that consecutive skips can cover whole
+    /// pages.
     pub(crate) fn skip(&mut self, num_rows: usize) {
         self.pending_skip += num_rows;
     }
@@ -154,7 +157,7 @@ impl ColumnReader {
         self.vector(num_rows)
     }
 
-    /// Of the next `rows.len()` rows reads only the selected ones; the vector has as many rows as
+    /// Reads only the selected ones of the next `rows.len()` rows; the vector has as many rows as
     /// are selected.
     pub(crate) fn read_selected(&mut self, rows: &SelectivityVector) -> Result<VectorRef> {
         if rows.is_all() {
@@ -167,14 +170,15 @@ impl ColumnReader {
         self.vector(rows.count())
     }
 
-    /// True when [`ColumnReader::filter`] and [`ColumnReader::filter_and_read`] can be used: the
-    /// column is one leaf without repetition, whose values are stored as what filters are made for.
+    /// Returns true when [`ColumnReader::filter`] and [`ColumnReader::filter_and_read`] are
+    /// supported: the column is one leaf without repetition, and its stored values have the type of
+    /// the filters.
     pub(crate) fn filters_in_place(&self) -> bool {
         matches!(self.root, Node::Leaf { .. }) && self.leaves.iter().all(LeafReader::filters)
     }
 
     /// Tests the selected ones of the next `rows.len()` rows and deselects those that fail. No
-    /// vector is made.
+    /// vector is built.
     pub(crate) fn filter(
         &mut self,
         filter: &Arc<Filter>,
@@ -184,8 +188,8 @@ impl ColumnReader {
         self.flat_leaf()?.filter(filter, rows, num_rows)
     }
 
-    /// Like [`ColumnReader::filter`], and reads the rows that stay: the vector has as many rows as
-    /// are selected afterwards.
+    /// Filters as [`ColumnReader::filter`] does and reads the rows that pass: the vector has as
+    /// many rows as are selected afterwards.
     pub(crate) fn filter_and_read(
         &mut self,
         filter: &Arc<Filter>,
@@ -199,9 +203,10 @@ impl ColumnReader {
         self.vector(rows.count())
     }
 
-    /// False when no value of the row group passes, as its dictionary shows. To be asked before the
-    /// first row is read, if all pages of the chunk are dictionary-encoded (rules P5.40, P5.43);
-    /// the dictionary is kept for reading. Always true where filters do not work in place.
+    /// Returns false when the dictionary of the row group proves that no value passes. When all
+    /// data pages of a chunk are dictionary-encoded, its dictionary contains every non-null value
+    /// (rules P5.40, P5.43); the caller has checked this and calls before the first row is read.
+    /// The dictionary is kept for reading. Always returns true where filters do not work in place.
     pub(crate) fn dictionary_may_match(&mut self, filter: &Arc<Filter>) -> Result<bool> {
         if !self.filters_in_place() {
             return Ok(true);
@@ -209,15 +214,15 @@ impl ColumnReader {
         self.flat_leaf()?.dictionary_may_match(filter)
     }
 
-    /// What reading cost so far, over all leaves and row groups.
+    /// Returns the work done by reading so far, over all leaves and row groups.
     pub(crate) fn counts(&self) -> ColumnCounts {
         let mut counts = ColumnCounts::default();
         self.leaves.iter().for_each(|leaf| counts += leaf.counts());
         counts
     }
 
-    /// Gets ready to walk over rows up to the last selected one, and gives how many these are. The
-    /// rows behind it are passed over with the next call, so that they add up.
+    /// Skips pending rows and returns the number of rows up to the last selected one. The rows
+    /// behind it are added to those that the next call skips.
     fn walk_to_last(&mut self, rows: &SelectivityVector) -> Result<usize> {
         let Some(last) = last_one(rows.words()) else {
             self.pending_skip += rows.len();
@@ -247,7 +252,7 @@ fn last_one(words: &[u64]) -> Option<usize> {
 }
 
 impl Node {
-    /// The window's vector, which has `num_slots` rows.
+    /// Returns the window's vector, which has `num_slots` rows.
     fn vector(&self, leaves: &mut [LeafReader], num_slots: usize) -> Result<VectorRef> {
         match self {
             Node::Leaf { leaf, slot_def } => {
@@ -261,7 +266,7 @@ impl Node {
         }
     }
 
-    /// The leaves below.
+    /// Collects the leaves below this node.
     fn collect_leaves(&self, found: &mut Vec<usize>) {
         match self {
             Node::Leaf { leaf, .. } => found.push(*leaf),
@@ -279,7 +284,7 @@ fn leaf_at(leaves: &mut [LeafReader], leaf: usize) -> Result<&mut LeafReader> {
     leaves.get_mut(leaf).ok_or_else(|| Error::internal("no such leaf reader"))
 }
 
-/// The leaves of one column must agree on how many entries there are.
+/// Checks that the leaves of one column agree on the number of entries.
 fn check_slots(expected: usize, found: usize) -> Result<()> {
     if expected == found {
         return Ok(());

@@ -1,32 +1,35 @@
-//! Views keep pages alive: where they refer to little of them, what they refer to is copied.
+//! Release of the pages that string views keep alive; a window that refers to little of them is
+//! copied.
 //!
-//! A view of a short string has its bytes inside; a buffer that no view points into is let go, and
-//! its memory serves the next page. Long strings are copied when a selection left few of them, so
-//! that three strings do not hold a page of a MiB (rule P6.28).
+//! A view of a short string contains its bytes; a buffer that no view points into is released, and
+//! its memory is used for the next page. Long strings are copied when a selection left few of them,
+//! so that a few strings do not keep a whole page in memory (rule P6.28).
 
 use vector::{Buffer, BufferMut, MemoryPool, Result, StringView};
 
-/// Strings are copied when they are at most one in so many of the values that were walked over.
+/// Minimum ratio of values in the rows of a window to values that are kept, at which strings are
+/// copied.
 const MIN_WALKED_TO_COPY: usize = 4;
 
-/// Values of a window.
+/// Numbers of values of a window.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Walked {
-    /// All values of the rows that were walked over,
+    /// Number of values in all rows that were read or skipped for the window.
     pub(super) all: usize,
-    /// and those that are in the window.
+    /// Number of values that are in the window.
     pub(super) kept: usize,
 }
 
 impl Walked {
-    /// Adds a piece.
+    /// Adds the numbers of a piece.
     pub(super) fn add(&mut self, all: usize, kept: usize) {
         self.all += all;
         self.kept += kept;
     }
 }
 
-/// Lets go of buffers that views do not need, or need little of.
+/// Releases buffers that views do not need, and copies the strings of buffers of which views need
+/// little.
 pub(super) fn release(
     views: &mut [StringView],
     buffers: &mut Vec<Buffer<u8>>,
@@ -46,7 +49,7 @@ pub(super) fn release(
         let (buffer, start) = view.location();
         let bytes = buffers.get(buffer).and_then(|b| b.get(start..start + view.len()));
         let bytes = bytes.unwrap_or(&[]);
-        // No more than all that is used.
+        // The offset is at most `used`, which fits.
         *view = StringView::new(bytes, 0, u32::try_from(copied.len()).unwrap_or(u32::MAX));
         copied.extend_from_slice(bytes);
     }

@@ -1,7 +1,7 @@
-//! Lists and maps: offsets and lengths from levels, around the vectors of their entries.
+//! Lists and maps: offsets and lengths computed from levels, around the vectors of the entries.
 //!
-//! One leaf below the list is asked for its slots; the entries' own vectors have as many rows as
-//! the slots have entries, or the leaves of the column contradict each other.
+//! One leaf below the list supplies the slots; the vectors of the entries must have as many rows as
+//! the slots have entries, otherwise the leaves of the column contradict each other.
 
 use vector::sync::Arc;
 use vector::{ArrayVector, MapVector, Result, Vector, VectorRef};
@@ -12,20 +12,20 @@ use crate::levels::nested::{ListLevels, ListSlots};
 
 /// A list or map column.
 pub(crate) struct RepeatedNode {
-    /// The leaf that is asked, by its place among the column's readers.
+    /// Index of the leaf that supplies the levels, among the column's readers.
     pub(super) leaf: usize,
     pub(super) levels: ListLevels,
     pub(super) entries: Entries,
 }
 
-/// What a list or map consists of.
+/// The children of a list or map.
 pub(crate) enum Entries {
     List { element: Box<Node> },
     Map { key: Box<Node>, value: Box<Node> },
 }
 
 impl RepeatedNode {
-    /// The window's vector, which has `num_slots` rows.
+    /// Returns the window's vector, which has `num_slots` rows.
     pub(super) fn vector(&self, leaves: &mut [LeafReader], num_slots: usize) -> Result<VectorRef> {
         let slots = leaf_at(leaves, self.leaf)?.list_slots(self.levels)?;
         check_slots(num_slots, slots.offsets.len())?;

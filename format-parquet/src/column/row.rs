@@ -1,8 +1,9 @@
-//! Structs: a vector for each field, and where the struct itself is null.
+//! Structs: a vector for each field, and the validity of the struct itself.
 //!
-//! Every leaf below a struct knows from its levels where the struct is null; one of them is asked.
-//! Fields are found by name. A field that the file does not have, or that nobody wants, is null in
-//! every row and costs nothing; when no field is left, the levels of one leaf are read alone.
+//! The levels of every leaf below a struct state where the struct is null; one of these leaves is
+//! used. Fields are found by name. A field that the file does not have, or that is not requested,
+//! is null in every row and costs nothing; when no field is left, only the levels of one leaf are
+//! read.
 
 use vector::sync::Arc;
 use vector::{Error, Result, RowType, RowVector, Vector, VectorRef};
@@ -14,25 +15,25 @@ use super::{Node, check_slots, leaf_at};
 pub(crate) struct StructNode {
     pub(super) row_type: Arc<RowType>,
     pub(super) fields: Vec<Node>,
-    /// Where the struct's own nulls follow from; absent when it cannot be null.
+    /// The levels from which the validity of the struct is derived; `None` when it cannot be null.
     pub(super) validity: Option<StructLevels>,
 }
 
 /// The levels of a struct that may be null.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StructLevels {
-    /// The leaf that is asked, by its place among the column's readers.
+    /// Index of the leaf that supplies the levels, among the column's readers.
     pub(super) leaf: usize,
-    /// A slot starts where the repetition level is this or less,
+    /// Maximum repetition level at which a slot starts.
     pub(super) slot_rep: u8,
-    /// and the definition level this or more.
+    /// Minimum definition level at which a slot starts.
     pub(super) slot_def: u8,
-    /// The struct is not null from this definition level on.
+    /// Minimum definition level at which the struct is not null.
     pub(super) valid_def: u8,
 }
 
 impl StructNode {
-    /// The window's vector, which has `num_slots` rows.
+    /// Returns the window's vector, which has `num_slots` rows.
     pub(super) fn vector(&self, leaves: &mut [LeafReader], num_slots: usize) -> Result<VectorRef> {
         let validity = match self.validity {
             Some(StructLevels { leaf, slot_rep, slot_def, valid_def }) => {
@@ -49,10 +50,11 @@ impl StructNode {
     }
 }
 
-/// The fields of a file's struct that the fields of a wanted one are read from, by their number.
+/// Returns, for each field of a requested struct, the number of the field in the file's struct that
+/// it is read from; `None` when there is none.
 ///
-/// By position when all names agree (so that repeated names keep their meaning), else by name:
-/// exactly, or in any case if only one field is called so.
+/// Fields match by position when all names agree (so that repeated names keep their meaning),
+/// otherwise by name: exactly, or ignoring case if only one field has such a name.
 pub(super) fn match_fields(file: &[&str], wanted: &RowType) -> Result<Vec<Option<usize>>> {
     if file.iter().copied().eq(wanted.names().iter().map(String::as_str)) {
         return Ok((0..file.len()).map(Some).collect());

@@ -1,6 +1,6 @@
-//! The reader of a leaf's values, chosen by its storage and conversion and by the type that is asked
-//! for: integers and floats widen while they are read, decimals behind that (`converted`), all else
-//! must have the type that it has.
+//! Selection of the reader of a leaf's values, by its physical type and conversion and by the
+//! requested type: integers and floats are widened while they are read, decimals afterwards
+//! (`converted`), and any other leaf must be requested as its own type.
 
 use vector::{Error, MemoryPool, Result, TimeUnit, Type};
 
@@ -16,7 +16,7 @@ use crate::encoding::recoded::Storage;
 use crate::schema::{Leaf, ValueConversion};
 use crate::thrift::structs::PhysicalType;
 
-/// What is needed to choose and make a reader.
+/// The parameters from which a reader is selected and created.
 struct Choice<'a> {
     leaf: &'a Leaf,
     ty: &'a Type,
@@ -29,7 +29,7 @@ impl Choice<'_> {
         Box::new(FixedValues::new(self.ty.clone(), plain, storage, self.pool))
     }
 
-    /// Values of the leaf's own type.
+    /// Returns a reader of values of the leaf's own type; refuses any other type.
     fn own<const N: usize, C: Convert<N> + 'static>(&self) -> Result<Box<dyn ValueReader>> {
         if *self.ty == self.leaf.ty { Ok(self.make(Fixed::<N, C>::new())) } else { self.refuse() }
     }
@@ -41,12 +41,12 @@ impl Choice<'_> {
     }
 }
 
-/// How a leaf's values are stored.
+/// Returns how a leaf's values are stored.
 pub(crate) fn storage_of(leaf: &Leaf) -> Storage {
     Storage { physical: leaf.physical, type_length: leaf.type_length }
 }
 
-/// The reader of a leaf's values as values of type `ty`, which is the leaf's or a wider one.
+/// Returns the reader of a leaf's values as type `ty`, which is the leaf's type or a wider one.
 pub(crate) fn value_reader(
     leaf: &Leaf,
     ty: &Type,
@@ -58,7 +58,7 @@ pub(crate) fn value_reader(
         return Ok(Box::new(ConvertedValues { inner, conversion, ty: ty.clone() }));
     }
     let choice = Choice { leaf, ty, pool };
-    // Types that a value may widen to besides its own, with what they store.
+    // The types other than its own that a value may be widened to, with their vector values.
     macro_rules! integer {
         ($width:literal, $convert:ident, $($wider:ident: $stored:ty),*) => {
             match ty {

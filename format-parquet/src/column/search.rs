@@ -1,25 +1,26 @@
-//! Strings of a page that match a pattern, searched many at a time.
+//! Pattern search over the strings of a page, many at a time.
 //!
 //! ```text
-//! page    |len|..special..|len|.....|len|..special..|len|....        walked for the places
-//! block       [----------------------------------------------)       searched at once
+//! page    |len|..special..|len|.....|len|..special..|len|....        walked for the positions
+//! block       [----------------------------------------------)       searched as one text
 //! ```
 //!
-//! The places of a block of strings are noted, then the text from its first to its last byte is
-//! searched for what every match has inside. What stands between two strings, lengths and strings
-//! that are not wanted, is searched too: where that is too much, strings are matched one by one.
+//! The positions of a block of strings are collected, then the text from its first to its last byte
+//! is searched for the part of the pattern that every match contains. Bytes between two strings,
+//! which are lengths and strings that are not selected, are searched too; where they are too many,
+//! strings are matched one by one.
 
 use dwio::filter::PatternSearch;
 use vector::{Result, bits};
 
 use super::spans::Spans;
 
-/// Strings that are searched together: their text stays in the nearest caches.
+/// Number of strings that are searched together: their text stays in the L1 and L2 caches.
 const BLOCK: usize = 256;
-/// A block is at most this many times as long as its strings.
+/// Maximum ratio of the length of a block to that of its strings.
 const MAX_STRETCH: usize = 2;
 
-/// Clears the bits of strings that do not match, or of those that do when `passes` is false.
+/// Clears the bits of strings that do not match, or, when `passes` is false, of those that do.
 pub(super) fn retain_matching(
     spans: Spans<'_>,
     mut search: PatternSearch<'_>,
@@ -43,7 +44,7 @@ pub(super) fn retain_matching(
     Ok(())
 }
 
-/// Where a string stands.
+/// The number and position of a string.
 #[derive(Clone, Copy, Default)]
 struct Place {
     number: usize,
@@ -51,11 +52,11 @@ struct Place {
     end: usize,
 }
 
-/// Strings of which it is not known yet whether they match.
+/// Strings that are not matched yet.
 struct Block {
     places: [Place; BLOCK],
     len: usize,
-    /// The bytes of the strings and of their lengths.
+    /// Total number of bytes of the strings and of their lengths.
     num_bytes: usize,
 }
 
@@ -75,7 +76,7 @@ impl Block {
         }
     }
 
-    /// Sets the bits of those that match, and empties the block.
+    /// Sets the bits of the strings that match, and empties the block.
     #[inline(never)]
     fn find(&mut self, bytes: &[u8], search: &mut PatternSearch<'_>, matching: &mut [u64]) {
         let places = self.places.get(..self.len).unwrap_or(&[]);

@@ -1,5 +1,5 @@
-//! Columns of random chunks: selecting, filtering and skipping while reading leave what reading all
-//! and picking then leaves, for every storage and encoding.
+//! Columns of random chunks: selecting, filtering and skipping while reading have the same result
+//! as reading everything and selecting afterwards, for every storage and encoding.
 
 use vector::Value;
 use vector::testing::{Random, values_of};
@@ -17,7 +17,7 @@ const DELTA_LENGTH: u8 = 6;
 const DELTA_PREFIX: u8 = 7;
 const SPLIT: u8 = 9;
 
-/// A storage with the encodings that it takes beside dictionaries.
+/// A storage with the encodings that it supports besides dictionaries.
 #[derive(Clone, Copy, Debug)]
 enum Stored {
     Int32,
@@ -59,7 +59,7 @@ impl Stored {
         }
     }
 
-    /// Value number `key` of few.
+    /// Returns value number `key` of a small set of distinct values.
     fn value(self, key: usize) -> Value {
         let number = key as i64 * 37 % 101 - 50;
         match self {
@@ -162,7 +162,7 @@ fn encoded(stored: Stored, encoding: u8, values: &[Value]) -> Vec<u8> {
         (Stored::Text, PLAIN) => byte_arrays(&slices),
         (Stored::Text, DELTA_LENGTH) => [lengths(&slices), slices.concat()].concat(),
         (Stored::Text, _) => {
-            // Every value shares the first byte with the one before, if it does.
+            // A value shares its first byte with its predecessor whenever they are equal in it.
             let mut prefixes = vec![0i64];
             prefixes.extend(
                 slices
@@ -191,7 +191,7 @@ fn encoded(stored: Stored, encoding: u8, values: &[Value]) -> Vec<u8> {
     }
 }
 
-/// Runs of both kinds.
+/// Encodes runs of both kinds.
 fn hybrid(values: &[u32], width: u8, random: &mut Random) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut rest = values;
@@ -204,7 +204,7 @@ fn hybrid(values: &[u32], width: u8, random: &mut Random) -> Vec<u8> {
             rest = &rest[same..];
         } else {
             let n = rest.len().min(groups * 8);
-            // Only the last group may be filled up.
+            // Only the last group may be padded.
             let n = if n < rest.len() { n / 8 * 8 } else { n };
             let mut run = rest[..n].to_vec();
             run.resize(n.div_ceil(8) * 8, 0);
@@ -224,7 +224,7 @@ fn uleb(out: &mut Vec<u8>, mut value: u32) {
     out.push(value as u8);
 }
 
-/// A chunk of a few pages with its rows.
+/// Returns a chunk of a few pages and its rows.
 fn random_chunk(
     stored: Stored,
     is_nullable: bool,
@@ -301,7 +301,7 @@ fn one_column(stored: Stored, is_nullable: bool, seed: u64) {
     let mut column = reader(&schema, &[&chunk]);
     assert!(column.filters_in_place());
     if random.chance(0.3) {
-        // Asking makes no difference to what is read.
+        // The test of the dictionary does not change the rows that are read.
         column.dictionary_may_match(random.pick(&filters)).unwrap();
     }
     let mut kept = Vec::new();
@@ -337,7 +337,7 @@ fn one_column(stored: Stored, is_nullable: bool, seed: u64) {
             assert_eq!(values_of(vector), *expected, "{name}");
         }
     }
-    // Vectors that are held do not change while the reader goes on.
+    // Vectors that are still referenced do not change while the reader continues.
     for (vector, expected) in kept {
         assert_eq!(values_of(&vector), expected);
     }
@@ -359,7 +359,7 @@ fn selecting_and_filtering_while_reading_leave_what_picking_afterwards_leaves() 
     }
 }
 
-/// A required INT32 column of pages with 100 rows each, the rows' numbers.
+/// Returns a required INT32 column of pages with 100 rows each; the values are the row numbers.
 fn counted(encoding: u8) -> (Schema, ChunkWriter) {
     let schema = schema(&[leaf("a", PhysicalType::Int32, Repetition::Required)]);
     let mut chunk = ChunkWriter::new(Codec::Snappy, 0, 0);
@@ -422,7 +422,8 @@ fn a_dictionary_without_a_passing_entry_drops_the_row_group_and_is_read_once() {
         let vector = column.filter_and_read(&filter, &mut rows).unwrap();
         assert_eq!(vector.len(), if may_match { 10 } else { 0 });
     }
-    // A chunk without a dictionary says nothing, and null may pass without being in it.
+    // A chunk without a dictionary excludes nothing, and null may pass without being in a
+    // dictionary.
     let (schema, chunk) = counted(PLAIN);
     let nothing = Arc::new(Filter::bigint_range(5000, 6000, false));
     assert!(reader(&schema, &[&chunk]).dictionary_may_match(&nothing).unwrap());

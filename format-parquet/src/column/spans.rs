@@ -1,12 +1,12 @@
-//! Where the strings of a page stand, whatever its encoding.
+//! Positions of the strings of a page, in any encoding.
 //!
 //! ```text
-//! PLAIN, DELTA_LENGTH   in the page itself
-//! DELTA_BYTE_ARRAY      put together, as PLAIN has them
+//! PLAIN, DELTA_LENGTH   positions in the page itself
+//! DELTA_BYTE_ARRAY      positions in a copy with the layout of PLAIN
 //! ```
 //!
-//! [`Spans`] walks over the next values once and tells of the wanted ones. No view is made: a filter
-//! looks at the bytes where they are.
+//! [`Spans`] walks over the next values once and reports the selected ones. No view is built: a
+//! filter reads the bytes in place.
 
 use vector::{Buffer, BufferMut, Error, MemoryPool, Result, bits};
 
@@ -17,14 +17,14 @@ use crate::encoding::recoded::Recoded;
 
 /// The next values of a page.
 pub(super) struct Spans<'p> {
-    /// What the places are in.
+    /// The bytes that the positions refer to.
     bytes: Buffer<u8>,
     n: usize,
     source: Source<'p>,
 }
 
 enum Source<'p> {
-    /// From a place of the page on, which moves behind the values.
+    /// Values from an offset of the page on; the offset is advanced behind them.
     Page {
         at: &'p mut usize,
         width: Option<usize>,
@@ -37,7 +37,7 @@ enum Source<'p> {
 }
 
 impl<'p> Spans<'p> {
-    /// The next `n` values; `width` is that of values without lengths.
+    /// Opens the next `n` values; `width` is that of values without length prefixes.
     pub(super) fn open(
         page: &'p mut PageValues,
         width: Option<usize>,
@@ -59,7 +59,8 @@ impl<'p> Spans<'p> {
             },
             _ => return Err(no_page()),
         };
-        // SPEC: sizes of pages have 31 bits; what they are put together to is bounded.
+        // SPEC: page sizes have 31 bits, but the values of DELTA_BYTE_ARRAY can be larger; their
+        // size has a limit of its own.
         if u32::try_from(bytes.len()).is_err() {
             return Err(Error::unsupported("the strings of a page take more than 4 GiB")
                 .with("bytes", bytes.len()));
@@ -67,18 +68,17 @@ impl<'p> Spans<'p> {
         Ok(Spans { bytes, n, source })
     }
 
-    /// What the places are in.
+    /// Returns the bytes that the positions refer to.
     pub(super) fn bytes(&self) -> &Buffer<u8> {
         &self.bytes
     }
 
-    /// True when values stand in the page as they are.
+    /// Returns true when the bytes are those of the page and not a copy.
     pub(super) fn is_in_page(&self) -> bool {
         !matches!(self.source, Source::Made { .. })
     }
 
-    /// Calls `f(i, start, end)` for each of the values that is wanted: bit `i` of `wanted` stands
-    /// for value `i`.
+    /// Calls `f(i, start, end)` for each selected value: bit `i` of `wanted` stands for value `i`.
     #[inline]
     pub(super) fn each(self, wanted: &[u64], mut f: impl FnMut(usize, usize, usize)) -> Result<()> {
         match self.source {

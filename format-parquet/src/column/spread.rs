@@ -1,9 +1,9 @@
-//! From values side by side to values at their rows: null rows get their slots back.
+//! Expansion of non-null values to their rows: slots for null rows are inserted.
 //!
-//! Decoders know nothing of nulls; they append value after value. Once a window is complete, its
-//! validity says where each value belongs, and values move there in place, from the last to the
-//! first, so that none is overwritten before it has moved. What is in the slots of null rows is not
-//! specified.
+//! Decoders do not handle nulls; they append value after value. Once a window is complete, its
+//! validity determines the row of each value, and values are moved in place, from the last to the
+//! first, so that none is overwritten before it has moved. The content of the slots of null rows is
+//! unspecified.
 #![cfg_attr(
     not(test),
     expect(clippy::indexing_slicing, reason = "kernels; places follow from counted bits")
@@ -13,29 +13,29 @@ use vector::{
     Bitmap, BitmapMut, Buffer, BufferMut, Error, MemoryPool, Native, Result, bits, select,
 };
 
-/// The memory of the last window, written again for the next one if its vector is gone by then:
-/// consumers mostly drop a batch before they ask for another.
+/// The memory of the last window, reused for the next one if its vector has been dropped by then:
+/// most consumers drop a batch before they request another.
 pub(crate) struct LastWindow<T: Native>(Option<Buffer<T>>);
 
 impl<T: Native> LastWindow<T> {
-    /// No window yet.
+    /// Creates an empty holder.
     pub(crate) fn new() -> Self {
         LastWindow(None)
     }
 
-    /// Remembers the memory of a window that is handed out.
+    /// Freezes a window, keeps a reference to its memory and returns its buffer.
     pub(crate) fn hand_out(&mut self, window: BufferMut<T>) -> Buffer<T> {
         let window = window.freeze();
         self.remember(&window);
         window
     }
 
-    /// Remembers memory that is in use.
+    /// Keeps a reference to memory that is in use.
     pub(crate) fn remember(&mut self, memory: &Buffer<T>) {
         self.0 = Some(memory.clone());
     }
 
-    /// Memory for the next window, empty.
+    /// Returns empty memory for the next window.
     pub(crate) fn take(&mut self, pool: &MemoryPool) -> BufferMut<T> {
         match self.0.take().map(Buffer::into_mut) {
             Some(Ok(mut memory)) => {
@@ -47,7 +47,7 @@ impl<T: Native> LastWindow<T> {
     }
 }
 
-/// Moves `values`, one for each one of `validity`, to the rows of the ones.
+/// Moves `values`, one for each set bit of `validity`, to the rows of the set bits.
 pub(crate) fn spread<T: Native>(values: &mut BufferMut<T>, validity: &Bitmap) -> Result<()> {
     check(values.len(), validity)?;
     let num_slots = validity.len();
@@ -57,7 +57,8 @@ pub(crate) fn spread<T: Native>(values: &mut BufferMut<T>, validity: &Bitmap) ->
     Ok(())
 }
 
-/// Overwrites what is in the slots of null rows: for values that must not be read by accident.
+/// Overwrites the slots of null rows with the default value, for types of which stale values must
+/// not be read.
 pub(crate) fn clear_nulls<T: Native>(values: &mut BufferMut<T>, validity: &Bitmap) {
     let words = validity.words().iter().take(bits::words_for(validity.len()));
     for (slots, word) in values.as_mut_slice().chunks_mut(64).zip(words) {
@@ -69,7 +70,7 @@ pub(crate) fn clear_nulls<T: Native>(values: &mut BufferMut<T>, validity: &Bitma
     }
 }
 
-/// Like [`spread`] for bits; null rows get zeros.
+/// Does the same as [`spread`] for bits; null rows get zeros.
 pub(crate) fn spread_bits(values: &Bitmap, validity: &Bitmap) -> Result<Bitmap> {
     check(values.len(), validity)?;
     let words = validity.words().get(..bits::words_for(validity.len())).unwrap_or(&[]);

@@ -1,15 +1,16 @@
-//! Strings and bytes: views into pages, or indices over one base for the whole chunk.
+//! Reader of strings and bytes: produces views into pages, or indices over one base for the whole
+//! chunk.
 //!
 //! ```text
-//! dictionary pages   Dictionary(indices, base)     base: views into the dictionary page, made once
+//! dictionary pages   Dictionary(indices, base)     base: views into the dictionary page
 //! PLAIN pages        Flat(views)                   views into the pages themselves
 //! both in a window   Flat(views)                   buffers: pages, and the dictionary page
 //! ```
 //!
-//! Long strings are not copied; a vector keeps the pages alive that it points into. A filter looks at
-//! the strings in the page, and views are made of those that stay; with a dictionary it is asked
-//! once for each entry. Decimals with more digits than any decimal type are bytes as well: they
-//! become their text when a page or dictionary is decoded.
+//! Long strings are not copied; a vector keeps the pages alive that it points into. A filter reads
+//! the strings in the page, and views are built only of those that pass; with a dictionary it is
+//! evaluated once for each entry. Decimals with more digits than any decimal type are bytes as
+//! well: they are converted to text when a page or dictionary is decoded.
 
 use dwio::filter::{BytesVisitor, Filter};
 use vector::sync::Arc;
@@ -37,14 +38,14 @@ use crate::page::DictionaryPage;
 use crate::schema::Leaf;
 use crate::thrift::structs::{Encoding, PhysicalType};
 
-/// Reads byte arrays and fixed length byte arrays into string vectors.
+/// Reads byte arrays and fixed-length byte arrays into string vectors.
 pub(crate) struct BytesValues {
     ty: Type,
     format: Format,
     dictionary: Option<Base>,
     answers: CachedAnswers,
     page: CurrentPage,
-    /// The place of the current page among the window's buffers, once a view points there.
+    /// Index of the current page among the window's buffers, once a view points into it.
     page_buffer: Option<u32>,
     window: Window,
     walked: Walked,
@@ -53,30 +54,30 @@ pub(crate) struct BytesValues {
     pool: MemoryPool,
 }
 
-/// How a value is stored, and what becomes of it.
+/// How a value is stored, and whether it is converted.
 #[derive(Debug, Clone, Copy)]
 struct Format {
-    /// The width of fixed length values.
+    /// Number of bytes of fixed-length values.
     width: Option<usize>,
-    /// The scale of numbers that become text.
+    /// Scale of numbers that are converted to text.
     decimal_scale: Option<u32>,
 }
 
 impl Format {
-    /// Bytes that a value takes at least.
+    /// Returns the minimum number of bytes of a value.
     fn min_bytes(self) -> usize {
         self.width.unwrap_or(size_of::<u32>())
     }
 }
 
-/// The chunk's distinct strings.
+/// The distinct strings of the chunk.
 struct Base {
     vector: VectorRef,
     views: Buffer<StringView>,
     buffers: Vec<Buffer<u8>>,
 }
 
-/// The values of the rows read so far.
+/// The values of the rows of the current window.
 enum Window {
     Empty,
     Indices(BufferMut<u32>),
@@ -84,7 +85,8 @@ enum Window {
 }
 
 impl BytesValues {
-    /// A reader of `leaf`'s values as VARCHAR or VARBINARY; with a scale the bytes are numbers.
+    /// Creates a reader of `leaf`'s values as VARCHAR or VARBINARY; with a scale, the bytes are
+    /// numbers that are converted to text.
     pub(crate) fn new(
         leaf: &Leaf,
         ty: Type,
@@ -118,7 +120,7 @@ impl BytesValues {
             Window::Empty => Err(no_page()),
             Window::Indices(window) => indices.read_selected(base.views.len(), n, wanted, window),
             Window::Views { views, buffers } => {
-                // Rare: a writer went back to the dictionary in the middle of a window.
+                // Rare: a writer returned to the dictionary in the middle of a window.
                 let mut picked = BufferMut::new_in(&self.pool);
                 indices.read_selected(base.views.len(), n, wanted, &mut picked)?;
                 let first_buffer = base.add_buffers(buffers)?;
@@ -128,8 +130,8 @@ impl BytesValues {
         }
     }
 
-    /// Appends of the next `n` values, which are not indices, those that are wanted and that
-    /// `keep`, which gets their number too, lets pass.
+    /// Appends those of the next `n` values, which are not indices, that are selected and for which
+    /// `keep`, called with the number and the bytes of the value, returns true.
     fn append_bytes(
         &mut self,
         n: usize,
@@ -229,18 +231,18 @@ impl BytesVisitor for AppendPassing<'_> {
     }
 }
 
-/// Numbers that become text, side by side in one buffer.
+/// Numbers converted to text, stored contiguously in one buffer.
 struct Texts {
     scale: u32,
     buffer: u32,
     bytes: BufferMut<u8>,
     is_too_long: bool,
-    /// The bytes of a number that is longer than any precision.
+    /// Number of bytes of a number that is longer than any precision, if there is one.
     long_number: Option<usize>,
 }
 
 impl Texts {
-    /// Texts that will be the buffer of that number.
+    /// Creates a builder of text that becomes the buffer with index `buffer`.
     fn new(scale: u32, buffer: usize) -> Result<Self> {
         let buffer = buffer_number(buffer)?;
         Ok(Texts { scale, buffer, bytes: BufferMut::new(), is_too_long: false, long_number: None })
@@ -346,7 +348,7 @@ impl ValueReader for BytesValues {
     }
 
     fn filters(&self) -> bool {
-        // Numbers are compared as the text that they become.
+        // Numbers would have to be compared as the text that they are converted to.
         self.format.decimal_scale.is_none()
     }
 
@@ -439,7 +441,7 @@ impl ValueReader for BytesValues {
                 release(&mut views, &mut buffers, walked, &self.pool)?;
                 if let Some(validity) = &validity {
                     spread(&mut views, validity)?;
-                    // Memory is used again: a stale view points nowhere.
+                    // Memory is reused, so a stale view could point to released bytes.
                     clear_nulls(&mut views, validity);
                 }
                 let views = self.last_views.hand_out(views);
@@ -451,7 +453,7 @@ impl ValueReader for BytesValues {
 }
 
 impl Window {
-    /// The window as views; what is indices so far is looked up.
+    /// Converts the window to views; indices that it holds are looked up.
     fn as_views(
         &mut self,
         base: Option<&Base>,
@@ -475,14 +477,15 @@ impl Window {
 }
 
 impl Base {
-    /// Makes the dictionary's buffers part of a window's; gives the place of the first one.
+    /// Appends the dictionary's buffers to those of a window and returns the index of the first
+    /// one.
     fn add_buffers(&self, buffers: &mut Vec<Buffer<u8>>) -> Result<u32> {
         let first = buffer_number(buffers.len())?;
         buffers.extend(self.buffers.iter().cloned());
         Ok(first)
     }
 
-    /// Which strings pass a filter.
+    /// Returns a bitmap of the strings that pass a filter.
     fn passing(&self, filter: &Filter) -> Result<Bitmap> {
         match self.vector.as_ref() {
             Vector::Flat(flat) => filter.passing(flat.values(), None),
@@ -491,7 +494,7 @@ impl Base {
     }
 }
 
-/// Looks up indices that are known to be inside of the base.
+/// Looks up indices that are checked to be inside of the base.
 fn pick(base: &Base, indices: &[u32], first_buffer: u32, out: &mut [StringView]) {
     for (slot, index) in out.iter_mut().zip(indices) {
         let view = base.views.get(*index as usize).copied().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Columns of hand-written chunks: any cuts of windows and skips give the same rows.
+//! Columns of handwritten chunks: any division into windows and skips yields the same rows.
 
 use dwio::scan_spec::{FieldSpec, NestedSpec};
 use vector::testing::values_of;
@@ -39,7 +39,7 @@ pub(super) fn schema(elements: &[SchemaElement]) -> Schema {
     Schema::new(&all).unwrap()
 }
 
-/// A column reader over one chunk for each leaf.
+/// Returns a column reader over one chunk for each leaf.
 pub(super) fn reader_as(
     schema: &Schema,
     spec: &ColumnSpec,
@@ -58,7 +58,7 @@ pub(super) fn reader(schema: &Schema, chunks: &[&ChunkWriter]) -> ColumnReader {
     reader_as(schema, &ColumnSpec::whole(&column.name, column.ty.clone(), 0), chunks)
 }
 
-/// Reads in windows of every size, and skips to every place.
+/// Reads in windows of every size, and skips to every position.
 fn check(schema: &Schema, chunks: &[&ChunkWriter], expected: &[Value]) {
     for window in 1..=expected.len() {
         let mut column = reader(schema, chunks);
@@ -68,7 +68,7 @@ fn check(schema: &Schema, chunks: &[&ChunkWriter], expected: &[Value]) {
             assert_eq!(values_of(&vector), part, "window of {window}");
             kept.push(vector);
         }
-        // Memory is used again only when nobody looks at it.
+        // Memory is reused only when it is no longer referenced.
         let again: Vec<Value> = kept.iter().flat_map(values_of).collect();
         assert_eq!(again, expected);
     }
@@ -82,7 +82,7 @@ fn check(schema: &Schema, chunks: &[&ChunkWriter], expected: &[Value]) {
     check_selected(schema, chunks, expected);
 }
 
-/// Reads the rows that a selection of every kind leaves, in windows of every size.
+/// Reads the rows of selections of many patterns, in windows of every size.
 fn check_selected(schema: &Schema, chunks: &[&ChunkWriter], expected: &[Value]) {
     for window in 1..=expected.len() {
         for pattern in 0..32u32 {
@@ -226,7 +226,7 @@ fn a_struct_is_null_where_its_leaves_say_so() {
     check(&schema, &[&a, &b], &[row(1, &[10, 11]), Value::Null, row(3, &[])]);
 }
 
-/// Rule S7.62.
+/// A struct of which no requested field is in the file still has its own nulls (rule S7.62).
 #[test]
 fn fields_that_are_missing_or_not_wanted_are_null_and_the_struct_keeps_its_own_nulls() {
     let (schema, a, b) = struct_schema();
@@ -249,7 +249,8 @@ fn fields_that_are_missing_or_not_wanted_are_null_and_the_struct_keeps_its_own_n
     assert_eq!(rows, [empty.clone(), Value::Null, empty]);
 }
 
-/// Rules S7.51, S7.52, S7.56.
+/// A leaf can be requested only as its own type or one that it may be widened to; otherwise the
+/// error states both types and the column (rules S7.51, S7.52, S7.56).
 #[test]
 fn integers_widen_and_other_types_are_refused_by_name() {
     let schema = schema(&[leaf("a", PhysicalType::Int32, Repetition::Required)]);
@@ -310,7 +311,7 @@ fn s7_55_decimals_and_integers_become_decimals_with_room_for_all_digits() {
         let error = read_as(file, &values, ty).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unsupported);
     }
-    // A value beyond its own precision is not scaled into nonsense.
+    // A value that exceeds its own precision is reported instead of scaled.
     let broken = read_as(decimal(), &[Some(i32::MAX)], wanted(11, 4)).unwrap_err();
     assert_eq!(broken.kind(), ErrorKind::Corrupt);
 }

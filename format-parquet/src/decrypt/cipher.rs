@@ -1,12 +1,12 @@
-//! AES in the two modes that files use, over one key.
+//! AES in the two modes of the format, with one key.
 //!
 //! ```text
 //! module, GCM    length (u32) | nonce (12) | bytes | tag (16)
 //! module, CTR    length (u32) | nonce (12) | bytes
 //! ```
 //!
-//! The length counts everything behind itself. GCM proves that bytes are what the writer wrote and
-//! stand where it put them; CTR proves nothing, and is used for page bodies only.
+//! The length counts all bytes after itself. GCM authenticates the bytes and their position in the
+//! file; CTR authenticates nothing, and is used only for page bodies.
 
 use aes::cipher::consts::U12;
 use aes::cipher::{KeyIvInit, StreamCipher};
@@ -16,19 +16,23 @@ use aes_gcm::{AesGcm, KeyInit};
 use ctr::Ctr32BE;
 use vector::{Error, Result};
 
-/// Bytes of the length in front of a module.
+/// Number of bytes of the length prefix of a module.
 pub(super) const LENGTH_BYTES: usize = 4;
-/// Bytes of a nonce.
+/// Number of bytes of a nonce.
 pub(super) const NONCE_BYTES: usize = 12;
-/// Bytes of a tag.
+/// Number of bytes of a tag.
 pub(super) const TAG_BYTES: usize = 16;
 
-/// A key of 128, 192 or 256 bits. It prints as nothing of itself.
+/// A key of 128, 192 or 256 bits. Its debug output does not contain the key.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Key(Vec<u8>);
 
 impl Key {
-    /// The key with these bytes; `InvalidInput` when it is of another length.
+    /// Creates a key from these bytes.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput` when the length is not 16, 24 or 32.
     pub fn new(bytes: &[u8]) -> Result<Self> {
         if matches!(bytes.len(), 16 | 24 | 32) {
             return Ok(Key(bytes.to_vec()));
@@ -44,7 +48,7 @@ impl std::fmt::Debug for Key {
     }
 }
 
-/// A key made ready.
+/// A key with the state that encryption and decryption need.
 pub(super) struct Cipher {
     key: Key,
     gcm: Gcm,
@@ -62,18 +66,18 @@ impl std::fmt::Debug for Cipher {
     }
 }
 
-/// A module taken apart.
+/// The parts of a module.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Module<'a> {
     pub nonce: &'a [u8; NONCE_BYTES],
-    /// Encrypted bytes, with the tag if there is one.
+    /// The encrypted bytes, including the tag if there is one.
     pub sealed: &'a [u8],
-    /// Bytes of all of it, the length included.
+    /// Number of bytes of the whole module, including the length.
     pub bytes: usize,
 }
 
 impl<'a> Module<'a> {
-    /// The module that `bytes` begin with.
+    /// Parses the module at the start of `bytes`.
     pub(super) fn at_start_of(bytes: &'a [u8]) -> Result<Self> {
         let parts = bytes.split_first_chunk::<LENGTH_BYTES>().and_then(|(length, rest)| {
             let len = usize::try_from(u32::from_le_bytes(*length)).ok()?;
@@ -98,7 +102,7 @@ impl Cipher {
         Ok(Cipher { key, gcm })
     }
 
-    /// Bytes that a GCM module of `sealed` bytes has inside.
+    /// Returns the number of decrypted bytes of a GCM module of `sealed` bytes.
     pub(super) fn gcm_bytes(sealed: &[u8]) -> Result<usize> {
         sealed.len().checked_sub(TAG_BYTES).ok_or_else(|| {
             Error::corrupt("an encrypted module is too short for its tag")
@@ -106,7 +110,7 @@ impl Cipher {
         })
     }
 
-    /// Decrypts a GCM module into `out`, which has exactly as many bytes as are inside.
+    /// Decrypts a GCM module into `out`, which must have exactly as many bytes as its content.
     pub(super) fn open_gcm(&self, module: Module<'_>, aad: &[u8], out: &mut [u8]) -> Result<()> {
         let Some((bytes, tag)) = module.sealed.split_last_chunk::<TAG_BYTES>() else {
             return Self::gcm_bytes(module.sealed).map(drop);
@@ -124,7 +128,7 @@ impl Cipher {
         opened.map_err(|_| Error::invalid_input("cannot decrypt: a wrong key, or changed bytes"))
     }
 
-    /// Decrypts a CTR module into `out`, which has exactly as many bytes.
+    /// Decrypts a CTR module into `out`, which must have exactly as many bytes.
     pub(super) fn open_ctr(&self, module: Module<'_>, out: &mut [u8]) -> Result<()> {
         if module.sealed.len() != out.len() {
             return Err(Error::internal("room for a module of another size"));
@@ -150,7 +154,7 @@ impl Cipher {
         Ok(())
     }
 
-    /// Encrypts `bytes` in place and gives the tag: how a signature is checked.
+    /// Encrypts `bytes` in place and returns the tag, with which a signature is checked.
     pub(super) fn seal_gcm(
         &self,
         nonce: &[u8; NONCE_BYTES],

@@ -1,4 +1,4 @@
-//! Where keys come from.
+//! Sources of encryption keys.
 
 use std::collections::HashMap;
 
@@ -6,19 +6,27 @@ use vector::Result;
 
 use super::cipher::Key;
 
-/// Gives the keys of encrypted files.
+/// Provides the keys of encrypted files.
 ///
-/// A file may say something about each key (its name at a key service, say); what that means is
-/// between whoever wrote the file and the provider. `None` means that there is no such key: then
-/// what needs it cannot be read, and all else can.
+/// A file may contain metadata about each key (such as its name in a key service); writer and
+/// provider agree on its meaning. `None` means that there is no such key: the parts of the file
+/// that require it cannot be read, and all others can.
 pub trait KeyProvider: Send + Sync + std::fmt::Debug {
-    /// The key of the footer, and of all columns that have none of their own.
+    /// Returns the key of the footer, and of all columns that have no key of their own.
+    ///
+    /// # Errors
+    ///
+    /// Returns errors of obtaining the key.
     fn footer_key(&self, key_metadata: Option<&[u8]>) -> Result<Option<Key>>;
 
-    /// The key of the column at `path`, its names joined by dots.
+    /// Returns the key of the column at `path`, its names joined by dots.
+    ///
+    /// # Errors
+    ///
+    /// Returns errors of obtaining the key.
     fn column_key(&self, path: &str, key_metadata: Option<&[u8]>) -> Result<Option<Key>>;
 
-    /// The prefix of additional authenticated data, for files that do not tell it.
+    /// Returns the prefix of the additional authenticated data, for files that do not contain it.
     fn aad_prefix(&self) -> Option<&[u8]> {
         None
     }
@@ -29,9 +37,9 @@ pub trait KeyProvider: Send + Sync + std::fmt::Debug {
 pub struct FixedKeys {
     /// The key of the footer.
     pub footer: Option<Key>,
-    /// Keys of columns by path.
+    /// The keys of columns, by path.
     pub columns: HashMap<String, Key>,
-    /// The prefix of additional authenticated data.
+    /// The prefix of the additional authenticated data.
     pub aad_prefix: Option<Vec<u8>>,
 }
 

@@ -109,7 +109,7 @@ fn page_bodies_in_counter_mode_have_no_tag_and_all_else_has() {
     let key = [3; 16];
     let file = FileDecryptor::new(&algorithm(true), None, keys(&key, &[])).unwrap();
     let chunk = file.chunk(&ColumnCrypto::FooterKey, 0, 0).unwrap().unwrap();
-    // The key stream of counter mode starts where GCM's does: one block behind the tag's.
+    // The key stream of counter mode starts where that of GCM does: one block after the tag's.
     let plain = b"a page of more than sixteen bytes";
     let mut body = [0; 33];
     let cipher = Cipher::new(Key::new(&key).unwrap()).unwrap();

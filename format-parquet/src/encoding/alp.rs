@@ -1,4 +1,4 @@
-//! ALP: floats as decimal integers, with the few that are none set right afterwards.
+//! ALP: floats stored as decimal integers; values that are not decimals are stored as exceptions.
 //!
 //! ```text
 //! page     mode 0 | integer encoding 0 | log2 of values of a vector | number of values (i32)
@@ -8,8 +8,8 @@
 //! value = (frame + delta) * 10^f * 10^-e
 //! ```
 //!
-//! A vector is decoded whole when its first value is asked for; those that are passed over are not
-//! looked at.
+//! A vector is decoded as a whole when its first value is read; vectors that are skipped are not
+//! examined.
 
 use dwio::input::cursor::Cursor;
 use vector::{Buffer, BufferMut, Error, Result};
@@ -19,7 +19,7 @@ use super::plain::appended;
 
 const HEADER_BYTES: usize = 7;
 const OFFSET_BYTES: usize = 4;
-/// Exponents of ten, both ways, each the nearest number of its kind.
+/// Positive and negative powers of ten, each the nearest number of its type.
 const TENS_F64: [(f64, f64); 19] = [
     (1e0, 1e-0),
     (1e1, 1e-1),
@@ -55,23 +55,28 @@ const TENS_F32: [(f32, f32); 11] = [
     (1e10, 1e-10),
 ];
 
-/// A decoder over the value bytes of a page.
+/// A decoder of the value bytes of a page.
 #[derive(Debug, Clone)]
 pub struct Alp {
     bytes: Buffer<u8>,
     is_double: bool,
     vector_values: usize,
     num_values: usize,
-    /// The next value.
+    /// Number of the next value.
     at: usize,
-    /// The vector that is decoded, as the bytes that PLAIN would have.
+    /// Number of the vector that is decoded in `plain`.
     decoded: Option<usize>,
     plain: Vec<u8>,
     integers: Vec<u64>,
 }
 
 impl Alp {
-    /// A decoder of DOUBLE or FLOAT values.
+    /// Creates a decoder of DOUBLE or FLOAT values.
+    ///
+    /// # Errors
+    ///
+    /// `Unsupported` for an unknown mode or integer encoding; `Corrupt` when the header is invalid
+    /// or the page is too short for its offsets.
     pub fn new(bytes: Buffer<u8>, is_double: bool) -> Result<Self> {
         let mut cursor = Cursor::new(&bytes);
         let [mode, integers, log_values] = cursor.take_array::<3>()?;
@@ -102,12 +107,16 @@ impl Alp {
         })
     }
 
-    /// Values still to come.
+    /// Returns the number of values that are not yet read or skipped.
     pub fn remaining(&self) -> usize {
         self.num_values.saturating_sub(self.at)
     }
 
-    /// Appends the next `num_values` values to `out` as PLAIN has them.
+    /// Appends the next `num_values` values to `out`, in the layout of PLAIN.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when the page has fewer values or a vector is invalid.
     pub fn read(&mut self, num_values: usize, out: &mut BufferMut<u8>) -> Result<()> {
         self.check_left(num_values)?;
         let width = if self.is_double { 8 } else { 4 };
@@ -128,7 +137,11 @@ impl Alp {
         Ok(())
     }
 
-    /// Passes over `num_values` values.
+    /// Skips `num_values` values.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when the page has fewer values.
     pub fn skip(&mut self, num_values: usize) -> Result<()> {
         self.check_left(num_values)?;
         self.at += num_values;
@@ -188,7 +201,7 @@ impl Alp {
             else {
                 return Err(no_exponent());
             };
-            // Exactly these two roundings: the writer checked that they give the value back.
+            // Exactly these two roundings: the writer checked that they reproduce the value.
             self.plain.extend(self.integers.iter().flat_map(|delta| {
                 let integer = frame.wrapping_add(delta.cast_signed());
                 ((integer as f64 * up) * down).to_le_bytes()
@@ -210,7 +223,7 @@ impl Alp {
     }
 }
 
-/// Values that are no decimals are stored as they are.
+/// Replaces the values that are not decimals with their stored bytes.
 fn set_exceptions<const N: usize>(
     cursor: &mut Cursor<'_>,
     num_exceptions: usize,
@@ -235,7 +248,8 @@ mod tests {
     use super::super::delta_unpack::tests::pack;
     use super::*;
 
-    /// Pages of vectors of eight, all of them `10^-2` over a frame, with one exception each.
+    /// Encodes pages of vectors of eight values, all of them `10^-2` over a frame, with one
+    /// exception each.
     fn encode(values: &[f64]) -> Vec<u8> {
         let mut vectors = Vec::new();
         for vector in values.chunks(8) {

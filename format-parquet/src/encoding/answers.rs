@@ -1,12 +1,13 @@
-//! A filter's answers for a dictionary: it is asked once for each entry, and then never again.
+//! Filter results per dictionary entry: a filter is evaluated once for each entry of a dictionary.
 //!
 //! ```text
-//! entries that pass      what a row costs
-//!   none, all            nothing: indices are not even looked at
-//!   others               packed indices are compared with a set (`bit_pack::match_packed`)
+//! entries that pass      cost of a row
+//!   none, all            nothing: the indices are skipped
+//!   some                 packed indices are compared with a set (`bit_pack::match_packed`)
 //! ```
 //!
-//! Any filter becomes one of these (rules P6.10, P6.11). A repeat run is decided whole.
+//! Any filter is reduced to one of these classes, and a repeat run is decided as a whole: the
+//! filter is evaluated on the entries of the dictionary and not on rows (rules P6.10, P6.11).
 
 use std::ops::Range;
 
@@ -18,7 +19,7 @@ use super::bit_pack::{PassTable, match_packed};
 use super::dictionary::{DictionaryIndices, IndexVisitor, PackedIndices};
 use super::selection::{BlockWords, clear_at};
 
-/// Which entries of a dictionary pass.
+/// The entries of a dictionary that pass a filter.
 #[derive(Debug)]
 pub struct Answers {
     num_entries: usize,
@@ -33,7 +34,8 @@ enum Passing {
 }
 
 impl Answers {
-    /// The answers for entries whose bit is one when they pass.
+    /// Creates the results from a bitmap with one bit for each entry, which is set when the entry
+    /// passes.
     pub fn new(bitmap: &Bitmap) -> Self {
         let passing = match bitmap.count_ones() {
             0 => Passing::None,
@@ -43,22 +45,22 @@ impl Answers {
         Answers { num_entries: bitmap.len(), passing }
     }
 
-    /// The number of entries.
+    /// Returns the number of entries.
     pub fn num_entries(&self) -> usize {
         self.num_entries
     }
 
-    /// True when no entry passes.
+    /// Returns true when no entry passes.
     pub fn is_none(&self) -> bool {
         matches!(self.passing, Passing::None)
     }
 
-    /// True when every entry passes.
+    /// Returns true when every entry passes.
     pub fn is_all(&self) -> bool {
         matches!(self.passing, Passing::All)
     }
 
-    /// True when an entry passes.
+    /// Returns true when the entry with this index passes.
     #[inline]
     pub(super) fn passes(&self, index: u32) -> bool {
         match &self.passing {
@@ -69,7 +71,7 @@ impl Answers {
     }
 }
 
-/// Clears the bits of indices whose entry fails.
+/// Clears the bits of indices of failing entries.
 pub(super) struct Retain<'a> {
     pub(super) answers: &'a Answers,
     pub(super) words: &'a mut [u64],
@@ -115,17 +117,17 @@ impl IndexVisitor for Retain<'_> {
     }
 }
 
-/// The answers for the dictionary at hand, as long as the same filter asks.
+/// The results for the current dictionary, kept as long as the same filter is applied.
 #[derive(Debug, Default)]
 pub(crate) struct CachedAnswers(Option<(Arc<Filter>, Answers)>);
 
 impl CachedAnswers {
-    /// Forgets them: there is another dictionary.
+    /// Drops the results, because the dictionary changes.
     pub(crate) fn clear(&mut self) {
         self.0 = None;
     }
 
-    /// The answers of `filter`; `ask` gives them if it was not asked yet.
+    /// Returns the results of `filter`; calls `ask` to compute them if they are not cached.
     pub(crate) fn of(
         &mut self,
         filter: &Arc<Filter>,
@@ -138,7 +140,8 @@ impl CachedAnswers {
         Ok(&self.0.insert(cached).1)
     }
 
-    /// Of the next `n` indices clears the bits of those whose entry does not pass; `ask` as above.
+    /// Clears those of the next `n` bits that belong to indices of failing entries. `ask` computes
+    /// the results if they are not cached.
     pub(crate) fn filter(
         &mut self,
         indices: &mut DictionaryIndices,
@@ -168,7 +171,7 @@ mod tests {
             let bitmap: Bitmap = (0..7).map(|i| set.contains(&i)).collect();
             let answers = Answers::new(&bitmap);
             assert_eq!((answers.is_none(), answers.is_all()), (set.is_empty(), set.len() == 7));
-            // Most are selected, and few are.
+            // One selection is dense and the other sparse.
             for before in [[u64::MAX, 0x1111, 0xff00, 0x3f], [1 << 40, 0, 0, 0x20]] {
                 let mut words = before;
                 DictionaryIndices::new(&page).unwrap().filter(&answers, 200, &mut words).unwrap();

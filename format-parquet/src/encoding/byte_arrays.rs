@@ -1,31 +1,37 @@
-//! PLAIN byte arrays and values of a fixed number of bytes: where each stands, and views of them.
+//! PLAIN byte arrays and fixed-length values: the position of each value, and views of them.
 //!
 //! ```text
-//! byte arrays    | len | bytes | len | bytes |     a walk from length to length
-//! fixed length   | bytes | bytes |                 a multiplication
+//! byte arrays    | len | bytes | len | bytes |     found by walking the lengths
+//! fixed length   | bytes | bytes |                 found by multiplication
 //! ```
 //!
-//! The walk is the price of every read, also of values that nobody wants: it cannot be cut short,
-//! but what is not wanted costs no more than that ([`each_selected`]).
+//! Every read pays for the walk, also over values that are not selected, since each length is
+//! needed to find the next one; an unselected value costs no more than that ([`each_selected`]).
 
 use vector::types::string_view::INLINE_LIMIT;
 use vector::{Error, Result, StringView, bits};
 
-/// Bytes of the length in front of a byte array.
+/// Number of bytes of the length prefix of a byte array.
 pub(super) const LENGTH_BYTES: usize = 4;
 
-/// Where the bytes that views are made of stand among a vector's buffers.
+/// Location, among the buffers of a vector, of the bytes that views point into.
 #[derive(Debug, Clone, Copy)]
 pub struct ViewPlace {
-    /// The buffer's index.
+    /// Index of the buffer.
     pub buffer: u32,
-    /// The offset of the first byte in the buffer.
+    /// Offset of the first byte in the buffer.
     pub offset: u32,
 }
 
 impl ViewPlace {
-    /// The place of all of buffer number `buffer`. A page has less than 4 GiB, but values that
-    /// share their fronts are longer than their page.
+    /// Returns the location of the start of buffer number `buffer`, which consists of `bytes`.
+    ///
+    /// A page has less than 4 GiB, but the total size of values that share prefixes can exceed that
+    /// of their page.
+    ///
+    /// # Errors
+    ///
+    /// `Limit` when `bytes` has 4 GiB or more.
     pub fn start_of(buffer: u32, bytes: &[u8]) -> Result<ViewPlace> {
         match u32::try_from(bytes.len()) {
             Ok(_) => Ok(ViewPlace { buffer, offset: 0 }),
@@ -35,7 +41,7 @@ impl ViewPlace {
     }
 }
 
-/// The view of `start..end` of `bytes`, which must lie inside; `bytes` are fewer than 4 GiB.
+/// Returns the view of `start..end` of `bytes`, which must lie inside; `bytes` has less than 4 GiB.
 #[inline(always)]
 pub fn view_of(bytes: &[u8], start: usize, end: usize, place: ViewPlace) -> StringView {
     let value = bytes.get(start..end).unwrap_or(&[]);
@@ -48,7 +54,12 @@ pub fn view_of(bytes: &[u8], start: usize, end: usize, place: ViewPlace) -> Stri
     StringView::new(value, place.buffer, place.offset.wrapping_add(start))
 }
 
-/// Calls `f` with each of the first `num_values` byte arrays; gives how many bytes they take.
+/// Calls `f` with each of the first `num_values` byte arrays and returns the number of bytes they
+/// take.
+///
+/// # Errors
+///
+/// `Corrupt` when `bytes` is too short for them.
 pub fn each_byte_array(bytes: &[u8], num_values: usize, mut f: impl FnMut(&[u8])) -> Result<usize> {
     check_count(bytes, num_values, LENGTH_BYTES)?;
     let mut at = 0;
@@ -60,8 +71,12 @@ pub fn each_byte_array(bytes: &[u8], num_values: usize, mut f: impl FnMut(&[u8])
     Ok(at)
 }
 
-/// Calls `f(start, end)` with the place of each of the first `num_values` values, which have `width`
-/// bytes or a length in front; returns how many bytes they take.
+/// Calls `f(start, end)` with the position of each of the first `num_values` values and returns the
+/// number of bytes they take. Values have `width` bytes, or a length prefix when `width` is `None`.
+///
+/// # Errors
+///
+/// `Corrupt` when `bytes` is too short for them.
 pub fn each_place(
     bytes: &[u8],
     num_values: usize,
@@ -83,9 +98,13 @@ pub fn each_place(
     Ok(taken)
 }
 
-/// Calls `f(i, start, end)` for each of the first `num_values` byte arrays that is wanted, with its
-/// number and its place in `bytes`: bit `i` of `wanted` stands for value `i`. Gives how many bytes
-/// all of them take.
+/// Calls `f(i, start, end)` for each selected value among the first `num_values` byte arrays, with
+/// its number and its position in `bytes`; bit `i` of `wanted` stands for value `i`. Returns the
+/// number of bytes that all of them take.
+///
+/// # Errors
+///
+/// `Corrupt` when `bytes` is too short for them.
 #[inline]
 pub fn each_selected(
     bytes: &[u8],
@@ -116,7 +135,11 @@ pub fn each_selected(
     Ok(at)
 }
 
-/// Like [`each_selected`] for values of `width` bytes without lengths.
+/// Does the same as [`each_selected`] for values of `width` bytes without length prefixes.
+///
+/// # Errors
+///
+/// `Corrupt` when `bytes` is too short for them.
 #[inline]
 pub fn each_selected_fixed(
     bytes: &[u8],
@@ -130,18 +153,26 @@ pub fn each_selected_fixed(
     Ok(taken)
 }
 
-/// The bytes that the first `num_values` byte arrays take.
+/// Returns the number of bytes that the first `num_values` byte arrays take.
+///
+/// # Errors
+///
+/// `Corrupt` when `bytes` is too short for them.
 pub fn skip_byte_arrays(bytes: &[u8], num_values: usize) -> Result<usize> {
     each_byte_array(bytes, num_values, |_| {})
 }
 
-/// The bytes that `num_values` values of `width` take, if they are there.
+/// Returns the number of bytes that `num_values` values of `width` bytes take.
+///
+/// # Errors
+///
+/// `Corrupt` when `bytes` is too short for them.
 pub fn fixed_bytes(bytes: &[u8], num_values: usize, width: usize) -> Result<usize> {
     check_count(bytes, num_values, width)?;
     Ok(num_values * width)
 }
 
-/// Start and end of the byte array whose length stands at `at`.
+/// Returns the start and end of the byte array that has its length prefix at `at`.
 #[inline(always)]
 pub(super) fn next_byte_array(bytes: &[u8], at: usize) -> Result<(usize, usize)> {
     if let Some((length, rest)) =
@@ -171,7 +202,7 @@ fn byte_array_too_long(bytes: &[u8], at: usize) -> Error {
 ///
 /// # Errors
 ///
-/// `Corrupt` when they are too few.
+/// `Corrupt` when there are fewer bytes.
 pub fn check_count(bytes: &[u8], num_values: usize, min_bytes: usize) -> Result<()> {
     match num_values.checked_mul(min_bytes) {
         Some(needed) if needed <= bytes.len() => Ok(()),

@@ -6,30 +6,32 @@
 //!          stream 0   stream 1   stream 2   stream 3
 //! ```
 //!
-//! Reading puts values together again, as the bytes that PLAIN would have; every value is where its
-//! number says, so passing over values costs nothing.
+//! Reading joins the bytes of each value again, in the layout of PLAIN. The position of a value
+//! follows from its number, so skipping values costs nothing.
 
 use vector::{Buffer, Error, Result};
 
-/// Values that the word kernel puts together at once.
+/// Number of values that the word kernel joins at once.
 const GROUP: usize = 8;
 
-/// A decoder over the value bytes of a page.
+/// A decoder of the value bytes of a page.
 #[derive(Debug, Clone)]
 pub struct ByteStreamSplit {
     bytes: Buffer<u8>,
-    /// Bytes of a value, which is also the number of streams.
+    /// Number of bytes of a value, which is also the number of streams.
     width: usize,
-    /// Bytes of a stream.
+    /// Number of bytes of a stream.
     stride: usize,
-    /// The next value.
+    /// Number of the next value.
     at: usize,
 }
 
 impl ByteStreamSplit {
-    /// A decoder of values of `width` bytes.
+    /// Creates a decoder of values of `width` bytes.
     ///
-    /// `Corrupt` when `bytes` are not `width` streams of one length.
+    /// # Errors
+    ///
+    /// `Corrupt` when `bytes` cannot be divided into `width` streams of the same length.
     pub fn new(bytes: Buffer<u8>, width: usize) -> Result<Self> {
         let stride = bytes.len().checked_div(width).unwrap_or(usize::MAX);
         if width != 0 && stride * width != bytes.len() {
@@ -40,12 +42,16 @@ impl ByteStreamSplit {
         Ok(ByteStreamSplit { bytes, width, stride, at: 0 })
     }
 
-    /// Values still to come.
+    /// Returns the number of values that are not yet read or skipped.
     pub fn remaining(&self) -> usize {
         self.stride.saturating_sub(self.at)
     }
 
-    /// Reads as many values as `out` takes whole, one after the other as PLAIN has them.
+    /// Reads as many whole values as fit into `out`, in the layout of PLAIN.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when the page has fewer values left.
     pub fn read(&mut self, out: &mut [u8]) -> Result<()> {
         let Some(num_values) = out.len().checked_div(self.width) else { return Ok(()) };
         let start = self.at;
@@ -65,14 +71,22 @@ impl ByteStreamSplit {
         Ok(())
     }
 
-    /// Passes over `num_values` values.
+    /// Skips `num_values` values.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when the page has fewer values left.
     pub fn skip(&mut self, num_values: usize) -> Result<()> {
         self.check_left(num_values)?;
         self.at += num_values;
         Ok(())
     }
 
-    /// `Corrupt` when fewer than `wanted` values are left.
+    /// Checks that at least `wanted` values are left.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when fewer values are left.
     pub fn check_left(&self, wanted: usize) -> Result<()> {
         if wanted <= self.remaining() {
             return Ok(());
@@ -83,7 +97,7 @@ impl ByteStreamSplit {
     }
 }
 
-/// The same part of all streams of a page.
+/// The same range of values in all streams of a page.
 struct Streams<'a> {
     bytes: &'a [u8],
     stride: usize,
@@ -116,9 +130,9 @@ impl<'a> Streams<'a> {
         self.join_from(done, W, out);
     }
 
-    /// Eight streams of eight values are a square of bytes that is flipped along its diagonal. Wider
-    /// values have several squares, which may overlap so that all are whole. `W` is the width where
-    /// it is known in advance, else 0.
+    /// Joins values with a square kernel: eight streams of eight values are a square of bytes that
+    /// is transposed. Wider values consist of several squares, which may overlap so that all are
+    /// complete. `W` is the width where it is known at compile time, otherwise 0.
     fn join_squares<const W: usize>(&self, width: usize, out: &mut [u8]) {
         let width = if W == 0 { width } else { W };
         let done = self.num_values / GROUP * GROUP;
@@ -142,7 +156,7 @@ impl<'a> Streams<'a> {
         self.join_from(done, width, out);
     }
 
-    /// The values from `first` on, byte by byte.
+    /// Joins the values from `first` on, byte by byte.
     fn join_from(&self, first: usize, width: usize, out: &mut [u8]) {
         for k in 0..width {
             let from = self.stream(k).iter().skip(first);
@@ -154,7 +168,7 @@ impl<'a> Streams<'a> {
     }
 }
 
-/// Swaps rows and columns of a square of eight by eight bytes, by halves, quarters and eighths.
+/// Transposes a square of eight by eight bytes, by halves, quarters and eighths.
 #[inline(always)]
 fn flip(rows: &mut [u64; 8]) {
     const STEPS: [(usize, u32, u64); 3] = [

@@ -7,40 +7,41 @@
 //! value[i] = value[i - 1] + min_delta + packed delta
 //! ```
 //!
-//! [`DeltaBinaryPacked`] reads straight from the packed bits into what the caller gives, from any
-//! position, and passes over values by summing their deltas. What the headers of miniblocks say is
-//! enough for bounds of their values, without looking at one. It holds nothing but positions: what
-//! a header declares is never a reason to allocate.
+//! [`DeltaBinaryPacked`] decodes from the packed bits directly into the caller's memory, from any
+//! position, and skips values by summing their deltas. The headers of miniblocks are enough for
+//! bounds of their values, without decoding any. The decoder holds only positions: no declared size
+//! causes an allocation.
 //!
-//! Values come out as the little-endian bytes that PLAIN would have, so that whatever converts
-//! PLAIN values converts these too.
+//! Decoded values are the little-endian bytes that PLAIN would have, so that every conversion of
+//! PLAIN values also applies to them.
 
 use dwio::input::cursor::Cursor;
 use vector::{Buffer, Error, Result};
 
 use super::delta_unpack::{self, GROUP, Packed};
 
-/// The most values of one block.
+/// Maximum number of values of one block.
 const MAX_BLOCK_VALUES: u64 = 1 << 20;
 
-/// A decoder over one stream, which may be followed by other bytes.
+/// A decoder of one stream, which may be followed by other bytes.
 #[derive(Debug, Clone)]
 pub struct DeltaBinaryPacked {
     bytes: Buffer<u8>,
-    /// Behind the last miniblock that was begun: another one, a block, or what is no longer ours.
+    /// Offset behind the last miniblock that was begun: of the next miniblock, of the next block,
+    /// or of the bytes behind the stream.
     at: usize,
     max_width: u8,
     miniblocks_per_block: usize,
     values_per_miniblock: usize,
     num_values: usize,
-    /// Values that were not yet read or passed over.
+    /// Number of values that are not yet read or skipped.
     remaining: usize,
-    /// The value read last; the first one at the start.
+    /// The value that was read last; at the start, the first value of the stream.
     last: u64,
     min_delta: u64,
-    /// Where the widths of the current block stand.
+    /// Offset of the miniblock widths of the current block.
     widths_at: usize,
-    /// The miniblock that comes next; at the end of a block, none.
+    /// Number of the next miniblock; at the end of a block, the number of miniblocks.
     next_miniblock: usize,
     miniblock: Miniblock,
 }
@@ -49,9 +50,9 @@ pub struct DeltaBinaryPacked {
 struct Miniblock {
     start: usize,
     width: u8,
-    /// Values that are meant; the last miniblock of a stream may hold more.
+    /// Number of values that belong to the stream; its last miniblock may hold more.
     num_values: usize,
-    /// Those of them that were read or passed over.
+    /// Number of values that were read or skipped.
     taken: usize,
 }
 
@@ -62,9 +63,12 @@ impl Miniblock {
 }
 
 impl DeltaBinaryPacked {
-    /// A decoder of the stream that `bytes` begin with, of numbers of `num_bits` (32 or 64).
+    /// Creates a decoder of the stream at the start of `bytes`, of numbers of `num_bits` (32 or
+    /// 64).
     ///
-    /// `Corrupt` when the header is unsound or declares more than `max_values`.
+    /// # Errors
+    ///
+    /// `Corrupt` when the header is invalid or declares more than `max_values` values.
     pub fn new(bytes: Buffer<u8>, num_bits: u8, max_values: usize) -> Result<Self> {
         let mut cursor = Cursor::new(bytes.as_slice());
         let block_values = cursor.uleb128()?;
@@ -95,19 +99,21 @@ impl DeltaBinaryPacked {
         })
     }
 
-    /// Values of the whole stream.
+    /// Returns the number of values of the whole stream.
     pub fn num_values(&self) -> usize {
         self.num_values
     }
 
-    /// Values still to come.
+    /// Returns the number of values that are not yet read or skipped.
     pub fn remaining(&self) -> usize {
         self.remaining
     }
 
-    /// Reads as many values as `out` takes, each as its `N` little-endian bytes: 4 or 8.
+    /// Reads values until `out` is full, each as its `N` little-endian bytes: 4 or 8.
     ///
-    /// `Corrupt` when the stream has fewer; what `out` holds then is unspecified.
+    /// # Errors
+    ///
+    /// `Corrupt` when the stream has fewer values; the content of `out` is then unspecified.
     pub fn read<const N: usize>(&mut self, out: &mut [[u8; N]]) -> Result<()> {
         self.check_left(out.len())?;
         let mut out = out;
@@ -129,11 +135,15 @@ impl DeltaBinaryPacked {
         Ok(())
     }
 
-    /// Passes over `num_values` values.
+    /// Skips `num_values` values.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when the stream has fewer values or a block is invalid.
     pub fn skip(&mut self, num_values: usize) -> Result<()> {
         self.check_left(num_values)?;
         if num_values == self.remaining {
-            // Nothing more will be read, so no value matters any longer.
+            // Nothing more will be read, so the values are not needed.
             self.at = self.end_position()?;
             self.remaining = 0;
             self.miniblock = Miniblock::default();
@@ -156,12 +166,18 @@ impl DeltaBinaryPacked {
         Ok(())
     }
 
-    /// Bounds of the next `num_values` values, one or more, by the headers of their miniblocks (rule
-    /// P4.26); `None` when they may leave the range of their type, where they wrap.
+    /// Returns lower and upper bounds of the next `num_values` values, one or more, computed from
+    /// the headers of their miniblocks (rule P4.26). Returns `None` when the values may leave the
+    /// range of their type, where they would wrap.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when the stream has fewer values or a block is invalid.
     pub fn bounds(&self, num_values: usize) -> Result<Option<(i64, i64)>> {
         self.check_left(num_values)?;
         let mut walk = self.clone();
-        // Of the value before, and of all that come behind it.
+        // `least` and `most` bound the preceding value, `lower` and `upper` all values from there
+        // on.
         let (mut least, mut most) = (self.signed(self.last), self.signed(self.last));
         let (mut lower, mut upper) = (i128::MAX, i128::MIN);
         let mut left = num_values;
@@ -192,7 +208,7 @@ impl DeltaBinaryPacked {
         Ok(bounds.filter(|_| is_inside))
     }
 
-    /// A number of the stream's width.
+    /// Returns a number of the stream's width, sign-extended.
     fn signed(&self, raw: u64) -> i128 {
         match self.max_width {
             0..=32 => {
@@ -203,9 +219,13 @@ impl DeltaBinaryPacked {
         }
     }
 
-    /// Where the stream ends in its bytes: what comes behind starts there.
+    /// Returns the offset behind the stream in its bytes, at which the following data starts.
     ///
-    /// Walks the headers of all blocks to come, so it is also a check of their sizes.
+    /// Reads the headers of all remaining blocks, and so checks their sizes.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when a block or miniblock is invalid or truncated.
     pub fn end_position(&self) -> Result<usize> {
         let mut walk = self.clone();
         if walk.is_before_first() {
@@ -224,7 +244,11 @@ impl DeltaBinaryPacked {
         self.remaining == self.num_values
     }
 
-    /// `Corrupt` when fewer than `wanted` values are left.
+    /// Checks that at least `wanted` values are left.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when fewer values are left.
     pub fn check_left(&self, wanted: usize) -> Result<()> {
         if wanted <= self.remaining {
             return Ok(());
@@ -264,8 +288,9 @@ impl DeltaBinaryPacked {
                 .with("max", self.max_width));
         }
         let num_values = self.remaining.min(self.values_per_miniblock);
-        // SPEC (DELTA_BINARY_PACKED): the last miniblock is stored whole, whatever number of its
-        // values counts. Some writers cut it short: what is needed must be there.
+        // SPEC (DELTA_BINARY_PACKED): the last miniblock is stored whole, however few of its values
+        // belong to the stream. Some writers truncate it: only the bytes that are needed must be
+        // present.
         let whole = self.values_per_miniblock / GROUP * usize::from(width);
         if (num_values * usize::from(width)).div_ceil(8) > left {
             return Err(Error::corrupt("a delta stream ends inside a miniblock")
@@ -282,7 +307,8 @@ impl DeltaBinaryPacked {
 
     fn begin_block(&mut self) -> Result<()> {
         let mut cursor = Cursor::new(self.bytes.as_slice().get(self.at..).unwrap_or(&[]));
-        // A 32-bit column may have its smallest delta stored with more bits; the low ones count.
+        // A 32-bit column may have its smallest delta stored with more bits; only the low ones are
+        // used.
         self.min_delta = cursor.zigzag()?.cast_unsigned();
         self.widths_at = self.at + cursor.position();
         cursor.take(self.miniblocks_per_block)?;
@@ -292,10 +318,10 @@ impl DeltaBinaryPacked {
     }
 }
 
-/// Miniblocks of a block and values of a miniblock.
+/// Returns the number of miniblocks of a block and the number of values of a miniblock.
 fn block_shape(block_values: u64, miniblocks: u64) -> Result<(usize, usize)> {
-    // SPEC: blocks are multiples of 128 and miniblocks of 32 values. Smaller multiples decode just
-    // as well, as long as a miniblock fills bytes.
+    // SPEC: block sizes are multiples of 128 and miniblock sizes of 32 values. Smaller multiples
+    // can be decoded in the same way, as long as a miniblock fills whole bytes.
     let is_sound = (1..=MAX_BLOCK_VALUES).contains(&block_values)
         && miniblocks > 0
         && block_values.is_multiple_of(miniblocks)
@@ -327,7 +353,7 @@ pub(crate) mod tests {
         uleb((value << 1 ^ value >> 63) as u64, out);
     }
 
-    /// A writer as simple as can be: `shape` is values of a block and miniblocks of it.
+    /// Encodes values in the simplest way; `shape` is the values of a block and its miniblocks.
     pub(crate) fn encode(values: &[i64], bits: u32, shape: (usize, usize)) -> Vec<u8> {
         let (block, miniblocks) = shape;
         let mut out = Vec::new();
@@ -347,7 +373,7 @@ pub(crate) mod tests {
             let width = |m: &[u64]| 64 - m.iter().copied().max().unwrap_or(0).leading_zeros() as u8;
             let mut widths: Vec<u8> = packed.chunks(per).map(width).collect();
             let used = widths.len();
-            widths.resize(miniblocks, 0xaa); // arbitrary where no value is
+            widths.resize(miniblocks, 0xaa); // arbitrary where there are no values
             out.extend(&widths);
             for (m, width) in packed.chunks(per).zip(&widths[..used]) {
                 let mut m = m.to_vec();
@@ -448,7 +474,7 @@ pub(crate) mod tests {
         let (lower, upper) = decoder.bounds(100).unwrap().unwrap();
         assert!((54_900..=55_000).contains(&lower) && (55_990..57_000).contains(&upper));
         assert!(decoder.bounds(501).is_err());
-        // They wrap, so that nothing is known.
+        // The values wrap, so there are no bounds.
         let ends = encode(&[0, i64::MAX, i64::MIN], 64, (128, 4));
         assert_eq!(self::decoder(&ends, 64).unwrap().bounds(3).unwrap(), None);
         let ends = encode(&[i64::from(i32::MAX), i64::from(i32::MIN)], 32, (128, 4));
@@ -477,7 +503,7 @@ pub(crate) mod tests {
         let end = bytes.len();
         bytes.extend([1, 2, 3]);
         assert_eq!(decoder(&bytes, 64).unwrap().end_position().unwrap(), end);
-        // Seven deltas are in the last miniblock: the bits of the other 25 need not be there.
+        // The last miniblock has seven deltas: the bits of the other 25 may be absent.
         let width = usize::from(bytes[5 + 1..][1]);
         let short = end - 4 * width + (7 * width).div_ceil(8);
         assert_eq!(read_all(&bytes[..short]).unwrap(), values);

@@ -1,4 +1,4 @@
-//! DELTA_LENGTH_BYTE_ARRAY and DELTA_BYTE_ARRAY: byte arrays whose lengths are delta streams.
+//! DELTA_LENGTH_BYTE_ARRAY and DELTA_BYTE_ARRAY: byte arrays with lengths that are delta streams.
 //!
 //! ```text
 //! DELTA_LENGTH_BYTE_ARRAY   lengths | bytes of all values
@@ -6,26 +6,26 @@
 //!                           value[i] = front of value[i - 1] + suffix[i]
 //! ```
 //!
-//! Values of the first kind stand in the page as they are: [`DeltaLengthByteArray`] hands out where.
-//! Values of the second kind are made one from the other: [`DeltaByteArray`] keeps the last one and
-//! copies each out in turn. What the values of one page may add up to is bounded, since a few bytes of
-//! input can stand for a long prefix time and again.
+//! Values of the first encoding are contiguous in the page: [`DeltaLengthByteArray`] returns their
+//! positions. Values of the second encoding are each built from the preceding one:
+//! [`DeltaByteArray`] keeps the last value and copies each one to the output. The total size of the
+//! values of a page is bounded, since a few bytes of input can repeat a long prefix many times.
 
 use vector::{Buffer, BufferMut, Error, Result};
 
 use super::delta_binary_packed::DeltaBinaryPacked;
 use super::plain::appended;
 
-/// Lengths that are decoded at once.
+/// Number of lengths that are decoded at once.
 const CHUNK: usize = 256;
 
-/// What the values of one DELTA_BYTE_ARRAY page may add up to.
+/// Maximum total size in bytes of the values of one DELTA_BYTE_ARRAY page.
 const MAX_PAGE_BYTES: usize = 1 << 30;
 
-/// Bytes of the length in front of a PLAIN byte array.
+/// Number of bytes of the length prefix of a PLAIN byte array.
 const LENGTH_BYTES: usize = 4;
 
-/// Some lengths of a stream, decoded into `chunk`.
+/// Decodes the next lengths of a stream, at most `num_values`, into `chunk` and returns them.
 fn next_lengths<'c>(
     stream: &mut DeltaBinaryPacked,
     num_values: usize,
@@ -36,35 +36,43 @@ fn next_lengths<'c>(
     Ok(lengths)
 }
 
-/// A decoder over the values of a DELTA_LENGTH_BYTE_ARRAY page.
+/// A decoder of the values of a DELTA_LENGTH_BYTE_ARRAY page.
 #[derive(Debug, Clone)]
 pub struct DeltaLengthByteArray {
     lengths: DeltaBinaryPacked,
     bytes: Buffer<u8>,
-    /// Where the next value starts.
+    /// Offset of the next value.
     at: usize,
 }
 
 impl DeltaLengthByteArray {
-    /// A decoder over the value bytes of a page with at most `max_values` values.
+    /// Creates a decoder of the value bytes of a page with at most `max_values` values.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when the stream of lengths is invalid.
     pub fn new(bytes: Buffer<u8>, max_values: usize) -> Result<Self> {
         let lengths = DeltaBinaryPacked::new(bytes.clone(), 32, max_values)?;
         let at = lengths.end_position()?;
         Ok(DeltaLengthByteArray { lengths, bytes, at })
     }
 
-    /// Values still to come.
+    /// Returns the number of values that are not yet read or skipped.
     pub fn remaining(&self) -> usize {
         self.lengths.remaining()
     }
 
-    /// Calls `value` with start and end of each of the next `num_values` values in the page's
-    /// value bytes; both always lie inside.
+    /// Calls `value` with the start and end of each of the next `num_values` values, as offsets in
+    /// the page's value bytes; both are always within bounds.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when the page has fewer values or a value exceeds the page.
     pub fn each(&mut self, num_values: usize, mut value: impl FnMut(usize, usize)) -> Result<()> {
         self.each_stored(num_values, |_, start, end| value(start, end))
     }
 
-    /// Like [`DeltaLengthByteArray::each`], with the length as it is stored.
+    /// Does the same as [`DeltaLengthByteArray::each`] and also passes the stored length.
     fn each_stored(
         &mut self,
         num_values: usize,
@@ -75,7 +83,7 @@ impl DeltaLengthByteArray {
         while left > 0 {
             let lengths = next_lengths(&mut self.lengths, left, &mut chunk)?;
             for stored in lengths {
-                // A negative length is larger than any page when it is taken as unsigned.
+                // A negative length, taken as unsigned, is larger than any page.
                 let len = u32::from_le_bytes(*stored) as usize;
                 if len > self.bytes.len().saturating_sub(self.at) {
                     return Err(too_long(*stored, self.at, self.bytes.len()));
@@ -88,8 +96,11 @@ impl DeltaLengthByteArray {
         Ok(())
     }
 
-    /// Appends the next `num_values` values to `out`, each with its length in front as PLAIN has
-    /// them.
+    /// Appends the next `num_values` values to `out`, each with its length prefix, as in PLAIN.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when the page has fewer values or a value exceeds the page.
     pub fn read(&mut self, num_values: usize, out: &mut BufferMut<u8>) -> Result<()> {
         let bytes = self.bytes.clone();
         self.each_stored(num_values, |length, start, end| {
@@ -98,57 +109,72 @@ impl DeltaLengthByteArray {
         })
     }
 
-    /// Passes over `num_values` values.
+    /// Skips `num_values` values.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when the page has fewer values or a value exceeds the page.
     pub fn skip(&mut self, num_values: usize) -> Result<()> {
         self.each(num_values, |_, _| {})
     }
 
-    /// `Corrupt` when fewer than `wanted` values are left.
+    /// Checks that at least `wanted` values are left.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when fewer values are left.
     pub fn check_left(&self, wanted: usize) -> Result<()> {
         self.lengths.check_left(wanted)
     }
 
-    /// Where the last value that was read or skipped ends.
+    /// Returns the end of the last value that was read or skipped.
     pub fn end(&self) -> usize {
         self.at
     }
 
-    /// The page's value bytes, which the positions of [`DeltaLengthByteArray::each`] are in.
+    /// Returns the page's value bytes, to which the offsets of [`DeltaLengthByteArray::each`]
+    /// refer.
     pub fn bytes(&self) -> &Buffer<u8> {
         &self.bytes
     }
 }
 
-/// A decoder over the values of a DELTA_BYTE_ARRAY page.
+/// A decoder of the values of a DELTA_BYTE_ARRAY page.
 #[derive(Debug, Clone)]
 pub struct DeltaByteArray {
     prefixes: DeltaBinaryPacked,
     suffixes: DeltaBinaryPacked,
     bytes: Buffer<u8>,
-    /// Where the next suffix starts.
+    /// Offset of the next suffix.
     at: usize,
-    /// The value read last.
+    /// The value that was read last.
     last: Vec<u8>,
-    /// What the values read so far add up to.
+    /// Total size of the values that were read so far.
     page_bytes: usize,
     longest: Longest,
     width: Option<usize>,
 }
 
-/// What a [`DeltaByteArray`] may rely on.
+/// Properties of the page that a [`DeltaByteArray`] relies on.
 #[derive(Debug, Clone, Default)]
 pub struct DeltaByteArrayParams {
-    /// The most values there can be.
+    /// Maximum number of values.
     pub max_values: usize,
-    /// What each value takes, in a column of fixed length.
+    /// Number of bytes of each value, in a column of fixed-length values.
     pub width: Option<usize>,
-    /// The last value of the page before, for writers that went on from there (PARQUET-246);
-    /// `None` for all others, where the first value has no prefix.
+    /// The last value of the previous page, if the writer lets the first value share a prefix with
+    /// it (PARQUET-246); `None` for all other writers, which store the first value without a
+    /// prefix.
     pub carried: Option<Vec<u8>>,
 }
 
 impl DeltaByteArray {
-    /// A decoder over the value bytes of a page.
+    /// Creates a decoder of the value bytes of a page.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when a stream of lengths is invalid, or when the numbers of prefixes and suffixes
+    /// differ.
     pub fn new(bytes: Buffer<u8>, params: DeltaByteArrayParams) -> Result<Self> {
         let prefixes = DeltaBinaryPacked::new(bytes.clone(), 32, params.max_values)?;
         let second = prefixes.end_position()?;
@@ -166,31 +192,38 @@ impl DeltaByteArray {
         Ok(DeltaByteArray { prefixes, suffixes, bytes, at, last, page_bytes: 0, longest, width })
     }
 
-    /// Values still to come.
+    /// Returns the number of values that are not yet read or skipped.
     pub fn remaining(&self) -> usize {
         self.prefixes.remaining()
     }
 
-    /// Appends the next `num_values` values to `out`, each with its length in front as PLAIN has
-    /// them, or without in a column of fixed length.
+    /// Appends the next `num_values` values to `out`, each with its length prefix, as in PLAIN; in
+    /// a column of fixed-length values, without it.
     ///
-    /// `Limit` when the values of the page add up to more than is sane.
+    /// # Errors
+    ///
+    /// `Corrupt` when the page has fewer values or they are invalid; `Limit` when the total size of
+    /// the values of the page exceeds its bound or memory is not granted.
     pub fn read(&mut self, num_values: usize, out: &mut BufferMut<u8>) -> Result<()> {
         self.walk(num_values, Some(out))
     }
 
-    /// Passes over `num_values` values: suffixes are put together, nothing else is copied.
+    /// Skips `num_values` values: builds each one in place and copies nothing to an output.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when the page has fewer values or they are invalid.
     pub fn skip(&mut self, num_values: usize) -> Result<()> {
         self.walk(num_values, None)
     }
 
-    /// The value read last, if it is the last one of the page: what
-    /// [`DeltaByteArrayParams::carried`] of the next page takes.
+    /// Returns the last value of the page, if all values were read; it is
+    /// [`DeltaByteArrayParams::carried`] of the next page.
     pub fn into_last(self) -> Option<Vec<u8>> {
         (self.remaining() == 0).then_some(self.last)
     }
 
-    /// Makes the next `num_values` values, one from the other.
+    /// Builds the next `num_values` values, each from the preceding one.
     fn walk(&mut self, num_values: usize, mut out: Option<&mut BufferMut<u8>>) -> Result<()> {
         let (mut prefixes, mut suffixes) = ([[0; 4]; CHUNK], [[0; 4]; CHUNK]);
         let mut left = num_values;
@@ -203,7 +236,7 @@ impl DeltaByteArray {
                 self.skip_chunk(lengths)?;
                 continue;
             };
-            // Before memory is taken for lengths that the values before do not have.
+            // The lengths are checked before memory is allocated for prefixes that do not exist.
             self.check_chunk(prefixes.iter().zip(suffixes))?;
             let total = self.longest.checked_total(prefixes, suffixes)?;
             self.page_bytes = self.page_bytes.saturating_add(total);
@@ -218,8 +251,8 @@ impl DeltaByteArray {
         Ok(())
     }
 
-    /// Checks that each prefix is at most as long as the value in front of it, and that the suffixes
-    /// are there.
+    /// Checks that each prefix is at most as long as the preceding value, and that the bytes of the
+    /// suffixes are present.
     fn check_chunk<'l>(&self, lengths: impl Iterator<Item = Lengths<'l>>) -> Result<()> {
         let (mut before, mut at) = (self.last.len(), self.at);
         for (prefix, suffix) in lengths {
@@ -231,7 +264,7 @@ impl DeltaByteArray {
         Ok(())
     }
 
-    /// Puts values together in `last`.
+    /// Builds the values in `last`.
     fn skip_chunk<'l>(&mut self, lengths: impl Iterator<Item = Lengths<'l>>) -> Result<()> {
         for (prefix, suffix) in lengths {
             let prefix_bytes = self.prefix(prefix, self.last.len())?;
@@ -244,8 +277,8 @@ impl DeltaByteArray {
         Ok(())
     }
 
-    /// Puts values together in `slots`, each from the one in front of it: `between` bytes are left
-    /// for the length of each.
+    /// Builds the values in `slots`, each from the preceding one; `between` bytes are reserved for
+    /// the length prefix of each.
     fn read_chunk<'l>(
         &mut self,
         lengths: impl Iterator<Item = Lengths<'l>>,
@@ -265,7 +298,7 @@ impl DeltaByteArray {
             let Some((head, value, rest, front)) = parts else {
                 return Err(Error::internal("values are longer than their lengths"));
             };
-            // Prefixes come from values before, so that no value is longer than its page.
+            // Prefixes come from preceding values, so no value is longer than its page.
             let stored = u32::try_from(len)
                 .map_err(|_| Error::corrupt("a value is too long").with("length", len))?;
             for (to, from) in head.iter_mut().zip(stored.to_le_bytes()) {
@@ -281,7 +314,8 @@ impl DeltaByteArray {
         Ok(())
     }
 
-    /// The bytes that a value shares with the one before, which has `before`.
+    /// Returns the number of bytes that a value shares with the preceding one, which has `before`
+    /// bytes.
     #[inline(always)]
     fn prefix(&self, stored: &[u8; 4], before: usize) -> Result<usize> {
         let prefix_bytes = u32::from_le_bytes(*stored) as usize;
@@ -307,12 +341,12 @@ fn suffix_of(bytes: &Buffer<u8>, at: usize, stored: [u8; 4]) -> Result<&[u8]> {
     rest.get(..len).ok_or_else(|| too_long(stored, at, bytes.len()))
 }
 
-/// The longest value that a page can have: all there is.
+/// Maximum length of a value of a page: the number of its bytes.
 #[derive(Debug, Clone, Copy)]
 struct Longest(usize);
 
 impl Longest {
-    /// What lengths add up to, each of which is at most that long.
+    /// Returns the sum of the lengths, after checking that each is at most this long.
     fn checked_total(self, prefixes: &[[u8; 4]], suffixes: &[[u8; 4]]) -> Result<usize> {
         let lengths = prefixes.iter().chain(suffixes);
         let (mut total, mut longest) = (0, [0; 4]);

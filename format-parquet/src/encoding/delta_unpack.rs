@@ -1,33 +1,33 @@
-//! Unpacks the deltas of a miniblock: bit-packed numbers of any width up to 64 bits.
+//! Unpacks the deltas of a miniblock: bit-packed numbers of up to 64 bits.
 //!
 //! ```text
 //! 8 deltas of `width` bits fill `width` bytes, so every group of 8 starts at a byte
 //!
 //! read   last += min_delta + delta, stored after each step
-//! sum    only the total: what passing over values needs
+//! sum    only the total, which is all that skipping values needs
 //! ```
 //!
 //! The width is a constant of the kernel: each delta is one unaligned 8-byte load, a shift and a
-//! mask, all constants. Sums wrap at 64 bits; a 32-bit column takes the low half, which is the same
-//! as wrapping at 32 bits all along.
+//! mask, all with constant operands. Sums wrap at 64 bits; a 32-bit column takes the low half,
+//! which equals wrapping at 32 bits in every step.
 
-/// Deltas of one group.
+/// Number of deltas of one group.
 pub(super) const GROUP: usize = 8;
 
-/// The widest delta.
+/// Maximum number of bits of a delta.
 pub(super) const MAX_WIDTH: u8 = 64;
 
-/// What a kernel may load from the first byte of a group: all of the widest group.
+/// Number of bytes that a kernel may load from the start of a group: those of the widest group.
 const WINDOW: usize = 64;
 
-/// Deltas of a miniblock that stand next to each other.
+/// Consecutive deltas of a miniblock.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Packed<'a> {
-    /// The miniblock's bytes and whatever follows them.
+    /// The miniblock's bytes and those that follow it.
     pub bytes: &'a [u8],
-    /// Bits of each delta.
+    /// Number of bits of each delta.
     pub width: u8,
-    /// The first delta that is meant.
+    /// Index of the first delta to decode.
     pub first: usize,
 }
 
@@ -47,8 +47,8 @@ macro_rules! by_width {
     (@call $kernel:ident, $w:literal, ($($arg:expr),*)) => { $kernel::<$w, _>($($arg),*) };
 }
 
-/// Adds each of the next `out.len()` deltas and `min_delta` to `last` and stores the low `N` bytes
-/// of every sum; gives the last sum. `N` is 4 or 8.
+/// Adds each of the next `out.len()` deltas and `min_delta` to `last`, stores the low `N` bytes of
+/// every sum and returns the last sum. `N` is 4 or 8.
 pub(super) fn read<const N: usize>(
     packed: Packed<'_>,
     min_delta: u64,
@@ -99,7 +99,7 @@ pub(super) fn read<const N: usize>(
     by_width!(packed.width, kernel(packed, min_delta, last, Store(out)))
 }
 
-/// The next `out.len()` deltas as they are.
+/// Unpacks the next `out.len()` deltas, without `min_delta`.
 pub(super) fn unpack_all(packed: Packed<'_>, out: &mut [u64]) {
     trait Slots {
         fn fill<const W: usize>(self, packed: Packed<'_>);
@@ -120,7 +120,7 @@ pub(super) fn unpack_all(packed: Packed<'_>, out: &mut [u64]) {
     by_width!(packed.width, kernel(packed, out))
 }
 
-/// The sum of the next `num_values` deltas, without `min_delta`.
+/// Returns the sum of the next `num_values` deltas, without `min_delta`.
 pub(super) fn sum(packed: Packed<'_>, num_values: usize) -> u64 {
     fn kernel<const W: usize, S: Into<usize>>(packed: Packed<'_>, num_values: S) -> u64 {
         let num_values = num_values.into();
@@ -145,10 +145,10 @@ pub(super) fn sum(packed: Packed<'_>, num_values: usize) -> u64 {
     by_width!(packed.width, kernel(packed, num_values))
 }
 
-/// The groups of a miniblock, one after the other.
+/// Iterates over the groups of a miniblock.
 struct Groups<'a, const W: usize> {
     bytes: &'a [u8],
-    /// Deltas of the first group that were taken before.
+    /// Number of deltas of the first group that were decoded before.
     skipped: usize,
 }
 
@@ -158,12 +158,12 @@ impl<'a, const W: usize> Groups<'a, W> {
         Groups { bytes, skipped: packed.first % GROUP }
     }
 
-    /// How many of `num_values` deltas come from a group that was begun before.
+    /// Returns how many of `num_values` deltas come from a group that was begun before.
     fn head(&self, num_values: usize) -> usize {
         if self.skipped == 0 { 0 } else { num_values.min(GROUP - self.skipped) }
     }
 
-    /// The rest of a group that was begun before.
+    /// Returns the remaining deltas of a group that was begun before.
     fn next_head(&mut self) -> impl Iterator<Item = u64> {
         let values = if self.skipped == 0 { [0; GROUP] } else { self.next() };
         values.into_iter().skip(self.skipped)
@@ -180,7 +180,7 @@ impl<'a, const W: usize> Groups<'a, W> {
     }
 }
 
-/// Where fewer bytes are left than a window has; bits that are not there count as zeros.
+/// Unpacks a group when fewer bytes than a window are left; missing bits count as zeros.
 #[inline(never)]
 fn unpack_end<const W: usize>(bytes: &[u8]) -> [u64; GROUP] {
     let mut window = [0; WINDOW];
@@ -206,7 +206,8 @@ fn unpack<const W: usize>(window: &[u8; WINDOW]) -> [u64; GROUP] {
 
 #[inline(always)]
 fn word_at(window: &[u8; WINDOW], byte: usize) -> u64 {
-    // Near the end of the window a full word would stand over: take an earlier one, shifted.
+    // Near the end of the window a full word would exceed it: an earlier word is loaded and
+    // shifted.
     let start = byte.min(WINDOW - 8);
     match window.get(start..).and_then(|rest| rest.first_chunk()) {
         Some(word) => u64::from_le_bytes(*word) >> (8 * (byte - start)),
@@ -218,7 +219,7 @@ fn word_at(window: &[u8; WINDOW], byte: usize) -> u64 {
 pub(super) mod tests {
     use super::*;
 
-    /// Bits one by one: what the kernels must agree with.
+    /// Packs bits one by one: the reference for the kernels.
     pub(in crate::encoding) fn pack(values: &[u64], width: u8) -> Vec<u8> {
         let mut bytes = vec![0u8; (values.len() * usize::from(width)).div_ceil(8)];
         for (i, value) in values.iter().enumerate() {
@@ -245,7 +246,7 @@ pub(super) mod tests {
         for width in 0..=MAX_WIDTH {
             let deltas = sample(width, 48);
             let mut bytes = pack(&deltas, width);
-            // Once with bytes behind and once without: the two ways a group is loaded.
+            // Once with bytes behind the deltas and once without: the two ways to load a group.
             for behind in [0, WINDOW] {
                 bytes.resize(bytes.len() + behind, 0xee);
                 for first in 0..deltas.len() {

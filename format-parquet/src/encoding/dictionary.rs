@@ -1,17 +1,18 @@
-//! Dictionaries: the distinct values of a chunk, and pages of indices into them.
+//! Dictionaries: the distinct values of a column chunk, and pages of indices into them.
 //!
 //! ```text
 //! dictionary page   PLAIN values, converted once into what vectors store
 //! data page         width (1 byte) | hybrid of indices
 //! ```
 //!
-//! A dictionary of fixed-width values is padded to a power of two, so that a masked index is
-//! inside of it without a test; whether indices are really below the number of values is asked
-//! once for a block, of their maximum.
+//! A dictionary of fixed-width values is padded to a power of two, so that a masked index is always
+//! inside of it and needs no bounds check; whether indices are really below the number of values is
+//! checked once for a block, with their maximum.
 //!
-//! With a selection, indices are unpacked where a selected one is: a block of them, or one by one
-//! when few of the block are wanted. What then happens to them is up to an `IndexVisitor`: they
-//! are looked up, collected (`filling`), or tested against a filter's [`Answers`].
+//! With a selection, a block of indices is skipped when none of it is selected, unpacked as a whole
+//! when many are, and read one by one when few are. An `IndexVisitor` processes the selected
+//! indices: it looks up their values (`filling`), collects them, or tests them against a filter's
+//! [`Answers`].
 #![cfg_attr(
     not(test),
     expect(
@@ -33,51 +34,62 @@ use super::plain::{PlainValues, appended};
 use super::rle_hybrid::{AfterLastValue, RleHybrid, Run};
 use super::selection::{BLOCK, BlockWords, block_at};
 
-/// Indices are unpacked one by one when at most one in so many is wanted (rule P7.50).
+/// Minimum number of indices for each selected one at which the selected ones are unpacked one by
+/// one: below a certain selectivity, sparse decoding is faster than dense decoding (rule P7.50).
 pub(super) const MIN_ROWS_TO_PICK: usize = 12;
 
-/// The values of a dictionary page, as vectors store them.
+/// The values of a dictionary page, in the representation of vectors.
 #[derive(Debug)]
 pub struct Dictionary<T: FilterValue> {
-    /// Padded with anything to a power of two, at least one value.
+    /// The values, padded with unspecified ones to a power of two and at least one value.
     values: Buffer<T>,
     len: usize,
 }
 
 impl<T: FilterValue> Dictionary<T> {
-    /// Decodes the `len` values of a dictionary page into memory that is empty.
+    /// Decodes the `len` values of a dictionary page into `memory`, which must be empty.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when the page does not consist of exactly `len` values, `Limit` when memory is not
+    /// granted; also the errors of the conversion.
     pub fn decode<P: PlainValues<Out = T>>(
         plain: &P,
         bytes: &[u8],
         len: usize,
         mut memory: BufferMut<T>,
     ) -> Result<Self> {
-        // Refuses a number of values that the bytes do not have, before memory is taken for them.
+        // A number of values that the bytes do not have is rejected before memory is allocated for
+        // them.
         check_used(plain.skip(bytes, len)?, len, bytes)?;
         let padded = len.next_power_of_two();
         memory.try_reserve(padded)?;
         plain.read(bytes, len, &mut memory)?;
-        // What is behind them is never a result, and not worth being written.
+        // The padding is never part of a result, so it need not be written.
         memory.resize_unspecified(padded);
         Ok(Dictionary { values: memory.freeze(), len })
     }
 
-    /// The memory of the values.
+    /// Returns the buffer of the values, with the padding.
     pub fn memory(&self) -> &Buffer<T> {
         &self.values
     }
 
-    /// Which values pass a filter.
+    /// Returns a bitmap of the entries that pass a filter.
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of the filter.
     pub fn passing(&self, filter: &Filter) -> Result<Bitmap> {
         filter.passing(&T::wrap(self.values.slice(0..self.len)), None)
     }
 
-    /// The number of values.
+    /// Returns the number of values.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// True without values.
+    /// Returns true when the dictionary has no values.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -87,7 +99,7 @@ impl<T: FilterValue> Dictionary<T> {
 ///
 /// # Errors
 ///
-/// `Corrupt` when there are bytes behind the last entry, which may be another one.
+/// `Corrupt` when there are bytes behind the last entry, which may be another entry.
 pub fn check_used(taken: usize, entries: usize, bytes: &[u8]) -> Result<()> {
     if taken == bytes.len() {
         return Ok(());
@@ -98,47 +110,54 @@ pub fn check_used(taken: usize, entries: usize, bytes: &[u8]) -> Result<()> {
         .with("bytes", bytes.len()))
 }
 
-/// Indices of a bit-packed run, not unpacked.
+/// Indices of a bit-packed run, in packed form.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PackedIndices<'a> {
-    /// The run.
+    /// The bytes of the run.
     pub(super) bytes: &'a [u8],
-    /// Where in the run they start.
+    /// Number of the first index in the run.
     pub(super) first: usize,
-    /// The bits of each.
+    /// Number of bits of each index.
     pub(super) width: u8,
-    /// How many there are, at most a block.
+    /// Number of indices, at most a block.
     pub(super) n: usize,
 }
 
-/// What is done with selected indices, which are inside of the dictionary.
+/// Processes selected indices that are checked to lie inside of the dictionary.
 pub(super) trait IndexVisitor {
-    /// Which indices are selected.
+    /// Returns the selection, one bit for each index.
     fn words(&self) -> &[u64];
-    /// The same index at every place of a range, of which `num_selected` are selected.
+    /// Processes a range of positions that all have the same index, `num_selected` of them
+    /// selected.
     fn repeat(&mut self, range: Range<usize>, num_selected: usize, index: u32);
-    /// Packed indices from place `at` on, many of them selected; gives the largest one that is
-    /// there. `None` when they have to be unpacked.
+    /// Processes packed indices from position `at` on, many of them selected, and returns the
+    /// largest one of all; returns `None` when they have to be unpacked.
     fn packed(&mut self, at: usize, indices: PackedIndices<'_>) -> Option<u32> {
         let _ = (at, indices);
         None
     }
-    /// Indices from place `at` on. Those that are not selected may be any of the dictionary's.
+    /// Processes unpacked indices from position `at` on. Unselected ones may be any of the
+    /// dictionary's.
     fn block(&mut self, at: usize, indices: &[u32], selected: &BlockWords);
-    /// The selected index at one place; it may be outside of the dictionary, and then all fails.
+    /// Processes the selected index at one position. It may lie outside of the dictionary, in which
+    /// case the read fails afterwards.
     fn one(&mut self, place: usize, index: u32);
 }
 
-/// The indices of one data page.
+/// A decoder of the indices of one data page.
 #[derive(Debug, Clone)]
 pub struct DictionaryIndices {
     runs: RleHybrid,
-    /// The page holds a width and nothing else.
+    /// True when the page holds a width of 0 and nothing else.
     is_bare: bool,
 }
 
 impl DictionaryIndices {
-    /// Indices from a data page's value bytes. No bytes at all are an empty page.
+    /// Creates a decoder from the value bytes of a data page. An empty slice is an empty page.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when the width of the indices is invalid.
     pub fn new(bytes: &Buffer<u8>) -> Result<Self> {
         let Some(width) = bytes.first() else {
             return Ok(DictionaryIndices {
@@ -147,12 +166,12 @@ impl DictionaryIndices {
             });
         };
         let runs = RleHybrid::new(bytes.slice(1..bytes.len()), *width)?;
-        // Some writers leave out the runs when there is only one value to point to.
+        // Some writers omit the runs when the dictionary has only one value.
         let is_bare = *width == 0 && runs.is_without_bytes();
         Ok(DictionaryIndices { runs, is_bare })
     }
 
-    /// Checks that the page has `left` more indices, and behind them at most what is `allowed`.
+    /// Checks that the page has `left` more indices, followed by at most what is `allowed`.
     ///
     /// # Errors
     ///
@@ -162,7 +181,11 @@ impl DictionaryIndices {
         if self.is_bare { Ok(()) } else { self.runs.check_end(allowed) }
     }
 
-    /// Decodes as many indices as `out` takes; each is below `dictionary_len`.
+    /// Decodes indices until `out` is full; each is below `dictionary_len`.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when the page has fewer indices or one is too large.
     pub fn read(&mut self, dictionary_len: usize, out: &mut [u32]) -> Result<()> {
         if self.is_bare {
             check(0, dictionary_len, out.len())?;
@@ -188,7 +211,11 @@ impl DictionaryIndices {
         Ok(())
     }
 
-    /// Decodes as many values as `out` takes.
+    /// Decodes values until `out` is full.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when the page has fewer indices or one is too large.
     pub fn gather<T: FilterValue>(
         &mut self,
         dictionary: &Dictionary<T>,
@@ -228,7 +255,12 @@ impl DictionaryIndices {
         Ok(())
     }
 
-    /// Of the next `n` indices appends the selected ones; each is below `dictionary_len`.
+    /// Appends the selected ones of the next `n` indices; each is below `dictionary_len`.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when the page has fewer indices or one is too large; `Limit` when memory is not
+    /// granted.
     pub fn read_selected(
         &mut self,
         dictionary_len: usize,
@@ -242,7 +274,12 @@ impl DictionaryIndices {
         self.walk(dictionary_len, n, &mut Fill { words, slots })
     }
 
-    /// Of the next `n` values appends the selected ones.
+    /// Appends the selected ones of the next `n` values.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when the page has fewer indices or one is too large; `Limit` when memory is not
+    /// granted.
     pub fn gather_selected<T: FilterValue>(
         &mut self,
         dictionary: &Dictionary<T>,
@@ -258,7 +295,11 @@ impl DictionaryIndices {
         self.walk(dictionary.len, n, &mut Fill { words, slots })
     }
 
-    /// [`DictionaryIndices::filter`] and [`DictionaryIndices::read_selected`] in one walk.
+    /// Combines [`DictionaryIndices::filter`] and [`DictionaryIndices::read_selected`] in one pass.
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of both.
     pub fn filter_and_read(
         &mut self,
         answers: &Answers,
@@ -272,7 +313,12 @@ impl DictionaryIndices {
         self.retain_and_fill(answers, n, (words, out), |index| index)
     }
 
-    /// [`DictionaryIndices::filter`] and [`DictionaryIndices::gather_selected`] in one walk.
+    /// Combines [`DictionaryIndices::filter`] and [`DictionaryIndices::gather_selected`] in one
+    /// pass.
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of both.
     pub fn filter_and_gather<T: FilterValue>(
         &mut self,
         (answers, dictionary): (&Answers, &Dictionary<T>),
@@ -289,7 +335,8 @@ impl DictionaryIndices {
         self.retain_and_fill(answers, n, (words, out), look_up)
     }
 
-    /// Clears the bits of indices whose entry fails and appends what the others stand for.
+    /// Clears the bits of indices of failing entries and appends the looked-up values of the
+    /// others.
     fn retain_and_fill<T: Native>(
         &mut self,
         answers: &Answers,
@@ -311,7 +358,11 @@ impl DictionaryIndices {
         Ok(())
     }
 
-    /// Of the next `n` indices clears the bits of those whose entry does not pass.
+    /// Clears those of the next `n` bits that belong to indices of failing entries.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when the page has fewer indices or one is too large.
     pub fn filter(&mut self, answers: &Answers, n: usize, words: &mut [u64]) -> Result<()> {
         if answers.is_none() {
             words.fill(0);
@@ -322,7 +373,7 @@ impl DictionaryIndices {
         self.walk(answers.num_entries(), n, &mut Retain { answers, words })
     }
 
-    /// Shows the selected ones of the next `n` indices to a visitor.
+    /// Calls a visitor with the selected ones of the next `n` indices.
     fn walk(
         &mut self,
         dictionary_len: usize,
@@ -382,14 +433,18 @@ impl DictionaryIndices {
         Ok(())
     }
 
-    /// Passes over `n` indices.
+    /// Skips `n` indices.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when the page has fewer indices.
     pub fn skip(&mut self, n: usize) -> Result<()> {
         if self.is_bare { Ok(()) } else { self.runs.skip(n) }
     }
 }
 
-/// Unpacks the selected ones of the indices from number `first` on, calls `f(place, index)` for each
-/// and gives the largest.
+/// Unpacks the selected ones of the indices from number `first` on, calls `f(place, index)` for
+/// each and returns the largest.
 #[inline]
 pub(super) fn pick(
     (bytes, width): (&[u8], u8),
@@ -410,7 +465,7 @@ pub(super) fn pick(
                 Some(eight) => u64::from_le_bytes(*eight),
                 None => bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)),
             };
-            // At most 32 bits are left of 64, of which at most 7 are shifted out.
+            // At most 32 bits are needed of 64, of which at most 7 are shifted out.
             let index = (word >> (bit % 8)) as u32 & mask;
             f(place, index);
             max = max.max(index);

@@ -1,4 +1,4 @@
-//! What selected indices stand for, one after the other in slots; with a filter or without.
+//! Dictionary gather: looks up the values of selected indices, with or without a filter.
 //!
 //! ```text
 //! indices   4 0 2 2 1 3      selected  1 0 1 1 0 1      entries that pass  0 2 3
@@ -6,7 +6,8 @@
 //! RetainAndFill              2 2 3 looked up, and selected  0 0 1 1 0 1
 //! ```
 //!
-//! A block of packed indices is compared where it stands, and unpacked only when some of it stay.
+//! A block of packed indices is compared with the filter in packed form, and unpacked only when
+//! some of its indices pass.
 #![cfg_attr(
     not(test),
     expect(clippy::indexing_slicing, reason = "kernels; places follow from counted bits")
@@ -21,10 +22,10 @@ use super::bit_pack;
 use super::dictionary::{IndexVisitor, MIN_ROWS_TO_PICK, PackedIndices, pick};
 use super::selection::{BLOCK, BlockWords, block_at, fill_selected};
 
-/// From so many selected ones of a block on, they are moved together before they are looked up.
+/// Minimum number of selected indices of a block for which they are compressed before the look-up.
 const MIN_DENSE: usize = 16;
 
-/// Slots that what selected indices stand for is put into, one after the other.
+/// Output slots, filled in order with the values of selected indices.
 pub(super) struct Slots<'a, T, F> {
     slots: &'a mut [T],
     filled: usize,
@@ -32,12 +33,12 @@ pub(super) struct Slots<'a, T, F> {
 }
 
 impl<'a, T: Copy, F: Fn(u32) -> T> Slots<'a, T, F> {
-    /// No slot is filled yet.
+    /// Creates a writer of which no slot is filled yet.
     pub(super) fn new(slots: &'a mut [T], look_up: F) -> Self {
         Slots { slots, filled: 0, look_up }
     }
 
-    /// How many slots are filled.
+    /// Returns the number of slots that are filled.
     pub(super) fn filled(&self) -> usize {
         self.filled
     }
@@ -71,7 +72,7 @@ impl<'a, T: Copy, F: Fn(u32) -> T> Slots<'a, T, F> {
     }
 }
 
-/// Puts what selected indices stand for into slots.
+/// Writes the values of the selected indices to slots.
 pub(super) struct Fill<'a, T, F> {
     pub(super) words: &'a [u64],
     pub(super) slots: Slots<'a, T, F>,
@@ -95,7 +96,7 @@ impl<T: Copy, F: Fn(u32) -> T> IndexVisitor for Fill<'_, T, F> {
     }
 }
 
-/// Clears the bits of indices whose entry fails, and puts what the others stand for into slots.
+/// Clears the bits of indices of failing entries and writes the values of the others to slots.
 pub(super) struct RetainAndFill<'a, T, F> {
     pub(super) retain: Retain<'a>,
     pub(super) slots: Slots<'a, T, F>,

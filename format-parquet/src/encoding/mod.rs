@@ -1,23 +1,24 @@
-//! Encodings: the bytes of a page's values as numbers, bits, strings or dictionary indices.
+//! Encodings: decoders of the value bytes of a page into numbers, bits, strings or dictionary
+//! indices.
 //!
-//! A decoder owns its position in one page, reads any number of values at a time and passes over
-//! values it need not decode. [`value_encoding`] says which decoder a page needs.
+//! A decoder owns its position in one page, reads any number of values at a time and skips values
+//! that are not requested without decoding them. [`value_encoding`] selects the decoder of a page.
 //!
-//! | file | decodes |
+//! | file | contains |
 //! |---|---|
-//! | `bit_pack` | values of a few bits each |
-//! | `rle_hybrid` | repeat and bit-packed runs: levels, indices, booleans |
-//! | `plain` | PLAIN of every storage, into what vectors store |
-//! | `byte_arrays` | where PLAIN byte arrays stand, and views of them |
+//! | `bit_pack` | unpacking of bit-packed values |
+//! | `rle_hybrid` | repeat runs and bit-packed runs: levels, indices, booleans |
+//! | `plain` | PLAIN of every physical type, converted into the type of the vector |
+//! | `byte_arrays` | positions of PLAIN byte arrays, and views of them |
 //! | `dictionary` | dictionaries and the indices into them |
-//! | `filling` | what selected indices stand for |
-//! | `answers` | which entries of a dictionary pass a filter |
-//! | `selection` | values of a selection |
+//! | `filling` | gathering of dictionary values for selected indices |
+//! | `answers` | filter results per dictionary entry |
+//! | `selection` | copying of the selected values |
 //! | `delta_binary_packed` | integers as differences (the kernels are in `delta_unpack`) |
-//! | `delta_byte_array` | byte arrays whose lengths are such integers, and shared prefixes |
-//! | `byte_stream_split` | values whose bytes stand apart |
+//! | `delta_byte_array` | byte arrays with delta-encoded lengths and shared prefixes |
+//! | `byte_stream_split` | values with their bytes split into streams |
 //! | `alp` | floats as decimal integers |
-//! | `recoded` | those last four, read as PLAIN |
+//! | `recoded` | a common interface of the last four, which yields PLAIN bytes |
 
 pub mod alp;
 pub mod answers;
@@ -38,30 +39,33 @@ use vector::{Error, Result};
 
 use crate::thrift::structs::{Encoding, PhysicalType};
 
-/// The decoders that there are.
+/// The decoder that reads the values of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValueEncoding {
-    /// Values as they are.
+    /// PLAIN values.
     Plain,
-    /// Indices into the chunk's dictionary.
+    /// Indices into the dictionary of the column chunk.
     Dictionary,
-    /// Booleans as a hybrid with a length in front.
+    /// Booleans as an RLE/bit-packed hybrid with a length prefix.
     BooleanRle,
-    /// Integers as differences.
+    /// Integers as differences (DELTA_BINARY_PACKED).
     DeltaBinaryPacked,
-    /// Byte arrays, their lengths as differences.
+    /// Byte arrays with lengths that are stored as differences (DELTA_LENGTH_BYTE_ARRAY).
     DeltaLengthByteArray,
-    /// Byte arrays without the front that they share with the one before.
+    /// Byte arrays without the prefix that each shares with its predecessor (DELTA_BYTE_ARRAY).
     DeltaByteArray,
-    /// All first bytes, all second bytes, and so on.
+    /// All first bytes, then all second bytes, and so on (BYTE_STREAM_SPLIT).
     ByteStreamSplit,
-    /// Floats as decimal integers.
+    /// Floats as decimal integers (ALP).
     Alp,
 }
 
-/// How the values of a page of that encoding and storage are decoded.
+/// Returns the decoder for values of an encoding and a physical type.
 ///
-/// `Corrupt` when the format does not allow the pair, `Unsupported` when it does and we cannot.
+/// # Errors
+///
+/// `Corrupt` when the format does not allow this combination; `Unsupported` when the encoding is
+/// unknown.
 pub fn value_encoding(encoding: Encoding, physical: PhysicalType) -> Result<ValueEncoding> {
     use PhysicalType::{Boolean, ByteArray, Double, FixedLenByteArray, Float, Int32, Int64, Int96};
     let found = match encoding {

@@ -1,4 +1,4 @@
-//! PLAIN: values one after the other, converted into what vectors store.
+//! PLAIN: values stored without gaps, converted into the representation of vectors.
 //!
 //! ```text
 //! fixed width   | v0 | v1 | v2 |        [`Fixed`], one copy loop for each conversion
@@ -6,9 +6,9 @@
 //!                 numbers: [`BigEndianVariable`]; strings: `byte_arrays`
 //! ```
 //!
-//! Decoders are generic over the conversion, so a loop has no branch on types. They look at the
-//! bytes once for a batch: a count that the bytes cannot hold is refused before anything is
-//! allocated.
+//! Decoders are generic over the conversion, so a loop has no branch on types. They check the
+//! number of bytes once for a batch: a count of values that the bytes cannot hold is rejected
+//! before anything is allocated.
 
 use std::marker::PhantomData;
 
@@ -24,15 +24,20 @@ use super::selection::append_selected;
 const JULIAN_EPOCH: i64 = 2_440_588;
 const NANOS_PER_DAY: i64 = 86_400_000_000_000;
 
-/// PLAIN values of one storage and conversion.
+/// PLAIN values of one physical type and conversion.
 pub trait PlainValues: Send {
-    /// The values are the integers that are stored.
+    /// True when the converted values are the stored integers.
     const ARE_STORED_INTEGERS: bool = false;
 
-    /// What the vector stores.
+    /// The type of the values in the vector.
     type Out: FilterValue;
 
-    /// Appends the first `num_values` values of `bytes`; gives how many bytes they take.
+    /// Appends the first `num_values` values of `bytes` and returns the number of bytes they take.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when `bytes` is too short for them, `Unsupported` when a value does not fit the
+    /// type of the vector, `Limit` when memory is not granted.
     fn read(
         &self,
         bytes: &[u8],
@@ -40,8 +45,12 @@ pub trait PlainValues: Send {
         out: &mut BufferMut<Self::Out>,
     ) -> Result<usize>;
 
-    /// Of the first `num_values` values of `bytes` appends those of `wanted`, whose bit `i` stands
-    /// for value `i`; gives how many bytes all of them take. Others are not converted.
+    /// Appends those of the first `num_values` values of `bytes` that have a set bit in `wanted`
+    /// and returns the number of bytes that all of them take. The other values are not converted.
+    ///
+    /// # Errors
+    ///
+    /// The same as [`PlainValues::read`], where only appended values have to fit.
     fn read_selected(
         &self,
         bytes: &[u8],
@@ -50,16 +59,20 @@ pub trait PlainValues: Send {
         out: &mut BufferMut<Self::Out>,
     ) -> Result<usize>;
 
-    /// The bytes that the first `num_values` values take.
+    /// Returns the number of bytes that the first `num_values` values take.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when `bytes` is too short for them.
     fn skip(&self, bytes: &[u8], num_values: usize) -> Result<usize>;
 }
 
-/// How one stored value of `N` bytes becomes what the vector stores.
+/// Conversion of one stored value of `N` bytes into the type of the vector.
 pub trait Convert<const N: usize>: Send {
-    /// The values are the integers that are stored.
+    /// True when the converted values are the stored integers.
     const ARE_STORED_INTEGERS: bool = false;
 
-    /// What the vector stores.
+    /// The type of the values in the vector.
     type Out: FilterValue;
     /// Converts one value.
     fn convert(stored: [u8; N]) -> Self::Out;
@@ -88,21 +101,21 @@ macro_rules! conversions {
 
 conversions! {
     are_stored_integers: true;
-    /// INT32 as it is.
+    /// INT32, unchanged.
     Int32: 4 => i32, b => i32::from_le_bytes(b);
-    /// INT64 as it is.
+    /// INT64, unchanged.
     Int64: 8 => i64, b => i64::from_le_bytes(b);
 }
 
 conversions! {
     are_stored_integers: false;
-    /// FLOAT as it is.
+    /// FLOAT, unchanged.
     Float: 4 => f32, b => f32::from_le_bytes(b);
-    /// DOUBLE as it is.
+    /// DOUBLE, unchanged.
     Double: 8 => f64, b => f64::from_le_bytes(b);
-    /// The low 8 bits of an INT32.
+    /// The low 8 bits of an INT32, signed.
     LowInt8: 4 => i8, b => i8::from_le_bytes([b[0]]);
-    /// The low 16 bits of an INT32.
+    /// The low 16 bits of an INT32, signed.
     LowInt16: 4 => i16, b => i16::from_le_bytes([b[0], b[1]]);
     /// The low 8 bits of an INT32, unsigned.
     LowUint8: 4 => i16, b => i16::from(b[0]);
@@ -112,19 +125,20 @@ conversions! {
     Uint32: 4 => i64, b => i64::from(u32::from_le_bytes(b));
     /// An INT64, unsigned.
     Uint64: 8 => i128, b => i128::from(u64::from_le_bytes(b));
-    /// An INT64 of milliseconds.
+    /// An INT64 of milliseconds since the epoch.
     TimestampMillis: 8 => Timestamp, b => {
         Timestamp::from_units(i64::from_le_bytes(b), TimeUnit::Millis)
     };
-    /// An INT64 of microseconds.
+    /// An INT64 of microseconds since the epoch.
     TimestampMicros: 8 => Timestamp, b => {
         Timestamp::from_units(i64::from_le_bytes(b), TimeUnit::Micros)
     };
-    /// An INT64 of nanoseconds.
+    /// An INT64 of nanoseconds since the epoch.
     TimestampNanos: 8 => Timestamp, b => {
         Timestamp::from_units(i64::from_le_bytes(b), TimeUnit::Nanos)
     };
-    /// Nanoseconds of the day and Julian day. The nanoseconds may lie outside of the day.
+    /// An INT96: nanoseconds of the day and a Julian day. The nanoseconds may lie outside of the
+    /// day.
     Int96: 12 => Timestamp, b => {
         let [n0, n1, n2, n3, n4, n5, n6, n7, d0, d1, d2, d3] = b;
         let nanos = i64::from_le_bytes([n0, n1, n2, n3, n4, n5, n6, n7]);
@@ -133,7 +147,7 @@ conversions! {
         let of_day = nanos.rem_euclid(NANOS_PER_DAY);
         Timestamp::new(day * 86_400, of_day.cast_unsigned())
     };
-    /// A half precision float as the equal `f32`.
+    /// A half-precision float as the equal `f32`.
     Float16: 2 => f32, b => half_to_f32(u16::from_le_bytes(b));
     /// 16 big-endian bytes.
     Uuid: 16 => i128, b => i128::from_be_bytes(b);
@@ -141,7 +155,7 @@ conversions! {
     IntervalBytes: 12 => i128, b => Interval::from_bytes(b).to_stored();
 }
 
-/// A conversion and a lossless widening of what it gives.
+/// A conversion followed by a lossless widening of its result.
 #[derive(Debug, Clone, Copy)]
 pub struct Widened<C, To>(PhantomData<(C, To)>);
 
@@ -158,12 +172,12 @@ where
     }
 }
 
-/// Values of `N` bytes each.
+/// A decoder of values of `N` bytes each.
 #[derive(Debug, Clone, Copy)]
 pub struct Fixed<const N: usize, C>(PhantomData<C>);
 
 impl<const N: usize, C> Fixed<N, C> {
-    /// The decoder.
+    /// Creates the decoder.
     pub fn new() -> Self {
         Fixed(PhantomData)
     }
@@ -206,14 +220,15 @@ impl<const N: usize, C: Convert<N>> PlainValues for Fixed<N, C> {
     }
 }
 
-/// Numbers that big-endian two's complement bytes are read into.
+/// An integer type that big-endian two's complement bytes are read into.
 pub trait BigEndian: FilterValue {
-    /// Its own width.
+    /// Number of bytes of this type.
     const BYTES: usize;
-    /// The number of `bytes` (all of one value, of any width); false when it does not fit.
+    /// Returns the number that `bytes` hold (one value of any width), and false when it does not
+    /// fit.
     fn from_bytes(bytes: &[u8]) -> (Self, bool);
-    /// The number that ends `block`, a window of `BYTES` bytes of which the first `unused_bits`
-    /// are not its own.
+    /// Returns the number that ends `block`, a window of `BYTES` bytes of which the first
+    /// `unused_bits` bits belong to the preceding values.
     fn from_block(block: &[u8], unused_bits: u32) -> Self;
 }
 
@@ -235,7 +250,8 @@ macro_rules! big_endian {
             fn from_block(block: &[u8], unused_bits: u32) -> Self {
                 let mut raw = [0; size_of::<$t>()];
                 raw.copy_from_slice(block);
-                // The bytes of the value before it go out at the top; the sign comes back down.
+                // The bits of preceding values are shifted out at the top; shifting back extends
+                // the sign.
                 (<$t>::from_be_bytes(raw) << unused_bits) >> unused_bits
             }
         }
@@ -243,7 +259,7 @@ macro_rules! big_endian {
 }
 big_endian!(i64, i128);
 
-/// Big-endian numbers of `width` bytes each.
+/// A decoder of big-endian numbers of `width` bytes each.
 #[derive(Debug, Clone, Copy)]
 pub struct BigEndianFixed<T> {
     width: usize,
@@ -251,7 +267,7 @@ pub struct BigEndianFixed<T> {
 }
 
 impl<T> BigEndianFixed<T> {
-    /// The decoder of numbers of `width` bytes; none at all stand for 0.
+    /// Creates a decoder of numbers of `width` bytes; a width of 0 stands for the number 0.
     pub fn new(width: usize) -> Self {
         BigEndianFixed { width, out: PhantomData }
     }
@@ -284,7 +300,7 @@ impl<T: BigEndian> PlainValues for BigEndianFixed<T> {
             *slot = T::from_bytes(stored).0;
         }
         let unused_bits = (width..T::BYTES).map(|_| u8::BITS).sum();
-        // No window at all where there are fewer values.
+        // There is no window when there are fewer values.
         let first = ((short + 1) * width).checked_sub(T::BYTES);
         let blocks = first.and_then(|first| bytes.get(first..)).unwrap_or(&[]);
         let blocks = blocks.windows(T::BYTES).step_by(width);
@@ -318,12 +334,12 @@ impl<T: BigEndian> PlainValues for BigEndianFixed<T> {
     }
 }
 
-/// Big-endian numbers in byte arrays of any length.
+/// A decoder of big-endian numbers in byte arrays of any length.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct BigEndianVariable<T>(PhantomData<T>);
 
 impl<T> BigEndianVariable<T> {
-    /// The decoder.
+    /// Creates the decoder.
     pub fn new() -> Self {
         BigEndianVariable(PhantomData)
     }
@@ -370,11 +386,16 @@ impl<T: BigEndian> PlainValues for BigEndianVariable<T> {
     }
 }
 
-/// Room for `n` more values at the end of `out`, to be overwritten.
+/// Appends `n` slots with unspecified content to `out` and returns them for the caller to fill.
+///
+/// # Errors
+///
+/// `Limit` when memory is not granted.
 pub fn appended<T: Native>(out: &mut BufferMut<T>, n: usize) -> Result<&mut [T]> {
     let len = out.len();
     if out.capacity() - len < n {
-        // Windows over many small pages are filled piece by piece.
+        // Windows over many small pages are filled in small steps, so the capacity grows
+        // geometrically.
         out.try_grow(n)?;
     }
     out.resize_unspecified(len + n);
@@ -394,7 +415,8 @@ fn half_to_f32(half: u16) -> f32 {
     let fraction = u32::from(half & 0x3ff);
     match (exponent, fraction) {
         (0, _) => {
-            // Zero and subnormal: the fraction counts units of 2^-24, exactly an `f32`.
+            // Zero and subnormal: the fraction counts units of 2^-24, which an `f32` represents
+            // exactly.
             let magnitude = fraction as f32 / 16_777_216.0;
             f32::from_bits(magnitude.to_bits() | sign)
         }

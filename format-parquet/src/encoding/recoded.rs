@@ -1,8 +1,8 @@
-//! Pages in the encodings that are neither PLAIN nor dictionary, read as PLAIN.
+//! Pages in encodings other than PLAIN and dictionary, read as PLAIN.
 //!
-//! What converts PLAIN values into what vectors store need not know how they were written: a
-//! [`Recoded`] page gives a few values at a time as the bytes that PLAIN would have, in memory that
-//! stays in the cache.
+//! The conversion of PLAIN values into the values of vectors does not depend on how they were
+//! encoded: a [`Recoded`] page decodes a few values at a time into the bytes that PLAIN would have,
+//! in memory that stays in the cache.
 
 use vector::{Buffer, BufferMut, Error, Result};
 
@@ -13,20 +13,20 @@ use super::delta_byte_array::{DeltaByteArray, DeltaByteArrayParams, DeltaLengthB
 use super::{ValueEncoding, plain};
 use crate::thrift::structs::PhysicalType;
 
-/// Values that are recoded at once: few enough to stay in the nearest cache.
+/// Number of values that are decoded at once: few enough to stay in the L1 cache.
 pub const STEP: usize = 1024;
 
-/// How the values of a column are stored.
+/// Physical type and width of the stored values of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Storage {
-    /// Their type.
+    /// Physical type of the values.
     pub physical: PhysicalType,
-    /// Bytes of a fixed length value.
+    /// Number of bytes of a fixed-length value.
     pub type_length: usize,
 }
 
 impl Storage {
-    /// Bytes of a value, where all have the same.
+    /// Returns the number of bytes of a value, or `None` where values differ in length or are bits.
     pub fn width(self) -> Option<usize> {
         match self.physical {
             PhysicalType::Int32 | PhysicalType::Float => Some(4),
@@ -38,33 +38,39 @@ impl Storage {
     }
 }
 
-/// A page's values, to be read as PLAIN.
+/// The values of a page, decoded into PLAIN.
 #[derive(Debug)]
 pub enum Recoded {
     /// Integers of 32 bits.
     Delta32(DeltaBinaryPacked),
     /// Integers of 64 bits.
     Delta64(DeltaBinaryPacked),
-    /// Values of any fixed width.
+    /// Values of any fixed width, with the width in bytes.
     Split(ByteStreamSplit, usize),
     /// Floats as decimal integers.
     Alp(Alp),
-    /// Byte arrays that stand in the page as they are.
+    /// Byte arrays that the page stores as they are.
     Lengths(DeltaLengthByteArray),
-    /// Byte arrays that are made one from the other.
+    /// Byte arrays that are each built from their predecessor.
     Prefixes(DeltaByteArray),
 }
 
 impl Recoded {
-    /// Opens a page. `carried` is the last value of the page before, where a writer went on from
-    /// there.
+    /// Opens a page. `carried` is the last value of the previous page, if the first value may share
+    /// a prefix with it.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when the headers of the page are invalid, `Unsupported` for an unknown variant of
+    /// ALP, and `Internal` for an encoding that is not decoded through PLAIN.
     pub fn open(
         encoding: ValueEncoding,
         storage: Storage,
         bytes: Buffer<u8>,
         carried: Option<Vec<u8>>,
     ) -> Result<Self> {
-        // Nothing is allocated for what a stream declares, so any number of values will do.
+        // Nothing is allocated for the number of values that a stream declares, so it needs no
+        // bound.
         let max_values = usize::MAX;
         let width = storage.width();
         Ok(match encoding {
@@ -92,7 +98,12 @@ impl Recoded {
         })
     }
 
-    /// Appends the next `num_values` values to `out`, as PLAIN has them.
+    /// Appends the next `num_values` values to `out`, in the layout of PLAIN.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when the page has fewer values or they are invalid; `Limit` when the memory or the
+    /// total size of the values exceeds its bound.
     pub fn read(&mut self, num_values: usize, out: &mut BufferMut<u8>) -> Result<()> {
         match self {
             Recoded::Delta32(delta) => read_delta::<4>(delta, num_values, out),
@@ -107,8 +118,12 @@ impl Recoded {
         }
     }
 
-    /// Bounds of the next `num_values` values, where they are integers and are told without being
-    /// decoded.
+    /// Returns the minimum and maximum possible value of the next `num_values` values, where they
+    /// are integers with bounds that follow from headers without decoding; otherwise `None`.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when the page has fewer values.
     pub fn integer_bounds(&self, num_values: usize) -> Result<Option<(i64, i64)>> {
         match self {
             Recoded::Delta32(delta) | Recoded::Delta64(delta) => delta.bounds(num_values),
@@ -116,7 +131,11 @@ impl Recoded {
         }
     }
 
-    /// Passes over the next `num_values` values.
+    /// Skips the next `num_values` values.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when the page has fewer values or they are invalid.
     pub fn skip(&mut self, num_values: usize) -> Result<()> {
         match self {
             Recoded::Delta32(delta) | Recoded::Delta64(delta) => delta.skip(num_values),
@@ -127,7 +146,7 @@ impl Recoded {
         }
     }
 
-    /// Values that were neither read nor skipped, as the page declares.
+    /// Returns the number of values that are not yet read or skipped, as the page declares.
     pub fn remaining(&self) -> usize {
         match self {
             Recoded::Delta32(delta) | Recoded::Delta64(delta) => delta.remaining(),
@@ -138,7 +157,8 @@ impl Recoded {
         }
     }
 
-    /// The last value of the page, if it was reached and the next page may go on from there.
+    /// Returns the last value of the page, if it was reached and the next page may share a prefix
+    /// with it.
     pub fn into_carried(self) -> Option<Vec<u8>> {
         match self {
             Recoded::Prefixes(prefixes) => prefixes.into_last(),
@@ -194,7 +214,7 @@ mod tests {
         assert_eq!(found, b"\x02\0\0\0ac");
         let two = of(PhysicalType::FixedLenByteArray, 2);
         assert_eq!(read(ValueEncoding::DeltaByteArray, two, &prefixes, 0, 2).unwrap(), b"abac");
-        // A number of values that no page has costs nothing.
+        // A declared number of values that no page has does not allocate.
         for (encoding, storage) in
             [(ValueEncoding::ByteStreamSplit, fixed), (ValueEncoding::DeltaBinaryPacked, int32)]
         {

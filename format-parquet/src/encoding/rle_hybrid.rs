@@ -1,13 +1,14 @@
-//! The hybrid of repeat runs and bit-packed runs: levels, dictionary indices, booleans.
+//! The RLE/bit-packed hybrid encoding of levels, dictionary indices and booleans.
 //!
 //! ```text
 //! header = count << 1       value in ceil(width / 8) bytes        count copies of the value
 //! header = groups << 1 | 1  groups * width bytes                  8 values a group, bit-packed
 //! ```
 //!
-//! [`RleHybrid::next_run`] hands out runs, or parts of them, and leaves to the caller what to do
-//! with each: a repeat run can be a fill, a skip or one test for all its rows. Values of one bit
-//! and those that get a byte each have ways of their own for short runs, in `bits` and `bytes`.
+//! [`RleHybrid::next_run`] returns runs, or parts of them, and the caller decides how to process
+//! each: a repeat run can be a fill, a skip or a single test for all its rows. `bits` and `bytes`
+//! contain faster paths for short runs of one-bit values and of values that are stored in a byte
+//! each.
 
 mod bits;
 mod bytes;
@@ -17,24 +18,24 @@ use vector::{Buffer, Error, Result};
 
 use super::bit_pack::{self, MAX_WIDTH, Unpacked};
 
-/// What may stand behind the last value that a section of runs is needed for. A bit-packed run may
+/// Data that may follow the last value that is read from a section of runs. A bit-packed run may
 /// always hold more values: writers fill it up to a group of 8, and some to a block of 256.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AfterLastValue {
     /// Nothing.
     #[default]
     Nothing,
-    /// More values of a repeat run: Impala counted one level too many.
+    /// More values of a repeat run: Impala counts one level too many.
     RestOfRun,
     /// Any bytes: DuckDB writes whole blocks of indices.
     Anything,
 }
 
-/// A decoder over one section of a page.
+/// A decoder of one section of a page.
 #[derive(Debug, Clone)]
 pub struct RleHybrid {
     bytes: Buffer<u8>,
-    /// Where the next header starts.
+    /// Offset of the next header.
     at: usize,
     width: u8,
     run: Current,
@@ -60,24 +61,28 @@ impl Current {
 pub enum Run<'a> {
     /// The same value `n` times.
     Repeat {
-        /// The value.
+        /// The repeated value.
         value: u32,
-        /// How often.
+        /// Number of repetitions.
         n: usize,
     },
     /// Values `first..first + n` of `bytes`, bit-packed.
     Packed {
-        /// The whole run's bytes; they hold the values for sure.
+        /// All bytes of the run, checked to hold the values.
         bytes: &'a [u8],
-        /// The first value that is meant.
+        /// Index of the first value of this part.
         first: usize,
-        /// How many are meant.
+        /// Number of values of this part.
         n: usize,
     },
 }
 
 impl RleHybrid {
-    /// A decoder of values of `width` bits; `Corrupt` when that is more than [`MAX_WIDTH`].
+    /// Creates a decoder of values of `width` bits.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when `width` is more than [`MAX_WIDTH`].
     pub fn new(bytes: Buffer<u8>, width: u8) -> Result<Self> {
         if width > MAX_WIDTH {
             return Err(Error::corrupt("packed values are wider than 32 bits").with("width", width));
@@ -85,19 +90,21 @@ impl RleHybrid {
         Ok(RleHybrid { bytes, at: 0, width, run: Current::Repeat { value: 0, left: 0 } })
     }
 
-    /// Bits of each value.
+    /// Returns the number of bits of each value.
     pub fn width(&self) -> u8 {
         self.width
     }
 
-    /// True when there never was a byte: no run at all.
+    /// Returns true when the section has no bytes, and so no run.
     pub fn is_without_bytes(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// The next at most `max` values, at least one, as far as they are of one run.
+    /// Returns the next values of one run: at least one and at most `max`.
     ///
-    /// `Corrupt` when the section is over.
+    /// # Errors
+    ///
+    /// `Corrupt` when the section has ended or a run is invalid.
     #[inline]
     pub fn next_run(&mut self, max: usize) -> Result<Run<'_>> {
         loop {
@@ -120,7 +127,8 @@ impl RleHybrid {
         }
     }
 
-    /// Each header takes a byte at least, so runs without values cannot keep a caller in a loop.
+    /// Reads the header of the next run. Each header takes at least one byte, so runs without
+    /// values cannot keep a caller in an endless loop.
     fn read_header(&mut self) -> Result<Current> {
         let mut cursor = Cursor::new(self.bytes.as_slice().get(self.at..).unwrap_or(&[]));
         let header = cursor.uleb128()?;
@@ -145,7 +153,7 @@ impl RleHybrid {
         } else {
             let start = self.at + cursor.position();
             let declared = count.saturating_mul(usize::from(self.width));
-            // Some writers cut the last group short: what is there counts.
+            // Some writers truncate the last group: the values that are present count.
             let there = declared.min(cursor.remaining());
             let left = match usize::from(self.width) {
                 0 => count.saturating_mul(8),
@@ -157,7 +165,11 @@ impl RleHybrid {
         Ok(run)
     }
 
-    /// Decodes as many values as `out` takes.
+    /// Decodes values until `out` is full.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when the section has fewer values or a value does not fit `T`.
     pub fn read<T: Unpacked + TryFrom<u32>>(&mut self, out: &mut [T]) -> Result<()> {
         let mut out = out;
         while !out.is_empty() {
@@ -167,8 +179,8 @@ impl RleHybrid {
         Ok(())
     }
 
-    /// Decodes values of one run into the front of `out`; gives how many they are, at least one
-    /// unless there is no room.
+    /// Decodes values of one run into the front of `out` and returns their number, which is at
+    /// least one unless `out` is empty.
     fn read_run<T: Unpacked + TryFrom<u32>>(&mut self, out: &mut [T]) -> Result<usize> {
         if out.is_empty() {
             return Ok(0);
@@ -188,7 +200,11 @@ impl RleHybrid {
         }
     }
 
-    /// Passes over `n` values.
+    /// Skips `n` values.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when the section has fewer values.
     pub fn skip(&mut self, n: usize) -> Result<()> {
         let mut left = n;
         while left > 0 {
@@ -201,11 +217,12 @@ impl RleHybrid {
 }
 
 impl RleHybrid {
-    /// Checks what is left behind the last value that was read or skipped.
+    /// Checks the data behind the last value that was read or skipped.
     ///
     /// # Errors
     ///
-    /// `Corrupt` when that is more than `allowed`. Zeros are runs of no values, and allowed.
+    /// `Corrupt` when there is more data than `allowed`. Zero bytes are runs without values, and
+    /// always allowed.
     pub fn check_end(&self, allowed: AfterLastValue) -> Result<()> {
         let values = match self.run {
             Current::Repeat { left, .. } if allowed == AfterLastValue::Nothing => left,
@@ -230,7 +247,7 @@ mod tests {
         RleHybrid::new(Buffer::from_slice(bytes), width).unwrap()
     }
 
-    /// Runs of all kinds with the values they stand for.
+    /// Returns runs of all kinds and the values they represent.
     fn mixed(width: u8) -> (Vec<u8>, Vec<u32>) {
         let mask = if width == 32 { u32::MAX } else { (1 << width) - 1 };
         let (mut bytes, mut values) = (Vec::new(), Vec::new());

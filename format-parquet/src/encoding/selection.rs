@@ -1,4 +1,5 @@
-//! Selections of values: bit `i` of words of 64 stands for value `i` of a piece of a page.
+//! Selection of values: bit `i` of an array of 64-bit words stands for value `i` of a part of a
+//! page.
 //!
 //! ```text
 //! stored   v0 v1 v2 v3 v4 ...
@@ -13,16 +14,16 @@ use vector::{BufferMut, Native, Result, bits, select};
 
 use super::plain::appended;
 
-/// Values that are looked at together where they do not stand on a word's boundary.
+/// Number of values that are processed together when they do not start at a word boundary.
 pub(super) const BLOCK: usize = 256;
 
-/// From so many selected ones of 64 values on, all 64 are converted.
+/// Minimum number of selected values among 64 for which all 64 are converted.
 const MIN_DENSE: usize = 10;
 
-/// The selection of a block.
+/// The selection bits of a block.
 pub(super) type BlockWords = [u64; BLOCK / 64];
 
-/// Bits `from..from + n` of `words`, at most a block; other bits are zero.
+/// Returns bits `from..from + n` of `words`, at most a block; the other bits are zero.
 #[inline]
 pub(super) fn block_at(words: &[u64], from: usize, n: usize) -> BlockWords {
     let mut block = BlockWords::default();
@@ -32,7 +33,8 @@ pub(super) fn block_at(words: &[u64], from: usize, n: usize) -> BlockWords {
     block
 }
 
-/// Clears the bits of `words` that are one in `failed`, which starts at bit `from`.
+/// Clears the bits of `words` that are set in `failed`; bit 0 of `failed` corresponds to bit
+/// `from`.
 #[inline]
 pub(super) fn clear_at(words: &mut [u64], from: usize, failed: &[u64]) {
     let (index, shift) = (from / 64, from % 64);
@@ -44,7 +46,7 @@ pub(super) fn clear_at(words: &mut [u64], from: usize, failed: &[u64]) {
     }
 }
 
-/// Converts the selected ones of `stored` and appends them to `out`.
+/// Converts the selected values of `stored` and appends them to `out`.
 #[inline]
 pub(crate) fn append_selected<S: Copy, T: Native>(
     stored: &[S],
@@ -64,7 +66,7 @@ pub(crate) fn append_selected<S: Copy, T: Native>(
         if selected < MIN_DENSE || selected == stored.len() {
             fill_selected(stored, &[*word], slots, &convert);
         } else {
-            // All are converted, which the compiler makes wide, and picked after.
+            // Converting all values vectorizes; the selected ones are compressed afterwards.
             let mut converted = [T::default(); 64];
             for (to, stored) in converted.iter_mut().zip(stored) {
                 *to = convert(*stored);
@@ -76,10 +78,10 @@ pub(crate) fn append_selected<S: Copy, T: Native>(
     Ok(())
 }
 
-/// Converts the selected ones of `stored` into the first of `slots`; gives how many they are.
+/// Converts the selected values of `stored` into the first slots and returns their number.
 ///
 /// # Panics
-/// When there are fewer slots.
+/// When there are fewer slots than selected values.
 #[inline]
 pub(super) fn fill_selected<S: Copy, T>(
     stored: &[S],

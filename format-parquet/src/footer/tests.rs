@@ -1,4 +1,4 @@
-//! Footers made by hand, cut and changed in every byte, and those of the shared corpus.
+//! Handmade footers, truncated and changed in every byte, and those of the shared corpus.
 
 use std::path::{Path, PathBuf};
 
@@ -78,7 +78,7 @@ fn a_footer_gives_schema_row_groups_and_chunk_ranges() {
 
 #[test]
 fn a_large_footer_is_fetched_with_a_read_of_its_own() {
-    // Free text makes the footer longer than the first read of the tail.
+    // Free text makes the footer longer than the first read of the end of the file.
     let mut footer = Sample::default().footer();
     footer.truncate(footer.len() - 4);
     let long = 200 << 10;
@@ -105,9 +105,9 @@ fn a_footer_is_one_read_and_what_stands_before_the_footer_comes_with_it() {
     let options = dwio::config::Config::new();
     let params = ReaderParams { options, pool: MemoryPool::unlimited(), file_schema: None };
     let reader = crate::ParquetReader::open(input, params, None).unwrap();
-    // The second is of the magic at the start, which is not read where a read takes long.
+    // The second read is of the magic at the start, which is not read where a read takes long.
     assert_eq!((files.reads(), files.read_bytes()), (2, SPECULATIVE_BYTES + MAGIC_BYTES));
-    // As page indexes and bloom filters do.
+    // Page indexes and bloom filters are also in the bytes that were read.
     let end = reader.footer().footer_offset;
     reader.input().reopened().read(end - 1000, 1000).unwrap();
     assert_eq!(files.reads(), 2);
@@ -115,7 +115,7 @@ fn a_footer_is_one_read_and_what_stands_before_the_footer_comes_with_it() {
 
 #[test]
 fn what_a_footer_takes_in_memory_is_charged_before_it_is_taken() {
-    // Entries of free text take three bytes each in the file, and fifty and more in memory.
+    // Entries of free text take three bytes each in the file, and fifty or more in memory.
     let num_entries = 400_000u32;
     let mut footer = Sample::default().footer();
     footer.truncate(footer.len() - 4);
@@ -135,7 +135,7 @@ fn what_a_footer_takes_in_memory_is_charged_before_it_is_taken() {
         drop(input);
         let held = footer.map(|footer| {
             assert_eq!(footer.metadata.key_value_metadata.len(), num_entries as usize);
-            // The bytes of the file are charged beside it, by their buffer.
+            // The bytes of the file are charged separately, by their buffer.
             assert!(root.used() > footer.memory.bytes());
             footer.memory.bytes()
         });
@@ -149,7 +149,7 @@ fn what_a_footer_takes_in_memory_is_charged_before_it_is_taken() {
     assert_eq!(error.kind(), ErrorKind::Limit, "{error}");
 }
 
-/// Rule P1.3.
+/// The first bytes of a file must be the magic, like the last ones (rule P1.3).
 #[test]
 fn the_magic_at_the_start_is_looked_at_when_a_near_or_a_small_file_is_opened() {
     let with = |data_bytes: usize, is_far: bool| {
@@ -172,21 +172,22 @@ fn the_magic_at_the_start_is_looked_at_when_a_near_or_a_small_file_is_opened() {
         assert!(is_refused(&read_footer_to_look_at(&input, None)));
         input.load_end(SPECULATIVE_BYTES).unwrap();
         let opened = read_footer(&input, None);
-        // In a large file far away it is looked at when it comes with the first values.
+        // In a large remote file they are checked when they are read with the first values.
         let is_left = is_far && data_bytes > 256 << 10;
         assert_eq!(is_refused(&opened), !is_left, "{data_bytes} {is_far}");
         assert_eq!(opened.is_ok_and(|footer| footer.unchecked_head == Some(*b"PAR1")), is_left);
     }
 }
 
-/// What nobody asked for does no harm; who asks is told what is wrong and where.
+/// An invalid chunk that is not used has no effect; an error about a used one states the defect and
+/// its location.
 #[test]
 fn a_chunk_that_is_broken_where_only_its_readers_look_fails_those() {
     let encodings = [0x19, 0x15, 0];
     let sound = Sample::default().footer();
     let at = sound.windows(3).position(|bytes| bytes == encodings).unwrap();
     let mut broken = sound.clone();
-    // A list of numbers turns into one of strings.
+    // A list of numbers becomes one of strings.
     broken[at + 1] = 0x18;
     let file = framed(&[0; 20], &broken);
     let footer = read(&file).unwrap();
@@ -315,7 +316,7 @@ fn a_footer_changed_in_any_byte_is_read_or_refused() {
     }
 }
 
-/// The folder of the shared corpus, if it is there.
+/// Returns the folder of the shared corpus, if it exists.
 fn corpus() -> Option<PathBuf> {
     let shared = std::env::var_os("OCIOR_SHARED")
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared"), PathBuf::from);
@@ -345,7 +346,7 @@ fn every_sound_file_of_the_corpus_has_a_footer_and_a_readable_schema() {
         });
         num_sound += usize::from(expect == "rows");
         let Err(error) = outcome else { continue };
-        // The index gives the rows of encrypted files as they are with their keys.
+        // For encrypted files the index states the rows that are read with their keys.
         let wants_keys = error.message() == "the file is encrypted and no keys are given";
         if expect == "rows" && !wants_keys {
             failures.push(format!("{path}: {error}"));

@@ -5,10 +5,10 @@
 //! BIT_PACKED      v1 only, deprecated: most significant bit first, no header
 //! ```
 //!
-//! Where the maximum is 1, levels are bits already and go into a validity bitmap without ever
-//! being numbers: a repeat run fills bits, a packed run copies them. Else a level is a byte.
-//! A level above the maximum is `Corrupt` wherever it appears. What levels mean in nested columns
-//! is in [`nested`].
+//! Where the maximum is 1, levels are bits and are copied into a validity bitmap without being
+//! converted to numbers: a repeat run fills bits, a packed run copies them. Otherwise a level is a
+//! byte. A level above the maximum is `Corrupt` wherever it appears. [`nested`] interprets the
+//! levels of nested columns.
 
 pub mod nested;
 
@@ -17,7 +17,7 @@ use vector::{BitmapMut, Buffer, Error, Result, bits};
 use crate::encoding::bit_pack;
 use crate::encoding::rle_hybrid::{AfterLastValue, RleHybrid};
 
-/// Levels of one kind in one page.
+/// A decoder of the definition or repetition levels of one page.
 #[derive(Debug)]
 pub struct LevelDecoder {
     max: u8,
@@ -35,29 +35,33 @@ enum Source {
     },
 }
 
-/// Bits that levels up to `max` take.
+/// Returns the number of bits of a level of at most `max`.
 pub fn level_width(max: u8) -> u8 {
     8 - u8::try_from(max.leading_zeros()).unwrap_or(8)
 }
 
-/// Bytes of a BIT_PACKED section of `num_values` levels.
+/// Returns the number of bytes of a BIT_PACKED section of `num_values` levels; `None` on overflow.
 pub fn bit_packed_bytes(num_values: usize, max: u8) -> Option<usize> {
     bit_pack::packed_bytes(num_values, level_width(max))
 }
 
-/// How many of the levels are `level`.
+/// Returns how many of the levels equal `level`.
 pub fn count_of(levels: &[u8], level: u8) -> usize {
     let words = levels.chunks(64).map(|levels| bits::word_where(levels, |l| l == level));
     words.map(|word| word.count_ones() as usize).sum()
 }
 
 impl LevelDecoder {
-    /// Levels that are all 0 because they can be nothing else.
+    /// Creates a decoder of levels with the maximum 0.
     pub fn zero() -> Self {
         LevelDecoder { max: 0, source: Source::Zero }
     }
 
-    /// Levels up to `max` from an RLE section without its length.
+    /// Creates a decoder of levels of at most `max` from an RLE section without its length prefix.
+    ///
+    /// # Errors
+    ///
+    /// None at present: a level has at most 8 bits, and the hybrid accepts this width.
     pub fn rle(bytes: Buffer<u8>, max: u8) -> Result<Self> {
         if max == 0 {
             return Ok(Self::zero());
@@ -65,7 +69,7 @@ impl LevelDecoder {
         Ok(LevelDecoder { max, source: Source::Hybrid(RleHybrid::new(bytes, level_width(max))?) })
     }
 
-    /// Levels up to `max` from a section in the deprecated encoding.
+    /// Creates a decoder of levels of at most `max` from a section in the deprecated encoding.
     pub fn bit_packed(bytes: Buffer<u8>, max: u8) -> Self {
         if max == 0 {
             return Self::zero();
@@ -73,7 +77,7 @@ impl LevelDecoder {
         LevelDecoder { max, source: Source::MsbFirst { bytes, at_bit: 0 } }
     }
 
-    /// True for levels in the deprecated encoding.
+    /// Returns true for levels in the deprecated encoding.
     pub fn is_bit_packed(&self) -> bool {
         matches!(self.source, Source::MsbFirst { .. })
     }
@@ -82,17 +86,21 @@ impl LevelDecoder {
     ///
     /// # Errors
     ///
-    /// `Corrupt` when the section has more levels than were asked for.
+    /// `Corrupt` when the section has more levels than were read or skipped.
     pub fn check_end(&self) -> Result<()> {
         match &self.source {
             Source::Zero => Ok(()),
             Source::Hybrid(runs) => runs.check_end(AfterLastValue::RestOfRun),
-            // Its length follows from the number of levels.
+            // The length of the section follows from the number of levels.
             Source::MsbFirst { .. } => Ok(()),
         }
     }
 
-    /// Decodes as many levels as `out` takes.
+    /// Decodes levels until `out` is full.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when the section has fewer levels or one is above the maximum.
     pub fn read(&mut self, out: &mut [u8]) -> Result<()> {
         match &mut self.source {
             Source::Zero => out.fill(0),
@@ -117,6 +125,10 @@ impl LevelDecoder {
     }
 
     /// Skips `n` levels, which are not compared with the maximum.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when a hybrid section has fewer levels.
     pub fn skip(&mut self, n: usize) -> Result<()> {
         match &mut self.source {
             Source::Zero => Ok(()),
@@ -129,7 +141,11 @@ impl LevelDecoder {
         }
     }
 
-    /// Appends `n` levels as bits, for a maximum of 1; gives how many are one.
+    /// Appends `n` levels as bits, for a maximum of 1, and returns how many of them are one.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when the section has fewer levels or one is above the maximum.
     pub fn read_bits(&mut self, n: usize, out: &mut BitmapMut) -> Result<usize> {
         match &mut self.source {
             Source::Zero => {
@@ -150,7 +166,7 @@ impl LevelDecoder {
     }
 }
 
-/// SPEC (BIT_PACKED): values back to back, each from its most significant bit on.
+/// SPEC (BIT_PACKED): values without gaps, each starting at its most significant bit.
 fn msb_first(bytes: &Buffer<u8>, at_bit: &mut usize, width: u8) -> Result<u8> {
     let mut level = 0;
     for _ in 0..width {

@@ -1,7 +1,7 @@
-//! What levels mean: slots, lengths and validity at one node of a nested column.
+//! Interpretation of levels: slots, lengths and validity at one node of a nested column.
 //!
 //! Each pair of levels of a leaf is an event. For a node inside of the repeated field with
-//! definition level P (0 at the top), and for a list whose repeated field has the levels R and D:
+//! definition level P (0 at the top), and for a list with the levels R and D of its repeated field:
 //!
 //! | pair | meaning |
 //! |---|---|
@@ -13,40 +13,45 @@
 //! | `rep > R` | belongs to a deeper list |
 //! | `def < P` | there is no slot: an enclosing list is empty or null |
 //!
-//! A null struct still has a slot in each of its children, and the slot is null there too.
+//! A null struct still has a slot in each of its children, which is null there too.
 
 use vector::bits::{
     compress_word, count_ones, expand_word, low_mask, ranks_into, word_at, word_where,
 };
 use vector::{Bitmap, BitmapMut, Buffer, BufferMut, Error, MemoryPool, Result};
 
-/// The levels of a list or map column that its slots follow from.
+/// The levels of a list or map column from which its slots are derived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ListLevels {
-    /// The definition level from which on the enclosing slot exists.
+    /// Minimum definition level at which the enclosing slot exists.
     pub slot_def: u8,
-    /// The definition level from which on the list is not null.
+    /// Minimum definition level at which the list is not null.
     pub list_def: u8,
-    /// The definition level from which on there is an element.
+    /// Minimum definition level at which an element exists.
     pub element_def: u8,
-    /// The repetition level of one more element.
+    /// Repetition level of a further element of the same list.
     pub element_rep: u8,
 }
 
 /// The slots of a list column.
 #[derive(Debug)]
 pub struct ListSlots {
-    /// The first element of each slot.
+    /// Index of the first element of each slot.
     pub offsets: Buffer<u32>,
-    /// The number of elements of each slot.
+    /// Number of elements of each slot.
     pub lengths: Buffer<u32>,
-    /// Which slots are not null; `None` for all.
+    /// The slots that are not null; `None` when none is null.
     pub validity: Option<Bitmap>,
-    /// The elements of all slots.
+    /// Total number of elements of all slots.
     pub num_elements: usize,
 }
 
-/// The slots of a list from the levels of a leaf below it. The first pair starts a row.
+/// Derives the slots of a list from the levels of a leaf below it. The first pair must start a row.
+///
+/// # Errors
+///
+/// `Corrupt` when a pair continues a list that has no element; `Limit` when there are too many
+/// levels or memory is not granted.
 pub fn list_slots(
     rep: &[u8],
     def: &[u8],
@@ -61,7 +66,7 @@ pub fn list_slots(
     let (mut starts, mut elements) = (Vec::with_capacity(num_words), Vec::with_capacity(num_words));
     let mut valid = BitmapMut::new();
     let mut validity = valid.writer();
-    // The pair before the one at hand has no element; nor is there one in front of the first.
+    // State of the preceding pair: it has no element. There is no element before the first pair.
     let (mut misplaced, mut before_is_empty) = (0, 1);
     for (rep, def) in rep.chunks(64).zip(def.chunks(64)) {
         let may_start = word_where(rep, |rep| rep < element_rep);
@@ -93,11 +98,11 @@ pub fn list_slots(
     Ok(ListSlots { offsets: offsets.freeze(), lengths: lengths.freeze(), validity, num_elements })
 }
 
-/// Which slots of a node are not null.
+/// Returns the number of slots of a node, and the bitmap of those that are not null, or `None` when
+/// none is null.
 ///
 /// Slots are the pairs with `def >= slot_def` that are not deeper than the node: `rep <= slot_rep`.
 /// They are valid from `valid_def` on. Without repetition levels every `rep` is 0.
-/// Gives the number of slots, the number of valid ones, and `None` for all of them.
 pub fn slot_validity(
     rep: Option<&[u8]>,
     def: &[u8],
@@ -126,9 +131,9 @@ pub fn slot_validity(
     (num_slots, validity)
 }
 
-/// Appends a bit for each pair: whether its row is one of `rows`, of which the first one to start
-/// is number `first_row`. The pairs in front of the first start belong to the row before, which is
-/// one of them when `is_kept`; gives the same for the row that the last pair belongs to.
+/// Appends a bit for each pair, which is set when the pair's row is one of `rows`; the first row
+/// that starts has the number `first_row`. The pairs before the first start belong to the preceding
+/// row, which is selected when `is_kept`. Returns whether the row of the last pair is selected.
 ///
 /// ```text
 /// starts   1 0 0 1 0 1 0 0
@@ -147,7 +152,7 @@ pub fn pairs_of_rows(
         let n = starts.count_ones() as usize;
         let begun = word_at(rows, row) & low_mask(n);
         let ended = (begun << 1 | kept) & low_mask(n);
-        // Ones from a start to the one that ends its row are the difference of the two.
+        // The ones from the start of a row to its end are the difference of the two words.
         let ends = expand_word(ended, *starts);
         out.push(ends.wrapping_sub(expand_word(begun, *starts)).wrapping_sub(kept));
         if n > 0 {
@@ -266,7 +271,7 @@ mod tests {
             assert_eq!(found.num_elements, elements as usize);
             let is_valid = |i| found.validity.as_ref().is_none_or(|v| v.get(i));
             assert!(valid.iter().enumerate().all(|(i, valid)| is_valid(i) == *valid));
-            // A pair that goes on where there is no element.
+            // A pair that continues a list without an element.
             if let Some(at) = (1..n).find(|i| def[i - 1] < element_def) {
                 rep[at] = element_rep;
                 assert!(list_slots(&rep, &def, levels, &MemoryPool::unlimited()).is_err());

@@ -1,17 +1,18 @@
-//! Two pages at once: the one that is wanted, and the one behind it while both are in memory.
+//! Read-ahead of one page: decompresses the requested page together with the next one, if both are
+//! in memory.
 //!
 //! ```text
-//! read 4    alone                      the page before was passed over, or there was none
-//! read 5    5 and 6 at once            pages follow each other: 6 is kept
-//! read 6    what was kept
+//! read 4    alone                      the previous page was skipped, or there was none
+//! read 5    5 and 6 together           pages are read in sequence: 6 is kept
+//! read 6    the kept page
 //! skip 7    8 will be read alone
 //! ```
 //!
-//! Where an offset index tells the places of pages, a selection may leave any of them out: two are
-//! taken there only once several were read in a row.
+//! Where an offset index states the locations of pages, a selection may skip any of them: two pages
+//! are decompressed together only after several were read in sequence.
 //!
-//! Some codecs decompress two blocks in little more time than one. Only a page whose bytes are
-//! there anyway is taken along, and what is wrong with it is told when it is wanted.
+//! Some codecs decompress two blocks in little more time than one. The next page is included only
+//! if its bytes are in memory already, and errors in it are reported when it is read.
 
 use vector::{Buffer, BufferMut, Result};
 
@@ -20,30 +21,30 @@ use super::stored::{HeaderPlace, StoredPage};
 use super::{PageCounters, PageInfo, PageReader};
 use crate::thrift::structs::PageKind;
 
-/// The largest page that is taken along.
+/// Maximum size in bytes of a page that is decompressed ahead.
 const MAX_BYTES: usize = 1 << 20;
 
-/// Where pages may be left out (their places are known, so one can be gone to without those in front
-/// of it), so many have to be read one after the other before the next one is expected to be.
+/// Number of pages that have to be read in sequence before the next one is expected to be read,
+/// where the locations of pages are known and any page may be skipped.
 const STEADY_READS: usize = 4;
 
-/// What is known of the page behind the current one.
+/// State of the page after the current one.
 #[derive(Debug, Default)]
 pub(super) struct Ahead {
-    /// Pages read since one was passed over.
+    /// Number of pages that were read since one was skipped.
     pub(super) reads_on: usize,
-    /// A decompressed page that was not asked for yet, with its number.
+    /// A decompressed page that was not requested yet, with its number.
     kept: Option<(usize, Buffer<u8>)>,
 }
 
-/// The part of a page that is compressed, and the bytes that it becomes.
+/// The compressed part of a page, and its size after decompression.
 pub(super) struct Packed {
     pub(super) stored: Buffer<u8>,
     pub(super) uncompressed: usize,
 }
 
 impl PageReader {
-    /// The bytes of data page `info`, whose compressed part is `packed`.
+    /// Returns the bytes of data page `info`, of which `packed` is the compressed part.
     pub(super) fn data_body(
         &mut self,
         packed: Packed,
@@ -62,7 +63,8 @@ impl PageReader {
         }
     }
 
-    /// The page behind `found`, when it is in memory, may be decompressed and probably will be.
+    /// Returns the page after `found`, when it is in memory, may be decompressed and is likely to
+    /// be read.
     fn next_packed(&self, found: &StoredPage, info: PageInfo) -> Option<Packed> {
         let chunk = &self.chunk;
         let steady = if self.source.has_places() { STEADY_READS } else { 1 };
@@ -94,7 +96,7 @@ impl PageReader {
         is_sound.then_some(packed)
     }
 
-    /// What of a data page with values is compressed.
+    /// Returns the compressed part of a data page with values.
     fn packed_part(&self, page: &StoredPage, stored: Buffer<u8>) -> Option<Packed> {
         let uncompressed = page.header.uncompressed_bytes;
         match &page.header.kind {
@@ -110,12 +112,12 @@ impl PageReader {
         }
     }
 
-    /// Decompresses a page, and the next one to be kept.
+    /// Decompresses a page together with the next one, which is kept.
     fn two_bodies(&mut self, first: Packed, next: (usize, Packed)) -> Result<Buffer<u8>> {
         check_plausible(self.chunk.codec, first.stored.len(), first.uncompressed)?;
         let mut memory = self.memory(first.uncompressed)?;
         let (ordinal, next) = next;
-        // Where there is no memory for two, one has to do.
+        // Without memory for two pages only one is decompressed.
         let Ok(mut next_memory) = self.memory(next.uncompressed) else {
             self.spare.push(memory);
             return self.decompressed(first);
@@ -140,13 +142,13 @@ impl PageReader {
         Ok(memory.freeze())
     }
 
-    /// Memory of a page that was lent and that nobody holds any more.
+    /// Returns the memory of a page that was handed out and is no longer referenced.
     fn returned(&mut self) -> Option<BufferMut<u8>> {
         let at = self.lent.iter().position(Buffer::is_unique)?;
         self.lent.remove(at)?.into_mut().ok()
     }
 
-    /// Memory for a decompressed page, to be overwritten.
+    /// Returns memory for a decompressed page, with unspecified content.
     fn memory(&mut self, bytes: usize) -> Result<BufferMut<u8>> {
         let mut memory = match self.spare.pop() {
             Some(memory) => memory,

@@ -1,11 +1,11 @@
-//! BROTLI: one stream a page.
+//! BROTLI: a page is one stream.
 
 use brotli_decompressor::{BrotliResult, brotli_decode};
 use vector::{Error, Result};
 
-/// Decompresses a page; it must fill `output` exactly.
+/// Decompresses a page, which must fill `output` exactly.
 pub(super) fn decompress(input: &[u8], output: &mut [u8]) -> Result<()> {
-    // A page of no bytes may be stored as no stream at all.
+    // An empty page may be stored without a stream.
     if input.is_empty() && output.is_empty() {
         return Ok(());
     }
@@ -33,10 +33,10 @@ pub(super) fn decompress(input: &[u8], output: &mut [u8]) -> Result<()> {
 mod tests {
     use super::*;
 
-    /// "hello brotli, hello brotli" in a stream of one uncompressed piece, made by hand: window of
-    /// 16 bits, piece of 26 bytes as they are, then the empty last piece.
+    /// Returns a handmade stream of one uncompressed piece: window of 16 bits, a piece of 26 bytes
+    /// ("hello brotli, hello brotli"), then the empty last piece.
     fn stored(plain: &[u8]) -> Vec<u8> {
-        // Bits, low first: 0 (window); then not last, 4 nibbles, length - 1, uncompressed.
+        // Bits, lowest first: 0 (window); then not last, 4 nibbles, length - 1, uncompressed.
         let head: u32 = (plain.len() as u32 - 1) << 4 | 1 << 20;
         let mut out = head.to_le_bytes()[..3].to_vec();
         out.extend(plain);

@@ -1,53 +1,53 @@
-//! What headers and footers claim of pages, compared with what is there.
+//! Checks of the counts and sizes that headers and footers claim.
 //!
-//! A count in a page header, a footer or an index is a claim. It is compared with a second statement
-//! before rows depend on it, so that a scan that skips pages by their headers and one that reads all
-//! of them return the same rows or both refuse the file.
+//! A count in a page header, a footer or an index is a claim. It is compared with a second
+//! statement before rows depend on it, so that a scan that skips pages by their headers and one
+//! that reads all of them return the same rows or both refuse the file.
 //!
 //! | claim | compared with | where |
 //! |---|---|---|
-//! | page type | the struct that the header has | `thrift::page_header` |
+//! | page type | the struct of the header | `thrift::page_header` |
 //! | v2: rows, nulls, bytes of levels | values of the page, levels of the schema | [`check_data_header`] |
 //! | values (v2: rows) of all pages | the chunk's values (the row group's rows) | [`PageReader::check_chunk`] |
-//! | place, size and values of a page | offset index, wherever it was read | [`PageReader::check_chunk`], `placed_page` |
-//! | end of the chunk | where each page starts and ends | [`check_inside`] |
-//! | entries of a dictionary | its bytes, before memory is taken | [`check_dictionary`] |
-//! | values, nulls and rows of a page that is read | levels and value bytes, none of which may be left | `column::leaf` |
+//! | location, size, values of a page | offset index, if read | [`PageReader::check_chunk`], `placed_page` |
+//! | end of the chunk | start and end of each page | [`check_inside`] |
+//! | entries of a dictionary | its bytes, before memory is allocated | [`check_dictionary`] |
+//! | values, nulls, rows of a page that is read | levels and value bytes, all used up | `column::leaf` |
 //! | rows of a row group | the rows of each column that was read to its end | `row_reader::column` |
 //!
-//! Refused, beside what contradicts itself above:
+//! Besides contradictions to the claims above, the following is refused:
 //!
 //! - a page of unknown type. The specification allows new types of pages "that can be safely
-//!   skipped", but does not say how to recognise one that holds rows: `Unsupported`;
+//!   skipped", but does not state how to recognize one that holds rows: `Unsupported`;
 //! - a page of version 2 that has values and no rows, or that does not start with a row;
-//! - level bytes in a column whose schema has no levels, unless they say that there are none; in
-//!   version 1, a page of dictionary indices that starts with levels;
-//! - a page of version 1 whose repetition and definition levels are in two encodings: writers of the
+//! - level bytes in a column without levels in its schema, unless they state that there are none;
+//!   in version 1, a page of dictionary indices that starts with levels;
+//! - a page of version 1 with repetition and definition levels in two encodings: writers of the
 //!   deprecated one use it for both;
 //! - a dictionary of zero-width values with more than one entry: its entries are distinct;
-//! - a page with values behind the last value of its chunk.
+//! - a page with values after the last value of its chunk.
 //!
-//! Tolerated, because sound files have it:
+//! The following is tolerated, because valid files contain it:
 //!
 //! - an INDEX_PAGE (with its own header struct), which never holds rows, is skipped;
-//! - a page without values may have anything as its body, and so may the value bytes of a page in
-//!   which every value is null;
+//! - a page without values may have an arbitrary body, and a page in which every value is null may
+//!   have arbitrary value bytes;
 //! - the last bit-packed run may hold more values than the page (up to a group of 8, in files of
-//!   DuckDB a block of 256 and more bytes behind it), and may be cut short; the last repeated level
-//!   may go on behind the page (Impala counted one too many);
-//! - up to 8 bytes behind the PLAIN values of a page of version 1 (fastparquet, HVR), unless the page
-//!   starts with what may be definition levels of all its values, of which a REQUIRED column has none;
-//! - bytes that are no page behind the last value of a chunk;
+//!   DuckDB a block of 256 and more bytes after it), and may be truncated; the last repeated level
+//!   may extend beyond the page (Impala counted one too many);
+//! - up to 8 bytes after the PLAIN values of a page of version 1 (fastparquet, HVR), unless the
+//!   page starts with bytes that may be definition levels of all its values, which a REQUIRED
+//!   column does not have;
+//! - bytes that are not a page after the last value of a chunk;
 //! - a chunk of a writer that did not count the header of its dictionary page (PARQUET-816) may end
-//!   behind its declared end, but each of its pages starts in front of it;
-//! - `num_nulls` of a page below a repeated field, where writers disagree on what it counts, and one
-//!   of 0 anywhere (Arrow C++ 10, Parquet.Net); nothing depends on it;
-//! - `num_rows` that are as many as `num_values` in every page of a repeated column (Arrow C++ before
-//!   15, Parquet.Net, parquet.js): they are ignored unless they add up.
+//!   after its declared end, but each of its pages starts before it;
+//! - `num_nulls` of a page below a repeated field, for which writers disagree on the definition,
+//!   and a `num_nulls` of 0 in any page (Arrow C++ 10, Parquet.Net); nothing depends on it;
+//! - `num_rows` that equal `num_values` in every page of a repeated column (Arrow C++ before 15,
+//!   Parquet.Net, parquet.js): they are ignored unless their sum is correct.
 //!
-//! Not compared: headers of pages that are skipped in a chunk too large to be held in memory, where
-//! no offset index was read either. Their counts still have to add up once the chunk is read to its
-//! end.
+//! Not compared are headers of pages that are skipped in a chunk too large to be held in memory, if
+//! no offset index was read either. Their sum is still checked once the chunk is read to its end.
 
 use dwio::input::cursor::Cursor;
 use vector::{BitmapMut, Buffer, Error, Result, ResultExt};
@@ -59,16 +59,17 @@ use crate::thrift::structs::{
     DataPageHeader, DataPageHeaderV2, DictionaryPageHeader, Encoding, PageKind, PhysicalType,
 };
 
-/// What the headers of all data pages of a chunk say together.
+/// The sums of the counts in the headers of all data pages of a chunk.
 #[derive(Debug, Default)]
 struct Totals {
     values: u64,
-    /// Rows, while all pages tell theirs.
+    /// Number of rows; `None` when a page does not state it.
     rows: Option<u64>,
-    /// Pages with values.
+    /// Number of pages with values.
     pages: usize,
     has_other_encodings: bool,
-    /// A page of a repeated column whose rows are not as many as its values.
+    /// True when a page of a repeated column has a number of rows that differs from that of its
+    /// values.
     tells_rows: bool,
 }
 
@@ -94,7 +95,7 @@ impl Totals {
     }
 }
 
-/// Checks what the header of a page says by itself.
+/// Checks the header of a page by itself.
 ///
 /// # Errors
 ///
@@ -113,7 +114,7 @@ pub(super) fn check_header(kind: &PageKind, chunk: &ChunkParams) -> Result<()> {
 
 fn check_level_encodings(header: &DataPageHeader, chunk: &ChunkParams) -> Result<()> {
     let DataPageHeader { repetition_encoding, definition_encoding, .. } = *header;
-    // Where there are no levels, headers say anything.
+    // Where there are no levels, their encodings in headers are arbitrary.
     let has_both = chunk.max_rep > 0 && chunk.max_def > 0;
     if !has_both || repetition_encoding == definition_encoding {
         return Ok(());
@@ -143,8 +144,8 @@ fn check_data_header(header: &DataPageHeaderV2, chunk: &ChunkParams) -> Result<(
     Ok(())
 }
 
-/// Checks level bytes of a column that has no such levels: they may only say so, as levels of zero
-/// bits or as a bit for each value, all of them alike.
+/// Checks level bytes of a column that has no such levels: they may only represent levels without
+/// information, as levels of zero bits or as equal bits for all values.
 ///
 /// # Errors
 ///
@@ -171,8 +172,8 @@ pub(super) fn check_needless_levels(bytes: &Buffer<u8>, num_values: usize) -> Re
         .with("values", num_values))
 }
 
-/// Checks that a page of dictionary indices without levels does not start with levels. Such indices
-/// would start with runs of no values, which no writer makes.
+/// Checks that a page of dictionary indices without levels does not start with levels. Indices with
+/// such bytes would start with runs of no values, which no writer produces.
 ///
 /// # Errors
 ///
@@ -186,17 +187,18 @@ pub(super) fn check_levels_in_front(bytes: &[u8], num_values: usize) -> Result<(
         .with("values", num_values))
 }
 
-/// True when a page may start with the definition levels of all its slots, with their length in
-/// front: those of an OPTIONAL column that is read as REQUIRED. Of byte arrays they are taken for
-/// the first value.
+/// Returns true when a page may start with the definition levels of all its slots, with their
+/// length prefix: those of an OPTIONAL column that is read as REQUIRED. In a page of byte arrays
+/// they would be read as the first value.
 pub(crate) fn starts_with_levels(bytes: &[u8], num_slots: usize) -> bool {
     let Some((length, rest)) = bytes.split_first_chunk::<4>() else { return false };
     let levels = usize::try_from(u32::from_le_bytes(*length)).ok().and_then(|len| rest.get(..len));
     levels.is_some_and(|levels| num_levels(levels).is_ok_and(|num| num.contains(&num_slots)))
 }
 
-/// How many levels up to 1 the runs in `bytes` have, all of which are used and none of which is cut
-/// short; an error where the bytes are no such runs, as hardly any text is.
+/// Returns the possible numbers of levels of at most 1 that the runs in `bytes` have; the runs must
+/// take all bytes and be complete. An error means that the bytes are no such runs, as is the case
+/// for nearly all text.
 fn num_levels(bytes: &[u8]) -> Result<std::ops::RangeInclusive<usize>> {
     let no_levels = || Error::corrupt("not levels");
     let mut cursor = Cursor::new(bytes);
@@ -212,7 +214,7 @@ fn num_levels(bytes: &[u8]) -> Result<std::ops::RangeInclusive<usize>> {
             0 => len,
             _ => {
                 cursor.take(len)?;
-                // The last group of the last run may have levels to spare.
+                // The last group of the last run may have unused levels.
                 spare = if cursor.position() == bytes.len() { 7 } else { 0 };
                 len.saturating_mul(8)
             }
@@ -222,7 +224,7 @@ fn num_levels(bytes: &[u8]) -> Result<std::ops::RangeInclusive<usize>> {
     Ok(num.saturating_sub(spare)..=num)
 }
 
-/// Checks that a page starts in front of the declared end of its chunk.
+/// Checks that a page starts before the declared end of its chunk.
 pub(super) fn check_inside(page: &StoredPage, chunk: &ChunkParams) -> Result<()> {
     if (page.header_at as u64) < chunk.declared_bytes {
         return Ok(());
@@ -233,13 +235,13 @@ pub(super) fn check_inside(page: &StoredPage, chunk: &ChunkParams) -> Result<()>
         .with("declared_bytes", chunk.declared_bytes))
 }
 
-/// Checks the entries that a dictionary page claims against its `bytes` decompressed bytes. No
-/// memory was taken for the entries yet. That no byte is left behind the last entry of a byte array
-/// shows when the entries are walked over.
+/// Checks the number of entries that a dictionary page claims against its `bytes` decompressed
+/// bytes, before memory is allocated for the entries. Bytes after the last entry of a byte array
+/// dictionary are detected when the entries are walked over.
 ///
 /// # Errors
 ///
-/// `Corrupt` when the bytes cannot hold so many entries, or hold more.
+/// `Corrupt` when the bytes cannot hold this number of entries, or hold more.
 pub(super) fn check_dictionary(
     header: &DictionaryPageHeader,
     bytes: usize,
@@ -247,7 +249,7 @@ pub(super) fn check_dictionary(
 ) -> Result<()> {
     let entries = header.num_values;
     let (width, is_exact) = match (chunk.storage.physical, chunk.storage.width()) {
-        // Refused when it is used: booleans have no dictionaries.
+        // A dictionary of booleans is refused when it is used.
         (PhysicalType::Boolean, _) => return Ok(()),
         (_, Some(width)) => (width, true),
         (_, None) => (size_of::<u32>(), false),
@@ -272,10 +274,11 @@ pub(super) fn check_dictionary(
 }
 
 impl PageReader {
-    /// Compares the headers of all pages with the footer and with the offset index, if that was
-    /// read. `first` is the first data page with values, behind which this reader stands; the others
-    /// are looked at where the chunk is in memory, which costs one header each. Returns whether all
-    /// data pages hold dictionary indices, if they were looked at, and whether they tell their rows.
+    /// Compares the headers of all pages with the footer and with the offset index, if it was read.
+    /// `first` is the first data page with values, after which this reader is positioned; the
+    /// headers of the others are parsed if the chunk is in memory, which costs one header each.
+    /// Returns whether all data pages hold dictionary indices, if this is known, and whether their
+    /// numbers of rows are reliable.
     pub(super) fn check_chunk(&self, first: &StoredPage) -> Result<(Option<bool>, bool)> {
         let chunk = &self.chunk;
         let bytes = self.source.in_memory(0).filter(|b| b.len() >= self.source.num_bytes());
@@ -290,7 +293,7 @@ impl PageReader {
                 chunk_bytes: self.source.num_bytes(),
                 at,
                 ordinal,
-                // An encrypted header is authentic, and may be wrong for all that.
+                // An encrypted header is authentic, but its counts may still be wrong.
                 decryptor: chunk.decryptor.as_ref(),
             };
             let is_complete = totals.values >= chunk.num_values;
@@ -328,7 +331,7 @@ impl PageReader {
         Ok((Some(!totals.has_other_encodings), rows_add_up))
     }
 
-    /// Compares the sums; returns whether the rows add up.
+    /// Compares the sums and returns whether that of the rows is correct.
     fn check_totals(&self, totals: &Totals) -> Result<bool> {
         let chunk = &self.chunk;
         let expected = chunk.num_values;
@@ -351,7 +354,8 @@ impl PageReader {
         }
     }
 
-    /// Whether all data pages hold dictionary indices, as far as their headers were looked at.
+    /// Returns whether all data pages hold dictionary indices; `None` when their headers were not
+    /// examined.
     pub(crate) fn has_only_indices(&self) -> Option<bool> {
         self.has_only_indices
     }

@@ -1,8 +1,8 @@
-//! Codecs behind one bounded call: a page's bytes into exactly as many bytes as its header says.
+//! Decompression of a page by its codec into exactly the number of bytes that its header states.
 //!
-//! Before memory is taken for a page, [`check_plausible`] asks whether so few compressed bytes can
-//! become so many at all; after decompression the length must be exact, so that no stale byte of a
-//! reused buffer is ever seen. Decompression contexts are kept for the next page.
+//! Before memory is allocated for a page, [`check_plausible`] checks that its compressed bytes can
+//! produce this number of bytes; after decompression the length must be exact, so that no stale
+//! byte of a reused buffer is ever read. Decompression contexts are kept for the next page.
 
 use std::io::Read;
 
@@ -12,29 +12,31 @@ use vector::{Error, Result};
 use super::{brotli, lz4, lzo, snappy};
 use crate::thrift::structs::Codec;
 
-/// The largest page, after decompression, unless a reader is told otherwise: the largest that the
-/// format has. SPEC (`PageHeader`): sizes are 32-bit signed integers.
+/// Default maximum size in bytes of a page after decompression: the maximum of the format. SPEC
+/// (`PageHeader`): sizes are 32-bit signed integers.
 pub const MAX_PAGE_BYTES: usize = i32::MAX as usize;
-/// What a page may have beyond the codec's best ratio: room for headers of small pages.
+/// Number of bytes that a page may exceed the codec's maximum ratio by, for headers of small pages.
 const FREE_BYTES: usize = 64 << 10;
-/// A copy of three bytes yields at most 64.
+/// Maximum ratio of Snappy: a copy element of three bytes produces at most 64 bytes.
 const MAX_SNAPPY_RATIO: usize = 22;
-/// A match of 258 bytes takes two bits at least.
+/// Maximum ratio of GZIP: a match of 258 bytes takes at least two bits.
 const MAX_GZIP_RATIO: usize = 1032;
-/// Run-length blocks have no real bound; large pages beyond this are bombs.
+/// Maximum ratio of large ZSTD pages. Run-length blocks have no real bound; larger ratios are
+/// bombs.
 const MAX_ZSTD_RATIO: usize = 65_536;
-/// ZSTD pages up to this size are never suspicious.
+/// Size in bytes up to which ZSTD pages may have any ratio.
 const FREE_ZSTD_BYTES: usize = 256 << 20;
-/// A length byte of a match counts 255 at most.
+/// Maximum ratio of LZ4: a length byte of a match counts at most 255.
 const MAX_LZ4_RATIO: usize = 256;
-/// As for LZ4.
+/// Maximum ratio of LZO, for the same reason as that of LZ4.
 const MAX_LZO_RATIO: usize = 256;
-/// A copy command may be of any length; large pages beyond this are bombs.
+/// Maximum ratio of large BROTLI pages. A copy command may have any length; larger ratios are
+/// bombs.
 const MAX_BROTLI_RATIO: usize = MAX_ZSTD_RATIO;
-/// The first byte of zlib's own frame, which some writers take for GZIP.
+/// The first byte of a zlib stream, which some writers store as GZIP.
 const ZLIB_FIRST_BYTE: u8 = 0x78;
 
-/// The codecs of one column, with what they keep between pages.
+/// The codecs of one column, with the contexts that are kept between pages.
 pub struct Decompressor {
     level: Level,
     zstd: Option<zstd::bulk::Decompressor<'static>>,
@@ -52,14 +54,14 @@ impl std::fmt::Debug for Decompressor {
     }
 }
 
-/// The checksum of a page as it is stored.
+/// Returns the checksum of a page in its stored form.
 pub fn crc32(bytes: &[u8]) -> u32 {
     let mut crc = flate2::Crc::new();
     crc.update(bytes);
     crc.sum()
 }
 
-/// Refuses pages of more than `max` bytes.
+/// Checks that a page has at most `max` bytes.
 ///
 /// # Errors
 ///
@@ -74,7 +76,11 @@ pub fn check_size(uncompressed: usize, max: usize) -> Result<()> {
         .hint("the setting parquet_max_page_bytes raises the limit"))
 }
 
-/// Refuses sizes that the codec cannot produce, and codecs that we do not have.
+/// Checks that the codec is supported and can produce the size of a page.
+///
+/// # Errors
+///
+/// `Unsupported` for an unknown codec, `Corrupt` for an impossible size.
 pub fn check_plausible(codec: Codec, compressed: usize, uncompressed: usize) -> Result<()> {
     let (ratio, free) = match codec {
         Codec::Uncompressed => (1, 0),
@@ -98,18 +104,18 @@ pub fn check_plausible(codec: Codec, compressed: usize, uncompressed: usize) -> 
 }
 
 impl Decompressor {
-    /// Codecs that use no more than a level's instructions. Who switches our kernels off gets the
-    /// `snap` crate instead of our own decoder.
+    /// Creates codecs that use the instructions of `level` at most. At the portable level of x86-64
+    /// the `snap` crate replaces the Snappy decoder of this crate.
     pub fn at_level(level: Level) -> Self {
         Decompressor { level, zstd: None }
     }
 
-    /// True when two blocks of this codec are faster decompressed at once.
+    /// Returns true when decompressing two blocks of this codec together is faster.
     pub fn takes_two(&self, codec: Codec) -> bool {
         codec == Codec::Snappy && !self.uses_snap()
     }
 
-    /// [`Decompressor::decompress`] of two inputs into their outputs.
+    /// Decompresses two inputs into their outputs, each as [`Decompressor::decompress`] does.
     pub fn decompress_two(
         &mut self,
         codec: Codec,
@@ -127,8 +133,12 @@ impl Decompressor {
         self.level == Level::PORTABLE && cfg!(target_arch = "x86_64")
     }
 
-    /// Fills `output` with what `input` decompresses to; `Corrupt` when that is not exactly as
-    /// many bytes.
+    /// Decompresses `input` into `output`.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when the input is invalid or does not produce exactly the bytes of `output`,
+    /// `Unsupported` for an unknown codec.
     pub fn decompress(&mut self, codec: Codec, input: &[u8], output: &mut [u8]) -> Result<()> {
         let wanted = output.len();
         let found = match codec {
@@ -179,7 +189,7 @@ impl Decompressor {
     }
 }
 
-/// Reads until `output` is full and then asks whether there is more.
+/// Reads until `output` is full, then checks whether the reader has more.
 fn fill(mut reader: impl Read, output: &mut [u8]) -> Result<usize> {
     let wanted = output.len();
     let mut filled = 0;
@@ -276,7 +286,7 @@ mod tests {
             let packed = compressed(codec, &data);
             let mut decompressor = Decompressor::default();
             for wrong in [data.len() - 1, data.len() + 1] {
-                // Uncompressed bytes that are too many are refused by whoever knows both sizes.
+                // Surplus uncompressed bytes are detected by the caller, which has both sizes.
                 if codec == Codec::Uncompressed && wrong < data.len() {
                     continue;
                 }

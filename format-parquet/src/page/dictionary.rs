@@ -1,4 +1,5 @@
-//! The dictionary page of a chunk: found on the way to data pages, decompressed when it is asked for.
+//! The dictionary page of a chunk: located while data pages are read, decompressed when it is
+//! requested.
 
 use vector::{Buffer, Error, Result, ResultExt};
 
@@ -10,8 +11,13 @@ use crate::decrypt::ModuleKind;
 use crate::thrift::structs::{Codec, Encoding, PageKind};
 
 impl PageReader {
-    /// The chunk's dictionary, if a dictionary page was passed on the way to the current page.
-    /// Gives it once.
+    /// Returns the chunk's dictionary on the first call, if a dictionary page precedes the current
+    /// page.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when the page is invalid, `Limit` when it is too large or memory is not granted,
+    /// and errors of reading the file.
     pub fn take_dictionary(&mut self) -> Result<Option<DictionaryPage>> {
         self.find_dictionary().in_named("page", "dictionary")?;
         let Some((found, stored)) = self.dictionary.take() else { return Ok(None) };
@@ -22,7 +28,8 @@ impl PageReader {
             .map_err(|e| e.in_named("page", "dictionary").in_place("offset", offset))
     }
 
-    /// Finds the dictionary, where it is known where data pages are: in front of all of them.
+    /// Locates the dictionary, where the locations of data pages are known: it precedes all of
+    /// them.
     pub(super) fn find_dictionary(&mut self) -> Result<()> {
         let Some(first) = self.source.first_page_at().filter(|_| self.at == 0) else {
             return Ok(());
@@ -63,7 +70,8 @@ impl PageReader {
             );
         }
         let stored = self.opened(found, stored, ModuleKind::DictionaryPage)?;
-        // It stays for the whole chunk: not in the memory of a page but in that of the one before.
+        // The dictionary is kept for the whole chunk, so it uses the memory of the previous
+        // dictionary and not that of a page.
         let last = self.last_dictionary.take().and_then(|last| last.into_mut().ok());
         let spare = std::mem::replace(&mut self.spare, Vec::from_iter(last));
         let packed = Packed { stored, uncompressed: found.header.uncompressed_bytes };

@@ -1,4 +1,4 @@
-//! The framing that Hadoop puts around blocks of LZ4 and LZO.
+//! The framing that Hadoop uses around blocks of LZ4 and LZO.
 //!
 //! ```text
 //! frame   uncompressed size (u32, big-endian) | block | block ...   until that size is reached
@@ -6,12 +6,12 @@
 //! page    frame | frame ...
 //! ```
 //!
-//! A frame of no bytes needs no block; some writers put one into the only frame of an empty page.
+//! An empty frame needs no block; some writers put one into the only frame of an empty page.
 
-/// Undoes the framing of a whole page: `decode_block` is given the bytes of a block and the room
-/// that is left in its frame, and says how much it filled.
+/// Decodes the framing of a whole page: `decode_block` receives the bytes of a block and the
+/// remaining output of its frame, and returns the number of bytes that it wrote.
 ///
-/// `None` unless frames and blocks fill `input` and `output` exactly.
+/// Returns `None` unless frames and blocks fill `input` and `output` exactly.
 pub(super) fn decode_frames(
     input: &[u8],
     output: &mut [u8],
@@ -53,7 +53,7 @@ fn take_size(input: &mut &[u8]) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// Blocks that hold their bytes as they are.
+    /// Decodes blocks that hold uncompressed bytes.
     fn stored(block: &[u8], room: &mut [u8]) -> Option<usize> {
         room.get_mut(..block.len())?.copy_from_slice(block);
         Some(block.len())

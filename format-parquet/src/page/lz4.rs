@@ -1,8 +1,8 @@
-//! LZ4: single blocks, and the three forms that pages of the older codec number come in.
+//! LZ4: single blocks, and the three forms of pages that have the number of the older codec.
 //!
-//! The format once said "LZ4" and no more, so Hadoop's writers put blocks into Hadoop's framing,
-//! others wrote LZ4's own frames, others bare blocks. Which one a page has can only be seen by
-//! trying; sizes have to add up to the byte, so a wrong guess is noticed.
+//! The format originally specified only "LZ4", so Hadoop's writers put blocks into Hadoop's
+//! framing, other writers wrote LZ4's own frames, others bare blocks. The form of a page is found
+//! by trying; sizes have to be exact to the byte, so a wrong form is detected.
 
 use std::io::Read;
 
@@ -10,12 +10,12 @@ use vector::{Error, Result};
 
 use super::hadoop;
 
-/// How LZ4's own frames begin.
+/// The first bytes of LZ4's own frames.
 const FRAME_MAGIC: [u8; 4] = 0x184d_2204_u32.to_le_bytes();
 
-/// Decompresses one block; it must fill `output` exactly.
+/// Decompresses one block, which must fill `output` exactly.
 pub(super) fn decompress_raw(input: &[u8], output: &mut [u8]) -> Result<()> {
-    // A page of no bytes may be stored as no block at all.
+    // An empty page may be stored without a block.
     if input.is_empty() && output.is_empty() {
         return Ok(());
     }
@@ -29,7 +29,7 @@ pub(super) fn decompress_raw(input: &[u8], output: &mut [u8]) -> Result<()> {
     }
 }
 
-/// Decompresses a page of the older codec, whichever form it has.
+/// Decompresses a page of the older codec in any form.
 pub(super) fn decompress_any(input: &[u8], output: &mut [u8]) -> Result<()> {
     let block = |input: &[u8], room: &mut [u8]| lz4_flex::block::decompress_into(input, room).ok();
     if hadoop::decode_frames(input, output, block).is_some() {
@@ -51,7 +51,7 @@ fn decode_own_frame(input: &[u8], output: &mut [u8]) -> Option<()> {
 mod tests {
     use super::*;
 
-    /// "abcabcabcabcabc" and five last literals: a block as the format of blocks describes it.
+    /// "abcabcabcabcabc" and five last literals: a block according to the block format.
     const BLOCK: [u8; 13] =
         [0x38, b'a', b'b', b'c', 3, 0, 0x60, b'v', b'w', b'x', b'y', b'z', b'!'];
     const PLAIN: &[u8] = b"abcabcabcabcabcvwxyz!";
@@ -67,7 +67,7 @@ mod tests {
     }
 
     fn own_frame() -> Vec<u8> {
-        // Version 1, blocks on their own, no sizes, no checksums; largest block 64 KiB.
+        // Version 1, independent blocks, no sizes, no checksums; maximum block size 64 KiB.
         let head = [0x04, 0x22, 0x4d, 0x18, 0x60, 0x40, 0x82];
         [&head[..], &(BLOCK.len() as u32).to_le_bytes(), &BLOCK, &[0; 4]].concat()
     }

@@ -1,10 +1,10 @@
 //! LZO1X, in Hadoop's framing.
 //!
-//! A block is a row of instructions. Each copies bytes from what was already written, then up to
-//! three literals that follow it; one kind copies a longer row of literals.
+//! A block is a sequence of instructions. Each copies bytes from the output, followed by up to
+//! three literals; one kind copies a longer sequence of literals.
 //!
 //! ```text
-//! first byte     18..=255          so many literals as it is above 17
+//! first byte     18..=255          literals, their number is the byte minus 17
 //! 0000 LLLL      after a copy without literals: 3 + L literals
 //! 0000 DDSS  H   after 1 to 3 literals: copy 2 from D + 4 H + 1; after more: copy 3 from 2 KiB more
 //! 0001 HLLL  DD  copy 2 + L from 16 KiB + 16 KiB H + D; D and H 0: the end
@@ -13,29 +13,30 @@
 //! 1LLD DDSS  H   copy 5 + L from D + 8 H + 1
 //! ```
 //!
-//! `L` of 0 goes on: 255 for each zero byte, then a byte that is not zero, and all ones of `L`'s
-//! bits. `DD` is 16 bits, little-endian, of which the low two are `SS`. `SS` literals follow.
+//! An `L` of 0 is continued: it is 255 for each zero byte, plus a byte that is not zero, plus the
+//! largest value of `L`'s bits. `DD` is 16 bits, little-endian, of which the low two are `SS`. `SS`
+//! literals follow.
 //!
-//! Nothing is written outside of the block's room and nothing is read before it: every length and
-//! distance is checked, so a broken block ends in an error.
+//! Nothing is written outside of the block's output and nothing is read before it: every length and
+//! distance is checked, so an invalid block results in an error.
 
 use vector::{Error, Result};
 
 use super::hadoop;
 
-/// What a distance of the third kind starts from.
+/// Base of the distances of the third kind.
 const FAR: usize = 16 << 10;
 
-/// What a distance of a copy after four literals or more starts from.
+/// Base of the distance of a copy after four or more literals.
 const MIDDLE: usize = 2 << 10;
 
-/// Decompresses a page; it must fill `output` exactly.
+/// Decompresses a page, which must fill `output` exactly.
 pub(super) fn decompress(input: &[u8], output: &mut [u8]) -> Result<()> {
     hadoop::decode_frames(input, output, decode_block)
         .ok_or_else(|| Error::corrupt("an LZO page cannot be decompressed"))
 }
 
-/// How many literals the instruction before has copied.
+/// Number of literals that the preceding instruction copied, as far as it matters.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Before {
     Copy,
@@ -43,7 +44,8 @@ enum Before {
     ManyLiterals,
 }
 
-/// Decodes a block into the front of `room`, gives how much it filled; `None` when it is broken.
+/// Decodes a block into the front of `room` and returns the number of bytes written; `None` when
+/// the block is invalid.
 fn decode_block(block: &[u8], room: &mut [u8]) -> Option<usize> {
     let mut block = Block { input: block, room, filled: 0 };
     let mut before = Before::Copy;
@@ -74,7 +76,7 @@ fn decode_block(block: &[u8], room: &mut [u8]) -> Option<usize> {
                 let (near, trailing) = block.distance()?;
                 let distance = FAR + ((op & 8) << 11) + near;
                 if distance == FAR {
-                    // The end has a length and no literals; bytes behind it are none of ours.
+                    // The end has a length and no literals; no bytes may follow it.
                     return (length == 3 && block.input.is_empty()).then_some(block.filled);
                 }
                 (length, distance, trailing)
@@ -108,7 +110,7 @@ impl Block<'_, '_> {
         Some(*byte)
     }
 
-    /// The length whose first `bits` bits are `field`.
+    /// Returns a length of which `field` are the first `bits` bits.
     fn length(&mut self, field: usize, bits: u32) -> Option<usize> {
         if field != 0 {
             return Some(field);
@@ -119,7 +121,7 @@ impl Block<'_, '_> {
         zeros.checked_mul(255)?.checked_add(last + (1 << bits) - 1)
     }
 
-    /// The distance in the next two bytes and the literals behind the copy.
+    /// Returns the distance in the next two bytes and the number of literals after the copy.
     fn distance(&mut self) -> Option<(usize, usize)> {
         let low = usize::from(self.byte()?);
         let value = low | usize::from(self.byte()?) << 8;
@@ -137,7 +139,8 @@ impl Block<'_, '_> {
     fn copy(&mut self, length: usize, distance: usize) -> Option<()> {
         let start = self.filled.checked_sub(distance)?;
         let end = self.filled.checked_add(length).filter(|end| *end <= self.room.len())?;
-        // What a copy writes may be what it reads next: go on in steps that are already there.
+        // A copy may read bytes that it has written: it proceeds in steps of bytes that are already
+        // present.
         while self.filled < end {
             let step = (self.filled - start).min(end - self.filled);
             self.room.copy_within(start..start + step, self.filled);
@@ -174,10 +177,10 @@ mod tests {
 
     #[test]
     fn every_kind_of_copy_takes_what_its_distance_says() {
-        // Four literals, then copies of each kind with literals behind.
+        // Four literals, then copies of each kind followed by literals.
         let start = [17 + 4, b'a', b'b', b'c', b'd'];
         let with = |rest: &[u8]| block(&[&start[..], rest, &END].concat(), 10_000).unwrap();
-        // 1LLDDDSS: 5 from distance 4; one literal behind.
+        // 1LLDDDSS: 5 from distance 4, then one literal.
         assert_eq!(with(&[0x80 | 3 << 2 | 1, 0, b'x']), b"abcdabcdax");
         // 01LDDDSS: 4 from distance 1, which repeats the last byte.
         assert_eq!(with(&[0x40 | 0x20, 0]), b"abcddddd");
@@ -186,13 +189,14 @@ mod tests {
         assert_eq!(with(&[0x20, 10, 1 << 2, 0]), expected[..4 + 43]);
         // After one literal: two bytes from distance 1 + 2.
         assert_eq!(with(&[0x40 | 1, 0, b'x', 2 << 2, 0]), b"abcddddxdd");
-        // After four literals or more: three bytes from beyond 2 KiB, so not here.
+        // After four or more literals: three bytes from more than 2 KiB before, which do not exist
+        // here.
         assert!(block(&[&start[..], &[0, 0], &END].concat(), 100).is_none());
     }
 
     #[test]
     fn copies_from_afar_reach_back_to_what_was_written() {
-        // 2 KiB and 16 KiB of literals in front.
+        // Preceded by 2 KiB and 16 KiB of literals.
         let text: Vec<u8> = (0..20_000u32).map(|i| ((i * 31) >> 3) as u8).collect();
         let literals = |n: usize| {
             let rest = n - 18;

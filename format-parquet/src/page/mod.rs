@@ -1,24 +1,24 @@
-//! The pages of one column chunk, one after the other.
+//! The page reader: iterates over the pages of one column chunk.
 //!
 //! ```text
 //! chunk   | header, dictionary | header, data | header, index | header, data |
-//!           kept aside           handed out     passed over      handed out
+//!           kept                 returned       skipped         returned
 //! v1      compressed( repetition levels | definition levels | values )
 //! v2      repetition levels | definition levels | compressed( values )
 //! ```
 //!
-//! [`PageReader::peek`] parses the next data page's header; then either [`PageReader::skip`]
-//! passes over it without touching its bytes, or [`PageReader::read`] decompresses it and cuts it
-//! into levels and values. The dictionary page is only decompressed when somebody asks for it.
-//! Decompressed bytes go into buffers that are used again once nobody looks at them
-//! ([`PageReader::recycle`]); pages that are not compressed stay where they are. Where pages are
-//! read one after the other, two may be decompressed at once (`ahead`).
+//! [`PageReader::peek`] parses the next data page's header; then either [`PageReader::skip`] skips
+//! the page without touching its bytes, or [`PageReader::read`] decompresses it and divides it into
+//! levels and values. The dictionary page is decompressed only when it is requested. Decompressed
+//! bytes are written to buffers that are reused when they are no longer referenced
+//! ([`PageReader::recycle`]); uncompressed pages are not copied. Where pages are read in sequence,
+//! two may be decompressed together (`ahead`).
 //!
-//! Where the bytes come from is the [`PageSource`]'s matter. If it knows from an offset index where
-//! the pages are, `peek` and `skip` touch no byte at all.
+//! The [`PageSource`] supplies the bytes. If it has the locations of pages from an offset index,
+//! `peek` and `skip` read no byte at all.
 //!
-//! Never more values than the chunk's metadata promises are handed out; bytes behind them are
-//! ignored. What headers claim is checked in `claims`, which has the rules.
+//! At most the number of values in the chunk's metadata is returned; bytes after them are ignored.
+//! The claims of headers are checked in `claims`, which documents the rules.
 
 mod ahead;
 mod brotli;
@@ -52,45 +52,47 @@ use decompress::{Decompressor, MAX_PAGE_BYTES, check_size};
 use source::PageSource;
 use stored::{HeaderPlace, StoredPage};
 
-/// Pages whose memory is kept for others, and so are those that come back later.
+/// Maximum number of pages of which the memory is kept for reuse, and of those that may be returned
+/// later.
 const MAX_SPARE: usize = 2;
 
-/// What a chunk's metadata says about its pages.
+/// The metadata of a chunk that is needed to read its pages.
 #[derive(Debug, Clone)]
 pub struct ChunkParams {
-    /// Where the chunk starts in the file; for messages.
+    /// Offset of the chunk in the file, for messages.
     pub offset: u64,
-    /// How pages are compressed.
+    /// Compression codec of the pages.
     pub codec: Codec,
-    /// Bytes of all pages, as the footer says; the source may have more behind them.
+    /// Total size in bytes of all pages, as stated by the footer; the source may have more bytes
+    /// after it.
     pub declared_bytes: u64,
-    /// How values are stored.
+    /// Physical type and width of the values.
     pub storage: Storage,
-    /// Rows of the row group.
+    /// Number of rows of the row group.
     pub num_rows: u64,
-    /// Values, nulls included, of all data pages.
+    /// Number of values, nulls included, of all data pages.
     pub num_values: u64,
-    /// The leaf's greatest definition level.
+    /// The leaf's maximum definition level.
     pub max_def: u8,
-    /// The leaf's greatest repetition level.
+    /// The leaf's maximum repetition level.
     pub max_rep: u8,
-    /// What has to be tolerated because of the writer.
+    /// Deviations of the writer from the specification that have to be tolerated.
     pub quirks: PageQuirks,
-    /// What the reader was told.
+    /// Options of the reader.
     pub options: PageOptions,
-    /// Set when headers and bodies are encrypted.
+    /// The decryptor, when headers and bodies are encrypted.
     pub decryptor: Option<ChunkDecryptor>,
-    /// What is done with the pages is added here.
+    /// Counters to which the work on the pages is added.
     pub counters: Arc<PageCounters>,
 }
 
-/// How pages are read, as the user says.
+/// Options for reading pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageOptions {
-    /// Pages that have a checksum are compared with it before they are decompressed.
+    /// True when pages that have a checksum are compared with it before they are decompressed.
     pub verifies_checksums: bool,
-    /// The largest page, after decompression, in bytes. Its memory is taken from the pool before it is
-    /// decompressed.
+    /// Maximum size of a page in bytes after decompression. Its memory is reserved from the pool
+    /// before it is decompressed.
     pub max_page_bytes: usize,
 }
 
@@ -100,108 +102,110 @@ impl Default for PageOptions {
     }
 }
 
-/// What was done with pages, of all chunks that share it.
+/// Counters of work on pages, over all chunks that share them.
 #[derive(Debug, Default)]
 pub struct PageCounters {
-    /// Data pages that were decompressed, or lie open in the file.
+    /// Number of data pages that were decompressed or are stored uncompressed.
     pub read: AtomicU64,
-    /// Data pages that were passed over unread.
+    /// Number of data pages that were skipped without being read.
     pub skipped: AtomicU64,
-    /// Dictionary pages that were read.
+    /// Number of dictionary pages that were read.
     pub dictionaries: AtomicU64,
-    /// Bytes of the pages that were read, as they are stored.
+    /// Number of bytes in stored form of the pages that were read.
     pub stored_bytes: AtomicU64,
-    /// Bytes that decompression gave.
+    /// Number of bytes that decompression produced.
     pub decompressed_bytes: AtomicU64,
 }
 
 impl PageCounters {
-    // Only sums are kept; nothing is ordered by them.
+    // The counters are only summed and order no other access.
     fn add(counter: &AtomicU64, count: usize) {
         counter.fetch_add(count as u64, Ordering::Relaxed);
     }
 }
 
-/// What is known of a data page before it is decompressed.
+/// The properties of a data page that are known before it is decompressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageInfo {
-    /// Its number among the data pages of the chunk.
+    /// Number of the page among the data pages of the chunk.
     pub ordinal: usize,
-    /// Values with nulls; pairs of levels for nested columns.
+    /// Number of values, nulls included; for nested columns the number of pairs of levels.
     pub num_values: usize,
-    /// Rows, which only version 2 tells. Below a repeated field they are not believed when they are
-    /// as many as values, unless those of all pages add up: some writers count values.
+    /// Number of rows, which only pages of version 2 state. Below a repeated field a number that
+    /// equals that of the values is ignored unless the sum over all pages is correct, because some
+    /// writers count values.
     pub num_rows: Option<usize>,
-    /// Nulls, which only version 2 tells.
+    /// Number of nulls, which only pages of version 2 state.
     pub num_nulls: Option<usize>,
 }
 
-/// A data page, ready to be decoded.
+/// A data page, ready for decoding.
 #[derive(Debug)]
 pub struct DataPage {
-    /// What the header says.
+    /// The counts in the header.
     pub info: PageInfo,
-    /// Where its header stands in the file.
+    /// Offset of the header in the file.
     pub offset: u64,
-    /// How the values are written.
+    /// Encoding of the values.
     pub encoding: Encoding,
     /// Repetition levels, one for each value.
     pub repetition: LevelDecoder,
     /// Definition levels, one for each value.
     pub definition: LevelDecoder,
-    /// The values that are not null.
+    /// The bytes of the values that are not null.
     pub values: Buffer<u8>,
-    /// All bytes of the page, to be given back with [`PageReader::recycle`].
+    /// All bytes of the page, to be returned with [`PageReader::recycle`].
     pub body: Buffer<u8>,
 }
 
-/// A dictionary page, ready to be decoded.
+/// A dictionary page, ready for decoding.
 #[derive(Debug)]
 pub struct DictionaryPage {
-    /// The number of values.
+    /// Number of values.
     pub num_values: usize,
-    /// The values are said to ascend; nobody checked.
+    /// True when the header states that the values ascend, which is not checked.
     pub is_sorted: bool,
-    /// The values, PLAIN.
+    /// The values in PLAIN encoding.
     pub values: Buffer<u8>,
 }
 
-/// Walks the pages of one column chunk.
+/// Iterates over the pages of one column chunk.
 #[derive(Debug)]
 pub struct PageReader {
     chunk: ChunkParams,
     source: PageSource,
-    /// Where the next header stands in the chunk.
+    /// Offset of the next header in the chunk.
     at: usize,
     values_left: u64,
     next_ordinal: usize,
-    /// With its stored bytes, which may not be in memory any more when it is wanted.
+    /// The dictionary page with its stored bytes, which may no longer be in the source when they
+    /// are used.
     dictionary: Option<(StoredPage, Buffer<u8>)>,
     next: Option<NextPage>,
-    /// Headers of the chunk were compared with the footer.
+    /// True when the headers of the chunk were compared with the footer.
     is_checked: bool,
     has_only_indices: Option<bool>,
-    /// All headers were looked at, and their rows are those of the row group.
+    /// True when all headers were examined and the sum of their rows is that of the row group.
     rows_add_up: bool,
-    /// Data pages with values in front of the next one.
+    /// Number of data pages with values before the next one.
     pages_with_values: usize,
     decompressor: Decompressor,
     ahead: Ahead,
-    /// Memory of pages that nobody looks at any more.
+    /// Memory of pages that is no longer referenced.
     spare: Vec<BufferMut<u8>>,
-    /// What the last dictionary was decompressed to: memory for the next one.
+    /// The last decompressed dictionary; its memory is reused for the next one.
     last_dictionary: Option<Buffer<u8>>,
-    /// Pages that were read and whose bytes somebody still holds, most likely not for long.
+    /// Pages that were read and are still referenced, probably not for long.
     lent: VecDeque<Buffer<u8>>,
     pool: MemoryPool,
 }
 
-/// The data page that is next.
+/// The next data page.
 #[derive(Debug)]
 enum NextPage {
-    /// Its header is parsed.
+    /// A page with a parsed header.
     Parsed(StoredPage, PageInfo),
-    /// It is known where it is.
+    /// A page with a known location.
     Placed(PageInfo),
 }
 
@@ -214,7 +218,7 @@ impl NextPage {
 }
 
 impl PageReader {
-    /// A reader of the pages of a chunk.
+    /// Creates a reader of the pages of a chunk.
     pub fn new(chunk: ChunkParams, source: impl Into<PageSource>, pool: MemoryPool) -> Self {
         PageReader {
             values_left: chunk.num_values,
@@ -237,7 +241,7 @@ impl PageReader {
         }
     }
 
-    /// Goes on with another chunk of the same leaf, keeping contexts and memory.
+    /// Continues with another chunk of the same leaf, keeping contexts and memory.
     pub fn reopen(&mut self, chunk: ChunkParams, source: impl Into<PageSource>) {
         let fresh = Self::new(chunk, source, self.pool.clone());
         let old = std::mem::replace(self, fresh);
@@ -248,7 +252,7 @@ impl PageReader {
         self.source.succeed(old.source);
     }
 
-    /// Lets go of the chunk's bytes; there are no more pages then.
+    /// Releases the chunk's bytes, after which there are no more pages.
     pub fn close(&mut self) {
         self.source.close();
         self.values_left = 0;
@@ -258,12 +262,17 @@ impl PageReader {
         self.dictionary = None;
     }
 
-    /// Values of pages that were neither read nor skipped yet.
+    /// Returns the number of values of pages that were neither read nor skipped yet.
     pub fn values_left(&self) -> u64 {
         self.values_left
     }
 
-    /// The next data page that has values; `None` when the chunk is over.
+    /// Returns the next data page that has values; `None` at the end of the chunk.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when a header is invalid or contradicts the chunk, `Unsupported` for a page of
+    /// unknown type, and errors of reading the file.
     pub fn peek(&mut self) -> Result<Option<PageInfo>> {
         while self.next.is_none() && self.values_left > 0 {
             let found =
@@ -277,14 +286,18 @@ impl PageReader {
         Ok(self.next.as_ref().map(|next| self.believed(next.info())))
     }
 
-    /// What is believed of a page's header.
+    /// Returns the trusted part of a page's header.
     fn believed(&self, info: PageInfo) -> PageInfo {
         let counts_values = self.chunk.max_rep > 0 && info.num_rows == Some(info.num_values);
         let num_rows = info.num_rows.filter(|_| self.rows_add_up || !counts_values);
         PageInfo { num_rows, ..info }
     }
 
-    /// Passes over the page that [`PageReader::peek`] gave.
+    /// Skips the page that [`PageReader::peek`] returned.
+    ///
+    /// # Errors
+    ///
+    /// The same as [`PageReader::peek`].
     pub fn skip(&mut self) -> Result<()> {
         self.take_next()?;
         self.ahead.reads_on = 0;
@@ -292,7 +305,12 @@ impl PageReader {
         Ok(())
     }
 
-    /// Reads the page that [`PageReader::peek`] gave.
+    /// Reads the page that [`PageReader::peek`] returned.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when the page is invalid, `Unsupported` for an unknown codec or encoding, `Limit`
+    /// when the page is too large or memory is not granted, and errors of reading the file.
     pub fn read(&mut self) -> Result<DataPage> {
         let (found, info) = match self.take_next()? {
             NextPage::Parsed(found, info) => (found, info),
@@ -315,17 +333,18 @@ impl PageReader {
         page.map_err(|e| e.in_place("page", info.ordinal).in_place("offset", offset))
     }
 
-    /// Takes a page's memory back, to be used for a later one once nobody else holds it.
+    /// Takes back a page's memory, to reuse it for a later page once it is no longer referenced.
     pub fn recycle(&mut self, body: Buffer<u8>) {
         if self.spare.len() == MAX_SPARE {
             return;
         }
         match body.into_mut() {
             Ok(memory) => self.spare.push(memory),
-            // What is not compressed is the file's memory.
+            // An uncompressed page is memory of the source.
             Err(_) if self.chunk.codec == Codec::Uncompressed => {}
             Err(body) => {
-                // Views of a batch point there; it is gone before the page after the next, mostly.
+                // Views of a batch still refer to the page; most batches are dropped before the
+                // page after the next.
                 self.lent.truncate(MAX_SPARE - 1);
                 self.lent.push_front(body);
             }
@@ -336,8 +355,8 @@ impl PageReader {
         self.chunk.offset.saturating_add(at as u64)
     }
 
-    /// The header at `self.at`, which moves on behind its page; the header ends in front of `end`,
-    /// and `ordinal` data pages stand in front of it.
+    /// Parses the header at `self.at` and advances behind its page. The header ends before `end`,
+    /// and `ordinal` data pages precede it.
     fn header(&mut self, ordinal: usize, end: usize) -> Result<StoredPage> {
         let place = HeaderPlace {
             chunk_offset: self.chunk.offset,
@@ -351,7 +370,7 @@ impl PageReader {
         Ok(found)
     }
 
-    /// Parses one header; a dictionary or data page is kept, others are passed over.
+    /// Parses one header; a dictionary or data page is kept, other pages are skipped.
     fn next_header(&mut self) -> Result<()> {
         if self.at >= self.source.num_bytes() {
             return Err(self.too_few_values());
@@ -367,7 +386,7 @@ impl PageReader {
                     .with("offset", self.file_offset(found.header_at)));
             }
             PageKind::Dictionary(_) => self.keep_dictionary(found)?,
-            // Refused above, unless it is an index page.
+            // Pages of unknown type were refused above, so this is an index page.
             PageKind::Index | PageKind::Unknown(_) => {}
             PageKind::Data(_) | PageKind::DataV2(_) => {
                 let info = page_info(&found.header.kind, self.next_ordinal);
@@ -379,7 +398,7 @@ impl PageReader {
                         self.pages_with_values += 1;
                         self.next = Some(NextPage::Parsed(found, info));
                     }
-                    // A page without values is legal, and its body may be anything.
+                    // A page without values is valid, and its body may be arbitrary.
                     None => self.next_ordinal += 1,
                 }
             }
@@ -387,18 +406,18 @@ impl PageReader {
         Ok(())
     }
 
-    /// The next page by the offset index.
+    /// Returns the next page according to the offset index.
     fn next_place(&mut self) -> Result<()> {
         let ordinal = self.next_ordinal;
         let num_rows = self.source.rows_of_page(ordinal).ok_or_else(|| self.too_few_values())?;
-        // Of a flat column, so that a row is a value.
+        // The column is flat, so each row is a value.
         let info =
             PageInfo { ordinal, num_values: num_rows, num_rows: Some(num_rows), num_nulls: None };
         self.next = Some(NextPage::Placed(info));
         Ok(())
     }
 
-    /// The page that the offset index speaks of, if it is what is there.
+    /// Returns the page to which the offset index refers, after comparing it with the index.
     fn placed_page(&mut self, info: PageInfo) -> Result<StoredPage> {
         self.find_dictionary()?;
         let bytes = self.source.fetch_page(info.ordinal)?;
@@ -424,13 +443,14 @@ impl PageReader {
             .with("missing_values", self.values_left)
     }
 
-    /// The stored bytes of a data page, opened.
+    /// Returns the stored bytes of a data page, decrypted.
     fn stored(&mut self, found: &StoredPage, info: PageInfo) -> Result<Buffer<u8>> {
         let stored = self.source.read(found.body.clone())?;
         self.opened(found, stored, ModuleKind::DataPage(info.ordinal))
     }
 
-    /// A page's stored bytes, compared with its checksum and decrypted if need be.
+    /// Returns a page's stored bytes after comparing them with its checksum and decrypting them, as
+    /// needed.
     fn opened(
         &mut self,
         found: &StoredPage,
@@ -536,7 +556,8 @@ impl PageReader {
         })
     }
 
-    /// The bytes of a page, decompressed if need be; those of data page `data`, if it is one.
+    /// Returns the bytes of a page, decompressed if necessary; `data` describes it if it is a data
+    /// page.
     fn body(
         &mut self,
         packed: Packed,
@@ -553,7 +574,7 @@ impl PageReader {
             }
             return Ok(packed.stored);
         }
-        // A page of nulls only may have no values at all, not even compressed ones.
+        // A page of only nulls may have no value bytes at all, not even compressed ones.
         if stored.is_empty() && *uncompressed == 0 {
             return Ok(packed.stored);
         }
@@ -579,8 +600,9 @@ fn page_info(kind: &PageKind, ordinal: usize) -> Option<PageInfo> {
     }
 }
 
-/// SPEC (data page v1): a section is there only when the maximum is not 0; an RLE section has its
-/// length in front, a BIT_PACKED one follows from the number of values.
+/// Returns the decoder of a section of levels. SPEC (data page v1): a section exists only when the
+/// maximum is not 0; an RLE section has a length prefix, the length of a BIT_PACKED one follows
+/// from the number of values.
 fn levels_v1(
     body: &Buffer<u8>,
     at: &mut usize,

@@ -1,4 +1,4 @@
-//! Snappy: a block of literals and of copies of what was written before.
+//! Snappy: a block consists of literals and of copies of earlier output.
 //!
 //! ```text
 //! block    length (LEB128)  element ...
@@ -8,48 +8,51 @@
 //! copy 4   llllll 11  offset * 4          length 1-64
 //! ```
 //!
-//! Two readers take turns. [`snappy_fast`](super::snappy_fast) runs through elements while both
-//! ends are far away and stops in front of the first that is not plainly good; [`one_element`]
-//! then takes exactly that one with all checks. So every error is found here, in safe code, and the
-//! fast loop has none to tell (rule P7.31).
+//! Two decoders alternate. [`snappy_fast`](super::snappy_fast) processes elements while both ends
+//! are far away and stops before the first element that is not certainly valid; [`one_element`]
+//! then decodes exactly that element with all checks. Therefore every error is found here, in safe
+//! code, and the fast loop reports none (rule P7.31).
 
 use vector::{Error, Result};
 
 use super::snappy_fast::{run, run_two};
 
-/// A block's length has at most this many bytes of seven bits.
+/// Maximum number of bytes, of seven bits each, of a block's length.
 const MAX_LENGTH_BYTES: usize = 5;
-/// Literals from this length on have it in bytes of their own.
+/// Length code from which on the length of a literal is stored in separate bytes.
 const FIRST_LONG: usize = 60;
 
-/// How far both sides are.
+/// Positions in input and output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Position {
-    /// Bytes that were read.
+    /// Number of bytes that were read.
     pub(super) input: usize,
-    /// Bytes that were written.
+    /// Number of bytes that were written.
     pub(super) output: usize,
 }
 
-/// The length that a block says it decompresses to.
+/// Returns the decompressed length that a block declares.
 pub(super) fn declared_len(input: &[u8]) -> Result<usize> {
     preamble(input).map(|(len, _)| len)
 }
 
-/// A block on its way into memory of its length.
+/// A block that is being decompressed into memory of its length.
 struct Block<'a> {
     elements: &'a [u8],
     output: &'a mut [u8],
     at: Position,
 }
 
-/// Fills `output` with what the block decompresses to; `Corrupt` when that is not exactly as many
-/// bytes.
+/// Decompresses a block into `output`.
+///
+/// # Errors
+///
+/// `Corrupt` when the block is invalid or does not produce exactly the bytes of `output`.
 pub(super) fn decompress(input: &[u8], output: &mut [u8]) -> Result<()> {
     Block::start(input, output)?.finish()
 }
 
-/// The same for two blocks at once, which takes less time than one after the other.
+/// Decompresses two blocks together, which takes less time than one after the other.
 pub(super) fn decompress_two(
     (input_a, output_a): (&[u8], &mut [u8]),
     (input_b, output_b): (&[u8], &mut [u8]),
@@ -61,7 +64,8 @@ pub(super) fn decompress_two(
     while !a.is_over() && !b.is_over() {
         let (of_a, of_b) = ((a.elements, &mut *a.output), (b.elements, &mut *b.output));
         [a.at, b.at] = run_two(of_a, of_b, [a.at, b.at]);
-        // One of them is not plainly good or near its end; the other may be taken so as well.
+        // One element is not certainly valid or near its end; the other may be decoded in the same
+        // way.
         match (a.take_one(), b.take_one()) {
             (Ok(()), Ok(())) => {}
             (Err(error), Ok(())) => return (Err(error), b.finish()),
@@ -85,7 +89,7 @@ impl<'a> Block<'a> {
         self.at.input >= self.elements.len()
     }
 
-    /// Takes the next element, if there is one.
+    /// Decodes the next element, if there is one.
     fn take_one(&mut self) -> Result<()> {
         if !self.is_over() {
             self.at = one_element(self.elements, self.output, self.at)?;
@@ -93,7 +97,7 @@ impl<'a> Block<'a> {
         Ok(())
     }
 
-    /// Takes what is left.
+    /// Decodes the remaining elements.
     fn finish(mut self) -> Result<()> {
         while !self.is_over() {
             self.at = run(self.elements, self.output, self.at);
@@ -106,7 +110,7 @@ impl<'a> Block<'a> {
     }
 }
 
-/// The block's length and what follows it.
+/// Returns the block's length and the bytes after it.
 fn preamble(input: &[u8]) -> Result<(usize, &[u8])> {
     let mut len = 0u64;
     for (i, byte) in input.iter().take(MAX_LENGTH_BYTES).enumerate() {
@@ -120,7 +124,7 @@ fn preamble(input: &[u8]) -> Result<(usize, &[u8])> {
     Err(broken("the block has no length", input.len()))
 }
 
-/// Reads the element at `at` and writes what it stands for.
+/// Decodes the element at `at` and writes its output.
 fn one_element(input: &[u8], output: &mut [u8], at: Position) -> Result<Position> {
     let cut = || broken("an element is cut off", at.input);
     let (tag, rest) = input.get(at.input..).and_then(<[u8]>::split_first).ok_or_else(cut)?;
@@ -151,7 +155,7 @@ fn one_element(input: &[u8], output: &mut [u8], at: Position) -> Result<Position
         let from = at.output - offset;
         output.copy_within(from..from + len, at.output);
     } else {
-        // What is copied is being written: byte by byte the pattern goes on.
+        // The copy reads bytes that it has written: the pattern continues byte by byte.
         for to in at.output..end {
             let byte = output.get(to - offset).copied().unwrap_or(0);
             if let Some(slot) = output.get_mut(to) {
@@ -162,7 +166,7 @@ fn one_element(input: &[u8], output: &mut [u8], at: Position) -> Result<Position
     Ok(Position { input: at.input + 1 + num_bytes, output: end })
 }
 
-/// The next `len` bytes of the output.
+/// Returns the next `len` bytes of the output.
 fn room(output: &mut [u8], at: Position, len: usize) -> Result<&mut [u8]> {
     let whole = output.len();
     let room = output.get_mut(at.output..at.output.saturating_add(len));

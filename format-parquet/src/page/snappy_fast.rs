@@ -1,14 +1,15 @@
-//! The inner loop of the Snappy decoder: elements far from both ends, by wide moves.
+//! The inner loop of the Snappy decoder: elements far from both ends, with wide moves.
 //!
-//! A step's cost is the way from one tag to the next, so it is kept short: a literal of up to four
-//! bytes and the tag behind it come out of one 8-byte load, and for copies all but the kind is off
-//! that way, in a table. Moves are of 16 bytes whatever the length and may write behind what is
-//! meant; the next element writes over it, and the slack at the end takes the last. A copy that
-//! overlaps itself is a pattern, which is spread in a register.
+//! The cost of a step is the dependency chain from one tag to the next, so it is kept short: a
+//! literal of up to four bytes and the tag after it come from one 8-byte load, and for copies
+//! everything except the kind comes from a table, off that chain. Moves are of 16 bytes for all
+//! lengths and may write more than the element; the next element overwrites the surplus, and the
+//! slack at the end contains the last one. A copy that overlaps itself is a pattern, which is
+//! expanded in a register.
 //!
-//! One comparison sorts elements: table entries of literals and of copies with 4-byte offsets have
-//! no offset, and so fail the test "length is at most offset" together with overlapping copies and
-//! with offset 0.
+//! One comparison classifies elements: table entries of literals and of copies with 4-byte offsets
+//! have no offset, and so fail the test "length is at most offset", as do overlapping copies and an
+//! offset of 0.
 #![allow(unsafe_code)]
 #![cfg_attr(
     not(test),
@@ -21,18 +22,18 @@
 
 use super::snappy::Position;
 
-/// A step starts only with this many bytes of input left: the longest short literal with its tag
-/// (61), and a load (16) where the next tag is.
+/// Minimum number of remaining input bytes for a step: the longest short literal with its tag (61),
+/// and a load (16) at the next tag.
 const INPUT_SLACK: usize = 80;
-/// A step starts only with room for this many bytes: a literal of 4 and a copy of 64, whose last
-/// move starts before its end and writes 16.
+/// Minimum number of remaining output bytes for a step: a literal of 4 and a copy of 64, of which
+/// the last move starts before its end and writes 16.
 const OUTPUT_SLACK: usize = 96;
 
-/// A copy of the last 7 bytes of the number in front, as it stands in the input.
+/// A copy of the last 7 bytes of the preceding number, as stored in the input.
 const NUMBER_COPY: u64 = 1 | 3 << 2 | 8 << 8;
 
-/// For each tag: length (7 bits), the offset's bits 8..11 in their place, and from bit 16 on which
-/// of the two bytes behind the tag are the offset's.
+/// For each tag: the length (7 bits), bits 8 to 10 of the offset at their position, and from bit 16
+/// on a mask of the two bytes after the tag that belong to the offset.
 static TAGS: [u32; 256] = {
     let mut entries = [0; 256];
     let mut tag = 0;
@@ -48,14 +49,14 @@ static TAGS: [u32; 256] = {
     entries
 };
 
-/// How many bytes of a pattern that is repeated in 16 are whole repetitions.
+/// For each pattern length, the number of bytes of whole repetitions in 16 bytes.
 static STRIDES: [u8; 16] = [0, 16, 16, 15, 16, 15, 12, 14, 16, 9, 10, 11, 12, 13, 14, 15];
 
 /// # Safety
 /// `from` has 8 bytes.
 #[inline(always)]
 unsafe fn load(from: *const u8) -> u64 {
-    // SAFETY: as the caller says; the load needs no alignment.
+    // SAFETY: as the caller guarantees; the load needs no alignment.
     u64::from_le(unsafe { from.cast::<u64>().read_unaligned() })
 }
 
@@ -65,7 +66,7 @@ unsafe fn load(from: *const u8) -> u64 {
 /// `from` and `to` have 16 bytes each; they may overlap.
 #[inline(always)]
 unsafe fn move_16(from: *const u8, to: *mut u8) {
-    // SAFETY: as the caller says; neither needs alignment.
+    // SAFETY: as the caller guarantees; neither access needs alignment.
     unsafe { to.cast::<[u8; 16]>().write_unaligned(from.cast::<[u8; 16]>().read_unaligned()) }
 }
 
@@ -73,7 +74,7 @@ unsafe fn move_16(from: *const u8, to: *mut u8) {
 ///
 /// # Safety
 /// `from` and `to` have `len` rounded up to a multiple of 16 bytes; when they overlap, `from` is
-/// in front by at least 16 bytes or by `len`.
+/// before `to` by at least 16 bytes or by `len`.
 #[inline(always)]
 unsafe fn move_short(from: *const u8, to: *mut u8, len: usize) {
     // SAFETY: each move starts below `len`, so it ends below `len` rounded up to 16.
@@ -91,14 +92,14 @@ unsafe fn move_short(from: *const u8, to: *mut u8, len: usize) {
     }
 }
 
-/// Repeats the `offset` bytes in front of `to` until `len` bytes are written, and up to 15 more.
+/// Repeats the `offset` bytes before `to` until `len` bytes are written, and up to 15 more.
 ///
 /// # Safety
-/// `offset` is 1..16, the bytes in front of `to` are there, and `to` has `len + 16` bytes.
+/// `offset` is 1..16, the bytes before `to` exist, and `to` has `len + 16` bytes.
 #[inline(always)]
 unsafe fn repeat(offset: usize, to: *mut u8, len: usize) {
     let mut bits = offset * 8;
-    // SAFETY: the load is from `offset` bytes in front of `to` on and ends within 16 behind it.
+    // SAFETY: the load starts `offset` bytes before `to` and ends within 16 bytes after it.
     let seen = u128::from_le(unsafe { to.sub(offset).cast::<u128>().read_unaligned() });
     let mut pattern = seen & ((1 << bits) - 1);
     while bits < 128 {
@@ -114,16 +115,16 @@ unsafe fn repeat(offset: usize, to: *mut u8, len: usize) {
     }
 }
 
-/// Writes the 8 bytes in front of `to` again and again, 64 bytes in all.
+/// Writes the 8 bytes before `to` repeatedly, 64 bytes in total.
 ///
 /// Columns of numbers repeat whole values. The pattern is loaded as it was written, 8 bytes at a
-/// time: a wider load would have to wait for several writes before it.
+/// time: a wider load would have to wait for several earlier writes.
 ///
 /// # Safety
-/// There are 8 bytes in front of `to`, and `to` has 64.
+/// There are 8 bytes before `to`, and `to` has 64.
 #[inline(always)]
 unsafe fn repeat_8(to: *mut u8) {
-    // SAFETY: as the caller says.
+    // SAFETY: as the caller guarantees.
     unsafe {
         let pattern = u128::from(load(to.sub(8)));
         let pattern = (pattern | pattern << 64).to_le_bytes();
@@ -133,27 +134,28 @@ unsafe fn repeat_8(to: *mut u8) {
     }
 }
 
-/// Takes 8-byte numbers of which each begins with other bytes than the one before and goes on with
-/// the same, and repetitions of whole numbers, as sorted columns have them. The last number stays in
-/// a register: what is copied was just written, in pieces, and loading it would wait for all of
-/// them. `at` stands behind such a number; gives where what is anything else or too near to `last`
-/// starts.
+/// Decodes 8-byte numbers of which each differs from its predecessor only in the first bytes, and
+/// repetitions of whole numbers, as sorted columns have them. The last number is kept in a
+/// register: the copied bytes were just written, in pieces, and loading them would wait for all of
+/// these writes. `at` is behind such a number; returns the position of the first element that is of
+/// another kind or too near to `last`.
 ///
 /// # Safety
 /// `input` and `output` have INPUT_SLACK and OUTPUT_SLACK bytes from `last` on, and `output` has 8
-/// bytes in front of `at`.
+/// bytes before `at`.
 #[inline(never)]
 unsafe fn numbers(input: *const u8, output: *mut u8, at: Position, last: Position) -> Position {
     let Position { input: mut i, output: mut o } = at;
-    // SAFETY: 8 bytes in front of `at`.
+    // SAFETY: there are 8 bytes before `at`.
     let mut number = unsafe { load(output.add(o - 8)) };
-    // So many bytes in front of `o` are repetitions of the number.
+    // Number of bytes before `o` that are repetitions of the number.
     let mut same = 8;
     while i <= last.input && o <= last.output {
         // SAFETY: 8 of INPUT_SLACK bytes.
         let word = unsafe { load(input.add(i)) };
         if word & 0xf3 == 0 {
-            // A literal of 1 to 4 bytes and a copy of what is left to 8, with a 1-byte offset.
+            // A literal of 1 to 4 bytes and a copy of the remaining ones of 8, with a 1-byte
+            // offset.
             let more = (word >> 2 & 3) as usize;
             let copy = word >> 16 >> (8 * more);
             let offset = (copy >> 8 & 0xff) as usize;
@@ -185,38 +187,39 @@ unsafe fn numbers(input: *const u8, output: *mut u8, at: Position, last: Positio
     Position { input: i, output: o }
 }
 
-/// What a step found.
+/// The result of a step.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Step {
-    /// An element, which was taken.
+    /// An element was decoded.
     Element,
-    /// The same, and it goes on with a number as the one before did: there may be more such.
+    /// An element was decoded that continues a number as its predecessor did, so that more may
+    /// follow.
     Number,
-    /// An element that is not plainly good.
+    /// The element is not certainly valid.
     Other,
 }
 
-/// Takes the element at `at`, or a short literal and the element behind it, if that is plainly
-/// good; else `at` stands in front of it.
+/// Decodes the element at `at`, or a short literal and the element after it, if that is certainly
+/// valid; otherwise `at` stays before it.
 ///
 /// # Safety
-/// `input` has INPUT_SLACK bytes from `at.input` on, and `output` has all bytes in front of
-/// `at.output` and OUTPUT_SLACK from there on.
+/// `input` has INPUT_SLACK bytes from `at.input` on, and `output` has all bytes before `at.output`
+/// and OUTPUT_SLACK from there on.
 #[inline(always)]
 unsafe fn step(input: *const u8, output: *mut u8, at: &mut Position) -> Step {
     // SAFETY: 8 of INPUT_SLACK bytes.
     let mut word = unsafe { load(input.add(at.input)) };
     if word & 0xf3 == 0 {
-        // A literal of 1 to 4 bytes. The tag behind it and that one's offset are in `word`.
+        // A literal of 1 to 4 bytes. The tag after it and the offset of that tag are in `word`.
         // SAFETY: 8 of OUTPUT_SLACK bytes.
         unsafe { output.add(at.output).cast::<u64>().write_unaligned((word >> 8).to_le()) };
         let more = (word >> 2 & 3) as usize;
         at.input += more + 2;
         at.output += more + 1;
-        // The tag is four times `more`: twice the tag are the bits of `more` bytes.
+        // The tag is four times `more`: twice the tag is the number of bits of `more` bytes.
         word = word >> 16 >> (word.wrapping_add(word) & 0x3f);
     }
-    // Now the input is at most 5 and the output at most 4 further than at the start, and the
+    // The input is now at most 5 and the output at most 4 bytes further than at the start, and the
     // lowest three bytes of `word` are the next ones of the input.
     let entry = TAGS[(word & 0xff) as usize];
     let kind = (word & 3) as usize;
@@ -261,7 +264,7 @@ unsafe fn step(input: *const u8, output: *mut u8, at: &mut Position) -> Step {
     Step::Element
 }
 
-/// How far both ends may be for another step; `None` when they are too near from the start.
+/// Returns the last positions at which a step may start; `None` when there are none.
 fn last_start(input: &[u8], output: &[u8]) -> Option<Position> {
     Some(Position {
         input: input.len().checked_sub(INPUT_SLACK)?,
@@ -269,8 +272,9 @@ fn last_start(input: &[u8], output: &[u8]) -> Option<Position> {
     })
 }
 
-/// Takes elements from `at` on as long as they are plainly good; gives where the first one that is
-/// not, or that is too near to an end, starts. Bytes of `output` behind that may have changed.
+/// Decodes elements from `at` on as long as they are certainly valid, and returns the position of
+/// the first one that is not or that is too near to an end. Bytes of `output` after it may have
+/// changed.
 pub(super) fn run(input: &[u8], output: &mut [u8], mut at: Position) -> Position {
     let Some(last) = last_start(input, output) else { return at };
     let (input, output) = (input.as_ptr(), output.as_mut_ptr());
@@ -280,13 +284,13 @@ pub(super) fn run(input: &[u8], output: &mut [u8], mut at: Position) -> Position
         if step != Step::Number {
             return at;
         }
-        // SAFETY: the same, and what was copied stood 8 bytes in front of it.
+        // SAFETY: the same, and the copied bytes were 8 bytes before their copy.
         at = unsafe { numbers(input, output, at, last) };
     }
 }
 
-/// Takes elements up to one that is more than that, or up to `last`. A function of its own, as
-/// [`steps_of_two`] is, so that no call disturbs the registers of the loop.
+/// Decodes elements up to one that is not [`Step::Element`], or up to `last`. This is a separate
+/// function, as [`steps_of_two`] is, so that no call disturbs the registers of the loop.
 ///
 /// # Safety
 /// `input` and `output` have INPUT_SLACK and OUTPUT_SLACK bytes from `last` on.
@@ -302,10 +306,10 @@ unsafe fn steps(input: *const u8, output: *mut u8, at: &mut Position, last: Posi
     found
 }
 
-/// Takes elements of two blocks in turn, as [`run`] does of one; ends with whichever ends first.
+/// Decodes elements of two blocks alternately, as [`run`] does for one; stops when either stops.
 ///
-/// The way from tag to tag is a chain of instructions that wait for each other. Two chains at once
-/// take little longer than one.
+/// The path from tag to tag is a chain of dependent instructions. Two chains together take little
+/// longer than one.
 pub(super) fn run_two(
     (input_a, output_a): (&[u8], &mut [u8]),
     (input_b, output_b): (&[u8], &mut [u8]),
@@ -316,8 +320,8 @@ pub(super) fn run_two(
     let a = (input_a.as_ptr(), output_a.as_mut_ptr(), last_a);
     let b = (input_b.as_ptr(), output_b.as_mut_ptr(), last_b);
     loop {
-        // SAFETY: each `last` is of the two slices beside it; so it is below, where what was copied
-        // stood 8 bytes in front of it.
+        // SAFETY: each `last` is of the two slices beside it, also in the call below, where the
+        // copied bytes were 8 bytes before their copy.
         let found = unsafe { steps_of_two(a, b, &mut at) };
         if found == [Step::Element; 2] || found.contains(&Step::Other) {
             return at;
@@ -333,10 +337,10 @@ pub(super) fn run_two(
 
 type Ends = (*const u8, *mut u8, Position);
 
-/// [`steps`] of two blocks: one of each in turn.
+/// Does the same as [`steps`] for two blocks, alternating between them.
 ///
 /// # Safety
-/// As for [`steps`], of both.
+/// The same as for [`steps`], for both.
 #[inline(never)]
 unsafe fn steps_of_two(
     (input_a, output_a, last_a): Ends,

@@ -1,19 +1,19 @@
-//! The stored bytes of one chunk, given out as its pages are wanted.
+//! The source of the stored bytes of one chunk, which fetches them as its pages are requested.
 //!
-//! | form | bytes | where the pages are |
+//! | form | bytes | locations of pages |
 //! |---|---|---|
-//! | loaded | all in memory, perhaps among those of other chunks | each header tells where the next is |
-//! | file | fetched, a piece ahead of the page that is wanted, and the next one announced | as above |
-//! | file with places | fetched: that page, and more once pages follow each other | the offset index |
+//! | loaded | in memory, perhaps among those of other chunks | each header leads to the next |
+//! | file | fetched in pieces ahead of the page; the next piece is announced | as above |
+//! | file with places | the page, and more once pages are read in sequence | the offset index |
 //!
 //! ```text
 //! chunk   | page | page | page | page | page | page |
-//! places    read   ----- passed over -----   read, then ahead: page, two pages, ...
+//! places    read   ------- skipped ------   read, then ahead: page, two pages, ...
 //! ```
 //!
-//! With places, passing over a page costs nothing, not even its header. What an offset index says
-//! is compared with the header of each page that is read; and it is believed only when its pages
-//! leave no byte of the chunk out, so that there is no page that it does not know of.
+//! With places, skipping a page costs nothing, not even its header. The content of an offset index
+//! is compared with the header of each page that is read; and an index is used only when its pages
+//! cover every byte of the chunk, so that no page is missing in it.
 
 use std::ops::Range;
 
@@ -23,28 +23,29 @@ use vector::{Buffer, Error, Result};
 use super::stored::{HeaderPlace, MAX_HEADER_BYTES, StoredPage};
 use crate::page_index::{OffsetIndex, RowRanges};
 
-/// What is fetched at least when a header is wanted: most are shorter, and so are many pages.
+/// Minimum number of bytes that are fetched for a header: most are shorter, and so are many pages.
 const HEADER_WINDOW: usize = 16 << 10;
 
-/// What is fetched ahead at first where pages follow each other.
+/// Number of bytes that are first fetched ahead where pages are read in sequence.
 const FIRST_AHEAD: usize = 64 << 10;
 
 /// The stored bytes of a chunk.
 #[derive(Debug)]
 pub struct PageSource {
     bytes: Bytes,
-    /// The bytes that the pages may take.
+    /// Number of bytes that the pages may take.
     len: usize,
     places: Option<PagePlaces>,
-    /// What an offset index says that was read for another reason, to be compared with headers.
+    /// The content of an offset index that was read for another purpose, for comparison with
+    /// headers.
     locations: Option<PageLocations>,
 }
 
-/// The data pages of a flat chunk as its offset index has them.
+/// The data pages of a flat chunk according to its offset index.
 #[derive(Debug)]
 struct PageLocations {
     index: OffsetIndex,
-    /// Where the chunk's bytes start in the file.
+    /// Offset of the chunk's bytes in the file.
     start: u64,
     num_rows: u64,
 }
@@ -55,53 +56,59 @@ enum Bytes {
     File(Box<Pieces>),
 }
 
-/// Bytes of a file, a piece of which is in memory.
+/// The bytes of a file, of which one piece is in memory.
 #[derive(Debug)]
 struct Pieces {
     input: BufferedInput,
-    /// Where the chunk starts in the file.
+    /// Offset of the chunk in the file.
     start: u64,
-    /// What of the chunk is in memory.
+    /// Range of the chunk that is in memory.
     loaded: Range<usize>,
-    /// What was said to be read next.
+    /// Range that was announced as the next read.
     announced: Range<usize>,
-    /// How far what follows the first piece may reach, until it is announced.
+    /// Limit of the bytes after the first piece that will be announced; `None` after the
+    /// announcement.
     unannounced: Option<usize>,
-    /// The longest part so far.
+    /// Length of the longest part so far.
     longest_part: usize,
-    /// What is fetched at least at the start of the chunk.
+    /// Minimum number of bytes that are fetched at the start of the chunk.
     first_piece: usize,
     max_piece: usize,
 }
 
-/// Where the data pages of a flat chunk are, and which of them may be wanted.
+/// The locations of the data pages of a flat chunk, and which of them may be read.
 #[derive(Debug)]
 pub struct PagePlaces {
     pages: Vec<PagePlace>,
-    /// What is fetched beyond a page that follows the one before.
+    /// Number of bytes that are fetched beyond a page that follows the previous one.
     ahead: usize,
     /// The pages that are in memory.
     fetched: Range<usize>,
 }
 
-/// One data page.
+/// The location of one data page.
 #[derive(Debug, Clone)]
 struct PagePlace {
-    /// Header and body, counted from the start of the chunk.
+    /// Range of header and body, relative to the start of the chunk.
     bytes: Range<usize>,
     num_rows: usize,
     is_wanted: bool,
 }
 
 impl From<Buffer<u8>> for PageSource {
-    /// Pages in memory, which may be followed by some bytes of the next chunk.
+    /// Creates a source of pages in memory, which may be followed by some bytes of the next chunk.
     fn from(bytes: Buffer<u8>) -> Self {
         PageSource { len: bytes.len(), bytes: Bytes::Loaded(bytes), places: None, locations: None }
     }
 }
 
 impl PageSource {
-    /// Pages in a region of a file, of which about `max_piece` bytes are held at a time.
+    /// Creates a source of pages in a region of a file, of which about `max_piece` bytes are held
+    /// at a time.
+    ///
+    /// # Errors
+    ///
+    /// `Limit` when the chunk is larger than the address space.
     pub fn of_file(input: BufferedInput, region: Range<u64>, max_piece: usize) -> Result<Self> {
         let bytes = region.end.saturating_sub(region.start);
         let len = usize::try_from(bytes).map_err(|_| {
@@ -121,8 +128,8 @@ impl PageSource {
         Ok(PageSource { bytes: Bytes::File(Box::new(pieces)), len, places: None, locations: None })
     }
 
-    /// Fetches at least so many bytes at the start: a dictionary page that is larger than a piece is
-    /// then read once.
+    /// Sets the minimum number of bytes that are fetched at the start, so that a dictionary page
+    /// that is larger than a piece is read at once.
     pub fn with_first_piece(mut self, bytes: usize) -> Self {
         if let Bytes::File(pieces) = &mut self.bytes {
             pieces.first_piece = bytes;
@@ -130,28 +137,29 @@ impl PageSource {
         self
     }
 
-    /// Says that the chunk will be read from its start.
+    /// Announces that the chunk will be read from its start.
     pub fn announce(&mut self) {
         if let (Bytes::File(pieces), None) = (&mut self.bytes, &self.places) {
             pieces.announce(0, self.len);
         }
     }
 
-    /// The same bytes, where it is known where the pages are.
+    /// Returns the same source with the locations of its pages.
     pub fn with_places(mut self, places: PagePlaces) -> Self {
         self.places = Some(places);
         self
     }
 
-    /// The same bytes, whose pages are compared with an offset index: rows were left out by it. The
-    /// chunk starts at `start` in the file and is that of a column without repetition.
+    /// Returns the same source with an offset index by which rows were excluded, so that pages are
+    /// compared with it. The chunk starts at `start` in the file and is that of a column without
+    /// repetition.
     pub(crate) fn with_locations(mut self, index: OffsetIndex, start: u64, num_rows: u64) -> Self {
         self.locations = Some(PageLocations { index, start, num_rows });
         self
     }
 
-    /// Compares a data page with the offset index, if there is one; `number` pages with values stand
-    /// in front of it.
+    /// Compares a data page with the offset index, if there is one; `number` pages with values
+    /// precede it.
     pub(super) fn check_location(&self, page: &StoredPage, number: usize) -> Result<()> {
         let Some(PageLocations { index, start, num_rows }) = &self.locations else { return Ok(()) };
         let pages = index.pages.get(number..).unwrap_or(&[]);
@@ -177,12 +185,12 @@ impl PageSource {
             .with("pages", index.pages.len()))
     }
 
-    /// The bytes that the pages may take.
+    /// Returns the number of bytes that the pages may take.
     pub(super) fn num_bytes(&self) -> usize {
         self.len
     }
 
-    /// Lets go of all bytes.
+    /// Releases all bytes.
     pub(super) fn close(&mut self) {
         match &mut self.bytes {
             Bytes::Loaded(bytes) => *bytes = Buffer::empty(),
@@ -191,20 +199,21 @@ impl PageSource {
         (self.len, self.places, self.locations) = (0, None, None);
     }
 
-    /// Takes over the memory of the source before this one.
+    /// Takes over the memory of the preceding source.
     pub(super) fn succeed(&mut self, before: PageSource) {
         if let (Bytes::File(pieces), Bytes::File(before)) = (&mut self.bytes, before.bytes) {
             pieces.input.release_with(before.input);
         }
     }
 
-    /// The bytes of a part of the chunk.
+    /// Returns the bytes of a part of the chunk.
     pub(super) fn read(&mut self, part: Range<usize>) -> Result<Buffer<u8>> {
         let ahead = if self.places.is_some() { part.end } else { self.len };
         self.part(part, ahead)
     }
 
-    /// As [`PageSource::read`]; when it has to be fetched, what comes up to `ahead` may be too.
+    /// Does the same as [`PageSource::read`]; if the part has to be fetched, bytes up to `ahead`
+    /// may be fetched with it.
     fn part(&mut self, part: Range<usize>, ahead: usize) -> Result<Buffer<u8>> {
         if part.start > part.end || part.end > self.len {
             return Err(Error::internal("bytes outside of the column chunk"));
@@ -215,7 +224,7 @@ impl PageSource {
         }
     }
 
-    /// What is in memory of the chunk from `at` on.
+    /// Returns the bytes of the chunk from `at` on that are in memory.
     pub(super) fn in_memory(&self, at: usize) -> Option<Buffer<u8>> {
         match &self.bytes {
             Bytes::Loaded(bytes) => Some(bytes.slice(at.min(bytes.len())..bytes.len())),
@@ -226,14 +235,14 @@ impl PageSource {
         }
     }
 
-    /// The page whose header stands at `place` and ends somewhere in front of `end`.
+    /// Returns the page with the header at `place`, which must end before `end`.
     pub(super) fn page_at(&mut self, place: HeaderPlace<'_>, end: usize) -> Result<StoredPage> {
         let rest = end.min(self.len).saturating_sub(place.at).min(MAX_HEADER_BYTES);
         let mut window = HEADER_WINDOW.min(rest);
         loop {
             let end = place.at.saturating_add(window);
             let bytes = match &self.bytes {
-                // Nothing is saved by looking at less.
+                // Limiting the window would save nothing.
                 Bytes::Loaded(bytes) => {
                     let from = place.at.min(bytes.len());
                     window = rest;
@@ -242,29 +251,29 @@ impl PageSource {
                 Bytes::File(_) => self.read(place.at..end)?,
             };
             match place.page(&bytes) {
-                // The header may go on behind the window.
+                // The header may extend beyond the window.
                 Err(_) if window < rest => window = window.saturating_mul(32).min(rest),
                 page => return page,
             }
         }
     }
 
-    /// True when it is known where the pages are.
+    /// Returns true when the locations of the pages are known.
     pub(super) fn has_places(&self) -> bool {
         self.places.is_some()
     }
 
-    /// The rows of a data page, where it is known where the pages are.
+    /// Returns the number of rows of a data page, if the locations of the pages are known.
     pub(super) fn rows_of_page(&self, page: usize) -> Option<usize> {
         Some(self.places.as_ref()?.pages.get(page)?.num_rows)
     }
 
-    /// Where the first data page starts, if that is known.
+    /// Returns the offset of the first data page, if it is known.
     pub(super) fn first_page_at(&self) -> Option<usize> {
         Some(self.places.as_ref()?.pages.first()?.bytes.start)
     }
 
-    /// Fetches a data page; gives where it is.
+    /// Fetches a data page and returns its range.
     pub(super) fn fetch_page(&mut self, page: usize) -> Result<Range<usize>> {
         let max_piece = match &self.bytes {
             Bytes::Loaded(_) => 0,
@@ -304,14 +313,14 @@ impl Pieces {
                 self.announce_behind(&part);
             }
         } else if part.end >= self.loaded.start.saturating_add(self.loaded.len() / 4) {
-            // How long pages are is not known before some of the first piece were asked for.
+            // The length of pages is not known before several of the first piece were requested.
             self.announce_behind(&part);
         }
         self.input.read(offset, len)
     }
 
-    /// Announces what follows the piece that is in memory, of which `part` is asked for. The last
-    /// page of this piece may end in the next one, and is read with that.
+    /// Announces the bytes after the piece in memory, of which `part` is requested. The last page
+    /// of this piece may end in the next one, and is read with it.
     fn announce_behind(&mut self, part: &Range<usize>) {
         if let Some(ahead) = self.unannounced.take() {
             let start = self.loaded.end.saturating_sub(self.longest_part);
@@ -324,8 +333,9 @@ impl Pieces {
         start.saturating_add(self.max_piece.max(first))
     }
 
-    /// Says that a piece will be read from `start` on or from within a page behind it, up to `ahead`
-    /// at most: wherever it starts, it is as long as others, so that pages still come by twos.
+    /// Announces a piece that starts at `start` or within a page after it, and ends at `ahead` at
+    /// most. It is as long as other pieces wherever it starts, so that pages can still be
+    /// decompressed in pairs.
     fn announce(&mut self, start: usize, ahead: usize) {
         let end = self.piece_end(start).saturating_add(self.longest_part);
         self.announced = start..end.min(ahead);
@@ -341,9 +351,9 @@ impl Pieces {
 }
 
 impl PagePlaces {
-    /// The places of the pages of a chunk that takes `region` of the file and whose row group has
-    /// `num_rows` rows, of which `wanted` may be read. `None` when the index leaves bytes of the
-    /// chunk out.
+    /// Returns the locations of the pages of a chunk that takes `region` of the file, in a row
+    /// group of `num_rows` rows of which `wanted` may be read. Returns `None` when the index does
+    /// not cover all bytes of the chunk.
     pub fn new(
         index: &OffsetIndex,
         region: &Range<u64>,
@@ -372,7 +382,7 @@ impl PagePlaces {
         (expected == region.end).then_some(PagePlaces { pages, ahead: 0, fetched: 0..0 })
     }
 
-    /// Where a page is, and up to where bytes are worth fetching with it.
+    /// Returns the range of a page, and the offset up to which bytes are worth fetching with it.
     fn fetch(&mut self, page: usize, max_piece: usize) -> Option<(Range<usize>, usize)> {
         let bytes = self.pages.get(page)?.bytes.clone();
         if self.fetched.contains(&page) {

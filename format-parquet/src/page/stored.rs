@@ -1,12 +1,12 @@
-//! Pages as they stand in the file: where they are and what their headers say.
+//! Pages in their stored form: their positions and their headers.
 //!
 //! ```text
 //! chunk's bytes  | header, body | header, body | ...   --page_at-->  StoredPage
 //! ```
 //!
-//! No body is decompressed or decrypted here. [`PageReader`](super::PageReader) takes one page
-//! after the other; [`StoredPages`] is for whoever wants to see all there are, also those that
-//! readers pass over, up to where the bytes make no sense any more.
+//! No body is decompressed or decrypted here. [`PageReader`](super::PageReader) reads one page
+//! after the other; [`StoredPages`] is for inspection and returns all pages, including those that
+//! readers skip, up to the first invalid bytes.
 
 use std::ops::Range;
 
@@ -18,22 +18,22 @@ use crate::statistics::Statistics;
 use crate::thrift::page_header::{parse_page_header, parse_page_statistics};
 use crate::thrift::structs::{PageHeader, PageKind};
 
-/// The longest page header; headers may hold bounds of long strings.
+/// Maximum number of bytes of a page header; headers may hold bounds of long strings.
 pub(super) const MAX_HEADER_BYTES: usize = 16 << 20;
 
-/// A page whose header is parsed.
+/// A page with a parsed header.
 #[derive(Debug)]
 pub struct StoredPage {
     /// The header.
     pub header: PageHeader,
-    /// Where the header stands in the chunk's bytes.
+    /// Offset of the header in the chunk's bytes.
     pub header_at: usize,
-    /// Where the body stands in the chunk's bytes.
+    /// Range of the body in the chunk's bytes.
     pub body: Range<usize>,
 }
 
 impl StoredPage {
-    /// The values of a data page, nulls included; `None` for other pages.
+    /// Returns the number of values of a data page, nulls included; `None` for other pages.
     pub fn num_values(&self) -> Option<usize> {
         match &self.header.kind {
             PageKind::Data(v1) => Some(v1.num_values),
@@ -42,8 +42,12 @@ impl StoredPage {
         }
     }
 
-    /// Compares the body with the checksum in the header, if there is one. SPEC (rule P3.10): it is
-    /// over the bytes as they are in the file.
+    /// Compares the body with the checksum in the header, if there is one. SPEC: the checksum is
+    /// computed over the bytes as stored in the file (rule P3.10).
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when they differ.
     pub fn verify_checksum(&self, body: &[u8]) -> Result<()> {
         let Some(stored) = self.header.crc else { return Ok(()) };
         let computed = crc32(body);
@@ -56,22 +60,22 @@ impl StoredPage {
     }
 }
 
-/// Where a header stands.
+/// The position of a header.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct HeaderPlace<'a> {
-    /// Where the chunk starts in the file; for messages.
+    /// Offset of the chunk in the file, for messages.
     pub(super) chunk_offset: u64,
-    /// The bytes that the chunk's pages may take.
+    /// Number of bytes that the chunk's pages may take.
     pub(super) chunk_bytes: usize,
-    /// Where the header stands among them.
+    /// Offset of the header in these bytes.
     pub(super) at: usize,
-    /// The data pages in front of it.
+    /// Number of data pages before it.
     pub(super) ordinal: usize,
     pub(super) decryptor: Option<&'a ChunkDecryptor>,
 }
 
 impl HeaderPlace<'_> {
-    /// The page whose header `bytes` start with.
+    /// Returns the page with the header at the start of `bytes`.
     pub(super) fn page(self, bytes: &[u8]) -> Result<StoredPage> {
         let offset = self.chunk_offset.saturating_add(self.at as u64);
         let window = bytes.get(..MAX_HEADER_BYTES).unwrap_or(bytes);
@@ -87,10 +91,11 @@ impl HeaderPlace<'_> {
         Ok(StoredPage { header, header_at: self.at, body: start..end })
     }
 
-    /// A header, and the bytes that it takes in the chunk.
+    /// Returns a header, and the number of bytes that it takes in the chunk.
     fn header(self, bytes: &[u8]) -> Result<(PageHeader, usize)> {
         let Some(decryptor) = self.decryptor else { return parse_page_header(bytes) };
-        // What a header is of is part of what it is encrypted with; the first may be either.
+        // The kind of a header is part of the additional data of its encryption; the first one may
+        // be of either kind.
         let mut opened = decryptor.decrypt(ModuleKind::DataPageHeader(self.ordinal), bytes);
         if opened.is_err() && self.at == 0 {
             opened = decryptor.decrypt(ModuleKind::DictionaryPageHeader, bytes);
@@ -100,7 +105,7 @@ impl HeaderPlace<'_> {
     }
 }
 
-/// Gives the pages of some bytes one after the other, and last the error where they break.
+/// Iterates over the pages in some bytes, and returns an error at the end if the bytes are invalid.
 #[derive(Debug)]
 pub struct StoredPages {
     offset: u64,
@@ -108,14 +113,14 @@ pub struct StoredPages {
     decryptor: Option<ChunkDecryptor>,
     at: usize,
     next_ordinal: usize,
-    /// Values that have to come, and where the pages are said to end; `None` to go on to the end
-    /// of the bytes.
+    /// Number of values that have to follow, and the stated end of the pages; `None` to continue to
+    /// the end of the bytes.
     promised: Option<(u64, u64)>,
     is_over: bool,
 }
 
 impl StoredPages {
-    /// The pages in `bytes`, which start at `offset` in the file.
+    /// Creates an iterator over the pages in `bytes`, which start at `offset` in the file.
     pub fn new(offset: u64, bytes: Buffer<u8>, decryptor: Option<ChunkDecryptor>) -> Self {
         StoredPages {
             offset,
@@ -128,24 +133,29 @@ impl StoredPages {
         }
     }
 
-    /// Ends behind the page with the last of `num_values` values; pages without values behind it
-    /// come too if they are within `num_bytes`.
+    /// Ends after the page with the last of `num_values` values; later pages without values are
+    /// included if they are within `num_bytes`.
     pub fn until(mut self, num_values: u64, num_bytes: u64) -> Self {
         self.promised = Some((num_values, num_bytes));
         self
     }
 
-    /// The bytes that the pages are in.
+    /// Returns the bytes that contain the pages.
     pub fn bytes(&self) -> &Buffer<u8> {
         &self.bytes
     }
 
-    /// Where a byte of [`StoredPages::bytes`] stands in the file.
+    /// Returns the offset in the file of a byte of [`StoredPages::bytes`].
     pub fn file_offset(&self, at: usize) -> u64 {
         self.offset.saturating_add(at as u64)
     }
 
-    /// The statistics in a page's header; `None` when there are none, and for encrypted headers.
+    /// Returns the statistics in a page's header; `None` when there are none, and for encrypted
+    /// headers.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when the statistics are invalid.
     pub fn header_statistics(&self, page: &StoredPage) -> Result<Option<Statistics>> {
         let header = self.bytes.get(page.header_at..page.body.start).unwrap_or(&[]);
         match self.decryptor {
@@ -154,7 +164,11 @@ impl StoredPages {
         }
     }
 
-    /// The next page, with its number if it is a data page.
+    /// Returns the next page, with its number if it is a data page.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when the next header is invalid; also the errors of decryption.
     pub fn next_page(&mut self) -> Result<Option<(StoredPage, Option<usize>)>> {
         let is_complete = match self.promised {
             Some((values, bytes)) => {
@@ -185,7 +199,7 @@ impl StoredPages {
             Ok(page) => page,
             Err(error) => {
                 self.is_over = true;
-                // Nobody reads what stands behind the last value.
+                // Bytes after the last value are not read.
                 return if is_complete {
                     Ok(None)
                 } else {

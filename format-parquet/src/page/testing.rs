@@ -1,4 +1,4 @@
-//! Column chunks written by hand, for the tests of pages and columns.
+//! Handwritten column chunks, for the tests of pages and columns.
 
 use crate::created_by::PageQuirks;
 use crate::encoding::bit_pack::pack;
@@ -15,9 +15,10 @@ pub(crate) const RLE_DICTIONARY: u8 = 8;
 /// A number in the header of a page that is written with another value.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ChangedField {
-    /// The page, dictionary and index pages included.
+    /// Number of the page; dictionary and index pages are counted too.
     pub(crate) page: usize,
-    /// The field of the struct of its type; any beyond the last stands for the page's type.
+    /// Number of the field in the struct of the page's type; a number beyond the last stands for
+    /// the page's type.
     pub(crate) field: usize,
     pub(crate) value: u32,
 }
@@ -30,12 +31,13 @@ pub(crate) struct ChunkWriter {
     max_def: u8,
     max_rep: u8,
     pub(crate) num_rows: u64,
-    /// The fields of the headers so far, as they should be.
+    /// The correct fields of the headers that were written so far.
     pub(crate) fields: Vec<Vec<u32>>,
     pub(crate) changed: Option<ChangedField>,
-    /// How values are stored; the entries of booleans' dictionaries are not compared with bytes.
+    /// Physical type of the values; the entries of booleans' dictionaries are not compared with
+    /// bytes.
     pub(crate) storage: Storage,
-    /// Pages are written with this as checksum, if any.
+    /// Checksum that is written to pages, if any.
     pub(crate) checksum: Option<u32>,
 }
 
@@ -83,7 +85,7 @@ impl ChunkWriter {
         }
     }
 
-    /// Header fields 1 to 3; `fields` is the struct numbered `id`.
+    /// Writes header fields 1 to 3; `fields` is the struct with number `id`.
     pub(crate) fn page(
         &mut self,
         page_type: u8,
@@ -170,7 +172,7 @@ impl ChunkWriter {
     }
 }
 
-/// `n` pairs of levels of a flat column that is never null.
+/// Returns `n` pairs of levels of a flat column that is never null.
 pub(crate) fn required(n: usize) -> Vec<(u8, u8)> {
     vec![(0, 0); n]
 }
@@ -183,7 +185,7 @@ fn def_of(levels: &[(u8, u8)]) -> Vec<u8> {
     levels.iter().map(|(_, def)| *def).collect()
 }
 
-/// One bit-packed run, as far as values fill groups.
+/// Encodes one bit-packed run of the values that fill groups.
 fn hybrid(values: &[u8], width: u8) -> Vec<u8> {
     let mut values: Vec<u32> = values.iter().map(|v| u32::from(*v)).collect();
     let groups = values.len().div_ceil(8);
@@ -194,7 +196,7 @@ fn hybrid(values: &[u8], width: u8) -> Vec<u8> {
     bytes
 }
 
-/// A section of dictionary indices.
+/// Encodes a section of dictionary indices.
 pub(crate) fn indices(values: &[u8], width: u8) -> Vec<u8> {
     let mut bytes = vec![width];
     bytes.extend(hybrid(values, width));

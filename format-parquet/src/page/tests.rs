@@ -1,4 +1,4 @@
-//! Pages of hand-written chunks: what is walked, what is refused.
+//! Pages of handwritten chunks: iteration, and refusal of invalid ones.
 
 use super::decompress::Decompressor;
 use super::stored::StoredPages;
@@ -96,7 +96,7 @@ fn what_is_wrong_with_a_page_is_told_when_it_is_read() {
         chunk.v1(&required(1000), PLAIN, &int32s([page; 1000]));
         ends.push(chunk.bytes.len());
     }
-    // Instead of its last copy page 4 has literals: what it decompresses to is too short.
+    // Page 4 has literals instead of its last copy: its decompressed data is too short.
     chunk.bytes[ends[4] - 3..ends[4]].fill(0);
     for skipped in 0..4 {
         let mut pages = reader(&chunk);
@@ -130,7 +130,7 @@ fn memory_that_was_still_held_when_its_page_ended_serves_a_later_page() {
         let DataPage { values, body, .. } = pages.read().unwrap();
         places.push(body.as_slice().as_ptr() as usize);
         pages.recycle(body);
-        // A batch ends on this page and is let go of; the next one begins here.
+        // A batch ends on this page and is dropped; the next one begins here.
         if let Some(before) = held.replace(values) {
             assert_eq!(before.as_slice(), int32s([page - 1; 1000]));
         }
@@ -201,7 +201,7 @@ fn a_chunk_cut_anywhere_is_an_error_and_a_changed_byte_no_panic() {
 fn old_writers_that_forgot_to_say_compressed_are_understood() {
     let mut chunk = ChunkWriter::new(Codec::Snappy, 0, 0);
     chunk.v2(&required(100), PLAIN, &int32s(0..100));
-    // The header's last fields are the level sizes; is_compressed = false goes behind them.
+    // The header's last fields are the level sizes; is_compressed = false is inserted after them.
     let at = chunk.bytes.windows(4).position(|w| w == [0x15, 0, 0, 0]).unwrap();
     chunk.bytes.insert(at + 2, 0x12);
     assert!(rest(&mut reader(&chunk)).is_err());
@@ -274,7 +274,7 @@ fn pages_are_the_same_whatever_pieces_of_the_file_are_held() {
     let mut chunk = ChunkWriter::new(Codec::Snappy, 0, 0);
     chunk.dictionary(5_000, &int32s(0..5_000));
     for page in 0..12i32 {
-        // Of all sizes, so that pages and headers end anywhere in a piece.
+        // Pages of all sizes, so that pages and headers end anywhere in a piece.
         let values = (0..1_000 * page + 7).map(|i| i.wrapping_mul(0x9e37_79b1u32.cast_signed()));
         chunk.v1(&required(values.len()), PLAIN, &int32s(values));
     }
@@ -287,7 +287,7 @@ fn pages_are_the_same_whatever_pieces_of_the_file_are_held() {
         let source = source::PageSource::of_file(input, region.clone(), max_piece).unwrap();
         let mut pages = PageReader::new(chunk.params(), source, MemoryPool::unlimited());
         assert_eq!(rest(&mut pages).unwrap(), expected);
-        // Its bytes may not be in memory any more.
+        // The bytes of the dictionary page may no longer be in memory.
         let dictionary = pages.take_dictionary().unwrap().unwrap();
         assert_eq!(dictionary.values.to_vec(), int32s(0..5_000));
     }

@@ -1,9 +1,9 @@
-//! Sets of rows as ranges: what page indexes leave to be read of a row group.
+//! Sets of rows as ranges: the rows of a row group that page indexes leave to be read.
 
 use std::fmt;
 use std::ops::Range;
 
-/// Rows of a row group as ranges that ascend and do not touch.
+/// A set of rows of a row group, as ascending ranges that do not touch.
 ///
 /// ```
 /// # use ocior_format_parquet::page_index::RowRanges;
@@ -18,38 +18,38 @@ pub struct RowRanges {
 }
 
 impl RowRanges {
-    /// No row.
+    /// Returns the empty set.
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// The first `num_rows` rows.
+    /// Returns the set of the first `num_rows` rows.
     pub fn all(num_rows: u64) -> Self {
         std::iter::once(0..num_rows).collect()
     }
 
-    /// The ranges in order.
+    /// Returns the ranges in order.
     pub fn ranges(&self) -> &[Range<u64>] {
         &self.ranges
     }
 
-    /// True when there is no row.
+    /// Returns true when the set is empty.
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
 
-    /// The number of rows.
+    /// Returns the number of rows.
     pub fn num_rows(&self) -> u64 {
         self.ranges.iter().map(|range| range.end - range.start).sum()
     }
 
-    /// True when there is a row in `rows`.
+    /// Returns true when the set contains a row of `rows`.
     pub fn overlaps(&self, rows: &Range<u64>) -> bool {
         let next = self.ranges.partition_point(|range| range.end <= rows.start);
         self.ranges.get(next).is_some_and(|range| range.start.max(rows.start) < rows.end)
     }
 
-    /// Adds rows behind or among the last range.
+    /// Adds rows that start within or after the last range.
     fn push(&mut self, rows: Range<u64>) {
         match self.ranges.last_mut() {
             _ if rows.is_empty() => {}
@@ -58,7 +58,7 @@ impl RowRanges {
         }
     }
 
-    /// The rows that are in both.
+    /// Returns the rows that are in both sets.
     pub fn intersect(&self, other: &RowRanges) -> RowRanges {
         let mut both = RowRanges::none();
         let (mut a, mut b) = (self.ranges.iter().peekable(), other.ranges.iter().peekable());
@@ -73,7 +73,7 @@ impl RowRanges {
         both
     }
 
-    /// The rows that are in either.
+    /// Returns the rows that are in either set.
     pub fn union(&self, other: &RowRanges) -> RowRanges {
         let mut either = RowRanges::none();
         let (mut a, mut b) = (self.ranges.iter().peekable(), other.ranges.iter().peekable());
@@ -90,7 +90,7 @@ impl RowRanges {
 }
 
 impl fmt::Display for RowRanges {
-    /// The ranges with spaces between, as `0..40 70..100`.
+    /// Writes the ranges separated by spaces, as in `0..40 70..100`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (number, range) in self.ranges.iter().enumerate() {
             let space = if number > 0 { " " } else { "" };
@@ -101,7 +101,7 @@ impl fmt::Display for RowRanges {
 }
 
 impl FromIterator<Range<u64>> for RowRanges {
-    /// Ranges in any order; they may overlap.
+    /// Collects ranges in any order; they may overlap.
     fn from_iter<I: IntoIterator<Item = Range<u64>>>(ranges: I) -> Self {
         let mut ranges: Vec<_> = ranges.into_iter().collect();
         ranges.sort_unstable_by_key(|range| range.start);

@@ -1,50 +1,50 @@
-//! Column index and offset index as they are stored: one entry a page, not yet judged.
+//! Column index and offset index as stored: one entry for each page, not validated.
 
 use vector::{Buffer, Result};
 
 use crate::thrift::{ThriftReader, WireType, required};
 
-/// Least bytes of a page location on the wire.
+/// Minimum number of bytes of an encoded page location.
 const MIN_PAGE_LOCATION_BYTES: usize = 7;
 
-/// Where one data page is.
+/// The location of one data page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageLocation {
-    /// First byte of the page header.
+    /// Offset of the page header in the file.
     pub offset: u64,
-    /// Size of header and page.
+    /// Number of bytes of header and page.
     pub compressed_bytes: u32,
-    /// The page's first row, counted from the start of the row group.
+    /// Number of the page's first row in the row group.
     pub first_row: u64,
 }
 
-/// Where the data pages of a chunk are.
+/// The locations of the data pages of a chunk.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct OffsetIndex {
     /// The pages in file order.
     pub pages: Vec<PageLocation>,
-    /// Bytes of each page's byte array values without lengths; may be empty.
+    /// Number of bytes of each page's byte array values without lengths; may be empty.
     pub unencoded_byte_array_data_bytes: Vec<i64>,
 }
 
-/// What the data pages of a chunk hold.
+/// Statistics of the data pages of a chunk.
 #[derive(Debug, Clone)]
 pub struct ColumnIndex {
-    /// The page has only nulls; its bounds mean nothing.
+    /// For each page, true when it contains only nulls; its bounds have no meaning then.
     pub null_pages: Vec<bool>,
-    /// The bytes that the index was parsed from; bounds are parts of them.
+    /// The bytes from which the index was parsed; bounds are parts of them.
     bytes: Buffer<u8>,
     min_values: Vec<Span>,
     max_values: Vec<Span>,
-    /// 0 unordered, 1 ascending, 2 descending; others as 0.
+    /// Order of the bounds: 0 unordered, 1 ascending, 2 descending; other numbers are treated as 0.
     pub boundary_order: i32,
-    /// Nulls; may be empty.
+    /// Number of nulls of each page; may be empty.
     pub null_counts: Vec<i64>,
-    /// NaNs; may be empty.
+    /// Number of NaNs of each page; may be empty.
     pub nan_counts: Vec<i64>,
 }
 
-/// Bytes `start..end` of the index.
+/// The range `start..end` of the bytes of the index.
 #[derive(Debug, Clone, Copy)]
 struct Span {
     start: usize,
@@ -52,22 +52,22 @@ struct Span {
 }
 
 impl ColumnIndex {
-    /// The pages that have lower bounds.
+    /// Returns the number of lower bounds in the index.
     pub fn num_mins(&self) -> usize {
         self.min_values.len()
     }
 
-    /// The pages that have upper bounds.
+    /// Returns the number of upper bounds in the index.
     pub fn num_maxs(&self) -> usize {
         self.max_values.len()
     }
 
-    /// The lower bound of a page.
+    /// Returns the lower bound of a page.
     pub fn min(&self, page: usize) -> Option<&[u8]> {
         self.bound(self.min_values.get(page)?)
     }
 
-    /// The upper bound of a page.
+    /// Returns the upper bound of a page.
     pub fn max(&self, page: usize) -> Option<&[u8]> {
         self.bound(self.max_values.get(page)?)
     }
@@ -78,6 +78,10 @@ impl ColumnIndex {
 }
 
 /// Parses an offset index.
+///
+/// # Errors
+///
+/// `Corrupt` when the bytes are not a valid index.
 pub fn parse_offset_index(bytes: &[u8]) -> Result<OffsetIndex> {
     let r = &mut ThriftReader::new(bytes);
     let (mut pages, mut unencoded_byte_array_data_bytes) = (None, Vec::new());
@@ -101,7 +105,11 @@ pub fn parse_offset_index(bytes: &[u8]) -> Result<OffsetIndex> {
     Ok(OffsetIndex { pages: required(pages, "page_locations")?, unencoded_byte_array_data_bytes })
 }
 
-/// Parses a column index. Level histograms are passed over.
+/// Parses a column index. Level histograms are skipped.
+///
+/// # Errors
+///
+/// `Corrupt` when the bytes are not a valid index.
 pub fn parse_column_index(bytes: &Buffer<u8>) -> Result<ColumnIndex> {
     let r = &mut ThriftReader::new(bytes);
     let mut index = ColumnIndex {

@@ -1,4 +1,4 @@
-//! Indexes written by hand: what is believed of them, and every way in which they are not.
+//! Handwritten indexes: the parts that are trusted, and every reason for which one is not.
 
 use dwio::fs::{FileSystem, MemoryFiles};
 use dwio::input::BufferedInput;
@@ -9,7 +9,7 @@ use crate::chunk_source::FileSource;
 use crate::statistics::tests::{NUM_ROWS, bounds, footer, leaf};
 use crate::thrift::structs::{PhysicalType, Repetition, SchemaElement};
 
-/// The pieces of both indexes, as they go into the file.
+/// The parts of both indexes, as they are written to the file.
 #[derive(Debug, Clone)]
 pub(crate) struct Indexes {
     /// Offset, size and first row of each page.
@@ -22,7 +22,8 @@ pub(crate) struct Indexes {
 }
 
 impl Indexes {
-    /// Pages of 40, 30 and 30 rows: 1 to 10, nulls, and 5 to 20 with one null.
+    /// Returns an index of pages of 40, 30 and 30 rows: values from 1 to 10, only nulls, and values
+    /// from 5 to 20 with one null.
     pub(crate) fn sample() -> Self {
         let stored = |v: i32| v.to_le_bytes().to_vec();
         Indexes {
@@ -96,7 +97,7 @@ fn zigzag(out: &mut Vec<u8>, value: i64) {
     out.push(left as u8);
 }
 
-/// One optional INT32 column of values from 1 to 20 with 31 nulls.
+/// Returns a file of one optional INT32 column of values from 1 to 20 with 31 nulls.
 fn file() -> Footer {
     let mut stored = bounds(1i32.to_le_bytes(), 20i32.to_le_bytes());
     stored.null_count = Some(31);
@@ -190,7 +191,7 @@ fn a_column_index_that_contradicts_itself_or_its_chunk_is_not_believed() {
         let index = index_in(&file(), &indexes);
         let defect = index.column_defect().unwrap_or_else(|| panic!("change {number}"));
         assert_eq!(defect.message(), message);
-        // Where the pages are is still known.
+        // The locations of the pages are still trusted.
         assert!(index.statistics().is_empty() && index.num_pages() == 3);
     }
 }
@@ -203,7 +204,7 @@ fn a_bound_of_a_page_that_makes_no_sense_leaves_the_others() {
     assert!(index.column_defect().is_none());
     let first = &index.statistics()[0];
     assert_eq!((&first.min, &first.max), (&None, &Some(Value::Integer(10))));
-    // Counts may be missing altogether.
+    // All counts may be missing.
     indexes.null_counts.clear();
     let index = index_in(&file(), &indexes);
     assert!(index.column_defect().is_none());

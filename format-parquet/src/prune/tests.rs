@@ -1,4 +1,4 @@
-//! Filters over row groups and pages whose statistics are written by hand.
+//! Filters on row groups and pages with handwritten statistics.
 
 use dwio::filter::Bound;
 use vector::sync::Arc;
@@ -20,7 +20,7 @@ fn range(lower: i64, upper: i64) -> Filter {
     Filter::bigint_range(lower, upper, false)
 }
 
-/// The answer for the only column, with what pruned it.
+/// Returns the result for the only column, with the kind of metadata that pruned it.
 fn ask(footer: &Footer, filter: &Filter, ty: Option<&Type>) -> (Match, Option<PrunedBy>) {
     let ty = ty.unwrap_or(&footer.schema.leaves()[0].ty);
     let filters = [LeafFilter { leaf: 0, filter, ty }];
@@ -35,12 +35,12 @@ fn statistics_say_none_some_or_all_and_why() {
     assert_eq!(ask(&footer, &range(20, 30), None), (Match::Some, None));
     assert_eq!(ask(&footer, &range(10, 20), None), (Match::All, None));
     assert_eq!(ask(&footer, &Filter::IsNull, None), (Match::None, Some(PrunedBy::NullCount)));
-    // The filter is of the type that the column is read as.
+    // The filter has the type as which the column is read.
     let decimal = Type::decimal(12, 1).unwrap();
     assert_eq!(ask(&footer, &range(201, 300), Some(&decimal)).0, Match::None);
     assert_eq!(ask(&footer, &range(21, 199), Some(&decimal)).0, Match::Some);
     assert_eq!(ask(&footer, &range(100, 200), Some(&decimal)).0, Match::All);
-    // To a type that nobody widens to there is nothing to say.
+    // For a type that the column cannot be widened to nothing can be decided.
     assert_eq!(ask(&footer, &range(21, 30), Some(&Type::Date)).0, Match::Some);
 }
 

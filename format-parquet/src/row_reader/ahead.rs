@@ -1,8 +1,9 @@
-//! What the next row group will be read for, said while this one is decoded (rule P6.44).
+//! Row-group read-ahead: prefetches the next row group while the current one is decoded (rule
+//! P6.44).
 //!
-//! Files near at hand do nothing with it. Those far away have the bytes under way by the time that
-//! the scan comes to them. Nothing is read here for certain: metadata may still leave the row group
-//! out, and columns that do not filter wait for a row that passes.
+//! Local files ignore the request. Remote files start to fetch the bytes, so that they have arrived
+//! by the time the scan starts the row group. The prefetch is speculative: metadata may still prune
+//! the row group, and columns without filters are only read for rows that pass.
 
 use vector::sync::Arc;
 
@@ -12,8 +13,9 @@ use crate::page_index::RowRanges;
 use crate::read_plan::ColumnFilter;
 
 impl ParquetRowReader {
-    /// Says what the next row group will be read for first: the columns that filter, or all when
-    /// none does. What is wrong with it shows when it is read.
+    /// Announces what is read first of the next row group: the columns with filters, or all columns
+    /// when there are no filters. Errors are ignored here and occur again when the row group is
+    /// read.
     pub(super) fn announce_next_row_group(&self, current: &CurrentGroup, filters: &[ColumnFilter]) {
         let Some(&(number, first_row)) = self.row_groups.as_slice().first() else { return };
         let Some(group) = self.pass.footer.row_groups().get(number) else { return };

@@ -1,8 +1,8 @@
-//! One column of a pass: its reader, and the row it stands at.
+//! One column of a scan: its reader and its row position.
 //!
-//! A column is opened in a row group by the first read, and moves only when it is read: rows that
-//! nobody wants of it cost nothing, and neither do row groups. A place is a row of the row group,
-//! so that a read can never give other rows than it is asked for.
+//! A column is opened in a row group by the first read, and advances only when it is read: rows and
+//! row groups that are not requested of it cost nothing. Positions are rows of the row group, so
+//! that a read cannot return other rows than the requested ones.
 
 use std::ops::Range;
 
@@ -15,19 +15,19 @@ use vector::{Error, Result, ResultExt, SelectivityVector, Vector, VectorRef};
 use super::group::{Expected, GroupScan};
 use crate::column::ColumnReader;
 
-/// A column that whoever holds a lazy vector of it may read.
+/// A column that is shared by the scan and the holders of its lazy vectors.
 pub(super) type SharedColumn = Arc<Mutex<ScanColumn>>;
 
 /// The reader of a column.
 pub(super) struct ScanColumn {
     pub(super) reader: ColumnReader,
-    /// The row group whose chunks are open.
+    /// The number of the row group with the open chunks.
     group: Option<usize>,
-    /// The rows of that row group.
+    /// Number of rows of that row group.
     num_rows: u64,
     /// The row of the row group that is read next.
     next_row: u64,
-    /// Rows that the column's filters tested, and those that passed.
+    /// Number of rows that the column's filters tested, and of those that passed.
     rows_tested: (u64, u64),
 }
 
@@ -40,7 +40,7 @@ impl ScanColumn {
         self.group == Some(group.number)
     }
 
-    /// Announces what opening will read.
+    /// Announces the bytes that opening will read.
     pub(super) fn announce(
         &self,
         group: &GroupScan,
@@ -51,7 +51,7 @@ impl ScanColumn {
         leaves.iter().try_for_each(|leaf| group.announce(*leaf, expected, input))
     }
 
-    /// Announces what opening will read when the scan comes to `group`.
+    /// Announces the bytes that opening will read when the scan reaches `group`.
     pub(super) fn announce_later(
         &self,
         group: &GroupScan,
@@ -61,7 +61,7 @@ impl ScanColumn {
         leaves.iter().try_for_each(|leaf| group.announce_later(*leaf, input))
     }
 
-    /// Opens the chunks of a row group; `shared` has those that were announced.
+    /// Opens the chunks of a row group; `shared` contains those that were announced.
     pub(super) fn open(
         &mut self,
         group: &GroupScan,
@@ -75,11 +75,12 @@ impl ScanColumn {
         Ok(())
     }
 
-    /// Compares what was read of the row group with what its pages claim, and releases its bytes.
+    /// Compares what was read of the row group with the counts in its headers, and releases its
+    /// bytes.
     ///
     /// # Errors
     ///
-    /// `Corrupt` when a page or chunk has more in it than its header says.
+    /// `Corrupt` when a page or chunk contains more than its header states.
     pub(super) fn close(&mut self) -> Result<()> {
         let Some(number) = self.group.take() else { return Ok(()) };
         if self.next_row == u64::MAX {
@@ -90,7 +91,7 @@ impl ScanColumn {
         ended.in_place("row group", number)
     }
 
-    /// Moves on to `row`; a column cannot go back.
+    /// Advances to `row`; a column cannot move backwards.
     fn seek(&mut self, group: &GroupScan, row: u64, expected: Expected) -> Result<()> {
         if !self.is_open_in(group) {
             self.open(group, expected, None)?;
@@ -113,7 +114,7 @@ impl ScanColumn {
         self.rows_tested = (tested.saturating_add(rows_in), passed.saturating_add(rows_out));
     }
 
-    /// What was done so far.
+    /// Returns the work done so far.
     pub(super) fn counts(&self) -> ColumnCounts {
         let counts = self.reader.counts();
         ColumnCounts {
@@ -130,8 +131,8 @@ impl ScanColumn {
         self.next_row = self.next_row.saturating_add(num_rows as u64);
     }
 
-    /// What the reader gave. After a failure nobody knows where it stands, so that nothing more is
-    /// read of the row group.
+    /// Returns the reader's result. After a failure the position is unknown, so no more rows of the
+    /// row group can be read.
     fn placed<T>(&mut self, given: Result<T>) -> Result<T> {
         if given.is_err() {
             self.next_row = u64::MAX;
@@ -152,7 +153,7 @@ impl ScanColumn {
         self.placed(read)
     }
 
-    /// Reads the selected ones of the rows from `row` on; the vector has no others.
+    /// Reads the selected rows from `row` on; the vector contains only these.
     pub(super) fn read_selected(
         &mut self,
         group: &GroupScan,
@@ -171,12 +172,12 @@ impl ScanColumn {
         self.placed(read)
     }
 
-    /// True when filters on the column can be tested without making a vector.
+    /// Returns true when filters on the column can be tested without building a vector.
     pub(super) fn filters_in_place(&self) -> bool {
         self.reader.filters_in_place()
     }
 
-    /// Drops the rows from `row` on that fail.
+    /// Deselects the rows from `row` on that fail.
     pub(super) fn filter(
         &mut self,
         group: &GroupScan,
@@ -190,7 +191,7 @@ impl ScanColumn {
         self.placed(tested)
     }
 
-    /// As [`ScanColumn::filter`]; gives the rows that stay.
+    /// Filters as [`ScanColumn::filter`] does and returns the values of the rows that pass.
     pub(super) fn filter_and_read(
         &mut self,
         group: &GroupScan,
@@ -209,7 +210,7 @@ impl ScanColumn {
     }
 }
 
-/// Opens columns in a row group, those with small chunks by few reads.
+/// Opens columns in a row group; small chunks are loaded together in few reads.
 pub(super) fn open_together<'a>(
     columns: impl Iterator<Item = &'a SharedColumn> + Clone,
     group: &GroupScan,
@@ -232,7 +233,7 @@ pub(super) fn open_together<'a>(
     Ok(())
 }
 
-/// The selected rows, if they follow each other.
+/// Returns the range of the selected rows, if it has no gaps.
 fn contiguous(rows: &SelectivityVector) -> Option<Range<usize>> {
     let first = rows.iter().next()?;
     let words = rows.words();
@@ -242,7 +243,7 @@ fn contiguous(rows: &SelectivityVector) -> Option<Range<usize>> {
     (end - first == rows.count()).then_some(first..end)
 }
 
-/// A vector of no rows.
+/// Returns a vector without rows.
 pub(super) fn no_rows(ty: &vector::Type) -> VectorRef {
     Arc::new(Vector::nulls(ty.clone(), 0))
 }

@@ -1,4 +1,5 @@
-//! What a pass did, by names for people (rules S15.10, S15.18).
+//! Counters of a scan, under the names that are displayed: those of row groups (rule S15.10) and
+//! those of the format, which have its prefix (rule S15.18).
 
 use vector::Metrics;
 use vector::sync::atomic::{AtomicU64, Ordering};
@@ -7,36 +8,36 @@ use crate::page::PageCounters;
 use crate::page_index::RowRanges;
 use crate::prune::PrunedBy;
 
-/// Files whose footer somebody else had already (rule S15.12).
+/// Number of files with a footer that came from the cache of footers (rule S15.12).
 const FOOTER_CACHE_HIT: &str = "footerCacheHit";
-/// Row groups that were read.
+/// Number of row groups that were read.
 pub(super) const PROCESSED_STRIDES: &str = "processedStrides";
-/// The same by the name that row groups have in other formats (rule S15.13).
+/// Number of row groups that were read, under the name of the unit in ORC (rule S15.13).
 const NUM_STRIPES: &str = "numStripes";
-/// And by the name of what is loaded at once (rule S15.17).
+/// Number of row groups that were read, under the name of the unit that is loaded (rule S15.17).
 const PROCESSED_UNITS: &str = "processedUnits";
-/// Row groups that metadata left out.
+/// Number of row groups that metadata excluded.
 pub(super) const SKIPPED_STRIDES: &str = "skippedStrides";
-/// Rows that page indexes left out of row groups that were read.
+/// Number of rows that page indexes excluded from row groups that were read.
 pub(super) const PAGE_INDEX_ROWS: &str = "parquet.rowsSkippedByPageIndex";
-/// Rows that were tested or given out,
+/// Number of rows that were tested or returned.
 pub(super) const ROWS_SCANNED: &str = "parquet.rowsScanned";
-/// and those that passed the filters.
+/// Number of rows that passed the filters.
 pub(super) const ROWS_PASSED: &str = "parquet.rowsPassed";
 
-/// Values that were decoded, of all columns.
+/// Number of values that were decoded, over all columns.
 pub(super) const VALUES_DECODED: &str = "parquet.valuesDecoded";
-/// Bytes between wanted ones that were read with them (rule S15.41).
+/// Number of bytes in gaps that were read because nearby regions were merged (rule S15.41).
 pub(super) const READ_GAP_BYTES: &str = "readGapBytes";
-/// The same as bytes beyond wanted ones (rule S15.37): there are no others.
+/// Number of bytes read beyond the requested regions, which are only those in gaps (rule S15.37).
 pub(super) const OVERREAD_BYTES: &str = "overreadBytes";
 
-/// Row groups and rows of a pass.
+/// Counts of row groups and rows of a scan.
 #[derive(Debug, Default)]
 pub(super) struct GroupCounts {
     footer_was_known: bool,
     processed: usize,
-    /// Row groups that were left out, in the order of [`PrunedBy::ALL`].
+    /// Number of row groups that were excluded, in the order of [`PrunedBy::ALL`].
     skipped: [usize; PrunedBy::ALL.len()],
     rows_skipped: u64,
     rows_scanned: u64,
@@ -44,19 +45,20 @@ pub(super) struct GroupCounts {
 }
 
 impl GroupCounts {
-    /// Nothing yet of a file, whose footer somebody else may have had.
+    /// Creates the counts of a file; `footer_was_known` is true when its footer came from the
+    /// cache.
     pub(super) fn of_file(footer_was_known: bool) -> Self {
         GroupCounts { footer_was_known, ..Self::default() }
     }
 
-    /// Counts a row group that is left out.
+    /// Counts a row group that is excluded.
     pub(super) fn skipped(&mut self, by: PrunedBy) {
         for (counted, count) in PrunedBy::ALL.into_iter().zip(&mut self.skipped) {
             *count += usize::from(counted == by);
         }
     }
 
-    /// Counts a row group of which `wanted` are read.
+    /// Counts a row group of which the rows `wanted` are read.
     pub(super) fn started(&mut self, num_rows: u64, wanted: &RowRanges) {
         self.processed += 1;
         let left_out = num_rows.saturating_sub(wanted.num_rows());
@@ -69,7 +71,7 @@ impl GroupCounts {
         self.rows_passed = self.rows_passed.saturating_add(passed as u64);
     }
 
-    /// All counts that are not 0.
+    /// Returns all counts that are not 0.
     pub(super) fn metrics(&self, pages: &PageCounters) -> Metrics {
         let mut metrics = Metrics::new();
         let mut count = |name: &'static str, count: u64| {
@@ -89,7 +91,7 @@ impl GroupCounts {
         count(PAGE_INDEX_ROWS, self.rows_skipped);
         count(ROWS_SCANNED, self.rows_scanned);
         count(ROWS_PASSED, self.rows_passed);
-        // Only sums are kept; nothing is ordered by them.
+        // The counters are only summed and order no other access.
         let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         count("parquet.pagesRead", of(&pages.read));
         count("parquet.pagesSkipped", of(&pages.skipped));
@@ -125,7 +127,7 @@ mod tests {
     fn each_reason_has_a_counter_of_its_own() {
         let mut counts = GroupCounts::default();
         for (number, by) in PrunedBy::ALL.into_iter().enumerate() {
-            // The number of a reason is its place.
+            // The discriminant of a reason is its index.
             assert_eq!(by as usize, number);
             (0..=number).for_each(|_| counts.skipped(by));
         }

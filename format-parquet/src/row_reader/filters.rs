@@ -1,17 +1,19 @@
-//! The filters of a row group, in the order that drops rows cheapest.
+//! The filters of a row group, in the order that rejects rows at the lowest cost.
 //!
 //! | known | order |
 //! |---|---|
 //! | nothing | by the filters' kinds, then by the columns' names (rule S5.31) |
-//! | what it cost before | nanoseconds for each dropped row, reading included (rule P6.19) |
+//! | earlier costs | nanoseconds for each rejected row, reading included (rule P6.19) |
 //!
-//! The order is made anew for each row group, from what was learned in all files before.
+//! The order is determined anew for each row group, from the costs observed in all files before.
 //!
-//! A filter is tested on stored values where it can be. What of its column is given out:
+//! A filter is tested on encoded values where possible. If its column is projected, the values are
+//! read as follows:
 //!
-//! | most rows pass | the window is read whole, tested, and picked from in the end |
+//! | pass rate | values |
 //! |---|---|
-//! | others | the rows that pass are read while they are tested |
+//! | high | the window is read as a whole, tested, and the rows that pass are selected at the end |
+//! | otherwise | the rows that pass are read while they are tested |
 
 use std::cmp::Ordering;
 use std::time::Instant;
@@ -26,29 +28,29 @@ use super::column::{ScanColumn, SharedColumn};
 use super::group::GroupScan;
 use super::pick::Wanted;
 
-/// From this share of passing rows on, a column that is given out is read before it is tested, if
-/// as many rows of the window have passed the filters before.
+/// Minimum pass rate at which a projected column is read before it is tested, if at least this
+/// share of the window's rows has passed the preceding filters.
 const MANY_PASS: f64 = 0.8;
 
-/// A column's filters.
+/// The filters of one column.
 pub(super) struct FilterStep {
-    /// The column's place among the pass's.
+    /// Index of the column among the columns of the scan.
     pub(super) position: usize,
-    /// Its place in the spec.
+    /// Index of the column in the spec.
     pub(super) index: usize,
     pub(super) column: SharedColumn,
-    /// On the column's own value; there may be others below.
+    /// The filter on the column's own value; fields below it may have filters of their own.
     pub(super) own: Option<Arc<Filter>>,
 }
 
-/// What a filter's column gave while it was tested.
+/// The values of a filter's column that were read while it was tested.
 pub(super) struct Filtered {
     vector: VectorRef,
-    /// The rows of the window that it has; `None` for all.
+    /// The rows of the window that the vector has; `None` for all.
     rows: Option<SelectivityVector>,
 }
 
-/// Puts the steps in order.
+/// Sorts the steps into the order of evaluation.
 pub(super) fn sort(steps: &mut [FilterStep], columns: &[ColumnSpec], learned: &ScanAdaptation) {
     let key = |step: &FilterStep| -> (f64, Option<FilterKind>, &str) {
         let cost = learned.rank(step.index);
@@ -59,7 +61,7 @@ pub(super) fn sort(steps: &mut [FilterStep], columns: &[ColumnSpec], learned: &S
         let ((a_cost, a_kind, a_name), (b_cost, b_kind, b_name)) = (key(a), key(b));
         let by_kind = match (a_kind, b_kind) {
             (Some(a), Some(b)) => a.cmp(&b),
-            // Filters below a column come after those of columns.
+            // Filters below a column come after those on columns.
             (a, b) => b.is_some().cmp(&a.is_some()),
         };
         let by_cost = a_cost.partial_cmp(&b_cost).unwrap_or(Ordering::Equal);
@@ -68,7 +70,8 @@ pub(super) fn sort(steps: &mut [FilterStep], columns: &[ColumnSpec], learned: &S
 }
 
 impl FilterStep {
-    /// True when all values of the column stand in its dictionary and none of them passes.
+    /// Returns true when the dictionary of the column contains all its values and none of them
+    /// passes.
     pub(super) fn is_excluded_by_dictionary(&self, group: &GroupScan) -> Result<bool> {
         let Some(filter) = &self.own else { return Ok(false) };
         let mut column = self.column.lock();
@@ -76,8 +79,8 @@ impl FilterStep {
         Ok(in_dictionary && !column.reader.dictionary_may_match(filter)?)
     }
 
-    /// Drops the rows of the window at `row` that do not pass; gives the column's values if `spec`
-    /// wants them.
+    /// Deselects the rows of the window at `row` that do not pass; returns the column's values if
+    /// `spec` projects the column.
     pub(super) fn apply(
         &self,
         group: &GroupScan,
@@ -107,7 +110,8 @@ impl FilterStep {
         selection: &mut SelectivityVector,
     ) -> Result<Option<Filtered>> {
         let is_projected = spec.channel.is_some();
-        // Where all values pass alike there is nothing to test; nulls are told by their levels.
+        // Where all values have the same result there is nothing to test; nulls follow from the
+        // levels.
         let tests_values = self.own.as_ref().is_none_or(|own| own.test_any_value().is_none());
         let many = |share: f64| share >= MANY_PASS;
         let reads_first = is_projected
@@ -134,7 +138,7 @@ impl FilterStep {
 }
 
 impl Filtered {
-    /// The rows that passed all filters, so many.
+    /// Returns the values of the rows that passed all filters, `count` in number.
     pub(super) fn of_rows(&self, passed: &SelectivityVector, count: usize) -> Result<VectorRef> {
         if self.vector.len() == count {
             return Ok(Arc::clone(&self.vector));
@@ -147,7 +151,8 @@ impl Filtered {
     }
 }
 
-/// Applies the filter of a column and those of the fields below it.
+/// Applies the filter of a column and those of the fields below it. On a list or map, the column's
+/// own filter can only test for null (rule S10.51).
 fn apply_filters(
     own: Option<&Filter>,
     spec: &ColumnSpec,
@@ -159,7 +164,7 @@ fn apply_filters(
     }
     let NestedSpec::Row(fields) = &spec.nested else { return Ok(()) };
     let Vector::Row(row) = vector.as_ref() else { return Ok(()) };
-    // A field is null wherever its struct is, so its filter sees what it should.
+    // A field is null wherever its struct is null, so its filter sees the nulls of the struct.
     for (field, child) in fields.iter().zip(row.children()) {
         if let FieldSpec::Wanted(field) = field
             && field.has_filter()

@@ -1,16 +1,16 @@
-//! One row group that is being scanned, as far as its columns need to know it.
+//! The row group that is being scanned, as far as its columns depend on it.
 //!
 //! ```text
 //! chunk        | how its pages are read
 //! -------------|------------------------------------------------------------------
 //! small        | with those of the other columns that are opened at the same time
-//! large        | in pieces, as the decoder comes to them
-//! few pages    | by the offset index: page ranges that metadata left, or few rows
-//! wanted       |
+//! large        | in pieces, as the decoder reaches them
+//! few pages    | by the offset index: only the pages with rows that metadata left,
+//! selected     | or with the few rows that passed
 //! ```
 //!
-//! Columns may be opened long after the row group was started, and by whoever loads a lazy vector;
-//! so what is needed for that is shared.
+//! Columns may be opened long after the row group was started, and by any thread that loads a lazy
+//! vector; therefore the parameters of opening are shared.
 
 use std::ops::Range;
 
@@ -27,36 +27,37 @@ use crate::page_index::{OffsetIndex, RowRanges, read_page_index};
 use crate::prune::all_pages_dictionary_encoded;
 use crate::statistics::TrustOptions;
 
-/// What all columns of a pass together hold of the stored bytes of one row group, about.
+/// Approximate maximum number of stored bytes of one row group that all columns of a scan hold
+/// together.
 const MAX_HELD_BYTES: usize = 32 << 20;
 
-/// The pieces that large chunks are read in are at least this long, unless the input reads less at
-/// once.
+/// Minimum length of the pieces in which large chunks are read, unless the input reads less at a
+/// time.
 const MIN_PIECE_BYTES: usize = 64 << 10;
 
-/// Chunks smaller than this are read whole even when few of their pages are wanted: reading the
-/// offset index would cost as much.
+/// Minimum size of a chunk for which the offset index is read to select pages; below it, reading
+/// the index would cost as much as reading the whole chunk.
 const MIN_PLACED_BYTES: u64 = 64 << 10;
 
-/// What is expected of the rows of a column.
+/// Expected density of the rows that are read of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Expected {
-    /// Most pages have a wanted row.
+    /// Most pages have a requested row.
     Most,
     /// Most pages have none.
     Few,
 }
 
-/// A pass over a file, as far as it is the same for all row groups.
+/// The parameters of a scan that are the same for all row groups.
 #[derive(Debug)]
 pub(super) struct Pass {
     pub(super) footer: Arc<Footer>,
-    /// The file, with nothing loaded.
+    /// The input of the file, without loaded regions.
     pub(super) file: BufferedInput,
-    /// The largest piece of a chunk that is held.
+    /// Maximum number of bytes of a piece of a chunk that is held.
     pub(super) max_piece: usize,
     pub(super) page_options: PageOptions,
-    /// What is done with all pages.
+    /// Counters of the pages that are read and skipped.
     pub(super) pages: Arc<PageCounters>,
 }
 
@@ -68,20 +69,21 @@ pub(super) struct GroupScan {
     /// The file row of its first row.
     pub(super) first_row: u64,
     pub(super) num_rows: u64,
-    /// The rows that metadata left.
+    /// The rows that metadata does not exclude.
     pub(super) wanted: RowRanges,
-    /// Offset indexes that were read already, by leaf.
+    /// The offset indexes that were read already, each with the number of its leaf.
     pub(super) offsets: Vec<(usize, OffsetIndex)>,
 }
 
-/// The pieces of a pass that reads `num_leaves` leaves, at most what the input reads at once.
+/// Returns the size in bytes of the pieces of a scan that reads `num_leaves` leaves, at most what
+/// the input reads at a time.
 pub(super) fn piece_bytes(num_leaves: usize, coalescing: Coalescing) -> usize {
     let most = usize::try_from(coalescing.load_quantum).unwrap_or(usize::MAX).max(1);
     (MAX_HELD_BYTES / num_leaves.max(1)).clamp(MIN_PIECE_BYTES.min(most), most)
 }
 
 impl GroupScan {
-    /// Announces a chunk that is to be loaded with others.
+    /// Enqueues a chunk that is to be loaded with others.
     pub(super) fn announce(
         &self,
         leaf: usize,
@@ -96,7 +98,7 @@ impl GroupScan {
         Ok(())
     }
 
-    /// Adds the magic to the first region of a file that was opened without looking at it.
+    /// Extends the first region of a file by the magic, if opening the file did not check it.
     fn with_head(&self, region: Range<u64>) -> Range<u64> {
         match self.pass.footer.unchecked_head {
             Some(_) if region.start == MAGIC_BYTES => 0..region.end,
@@ -104,8 +106,8 @@ impl GroupScan {
         }
     }
 
-    /// Looks at the magic of such a file, once its first chunk is read. Where only some pages of that are
-    /// wanted, nothing is read for it.
+    /// Checks the magic of such a file after its first chunk is read. Where only some pages of this
+    /// chunk are read, the magic is neither read nor checked.
     fn check_head(&self, start: u64, shared: Option<&BufferedInput>) -> Result<()> {
         let Pass { footer, file, .. } = self.pass.as_ref();
         let Some(magic) = footer.unchecked_head.filter(|_| start == MAGIC_BYTES) else {
@@ -113,7 +115,7 @@ impl GroupScan {
         };
         let head = match shared.and_then(|shared| shared.loaded(0, MAGIC_BYTES)) {
             Some(head) => head,
-            // A chunk that is read in pieces is large enough for another read.
+            // A chunk that is read in pieces is large enough to justify another read.
             None => file.read(0, MAGIC_BYTES)?,
         };
         check_head(&head, magic)
@@ -140,7 +142,7 @@ impl GroupScan {
             true => self.places(leaf)?,
             false => None,
         };
-        // Pages of data stand behind the dictionary, if there is one.
+        // The data pages follow the dictionary page, if there is one.
         let dictionary_bytes = meta.data_page_offset.saturating_sub(region.start);
         let mut source = PageSource::of_file(file.reopened(), region, self.pass.max_piece)
             .in_named("column", footer.schema.leaf_name(leaf))?
@@ -156,7 +158,8 @@ impl GroupScan {
         Ok((params, source))
     }
 
-    /// Adds the offset index that rows were left out by: what it says is compared with each page.
+    /// Adds the offset index by which rows were excluded, so that its content is compared with each
+    /// page.
     fn with_locations(&self, leaf: usize, start: u64, source: PageSource) -> PageSource {
         let has_left_out = self.wanted.num_rows() < self.num_rows;
         match self.offsets.iter().find(|(read, _)| *read == leaf) {
@@ -167,8 +170,8 @@ impl GroupScan {
         }
     }
 
-    /// Says that a chunk will be read when the scan comes to this row group: whole, with those of
-    /// other columns, or its first piece.
+    /// Announces that a chunk will be read when the scan reaches this row group: the whole chunk,
+    /// loaded with those of other columns, or its first piece.
     pub(super) fn announce_later(&self, leaf: usize, input: &mut BufferedInput) -> Result<()> {
         let (_, region) = chunk_region(&self.pass.footer, self.number, leaf)?;
         let piece = region.start.saturating_add(self.pass.max_piece as u64);
@@ -179,7 +182,7 @@ impl GroupScan {
         Ok(())
     }
 
-    /// True when every value of the leaves is proved to stand in a dictionary.
+    /// Returns true when metadata proves that dictionaries contain every value of the leaves.
     pub(super) fn is_in_dictionaries(&self, leaves: &[usize]) -> bool {
         leaves.iter().all(|leaf| {
             let chunk = self.pass.footer.column_chunk(self.number, *leaf).ok();
@@ -188,7 +191,7 @@ impl GroupScan {
         })
     }
 
-    /// True when it is worth knowing where the pages of a chunk are.
+    /// Returns true when it pays off to read the locations of a chunk's pages.
     fn may_have_places(&self, leaf: usize, expected: Expected) -> bool {
         let Pass { footer, .. } = self.pass.as_ref();
         let chunk = footer.column_chunk(self.number, leaf).ok();

@@ -1,10 +1,12 @@
-//! Payload columns that are read when somebody touches them (rules S10.41 to S10.45).
+//! Lazy columns: payload columns that are read when they are first accessed. A lazy vector can only
+//! be loaded before its reader advances; a load of some rows reads only these and returns a vector
+//! that has them at their positions (rules S10.41 to S10.45).
 //!
 //! ```text
 //! window    0 1 2 3 4 5 6 7      rows of the row group from `row` on
 //! passed    . x . x x . . x      the lazy vector's rows 0 1 2 3
-//! wanted          1     3        asked of the lazy vector
-//! read            3     7        decoded; others are passed over
+//! wanted          1     3        requested from the lazy vector
+//! read            3     7        decoded; the others are skipped
 //! ```
 
 use vector::sync::Arc;
@@ -21,26 +23,26 @@ use super::group::{Expected, GroupScan};
 pub(super) struct ColumnLoader {
     pub(super) column: SharedColumn,
     pub(super) group: Arc<GroupScan>,
-    /// The first row of the window, counted from the row group's.
+    /// The first row of the window, relative to the row group.
     pub(super) row: u64,
     /// The rows of the window that passed.
     pub(super) passed: Arc<SelectivityVector>,
     pub(super) expected: Expected,
-    /// The window, as the reader numbers them.
+    /// The reader's number of the window.
     pub(super) window: u64,
-    /// The window that the reader is at.
+    /// The number of the reader's current window.
     pub(super) current_window: Arc<AtomicU64>,
 }
 
 impl VectorLoader for ColumnLoader {
     fn load(self: Box<Self>, rows: &RowSet) -> Result<VectorRef> {
         let group = Arc::clone(&self.group);
-        // The scan may be far away when somebody meets this error: it says by itself where it is.
+        // The error may be reported far from the scan, so it states its own location.
         let here = |e: Error| {
             e.in_place("row group", group.number).in_named("file", group.pass.file.path())
         };
         let mut column = self.column.lock();
-        // Under the lock: the reader counts its window before it moves a column.
+        // Checked under the lock: the reader counts its window before it advances a column.
         if self.current_window.load(Ordering::Acquire) != self.window {
             return Err(here(
                 Error::internal("a lazy column was touched after its reader moved on")
@@ -60,7 +62,7 @@ impl VectorLoader for ColumnLoader {
         let mut wanted = SelectivityVector::all(self.passed.len());
         wanted.intersect_words(&words);
         let found = read(&wanted)?;
-        // Ranks move to the rows that were asked for; others keep one that is there, too.
+        // The requested rows get their rank as index; the others keep index 0, which is valid too.
         let mut indices = BufferMut::new();
         indices.extend((0..rows.len()).map_while(|rank| u32::try_from(rank).ok()));
         indices.resize(num_rows, 0u32);

@@ -1,8 +1,8 @@
-//! The order in which row groups are read: that of the file, unless the first rows in order of a
-//! column are wanted most.
+//! The order in which row groups are read: that of the file, unless the query needs the first rows
+//! in the order of a column (TopN).
 //!
-//! Then the row group with the best bound comes first: once its rows are known, the others are left
-//! out by their statistics, mostly.
+//! In that case the row group with the best bound is read first: once its rows are known, most of
+//! the others are excluded by their statistics.
 
 use std::cmp::Ordering;
 
@@ -13,7 +13,7 @@ use crate::schema::ColumnKind;
 use crate::statistics::{TrustOptions, leaf_statistics};
 
 impl ParquetRowReader {
-    /// Puts the row groups that are not started yet in the order of a column of the spec.
+    /// Sorts the row groups that are not started yet by the bounds of a column of the spec.
     pub(super) fn order_row_groups(&mut self, (index, order): (usize, SortOrder)) {
         let footer = &self.pass.footer;
         let bound = self.columns.iter().find(|column| column.index == index);
@@ -31,7 +31,7 @@ impl ParquetRowReader {
     }
 }
 
-/// Row groups without a bound stand last.
+/// Compares bounds; row groups without a bound come last.
 fn by_bound(a: Option<&Value>, b: Option<&Value>, descending: bool) -> Ordering {
     match (a, b) {
         (Some(a), Some(b)) if descending => b.compare(a),

@@ -1,4 +1,4 @@
-//! Rows of vectors that were read with more rows than are wanted in the end.
+//! Selection of rows from vectors that were read with more rows than are needed in the end.
 //!
 //! ```text
 //! window     0 1 2 3 4 5 6 7
@@ -6,8 +6,8 @@
 //! wanted     . . . x x . . x      bits over the vector's rows: 0 1 1 0 1
 //! ```
 //!
-//! Which rows are wanted stays bits: indices and validities are moved together by them, word by
-//! word, and positions are made for vectors only that are wrapped.
+//! The selection is kept as bits: indices and validities are compressed with them, word by word,
+//! and positions are computed only for vectors that are wrapped.
 
 use vector::sync::Arc;
 use vector::{
@@ -15,35 +15,37 @@ use vector::{
     Native, Result, RowSet, SelectivityVector, Vector, VectorRef, bits, match_flat, select,
 };
 
-/// Rows are picked by copying when fewer than one in so many passed, else by wrapping.
+/// Minimum ratio of rows to selected rows for which rows are copied; below it the vector is
+/// wrapped.
 const MIN_ROWS_TO_WRAP: usize = 4;
 
-/// Wanted rows of a vector.
+/// A selection of the rows of a vector.
 pub(super) struct Wanted {
     words: Vec<u64>,
     count: usize,
 }
 
 impl Wanted {
-    /// The rows of the window that are selected, for a vector with all its rows.
+    /// Selects the selected rows of the window, for a vector that has all rows of the window.
     pub(super) fn of_window(selected: &SelectivityVector) -> Self {
         Wanted { words: selected.words().to_vec(), count: selected.count() }
     }
 
-    /// The places that the selected rows have among those of `within`, which has them all.
+    /// Selects the ranks of the selected rows among the rows of `within`, which contains them all.
     pub(super) fn ranks(within: &SelectivityVector, selected: &SelectivityVector) -> Self {
         let mut words = Vec::new();
         bits::compress(selected.words(), within.words(), &mut words);
         Wanted { words, count: selected.count() }
     }
 
-    /// The wanted rows of `vector`: copied when that is cheap or they are few, else wrapped.
+    /// Returns the selected rows of `vector`: copied when that is cheap or they are few, otherwise
+    /// wrapped.
     pub(super) fn pick(&self, vector: &VectorRef) -> Result<VectorRef> {
         if self.count == vector.len() {
             return Ok(Arc::clone(vector));
         }
         match vector.as_ref() {
-            // Over the same base, so that whoever works on distinct values still can.
+            // Over the same base, so that operators on distinct values can still use it.
             Vector::Dictionary(dictionary) => {
                 let indices = self.of_values(dictionary.indices());
                 let validity = dictionary.validity().map(|validity| self.of_bits(validity));
@@ -72,7 +74,7 @@ impl Wanted {
         }
     }
 
-    /// The wanted rows as a copy, if values of this type are moved several at a time.
+    /// Returns a copy of the selected rows, if values of this type are moved several at a time.
     fn of_flat(&self, flat: &FlatVector) -> Result<Option<FlatVector>> {
         let values = match_flat!(
             flat.values(),
@@ -102,7 +104,7 @@ impl Wanted {
     }
 }
 
-/// True when values of this type are picked several at a time.
+/// Returns true when values of this type are compressed several at a time.
 fn fast<T: Native>(_: &Buffer<T>) -> bool {
     select::compresses_fast::<T>()
 }

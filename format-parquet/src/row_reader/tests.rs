@@ -1,4 +1,4 @@
-//! Passes over a hand-made file of two columns `a` and `b` in three row groups of ten rows.
+//! Scans of a handmade file of two columns `a` and `b` in three row groups of ten rows.
 
 use dwio::filter::Filter;
 use dwio::fs::{Fault, FileSystem, MemoryFiles, ObservedFiles};
@@ -15,11 +15,12 @@ use crate::thrift::structs::{Codec, ColumnChunk, PhysicalType};
 const ROWS_IN_GROUP: i32 = 10;
 const NUM_ROWS: i32 = 30;
 
-/// Column `a` counts the rows of the file, `b` is a hundred times that; two pages a chunk.
+/// A file in which column `a` counts the rows and column `b` is a hundred times that; each chunk
+/// has two pages.
 struct File {
     footer: Arc<Footer>,
     files: ObservedFiles,
-    /// Where the pages of each row group's `b` start.
+    /// The offsets of the pages of each row group's `b`.
     b_offsets: Vec<u64>,
 }
 
@@ -60,12 +61,12 @@ fn file(change: impl FnOnce(&mut Vec<u8>, &[u64])) -> File {
     File { b_offsets, ..stored(footer, bytes) }
 }
 
-/// The file of `bytes`, behind which `footer` stands.
+/// Returns the file of `bytes`, followed by `footer`.
 fn stored(footer: Footer, bytes: Vec<u8>) -> File {
     stored_with(footer, bytes, Fault::None)
 }
 
-/// [`stored`] where reading meets `fault`.
+/// Returns the same as [`stored`], but reading encounters `fault`.
 fn stored_with(mut footer: Footer, bytes: Vec<u8>, fault: Fault) -> File {
     footer.footer_offset = bytes.len() as u64;
     footer.file_bytes = bytes.len() as u64;
@@ -135,7 +136,8 @@ fn both() -> Vec<ColumnSpec> {
     vec![column("a", Some(0), None), column("b", Some(1), None)]
 }
 
-/// Rules S7.75, S7.76.
+/// A batch never has rows of two row groups, and the file row of a row counts the rows of all
+/// earlier row groups (rules S7.75, S7.76).
 #[test]
 fn windows_end_with_their_row_group_and_know_their_place() {
     let file = file(|_, _| {});
@@ -147,7 +149,8 @@ fn windows_end_with_their_row_group_and_know_their_place() {
     assert_eq!(values(&found, 1), ints((0..NUM_ROWS).map(|row| row * 100)));
 }
 
-/// Rule S7.70.
+/// A row group belongs to the split that contains its offset, so adjacent splits neither share nor
+/// lose one (rule S7.70).
 #[test]
 fn two_ranges_cut_anywhere_read_each_row_once() {
     let file = file(|_, _| {});
@@ -213,7 +216,7 @@ fn a_late_filter_counts_from_the_next_window_on_and_its_cost_is_kept() {
 
 #[test]
 fn pages_without_a_wanted_row_are_not_decoded() {
-    // The first page of `b` says an encoding that does not exist; it is passed over.
+    // The first page of `b` declares an encoding that does not exist; it is skipped.
     let broken = file(|bytes, b_offsets| {
         let page = &mut bytes[b_offsets[0] as usize..];
         let encoding = page.windows(4).position(|w| w == [0x15, 0x00, 0x15, 0x06]).unwrap();
@@ -237,7 +240,8 @@ fn pages_without_a_wanted_row_are_not_decoded() {
     );
 }
 
-/// Rules P5.1, P5.25, S10.51: what statistics exclude is not read at all.
+/// A row group is excluded only if its statistics prove that no row can pass, and then nothing of
+/// it is read (rules P5.1, P5.25).
 #[test]
 fn row_groups_that_statistics_exclude_are_not_read() {
     let mut file = file(|_, _| {});

@@ -1,4 +1,5 @@
-//! From the storage and annotation of a leaf to its Ocior type and how values get there.
+//! Derives the Ocior type of a leaf and the conversion of its values from its physical type and
+//! annotation.
 //!
 //! | stored as | annotation | type | conversion |
 //! |---|---|---|---|
@@ -17,23 +18,23 @@
 //! | 2, 12, 16 bytes | FLOAT16, INTERVAL, UUID | the same | by type |
 //! | any | UNKNOWN | UNKNOWN | none |
 //!
-//! An annotation on storage that the format forbids it on is `Corrupt`. One that we do not know, or
-//! that belongs on groups, is as if it were not there.
+//! An annotation on a physical type for which the format forbids it is `Corrupt`. An annotation
+//! that is unknown, or that belongs on groups, is ignored.
 
 use vector::types::{MAX_PRECISION, MAX_SHORT_PRECISION};
 use vector::{Error, Result, TimeUnit, Type};
 
 use crate::thrift::structs::{ConvertedType, LogicalType, PhysicalType, SchemaElement};
 
-/// The widest FIXED_LEN_BYTE_ARRAY that is taken.
+/// Maximum supported width of a FIXED_LEN_BYTE_ARRAY in bytes.
 const MAX_TYPE_LENGTH: usize = 1 << 30;
-/// The most digits of a decimal that is read as text: each value prints all of its scale.
+/// Maximum precision of a decimal that is read as text: each value prints all digits of its scale.
 const MAX_TEXT_PRECISION: i32 = 1000;
 
-/// How a stored value becomes a value of the leaf's type.
+/// The conversion of a stored value into a value of the leaf's type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValueConversion {
-    /// It is one already.
+    /// The stored value is unchanged.
     Plain,
     /// The low 8 bits of an INT32, signed.
     Int8,
@@ -47,30 +48,32 @@ pub enum ValueConversion {
     Unsigned32,
     /// An INT64, unsigned, as an `i128`.
     Unsigned64,
-    /// An INT32 or INT64 as the wider `i64` or `i128` that the type is stored in.
+    /// An INT32 or INT64 as the wider `i64` or `i128` in which the type is stored.
     SignExtend,
-    /// Big-endian two's complement bytes as the `i64` or `i128` that the type is stored in.
+    /// Big-endian two's complement bytes as the `i64` or `i128` in which the type is stored.
     DecimalBytes,
-    /// Big-endian two's complement bytes of any length as decimal text with all of the scale.
+    /// Big-endian two's complement bytes of any length as decimal text with all digits of the
+    /// scale.
     WideDecimalText {
-        /// Digits behind the point.
+        /// Number of digits after the decimal point.
         scale: u32,
     },
     /// An INT64 in units since 1970-01-01T00:00:00.
     TimestampUnits(TimeUnit),
     /// Nanoseconds of the day (8 bytes), then the Julian day (4 bytes), both little-endian.
     Int96,
-    /// A half precision float in 2 little-endian bytes.
+    /// A half-precision float in 2 little-endian bytes.
     Float16,
     /// 16 big-endian bytes as an `i128`.
     Uuid,
     /// Months, days and milliseconds, 4 little-endian bytes each.
     Interval,
-    /// There are no values: the column is null everywhere.
+    /// There are no values: the column is null in every row.
     Null,
 }
 
-/// A leaf's type; `refusal` says why it cannot be read, and the rest is a stand-in then.
+/// A leaf's type; if `refusal` states why the leaf cannot be read, the other fields are
+/// placeholders.
 pub(super) struct LeafType {
     pub(super) ty: Type,
     pub(super) conversion: ValueConversion,
@@ -78,7 +81,7 @@ pub(super) struct LeafType {
     pub(super) refusal: Option<Error>,
 }
 
-/// The type of a leaf.
+/// Derives the type of a leaf.
 pub(super) fn of(element: &SchemaElement, physical: PhysicalType) -> LeafType {
     let length = match physical {
         PhysicalType::FixedLenByteArray => fixed_length(element),
@@ -96,7 +99,7 @@ pub(super) fn of(element: &SchemaElement, physical: PhysicalType) -> LeafType {
 }
 
 fn fixed_length(element: &SchemaElement) -> Result<usize> {
-    // Zero is of no use to anybody, but files have it and it does no harm.
+    // A width of zero is useless, but files have it and it does no harm.
     match element.type_length.map(usize::try_from) {
         Some(Ok(length)) if length <= MAX_TYPE_LENGTH => Ok(length),
         Some(Ok(length)) => Err(Error::limit("fixed length byte array is too wide")
@@ -210,7 +213,8 @@ fn decimal(precision: i32, scale: i32, physical: PhysicalType) -> Result<(Type, 
         let scale = scale.unsigned_abs();
         return Ok((Type::Varchar, ValueConversion::WideDecimalText { scale }));
     }
-    // Integers have fewer digits than the widest decimal, whatever the file declares.
+    // Integers have fewer digits than the largest decimal type, whatever precision the file
+    // declares.
     let precision = if is_bytes { precision } else { precision.min(i32::from(MAX_PRECISION)) };
     let (Ok(precision), Ok(scale)) = (u8::try_from(precision), u8::try_from(scale)) else {
         return Err(too_many_digits(precision, scale));
@@ -231,7 +235,8 @@ fn too_many_digits(precision: i32, scale: i32) -> Error {
         .with("scale", scale)
 }
 
-/// The newer annotation wins where it is known; else the older one in the newer one's terms.
+/// Returns the annotation of a leaf: the newer one takes precedence where it is known, otherwise
+/// the older one is translated.
 fn annotation(element: &SchemaElement) -> Result<Option<LogicalType>> {
     match &element.logical {
         None | Some(LogicalType::Unrecognized(_)) => {}

@@ -1,4 +1,4 @@
-//! Schemas written as small tables: which groups are lists and maps, levels, types, broken trees.
+//! Schemas written as small tables: detection of lists and maps, levels, types, malformed trees.
 
 use vector::{ErrorKind, TimeUnit};
 
@@ -33,14 +33,14 @@ fn leaf(name: &str, repetition: Repetition) -> SchemaElement {
     SchemaElement { physical: Some(Int32), ..element(name, repetition) }
 }
 
-/// The schema with these elements below a root; each first-level element counts as a child.
+/// Returns the schema with these elements below a root with `num_columns` children.
 fn schema(num_columns: i32, elements: &[SchemaElement]) -> Result<Schema> {
     let mut all = vec![group("root", Required, num_columns)];
     all.extend_from_slice(elements);
     Schema::new(&all)
 }
 
-/// The type of the only column.
+/// Returns the type of the only column.
 fn type_of(elements: &[SchemaElement]) -> String {
     let schema = schema(1, elements).unwrap();
     // SPEC: levels of a leaf are the optional and repeated fields on its path.
@@ -57,7 +57,8 @@ fn type_of(elements: &[SchemaElement]) -> String {
     schema.columns()[0].ty.to_string()
 }
 
-/// Every column of the tree as `name nullable def/rep`, repeated levels in brackets, depth first.
+/// Returns every column of the tree as `name nullable def/rep`, repeated levels in brackets, depth
+/// first.
 fn levels(column: &Column) -> Vec<String> {
     let null = if column.nullable { "?" } else { "" };
     let mut text = format!("{}{null} {}/{}", column.name, column.def_level, column.rep_level);
@@ -78,7 +79,7 @@ fn levels(column: &Column) -> Vec<String> {
     std::iter::once(text).chain(children.into_iter().flat_map(levels)).collect()
 }
 
-/// Rule S7.49.
+/// Lists are recognized in all layouts of old and new writers (rule S7.49).
 #[test]
 fn a_list_is_what_the_rules_of_old_and_new_writers_say() {
     let list = |num| annotated("l", Optional, num, ConvertedType::List);
@@ -127,7 +128,7 @@ fn a_list_is_what_the_rules_of_old_and_new_writers_say() {
                 leaf("a", Required),
             ],
         ),
-        // Without the shape it is a struct, without the annotation a repeated field is a list.
+        // Without the structure it is a struct; without the annotation a repeated field is a list.
         ("ROW(a INTEGER)", &[list(1), leaf("a", Optional)]),
         ("ROW(a ARRAY(INTEGER),b INTEGER)", &[list(2), leaf("a", Repeated), leaf("b", Optional)]),
         ("ROW()", &[list(0)]),
@@ -137,7 +138,7 @@ fn a_list_is_what_the_rules_of_old_and_new_writers_say() {
             "ARRAY(ARRAY(INTEGER))",
             &[annotated("l", Repeated, 1, ConvertedType::List), leaf("element", Repeated)],
         ),
-        // An annotation for groups means nothing on a leaf.
+        // An annotation for groups has no meaning on a leaf.
         (
             "INTEGER",
             &[SchemaElement { converted: Some(ConvertedType::List), ..leaf("a", Optional) }],
@@ -269,7 +270,7 @@ fn nesting_is_bounded() {
     assert_eq!(nested(100_000).unwrap_err().kind(), ErrorKind::Limit);
 }
 
-/// A leaf with storage, width and annotations.
+/// Returns a leaf with a physical type, width and annotations.
 fn stored(
     physical: PhysicalType,
     length: i32,
@@ -290,7 +291,7 @@ fn typed(element: SchemaElement) -> Result<(String, ValueConversion)> {
     schema.leaf(0).map(|leaf| (leaf.ty.to_string(), leaf.conversion))
 }
 
-/// Rule S7.51.
+/// A leaf without annotation has the type of its physical type (rule S7.51).
 #[test]
 fn storage_without_annotation_has_its_own_type() {
     use ValueConversion::{Int96 as ToInt96, Plain};
@@ -306,7 +307,7 @@ fn storage_without_annotation_has_its_own_type() {
     ] {
         let found = typed(stored(physical, 7, None, None)).unwrap();
         assert_eq!(found, (ty.to_string(), conversion), "{physical}");
-        // An annotation that nobody knows is as if it were absent.
+        // An unknown annotation is treated as if it were absent.
         let unknown = Some(LogicalType::Unrecognized(2555));
         assert_eq!(typed(stored(physical, 7, unknown, None)).unwrap(), found);
         let unknown = Some(ConvertedType::Unknown(99));
@@ -314,7 +315,8 @@ fn storage_without_annotation_has_its_own_type() {
     }
 }
 
-/// Rules S7.51, S7.54.
+/// The annotation determines the type, and unsigned integers are zero-extended (rules S7.51,
+/// S7.54).
 #[test]
 fn annotations_choose_type_and_conversion() {
     use LogicalType as L;
@@ -367,7 +369,7 @@ fn annotations_choose_type_and_conversion() {
     }
 }
 
-/// Rule S7.54.
+/// Either annotation makes an integer unsigned (rule S7.54); a known newer one takes precedence.
 #[test]
 fn the_older_annotation_means_the_same_and_yields_to_a_known_newer_one() {
     for (physical, length, converted, ty) in [

@@ -1,14 +1,14 @@
-//! Statistics against the values that they describe.
+//! Comparison of statistics with the values that they describe.
 //!
-//! Verifying a file decodes everything and gives every value of a chunk or page to a
-//! [`StatisticsCheck`]; the first value or count that the statistics exclude is the answer.
+//! Verification of a file decodes everything and passes every value of a chunk or page to a
+//! [`StatisticsCheck`], which reports the first value or count that contradicts the statistics.
 
 use dwio::stats::ColumnStatistics;
 use vector::{DecodedVector, Error, Result, Type, Value, VectorRef};
 
 use crate::schema::{Column, ColumnKind};
 
-/// Believed statistics that are being compared with the values.
+/// Trusted statistics that are being compared with the values.
 #[derive(Debug)]
 pub struct StatisticsCheck<'a> {
     statistics: &'a ColumnStatistics,
@@ -21,7 +21,7 @@ pub struct StatisticsCheck<'a> {
 }
 
 impl<'a> StatisticsCheck<'a> {
-    /// A check of the statistics of a column of type `ty`.
+    /// Creates a check of the statistics of a column of type `ty`.
     pub fn new(statistics: &'a ColumnStatistics, ty: &'a Type) -> Self {
         StatisticsCheck {
             statistics,
@@ -34,8 +34,12 @@ impl<'a> StatisticsCheck<'a> {
         }
     }
 
-    /// Compares the next values. Nulls of elements that no slot stands for may be left out when
-    /// the statistics count none.
+    /// Compares the next values. Nulls for which there is no slot may be omitted when the
+    /// statistics have no count of nulls.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when a value is outside of the bounds.
     pub fn observe(&mut self, vector: &VectorRef) -> Result<()> {
         let decoded = DecodedVector::new(vector)?;
         let is_bytes = matches!(self.ty, Type::Varchar | Type::Varbinary);
@@ -52,7 +56,11 @@ impl<'a> StatisticsCheck<'a> {
         Ok(())
     }
 
-    /// Compares one value, null or not.
+    /// Compares one value or null.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when the value is outside of the bounds.
     pub fn observe_value(&mut self, value: &Value) -> Result<()> {
         self.num_values += 1;
         let is_nan = match value {
@@ -85,7 +93,11 @@ impl<'a> StatisticsCheck<'a> {
         if is_inside { Ok(()) } else { Err(self.outside(&Value::bytes(bytes))) }
     }
 
-    /// Compares the counts, and whether bounds that are values of the column were among them.
+    /// Compares the counts, and checks that exact bounds were among the values.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when a count differs or an exact bound was not found.
     pub fn finish(self) -> Result<()> {
         let known = self.statistics;
         let counts = [
@@ -129,8 +141,8 @@ impl<'a> StatisticsCheck<'a> {
     }
 }
 
-/// Calls `on_value` with the number and the value of each leaf below a column, for one value of
-/// the column: null where an optional field on the way is null, and nothing for lists and maps
+/// Calls `on_value` with the number and the value of each leaf below a column, for one value of the
+/// column: null where an optional field above the leaf is null, and not at all for lists and maps
 /// without elements.
 pub fn each_leaf_value(column: &Column, value: &Value, on_value: &mut dyn FnMut(usize, &Value)) {
     match (&column.kind, value) {

@@ -1,7 +1,8 @@
-//! A bound's bytes as a value of the leaf's type.
+//! Decoding of a bound into a value of the leaf's type.
 //!
-//! A bound is stored as its column's values are in PLAIN encoding, byte arrays without their
-//! length. Bytes of another length, and numbers that the leaf's type does not hold, are no value.
+//! A bound is stored like the values of its column in PLAIN encoding, byte arrays without their
+//! length prefix. Bytes of another length, and numbers that the leaf's type cannot represent, have
+//! no value.
 
 use vector::types::decimal;
 use vector::{TimeUnit, TypeKind, Value};
@@ -10,11 +11,11 @@ use crate::encoding::plain::{self, Convert};
 use crate::schema::{Leaf, ValueConversion};
 use crate::thrift::structs::PhysicalType;
 
-/// Nanoseconds of a day.
+/// Number of nanoseconds of a day.
 const NANOS_PER_DAY: i64 = 86_400_000_000_000;
 
-/// The value of stored bytes in the leaf's type: of a bound, or of an entry of a dictionary without
-/// its length. `None` when they are no value.
+/// Returns the value of stored bytes in the leaf's type: of a bound, or of an entry of a dictionary
+/// without its length prefix. Returns `None` when the bytes have no value.
 pub fn stored_value(leaf: &Leaf, bytes: &[u8]) -> Option<Value> {
     use PhysicalType::{Boolean, ByteArray, Double, FixedLenByteArray, Float, Int32, Int64, Int96};
     use ValueConversion as To;
@@ -31,7 +32,7 @@ pub fn stored_value(leaf: &Leaf, bytes: &[u8]) -> Option<Value> {
         (Float, To::Plain) => Value::Real(fixed::<4, plain::Float>(bytes)?),
         (Double, To::Plain) => Value::Double(fixed::<8, plain::Double>(bytes)?),
         (ByteArray | FixedLenByteArray, To::Plain) if width_fits => Value::bytes(bytes),
-        // Readers keep the low bits; a bound with others is in another order than its values.
+        // Readers keep the low bits; a bound with further bits is in another order than the values.
         (Int32, To::Int8) => Value::TinyInt(fixed::<4, plain::Int32>(bytes)?.try_into().ok()?),
         (Int32, To::Int16) => Value::SmallInt(fixed::<4, plain::Int32>(bytes)?.try_into().ok()?),
         (Int32, To::Unsigned8) => {
@@ -55,7 +56,8 @@ pub fn stored_value(leaf: &Leaf, bytes: &[u8]) -> Option<Value> {
             TimeUnit::Nanos => fixed::<8, plain::TimestampNanos>(bytes)?,
         }),
         (Int96, To::Int96) => {
-            // By day and then by nanoseconds is by time only within the day.
+            // The order by day and then by nanoseconds is that of time only if the nanoseconds are
+            // within the day.
             let nanos = i64::from_le_bytes(*bytes.first_chunk()?);
             if !(0..NANOS_PER_DAY).contains(&nanos) {
                 return None;
@@ -72,7 +74,7 @@ fn fixed<const N: usize, C: Convert<N>>(bytes: &[u8]) -> Option<C::Out> {
     Some(C::convert(<[u8; N]>::try_from(bytes).ok()?))
 }
 
-/// A number as the leaf's type stores it.
+/// Returns a number in the representation of the leaf's type.
 fn wide(leaf: &Leaf, value: i128) -> Option<Value> {
     match leaf.ty.kind() {
         TypeKind::BigInt => value.try_into().ok().map(Value::BigInt),

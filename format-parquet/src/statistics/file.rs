@@ -1,4 +1,4 @@
-//! What is known of all values of a leaf: the statistics of all row groups together (rule S7.42).
+//! Statistics of all values of a leaf, joined from those of all row groups (rule S7.42).
 
 use dwio::stats::ColumnStatistics;
 use vector::Value;
@@ -6,8 +6,9 @@ use vector::Value;
 use super::trust::{TrustOptions, leaf_statistics};
 use crate::footer::Footer;
 
-/// The believed statistics of all row groups with rows, joined; `None` when there are none. A bound
-/// counts only when every row group with a value has one, a count when every row group has it.
+/// Returns the joined trusted statistics of all row groups with rows; `None` when there are none. A
+/// bound is kept only when every row group with a value has one, a count only when every row group
+/// has it.
 pub fn file_statistics(
     footer: &Footer,
     leaf: usize,
@@ -18,7 +19,7 @@ pub fn file_statistics(
     known.reduce(|all, group| joined(&all, &group))
 }
 
-/// What holds for the values of both.
+/// Returns the statistics of the union of both sets of values.
 fn joined(a: &ColumnStatistics, b: &ColumnStatistics) -> ColumnStatistics {
     let sum = |a: Option<u64>, b: Option<u64>| a?.checked_add(b?);
     let (min, is_min_exact) = outer(a, b, |s| (s.min.as_ref(), s.is_min_exact), Value::lt);
@@ -34,7 +35,8 @@ fn joined(a: &ColumnStatistics, b: &ColumnStatistics) -> ColumnStatistics {
     }
 }
 
-/// The bound that is further out, and whether it is exact; nulls have no say in it.
+/// Returns the outer one of two bounds, and whether it is exact. Statistics of only nulls are
+/// ignored.
 fn outer<'a>(
     a: &'a ColumnStatistics,
     b: &'a ColumnStatistics,

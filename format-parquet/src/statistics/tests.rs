@@ -1,4 +1,4 @@
-//! Statistics made by hand, one rule at a time; and those of the shared corpus against its rows.
+//! Handmade statistics, one rule at a time; and those of the shared corpus compared with its rows.
 
 mod corpus;
 
@@ -14,12 +14,12 @@ use crate::thrift::structs::{
 };
 use PhysicalType::{Boolean, ByteArray, Double, FixedLenByteArray, Float, Int32, Int64, Int96};
 
-/// A writer whose bounds are believed.
+/// The name of a writer with trusted bounds.
 pub(crate) const WRITER: &str = "parquet-rs version 59.0.0";
-/// The values of each chunk, of which none is null.
+/// Number of values of each chunk, of which none is null.
 pub(crate) const NUM_ROWS: u64 = 100;
 
-/// An optional leaf.
+/// Returns an optional leaf.
 pub(crate) fn leaf(physical: PhysicalType) -> SchemaElement {
     SchemaElement {
         name: "a".into(),
@@ -75,7 +75,8 @@ fn chunk(physical: PhysicalType, num_values: u64, stored: Option<Statistics>) ->
     }
 }
 
-/// A file of columns below the root, each with a chunk of [`NUM_ROWS`] values in one row group.
+/// Returns a file of columns below the root, each with a chunk of [`NUM_ROWS`] values in one row
+/// group.
 pub(crate) fn footer(elements: Vec<SchemaElement>, stored: Vec<Option<Statistics>>) -> Footer {
     let mut schema = vec![SchemaElement {
         physical: None,
@@ -87,7 +88,7 @@ pub(crate) fn footer(elements: Vec<SchemaElement>, stored: Vec<Option<Statistics
     footer_of(schema, stored)
 }
 
-/// As [`footer`], for a whole schema.
+/// Does the same as [`footer`] for a complete schema.
 pub(crate) fn footer_of(schema: Vec<SchemaElement>, stored: Vec<Option<Statistics>>) -> Footer {
     let tree = Schema::new(&schema).unwrap();
     let columns = tree
@@ -146,7 +147,7 @@ fn older(min: impl AsRef<[u8]>, max: impl AsRef<[u8]>) -> Statistics {
     }
 }
 
-/// What is made of the two bounds of the only leaf.
+/// The result for the two bounds of the only leaf.
 type Outcome = std::result::Result<Value, Option<Distrust>>;
 
 fn outcome(bound: &JudgedBound<'_>) -> Outcome {
@@ -160,7 +161,7 @@ fn judge_in(footer: &Footer, options: TrustOptions) -> (Outcome, Outcome) {
     let meta = footer.column_chunk(0, 0).unwrap().meta().unwrap();
     let stored = meta.statistics.as_ref().unwrap();
     let judged = BoundRules::new(footer, 0, options).unwrap().judge(stored, meta.num_values);
-    // What is believed is what was not distrusted, and nothing else.
+    // A bound is trusted exactly when there is no reason for distrust.
     assert_eq!(judged.trusted.min, outcome(&judged.min).ok());
     assert_eq!(judged.trusted.max, outcome(&judged.max).ok());
     assert_eq!(judged.trusted, leaf_statistics(footer, 0, 0, options));
@@ -233,7 +234,7 @@ fn bounds_of_every_type_become_values_of_the_leafs_type() {
         assert!(value.fits(&type_of), "{type_of}");
         let want = (Ok(value.clone()), Ok(value));
         assert_eq!(judge(element.clone(), bounds(&bytes, &bytes)), want, "{type_of}");
-        // One value is in order by any order, also at the older place.
+        // A single value is ordered in any order, also in the deprecated fields.
         assert_eq!(judge(element, older(&bytes, &bytes)), want, "{type_of}");
     }
 }
@@ -264,10 +265,10 @@ fn crossed_bounds_are_both_dropped() {
     let stored = bounds(5i32.to_le_bytes(), 4i32.to_le_bytes());
     assert_eq!(judge(leaf(Int32), stored), distrusted(Distrust::Crossed));
     assert_eq!(judge(leaf(ByteArray), bounds("b", "a")), distrusted(Distrust::Crossed));
-    // Unsigned bytes in the order of a decimal's writer that did not know its sign.
+    // Unsigned bytes, as ordered by a writer that ignored the sign of decimals.
     let decimal = fixed(1, logical(ByteArray, LogicalType::Decimal { scale: 0, precision: 2 }));
     assert_eq!(judge(decimal, bounds([1], [0xff])), distrusted(Distrust::Crossed));
-    // An unsigned pair that is crossed in signed order is none.
+    // An unsigned pair that is crossed in signed order is not crossed.
     let unsigned = converted(Int32, ConvertedType::Uint32);
     let stored = bounds(5i32.to_le_bytes(), (-1i32).to_le_bytes());
     assert!(judge(unsigned, stored).1.is_ok());
@@ -318,7 +319,7 @@ fn older_bounds_are_believed_where_the_order_is_signed_or_does_not_matter() {
     assert_eq!(judge(leaf(Int32), older(one, two)), (Ok(Value::Integer(1)), Ok(Value::Integer(2))));
     assert_eq!(judge(unsigned, older(one, two)), distrusted(Distrust::SignedOrder));
     assert_eq!(judge(leaf(ByteArray), older("a", "b")), distrusted(Distrust::SignedOrder));
-    // The newer pair counts even when it is not believed.
+    // The newer pair takes precedence even when it is not trusted.
     let both = Statistics { min_value: Some(vec![1]), max_value: None, ..older(one, two) };
     assert_eq!(judge(leaf(Int32), both), (Err(Some(Distrust::Malformed)), Err(None)));
 }
@@ -377,7 +378,7 @@ fn bounds_of_strings_need_an_order_that_the_file_or_its_writer_has() {
                 distrusted(Distrust::NoOrders)
             );
         }
-        // In the order of a culture, and later of UTF-16.
+        // Bounds in the order of a culture, and later of UTF-16.
         for created_by in ["Parquet.Net version 3.7.7 (build 98ed5f)", "Parquet.Net version 4.25.0"]
         {
             for has_orders in [false, true] {
@@ -396,7 +397,7 @@ fn bounds_of_strings_need_an_order_that_the_file_or_its_writer_has() {
     assert!(by(unknown[0], false, leaf(Int32), numbers).0.is_ok());
 }
 
-/// Some writers cut bounds and do not round them up.
+/// Some writers truncate bounds without rounding them up.
 #[test]
 fn an_upper_bound_that_may_be_cut_bounds_all_that_starts_with_it() {
     let max_of = |element: SchemaElement, max: &[u8], is_exact: Option<bool>| {
@@ -415,7 +416,7 @@ fn an_upper_bound_that_may_be_cut_bounds_all_that_starts_with_it() {
         assert_eq!(max_of(element(), b"Z123456789abcde\xff", None), of(b"Z123456789abcdf"));
         assert_eq!(max_of(element(), &[0xff; 16], None), None);
         assert_eq!(max_of(element(), b"Z123456789abcdef", Some(false)), of(b"Z123456789abcdeg"));
-        // Who says that a bound is a value has not cut it.
+        // A bound that is declared to be exact is not truncated.
         assert_eq!(max_of(element(), b"Z123456789abcdef", Some(true)), of(b"Z123456789abcdef"));
     }
 }
@@ -437,7 +438,7 @@ fn the_order_of_a_column_is_that_of_its_type_or_there_is_none() {
     }
     for orders in [&[][..], &[ColumnOrder::TypeDefined; 2]] {
         assert_eq!(ordered(leaf(Int32), numbers(), orders), distrusted(Distrust::NumberOfOrders));
-        // The older pair has an order of its own.
+        // The deprecated pair has an order of its own.
         let older = older(1i32.to_le_bytes(), 2i32.to_le_bytes());
         assert!(ordered(leaf(Int32), older, orders).0.is_ok());
     }
@@ -534,7 +535,7 @@ fn nonsense_null_counts_take_everything_with_them() {
         assert_eq!(judge_in(&optional, options), distrusted(Distrust::NullCount));
         let known = leaf_statistics(&optional, 0, 0, options);
         assert_eq!((known.num_values, known.num_nulls), (Some(NUM_ROWS), None));
-        // A required column has no nulls, whatever is counted.
+        // A required column has no nulls, whatever the counts state.
         let required = SchemaElement { repetition: Some(Repetition::Required), ..leaf(Int32) };
         let known = leaf_statistics(&footer_of(required), 0, 0, options);
         assert_eq!((known.min, known.num_nulls), (Some(Value::Integer(1)), Some(0)));

@@ -1,17 +1,18 @@
-//! Which of the stored bounds and counts are believed (rules P5.4 to P5.22).
+//! Trust in stored bounds and counts (rules P5.4 to P5.22).
 //!
-//! What holds for a whole leaf is decided once, in [`BoundRules`]: whether its values have an order
-//! at all, whether the file names that order, and whether the writer is known to get bounds wrong.
-//! Then each chunk's or page's bounds are judged one by one. Nothing here is an error: what is not
-//! believed is absent in [`JudgedStatistics::trusted`], and a [`Distrust`] says why.
+//! The rules for all bounds of a leaf are determined once, in [`BoundRules`]: whether its values
+//! have an order at all, whether the file states that order, and whether the writer is known for
+//! wrong bounds. Then the bounds of each chunk or page are judged individually. Nothing here is an
+//! error: a bound or count that is not trusted is absent in [`JudgedStatistics::trusted`], and a
+//! [`Distrust`] states the reason.
 //!
 //! ```text
 //! min_value, max_value  -- order of the column --+-- writer --+-- bytes -> Value --+-- min <= max
 //! (or else: min, max    -- signed, or equal    --+            (byte strings)       (not NaN)
 //! ```
 //!
-//! Leaves below a repeated field have statistics of elements, not of rows: their bounds stand, and
-//! their counts are left out, so that nothing is concluded about null rows (rule P5.19).
+//! Leaves below a repeated field have statistics of elements, not of rows: their bounds are kept
+//! and their counts are dropped, so that nothing is concluded about null rows (rule P5.19).
 
 use std::fmt;
 
@@ -27,50 +28,52 @@ use crate::thrift::structs::{
     ColumnOrder, ConvertedType, LogicalType, PhysicalType, SchemaElement,
 };
 
-/// What the user asks for beyond the rules of the format.
+/// Options that change the rules of trust.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TrustOptions {
-    /// Bounds need an order that the file states; most older files state none.
+    /// True when bounds require an order that the file states; most older files state none.
     pub strict_column_orders: bool,
-    /// Floats are never NaN, although hardly a file says so.
+    /// True when floats are assumed never to be NaN, although hardly any file states so.
     pub assume_no_nan: bool,
 }
 
-/// Why a bound or count is not believed.
+/// The reason why a bound or count is not trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Distrust {
     /// The leaf itself cannot be read.
     Unreadable,
-    /// The type has no order that readers agree on.
+    /// The type has no defined order, or writers disagree on it.
     Unordered,
-    /// The file names an order that is not known, or not one of the type.
+    /// The file states an unknown order, or one that the type does not have.
     OrderOfAnotherType,
-    /// The file names orders for another number of columns.
+    /// The file states orders for another number of columns.
     NumberOfOrders,
-    /// The file names no orders, and the user wants them.
+    /// The file states no orders, and the options require them.
     NoOrders,
-    /// The older bounds are in signed order, and the type is not.
+    /// The deprecated bounds are in signed order, and the type is not.
     SignedOrder,
     /// The writer is known for wrong bounds of such columns.
     Writer,
     /// The bytes start with their own length, as values in pages do.
     LengthInFront,
-    /// The bytes are no value of the column.
+    /// The bytes are not a value of the column.
     Malformed,
-    /// Only two sound bounds show that the values are ordered as they should.
+    /// The other bound is missing or not trusted, and only a pair of bounds is reliable for this
+    /// type.
     Alone,
-    /// The bound is not a number.
+    /// The bound is NaN.
     NotANumber,
-    /// The type orders values otherwise than the file does, and the bounds are not on one side.
+    /// The order of the type differs from that of the file for values of different sign, and the
+    /// two bounds differ in sign.
     TwoHalves,
     /// The minimum is above the maximum.
     Crossed,
-    /// There are more nulls than values, or less than none.
+    /// The count of nulls is negative or larger than that of values.
     NullCount,
 }
 
 impl Distrust {
-    /// The reason as half a sentence.
+    /// Returns the reason as a clause of a sentence.
     pub fn as_str(self) -> &'static str {
         match self {
             Distrust::Unreadable => "the column cannot be read",
@@ -99,49 +102,50 @@ impl fmt::Display for Distrust {
     }
 }
 
-/// One bound, as stored and as judged.
+/// A bound, as stored and as judged.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct JudgedBound<'a> {
     /// The bytes in the file.
     pub stored: Option<&'a [u8]>,
-    /// They stand in the older of the two places.
+    /// True when the bytes are in the deprecated field.
     pub is_deprecated: bool,
-    /// Their value, believed or not.
+    /// The decoded value, trusted or not; `None` when the bytes have no value.
     pub value: Option<Value>,
-    /// Why the bound is not believed.
+    /// The reason why the bound is not trusted.
     pub distrust: Option<Distrust>,
 }
 
 /// The statistics of some values, as stored and as judged.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct JudgedStatistics<'a> {
-    /// What is believed.
+    /// The trusted part.
     pub trusted: ColumnStatistics,
     /// The lower bound.
     pub min: JudgedBound<'a>,
     /// The upper bound.
     pub max: JudgedBound<'a>,
-    /// Why nothing is believed, whatever the bounds.
+    /// The reason why a count is not trusted, if there is one.
     pub distrust: Option<Distrust>,
 }
 
-/// A pair of bounds as it stands in the file.
+/// A pair of bounds as stored in the file.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct StoredBounds<'a> {
     /// The lower bound.
     pub min: Option<&'a [u8]>,
     /// The upper bound.
     pub max: Option<&'a [u8]>,
-    /// The lower bound is a value of the column; `None` if the file does not say.
+    /// Whether the lower bound is a value of the column; `None` if the file does not state it.
     pub is_min_exact: Option<bool>,
-    /// As `is_min_exact`, for the upper bound.
+    /// Whether the upper bound is a value of the column; `None` if the file does not state it.
     pub is_max_exact: Option<bool>,
-    /// The pair stands in the older place.
+    /// True when the pair is in the deprecated fields.
     pub is_deprecated: bool,
 }
 
 impl<'a> StoredBounds<'a> {
-    /// The pair that counts: the newer one if any of it is there, also when it is not believed.
+    /// Returns the pair that takes precedence: the newer one if any part of it is present, even
+    /// when it is not trusted.
     fn of(statistics: &'a Statistics) -> Self {
         let newer = (statistics.min_value.as_deref(), statistics.max_value.as_deref());
         let is_deprecated = newer == (None, None);
@@ -161,7 +165,7 @@ impl<'a> StoredBounds<'a> {
     }
 }
 
-/// The counts beside a pair of bounds.
+/// The counts that are stored with a pair of bounds.
 #[derive(Debug, Clone, Copy, Default)]
 struct StoredCounts {
     num_values: u64,
@@ -169,13 +173,13 @@ struct StoredCounts {
     nan_count: Option<i64>,
 }
 
-/// What holds for all bounds of one leaf.
+/// The rules that apply to all bounds of one leaf.
 #[derive(Debug, Clone, Copy)]
 pub struct BoundRules<'a> {
     leaf: &'a Leaf,
-    /// Why no bound of the leaf is believed.
+    /// The reason why no bound of the leaf is trusted.
     distrust: Option<Distrust>,
-    /// Why none in the newer place is, in addition.
+    /// The reason why no bound in the newer fields is trusted, in addition.
     order: Option<Distrust>,
     is_signed: bool,
     is_total_order: bool,
@@ -183,7 +187,7 @@ pub struct BoundRules<'a> {
 }
 
 impl<'a> BoundRules<'a> {
-    /// The rules for a leaf of the file; `None` when there is no such leaf.
+    /// Creates the rules for a leaf of the file; returns `None` when there is no such leaf.
     pub fn new(footer: &'a Footer, leaf: usize, options: TrustOptions) -> Option<Self> {
         let number = leaf;
         let leaf = footer.schema.leaves().get(number)?;
@@ -223,7 +227,7 @@ impl<'a> BoundRules<'a> {
         })
     }
 
-    /// The leaf.
+    /// Returns the leaf.
     pub fn leaf(&self) -> &'a Leaf {
         self.leaf
     }
@@ -246,7 +250,7 @@ impl<'a> BoundRules<'a> {
         self.judged(bounds, StoredCounts { num_values: num_rows, null_count, nan_count })
     }
 
-    /// What is known of values whose statistics are missing or not believed.
+    /// Returns the statistics of values for which no statistics are stored or trusted.
     pub fn nothing_stored(&self, num_values: u64) -> ColumnStatistics {
         let counts = StoredCounts { num_values, ..StoredCounts::default() };
         self.judged(StoredBounds::default(), counts).trusted
@@ -276,13 +280,13 @@ impl<'a> BoundRules<'a> {
         judged
     }
 
-    /// One bound by itself.
+    /// Judges one bound without the other.
     fn bound<'s>(&self, stored: Option<&'s [u8]>, pair: StoredBounds<'s>) -> JudgedBound<'s> {
         let Some(bytes) = stored else { return JudgedBound::default() };
         let value = stored_value(self.leaf, bytes);
         let order = match pair.is_deprecated {
             false => self.order,
-            // One value is in the right place in any order.
+            // A single value is ordered in any order.
             true => (!self.is_signed && !pair.is_one_value()).then_some(Distrust::SignedOrder),
         };
         let distrust = self.distrust.or(order).or(match &value {
@@ -292,13 +296,14 @@ impl<'a> BoundRules<'a> {
         JudgedBound { stored, is_deprecated: pair.is_deprecated, value, distrust }
     }
 
-    /// True when an upper bound may be the front of a longer value, cut and not rounded up. An old
-    /// parquet-go cut bounds in column indexes to 16 bytes and called itself by the name of the
-    /// program that used it, and its limit was a setting; later writers with a limit (Iceberg 16,
-    /// parquet-mr and arrow-rs 64) round up. So every bound of 16 bytes or more is taken as the front
-    /// of its values, whoever wrote it. That costs almost nothing: only values that start with the
-    /// whole bound are no longer left out. Shorter bounds (dates, codes, numbers as text) are believed
-    /// as they are, and so are values of a fixed length that have all of it.
+    /// Returns true when an upper bound may be a prefix of a longer value that was truncated
+    /// without rounding up. An old parquet-go truncated bounds in column indexes to 16 bytes; it
+    /// used the name of the embedding program, and its limit was configurable. Later writers with a
+    /// limit (Iceberg 16, parquet-mr and arrow-rs 64) round up. Therefore every bound of 16 bytes
+    /// or more is treated as a prefix of its values, for all writers. That costs almost nothing:
+    /// only values that start with the whole bound are no longer excluded. Shorter bounds (dates,
+    /// codes, numbers as text) are trusted as they are, and so are complete values of a fixed
+    /// length.
     fn may_be_prefix(&self, bound: &JudgedBound<'_>) -> bool {
         let bytes = bound.stored.map_or(0, <[u8]>::len);
         self.leaf.physical == PhysicalType::ByteArray
@@ -306,7 +311,7 @@ impl<'a> BoundRules<'a> {
             && bytes >= MIN_CUT_BYTES
     }
 
-    /// What a bound says about the other one.
+    /// Judges the two bounds together.
     fn judge_pair<'s>(&self, min: &mut JudgedBound<'s>, max: &mut JudgedBound<'s>) {
         let are_trusted = min.is_trusted() && max.is_trusted();
         let conversion = self.leaf.conversion;
@@ -319,9 +324,9 @@ impl<'a> BoundRules<'a> {
         );
         let is_byte_array = self.leaf.physical == PhysicalType::ByteArray;
         let has_length = |bound: &JudgedBound<'_>| bound.stored.is_some_and(has_length_in_front);
-        // What is wider than its type loses its high bits, and may end up anywhere: only a pair
-        // of bounds says that all values fit. Decimals that a writer ordered as unsigned bytes
-        // give themselves away by a pair that is crossed.
+        // An integer that is wider than its type loses its high bits, which destroys the order:
+        // only a pair of bounds proves that all values fit. Decimals that a writer ordered as
+        // unsigned bytes are detected by a crossed pair.
         let needs_both = is_cut || conversion == ValueConversion::DecimalBytes;
         let distrust = if is_byte_array && (has_length(min) || has_length(max)) {
             Some(Distrust::LengthInFront)
@@ -332,7 +337,7 @@ impl<'a> BoundRules<'a> {
         } else if self.is_total_order
             && [&*min, max].iter().any(|b| b.distrust == Some(Distrust::NotANumber))
         {
-            // In the total order a NaN as bound means that there are no numbers.
+            // In the total order a NaN bound means that there are no numbers.
             Some(Distrust::NotANumber)
         } else {
             (are_trusted && min.value > max.value).then_some(Distrust::Crossed)
@@ -344,7 +349,7 @@ impl<'a> BoundRules<'a> {
         }
     }
 
-    /// The counts, as far as they are of rows.
+    /// Judges the counts and keeps those that are of rows.
     fn judge_counts(&self, counts: StoredCounts, judged: &mut JudgedStatistics<'_>) {
         let StoredCounts { num_values, .. } = counts;
         let is_required = self.leaf.max_def == 0;
@@ -373,7 +378,7 @@ impl<'a> BoundRules<'a> {
         }
     }
 
-    /// The value of a believed bound, and whether it is a value of the column.
+    /// Returns the value of a trusted bound, and whether it is a value of the column.
     fn trusted(
         &self,
         bound: &JudgedBound<'_>,
@@ -383,14 +388,14 @@ impl<'a> BoundRules<'a> {
         let Some(value) = bound.value.clone().filter(|_| bound.is_trusted()) else {
             return (None, false);
         };
-        // Byte strings are cut to a length unless the file says that they are not.
+        // Byte strings may be truncated unless the file states that they are not.
         let may_be_cut = is_bytes(self.leaf) && self.leaf.conversion == ValueConversion::Plain;
         (Some(widen_zero(value, zero)), is_exact.unwrap_or(!may_be_cut))
     }
 }
 
 impl JudgedBound<'_> {
-    /// The bound is there and believed.
+    /// Returns true when the bound is present and trusted.
     pub fn is_trusted(&self) -> bool {
         self.value.is_some() && self.distrust.is_none()
     }
@@ -403,7 +408,8 @@ enum Zero {
 }
 use Zero::{NegativeZero, PositiveZero};
 
-/// Zeros of both signs lie within a bound of either (rule P5.13).
+/// Returns a zero with the sign of its side, so that zeros of both signs lie within the bound (rule
+/// P5.13).
 fn widen_zero(value: Value, zero: Zero) -> Value {
     let is_negative = zero == NegativeZero;
     match value {
@@ -421,13 +427,14 @@ fn is_nan(value: &Value) -> bool {
     }
 }
 
-/// Files order UUIDs by unsigned bytes, numbers are signed: the two agree among values of one sign.
+/// Returns true when both bounds have the same sign: files order UUIDs by unsigned bytes, but the
+/// values are signed numbers, and the two orders agree for values of one sign.
 fn on_one_side(min: &JudgedBound<'_>, max: &JudgedBound<'_>) -> bool {
     let sign = |bound: &JudgedBound<'_>| Some(bound.value.as_ref()?.as_i128()? < 0);
     matches!((sign(min), sign(max)), (Some(a), Some(b)) if a == b)
 }
 
-/// The writer's fault is about columns like this.
+/// Returns true when the writer's fault affects bounds of this leaf.
 fn is_at_fault(leaf: &Leaf, faults: BoundFaults) -> bool {
     let is_decimal = matches!(leaf.ty, Type::Decimal { .. });
     (faults.bytes && is_bytes(leaf))
@@ -436,11 +443,11 @@ fn is_at_fault(leaf: &Leaf, faults: BoundFaults) -> bool {
         || (faults.timestamps && leaf.ty == Type::Timestamp)
 }
 
-/// The shortest limit that writers are known to cut bounds to.
+/// The smallest length in bytes to which writers are known to truncate bounds.
 const MIN_CUT_BYTES: usize = 16;
 
-/// The smallest value that is greater than everything that starts with `prefix`; `None` when there
-/// is none (rule P5.26).
+/// Returns the smallest value that is greater than every value that starts with `prefix`; `None`
+/// when there is none (rule P5.26).
 fn end_of_prefix(prefix: &[u8]) -> Option<Value> {
     let last = prefix.iter().rposition(|byte| *byte < u8::MAX)?;
     let mut end = prefix.get(..=last)?.to_vec();
@@ -450,7 +457,8 @@ fn end_of_prefix(prefix: &[u8]) -> Option<Value> {
     Some(Value::bytes(&end))
 }
 
-/// A byte array as it stands in pages, which some writers take over as a bound.
+/// Returns true when the bytes are a byte array with its length prefix, which some writers store as
+/// a bound.
 fn has_length_in_front(bytes: &[u8]) -> bool {
     bytes.split_first_chunk::<4>().is_some_and(|(length, rest)| {
         usize::try_from(u32::from_le_bytes(*length)) == Ok(rest.len())
@@ -461,7 +469,8 @@ fn is_bytes(leaf: &Leaf) -> bool {
     matches!(leaf.physical, PhysicalType::ByteArray | PhysicalType::FixedLenByteArray)
 }
 
-/// Types whose values nobody orders, or everybody otherwise. INT96 depends on the file.
+/// Returns true for types without a defined order, or on which writers disagree. INT96 depends on
+/// the file.
 fn has_no_order(leaf: &Leaf, element: Option<&SchemaElement>) -> bool {
     let by_conversion = matches!(
         leaf.conversion,
@@ -503,7 +512,7 @@ fn is_order_of(leaf: &Leaf, order: ColumnOrder) -> bool {
     }
 }
 
-/// The type's order is that of signed numbers, as the older bounds are.
+/// Returns true when the type is in signed order, as the deprecated bounds are.
 fn is_signed(leaf: &Leaf) -> bool {
     !is_bytes(leaf)
         && leaf.physical != PhysicalType::Int96
@@ -516,7 +525,7 @@ fn is_signed(leaf: &Leaf) -> bool {
         )
 }
 
-/// The believed statistics of a leaf in a row group; without any when there is no such chunk.
+/// Returns the trusted statistics of a leaf in a row group; empty ones when there is no such chunk.
 ///
 /// For a leaf below a repeated field the bounds are of elements, and counts of rows are absent.
 pub fn leaf_statistics(
@@ -535,8 +544,9 @@ pub fn leaf_statistics(
     }
 }
 
-/// What is known of a column's rows in a row group, whatever its shape. Structs, lists and maps
-/// have counts of null rows, where the file counts levels; below a repeated field nothing is known.
+/// Returns the statistics of a column's rows in a row group, for columns of any nesting. Structs,
+/// lists and maps have counts of null rows, if the file counts levels; below a repeated field
+/// nothing is known.
 pub fn nested_statistics(
     footer: &Footer,
     row_group: usize,
@@ -554,7 +564,7 @@ pub fn nested_statistics(
     known.num_values = Some(group.num_rows);
     known.num_nulls = match column.def_level {
         0 => Some(0),
-        // Where no list lies between, each null row is one slot of every leaf below.
+        // Without a list in between, each null row is one slot of every leaf below.
         def_level => column.leaves.clone().find_map(|leaf| {
             let meta = group.columns.chunk(leaf).ok()?.meta_data.as_ref()?;
             let levels = &meta.size_statistics.as_ref()?.definition_level_histogram;
@@ -566,7 +576,8 @@ pub fn nested_statistics(
     known
 }
 
-/// The slots whose definition level is below `def_level`, if the histogram makes sense.
+/// Returns the number of slots with a definition level below `def_level`, if the histogram is
+/// consistent.
 fn slots_below(levels: &[i64], max_def: u8, def_level: u8, num_values: u64) -> Option<u64> {
     if levels.len() != usize::from(max_def) + 1 {
         return None;

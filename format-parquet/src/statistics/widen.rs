@@ -1,9 +1,10 @@
-//! Statistics of a column that is read as a wider type than the file has.
+//! Statistics of a column that is read as a wider type than that of the file.
 //!
-//! A filter is made for the type that is read. Every widening keeps the order of values, so the
-//! widened bounds bound the widened values; where that is not known the bounds are dropped, and
-//! counts stay (rule P2.33). Unsigned integers may be read as signed ones of their width: then only
-//! bounds that both fit say that no value has turned negative (rule S7.54).
+//! A filter applies to the type as which the column is read. A widening keeps the order of values,
+//! so the widened bounds are bounds of the widened values; where that is not known the bounds are
+//! dropped, and counts are kept (rule P2.33). Unsigned integers may be read as signed ones of the
+//! same width: in this case the bounds are valid only if both fit, which proves that no value
+//! becomes negative (rule S7.54).
 
 use std::borrow::Cow;
 
@@ -11,7 +12,7 @@ use dwio::stats::ColumnStatistics;
 use vector::types::decimal;
 use vector::{Timestamp, Type, TypeKind, Value};
 
-/// The statistics of a column of type `from` when it is read as `to`.
+/// Returns the statistics of a column of type `from` when it is read as `to`.
 pub fn widened<'a>(
     statistics: &'a ColumnStatistics,
     from: &Type,
@@ -34,7 +35,7 @@ pub fn widened<'a>(
     })
 }
 
-/// True when values of type `from` are cut to their low bits as values of type `to`.
+/// Returns true when values of type `from` are truncated to their low bits as values of type `to`.
 pub(crate) fn loses_bits(from: &Type, to: &Type) -> bool {
     let is_integer = |ty: &Type| ty.is_integer() || *ty == Type::HugeInt;
     is_integer(from) && is_integer(to) && to.kind() < from.kind()
@@ -48,7 +49,7 @@ fn widen(value: &Value, from: &Type, to: &Type) -> Option<Value> {
         {
             integer(value.as_i128()?, to.kind())
         }
-        // Rounding to the nearest never turns two values around.
+        // Rounding to the nearest value never reverses the order of two values.
         Type::Double if is_integer => Some(Value::Double(value.as_i128()? as f64)),
         Type::Real | Type::Double if from.is_float() => match (value, to) {
             (Value::Real(v), Type::Double) => Some(Value::Double(f64::from(*v))),

@@ -1,15 +1,15 @@
-//! The chunks of a row group: walked over once, parsed when somebody asks for them.
+//! The column chunks of a row group: scanned once, and parsed when they are first used.
 //!
-//! A footer lists every column of every row group, a query wants a few of them. Structs on the wire
-//! do not say how long they are, so that all have to be walked over; but what is built of a chunk on
-//! the way is only what is checked of all of them. The rest is parsed out of the same bytes by the
-//! first who wants it.
+//! A footer lists every column of every row group, and a query needs a few of them. Structs in the
+//! wire format do not state their length, so all of them have to be scanned; but the scan of a
+//! chunk builds only the fields that are checked for all chunks. The rest is parsed from the same
+//! bytes on the first access.
 //!
 //! ```text
 //! footer bytes   ..[chunk 0][chunk 1][chunk 2]..
 //!                   ^        ^        ^
 //! briefs            |offset, storage, values, region|      of all chunks, when the file is opened
-//! parsed                     ColumnChunk                   of those that were asked for
+//! parsed                     ColumnChunk                   of those that are used
 //! ```
 
 use std::fmt;
@@ -22,45 +22,45 @@ use super::memory::MetadataMemory;
 use super::structs::{Codec, ColumnChunk, ColumnMetaData, PhysicalType, start_of_pages};
 use super::{Field, ThriftReader, WireType, required};
 
-/// Least bytes of a chunk on the wire: its required field at one byte of body.
+/// Minimum number of bytes of a chunk in the wire format: its required field with one byte of body.
 const MIN_COLUMN_CHUNK_BYTES: usize = 3;
 
-/// One chunk for each leaf of a row group, in schema order.
+/// The column chunks of a row group, one for each leaf, in schema order.
 pub struct ColumnChunks {
     footer: Buffer<u8>,
     briefs: Vec<ChunkBrief>,
-    /// What pays for the parsed chunks.
+    /// The memory to which parsed chunks are charged.
     memory: Option<Arc<MetadataMemory>>,
-    /// Places for the parsed chunks; none before the first of the row group is asked for.
+    /// Slots for the parsed chunks; not allocated before the first chunk of the row group is used.
     parsed: OnceLock<Box<[OnceLock<Box<ColumnChunk>>]>>,
 }
 
-/// What is known of every chunk.
+/// The fields that are available for every chunk without parsing it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChunkBrief {
-    /// Where in the footer the chunk's struct starts.
+    /// Offset of the chunk's struct in the footer.
     offset: usize,
-    /// What its metadata says, if there is some that is not encrypted.
+    /// The checked part of its metadata, if there is any that is not encrypted.
     pub meta: Option<MetaBrief>,
     /// False when the pages are encrypted, or in another file.
     pub is_plain: bool,
 }
 
-/// The part of [`ColumnMetaData`] that has to fit schema and file.
+/// The part of [`ColumnMetaData`] that must agree with the schema and the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MetaBrief {
-    /// How values are stored.
+    /// The physical type of the values.
     pub physical: PhysicalType,
-    /// Values including nulls.
+    /// Number of values, nulls included.
     pub num_values: u64,
-    /// The first byte of the chunk.
+    /// Offset of the first byte of the chunk.
     pub start_offset: u64,
-    /// Page headers and pages as they are in the file.
+    /// Total size in bytes of page headers and pages as stored in the file.
     pub compressed_bytes: u64,
 }
 
 impl MetaBrief {
-    /// The brief of metadata.
+    /// Returns the checked part of metadata.
     pub fn of(meta: &ColumnMetaData) -> Self {
         MetaBrief {
             physical: meta.physical,
@@ -72,7 +72,7 @@ impl MetaBrief {
 }
 
 impl ColumnChunks {
-    /// Walks over the list of chunks in `field`; `footer` is what `r` reads.
+    /// Scans the list of chunks in `field`; `footer` are the bytes that `r` reads.
     pub(super) fn read(
         r: &mut ThriftReader<'_>,
         field: Field,
@@ -83,23 +83,27 @@ impl ColumnChunks {
         Ok(ColumnChunks { footer: footer.clone(), briefs, memory, parsed: OnceLock::new() })
     }
 
-    /// How many there are.
+    /// Returns the number of chunks.
     pub fn len(&self) -> usize {
         self.briefs.len()
     }
 
-    /// True for a row group without columns.
+    /// Returns true for a row group without columns.
     pub fn is_empty(&self) -> bool {
         self.briefs.is_empty()
     }
 
-    /// What is known of all chunks.
+    /// Returns the fields of all chunks that are available without parsing.
     pub fn briefs(&self) -> &[ChunkBrief] {
         &self.briefs
     }
 
-    /// The chunk of a leaf. An error when there is none, or when it is broken in a part that is not
-    /// looked at before.
+    /// Returns the chunk of a leaf and parses it on the first call.
+    ///
+    /// # Errors
+    ///
+    /// `Internal` when there is no such leaf, `Corrupt` when a part of the chunk that was not
+    /// examined before is invalid, `Limit` when memory is not granted.
     pub fn chunk(&self, leaf: usize) -> Result<&ColumnChunk> {
         let no_such = || Error::internal("no such column chunk").with("leaf", leaf);
         let brief = self.briefs.get(leaf).ok_or_else(no_such)?;
@@ -116,12 +120,12 @@ impl ColumnChunks {
         Ok(place.get_or_init(|| Box::new(chunk)))
     }
 
-    /// All chunks in order.
+    /// Returns all chunks in order.
     pub fn iter(&self) -> impl Iterator<Item = Result<&ColumnChunk>> {
         (0..self.len()).map(|leaf| self.chunk(leaf))
     }
 
-    /// Changes the chunk of a leaf, and what is known of it without parsing.
+    /// Changes the chunk of a leaf, and the fields that are available without parsing.
     pub(crate) fn change<T>(
         &mut self,
         leaf: usize,
@@ -152,7 +156,7 @@ impl ChunkBrief {
     }
 }
 
-/// Chunks that stand in no footer.
+/// Collects chunks that are not part of a stored footer.
 impl FromIterator<ColumnChunk> for ColumnChunks {
     fn from_iter<I: IntoIterator<Item = ColumnChunk>>(chunks: I) -> Self {
         let parsed: Box<[_]> =
@@ -180,8 +184,8 @@ impl fmt::Debug for ColumnChunks {
     }
 }
 
-/// Walks over a chunk. As strict as the parser in what the brief has, and in how things are written
-/// in all the rest; what that means is looked at when the chunk is parsed.
+/// Scans a chunk. It is as strict as the parser for the fields that it builds, and for the wire
+/// format of all others; the meaning of these is examined when the chunk is parsed.
 fn brief(r: &mut ThriftReader<'_>) -> Result<ChunkBrief> {
     let mut brief = ChunkBrief { offset: r.offset(), meta: None, is_plain: true };
     r.read_struct("ColumnChunk", |r, field| {

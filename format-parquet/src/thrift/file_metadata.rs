@@ -1,8 +1,9 @@
-//! The footer's bytes as [`FileMetaData`].
+//! Parser of the footer's bytes into [`FileMetaData`].
 //!
-//! One function a struct, named after it. Fields we do not use are passed over; required fields
-//! are asked for at the end of each struct, so that an error can name the struct and the field.
-//! Hints that careless writers get wrong (total sizes, offsets of indexes) never fail the file.
+//! Each struct has a function that is named after it. Unused fields are skipped; required fields
+//! are checked at the end of each struct, so that an error can state the struct and the field.
+//! Invalid values of fields that some writers fill incorrectly (total sizes, offsets of indexes)
+//! are ignored.
 
 use vector::sync::Arc;
 use vector::{Buffer, Result, TimeUnit};
@@ -17,7 +18,8 @@ use super::structs::{
 use super::{Field, ThriftReader, WireType, required};
 use crate::statistics::{size_statistics, statistics};
 
-/// Least bytes of an element on the wire: its required fields at one byte of body each.
+/// Minimum number of bytes of an element in the wire format: its required fields with one byte of
+/// body each.
 const MIN_SCHEMA_ELEMENT_BYTES: usize = 3;
 const MIN_ROW_GROUP_BYTES: usize = 7;
 const MIN_KEY_VALUE_BYTES: usize = 3;
@@ -25,17 +27,22 @@ const MIN_COLUMN_ORDER_BYTES: usize = 2;
 const MIN_SORTING_COLUMN_BYTES: usize = 5;
 const MIN_PAGE_ENCODING_STATS_BYTES: usize = 7;
 
-/// Parses a footer, but for its chunks, which keep the bytes. Bytes after the last field are
-/// ignored: a signature may stand there.
+/// Parses a footer, except for its chunks, which keep a reference to the bytes. Bytes after the
+/// last field are ignored: they may be a signature.
+///
+/// # Errors
+///
+/// `Corrupt` when the bytes are not a valid footer.
 pub fn parse_file_metadata(bytes: &Buffer<u8>) -> Result<FileMetaData> {
     parse_file_metadata_in(bytes, None)
 }
 
-/// As [`parse_file_metadata`]; what is parsed, now and later, is charged to `memory`.
+/// Parses a footer as [`parse_file_metadata`] does and charges the parsed structs, including those
+/// that are parsed later, to `memory`.
 ///
 /// # Errors
 ///
-/// `Limit` when there is no room for it.
+/// `Corrupt` when the bytes are not a valid footer, `Limit` when memory is not granted.
 pub fn parse_file_metadata_in(
     bytes: &Buffer<u8>,
     memory: Option<&Arc<MetadataMemory>>,
@@ -125,7 +132,8 @@ fn schema_element(r: &mut ThriftReader<'_>) -> Result<SchemaElement> {
     Ok(element)
 }
 
-/// The last member of a union wins; none is as if the union were absent.
+/// Parses a union, of which the last member is used; without a member the union is treated as
+/// absent.
 fn logical_type(r: &mut ThriftReader<'_>, field: Field) -> Result<Option<LogicalType>> {
     r.expect(field, WireType::Struct)?;
     let mut logical = None;
@@ -185,7 +193,7 @@ fn decimal_type(r: &mut ThriftReader<'_>) -> Result<LogicalType> {
         }
         Ok(())
     })?;
-    // A missing scale is 0 wherever decimals are read.
+    // A missing scale is 0 for all decimals.
     Ok(LogicalType::Decimal {
         scale: scale.unwrap_or(0),
         precision: required(precision, "precision")?,
@@ -354,12 +362,20 @@ fn name(r: &mut ThriftReader<'_>) -> Result<String> {
     Ok(String::from_utf8_lossy(r.binary()?).into_owned())
 }
 
-/// Parses a column chunk's metadata that stands alone, as it does where it is encrypted.
+/// Parses a column chunk's metadata that is stored separately because it is encrypted.
+///
+/// # Errors
+///
+/// `Corrupt` when the bytes are not valid metadata.
 pub fn parse_column_metadata(bytes: &[u8]) -> Result<ColumnMetaData> {
     column_meta_data(&mut ThriftReader::new(bytes))
 }
 
-/// Parses what stands in front of an encrypted footer; gives it and how many bytes it takes.
+/// Parses the struct before an encrypted footer and returns it with the number of bytes it takes.
+///
+/// # Errors
+///
+/// `Corrupt` when the bytes are not a valid struct.
 pub fn parse_file_crypto_metadata(bytes: &[u8]) -> Result<(FileCryptoMetaData, usize)> {
     let r = &mut ThriftReader::new(bytes);
     let (mut algorithm, mut key_metadata) = (None, None);
@@ -411,7 +427,7 @@ fn column_meta_data(r: &mut ThriftReader<'_>) -> Result<ColumnMetaData> {
                     page_encoding_stats,
                 )?;
             }
-            // Numbers 14 and 15 mean something else, and are lists, with an old writer.
+            // An old writer uses the numbers 14 and 15 for other fields, which are lists.
             14 if field.wire == WireType::I64 => bloom_filter.offset = Some(r.read_i64(field)?),
             15 if field.wire == WireType::I32 => bloom_filter.bytes = Some(r.read_i32(field)?),
             16 => {
@@ -441,7 +457,8 @@ fn column_meta_data(r: &mut ThriftReader<'_>) -> Result<ColumnMetaData> {
     })
 }
 
-/// One string for the whole path: wide footers are mostly this field, and nobody looks it up.
+/// Reads the path as one string: in wide footers most bytes are of this field, and it is not used
+/// for look-ups.
 fn joined_path(r: &mut ThriftReader<'_>, field: Field) -> Result<String> {
     let mut path = String::new();
     let mut is_first = true;
@@ -552,12 +569,12 @@ fn encryption_algorithm(
     Ok(algorithm)
 }
 
-/// A number that may be nonsense without harm.
+/// Returns a number that has no effect if it is invalid.
 fn hint(value: i64) -> Option<u64> {
     u64::try_from(value).ok()
 }
 
-/// Offset and size of something optional, as stored.
+/// Offset and size of an optional part of the file, as stored.
 #[derive(Default)]
 struct Region {
     offset: Option<i64>,
@@ -565,14 +582,14 @@ struct Region {
 }
 
 impl Region {
-    /// The region if both halves make sense: a bad index is as good as none.
+    /// Returns the region if both numbers are valid: an invalid index is treated as missing.
     fn checked(&self) -> Option<IndexRegion> {
         let bytes = u32::try_from(self.bytes?).ok().filter(|bytes| *bytes > 0)?;
         let offset = hint(self.offset?).filter(|offset| *offset >= 4)?;
         Some(IndexRegion { offset, bytes })
     }
 
-    /// As [`Region::checked`], but the size may be missing and is 0 then.
+    /// Does the same as [`Region::checked`], but a missing size is 0.
     fn checked_or_unsized(&self) -> Option<IndexRegion> {
         let bytes = self.bytes.map_or(Some(0), |bytes| u32::try_from(bytes).ok())?;
         let offset = hint(self.offset?).filter(|offset| *offset >= 4)?;

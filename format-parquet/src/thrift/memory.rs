@@ -1,14 +1,15 @@
-//! Memory of parsed metadata, which is charged to the pool of the reader that parses it.
+//! Memory of parsed metadata, charged to the pool of the reader that parses it.
 //!
-//! A list of empty structs takes three bytes for each on the wire and fifty in memory, so that a footer
-//! of 500 MiB could become gigabytes. Each list, text and chunk is charged before its memory is taken,
-//! for as long as the footer is held: by the reader that parsed it, also where others share it.
+//! A list of empty structs takes three bytes for each in the wire format and fifty in memory, so a
+//! footer of 500 MiB could become gigabytes. Each list, text and chunk is charged before its memory
+//! is allocated, for as long as the footer is in use: to the reader that parsed it, also when other
+//! readers share it.
 
 use vector::sync::Arc;
 use vector::sync::atomic::{AtomicU64, Ordering};
 use vector::{MemoryPool, Result};
 
-/// What parsed metadata takes from a pool; dropping it releases that.
+/// The memory that parsed metadata takes from a pool; dropping it releases the memory.
 #[derive(Debug)]
 pub struct MetadataMemory {
     pool: MemoryPool,
@@ -16,16 +17,16 @@ pub struct MetadataMemory {
 }
 
 impl MetadataMemory {
-    /// Nothing yet of `pool`, which must be a leaf.
+    /// Creates an empty charge to `pool`, which must be a leaf.
     pub fn new(pool: &MemoryPool) -> Arc<Self> {
         Arc::new(MetadataMemory { pool: pool.clone(), bytes: AtomicU64::new(0) })
     }
 
-    /// Takes `bytes` more.
+    /// Reserves `bytes` more.
     ///
     /// # Errors
     ///
-    /// `Limit` when the pool has no room for them.
+    /// `Limit` when the pool does not grant them.
     pub fn reserve(&self, bytes: usize) -> Result<()> {
         self.pool.reserve(bytes as u64)?;
         // Only the sum is needed, by the owner that drops it.
@@ -33,7 +34,7 @@ impl MetadataMemory {
         Ok(())
     }
 
-    /// The bytes taken so far.
+    /// Returns the number of bytes reserved so far.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }

@@ -1,8 +1,8 @@
-//! Thrift's compact protocol, as far as Parquet uses it.
+//! Thrift's compact protocol, to the extent that Parquet uses it.
 //!
-//! [`ThriftReader`] walks a borrowed slice and gives numbers, borrowed byte strings and lists. The
-//! structs of the format are in [`structs`]; [`file_metadata`] and [`page_header`] fill them, those of
-//! columns when they are wanted ([`chunks`]).
+//! [`ThriftReader`] reads numbers, borrowed byte strings and lists from a borrowed slice. The
+//! structs of the format are in [`structs`]; [`file_metadata`] and [`page_header`] parse them,
+//! those of columns on first use ([`chunks`]).
 //!
 //! ```text
 //! struct   field field ... 00
@@ -11,9 +11,9 @@
 //! varint   7 bits a byte, low group first; signed numbers are zigzagged
 //! ```
 //!
-//! Nothing here trusts a declared size: a list is refused when its elements could not fit into the
-//! bytes that are left, and what the parsed structs take in memory counts against a budget that
-//! follows from the input. Every error says at which offset, what was expected and what was found.
+//! No declared size is trusted: a list is rejected when its elements cannot fit into the remaining
+//! bytes, and the memory of parsed structs is limited by a budget that follows from the size of the
+//! input. Every error states the offset, the expected and the found value.
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
 pub mod chunks;
@@ -29,20 +29,21 @@ use vector::{Error, Result};
 pub use file_metadata::parse_file_metadata;
 pub use page_header::parse_page_header;
 
-/// The sentence of the error for input that stops in the middle of an item. A caller that holds
-/// only the head of the input may read more and try again.
+/// The message of the error for input that ends in the middle of an item. A caller that holds only
+/// the start of the input may read more and try again.
 pub const ENDS_EARLY: &str = "thrift data ends early";
 
-/// Structs, lists and maps may be nested this deep in fields we do not know.
+/// Maximum nesting depth of structs, lists and maps in unknown fields.
 const MAX_SKIP_DEPTH: u32 = 64;
-/// The longest byte string that is taken.
+/// Maximum length in bytes of a byte string.
 const MAX_BINARY_BYTES: u64 = 100_000_000;
-/// Memory for parsed lists: so many bytes for each byte of input, and so much to start with.
+/// Memory budget in bytes for parsed lists, for each byte of input.
 const BUDGET_PER_INPUT_BYTE: usize = 16;
 const BUDGET_BASE_BYTES: usize = 64 << 20;
-/// What is taken from the pool at once for small elements of a large footer.
+/// Number of bytes that are taken from the pool at a time for small elements of a large footer.
 const PREPAID_BYTES: usize = 16 << 10;
-/// Elements that a list reserves at once; more grow as they are really there.
+/// Maximum number of elements for which a list reserves memory at once; it grows as elements are
+/// read.
 const MAX_RESERVED_ELEMENTS: usize = 1024;
 
 /// The type nibble of a field or element.
@@ -108,9 +109,9 @@ impl WireType {
 /// The header of a struct field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Field {
-    /// The number that the format gives the field.
+    /// The number that the format assigns to the field.
     pub id: i16,
-    /// How its body is written.
+    /// The wire type of the field's body.
     pub wire: WireType,
 }
 
@@ -119,15 +120,15 @@ pub struct ThriftReader<'a> {
     bytes: &'a [u8],
     offset: usize,
     budget_bytes: usize,
-    /// What pays for the parsed structs, if anything does.
+    /// The memory to which parsed structs are charged, if any.
     memory: Option<&'a Arc<MetadataMemory>>,
-    /// Bytes that are paid for and not used yet.
+    /// Number of bytes that are charged and not used yet.
     prepaid_bytes: usize,
     prepays: bool,
 }
 
 impl<'a> ThriftReader<'a> {
-    /// Starts at the first of `bytes`.
+    /// Creates a reader at the start of `bytes`.
     pub fn new(bytes: &'a [u8]) -> Self {
         let budget_bytes =
             bytes.len().saturating_mul(BUDGET_PER_INPUT_BYTE).saturating_add(BUDGET_BASE_BYTES);
@@ -141,38 +142,43 @@ impl<'a> ThriftReader<'a> {
         }
     }
 
-    /// The same reader, whose parsed structs are charged to `memory`.
+    /// Returns the same reader with a memory to which parsed structs are charged.
     pub fn with_memory(self, memory: Option<&'a Arc<MetadataMemory>>) -> Self {
         ThriftReader { memory, ..self }
     }
 
-    /// The same reader, which takes no more from `memory` than it needs: it parses one small part.
+    /// Returns the same reader, but it reserves no more of `memory` than it needs: for parsing one
+    /// small part.
     pub fn without_prepaying(self) -> Self {
         ThriftReader { prepays: false, ..self }
     }
 
-    /// What pays for the parsed structs, if anything does.
+    /// Returns the memory to which parsed structs are charged, if any.
     pub fn memory(&self) -> Option<&'a Arc<MetadataMemory>> {
         self.memory
     }
 
-    /// Starts somewhere in `bytes`, at an offset that another reader told.
+    /// Creates a reader within `bytes`, at an offset that another reader returned.
     pub fn at(bytes: &'a [u8], offset: usize) -> Self {
         ThriftReader { offset, ..Self::new(bytes) }
     }
 
-    /// The bytes taken so far.
+    /// Returns the number of bytes that were read.
     pub fn offset(&self) -> usize {
         self.offset
     }
 
-    /// The bytes still to come.
+    /// Returns the number of bytes that are not read yet.
     pub fn remaining(&self) -> usize {
         self.bytes.len().saturating_sub(self.offset)
     }
 
     /// Reads a struct: calls `on_field` for each field header, which reads or skips the body.
-    /// `name` is the struct's, for errors.
+    /// `name` is the name of the struct, for errors.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when the bytes are not a valid struct; also the errors of `on_field`.
     #[inline]
     pub fn read_struct(
         &mut self,
@@ -193,8 +199,13 @@ impl<'a> ThriftReader<'a> {
         }
     }
 
-    /// Reads a list in `field`, with `read` for each element of type `element`.
-    /// `min_element_bytes` is the least an element takes on the wire.
+    /// Reads a list in `field`, calling `read` for each element of type `element`.
+    /// `min_element_bytes` is the minimum number of bytes of an element in the wire format.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when the field is not such a list or too long for the input, `Limit` when it
+    /// exceeds the memory budget; also the errors of `read`.
     pub fn read_list<T>(
         &mut self,
         field: Field,
@@ -220,11 +231,19 @@ impl<'a> ThriftReader<'a> {
     }
 
     /// Reads a list of 64-bit numbers in `field`.
+    ///
+    /// # Errors
+    ///
+    /// The same as [`ThriftReader::read_list`].
     pub fn read_i64_list(&mut self, field: Field) -> Result<Vec<i64>> {
         self.read_list(field, WireType::I64, 1, |r| r.zigzag())
     }
 
-    /// The value of a boolean field, which stands in the field header.
+    /// Reads the value of a boolean field, which is stored in the field header.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when the field has another type.
     pub fn read_bool(&mut self, field: Field) -> Result<bool> {
         match field.wire {
             WireType::True => Ok(true),
@@ -233,33 +252,55 @@ impl<'a> ThriftReader<'a> {
         }
     }
 
-    /// The value of an 8-bit field.
+    /// Reads the value of an 8-bit field.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when the field has another type or the input ends early.
     pub fn read_i8(&mut self, field: Field) -> Result<i8> {
         self.expect(field, WireType::Byte)?;
         Ok(self.byte()?.cast_signed())
     }
 
-    /// The value of a 16-bit field.
+    /// Reads the value of a 16-bit field.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when the field has another type, the number is out of range or the input ends
+    /// early.
     pub fn read_i16(&mut self, field: Field) -> Result<i16> {
         self.expect(field, WireType::I16)?;
         self.zigzag_i16()
     }
 
-    /// The value of a 32-bit field.
+    /// Reads the value of a 32-bit field.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when the field has another type, the number is out of range or the input ends
+    /// early.
     #[inline]
     pub fn read_i32(&mut self, field: Field) -> Result<i32> {
         self.expect(field, WireType::I32)?;
         self.zigzag_i32()
     }
 
-    /// The value of a 64-bit field.
+    /// Reads the value of a 64-bit field.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when the field has another type or the input ends early.
     #[inline]
     pub fn read_i64(&mut self, field: Field) -> Result<i64> {
         self.expect(field, WireType::I64)?;
         self.zigzag()
     }
 
-    /// The value of a 32-bit field that counts or measures something.
+    /// Reads the value of a 32-bit field that is a count or a size.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when the number is negative; also the errors of [`ThriftReader::read_i32`].
     #[inline]
     pub fn read_u32(&mut self, field: Field) -> Result<u32> {
         let start = self.offset;
@@ -267,7 +308,11 @@ impl<'a> ThriftReader<'a> {
         u32::try_from(value).map_err(|_| negative(start, value.into()))
     }
 
-    /// The value of a 64-bit field that counts or measures something.
+    /// Reads the value of a 64-bit field that is a count or a size.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when the number is negative; also the errors of [`ThriftReader::read_i64`].
     #[inline]
     pub fn read_u64(&mut self, field: Field) -> Result<u64> {
         let start = self.offset;
@@ -275,35 +320,56 @@ impl<'a> ThriftReader<'a> {
         u64::try_from(value).map_err(|_| negative(start, value))
     }
 
-    /// The bytes of a string or binary field.
+    /// Reads the bytes of a string or binary field.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when the field has another type or the string is too long.
     pub fn read_binary(&mut self, field: Field) -> Result<&'a [u8]> {
         self.expect(field, WireType::Binary)?;
         self.binary()
     }
 
-    /// The text of a string field; bytes that are not UTF-8 become replacement characters.
+    /// Reads the text of a string field; bytes that are not UTF-8 become replacement characters.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when the field has another type or the string is too long, `Limit` when it exceeds
+    /// the memory budget.
     pub fn read_text(&mut self, field: Field) -> Result<String> {
         let bytes = self.read_binary(field)?;
         self.charge(bytes.len())?;
         Ok(String::from_utf8_lossy(bytes).into_owned())
     }
 
-    /// Fails unless `field` is written as `wire`.
+    /// Checks that `field` has the wire type `wire`.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when it has another one.
     #[inline]
     pub fn expect(&self, field: Field, wire: WireType) -> Result<()> {
         if field.wire == wire { Ok(()) } else { Err(self.wrong_type(wire.as_str(), field.wire)) }
     }
 
-    /// Passes over a field's body, whatever it is.
+    /// Skips the body of a field of any type.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when the body is invalid or nested too deep.
     pub fn skip(&mut self, field: Field) -> Result<()> {
-        // A boolean field has no body, a boolean element has one byte.
+        // A boolean field has no body; a boolean element has one byte.
         if matches!(field.wire, WireType::True | WireType::False) {
             return Ok(());
         }
         self.skip_value(field.wire, MAX_SKIP_DEPTH)
     }
 
-    /// A byte string: length, then bytes.
+    /// Reads a byte string: length, then bytes.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when the string is too long or the input ends early.
     pub fn binary(&mut self) -> Result<&'a [u8]> {
         let start = self.offset;
         let declared = self.varint()?;
@@ -317,7 +383,11 @@ impl<'a> ThriftReader<'a> {
         self.take(len)
     }
 
-    /// A boolean element of a list.
+    /// Reads a boolean element of a list.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when the byte is not a boolean or the input ends early.
     pub fn bool_element(&mut self) -> Result<bool> {
         // SPEC (compact protocol): 1 is true; false is 2, and 0 with older writers.
         match self.byte()? {
@@ -330,7 +400,11 @@ impl<'a> ThriftReader<'a> {
         }
     }
 
-    /// A zigzag number of at most 32 bits.
+    /// Reads a zigzag number of at most 32 bits.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when the number is out of range or the input ends early.
     #[inline]
     pub fn zigzag_i32(&mut self) -> Result<i32> {
         let start = self.offset;
@@ -338,7 +412,11 @@ impl<'a> ThriftReader<'a> {
         i32::try_from(value).map_err(|_| out_of_range(start, "i32", value))
     }
 
-    /// A zigzag number.
+    /// Reads a zigzag number.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when the number is invalid or the input ends early.
     #[inline]
     pub fn zigzag(&mut self) -> Result<i64> {
         let raw = self.varint()?;
@@ -407,7 +485,7 @@ impl<'a> ThriftReader<'a> {
         let head = self.byte()?;
         let wire = self.wire_type(head & 0x0f, start)?;
         if wire == WireType::Stop {
-            // Any delta may stand beside STOP: the nibble alone ends a struct.
+            // Any delta may accompany STOP: the type nibble alone ends a struct.
             return Ok(None);
         }
         let delta = head >> 4;
@@ -432,7 +510,7 @@ impl<'a> ThriftReader<'a> {
         })
     }
 
-    /// Element type and size of a list or set.
+    /// Reads the element type and size of a list or set.
     fn list_header(
         &mut self,
         expected: Option<WireType>,
@@ -461,7 +539,7 @@ impl<'a> ThriftReader<'a> {
         Ok((element, len))
     }
 
-    /// Refuses a declared size that the bytes to come cannot hold.
+    /// Checks that the remaining bytes can hold a declared number of elements.
     fn bounded_size(
         &self,
         declared: u64,
@@ -528,12 +606,12 @@ impl<'a> ThriftReader<'a> {
         Ok(())
     }
 
-    /// Counts memory that parsed elements take, before it is taken.
+    /// Charges memory of parsed elements before it is allocated.
     fn charge(&mut self, bytes: usize) -> Result<()> {
         if let Some(memory) = self.memory {
             if bytes > self.prepaid_bytes {
                 let missing = bytes.saturating_sub(self.prepaid_bytes);
-                // A large footer pays for many small elements at once.
+                // A large footer charges many small elements at once.
                 let at_once =
                     if self.prepays { PREPAID_BYTES.min(self.bytes.len() / 16) } else { 0 };
                 let more = missing.max(at_once);
@@ -570,7 +648,11 @@ impl<'a> ThriftReader<'a> {
     }
 }
 
-/// The value of a field that the format requires.
+/// Returns the value of a field that the format requires.
+///
+/// # Errors
+///
+/// `Corrupt` when the field is missing.
 pub fn required<T>(value: Option<T>, name: &'static str) -> Result<T> {
     value.ok_or_else(|| Error::corrupt("required field is missing").with("field", name))
 }

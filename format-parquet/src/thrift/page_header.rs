@@ -1,7 +1,7 @@
-//! The bytes before a page as [`PageHeader`], and those before a bloom filter.
+//! Parser of the bytes before a page into [`PageHeader`], and of those before a bloom filter.
 //!
-//! Statistics in page headers are passed over by readers: the page index has the same, in one place.
-//! Where they stand is kept for whoever wants to see them.
+//! Readers skip the statistics in page headers: the page index contains the same in one place.
+//! Their position is kept for inspection.
 
 use std::ops::Range;
 
@@ -19,9 +19,9 @@ const INDEX_PAGE_HEADER: &str = "index_page_header";
 const DICTIONARY_PAGE_HEADER: &str = "dictionary_page_header";
 const DATA_PAGE_HEADER_V2: &str = "data_page_header_v2";
 
-/// Compares a page's type with the structs that its header has. SPEC (`PageHeader`): "Headers for
-/// page specific data. One only will be set." A header whose type contradicts its struct does not
-/// say whether the page has rows.
+/// Compares a page's type with the structs of its header. SPEC (`PageHeader`): "Headers for page
+/// specific data. One only will be set." When type and struct contradict each other it is unknown
+/// whether the page has rows.
 fn check_type(page_type: PageType, mut given: impl Iterator<Item = &'static str>) -> Result<()> {
     let expected = match page_type {
         PageType::Data => DATA_PAGE_HEADER,
@@ -38,9 +38,12 @@ fn check_type(page_type: PageType, mut given: impl Iterator<Item = &'static str>
     }
 }
 
-/// Parses the header at the front of `bytes`; also gives how many bytes it takes.
+/// Parses the header at the start of `bytes` and returns it with the number of bytes it takes.
 ///
-/// Input that stops inside the header is an error with the sentence [`super::ENDS_EARLY`].
+/// # Errors
+///
+/// `Corrupt` when the header is invalid. Input that ends inside the header is an error with the
+/// message [`super::ENDS_EARLY`].
 pub fn parse_page_header(bytes: &[u8]) -> Result<(PageHeader, usize)> {
     let r = &mut ThriftReader::new(bytes);
     let (mut page_type, mut uncompressed, mut compressed, mut crc) = (None, None, None, None);
@@ -52,7 +55,7 @@ pub fn parse_page_header(bytes: &[u8]) -> Result<(PageHeader, usize)> {
             1 => page_type = Some(PageType::from(r.read_i32(field)?)),
             2 => uncompressed = Some(size(r, field)?),
             3 => compressed = Some(size(r, field)?),
-            // The checksum is 32 bits that happen to be declared signed.
+            // The checksum is an unsigned number of 32 bits, although it is declared as signed.
             4 => crc = Some(r.read_i32(field)?.cast_unsigned()),
             5 => data = Some(data_page_header(r, field, &mut statistics)?),
             6 => {
@@ -90,13 +93,17 @@ pub fn parse_page_header(bytes: &[u8]) -> Result<(PageHeader, usize)> {
     Ok((header, r.offset()))
 }
 
-/// Parses the statistics in a page header whose bytes are given; `None` when there are none.
+/// Parses the statistics of a page header from its bytes; returns `None` when there are none.
+///
+/// # Errors
+///
+/// `Corrupt` when the statistics are invalid.
 pub fn parse_page_statistics(bytes: &[u8], header: &PageHeader) -> Result<Option<Statistics>> {
     let found = header.statistics.clone().and_then(|place| bytes.get(place));
     found.map(|bytes| statistics::statistics(&mut ThriftReader::new(bytes))).transpose()
 }
 
-/// Passes over statistics; gives where they stand.
+/// Skips statistics and returns their position.
 fn place_of_statistics(r: &mut ThriftReader<'_>, field: Field) -> Result<Range<usize>> {
     let start = r.offset();
     r.skip(field)?;
@@ -183,7 +190,11 @@ fn dictionary_page_header(r: &mut ThriftReader<'_>, field: Field) -> Result<Dict
     })
 }
 
-/// Parses the header before a bloom filter's bits; also gives how many bytes it takes.
+/// Parses the header before a bloom filter's bits and returns it with the number of bytes it takes.
+///
+/// # Errors
+///
+/// `Corrupt` when the header is invalid.
 pub fn parse_bloom_filter_header(bytes: &[u8]) -> Result<(BloomFilterHeader, usize)> {
     let r = &mut ThriftReader::new(bytes);
     let mut num_bytes = None;
@@ -193,7 +204,7 @@ pub fn parse_bloom_filter_header(bytes: &[u8]) -> Result<(BloomFilterHeader, usi
             1 => num_bytes = Some(r.read_u32(field)?),
             2..=4 => {
                 r.expect(field, WireType::Struct)?;
-                // Each of the three unions has one member, number 1, so far.
+                // So far each of the three unions has one member, number 1.
                 r.read_struct("BloomFilterKind", |r, member| {
                     known_members = known_members.saturating_add(u32::from(member.id == 1));
                     r.skip(member)
@@ -207,7 +218,7 @@ pub fn parse_bloom_filter_header(bytes: &[u8]) -> Result<(BloomFilterHeader, usi
     Ok((BloomFilterHeader { num_bytes, is_known_kind: known_members == 3 }, r.offset()))
 }
 
-/// A 32-bit size or count as `usize`.
+/// Reads a 32-bit size or count as `usize`.
 fn size(r: &mut ThriftReader<'_>, field: Field) -> Result<usize> {
     usize::try_from(r.read_u32(field)?)
         .map_err(|_| Error::limit("a size beyond this machine").with("offset", r.offset()))

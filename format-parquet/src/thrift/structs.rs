@@ -1,8 +1,8 @@
-//! The structs and enums of the footer and of page headers, as plain Rust.
+//! The structs and enums of the footer and of page headers, as Rust types.
 //!
-//! Counts, sizes and offsets are unsigned here: the parsers check the sign once. An enum value that
-//! we do not know is kept as its number (`Unknown`), so that it only hurts whoever needs that
-//! column. Structs that belong to statistics and page indexes are in their own files.
+//! Counts, sizes and offsets are unsigned here: the parsers check the sign once. An unknown enum
+//! value is kept as its number (`Unknown`), so that it affects only readers of the column. Structs
+//! of statistics and page indexes are in separate files.
 //!
 //! ```text
 //! FileMetaData
@@ -21,7 +21,7 @@ use vector::{Error, Result, TimeUnit};
 use super::chunks::ColumnChunks;
 use crate::statistics::{SizeStatistics, Statistics};
 
-/// An enum of the format whose unknown values are kept.
+/// Defines an enum of the format that keeps unknown values.
 macro_rules! open_enum {
     ($(#[$doc:meta])* $name:ident { $($variant:ident = $number:literal $text:literal,)* }) => {
         $(#[$doc])*
@@ -29,7 +29,7 @@ macro_rules! open_enum {
         #[allow(missing_docs)]
         pub enum $name {
             $($variant,)*
-            /// A number that this version does not know.
+            /// A number that is unknown to this version.
             Unknown(i32),
         }
 
@@ -54,7 +54,7 @@ macro_rules! open_enum {
 }
 
 open_enum! {
-    /// How the values of a page are written.
+    /// Encoding of the values of a page.
     Encoding {
         Plain = 0 "PLAIN",
         PlainDictionary = 2 "PLAIN_DICTIONARY",
@@ -70,7 +70,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// How pages are compressed.
+    /// Compression codec of pages.
     Codec {
         Uncompressed = 0 "UNCOMPRESSED",
         Snappy = 1 "SNAPPY",
@@ -121,7 +121,8 @@ open_enum! {
     }
 }
 
-/// How values are stored; the schema cannot be read without knowing it, so there is no unknown.
+/// Physical type of the values of a leaf. The schema cannot be read without it, so there is no
+/// unknown value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum PhysicalType {
@@ -136,7 +137,7 @@ pub enum PhysicalType {
 }
 
 impl PhysicalType {
-    /// The name that the format uses.
+    /// Returns the name in the format.
     pub fn as_str(self) -> &'static str {
         match self {
             PhysicalType::Boolean => "BOOLEAN",
@@ -179,7 +180,7 @@ impl fmt::Display for PhysicalType {
     }
 }
 
-/// How often a field occurs in its parent.
+/// Repetition of a field in its parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Repetition {
     /// Exactly once.
@@ -191,7 +192,7 @@ pub enum Repetition {
 }
 
 impl Repetition {
-    /// The name that the format uses.
+    /// Returns the name in the format.
     pub fn as_str(self) -> &'static str {
         match self {
             Repetition::Required => "REQUIRED",
@@ -226,18 +227,18 @@ pub enum LogicalType {
     Map,
     List,
     Enum,
-    /// Digits behind the point, and all digits, both as stored.
+    /// A decimal, with the number of digits after the decimal point and of all digits, as stored.
     Decimal {
         scale: i32,
         precision: i32,
     },
     Date,
-    /// A time of day; `unit` is `None` when we do not know it.
+    /// A time of day; `unit` is `None` when it is unknown.
     Time {
         is_adjusted_to_utc: bool,
         unit: Option<TimeUnit>,
     },
-    /// A point in time; `unit` is `None` when we do not know it.
+    /// A point in time; `unit` is `None` when it is unknown.
     Timestamp {
         is_adjusted_to_utc: bool,
         unit: Option<TimeUnit>,
@@ -246,13 +247,13 @@ pub enum LogicalType {
         bit_width: i8,
         is_signed: bool,
     },
-    /// The type of a column that is null everywhere; the format calls it UNKNOWN.
+    /// The type of a column that is null in every row; the format calls it UNKNOWN.
     Null,
     Json,
     Bson,
     Uuid,
     Float16,
-    /// Exists as the older annotation only.
+    /// An interval, which exists only as an older annotation.
     Interval,
     Variant {
         specification_version: Option<i8>,
@@ -265,7 +266,7 @@ pub enum LogicalType {
         algorithm: Option<i32>,
     },
     File,
-    /// A member of the union that this version does not know, by its field number.
+    /// A member of the union that is unknown to this version, by its field number.
     Unrecognized(i16),
 }
 
@@ -311,23 +312,24 @@ impl fmt::Display for LogicalType {
 /// One node of the schema, in depth-first order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SchemaElement {
-    /// The field's name.
+    /// Name of the field.
     pub name: String,
-    /// The storage of a leaf; `None` for a group.
+    /// Physical type of a leaf; `None` for a group.
     pub physical: Option<PhysicalType>,
-    /// The width of a FIXED_LEN_BYTE_ARRAY.
+    /// Number of bytes of a FIXED_LEN_BYTE_ARRAY.
     pub type_length: Option<i32>,
-    /// `None` for the root, and with careless writers elsewhere.
+    /// Repetition of the field; `None` for the root, and for other fields of some incorrect
+    /// writers.
     pub repetition: Option<Repetition>,
-    /// The children of a group.
+    /// Number of children of a group.
     pub num_children: Option<i32>,
     /// The older annotation.
     pub converted: Option<ConvertedType>,
-    /// Digits behind the point, beside an older DECIMAL annotation.
+    /// Number of digits after the decimal point, for an older DECIMAL annotation.
     pub scale: Option<i32>,
-    /// All digits, beside an older DECIMAL annotation.
+    /// Number of all digits, for an older DECIMAL annotation.
     pub precision: Option<i32>,
-    /// A number that table formats know the field by.
+    /// The number by which table formats identify the field.
     pub field_id: Option<i32>,
     /// The newer annotation.
     pub logical: Option<LogicalType>,
@@ -336,83 +338,89 @@ pub struct SchemaElement {
 /// The content of the footer.
 #[derive(Debug, Clone)]
 pub struct FileMetaData {
-    /// 1 or 2; it says nothing about how pages are written.
+    /// Version of the format, 1 or 2; it does not determine how pages are written.
     pub version: i32,
     /// The schema tree in depth-first order.
     pub schema: Vec<SchemaElement>,
-    /// The rows of the file, as its writer counted them.
+    /// Number of rows of the file, as stated by its writer.
     pub num_rows: u64,
     /// The row groups in file order.
     pub row_groups: Vec<RowGroup>,
     /// Free text of the writer.
     pub key_value_metadata: Vec<KeyValue>,
-    /// The writing program.
+    /// Name of the writing program.
     pub created_by: Option<String>,
-    /// How each leaf's bounds are ordered; `None` when the file does not say.
+    /// Order of each leaf's bounds; `None` when the file does not state it.
     pub column_orders: Option<Vec<ColumnOrder>>,
-    /// Set when columns are encrypted under a footer that is not.
+    /// The encryption, when columns are encrypted but the footer is not.
     pub encryption: Option<EncryptionAlgorithm>,
-    /// Names the key that signs the footer.
+    /// Identifies the key that signs the footer.
     pub footer_signing_key_metadata: Option<Vec<u8>>,
 }
 
-/// Some rows of the file, all columns.
+/// A row group: a part of the file's rows, with all columns.
 #[derive(Debug, Clone)]
 pub struct RowGroup {
-    /// One chunk for each leaf, in schema order.
+    /// The column chunks, one for each leaf, in schema order.
     pub columns: ColumnChunks,
-    /// Bytes of all chunks before compression; a hint, negative values read as 0.
+    /// Total size in bytes of all chunks before compression; a hint, with negative values read as
+    /// 0.
     pub total_uncompressed_bytes: u64,
-    /// The rows of this group.
+    /// Number of rows of this group.
     pub num_rows: u64,
-    /// What the rows are sorted by.
+    /// The columns by which the rows are sorted.
     pub sorting_columns: Vec<SortingColumn>,
-    /// Often missing, zero or wrong; a hint.
+    /// Offset of the row group; a hint that is often missing, zero or wrong.
     pub file_offset: Option<u64>,
-    /// Often missing; a hint.
+    /// Total size in bytes of all chunks after compression; a hint that is often missing.
     pub total_compressed_bytes: Option<u64>,
-    /// The group's number, when the file states it.
+    /// The group's ordinal, when the file states it.
     pub ordinal: Option<i16>,
 }
 
-/// One leaf's values in one row group.
+/// A column chunk: the values of one leaf in one row group.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ColumnChunk {
-    /// Another file that holds the data; never opened.
+    /// Path of another file that contains the data; it is never opened.
     pub file_path: Option<String>,
-    /// `None` when it is encrypted; see [`ColumnChunk::meta`].
+    /// The metadata; `None` when it is encrypted, see [`ColumnChunk::meta`].
     pub meta_data: Option<ColumnMetaData>,
-    /// Where the offset index is.
+    /// Region of the offset index.
     pub offset_index: Option<IndexRegion>,
-    /// Where the column index is.
+    /// Region of the column index.
     pub column_index: Option<IndexRegion>,
-    /// Set when the column's pages are encrypted.
+    /// The encryption of the column's pages, if they are encrypted.
     pub crypto: Option<ColumnCrypto>,
-    /// The metadata, when it is encrypted on its own.
+    /// The metadata in encrypted form, when it is encrypted separately.
     pub encrypted_meta_data: Option<Vec<u8>>,
-    /// The key is known, and `meta_data` is what was encrypted.
+    /// True when the key is known and `meta_data` is the decrypted metadata.
     pub is_unlocked: bool,
 }
 
-/// The sentence of the error for a column whose key nobody gave.
+/// The message of the error for a column without a known key.
 pub(crate) const COLUMN_IS_LOCKED: &str = "the column is encrypted and its key is not given";
 
-/// Which key a column is encrypted with.
+/// The key with which a column is encrypted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ColumnCrypto {
-    /// The footer's.
+    /// The key of the footer.
     FooterKey,
-    /// Its own.
+    /// The column's own key.
     ColumnKey {
         /// The names from the root to the leaf.
         path: Vec<String>,
-        /// What the file says of the key.
+        /// The file's metadata about the key.
         key_metadata: Option<Vec<u8>>,
     },
 }
 
 impl ColumnChunk {
-    /// The chunk's metadata; an error when the chunk is encrypted, is in another file or has none.
+    /// Returns the chunk's metadata.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput` when the chunk is encrypted, `Unsupported` when it is in another file,
+    /// `Corrupt` when it has no metadata.
     pub fn meta(&self) -> Result<&ColumnMetaData> {
         if self.crypto.is_some() && !self.is_unlocked {
             return Err(Error::invalid_input(COLUMN_IS_LOCKED));
@@ -426,145 +434,149 @@ impl ColumnChunk {
     }
 }
 
-/// Where an index lies in the file.
+/// Region of an index in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IndexRegion {
-    /// First byte.
+    /// Offset of the first byte.
     pub offset: u64,
-    /// Size in bytes; 0 when the file does not say.
+    /// Size in bytes; 0 when the file does not state it.
     pub bytes: u32,
 }
 
-/// How a chunk is written and where its pages are.
+/// Metadata of a column chunk: how it is written and where its pages are.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ColumnMetaData {
-    /// How values are stored; must be the schema's.
+    /// Physical type of the values; it must be that of the schema.
     pub physical: PhysicalType,
     /// The encodings that occur; a hint.
     pub encodings: Vec<Encoding>,
-    /// The names from the root, joined by dots; for people, never for look-up.
+    /// The names from the root, joined by dots; for display, never for look-up.
     pub path_in_schema: String,
-    /// How pages are compressed.
+    /// Compression codec of the pages.
     pub codec: Codec,
-    /// Values including nulls; for nested columns the number of levels.
+    /// Number of values, nulls included; for nested columns the number of levels.
     pub num_values: u64,
-    /// Page headers and pages before compression; a hint, negative values read as 0.
+    /// Total size in bytes of page headers and pages before compression; a hint, with negative
+    /// values read as 0.
     pub total_uncompressed_bytes: u64,
-    /// Page headers and pages as they are in the file.
+    /// Total size in bytes of page headers and pages as stored in the file.
     pub total_compressed_bytes: u64,
     /// Free text of the writer.
     pub key_value_metadata: Vec<KeyValue>,
-    /// The first data page.
+    /// Offset of the first data page.
     pub data_page_offset: u64,
-    /// The first index page, which no known writer makes.
+    /// Offset of the first index page, which no known writer produces.
     pub index_page_offset: Option<u64>,
-    /// The dictionary page; 0 and other nonsense occur, see [`ColumnMetaData::start_offset`].
+    /// Offset of the dictionary page; 0 and other invalid values occur, see
+    /// [`ColumnMetaData::start_offset`].
     pub dictionary_page_offset: Option<u64>,
-    /// Bounds and counts, boxed because most readers never look.
+    /// Bounds and counts, boxed because most readers never use them.
     pub statistics: Option<Box<Statistics>>,
-    /// Pages by type and encoding.
+    /// Number of pages for each type and encoding.
     pub encoding_stats: Vec<PageEncodingStats>,
-    /// The bloom filter.
+    /// Region of the bloom filter.
     pub bloom_filter: Option<IndexRegion>,
-    /// Sizes that help to reserve memory.
+    /// Sizes from which memory can be estimated.
     pub size_statistics: Option<Box<SizeStatistics>>,
 }
 
 impl ColumnMetaData {
-    /// The first byte of the chunk: the dictionary page if there is a usable one.
+    /// Returns the offset of the first byte of the chunk, which is the dictionary page if there is
+    /// a valid one.
     pub fn start_offset(&self) -> u64 {
         start_of_pages(self.data_page_offset, self.dictionary_page_offset, self.index_page_offset)
     }
 }
 
-/// The first of the pages whose offsets are given; of those that need not be there the usable ones.
+/// Returns the smallest of the given offsets of pages; invalid offsets of optional pages are
+/// ignored.
 pub(super) fn start_of_pages(data: u64, dictionary: Option<u64>, index: Option<u64>) -> u64 {
     let others = [dictionary, index].into_iter().flatten().filter(|offset| *offset >= 4);
     others.fold(data, u64::min)
 }
 
-/// A pair of free text.
+/// A key and a value of free text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyValue {
-    /// What it is about.
+    /// The key.
     pub key: String,
-    /// May be missing.
+    /// The value; it may be missing.
     pub value: Option<String>,
 }
 
-/// One column that rows are sorted by.
+/// One column by which rows are sorted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SortingColumn {
-    /// The leaf, by its number.
+    /// The number of the leaf.
     pub leaf: i32,
-    /// Largest first.
+    /// True when the largest value comes first.
     pub is_descending: bool,
-    /// Nulls before values.
+    /// True when nulls come before values.
     pub is_nulls_first: bool,
 }
 
-/// How a leaf's bounds are ordered.
+/// The order of a leaf's bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ColumnOrder {
-    /// By the order of the column's type.
+    /// The order of the column's type.
     TypeDefined,
-    /// By the total order of IEEE 754.
+    /// The total order of IEEE 754.
     Ieee754Total,
-    /// INT96 by the point in time.
+    /// The order of INT96 by the point in time.
     Int96Timestamp,
-    /// An order this version does not know: bounds of the column say nothing.
+    /// An order that is unknown to this version: bounds of the column are not used.
     Unknown,
 }
 
-/// The pages of one type and encoding in a chunk.
+/// The number of pages of one type and encoding in a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageEncodingStats {
-    /// Their type.
+    /// Type of the pages.
     pub page_type: PageType,
-    /// Their encoding.
+    /// Encoding of the pages.
     pub encoding: Encoding,
-    /// How many there are.
+    /// Number of pages.
     pub num_pages: u32,
 }
 
-/// How encrypted columns are encrypted.
+/// The algorithm with which columns are encrypted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EncryptionAlgorithm {
     /// True for AES_GCM_CTR_V1, false for AES_GCM_V1.
     pub is_ctr: bool,
-    /// The front of the additional authenticated data.
+    /// The prefix of the additional authenticated data.
     pub aad_prefix: Option<Vec<u8>>,
-    /// The part of it that is this file's own.
+    /// The part of the additional authenticated data that is unique to this file.
     pub aad_file_unique: Option<Vec<u8>>,
-    /// The reader has to know the prefix.
+    /// True when the caller has to supply the prefix.
     pub supply_aad_prefix: bool,
 }
 
-/// What stands in front of an encrypted footer.
+/// The struct that is stored before an encrypted footer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileCryptoMetaData {
-    /// How the file is encrypted.
+    /// The algorithm with which the file is encrypted.
     pub algorithm: EncryptionAlgorithm,
-    /// What the file says of the footer key.
+    /// The file's metadata about the footer key.
     pub key_metadata: Option<Vec<u8>>,
 }
 
-/// What stands before each page.
+/// The header of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageHeader {
-    /// The page's type and what belongs to it.
+    /// Type of the page, with its specific header.
     pub kind: PageKind,
-    /// Size of the page after decompression; the header does not count.
+    /// Size in bytes of the page after decompression, without the header.
     pub uncompressed_bytes: usize,
-    /// Size of the page in the file; the header does not count.
+    /// Size in bytes of the page in the file, without the header.
     pub compressed_bytes: usize,
-    /// CRC-32 over the page as it is in the file.
+    /// CRC-32 of the page as stored in the file.
     pub crc: Option<u32>,
-    /// Where in the header its statistics stand.
+    /// Position of the statistics in the header.
     pub statistics: Option<Range<usize>>,
 }
 
-/// A page's type with the header that belongs to it.
+/// Type of a page, with the header that is specific to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PageKind {
     /// A data page of version 1.
@@ -573,60 +585,60 @@ pub enum PageKind {
     DataV2(DataPageHeaderV2),
     /// The dictionary of the chunk.
     Dictionary(DictionaryPageHeader),
-    /// An index page, to be passed over.
+    /// An index page, which is skipped.
     Index,
-    /// A type that this version does not know, to be passed over.
+    /// A page of a type that is unknown to this version.
     Unknown(i32),
 }
 
-/// Levels and values, compressed together.
+/// The header of a data page of version 1, in which levels and values are compressed together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DataPageHeader {
-    /// Values including nulls; for nested columns the number of levels.
+    /// Number of values, nulls included; for nested columns the number of levels.
     pub num_values: usize,
-    /// How the values are written.
+    /// Encoding of the values.
     pub encoding: Encoding,
-    /// How the definition levels are written.
+    /// Encoding of the definition levels.
     pub definition_encoding: Encoding,
-    /// How the repetition levels are written.
+    /// Encoding of the repetition levels.
     pub repetition_encoding: Encoding,
 }
 
-/// Levels uncompressed in front of the values.
+/// The header of a data page of version 2, in which uncompressed levels precede the values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DataPageHeaderV2 {
-    /// Values including nulls; for nested columns the number of levels.
+    /// Number of values, nulls included; for nested columns the number of levels.
     pub num_values: usize,
-    /// How many of them are null, as the writer counted.
+    /// Number of nulls, as stated by the writer.
     pub num_nulls: usize,
-    /// The rows that the page has, as the writer counted.
+    /// Number of rows of the page, as stated by the writer.
     pub num_rows: usize,
-    /// How the values are written.
+    /// Encoding of the values.
     pub encoding: Encoding,
-    /// Size of the definition levels.
+    /// Size in bytes of the definition levels.
     pub definition_bytes: usize,
-    /// Size of the repetition levels, which come first.
+    /// Size in bytes of the repetition levels, which come first.
     pub repetition_bytes: usize,
-    /// False when the values are stored as they are, whatever the chunk's codec.
+    /// False when the values are not compressed, regardless of the chunk's codec.
     pub is_compressed: bool,
 }
 
-/// The distinct values of a chunk.
+/// The header of a dictionary page, which contains the distinct values of a chunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DictionaryPageHeader {
-    /// How many there are.
+    /// Number of entries.
     pub num_values: usize,
-    /// PLAIN or PLAIN_DICTIONARY, which mean the same here.
+    /// Encoding of the entries: PLAIN or PLAIN_DICTIONARY, which have the same meaning here.
     pub encoding: Encoding,
-    /// The values are sorted.
+    /// True when the entries are sorted.
     pub is_sorted: bool,
 }
 
-/// What stands before a bloom filter's bits.
+/// The header before a bloom filter's bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BloomFilterHeader {
-    /// Size of the bits.
+    /// Size in bytes of the bits.
     pub num_bytes: u32,
-    /// Split-block filter, xxHash, not compressed: the one kind that exists.
+    /// True for an uncompressed split-block filter with xxHash, the only kind that exists.
     pub is_known_kind: bool,
 }

@@ -1,4 +1,4 @@
-//! The compact protocol and the structs: worked bytes, every truncation, forged sizes.
+//! The compact protocol and the structs: sample bytes, every truncation, forged sizes.
 
 use super::*;
 use vector::ErrorKind;
@@ -43,7 +43,7 @@ fn field_numbers_add_up_and_may_not_overflow() {
     .unwrap();
     assert_eq!(seen, [1, 10, 11]);
     assert_eq!(r.remaining(), 0);
-    // The extension slot 32767 is passed over; one more is too many.
+    // Field number 32767 is skipped; one more is out of range.
     let slot = [0x08, 0xff, 0xff, 0x01, 0x01, 0xaa, 0x00];
     ThriftReader::new(&slot).read_struct("S", |r, field| r.skip(field)).unwrap();
     let beyond = [0x08, 0xfe, 0xff, 0x03, 0x01, 0xaa, 0x15, 0x00, 0x00];
@@ -65,7 +65,7 @@ fn forged_list_sizes_are_refused_before_anything_is_reserved() {
     );
     let error = ThriftReader::new(&bytes).skip(FIELD(WireType::List)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corrupt);
-    // Ten elements of three bytes cannot be in twelve bytes.
+    // Ten elements of three bytes cannot fit into twelve bytes.
     let mut short = [0u8; 13];
     short[0] = 0xa8;
     assert!(

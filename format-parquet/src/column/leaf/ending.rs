@@ -1,14 +1,15 @@
-//! The end of a page: its levels and values are compared with what its header claims.
+//! The check at the end of a page: its levels and values are compared with the counts of its
+//! header.
 //!
 //! ```text
 //! page read to its end    nothing may be left: compared at no cost
-//! page left early         levels that are left are counted, value bytes follow from their number
+//! page left early         remaining levels are counted; the size of the values follows from it
 //! ```
 //!
-//! Byte arrays have no place that follows from a number. Those that are left are walked over in the
-//! first page of a chunk that is left early, and again where a page is written in another form than
-//! the last one: what contradicts the schema does so in every page, and what contradicts a header
-//! does so in pages that have the same.
+//! The position of a byte array does not follow from its number. Remaining byte arrays are walked
+//! over in the first page of a chunk that is left early, and again in pages of another form than
+//! the last one: data that contradicts the schema does so in every page, and data that contradicts
+//! a header does so in all pages with the same header.
 
 use vector::{Error, Result};
 
@@ -17,7 +18,7 @@ use crate::column::current_page::PageEnd;
 use crate::levels::count_of;
 use crate::page::PageInfo;
 
-/// Levels that are decoded at a time.
+/// Number of levels that are decoded at a time.
 const BLOCK_LEVELS: usize = 1024;
 
 impl LeafReader {
@@ -54,7 +55,7 @@ impl LeafReader {
             may_have_padding: page.form.is_v1,
         };
         let checked = page.check_levels(self.max_rep).and_then(|()| match page.num_present {
-            // Its bytes may be anything.
+            // A page without non-null values may have arbitrary value bytes.
             0 => Ok(()),
             _ => self.values.check_end(end),
         });
@@ -74,7 +75,7 @@ impl LeafReader {
 }
 
 impl Page {
-    /// Decodes the levels that are left of a repeated leaf; returns how many have a value.
+    /// Decodes the remaining levels of a repeated leaf and returns how many of them have a value.
     fn count_rest(&mut self, max_def: u8) -> Result<usize> {
         let (mut rep, mut def) = ([0; BLOCK_LEVELS], [0; BLOCK_LEVELS]);
         let (mut left, mut present) = (self.left, 0);

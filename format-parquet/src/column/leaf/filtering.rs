@@ -1,4 +1,4 @@
-//! Filters on a leaf without repetition: rows are deselected, and no vector is made for it.
+//! Filters on a leaf without repetition: rows are deselected without building a vector.
 
 use dwio::filter::Filter;
 use vector::sync::Arc;
@@ -7,12 +7,12 @@ use vector::{Result, SelectivityVector};
 use super::{LeafReader, Task, no_chunk};
 
 impl LeafReader {
-    /// True when the functions below can be used.
+    /// Returns true when `filter` and `filter_and_read` are supported.
     pub(crate) fn filters(&self) -> bool {
         self.max_rep == 0 && self.values.filters()
     }
 
-    /// Of the next `num_rows` rows deselects those that do not pass; no row behind them is selected.
+    /// Deselects those of the next `num_rows` rows that do not pass; no later row is selected.
     pub(crate) fn filter(
         &mut self,
         filter: &Arc<Filter>,
@@ -22,7 +22,7 @@ impl LeafReader {
         self.narrow(rows, num_rows, Task::Filter(filter))
     }
 
-    /// The same, and reads the rows that stay into the window.
+    /// Filters as `filter` does, and reads the rows that pass into the window.
     pub(crate) fn filter_and_read(
         &mut self,
         filter: &Arc<Filter>,
@@ -44,8 +44,8 @@ impl LeafReader {
         Ok(())
     }
 
-    /// False when the chunk's dictionary is all that its values can be, and no entry passes. To be
-    /// asked at the start of a chunk whose pages are all dictionary-encoded.
+    /// Returns false when the chunk's dictionary contains all its values and no entry passes. It
+    /// must be called at the start of a chunk in which all pages are dictionary-encoded.
     pub(crate) fn dictionary_may_match(&mut self, filter: &Arc<Filter>) -> Result<bool> {
         if !self.filters() || (self.max_def > 0 && filter.test_null()) || self.page.is_some() {
             return Ok(true);
@@ -56,7 +56,7 @@ impl LeafReader {
         let pages = self.pages.as_mut().ok_or_else(no_chunk)?;
         let found = pages.peek().and_then(|_| pages.take_dictionary());
         let found = found.map_err(|e| e.in_named("column", &self.name))?;
-        // The footer says that all pages are dictionary-encoded; their headers have to agree.
+        // The footer states that all pages are dictionary-encoded; the page headers have to agree.
         let has_only_indices = pages.has_only_indices() != Some(false);
         if let Some(dictionary) = found {
             self.set_dictionary(dictionary).map_err(|e| self.in_column(e))?;

@@ -1,16 +1,16 @@
-//! Leaves without repetition: a row is one value or null.
+//! Leaves without repetition: each row is one value or null.
 //!
 //! ```text
 //! rows       1 0 1 1 0 1     selected
 //! levels     1 1 0 1 1 1     has a value
-//! values     1 0   1 0 1     wanted = selected rows at the values' places
+//! values     1 0   1 0 1     wanted = the selection of values
 //!            1     0   0     ... after a filter
-//! rows       1 0 ? 0 0 0     back to rows; null rows pass or not by the filter's rule
+//! rows       1 0 ? 0 0 0     mapped back to rows; null rows pass if the filter accepts null
 //! ```
 //!
-//! Selected rows are mapped to values and back, word by word, so that neither values nor rows are
-//! ever counted one by one (rules P6.15, P6.25). Pages without a selected row are passed over as
-//! they are stored.
+//! The selection of rows is mapped to one of values and back, word by word with bit extraction and
+//! deposit, so that neither values nor rows are counted one by one (rules P6.15, P6.25). Pages
+//! without a selected row are skipped in their stored form.
 
 use vector::{BitmapMut, BufferMut, Error, Result, bits};
 
@@ -19,23 +19,23 @@ use crate::encoding::plain::appended;
 use crate::encoding::selection::append_selected;
 use crate::levels::{LevelDecoder, count_of};
 
-/// Levels and selection of a piece of a page; kept for their memory.
+/// Levels and selection of a piece of a page; reused to keep the memory.
 #[derive(Default)]
 pub(super) struct Piece {
-    /// Rows that are selected.
+    /// The rows that are selected.
     selected: Vec<u64>,
-    /// Rows that have a value.
+    /// The rows that have a value.
     present: BitmapMut,
-    /// Their levels, where these are more than bits.
+    /// Their definition levels, where the maximum is more than 1.
     levels: BufferMut<u8>,
-    /// Values that are wanted.
+    /// The values that are selected.
     wanted: Vec<u64>,
-    /// What comes out of mapping one to the other.
+    /// Result of mapping rows to values or back.
     mapped: Vec<u64>,
 }
 
 impl LeafReader {
-    /// Reads rows into the window and `bits`.
+    /// Reads rows into the window and their validity into `bits`.
     pub(super) fn read_flat(&mut self, num_rows: usize, bits: &mut BitmapMut) -> Result<()> {
         let mut left = num_rows;
         while left > 0 {
@@ -62,7 +62,7 @@ impl LeafReader {
         Ok(())
     }
 
-    /// Passes over rows.
+    /// Skips rows.
     pub(super) fn skip_flat(&mut self, num_rows: usize) -> Result<()> {
         let mut left = num_rows;
         while left > 0 {
@@ -90,8 +90,8 @@ impl LeafReader {
         Ok(())
     }
 
-    /// Passes over what is left of the current page and over whole pages, as long as they have at
-    /// most `max_rows` rows; gives how many rows these were.
+    /// Skips the rest of the current page and whole pages, as long as they have at most `max_rows`
+    /// rows, and returns the number of skipped rows.
     fn skip_pages(&mut self, max_rows: usize) -> Result<usize> {
         let mut skipped = 0;
         if let Some(page) = &self.page {
@@ -114,7 +114,8 @@ impl LeafReader {
         Ok(skipped)
     }
 
-    /// The current page, or the next one when it is used up; `left` rows are missing.
+    /// Returns the current page, or the next one when it is used up; `left` is the number of rows
+    /// that are still to be read, for the error message.
     fn flat_page(&mut self, left: usize) -> Result<&mut Page> {
         if self.page.as_ref().is_none_or(|page| page.left == 0) {
             self.finish_page()?;
@@ -126,7 +127,7 @@ impl LeafReader {
         self.page.as_mut().ok_or_else(no_page)
     }
 
-    /// Does something with the selected ones of the next `num_rows` rows, of which the last one is
+    /// Applies `task` to the selected ones of the next `num_rows` rows, of which the last one is
     /// selected.
     pub(super) fn walk_selected(
         &mut self,
@@ -144,7 +145,8 @@ impl LeafReader {
         Ok(())
     }
 
-    /// The same for `n` rows of the current page, from bit `at` of `words` on.
+    /// Applies `task` to `n` rows of the current page, which are selected by `words` from bit `at`
+    /// on.
     fn selected_piece(
         &mut self,
         words: &mut [u64],
@@ -232,7 +234,7 @@ impl LeafReader {
 }
 
 impl Piece {
-    /// Decodes the levels of `n` rows; gives how many have a value.
+    /// Decodes the levels of `n` rows and returns how many of them have a value.
     pub(super) fn read_present(
         &mut self,
         levels: &mut LevelDecoder,
@@ -258,7 +260,7 @@ impl Piece {
     }
 }
 
-/// Appends `n` levels; gives how many are the maximum.
+/// Appends `n` levels and returns how many of them are the maximum.
 fn read_levels(
     levels: &mut LevelDecoder,
     max: u8,
@@ -270,14 +272,14 @@ fn read_levels(
     Ok(count_of(out, max))
 }
 
-/// Bits `at..at + n` of `words`, as words of their own; bits behind them are zero.
+/// Copies bits `at..at + n` of `words` to separate words; the bits behind them are zero.
 fn piece_of(words: &[u64], at: usize, n: usize, out: &mut Vec<u64>) {
     out.clear();
     let starts = (0..n).step_by(64);
     out.extend(starts.map(|i| bits::word_at(words, at + i) & bits::low_mask(n - i)));
 }
 
-/// The first one at `from` or behind it, of `len` bits.
+/// Returns the position of the first set bit at or after `from`, below `len`.
 fn next_one(words: &[u64], from: usize, len: usize) -> Option<usize> {
     let mut at = from;
     while at < len {

@@ -1,14 +1,14 @@
-//! Leaves under lists and maps: a row is as many pairs of levels as it has entries.
+//! Leaves below lists and maps: each row is one or more pairs of levels.
 //!
 //! ```text
 //! repetition   0 1 1 | 0 | 0 1 |      a row starts where it is 0
 //! row          0       1   2
 //! ```
 //!
-//! Levels are decoded in blocks, and a block may have the end of one call's rows and the start of the
-//! next one's. Of rows that are not selected neither levels nor values are kept; the values are passed
-//! over. Pages of version 2 start with a row and tell how many they have, so that those without a
-//! selected row are passed over as they are stored.
+//! Levels are decoded in blocks, and a block may contain the end of one call's rows and the start
+//! of the next one's. Neither levels nor values of rows that are not selected are kept; the values
+//! are skipped. Pages of version 2 start at a row boundary and state their number of rows, so that
+//! pages without a selected row are skipped in their stored form.
 
 use std::ops::Range;
 
@@ -21,7 +21,7 @@ use crate::encoding::selection::append_selected;
 use crate::levels::count_of;
 use crate::levels::nested::pairs_of_rows;
 
-/// Pairs of levels that are decoded at a time.
+/// Number of pairs of levels that are decoded at a time.
 const BLOCK_LEVELS: usize = 4096;
 
 impl Rows<'_> {
@@ -42,16 +42,16 @@ impl Rows<'_> {
     }
 }
 
-/// Appends a bit for each level: whether it is `level`.
+/// Appends a bit for each level, which is set when the level equals `level`.
 fn bits_where(levels: &[u8], level: u8, out: &mut Vec<u64>) {
     out.extend(levels.chunks(64).map(|levels| bits::word_where(levels, |l| l == level)));
 }
 
 impl LeafReader {
-    /// Reads the wanted ones of the next `num_rows` rows into the window.
+    /// Reads the selected ones of the next `num_rows` rows into the window.
     pub(super) fn walk_nested(&mut self, num_rows: usize, rows: Rows<'_>) -> Result<()> {
         let mut rows_started = 0;
-        // The row that is being walked over is selected.
+        // True while the current row is selected.
         let mut is_kept = false;
         let mut wanted = Vec::new();
         loop {
@@ -72,7 +72,7 @@ impl LeafReader {
             let starts = count_of(rep, 0);
             let first_row = rows_started;
             if rows_started + starts > num_rows {
-                // The start of a row that is not wanted any more ends the window.
+                // The start of a row beyond the requested ones ends the window.
                 let ends_window = num_rows - rows_started;
                 let mut zeros = rep.iter().enumerate().filter(|(_, rep)| **rep == 0);
                 n = zeros.nth(ends_window).map_or(n, |(at, _)| at);
@@ -148,8 +148,8 @@ impl LeafReader {
         Ok(())
     }
 
-    /// Passes over whole pages of which no row is wanted; gives how many rows these were. Where
-    /// `left` starts, no row is begun.
+    /// Skips whole pages of which no row is selected and returns the number of skipped rows. The
+    /// position must be at a row boundary.
     fn skip_pages_of_rows(&mut self, left: Range<usize>, rows: Rows<'_>) -> Result<usize> {
         let mut skipped = 0;
         if !self.skips_pages || self.page.as_ref().is_some_and(|page| page.left > 0) {
@@ -173,7 +173,7 @@ impl LeafReader {
         Ok(skipped)
     }
 
-    /// True at the end of a page, if the next one says that it starts with a row.
+    /// Returns true at the end of a page, if the next page is known to start with a row.
     fn is_between_rows(&mut self) -> Result<bool> {
         if self.page.as_ref().is_some_and(|page| page.left > 0) {
             return Ok(false);
@@ -181,7 +181,7 @@ impl LeafReader {
         Ok(self.pages()?.peek()?.is_some_and(|info| info.num_rows.is_some()))
     }
 
-    /// Decodes the next levels; false when the chunk is over.
+    /// Decodes the next levels; returns false at the end of the chunk.
     fn fill_block(&mut self) -> Result<bool> {
         if self.page.as_ref().is_none_or(|page| page.left == 0) {
             self.finish_page()?;

@@ -1,8 +1,8 @@
 //! Bit unpacking with AVX2 and BMI2, for CPUs without byte permutations across a whole vector.
 //!
 //! Eight values of at most 25 bits come from two 16-byte loads, one for each half of the vector: a
-//! shuffle brings each value's four bytes to its lane, a shift by lane and a mask do the rest.
-//! Eight values of at most eight bits are one PDEP. Wider values stay with the portable kernel.
+//! shuffle moves each value's four bytes to its lane, then each lane is shifted and masked. Eight
+//! values of at most eight bits are one PDEP. Wider values are left to the portable kernel.
 #![cfg_attr(
     not(test),
     expect(clippy::cast_possible_wrap, reason = "kernel; lanes and their numbers are small")
@@ -15,13 +15,14 @@ use vector::cpu::Level;
 
 use super::Packed;
 
-/// The widest value of which any seven bits more are in four bytes.
+/// Maximum width at which a value with an offset of up to seven bits fits into four bytes.
 const MAX_NARROW: usize = 25;
 
-/// Bytes from a group's first on that a step may load.
+/// Number of bytes from the start of a group that a step may load.
 const LOADED: usize = 32;
 
-/// Unpacks all of `out`, if the level has the instructions and the width suits.
+/// Unpacks all of `out` and returns true, or returns false if the level lacks the instructions or
+/// the width is too large.
 pub(super) fn unpack_u32(level: Level, from: Packed<'_>, out: &mut [u32]) -> bool {
     let can = level.has_avx2() && from.width <= MAX_NARROW;
     if can {
@@ -31,7 +32,7 @@ pub(super) fn unpack_u32(level: Level, from: Packed<'_>, out: &mut [u32]) -> boo
     can
 }
 
-/// Unpacks all of `out`, if the level has the instructions.
+/// Unpacks all of `out` and returns true, or returns false if the level lacks the instructions.
 pub(super) fn unpack_u8(level: Level, from: Packed<'_>, out: &mut [u8]) -> bool {
     let can = level.has_avx2() && level.has_fast_pext();
     if can {
@@ -41,12 +42,12 @@ pub(super) fn unpack_u8(level: Level, from: Packed<'_>, out: &mut [u8]) -> bool 
     can
 }
 
-/// How eight values' bytes come to eight lanes.
+/// Control vectors that move the bytes of eight values to eight lanes.
 struct Narrow {
     places: __m256i,
     shifts: __m256i,
     mask: __m256i,
-    /// The byte in which the fifth value starts.
+    /// Offset of the byte in which the fifth value starts.
     second: usize,
 }
 
@@ -56,7 +57,7 @@ impl Narrow {
     fn new(from: Packed<'_>) -> Self {
         let second = (from.bit + 4 * from.width) / 8;
         let lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-        // The upper half's bytes are loaded from the fifth value's first on.
+        // The bytes of the upper half are loaded from the first byte of the fifth value on.
         let (low, high) = (from.bit as i32, from.bit as i32 - 8 * second as i32);
         let bits = _mm256_add_epi32(
             _mm256_mullo_epi32(lanes, _mm256_set1_epi32(from.width as i32)),
@@ -107,12 +108,12 @@ fn narrow_u32(from: Packed<'_>, out: &mut [u32]) {
     }
 }
 
-/// The bytes of group after group, from a padded copy where they end.
+/// The bytes of consecutive groups; near the end they come from a padded copy.
 struct Ends<'a> {
     bytes: &'a [u8],
     at: usize,
     padded: [u8; 2 * LOADED],
-    /// Where in `bytes` the copy starts, once there is one.
+    /// Offset in `bytes` at which the copy starts; `None` before there is a copy.
     copied: Option<usize>,
 }
 
@@ -122,7 +123,7 @@ impl<'a> Ends<'a> {
         Ends { bytes, at: 0, padded: [0; 2 * LOADED], copied: None }
     }
 
-    /// The bytes from the current group's first on; the group takes `step` of them.
+    /// Returns the bytes from the start of the current group, which takes `step` of them.
     #[inline(always)]
     fn next(&mut self, step: usize) -> &[u8; LOADED] {
         let at = self.at;
@@ -156,7 +157,7 @@ fn all_u8(from: Packed<'_>, out: &mut [u8]) {
             Some(bytes) => u64::from_le_bytes(*bytes),
             None => rest.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)),
         };
-        // Seven bits more fit at width 7, and values of width 8 start at bit 0.
+        // An offset of up to seven bits fits at width 7, and values of width 8 start at bit 0.
         let spread = _pdep_u64(word >> from.bit, mask).to_le_bytes();
         match <&mut [u8; 8]>::try_from(&mut *values) {
             Ok(values) => *values = spread,

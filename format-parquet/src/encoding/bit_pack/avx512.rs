@@ -1,10 +1,11 @@
-//! Bit unpacking with AVX-512 VBMI: a byte permutation brings each value's bytes to its lane, a
-//! shift by lane and a mask do the rest.
+//! Bit unpacking with AVX-512 VBMI: a byte permutation moves each value's bytes to its lane, then
+//! each lane is shifted and masked.
 //!
-//! The control vectors follow from the first value's bit and the width by a few instructions, so
-//! there are no tables, and a kernel starts at any value: sixteen (or eight, or 64) values take
-//! whole bytes, which leaves the first bit the same from step to step. Loads and stores at the end
-//! are masked: nothing is read or written that is not there.
+//! The control vectors are computed from the first value's bit offset and the width by a few
+//! instructions, so there are no tables, and a kernel can start at any value: sixteen (or eight, or
+//! 64) values take whole bytes, so the bit offset of the first value is the same in every step.
+//! Loads and stores at the end are masked, so that nothing outside of the slices is read or
+//! written.
 #![cfg_attr(
     not(test),
     expect(clippy::cast_possible_wrap, reason = "kernel; lanes and their numbers are small")
@@ -18,10 +19,10 @@ use vector::cpu::Level;
 use super::Packed;
 use super::matching::Wanted;
 
-/// The widest value of which any seven bits more are in four bytes.
+/// Maximum width at which a value with an offset of up to seven bits fits into four bytes.
 const MAX_NARROW: usize = 25;
 
-/// Unpacks all of `out`, if the level has the instructions.
+/// Unpacks all of `out` and returns true, or returns false if the level lacks the instructions.
 pub(super) fn unpack_u32(level: Level, from: Packed<'_>, out: &mut [u32]) -> bool {
     if level.has_avx512() {
         // SAFETY: the level proves the features.
@@ -32,7 +33,7 @@ pub(super) fn unpack_u32(level: Level, from: Packed<'_>, out: &mut [u32]) -> boo
     level.has_avx512()
 }
 
-/// Unpacks all of `out`, if the level has the instructions.
+/// Unpacks all of `out` and returns true, or returns false if the level lacks the instructions.
 pub(super) fn unpack_u8(level: Level, from: Packed<'_>, out: &mut [u8]) -> bool {
     if level.has_avx512() {
         // SAFETY: the level proves the features.
@@ -41,13 +42,13 @@ pub(super) fn unpack_u8(level: Level, from: Packed<'_>, out: &mut [u8]) -> bool 
     level.has_avx512()
 }
 
-/// The lowest `n` of 64 lanes.
+/// Returns a mask of the lowest `n` of 64 lanes.
 #[inline(always)]
 fn first_lanes(n: usize) -> u64 {
     vector::bits::low_mask(n)
 }
 
-/// 64 bytes from `at` on; those behind the end are zero.
+/// Loads 64 bytes from `at` on; those behind the end of the slice are zero.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
 fn load(bytes: &[u8], at: usize) -> __m512i {
@@ -62,13 +63,14 @@ fn load(bytes: &[u8], at: usize) -> __m512i {
     }
 }
 
-/// Sixteen values of at most [`MAX_NARROW`] bits out of the first bytes of a vector.
+/// Control vectors that take sixteen values of at most [`MAX_NARROW`] bits from the first bytes of
+/// a vector.
 #[derive(Clone, Copy)]
 struct Narrow {
     places: __m512i,
     shifts: __m512i,
     mask: __m512i,
-    /// Bytes that sixteen values take.
+    /// Number of bytes that sixteen values take.
     step: usize,
 }
 
@@ -81,7 +83,7 @@ impl Narrow {
             _mm512_mullo_epi32(lanes, _mm512_set1_epi32(from.width as i32)),
             _mm512_set1_epi32(from.bit as i32),
         );
-        // Each lane's first byte, in all four bytes, and on from there.
+        // The number of each lane's first byte, in all four bytes of the lane, plus 0 to 3.
         let first = _mm512_srli_epi32::<3>(bits);
         let places = _mm512_add_epi32(
             _mm512_mullo_epi32(first, _mm512_set1_epi32(0x0101_0101)),
@@ -121,13 +123,13 @@ fn narrow_u32(from: Packed<'_>, out: &mut [u32]) {
     }
 }
 
-/// Eight values of any width out of the first bytes of a vector.
+/// Control vectors that take eight values of any width from the first bytes of a vector.
 #[derive(Clone, Copy)]
 struct Wide {
     places: __m512i,
     shifts: __m512i,
     mask: __m512i,
-    /// Bytes that eight values take.
+    /// Number of bytes that eight values take.
     step: usize,
 }
 
@@ -179,13 +181,14 @@ fn wide_u32(from: Packed<'_>, out: &mut [u32]) {
     }
 }
 
-/// 64 values of at most eight bits out of the first bytes of a vector: eight in each 64-bit lane.
+/// Control vectors that take 64 values of at most eight bits from the first bytes of a vector:
+/// eight in each 64-bit lane.
 #[derive(Clone, Copy)]
 struct Bytes {
     places: __m512i,
     shifts: __m512i,
     mask: __m512i,
-    /// Bytes that 64 values take.
+    /// Number of bytes that 64 values take.
     step: usize,
 }
 
@@ -199,8 +202,8 @@ impl Bytes {
             _mm512_mullo_epi64(first, _mm512_set1_epi64(0x0101_0101_0101_0101)),
             _mm512_set1_epi64(0x0706_0504_0302_0100),
         );
-        // Value j of a lane starts at bit j times the width; seven bits more fit at width 7, and
-        // values of width 8 start at bit 0.
+        // Value j of a lane starts at bit j times the width; an offset of up to seven bits fits at
+        // width 7, and values of width 8 start at bit 0.
         let shifts =
             0x0706_0504_0302_0100 * from.width as i64 + 0x0101_0101_0101_0101 * from.bit as i64;
         Bytes {
@@ -238,8 +241,9 @@ fn all_u8(from: Packed<'_>, out: &mut [u8]) {
     }
 }
 
-/// Writes for `num_values` values whether they are wanted, and gives the largest value; nothing
-/// when the level or the form is none that this can do.
+/// Writes to `words` whether each of `num_values` values is wanted and returns the largest value.
+/// Returns `None` when the level lacks the instructions or there is no kernel for the width and
+/// form.
 pub(super) fn matches(
     level: Level,
     from: Packed<'_>,
@@ -266,10 +270,10 @@ pub(super) fn matches(
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi")]
 fn match_bytes(from: Packed<'_>, num_values: usize, wanted: &Wanted, words: &mut [u64]) -> u32 {
     let bytes = Bytes::new(from);
-    // An index of eight bits is an entry's place (its upper five bits) in the table of bits, and
-    // its lower three choose the bit.
+    // The upper five bits of an eight-bit index select a byte of the bitmap, and its lower three
+    // the bit in that byte.
     let (low, last, table) = match wanted {
-        // No byte is wanted.
+        // No index of eight bits is wanted.
         Wanted::Interval { low, .. } if *low > 255 => (1, 0, None),
         Wanted::Interval { low, last } => (*low, (*last).min(255), None),
         Wanted::Bits(bits) => {
@@ -320,8 +324,8 @@ fn match_interval(
     })
 }
 
-/// A bit of a table for each value. Tables of up to 2048 bits are registers whose 32-bit words are
-/// permuted, larger ones stay in memory.
+/// Looks up the bit of each value in a bitmap. A bitmap of up to 2048 bits is held in registers and
+/// its 32-bit words are permuted; a larger one is gathered from memory.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
 fn match_bits(from: Packed<'_>, num_values: usize, bits: &[u64], words: &mut [u64]) -> u32 {
     let [a, b, c, d] = [0, 8, 16, 24].map(|at| load_words(bits, at));
@@ -342,7 +346,7 @@ fn match_bits(from: Packed<'_>, num_values: usize, bits: &[u64], words: &mut [u6
             bit_is_one(found, values) & inside
         }),
         num_words => {
-            // Values have at most `MAX_NARROW` bits, so that their places fit.
+            // Values have at most `MAX_NARROW` bits, so that their word numbers fit.
             let end = _mm512_set1_epi32(num_words.saturating_mul(2).min(1 << 30) as i32);
             match_narrow(from, num_values, words, |values| {
                 let places = _mm512_srli_epi32::<5>(values);
@@ -358,7 +362,7 @@ fn match_bits(from: Packed<'_>, num_values: usize, bits: &[u64], words: &mut [u6
     }
 }
 
-/// Eight words from number `at` on; those behind the end are zero.
+/// Loads eight words from word number `at` on; those behind the end of the slice are zero.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn load_words(words: &[u64], at: usize) -> __m512i {
@@ -368,7 +372,7 @@ fn load_words(words: &[u64], at: usize) -> __m512i {
     unsafe { _mm512_maskz_loadu_epi64(there, rest.as_ptr().cast()) }
 }
 
-/// Whether the bit that the five lowest bits of a value choose is one.
+/// Tests the bit of each word that the five lowest bits of the value select.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn bit_is_one(words: __m512i, values: __m512i) -> __mmask16 {
@@ -376,7 +380,7 @@ fn bit_is_one(words: __m512i, values: __m512i) -> __mmask16 {
     _mm512_test_epi32_mask(words, _mm512_sllv_epi32(_mm512_set1_epi32(1), bit))
 }
 
-/// Sixteen values at a time; `test` tells of them which are wanted.
+/// Processes sixteen values at a time; `test` returns a mask of the wanted ones.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
 fn match_narrow(

@@ -1,8 +1,9 @@
-//! Packed values compared with a set of wanted ones: bits come out, not values.
+//! Comparison of packed values with a set of wanted values: the result is a bitmap, not values.
 //!
-//! Filters on dictionary columns become sets of indices once for a chunk. Most are an interval, as
-//! writers that sort their dictionaries or filters for one value make them; small dictionaries'
-//! sets fit a register (rules P6.10, P7.20).
+//! Filters on dictionary columns become sets of indices once for a column chunk. Most sets are an
+//! interval, because the dictionary is sorted or the filter selects one value; the sets of small
+//! dictionaries fit a register. A predicate on bit-packed values is evaluated in the packed domain,
+//! so that failing values are never materialized (rules P6.10, P7.20).
 
 use vector::bits;
 use vector::cpu::{self, Level};
@@ -11,7 +12,7 @@ use vector::cpu::{self, Level};
 use super::{Packed, avx512};
 use super::{packed_bytes, unpack_with};
 
-/// A set of indices, in the form that is compared with packed ones.
+/// A set of indices, in the form that the kernels compare with packed ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PassTable {
     wanted: Wanted,
@@ -19,14 +20,14 @@ pub struct PassTable {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Wanted {
-    /// `low..=last`; none when `low` is behind `last`.
+    /// The interval `low..=last`; empty when `low` is greater than `last`.
     Interval { low: u32, last: u32 },
-    /// Bit `i` tells of index `i`; there are 256 bits at least.
+    /// A bitmap in which bit `i` stands for index `i`; it has at least 256 bits.
     Bits(Vec<u64>),
 }
 
 impl PassTable {
-    /// The set of the ones among the first `len` bits of `passing`.
+    /// Creates the set of the indices that have a set bit among the first `len` bits of `passing`.
     pub fn new(passing: &[u64], len: usize) -> Self {
         let count = bits::count_ones(passing, len);
         let low = bits::ones(passing, len).next().unwrap_or(1);
@@ -53,7 +54,7 @@ impl PassTable {
         PassTable { wanted }
     }
 
-    /// Whether one index is in the set.
+    /// Returns true when the index is in the set.
     #[inline]
     pub fn passes(&self, index: u32) -> bool {
         self.wanted.has(index)
@@ -74,11 +75,11 @@ impl Wanted {
 }
 
 /// Sets bit `i` of `words` to whether value `first + i` of `bytes` is in the set, for all `n`
-/// values; bits behind them are zero. Gives the largest value that was seen, 0 of none.
+/// values; the bits behind them become zero. Returns the largest value, or 0 when `n` is 0.
 ///
 /// # Panics
-/// When `bytes` does not hold those values, when `words` has not as many words as `n` bits take,
-/// or when `width` is more than [`MAX_WIDTH`](super::MAX_WIDTH).
+/// When `bytes` does not hold those values, when `words` does not have exactly the number of words
+/// that `n` bits take, or when `width` is more than [`MAX_WIDTH`](super::MAX_WIDTH).
 pub fn match_packed(
     bytes: &[u8],
     first: usize,
@@ -90,10 +91,10 @@ pub fn match_packed(
     match_packed_with(cpu::level(), (bytes, first, width), n, table, words)
 }
 
-/// [`match_packed`] with no more than a level's instructions.
+/// Does the same as [`match_packed`] with the instructions of `level` at most.
 ///
 /// # Panics
-/// As [`match_packed`].
+/// Under the same conditions as [`match_packed`].
 pub fn match_packed_with(
     level: Level,
     (bytes, first, width): (&[u8], usize, u8),
@@ -126,8 +127,9 @@ pub fn match_packed_with(
     max
 }
 
-/// The answers as bits. The form of the test is known to the caller's branch, so that it is not
-/// asked for every value; answers are written as bytes first, which the compiler makes wide.
+/// Returns the results of up to 64 tests as bits. Each caller passes the test of one form of the
+/// set, so that the form is not examined for every value. The results are first written as bytes,
+/// which vectorizes.
 #[inline(always)]
 fn answers(values: &[u32], test: impl Fn(u32) -> bool) -> u64 {
     let mut answers = [0u8; 64];
@@ -142,7 +144,7 @@ mod tests {
     use super::super::tests::{naive, noise};
     use super::*;
 
-    /// Sets over `len` indices: none, all, one, intervals, and whatever the noise says.
+    /// Returns sets over `len` indices: none, all, one, intervals, and a random one.
     fn tables(len: usize) -> Vec<Vec<u64>> {
         let bits_of = |wanted: &dyn Fn(usize) -> bool| {
             let mut words = vec![0u64; bits::words_for(len)];

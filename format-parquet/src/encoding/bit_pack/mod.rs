@@ -1,18 +1,19 @@
-//! Bit unpacking: values of a few bits each, back to back, least significant bit first.
+//! Bit unpacking: values of a few bits each, stored without gaps, least significant bit first.
 //!
 //! ```text
 //! width 3   byte 0    byte 1    byte 2
 //!           22111000  54443332  77766655     digits: which value a bit belongs to
 //! ```
 //!
-//! Any 32 values fill whole 32-bit words, so the portable kernel works on groups of 32: every value
-//! is one unaligned 8-byte load, a shift and a mask, all with constants of the width, which is a
-//! constant of the kernel. What does not fill a group goes through a padded copy.
+//! Any 32 values fill whole 32-bit words, so the portable kernel works on groups of 32: it reads
+//! every value with one unaligned 8-byte load, a shift and a mask, all with constants that follow
+//! from the width, which is a constant of the kernel. An incomplete group goes through a padded
+//! copy.
 //!
-//! | file | has |
+//! | file | contains |
 //! |---|---|
-//! | `avx2`, `avx512` | kernels that bring many values' bytes to their lanes at once (rule P7.10) |
-//! | `matching` | packed indices compared with a set, without unpacking them to memory |
+//! | `avx2`, `avx512` | SIMD kernels: move bytes of several values to their lanes (rule P7.10) |
+//! | `matching` | comparison of packed indices with a set, without unpacking them to memory |
 #![cfg_attr(
     not(test),
     expect(
@@ -33,36 +34,38 @@ use vector::{BitmapMut, bits};
 
 pub use matching::{PassTable, match_packed, match_packed_with};
 
-/// Values of one group.
+/// Number of values in a group.
 const GROUP: usize = 32;
 
-/// Fewer values are not worth a wide kernel's preparation.
+/// Minimum number of values for which the preparation of a SIMD kernel pays off.
 const FEW_VALUES: usize = 16;
 
-/// The widest value.
+/// Maximum number of bits of a value.
 pub const MAX_WIDTH: u8 = 32;
 
-/// Bytes that a load may touch behind its group.
+/// Number of bytes behind its group that a load may touch.
 const OVERREAD: usize = 8;
 
-/// What values are unpacked to.
+/// An integer type that values are unpacked to.
 pub trait Unpacked: Copy + Default {
-    /// The widest value that fits.
+    /// Maximum number of bits of a value that fits this type.
     const MAX_WIDTH: u8;
-    /// Cuts a loaded word down.
+    /// Truncates a loaded word to this type.
     fn from_word(word: u64) -> Self;
-    /// Unpacks all of `out` with instructions of `level`, or does nothing and gives `false`.
+    /// Unpacks all of `out` with instructions of `level` and returns true, or does nothing and
+    /// returns false.
     fn unpack_fast(level: Level, from: Packed<'_>, out: &mut [Self]) -> bool;
 }
 
-/// Where packed values are. Whoever makes one has checked that they are all there.
+/// The position of packed values. The constructor's caller has checked that `bytes` hold all of
+/// them.
 #[derive(Debug, Clone, Copy)]
 pub struct Packed<'a> {
-    /// Bytes from the one on in which the first value starts.
+    /// The bytes, starting with the one in which the first value starts.
     bytes: &'a [u8],
-    /// The first value's lowest bit in the first byte.
+    /// Offset of the first value's lowest bit in the first byte.
     bit: usize,
-    /// Bits of a value.
+    /// Number of bits of a value.
     width: usize,
 }
 
@@ -104,23 +107,24 @@ impl Unpacked for u8 {
     }
 }
 
-/// Bytes that `num_values` values of `width` bits take.
+/// Returns the number of bytes that `num_values` values of `width` bits take; `None` on overflow.
 pub fn packed_bytes(num_values: usize, width: u8) -> Option<usize> {
     num_values.checked_mul(usize::from(width)).map(|bits| bits.div_ceil(8))
 }
 
-/// Unpacks values `first..first + out.len()` of `bytes`.
+/// Unpacks values `first..first + out.len()` of `bytes` into `out`.
 ///
 /// # Panics
-/// When `bytes` does not hold those values, or `width` is more than `T` or [`MAX_WIDTH`] takes.
+/// When `bytes` does not hold those values, or when `width` exceeds [`MAX_WIDTH`] or the maximum of
+/// `T`.
 pub fn unpack<T: Unpacked>(bytes: &[u8], first: usize, width: u8, out: &mut [T]) {
     unpack_with(cpu::level(), bytes, first, width, out);
 }
 
-/// [`unpack`] with no more than a level's instructions.
+/// Does the same as [`unpack`] with the instructions of `level` at most.
 ///
 /// # Panics
-/// As [`unpack`].
+/// Under the same conditions as [`unpack`].
 pub fn unpack_with<T: Unpacked>(
     level: Level,
     bytes: &[u8],
@@ -175,7 +179,7 @@ fn unpack_width<const WIDTH: usize, T: Unpacked>(bytes: &[u8], first: usize, out
     }
 }
 
-/// A group from a padded copy: where the bytes end inside of it or right behind it.
+/// Unpacks a group from a padded copy, because the bytes end inside of it or right behind it.
 fn one_group<const WIDTH: usize, T: Unpacked>(bytes: &[u8], group: usize) -> [T; GROUP] {
     let mut padded = [0u8; GROUP * 4 + OVERREAD];
     let rest = bytes.get(group * WIDTH * 4..).unwrap_or(&[]);
@@ -227,7 +231,7 @@ pub fn append_bits(bytes: &[u8], first: usize, num_bits: usize, out: &mut Bitmap
     }
 }
 
-/// Packs values; the oracle's other half, also used by the tests of other files.
+/// Packs values: the inverse of unpacking, also used by the tests of other files.
 #[cfg(test)]
 pub(crate) fn pack(values: &[u32], width: u8) -> Vec<u8> {
     let mut bytes = vec![0u8; packed_bytes(values.len(), width).unwrap()];

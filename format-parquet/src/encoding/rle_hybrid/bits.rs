@@ -1,24 +1,28 @@
-//! Values of one bit, which stay bits.
+//! Decoding of one-bit values into bitmaps.
 //!
 //! ```text
 //! 14 01   03 f7   0e 01   05 ef bb ...      repeat 10, packed 8, repeat 7, packed 16, ...
 //! ```
 //!
-//! Levels of columns with nulls here and there are thousands of such runs in a page, and a run is
-//! hardly longer than its header. Runs that fit in a word, with a header of one byte, are taken
-//! without a call or a state between two of them; all others, runs that are wanted in part, and
-//! what is broken go the way of [`RleHybrid::next_run`].
+//! Levels of columns with scattered nulls consist of thousands of such runs in a page, and a run is
+//! hardly longer than its header. Runs that fit in a word, with a header of one byte, are decoded
+//! in a loop without a call or a state change between two of them. All others, runs of which only a
+//! part is requested, and invalid runs are handled by [`RleHybrid::next_run`].
 
 use vector::{BitmapMut, Result, bits};
 
 use super::{RleHybrid, Run};
 use crate::encoding::bit_pack::append_bits;
 
-/// The bytes that are looked at for one run: a word, behind the header.
+/// Number of bytes behind the header that are loaded for one run: a word.
 const WORD_BYTES: usize = 8;
 
 impl RleHybrid {
-    /// Appends the next `n` values as bits, for a width of 1; gives how many are one.
+    /// Appends the next `n` values, of width 1, as bits and returns how many of them are one.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when the section has fewer values.
     pub fn read_bits(&mut self, n: usize, out: &mut BitmapMut) -> Result<usize> {
         let start = out.len();
         let mut left = n;
@@ -43,14 +47,14 @@ impl RleHybrid {
         Ok(bits::count_ones_in(out.words(), start..start + n))
     }
 
-    /// Appends whole runs of at most a word, as far as they come next and have at most `max`
-    /// values together; gives how many they have.
+    /// Appends whole runs of at most a word each, as long as such runs follow and have at most
+    /// `max` values in total; returns their number of values.
     fn short_runs(&mut self, max: usize, out: &mut BitmapMut) -> usize {
         let bytes = self.bytes.as_slice();
         let mut rest = bytes.get(self.at..).unwrap_or(&[]);
         let mut left = max;
         let mut writer = out.writer();
-        // Where fewer bytes are left the page ends soon.
+        // Where fewer bytes are left, the page ends soon.
         while let Some((header, behind)) = rest.split_first()
             && let Some(word) = behind.first_chunk::<WORD_BYTES>()
         {
@@ -89,7 +93,7 @@ mod tests {
     use vector::Buffer;
     use vector::testing::Random;
 
-    /// Runs of random kinds and lengths, headers written longer than they need now and then.
+    /// Returns runs of random kinds and lengths; some headers are longer than necessary.
     fn runs(random: &mut Random) -> (Vec<u8>, Vec<u8>) {
         let (mut bytes, mut values) = (Vec::new(), Vec::new());
         for _ in 0..random.below(40) {

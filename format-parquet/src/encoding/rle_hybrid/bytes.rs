@@ -1,25 +1,29 @@
-//! Values of a few bits, one in a byte each: levels of nested columns.
+//! Decoding of values of a few bits into one byte each: levels of nested columns.
 //!
 //! ```text
 //! width 2   0c 02   05 e4 1b c6 39   06 00      repeat 6, packed 16, repeat 3
 //! ```
 //!
-//! As in `bits`, runs are often hardly longer than their header. Short ones are written in whole
-//! words, what is too much is overwritten by the next run, and nothing is called between two of
-//! them; the others go the way of [`RleHybrid::next_run`].
+//! As in `bits`, runs are often hardly longer than their header. Short runs are written in whole
+//! words without calls between them, and the surplus is overwritten by the next run; all other runs
+//! are handled by [`RleHybrid::next_run`].
 
 use vector::{Result, bits};
 
 use super::RleHybrid;
 
-/// The bytes that are looked at for one run: a word, behind the header.
+/// Number of bytes behind the header that are loaded for one run: a word.
 const WORD_BYTES: usize = 8;
 
-/// Slots that a short run may write to.
+/// Number of slots that a short run may write to.
 const ROOM: usize = 64;
 
 impl RleHybrid {
-    /// Decodes as many values as `out` takes, for a width of at most 8.
+    /// Decodes values of at most 8 bits until `out` is full.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when the section has fewer values or a value does not fit.
     pub fn read_bytes(&mut self, out: &mut [u8]) -> Result<()> {
         let mut out = out;
         while !out.is_empty() {
@@ -33,8 +37,8 @@ impl RleHybrid {
         Ok(())
     }
 
-    /// Decodes whole short runs, as far as they come next and there is room; gives how many values
-    /// they have.
+    /// Decodes whole short runs, as long as such runs follow and `out` has enough slots; returns
+    /// their number of values.
     fn short_runs_of_bytes(&mut self, out: &mut [u8]) -> usize {
         let width = usize::from(self.width);
         let (value_bytes, max_groups) = match width {
@@ -76,10 +80,10 @@ impl RleHybrid {
     }
 }
 
-/// The eight lowest values of `width` bits, at most 8, a byte each.
+/// Expands the eight lowest values of `width` bits, at most 8, to a byte each.
 #[inline]
 fn spread(packed: u64, width: usize) -> u64 {
-    // Halves of the values go to halves of the word, then quarters, then each one.
+    // The values are split into halves of the word, then into quarters, then one by one.
     let four = bits::low_mask(4 * width);
     let word = packed & four | (packed >> (4 * width) & four) << 32;
     let two = bits::low_mask(2 * width) * 0x0000_0001_0000_0001;
@@ -142,7 +146,7 @@ mod tests {
                 at += n;
             }
             assert!(as_bytes.read_bytes(&mut [0]).is_err());
-            // Cut short, it fails where the numbers do.
+            // A truncated section fails where decoding into numbers fails.
             bytes.truncate(random.below(bytes.len() + 1));
             let mut cut = RleHybrid::new(Buffer::from_slice(&bytes), width as u8).unwrap();
             let mut whole = RleHybrid::new(Buffer::from_slice(&bytes), width as u8).unwrap();

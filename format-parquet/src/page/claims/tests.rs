@@ -136,7 +136,7 @@ fn levels_in_front_of_a_page_are_told_from_values() {
     // A repeated run, a packed one, and both.
     assert!(starts(&[6, 1], 3) && starts(&[3, 0x2d], 6) && starts(&[3, 0x2d, 6, 0], 11));
     assert!(starts(&[6, 1, 5, 0xff, 0xff], 12) && starts(&[6, 1, 5, 0xff, 0xff], 19));
-    // Of another number of values, and what is no run of levels.
+    // Levels of another number of values, and bytes that are no run of levels.
     assert!(!starts(&[6, 1], 2) && !starts(&[6, 1], 4) && !starts(&[6, 1, 3, 0xff], 3));
     assert!(!starts(&[6, 2], 3) && !starts(&[5, 0xff], 10));
     assert!(!starts(b"sts.amazonaws.com", 1) && !starts(b"sts.amazonaws.com", 100));
@@ -145,7 +145,7 @@ fn levels_in_front_of_a_page_are_told_from_values() {
 
 #[test]
 fn indices_do_not_start_with_levels_and_levels_are_in_one_encoding() {
-    // Three indices in a dictionary of two bits, and the same behind the levels of three values.
+    // Three indices in a dictionary of two bits, and the same after the levels of three values.
     let indices = [2, 3, 0b0010_0100];
     let page = |bytes: &[u8]| {
         let mut chunk = ChunkWriter::new(Codec::Uncompressed, 0, 0);

@@ -1,17 +1,18 @@
-//! The decoder against the `snap` crate: the same blocks are good and become the same bytes.
+//! The decoder compared with the `snap` crate: the same blocks are valid and decompress to the same
+//! bytes.
 
 use vector::testing::Random;
 
 use super::*;
 
-/// What the other decoder makes of a block that is to fill `len` bytes.
+/// Returns the result of the other decoder for a block that is to fill `len` bytes.
 fn oracle(input: &[u8], len: usize) -> Option<Vec<u8>> {
     let mut out = vec![0; len];
     let found = snap::raw::Decoder::new().decompress(input, &mut out).ok()?;
     (found == len).then_some(out)
 }
 
-/// Decodes with both and gives whether the block is good.
+/// Decodes with both decoders and returns whether the block is valid.
 fn same(input: &[u8], len: usize) -> bool {
     let mut out = vec![0xee; len];
     let found = decompress(input, &mut out).is_ok().then_some(out);
@@ -49,7 +50,7 @@ fn copy(kind: u8, offset: usize, len: usize) -> Vec<u8> {
     }
 }
 
-/// A block of random elements, good but for `errors` in a thousand, and its length.
+/// Returns a block of random elements, valid except for `errors` in a thousand, and its length.
 fn random_block(rng: &mut Random, num_elements: usize, errors: usize) -> (Vec<u8>, usize) {
     let (mut elements, mut made) = (Vec::new(), 0usize);
     for _ in 0..num_elements {
@@ -79,7 +80,7 @@ fn random_block(rng: &mut Random, num_elements: usize, errors: usize) -> (Vec<u8
     ([preamble_of(made), elements].concat(), made)
 }
 
-/// Data as columns have it: numbers that share bytes, text, runs, noise.
+/// Returns data as columns have it: numbers that share bytes, text, runs, noise.
 fn columns(rng: &mut Random) -> Vec<Vec<u8>> {
     let n = 3000;
     let words = ["carefully", "final", "deposits", "sleep", "quickly", "the", "a", "ironic"];
@@ -119,7 +120,7 @@ fn copies_of_every_offset_and_length_equal_the_other_decoder() {
                 if kind == 1 && !(4..12).contains(&len) {
                     continue;
                 }
-                // Once with room for the wide moves and once at the very end.
+                // Once with enough output for the wide moves and once at the very end.
                 for tail in [0, 5, 200] {
                     let mut block = preamble_of(200 + len + tail);
                     block.extend(literal(&seed));
@@ -150,7 +151,8 @@ fn random_elements_good_or_bad_are_judged_alike() {
     assert!(good > 500 && bad > 50, "{good} {bad}");
 }
 
-/// Numbers of 8 bytes as sorted columns have them, good but for `errors` in a thousand.
+/// Returns a block of 8-byte numbers as sorted columns have them, valid except for `errors` in a
+/// thousand.
 fn block_of_numbers(rng: &mut Random, num_elements: usize, errors: usize) -> (Vec<u8>, usize) {
     let mut elements = literal(&[1, 2, 3, 4, 5, 6, 7, 8, 9]);
     let mut made = 9;

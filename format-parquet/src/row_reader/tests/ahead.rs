@@ -1,4 +1,4 @@
-//! Files far away: what a scan says it will read is on its way when it comes to it.
+//! Remote files: regions that a scan announces are already fetched when it reaches them.
 
 use std::time::Duration;
 
@@ -6,12 +6,12 @@ use dwio::fs::AheadFiles;
 
 use super::*;
 
-/// Rows of a row group and row groups of a file.
+/// Number of rows of a row group; a file has `GROUPS` row groups.
 const ROWS: i32 = 600_000;
 const GROUPS: i32 = 4;
 
-/// A file of two columns of large chunks, each read in pieces: `a` counts rows, `b` is a hundred
-/// times as much.
+/// Returns a file of two columns of large chunks, each read in pieces: `a` counts rows, `b` is a
+/// hundred times as much.
 fn large() -> File {
     let element = |name: &str| crate::thrift::structs::SchemaElement {
         name: name.into(),
@@ -44,8 +44,9 @@ fn large() -> File {
     stored_with(footer, bytes, Fault::Slow(Duration::from_millis(2)))
 }
 
-/// The sum of a column and the reads that the scanning thread had to make itself; `settle` is called
-/// when rows have been decoded, which is fast here: far away it is not reading that takes long.
+/// Returns the sum of a column and the number of reads that the scanning thread had to make itself.
+/// `settle` is called after rows are decoded; it waits for the fetches, because decoding is much
+/// faster here than with a remote file.
 fn scan(
     file: &File,
     files: Arc<dyn FileSystem>,
@@ -64,7 +65,8 @@ fn scan(
     (sum, file.files.reads_here() - before)
 }
 
-/// Rules P6.44, P6.46, S7.77.
+/// The next row group is prefetched while the current one is decoded, and lazy columns that are not
+/// read cost no I/O (rules P6.44, P6.46, S7.77).
 #[test]
 fn pieces_other_columns_and_the_next_row_group_are_fetched_while_rows_are_decoded() {
     let file = large();
@@ -81,7 +83,7 @@ fn pieces_other_columns_and_the_next_row_group_are_fetched_while_rows_are_decode
         let (sum, own) = scan(&file, Arc::new(far), columns, settle);
         assert_eq!(sum, expected);
         assert!(own * 4 <= waits, "{own} of {waits} reads were waited for");
-        // Little is read twice, and nothing that nobody wants.
+        // Little is read twice, and nothing that is not needed.
         let total: u64 = file.footer.file_bytes;
         assert!(file.files.read_bytes() - bytes < total + total / 4);
     }

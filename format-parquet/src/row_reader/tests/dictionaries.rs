@@ -1,4 +1,4 @@
-//! Row groups that the dictionary of a filter's column leaves out.
+//! Row groups that are excluded by the dictionary of a column with a filter.
 
 use super::*;
 use crate::page::testing::{RLE_DICTIONARY, indices};
@@ -7,8 +7,9 @@ use crate::thrift::structs::{Encoding, PageEncodingStats, PageType};
 const VALUES: [[i32; 3]; 2] = [[10, 20, 30], [10, 25, 30]];
 const ROWS: usize = 16;
 
-/// Two row groups. `a` goes through the three values of a dictionary, `b` counts rows; a last page
-/// of `a` is PLAIN, of fives, where `has_plain`. `is_told`: the footer says how pages are encoded.
+/// Returns a file of two row groups. `a` cycles through the three values of a dictionary, `b`
+/// counts rows; with `has_plain` the last page of `a` is PLAIN, with the value five. With `is_told`
+/// the footer states how pages are encoded.
 fn file(has_plain: bool, is_told: bool) -> File {
     let element = |name: &str| crate::thrift::structs::SchemaElement {
         name: name.into(),
@@ -67,7 +68,8 @@ fn file(has_plain: bool, is_told: bool) -> File {
     File { b_offsets, ..stored(footer, bytes) }
 }
 
-/// The rows of `b` where `a` is `value`, row groups left out, data pages read, dictionaries read.
+/// Returns the rows of `b` where `a` is `value`, and the numbers of excluded row groups, data pages
+/// read and dictionaries read.
 fn scan(file: &File, value: i64) -> (Vec<Value>, [i64; 3]) {
     let filter = Filter::bigint_values(vec![value], false);
     let columns = vec![column("a", None, Some(filter)), column("b", Some(0), None)];
@@ -78,7 +80,8 @@ fn scan(file: &File, value: i64) -> (Vec<Value>, [i64; 3]) {
     (found, counted.map(|name| metrics.sum(name)))
 }
 
-/// Rule P5.40.
+/// When every data page is dictionary-encoded and no entry of the dictionary passes, the row group
+/// is excluded (rule P5.40).
 #[test]
 fn a_dictionary_without_a_passing_value_leaves_its_row_group_out() {
     let found = || ints((1..16).step_by(3));
@@ -86,7 +89,7 @@ fn a_dictionary_without_a_passing_value_leaves_its_row_group_out() {
     assert_eq!(scan(&told, 25), (found(), [1, 2, 2]), "one page of `a`, one of `b`");
     assert_eq!(scan(&told, 20), (found(), [1, 2, 2]));
     assert_eq!(scan(&told, 7), (vec![], [2, 0, 2]));
-    // Without the footer's word any page may have any value; the rows are the same.
+    // Without the statement of the footer any page may have any value; the rows are the same.
     assert_eq!(scan(&file(false, false), 25), (found(), [0, 3, 2]));
     assert_eq!(scan(&file(false, false), 7), (vec![], [0, 2, 2]));
 }

@@ -1,4 +1,4 @@
-//! Encrypted pages that are read one by one, by an offset index that is encrypted itself.
+//! Encrypted pages that are read one by one, with an offset index that is encrypted itself.
 
 use super::on_demand::{NUM_PAGES, PAGE_BYTES, ROWS, ROWS_OF_PAGE, one_of, pass, wide};
 use super::*;
@@ -8,17 +8,18 @@ use crate::page_index::tests::Indexes;
 use crate::thrift::structs::{ColumnCrypto, IndexRegion};
 
 const KEY: [u8; 16] = [7; 16];
-/// What a module has beside its content: length, nonce and tag.
+/// Number of bytes of a module besides its content: length, nonce and tag.
 const MODULE_BYTES: usize = 4 + 12 + 16;
 
-/// A module of the second column of the first row group; `page` is the page's ordinal.
+/// Returns a module of the second column of the first row group; `page` is the page's ordinal.
 fn sealed(module: u8, page: Option<u8>, content: &[u8]) -> Vec<u8> {
     let mut place = [&b"prefixunique"[..], &[module, 0, 0, 1, 0]].concat();
     place.extend(page.into_iter().flat_map(|ordinal| [ordinal, 0]));
     seal(&KEY, &place, content)
 }
 
-/// The file of `wide`, whose `c1` is encrypted; `order` is that of its pages in the file.
+/// Returns the file of `wide` with an encrypted `c1`; `order` is the order of its pages in the
+/// file.
 fn file(order: [u8; NUM_PAGES as usize]) -> File {
     let plain = wide(2, 1, |_| {});
     let mut footer = Arc::into_inner(plain.footer).unwrap();
@@ -69,7 +70,7 @@ fn encrypted_pages_are_found_by_their_offset_index_and_decrypted_at_their_place(
         |rows: &[i64]| vec![column("c0", None, one_of(rows)), column("c1", Some(0), None)];
     let mut reader = pass(&file, columns(&[12_345, 12_349]), None);
     assert_eq!(values(&all(&mut reader, 10_000), 0), ints([24_690, 24_698]));
-    // One page of each, and what tells where they are.
+    // One page of each column, and the indexes that locate them.
     assert_eq!(reader.metrics().sum("parquet.pagesRead"), 2);
     let bytes = file.files.read_bytes();
     assert!(bytes < 2 * (PAGE_BYTES + 2 * MODULE_BYTES as u64) + 2_000, "{bytes}");

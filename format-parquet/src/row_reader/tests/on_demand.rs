@@ -1,4 +1,4 @@
-//! What is read, decompressed and decoded, by counters: only what can matter.
+//! Tests by counters that only the required data is read, decompressed and decoded.
 
 use dwio::expr::TypedExpr;
 use dwio::metadata_filter::MetadataFilter;
@@ -12,12 +12,12 @@ use crate::thrift::structs::IndexRegion;
 pub(super) const ROWS_OF_PAGE: i32 = 4_000;
 pub(super) const NUM_PAGES: i32 = 10;
 pub(super) const ROWS: i32 = ROWS_OF_PAGE * NUM_PAGES;
-/// Header and body of a page.
+/// Number of bytes of the header and body of a page.
 pub(super) const PAGE_BYTES: u64 = 16_100;
 
-/// One row group of `num_columns` columns of ten pages. Column `i` counts the rows times `i + 1`;
-/// all have offset indexes, and the first `num_ordered` column indexes too. Columns behind the
-/// eighth have the chunks of the first ones once more.
+/// Returns a file of one row group of `num_columns` columns of ten pages. Column `i` counts the
+/// rows times `i + 1`; all columns have offset indexes, and the first `num_ordered` also column
+/// indexes. Columns after the eighth refer to the chunks of the first ones again.
 pub(super) fn wide(num_columns: usize, num_ordered: usize, change: impl Fn(&mut Indexes)) -> File {
     wide_in(Codec::Uncompressed, num_columns, num_ordered, change)
 }
@@ -94,7 +94,8 @@ fn wide_in(
     stored(footer, bytes)
 }
 
-/// Rule P1.3: far away the magic at the start of a file comes with the values behind it.
+/// In a remote file the magic at the start is checked when the values after it are read (rule
+/// P1.3).
 #[test]
 fn the_magic_that_opening_did_not_look_at_is_read_with_the_first_chunk() {
     // A chunk that is loaded with others, and one that is read in pieces.
@@ -118,7 +119,7 @@ fn the_magic_that_opening_did_not_look_at_is_read_with_the_first_chunk() {
                     assert!(text.contains("are not PARE (found=PAR1)"), "{text}");
                 }
             }
-            // Nothing is read for its sake.
+            // No read is made only for the magic.
             assert_eq!(scan(&file, "b").unwrap().0, ROWS as usize);
         }
     }
@@ -164,7 +165,8 @@ fn counts_of(reader: &ParquetRowReader, column: usize) -> ColumnCounts {
     reader.column_counts().into_iter().find(|counts| counts.column == column).unwrap()
 }
 
-/// Rules P5.36, P6.43.
+/// Pages without a selected row are not read, and the pages of other columns are chosen after the
+/// filters have run (rules P5.36, P6.43).
 #[test]
 fn a_point_query_reads_only_the_pages_that_can_hold_the_key() {
     let file = wide(3, 1, |_| {});
@@ -197,7 +199,7 @@ fn few_rows_that_only_the_values_tell_cost_few_pages_of_other_columns() {
     assert_eq!(reader.metrics().sum("parquet.pagesRead"), i64::from(NUM_PAGES) + 3);
 }
 
-/// Two pages may be decompressed at once, also where any of them may be left out.
+/// Two pages may be decompressed at once, including pages that are skipped.
 #[test]
 fn whichever_pages_a_selection_leaves_out_the_others_are_read_once_and_right() {
     let file = wide_in(Codec::Snappy, 2, 0, |_| {});
@@ -233,7 +235,8 @@ fn a_filter_that_drops_a_whole_row_group_costs_no_byte_of_other_columns() {
     );
 }
 
-/// Rule P5.31: what an offset index says is compared with the pages that are read.
+/// Page indexes are read only where they can exclude pages (rule P5.31); the content of an offset
+/// index is compared with the pages that are read.
 #[test]
 fn a_wrong_offset_index_is_an_error_or_ignored_but_never_wrong_rows() {
     let columns = || vec![column("c0", None, one_of(&[12_345])), column("c1", Some(0), None)];
@@ -251,7 +254,7 @@ fn a_wrong_offset_index_is_an_error_or_ignored_but_never_wrong_rows() {
     let error = error.unwrap();
     assert_eq!(error.kind(), ErrorKind::Corrupt);
     assert!(error.to_string().contains("another one than the offset index says"), "{error}");
-    // Pages that it leaves out.
+    // Pages are missing in the index.
     let holed = wide(2, 0, |index| {
         index.pages.remove(2);
     });
@@ -259,7 +262,8 @@ fn a_wrong_offset_index_is_an_error_or_ignored_but_never_wrong_rows() {
     assert_eq!(values(&found, 0), ints([24_690]));
 }
 
-/// Rules S1.37, S10.41 to S10.45.
+/// A lazy column reads only the rows that are requested, and only before its reader advances (rules
+/// S1.37, S10.41 to S10.45).
 #[test]
 fn lazy_columns_read_the_rows_that_are_asked_and_only_in_time() {
     let file = wide(3, 0, |_| {});
@@ -282,7 +286,8 @@ fn lazy_columns_read_the_rows_that_are_asked_and_only_in_time() {
     let decoded = reader.column_counts().iter().map(|c| c.values_decoded).sum::<u64>();
     assert_eq!(reader.metrics().sum("parquet.valuesDecoded"), decoded as i64);
     assert_eq!(counts_of(&reader, 1).pages_read, 2);
-    // Windows without a passing row touch nothing; the next one that has some goes on from there.
+    // Windows without a passing row read nothing; the next window with passing rows continues from
+    // there.
     let others: Vec<ReadRows> = (0..3).map(|_| lazy_window(&mut reader, &mut learned)).collect();
     assert_eq!(others.iter().map(|w| w.batch.len()).sum::<usize>(), 1);
     let Vector::Lazy(late) = unread.as_ref() else { panic!("not lazy") };
@@ -315,7 +320,8 @@ fn a_wide_file_costs_what_is_read_of_it() {
     assert!(file.files.reads() <= 4);
 }
 
-/// Rules S4.32, S4.37: pages of several columns, whose ends need not agree.
+/// A condition on several columns, which cannot be a row filter, excludes pages but never decides
+/// on rows (rules S4.32, S4.37). The page boundaries of the columns need not agree.
 #[test]
 fn a_condition_on_several_columns_leaves_pages_out_and_decides_no_row() {
     let file = wide(3, 2, |_| {});
@@ -335,11 +341,12 @@ fn a_condition_on_several_columns_leaves_pages_out_and_decides_no_row() {
     let page = ROWS_OF_PAGE as usize;
     assert_eq!(rows(either(vec![less("c0", 100), less("c1", 8_100)])), 2 * page);
     assert_eq!(rows(either(vec![less("c0", -1), less("c1", 0)])), 0);
-    // Nothing is known of the pages of `c2`.
+    // There is no index of the pages of `c2`.
     assert_eq!(rows(either(vec![less("c0", 100), less("c2", 5)])), 10 * page);
 }
 
-/// Rules S5.31, P6.19.
+/// Filters are ordered by kind at first, and then by the observed cost of rejecting a row (rules
+/// S5.31, P6.19).
 #[test]
 fn filters_are_tested_in_the_order_of_what_dropping_a_row_costs() {
     let file = wide(2, 0, |_| {});
@@ -352,7 +359,7 @@ fn filters_are_tested_in_the_order_of_what_dropping_a_row_costs() {
     let mut learned = ScanAdaptation::new(2);
     let mut first = pass(&file, columns(), None);
     while next(&mut first, 10_000, &mut learned).unwrap().is_some() {}
-    // By kind the range comes first; it dropped nothing.
+    // By kind the range comes first; it rejected nothing.
     assert_eq!(counts_of(&first, 1).rows_in, ROWS as u64);
     let mut second = pass(&file, columns(), None);
     while next(&mut second, 10_000, &mut learned).unwrap().is_some() {}
@@ -360,7 +367,7 @@ fn filters_are_tested_in_the_order_of_what_dropping_a_row_costs() {
     assert_eq!((counts_of(&second, 0).rows_in, counts_of(&second, 0).pages_read), (0, 0));
 }
 
-/// Rule P4.26: bounds of blocks follow from the headers of their miniblocks.
+/// Bounds of blocks follow from the headers of their miniblocks (rule P4.26).
 #[test]
 fn of_ascending_differences_only_blocks_whose_bounds_pass_are_decoded() {
     const DELTA_BINARY_PACKED: u8 = 5;

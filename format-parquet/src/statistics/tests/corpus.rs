@@ -1,7 +1,7 @@
-//! What the corpus states of its values against the values.
+//! Comparison of the statistics in the files of the corpus with their values.
 //!
-//! Every file's statistics, indexes and bloom filters are read without an error; and where they are
-//! believed they hold for the rows that the reader gives. Files are decoded up to a size.
+//! The statistics, indexes and bloom filters of every file are read without an error; where they
+//! are trusted, they hold for the rows that the reader returns. Files are decoded up to a size.
 
 use std::path::{Path, PathBuf};
 
@@ -23,15 +23,15 @@ use crate::prune::{LeafFilter, may_row_group_match, pages_to_row_ranges};
 use crate::reader::ParquetReader;
 use crate::statistics::{StatisticsCheck, TrustOptions, each_leaf_value, leaf_statistics};
 
-/// Larger files are not decoded.
+/// Maximum size in bytes of a file that is decoded.
 const MAX_FILE_BYTES: usize = 256 << 10;
-/// Nor are files with more rows.
+/// Maximum number of rows of a file that is decoded.
 const MAX_ROWS: u64 = 30_000;
 
-/// Values of a chunk that filters are made of, at most about.
+/// Approximate maximum number of values of a chunk from which filters are made.
 const MAX_FILTERS: usize = 20;
 
-/// The folder of the shared corpus, if it is there.
+/// Returns the folder of the shared corpus, if it exists.
 fn corpus() -> Option<PathBuf> {
     let shared = std::env::var_os("OCIOR_SHARED")
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared"), PathBuf::from);
@@ -43,7 +43,7 @@ fn corpus() -> Option<PathBuf> {
     None
 }
 
-/// The paths of the files that have rows.
+/// Returns the paths of the files that have rows.
 fn sound_files(corpus: &Path) -> Vec<String> {
     let index = std::fs::read_to_string(corpus.join("corpus.json")).unwrap();
     let mut files = Vec::new();
@@ -61,7 +61,7 @@ fn sound_files(corpus: &Path) -> Vec<String> {
     files
 }
 
-/// What was found in the corpus.
+/// Counts of what was found in the corpus.
 #[derive(Debug, Default)]
 struct Found {
     files: usize,
@@ -89,7 +89,7 @@ fn open(file: &[u8]) -> Result<(ParquetReader, BufferedInput)> {
 /// The values of all leaves of a row group, each with its row in the group.
 type LeafValues = Vec<Vec<(u64, Value)>>;
 
-/// The values of all row groups.
+/// Decodes the values of all row groups.
 fn decode(reader: &ParquetReader) -> Result<Vec<LeafValues>> {
     let spec = Arc::new(ScanSpec::of_row_type(reader.row_type()));
     let binding = (0..spec.columns().len()).map(|ordinal| BoundColumn::File { ordinal }).collect();
@@ -209,7 +209,7 @@ fn check_pages(
     Ok(())
 }
 
-/// A filter that passes one value.
+/// Returns a filter that passes one value.
 fn filter_of(value: &Value) -> Option<Filter> {
     Some(match value {
         Value::Null => Filter::IsNull,
@@ -240,7 +240,8 @@ fn filter_of(value: &Value) -> Option<Filter> {
     })
 }
 
-/// A filter that passes a value leaves its row group and its page, and says of all only what holds.
+/// Checks that pruning by a filter that passes a value keeps its row group and its page, and that
+/// `All` is returned only when it holds.
 fn check_pruning(
     source: ChunkSource<'_>,
     values: &[(u64, Value)],
