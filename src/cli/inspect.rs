@@ -19,9 +19,9 @@ Examples:
   ocior inspect bloom part-0.parquet --column id --probe 17
   ocior inspect verify part-0.parquet
 
-Of a broken file as much is printed as can be read; the errors say where it breaks.";
+For a broken file, the readable part is printed; the errors state where it is broken.";
 
-/// Show what a Parquet file says of itself, or verify it
+/// Show the metadata of a Parquet file, or verify it
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct InspectArgs {
@@ -35,28 +35,28 @@ enum What {
     Schema {
         /// The file
         path: String,
-        /// Levels and field ids too
+        /// Also print levels and field ids
         #[arg(short, long)]
         verbose: bool,
     },
-    /// Version, writer, rows, sizes and the writer's notes
+    /// Version, writer, rows, sizes and key-value metadata
     File {
         /// The file
         path: String,
     },
-    /// Rows, bytes and place of each row group
+    /// Rows, bytes and offset of each row group
     RowGroups {
         /// The file
         path: String,
     },
     /// How each column is written in each row group
     Columns(ChunkArgs),
-    /// The pages of each column chunk, with what the page index says of them
+    /// The pages of each column chunk, with their entries in the page index
     Pages {
         #[command(flatten)]
         chunks: ChunkArgs,
-        /// Say of each page whether a scan with this condition in SQL reads it, reads rows of it or
-        /// skips it, and by what
+        /// Print for each page whether a scan with this SQL condition reads it, reads some of its
+        /// rows or skips it, and why
         #[arg(long = "where", value_name = "EXPR", allow_hyphen_values = true)]
         filter: Option<String>,
     },
@@ -64,21 +64,21 @@ enum What {
     Dict {
         #[command(flatten)]
         chunks: ChunkArgs,
-        /// Entries of each dictionary at most
+        /// Maximum number of entries of each dictionary
         #[arg(long, value_name = "N", default_value = "20")]
         limit: usize,
     },
-    /// Place, size and fill of bloom filters
+    /// Offset, size and fill ratio of bloom filters
     Bloom {
         #[command(flatten)]
         chunks: ChunkArgs,
-        /// Ask the filters of the column for this value
+        /// Test the filters of the column for this value
         #[arg(long, value_name = "VALUE", requires = "column", allow_hyphen_values = true)]
         probe: Option<String>,
     },
-    /// Bounds and counts of each column chunk, and whether they are believed
+    /// Bounds and counts of each column chunk, and whether scans use them
     Stats(ChunkArgs),
-    /// The writer's notes in full, of the file and of column chunks
+    /// Key-value metadata of the file and of column chunks
     Kv {
         /// The file
         path: String,

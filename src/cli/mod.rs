@@ -54,7 +54,7 @@ Examples:
   ocior scan sales.parquet --columns ds,price --where 'price > 100' --limit 10
   ocior inspect schema sales.parquet
 
-Exit codes: 0 done, 1 the query or its data failed, 2 wrong command line, 130 and 143 ended by
+Exit codes: 0 success, 1 the query or its data failed, 2 wrong command line, 130 and 143 ended by
 SIGINT and SIGTERM, 141 output pipe closed.";
 
 /// A columnar scan engine: Hive tables in Parquet, read selectively

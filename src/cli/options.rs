@@ -19,31 +19,31 @@ use crate::{Engine, EngineBuilder, QueryOptions};
 /// Options that are accepted before or after the command.
 #[derive(Debug, Args)]
 pub(super) struct GlobalArgs {
-    /// How results are printed; auto is a table on a terminal and CSV elsewhere
+    /// Format of the results; auto is a table on a terminal and CSV elsewhere
     #[arg(short, long, global = true, value_enum, default_value = "auto", value_name = "FORMAT")]
     pub(super) format: Format,
-    /// Write results to this file instead of standard output, which `-` stands for; the ending is
-    /// the format where --format says none
+    /// Write results to this file, or to standard output for `-`; the extension selects the
+    /// format unless --format is given
     #[arg(short, long, global = true, value_name = "PATH")]
     pub(super) output: Option<PathBuf>,
     /// Temporary file of the output, if the output is replaced at the end.
     #[arg(skip)]
     pub(super) output_file: Option<OutputFile>,
-    /// Threads that scan; `query` takes one for each processor, `scan` one, so that rows keep
-    /// their order
+    /// Number of scan threads; by default one per processor for `query`, and one for `scan`, which
+    /// keeps the order of rows
     #[arg(long, global = true, visible_alias = "threads", value_name = "N",
           value_parser = at_least_one, help_heading = "Engine")]
     pub(super) drivers: Option<usize>,
-    /// Memory that the query may hold, as 2GiB or 500MB
+    /// Memory limit of the query, such as 2GiB or 500MB
     #[arg(long, global = true, value_name = "SIZE", value_parser = memory_size,
           help_heading = "Engine")]
     pub(super) memory: Option<u64>,
-    /// Memory for bytes of files that were read, for whoever reads them again; none by default,
-    /// since the system keeps files of this machine by itself
+    /// Size of a cache of file contents; none by default, because the operating system caches local
+    /// files
     #[arg(long, global = true, value_name = "SIZE", value_parser = memory_size,
           help_heading = "Engine")]
     pub(super) cache: Option<u64>,
-    /// Types of partition columns instead of those guessed from the directory names
+    /// Types of partition columns instead of the types inferred from directory names
     #[arg(
         long,
         global = true,
@@ -52,19 +52,19 @@ pub(super) struct GlobalArgs {
         help_heading = "Engine"
     )]
     pub(super) partition_types: Option<String>,
-    /// The format of files: parquet, or text for Hive's text tables, which need --schema
+    /// Format of the files: parquet, or text for Hive text tables, which need --schema
     #[arg(long, global = true, value_name = "FORMAT", help_heading = "Engine")]
     pub(super) input_format: Option<String>,
-    /// Columns of the files and their types instead of those that a file says
+    /// Columns of the files with their types, instead of the schemas of the files
     #[arg(long, global = true, value_name = "NAME=TYPE,..", value_parser = named_types,
           help_heading = "Engine")]
     pub(super) schema: Option<String>,
-    /// How text files are written: field.delim, collection.delim, mapkey.delim, escape.delim,
+    /// Parameters of text files: field.delim, collection.delim, mapkey.delim, escape.delim,
     /// serialization.null.format, skip.header.line.count; \\t is a tab, \\x01 a byte
     #[arg(long, global = true, value_name = "KEY=VALUE", value_parser = serde_parameter,
           help_heading = "Engine")]
     pub(super) serde: Vec<(String, String)>,
-    /// Map files into memory instead of reading them, where they cannot shrink (sealed memory files,
+    /// Map files into memory instead of reading them if they cannot shrink (sealed memory files,
     /// fs-verity, SquashFS, EROFS, ISO 9660)
     #[arg(long, global = true, help_heading = "Engine")]
     pub(super) mmap: bool,
@@ -73,7 +73,7 @@ pub(super) struct GlobalArgs {
     #[arg(long, global = true, value_name = "PATH", value_parser = super::keys::read,
           help_heading = "Engine")]
     pub(super) keys: Option<FixedKeys>,
-    /// Compare pages with their checksums, where files have any; some writers store wrong ones
+    /// Verify the checksums of pages that have one; some writers store wrong checksums
     #[arg(long, global = true, help_heading = "Engine")]
     pub(super) verify_checksums: bool,
     /// Change a setting of the engine
@@ -85,13 +85,13 @@ pub(super) struct GlobalArgs {
 /// The values of `--format`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Format {
-    /// Decided by where the output goes
+    /// Selected by the destination of the output
     Auto,
     /// Aligned columns for people
     Table,
     /// One JSON array of objects
     Json,
-    /// One canonical JSON object a line
+    /// One canonical JSON object per line
     Jsonl,
     /// Comma-separated values with a header line
     Csv,
@@ -228,13 +228,13 @@ fn by_ending(path: &Path) -> Option<OutputFormat> {
 /// A statement given as an argument, in a file, or on standard input (`-` or no argument).
 #[derive(Debug, Args)]
 pub(super) struct SqlArgs {
-    /// The statement; read from standard input when it is `-` or missing
+    /// The statement; read from standard input if it is `-` or absent
     #[arg(value_name = "SQL", conflicts_with = "file")]
     sql: Option<String>,
     /// Read the statement from this file
     #[arg(short = 'F', long, value_name = "PATH")]
     file: Option<PathBuf>,
-    /// Give a file, directory or glob pattern a name for FROM
+    /// Name a file, directory or glob pattern for use in FROM
     #[arg(long, value_name = "NAME=PATH", value_parser = key_value)]
     table: Vec<(String, String)>,
 }

@@ -22,16 +22,16 @@ Examples:
   ocior replay --trace traces/query_1/task_1
   ocior replay --trace traces/query_1/task_1 --node 0 --map-path s3a://lake=/mnt/lake --timing";
 
-/// Run a plan of Velox, written as JSON, or a node of a trace that Velox recorded
+/// Run a Velox plan in JSON, or a node of a trace that Velox recorded
 ///
-/// What cannot be run is refused by name with its place in the JSON.
+/// A plan that cannot be run is refused with the name and the JSON path of the unsupported part.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ReplayArgs {
-    /// The plan: one plan node with everything below it
+    /// The plan: a plan node with its sources
     #[arg(long, value_name = "FILE", required_unless_present = "trace", requires = "case")]
     plan: Option<PathBuf>,
-    /// The trace: the folder of one task; what was recorded is listed unless --node is given
+    /// The trace: the folder of one task; its contents are listed unless --node is given
     #[arg(long, value_name = "DIR", conflicts_with = "plan")]
     trace: Option<PathBuf>,
     /// The plan node of the trace to run
@@ -40,7 +40,7 @@ pub(super) struct ReplayArgs {
     /// The case: splits by the id of their scan, settings, drivers; ${CASE} is its folder
     #[arg(long, value_name = "FILE")]
     case: Option<PathBuf>,
-    /// Files whose paths begin with FROM are below TO now
+    /// Replace the prefix FROM of file paths by TO
     #[arg(long, value_name = "FROM=TO", value_parser = super::options::key_value)]
     map_path: Vec<(String, String)>,
     #[command(flatten)]

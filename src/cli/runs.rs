@@ -28,7 +28,7 @@ pub(super) struct RunArgs {
     /// Print the seconds of each run, from its start to the last batch, as JSON on standard error
     #[arg(long)]
     timing: bool,
-    /// Tell on standard error what the scans read, what they left out and why; as JSON with -f json
+    /// Report on standard error what the scans read, what they skipped and why; as JSON with -f json
     #[arg(long)]
     pub(super) stats: bool,
     #[command(flatten)]

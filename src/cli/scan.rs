@@ -20,13 +20,13 @@ pub(super) struct ScanArgs {
     /// Files, directories with Hive partitions, or glob patterns
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<String>,
-    /// The columns to print, by name or by path into a struct; all when missing
+    /// The columns to print, by name or by path into a struct; all by default
     #[arg(long, value_name = "A,B.C", value_delimiter = ',')]
     columns: Option<Vec<String>>,
-    /// A condition in SQL that rows must meet
+    /// SQL condition that selects the rows
     #[arg(long = "where", value_name = "EXPR", allow_hyphen_values = true)]
     filter: Option<String>,
-    /// Print this many rows at most
+    /// Maximum number of rows to print
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
 }

@@ -21,7 +21,7 @@ Examples:
   ocior replay --trace traces/query_1/task_1
   ocior replay --plan traces/query_1/plan.json --case traces/query_1/case.json";
 
-/// Record traces in the form that Velox writes
+/// Record traces in the format of Velox
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct TraceArgs {
@@ -34,14 +34,14 @@ enum TraceCommand {
     Record(RecordArgs),
 }
 
-/// Run a SELECT statement and record it: plan, splits, what each operator was given, and the rows
+/// Run a SELECT statement and record it: plan, splits, the input of each operator, and the rows
 ///
-/// Prints the folder of the query, in which the trace, plan.json, case.json and expected.jsonl are.
+/// Prints the folder of the query, which contains the trace, plan.json, case.json and expected.jsonl.
 #[derive(Debug, Args)]
 struct RecordArgs {
     #[command(flatten)]
     sql: SqlArgs,
-    /// The folder above all recorded queries
+    /// Folder that contains the recorded queries
     #[arg(long, value_name = "DIR")]
     trace_dir: PathBuf,
     /// Record only these plan nodes
@@ -52,7 +52,7 @@ struct RecordArgs {
 /// Options of commands that can record what they run.
 #[derive(Debug, Args)]
 pub(super) struct RecordingArgs {
-    /// Record a trace of the last run, in the form that Velox writes, below this folder
+    /// Record a trace of the last run, in the format of Velox, in this folder
     #[arg(long, value_name = "DIR")]
     trace_dir: Option<PathBuf>,
     /// Record only these plan nodes

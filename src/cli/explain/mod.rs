@@ -31,21 +31,21 @@ Examples:
 /// Setting that makes drivers measure CPU time and batch sizes.
 const MEASURE: &str = "track_operator_cpu_usage";
 
-/// Print the plan of a statement and what it pushes into its scans; run it only with --analyze
+/// Print the plan of a statement and what is pushed into its scans; --analyze also runs it
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ExplainArgs {
     #[command(flatten)]
     sql: SqlArgs,
-    /// Run the statement and print of each node rows, batches, times, waits, and what was read and
-    /// left out; a COPY writes its files
+    /// Run the statement and print for each node its rows, batches, times and waits, and what was
+    /// read and skipped; a COPY writes its files
     #[arg(long)]
     analyze: bool,
     /// Print JSON, as -f json does
     #[arg(long)]
     json: bool,
-    /// Instead of the plan, print of each term of WHERE and HAVING where it is tested and why not
-    /// earlier
+    /// Instead of the plan, print for each term of WHERE and HAVING where it is evaluated and why it
+    /// is not evaluated earlier
     #[arg(long, conflicts_with = "analyze")]
     why: bool,
 }

@@ -185,7 +185,7 @@ fn random_column(place: usize, random: &mut Random) -> Column {
 /// What values a column has.
 struct Maker {
     pool: Vec<Datum>,
-    /// Of this many values, so many are null.
+    /// The number of nulls among a number of values: `(values, nulls)`.
     nulls: (u64, u64),
 }
 
