@@ -298,19 +298,13 @@ fn a_scan_has_as_many_drivers_as_splits_and_what_is_above_an_exchange_has_all() 
 
 #[test]
 fn a_function_that_panics_ends_its_query_alone() {
-    use exec::expr::{Body, Call, Function, FunctionRegistry};
+    use exec::expr::{Call, Function, FunctionRegistry};
     fn explode(_: &Call<'_>) -> Result<vector::Vector> {
         // Simulates a panic without printing its message.
         std::panic::resume_unwind(Box::new("boom"))
     }
     let mut functions = FunctionRegistry::builtin();
-    functions.register(Function {
-        name: "explode",
-        signatures: &["(BIGINT) -> BIGINT"],
-        resolve: None,
-        body: Body::Rows(explode),
-        deterministic: true,
-    });
+    functions.register(Function::rows("explode", &["(BIGINT) -> BIGINT"], explode));
     let engine = Engine::builder().functions(functions).build();
     let from = format!("FROM '{NATION}' WHERE");
     // During planning, in a filter pushed into the scan, and in operators after it.

@@ -22,12 +22,12 @@ use vector::{
 };
 
 use super::bounded::folding_scope;
-use super::cast;
-use super::comparison::{self, Comparison};
 use super::eval::{Evaluation, Memory};
-use super::higher_order::Lambda;
+use super::functions::cast;
+use super::functions::comparison::logic;
+use super::functions::comparison::operators::{self, Comparison};
+use super::functions::higher_order::Lambda;
 use super::kernel::{Argument, Kernel};
-use super::logic;
 use super::peel::apply;
 use super::registry::{Body, Form, FunctionRegistry, HigherOrder};
 
@@ -282,9 +282,10 @@ impl Compiler<'_> {
     }
 
     fn call(&mut self, name: &str, args: &[TypedExpr], declared: &Type) -> Result<NodeId> {
-        let function = *self.registry.function(name)?;
-        if let Body::HigherOrder(function) = function.body {
-            return self.higher_order(name, function, args, declared);
+        let registry = self.registry;
+        let function = registry.function(name)?;
+        if let Body::HigherOrder(function) = &function.body {
+            return self.higher_order(name, *function, args, declared);
         }
         let args = match function.body {
             Body::Form(form @ (Form::And | Form::Or)) => self.flattened(name, form, args)?,
@@ -299,17 +300,15 @@ impl Compiler<'_> {
         // The caller determines the names of struct fields.
         let is_same = declared.is_equivalent(&resolved.result);
         let ty = if is_same { declared.clone() } else { resolved.result };
-        match function.body {
+        match &function.body {
+            Body::Form(form) => self.form(*form, inputs, ty),
             // Calls of a non-deterministic function are neither shared nor folded.
-            Body::Scalar(bind) if !function.deterministic => {
-                let kernel = bind(&self.arguments(&inputs), &ty)?.non_deterministic();
+            body if !function.deterministic => {
+                let kernel = body.bind(&self.arguments(&inputs), &ty)?.non_deterministic();
                 let operation = self.operation_of_call(kernel, inputs.clone());
                 Ok(self.add(operation, ty, &inputs))
             }
-            Body::Scalar(bind) => self.scalar(name, inputs, ty, bind),
-            Body::Rows(run) => self.scalar(name, inputs, ty, |_, _| Ok(Kernel::new(run))),
-            Body::Form(form) => self.form(form, inputs, ty),
-            Body::HigherOrder(_) => Err(Error::internal("a higher-order function without lambdas")),
+            body => self.scalar(name, inputs, ty, |args, result| body.bind(args, result)),
         }
     }
 
@@ -412,7 +411,7 @@ impl Compiler<'_> {
 
     fn comparison(&mut self, comparison: Comparison, a: NodeId, b: NodeId) -> Result<NodeId> {
         let name = format!("{comparison:?}").to_lowercase();
-        self.scalar(&name, vec![a, b], Type::Boolean, |args, _| comparison::bind(comparison, args))
+        self.scalar(&name, vec![a, b], Type::Boolean, |args, _| operators::bind(comparison, args))
     }
 
     fn form(&mut self, form: Form, inputs: Vec<NodeId>, ty: Type) -> Result<NodeId> {

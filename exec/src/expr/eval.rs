@@ -19,7 +19,7 @@ use vector::{
 
 use super::compile::{NodeId, Operation, Program};
 use super::failures::nulls_may_decide;
-use super::higher_order::{BoundLambda, HigherOrderCall};
+use super::functions::higher_order::{BoundLambda, HigherOrderCall};
 use super::kernel::Kernel;
 use super::loaded::loaded;
 use super::merge::{Part, merge};

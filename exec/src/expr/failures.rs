@@ -25,7 +25,7 @@ use vector::{
 
 use super::compile::{NodeId, Operation};
 use super::eval::{Evaluation, Junction, select_true};
-use super::higher_order::{BoundLambda, HigherOrderCall};
+use super::functions::higher_order::{BoundLambda, HigherOrderCall};
 use super::kernel::{Kernel, Nulls};
 use super::merge::{Part, merge};
 use super::peel::apply;

@@ -34,59 +34,24 @@
 //! | `higher_order/` | functions that ask lambdas about elements, all elements of a batch at once |
 //! | `cast.rs`, `cast_text.rs`, `cast_nested.rs`, `text.rs` | conversions, values as text |
 
-mod arithmetic;
-mod array_order;
-mod array_sets;
-mod array_shapes;
-mod bits;
 mod bounded;
 mod by_row;
-mod cast;
-mod cast_nested;
-mod cast_text;
 mod check;
 mod coercion;
-mod comparison;
 mod compile;
-mod containers;
-mod date_format;
-mod date_moves;
-mod decimal;
-mod decimal_digits;
 mod eval;
-mod extremes;
 mod failures;
-mod families;
 mod functions;
-mod higher_order;
-mod joining;
 mod kernel;
-mod letter_case;
-mod like;
-mod lists;
 mod loaded;
-mod logic;
-mod map_making;
 mod merge;
-mod nested;
-mod nested_equality;
-mod numbers;
-mod padding;
 mod peel;
-mod pieces;
-mod random;
 mod registry;
-mod rounding;
-mod rule;
 mod runs;
-mod signatures;
-mod string;
-mod temporal;
-mod temporal_parts;
+mod signature;
 #[cfg(all(test, not(loom)))]
 mod tests;
-mod text;
-mod truncation;
+mod typing;
 
 use dwio::connector::{CompiledExpr, CompiledExprs, ExpressionEvaluator};
 use dwio::expr::TypedExpr;
@@ -97,16 +62,20 @@ use vector::{
 };
 
 pub(crate) use by_row::{Integers, integers_of};
-pub use cast::can_cast;
 pub use coercion::{can_coerce, common_type};
 pub use eval::select_true;
+pub use functions::cast::can_cast;
 pub use kernel::{Argument, Call, Kernel, Nulls};
 pub use registry::{
-    Bind, Body, Form, Function, FunctionRegistry, HigherOrder, Resolved, Rule, Run, nearest,
+    Bind, BindClosure, Body, Form, Function, FunctionRegistry, HigherOrder, Run, Signatures,
+    nearest,
 };
+pub use typing::{Resolved, Rule};
 
 use compile::Program;
 use eval::{Evaluation, Memory};
+use functions::array::sets;
+use functions::map::construct;
 
 /// Expressions that are compiled together over one input; used by one thread.
 ///
@@ -240,17 +209,17 @@ impl CompiledExpr for ExprSet {
 
 /// Returns arrays with each distinct element once.
 pub(crate) fn distinct_elements(lists: &VectorRef) -> Result<VectorRef> {
-    of_all_rows(array_sets::distinct, lists, lists.ty())
+    of_all_rows(sets::distinct, lists, lists.ty())
 }
 
 /// Returns maps of type `ty` from arrays of entries; a repeated key keeps its first value.
 pub(crate) fn maps_of_entries(lists: &VectorRef, ty: &Type) -> Result<VectorRef> {
-    of_all_rows(map_making::from_first_entries, lists, ty)
+    of_all_rows(construct::from_first_entries, lists, ty)
 }
 
 /// Returns arrays of type `ty` with the entries of maps.
 pub(crate) fn entries_of_maps(maps: &VectorRef, ty: &Type) -> Result<VectorRef> {
-    of_all_rows(map_making::entries, maps, ty)
+    of_all_rows(construct::entries, maps, ty)
 }
 
 fn of_all_rows(run: Run, values: &VectorRef, ty: &Type) -> Result<VectorRef> {
