@@ -43,9 +43,12 @@ mod eval;
 mod failures;
 mod functions;
 mod kernel;
+mod lambda;
+mod lambda_call;
 mod loaded;
 mod merge;
 mod peel;
+mod program;
 mod registry;
 mod runs;
 mod signature;
@@ -66,16 +69,16 @@ pub use coercion::{can_coerce, common_type};
 pub use eval::select_true;
 pub use functions::cast::can_cast;
 pub use kernel::{Argument, Call, Kernel, Nulls};
+pub use lambda_call::HigherOrder;
 pub use registry::{
-    Bind, BindClosure, Body, Form, Function, FunctionRegistry, HigherOrder, Run, Signatures,
-    nearest,
+    Bind, BindClosure, Body, Form, Function, FunctionRegistry, Run, Signatures, nearest,
 };
 pub use typing::{Resolved, Rule};
 
-use compile::Program;
 use eval::{Evaluation, Memory};
 use functions::array::sets;
 use functions::map::construct;
+use program::Program;
 
 /// Expressions that are compiled together over one input; used by one thread.
 ///

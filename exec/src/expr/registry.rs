@@ -14,6 +14,7 @@ use vector::sync::Arc;
 use vector::{Error, Result, Type, Vector};
 
 use super::kernel::{Argument, Call, Kernel};
+use super::lambda_call::HigherOrder;
 use super::signature;
 use super::typing::{Resolved, Rule};
 
@@ -212,22 +213,6 @@ impl Function {
             None => signature::by_signatures(self.signatures.iter(), args),
         }
     }
-}
-
-/// The higher-order functions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub enum HigherOrder {
-    Transform,
-    Filter,
-    AnyMatch,
-    AllMatch,
-    NoneMatch,
-    MapFilter,
-    TransformKeys,
-    TransformValues,
-    ZipWith,
-    Reduce,
 }
 
 /// The special forms.

@@ -21,7 +21,7 @@
 pub(super) mod array;
 pub(super) mod cast;
 pub(super) mod comparison;
-pub(super) mod higher_order;
+mod higher_order;
 pub(super) mod map;
 mod math;
 mod nested;

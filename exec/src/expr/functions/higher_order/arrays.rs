@@ -3,52 +3,100 @@
 use vector::sync::Arc;
 use vector::{
     ArrayVector, Bitmap, BitmapMut, BufferMut, DecodedVector, DictionaryVector, ErrorKind,
-    FlatVector, Result, SelectivityVector, Vector, VectorRef,
+    FlatVector, Result, SelectivityVector, Type, Vector, VectorRef,
 };
 
-use super::HigherOrderCall;
 use super::elements::{Elements, Lists, Shape};
-use super::types;
+use super::is_test;
 use crate::expr::kernel::zip_words;
-use crate::expr::registry::{Function, HigherOrder};
+use crate::expr::lambda_call::{HigherOrder, LambdaCall};
+use crate::expr::registry::Function;
 use crate::expr::select_true;
+use crate::expr::typing::Resolved;
 
 /// The functions of this file.
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::higher_order(
         "transform",
         &["(ARRAY(T), T -> U) -> ARRAY(U)"],
-        HigherOrder::Transform,
+        HigherOrder::new(element, transform),
     )
-    .with_rule(types::transform),
+    .with_rule(transform_types),
     Function::higher_order(
         "filter",
         &["(ARRAY(T), T -> BOOLEAN) -> ARRAY(T)"],
-        HigherOrder::Filter,
+        HigherOrder::new(element, filter),
     )
-    .with_rule(types::filter),
-    Function::higher_order("any_match", MATCH, HigherOrder::AnyMatch).with_rule(types::matches),
-    Function::higher_order("all_match", MATCH, HigherOrder::AllMatch).with_rule(types::matches),
-    Function::higher_order("none_match", MATCH, HigherOrder::NoneMatch).with_rule(types::matches),
+    .with_rule(filter_types),
+    Function::higher_order(
+        "any_match",
+        MATCH,
+        HigherOrder::new(element, |call| matches(call, Match::Any)),
+    )
+    .with_rule(matches_types),
+    Function::higher_order(
+        "all_match",
+        MATCH,
+        HigherOrder::new(element, |call| matches(call, Match::All)),
+    )
+    .with_rule(matches_types),
+    Function::higher_order(
+        "none_match",
+        MATCH,
+        HigherOrder::new(element, |call| matches(call, Match::None)),
+    )
+    .with_rule(matches_types),
     Function::higher_order(
         "zip_with",
         &["(ARRAY(T), ARRAY(U), (T, U) -> R) -> ARRAY(R)"],
-        HigherOrder::ZipWith,
+        HigherOrder::new(pair, zip_with),
     )
-    .with_rule(types::zip_with),
+    .with_rule(zip_with_types),
 ];
 
 const MATCH: &[&str] = &["(ARRAY(T), T -> BOOLEAN) -> BOOLEAN"];
 
+fn transform_types(types: &[Type]) -> Option<Resolved> {
+    let [Type::Array(_), result] = types else { return None };
+    Some(Resolved::new(types.to_vec(), Type::array(result.clone())))
+}
+
+fn filter_types(types: &[Type]) -> Option<Resolved> {
+    let [array @ Type::Array(_), test] = types else { return None };
+    is_test(test).then(|| Resolved::new(vec![array.clone(), Type::Boolean], array.clone()))
+}
+
+fn matches_types(types: &[Type]) -> Option<Resolved> {
+    let [array @ Type::Array(_), test] = types else { return None };
+    is_test(test).then(|| Resolved::new(vec![array.clone(), Type::Boolean], Type::Boolean))
+}
+
+fn zip_with_types(types: &[Type]) -> Option<Resolved> {
+    let [Type::Array(_), Type::Array(_), result] = types else { return None };
+    Some(Resolved::new(types.to_vec(), Type::array(result.clone())))
+}
+
+/// Returns the parameter of a lambda over the elements of an array.
+fn element(args: &[&Type]) -> Option<Vec<Vec<Type>>> {
+    let [Type::Array(element)] = args else { return None };
+    Some(vec![vec![Type::clone(element)]])
+}
+
+/// Returns the parameters of a lambda over the pairs of elements of two arrays.
+fn pair(args: &[&Type]) -> Option<Vec<Vec<Type>>> {
+    let [Type::Array(left), Type::Array(right)] = args else { return None };
+    Some(vec![vec![Type::clone(left), Type::clone(right)]])
+}
+
 /// Quantifier of a match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Match {
+enum Match {
     Any,
     All,
     None,
 }
 
-fn null(call: &HigherOrderCall<'_>) -> Vector {
+fn null(call: &LambdaCall<'_>) -> Vector {
     Vector::nulls(call.ty.clone(), call.rows.len())
 }
 
@@ -57,12 +105,12 @@ fn array(shape: Shape, elements: VectorRef) -> Result<Vector> {
 }
 
 /// Evaluates the lambda for each element of an array.
-fn ask(call: &HigherOrderCall<'_>, elements: &Elements, base: &VectorRef) -> Result<VectorRef> {
-    call.lambda(0)?.evaluate(vec![elements.of(base)?], || elements.shape.rows())
+fn ask(call: &LambdaCall<'_>, elements: &Elements, base: &VectorRef) -> Result<VectorRef> {
+    call.lambda(0)?.evaluate(vec![elements.of(base)?], &|| elements.shape.rows())
 }
 
 /// Returns the results of the lambda for each element.
-pub(super) fn transform(call: &HigherOrderCall<'_>) -> Result<Vector> {
+fn transform(call: &LambdaCall<'_>) -> Result<Vector> {
     let lists = Lists::new(call.arg(0)?)?;
     let Some(base) = lists.array()? else { return Ok(null(call)) };
     let elements = lists.elements(call.rows)?;
@@ -71,7 +119,7 @@ pub(super) fn transform(call: &HigherOrderCall<'_>) -> Result<Vector> {
 }
 
 /// Returns the elements for which the lambda is true.
-pub(super) fn filter(call: &HigherOrderCall<'_>) -> Result<Vector> {
+fn filter(call: &LambdaCall<'_>) -> Result<Vector> {
     let lists = Lists::new(call.arg(0)?)?;
     let Some(base) = lists.array()? else { return Ok(null(call)) };
     let elements = lists.elements(call.rows)?;
@@ -84,12 +132,12 @@ pub(super) fn filter(call: &HigherOrderCall<'_>) -> Result<Vector> {
 /// Returns whether the lambda is true for any, all or none of the elements. An element that decides
 /// the result has priority over elements for which the lambda is null or fails (Velox's
 /// `MatchFunctions.cpp`).
-pub(super) fn matches(call: &HigherOrderCall<'_>, wanted: Match) -> Result<Vector> {
+fn matches(call: &LambdaCall<'_>, wanted: Match) -> Result<Vector> {
     let lists = Lists::new(call.arg(0)?)?;
     let Some(base) = lists.array()? else { return Ok(null(call)) };
     let elements = lists.elements(call.rows)?;
     let lambda = call.lambda(0)?;
-    let batch = lambda.elements(vec![elements.of(base)?], || elements.shape.rows())?;
+    let batch = lambda.elements(vec![elements.of(base)?], &|| elements.shape.rows())?;
     let all = SelectivityVector::all(batch.len());
     let (test, failed) = match lambda.evaluate_batch(&batch, &all) {
         Err(error) if error.kind() == ErrorKind::InvalidInput => {
@@ -142,7 +190,7 @@ pub(super) fn matches(call: &HigherOrderCall<'_>, wanted: Match) -> Result<Vecto
 
 /// Returns the results of the lambda for each pair of elements; the shorter list is padded with
 /// nulls.
-pub(super) fn zip_with(call: &HigherOrderCall<'_>) -> Result<Vector> {
+fn zip_with(call: &LambdaCall<'_>) -> Result<Vector> {
     let sides = [Lists::new(call.arg(0)?)?, Lists::new(call.arg(1)?)?];
     let (Some(left), Some(right)) = (sides[0].array()?, sides[1].array()?) else {
         return Ok(null(call));
@@ -165,7 +213,7 @@ pub(super) fn zip_with(call: &HigherOrderCall<'_>) -> Result<Vector> {
     let shape = Shape::new(lengths, is_pair.freeze_validity())?;
     let [a, b] = pairs;
     let parameters = vec![a.of(left), b.of(right)];
-    let values = call.lambda(0)?.evaluate(parameters, || shape.rows())?;
+    let values = call.lambda(0)?.evaluate(parameters, &|| shape.rows())?;
     array(shape, values)
 }
 

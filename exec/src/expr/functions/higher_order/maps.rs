@@ -1,34 +1,59 @@
 //! Higher-order functions of maps.
 
 use vector::print::value_text;
-use vector::{DecodedVector, Error, MapVector, Result, Vector, VectorRef, equal_rows, hash_into};
+use vector::sync::Arc;
+use vector::{
+    DecodedVector, Error, MapVector, Result, Type, Vector, VectorRef, equal_rows, hash_into,
+};
 
-use super::HigherOrderCall;
 use super::elements::{Elements, Lists, Shape};
-use super::types;
-use crate::expr::registry::{Function, HigherOrder};
+use super::is_test;
+use crate::expr::lambda_call::{HigherOrder, LambdaCall};
+use crate::expr::registry::Function;
+use crate::expr::typing::Resolved;
 
 /// The functions of this file.
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::higher_order(
         "map_filter",
         &["(MAP(K,V), (K, V) -> BOOLEAN) -> MAP(K,V)"],
-        HigherOrder::MapFilter,
+        HigherOrder::new(entry, filter),
     )
-    .with_rule(types::map_filter),
+    .with_rule(map_filter_types),
     Function::higher_order(
         "transform_keys",
         &["(MAP(K,V), (K, V) -> L) -> MAP(L,V)"],
-        HigherOrder::TransformKeys,
+        HigherOrder::new(entry, transform_keys),
     )
-    .with_rule(types::transform_keys),
+    .with_rule(transform_keys_types),
     Function::higher_order(
         "transform_values",
         &["(MAP(K,V), (K, V) -> W) -> MAP(K,W)"],
-        HigherOrder::TransformValues,
+        HigherOrder::new(entry, transform_values),
     )
-    .with_rule(types::transform_values),
+    .with_rule(transform_values_types),
 ];
+
+fn map_filter_types(types: &[Type]) -> Option<Resolved> {
+    let [map @ Type::Map(..), test] = types else { return None };
+    is_test(test).then(|| Resolved::new(vec![map.clone(), Type::Boolean], map.clone()))
+}
+
+fn transform_keys_types(types: &[Type]) -> Option<Resolved> {
+    let [Type::Map(_, value), key] = types else { return None };
+    Some(Resolved::new(types.to_vec(), Type::Map(Arc::new(key.clone()), Arc::clone(value))))
+}
+
+fn transform_values_types(types: &[Type]) -> Option<Resolved> {
+    let [Type::Map(key, _), value] = types else { return None };
+    Some(Resolved::new(types.to_vec(), Type::Map(Arc::clone(key), Arc::new(value.clone()))))
+}
+
+/// Returns the parameters of a lambda over the entries of a map.
+fn entry(args: &[&Type]) -> Option<Vec<Vec<Type>>> {
+    let [Type::Map(key, value)] = args else { return None };
+    Some(vec![vec![Type::clone(key), Type::clone(value)]])
+}
 
 fn map(shape: Shape, keys: VectorRef, values: VectorRef) -> Result<Vector> {
     MapVector::new(shape.offsets, shape.lengths, shape.validity, keys, values).map(Vector::Map)
@@ -36,11 +61,11 @@ fn map(shape: Shape, keys: VectorRef, values: VectorRef) -> Result<Vector> {
 
 /// Returns the entries of the selected rows and the results of the lambda for them; `None` when
 /// there are no maps.
-fn asked(call: &HigherOrderCall<'_>, lists: &Lists) -> Result<Option<(Elements, VectorRef)>> {
+fn asked(call: &LambdaCall<'_>, lists: &Lists) -> Result<Option<(Elements, VectorRef)>> {
     let Some((keys, values)) = lists.map()? else { return Ok(None) };
     let entries = lists.elements(call.rows)?;
     let parameters = vec![entries.of(keys)?, entries.of(values)?];
-    let answers = call.lambda(0)?.evaluate(parameters, || entries.shape.rows())?;
+    let answers = call.lambda(0)?.evaluate(parameters, &|| entries.shape.rows())?;
     Ok(Some((entries, answers)))
 }
 
@@ -50,12 +75,12 @@ fn sides(lists: &Lists, entries: &Elements) -> Result<(VectorRef, VectorRef)> {
     Ok((entries.of(keys)?, entries.of(values)?))
 }
 
-fn null(call: &HigherOrderCall<'_>) -> Vector {
+fn null(call: &LambdaCall<'_>) -> Vector {
     Vector::nulls(call.ty.clone(), call.rows.len())
 }
 
 /// Returns the entries for which the lambda is true.
-pub(super) fn filter(call: &HigherOrderCall<'_>) -> Result<Vector> {
+fn filter(call: &LambdaCall<'_>) -> Result<Vector> {
     let lists = Lists::new(call.arg(0)?)?;
     let Some((entries, test)) = asked(call, &lists)? else { return Ok(null(call)) };
     let kept = entries.kept(&test)?;
@@ -64,7 +89,7 @@ pub(super) fn filter(call: &HigherOrderCall<'_>) -> Result<Vector> {
 }
 
 /// Replaces each value by the result of the lambda.
-pub(super) fn transform_values(call: &HigherOrderCall<'_>) -> Result<Vector> {
+fn transform_values(call: &LambdaCall<'_>) -> Result<Vector> {
     let lists = Lists::new(call.arg(0)?)?;
     let Some((entries, values)) = asked(call, &lists)? else { return Ok(null(call)) };
     let (keys, _) = sides(&lists, &entries)?;
@@ -75,7 +100,7 @@ pub(super) fn transform_values(call: &HigherOrderCall<'_>) -> Result<Vector> {
 ///
 /// # Errors
 /// `InvalidInput` where the result is null or a duplicate key.
-pub(super) fn transform_keys(call: &HigherOrderCall<'_>) -> Result<Vector> {
+fn transform_keys(call: &LambdaCall<'_>) -> Result<Vector> {
     let lists = Lists::new(call.arg(0)?)?;
     let Some((entries, keys)) = asked(call, &lists)? else { return Ok(null(call)) };
     check_keys(&DecodedVector::new(&keys)?, &entries.shape)?;

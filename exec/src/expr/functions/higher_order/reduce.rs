@@ -12,24 +12,39 @@
 
 use vector::sync::Arc;
 use vector::{
-    BitmapMut, Buffer, BufferMut, DictionaryVector, Result, SelectivityVector, Vector, VectorRef,
-    concat,
+    BitmapMut, Buffer, BufferMut, DictionaryVector, Result, SelectivityVector, Type, Vector,
+    VectorRef, concat,
 };
 
-use super::HigherOrderCall;
 use super::elements::{Lists, Shape};
-use super::types;
-use crate::expr::registry::{Function, HigherOrder};
+use crate::expr::coercion::can_coerce;
+use crate::expr::lambda_call::{HigherOrder, LambdaCall};
+use crate::expr::registry::Function;
+use crate::expr::typing::Resolved;
 
 /// The functions of this file.
 pub(super) const FUNCTIONS: &[Function] = &[Function::higher_order(
     "reduce",
     &["(ARRAY(T), S, (S, T) -> S, S -> R) -> R"],
-    HigherOrder::Reduce,
+    HigherOrder::new(step_and_result, reduce),
 )
-.with_rule(types::reduce)];
+.with_rule(reduce_types)];
 
-pub(super) fn reduce(call: &HigherOrderCall<'_>) -> Result<Vector> {
+/// The state has the result type of the first lambda, because that lambda takes and returns the
+/// state.
+fn reduce_types(types: &[Type]) -> Option<Resolved> {
+    let [array @ Type::Array(_), state, next, result] = types else { return None };
+    let args = vec![array.clone(), next.clone(), next.clone(), result.clone()];
+    can_coerce(state, next).then(|| Resolved::new(args, result.clone()))
+}
+
+/// Returns the parameters of both lambdas: those of a step, and the state of the last step.
+fn step_and_result(args: &[&Type]) -> Option<Vec<Vec<Type>>> {
+    let &[Type::Array(element), state] = args else { return None };
+    Some(vec![vec![state.clone(), Type::clone(element)], vec![state.clone()]])
+}
+
+fn reduce(call: &LambdaCall<'_>) -> Result<Vector> {
     let lists = Lists::new(call.arg(0)?)?;
     let Some(base) = lists.array()? else {
         return Ok(Vector::nulls(call.ty.clone(), call.rows.len()));
@@ -54,12 +69,12 @@ pub(super) fn reduce(call: &HigherOrderCall<'_>) -> Result<Vector> {
         let of_step = Vector::wrap(&elements, &Buffer::from_slice(&next[..still]));
         next[..still].iter_mut().for_each(|next| *next += 1);
         let parameters = vec![states, of_step];
-        states = call.lambda(0)?.evaluate(parameters, || rows.slice(0..still))?;
+        states = call.lambda(0)?.evaluate(parameters, &|| rows.slice(0..still))?;
     }
     done.push(states);
     done.reverse();
     let states = concat(&done)?;
-    let results = call.lambda(1)?.evaluate(vec![states], || rows.clone())?;
+    let results = call.lambda(1)?.evaluate(vec![states], &|| rows.clone())?;
     in_rows(&results, &rows, call.rows.len())
 }
 
