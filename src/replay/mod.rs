@@ -38,6 +38,7 @@ use std::path::Path;
 
 use dwio::config::Config;
 use dwio::connector::{Connector, ConnectorSplit};
+use exec::expr::FunctionRegistry;
 use exec::plan::{PlanNode, PlanNodeId};
 use vector::sync::Arc;
 use vector::{Error, Result};
@@ -81,6 +82,7 @@ impl Replay {
 
     /// Reads the plan in `plan` and the case in `case`, both JSON text, for tables of connector
     /// `connector_id`. `${CASE}` in the case stands for `folder`, and files are where `paths` says.
+    /// The plan may call `functions`, which are those of the engine that runs it.
     ///
     /// `Unsupported` for what cannot be run, `InvalidInput` for what makes no sense; both say where
     /// in the JSON it stands.
@@ -90,13 +92,14 @@ impl Replay {
         folder: &Path,
         connector_id: &str,
         paths: &PathMap,
+        functions: &Arc<FunctionRegistry>,
     ) -> Result<Self> {
         let plan = parse("plan", plan)?;
         let parsed = parse("case", case)?;
         let case_json = Json::root("case", &parsed);
         let nodes = Nodes {
             connector_id,
-            expressions: Expressions::new(),
+            expressions: Expressions::new(functions),
             drivers: drivers(&case_json)?.unwrap_or(1),
             fed: Vec::new(),
         };

@@ -14,7 +14,7 @@ use super::build::Builder;
 use super::relations::Relation;
 use super::tree::{Join, Source, Tree, used_by};
 
-impl Builder {
+impl Builder<'_> {
     /// The rows of all relations, joined and filtered: `used` is what the nodes above need.
     pub(super) fn tree(
         &mut self,

@@ -7,13 +7,13 @@
 //!
 //! | folder | functions |
 //! |---|---|
-//! | `array/` | constructed, sorted and combined arrays |
+//! | `array/` | arrays |
 //! | `cast/` | conversions between types, which the registry does not list |
 //! | `comparison/` | comparisons, tests and logic |
 //! | `higher_order/` | functions with lambdas |
-//! | `map/` | constructed maps, and their entries |
+//! | `map/` | maps, their entries, keys and values |
 //! | `math/` | numbers |
-//! | `nested/` | constructors, and access to the contents of arrays, maps and structs |
+//! | `nested/` | functions of more than one of arrays, maps and structs: constructors, access to elements, equality |
 //! | `special_forms.rs` | AND, OR, IF, COALESCE and others, which determine what is evaluated |
 //! | `string/` | strings and binaries |
 //! | `temporal/` | dates, timestamps and intervals |

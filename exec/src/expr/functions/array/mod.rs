@@ -1,6 +1,7 @@
 //! Functions of arrays.
 
 mod construct;
+mod contains;
 pub(super) mod lists;
 mod order;
 pub(in crate::expr) mod sets;
@@ -9,4 +10,4 @@ use crate::expr::registry::Function;
 
 /// The functions of each file.
 pub(super) const FUNCTIONS: &[&[Function]] =
-    &[construct::FUNCTIONS, order::FUNCTIONS, sets::FUNCTIONS];
+    &[construct::FUNCTIONS, contains::FUNCTIONS, order::FUNCTIONS, sets::FUNCTIONS];

@@ -11,7 +11,7 @@
 //!
 //! Rounding is half away from zero. A value that does not convert is an `InvalidInput` error that
 //! names it, or null in `try_cast`; only values of counted rows are considered. Casts from and to
-//! text are in `cast_text.rs`.
+//! text are in `varchar.rs`.
 
 use vector::types::decimal::{fits, parse, power_of_ten, rescale};
 use vector::types::temporal::TimeUnit;

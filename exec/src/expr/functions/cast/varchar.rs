@@ -1,6 +1,6 @@
 //! Casts from and to VARCHAR.
 //!
-//! Text may have white space around a number, date or boolean, but not within. `text.rs` defines
+//! Text may have white space around a number, date or boolean, but not within. `value_text.rs` defines
 //! the written form. All written values are read back as the same value, except INTERVAL, which is
 //! not read.
 

@@ -1,8 +1,9 @@
-//! Functions that construct maps, or arrays of the entries of maps.
+//! Functions of maps.
 
 pub(in crate::expr) mod construct;
+mod keys_values;
 
 use crate::expr::registry::Function;
 
 /// The functions of each file.
-pub(super) const FUNCTIONS: &[&[Function]] = &[construct::FUNCTIONS];
+pub(super) const FUNCTIONS: &[&[Function]] = &[construct::FUNCTIONS, keys_values::FUNCTIONS];

@@ -1,4 +1,4 @@
-//! Decimal arithmetic: exact, with the result types of `signatures.rs`.
+//! Decimal arithmetic: exact, with the result types of `result_types.rs`.
 //!
 //! Both sides are unscaled integers of 64 or 128 bits. The loops compute in 128 bits, without
 //! checks if the result type can represent every possible result. An intermediate result of more

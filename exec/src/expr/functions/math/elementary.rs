@@ -1,4 +1,5 @@
-//! Numeric functions: signs, roots, rounding at a decimal digit, classes of DOUBLEs.
+//! Elementary functions: roots, logarithms, trigonometry, constants, signs, kinds of DOUBLEs, and
+//! rounding of floats at a decimal digit.
 
 use std::f64::consts::{E, PI};
 

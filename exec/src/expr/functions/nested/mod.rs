@@ -1,4 +1,4 @@
-//! Constructors and access to the contents of arrays, maps and structs.
+//! Functions of more than one of arrays, maps and structs: constructors, access to elements, equality.
 
 pub(super) mod access;
 pub(super) mod constructors;

@@ -1,5 +1,4 @@
-//! Functions that split and search strings: `split`, `split_part`, `replace`, `strpos`, `strrpos`,
-//! `reverse`.
+//! Functions that split and search strings: `split`, `split_part`, `replace`, `strrpos`.
 //!
 //! An empty delimiter matches between any two characters, and an empty search string matches at
 //! once.
