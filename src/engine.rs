@@ -22,6 +22,7 @@ mod why;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::rc::Rc;
 
 use connector_hive::handles::ROW_INDEX;
 use connector_hive::{HiveConnector, TextReaderFactory};
@@ -277,7 +278,9 @@ impl Engine {
     }
 
     fn plan_statement(&self, sql: &str, options: &QueryOptions) -> Result<Plan> {
-        let (planned, copy) = plan_statement(sql, &self.catalog(options)?, &self.functions)?;
+        let (planned, copy) = tables::planned(self.catalog(options)?, |catalog| {
+            plan_statement(sql, catalog, &self.functions)
+        })?;
         let Some(request) = copy else { return Ok(Plan::of_query(planned)) };
         let target = CopyTarget::new(&request, &planned.row_type)?;
         let target = target.with_stored_columns(copy::stored_columns(&planned));
@@ -314,9 +317,10 @@ impl Engine {
             limit: request.limit,
         };
         catch_panic("planning a scan panicked", || {
-            let catalog = self.catalog(options)?;
-            let found = catalog.find_paths("scan", &request.paths)?;
-            Ok(Plan::of_query(plan_scan(found, clauses, &self.functions)?))
+            let planned = tables::planned(self.catalog(options)?, |catalog| {
+                plan_scan(catalog.find_paths("scan", &request.paths)?, clauses, &self.functions)
+            })?;
+            Ok(Plan::of_query(planned))
         })
     }
 
@@ -436,6 +440,8 @@ impl Engine {
             // Footers are shared by all readers of their files, so no single query can release
             // them, and queries do not wait for their memory.
             pool: self.surroundings.pool.cache_leaf("schema", u64::MAX),
+            of_all_files: false,
+            is_partial: Rc::default(),
         })
     }
 }

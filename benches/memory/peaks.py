@@ -66,7 +66,7 @@ def run(ocior, data, sql, limit, drivers, work):
     err = child.stderr.read().decode()
     _, status, usage = os.wait4(child.pid, 0)
     code = os.waitstatus_to_exitcode(status)
-    is_limit = code == 1 and "limit" in err.split(":", 2)[1]
+    is_limit = code == 1 and "limit" in (err.split(":", 2) + [""])[1]
     return usage.ru_maxrss / 1024, "rows" if code == 0 else "limit" if is_limit else "exit code %d: %s" % (code, err[:100])
 
 

@@ -8,6 +8,8 @@
 //! A path that only a filter uses makes its field readable and has no other effect. Several paths
 //! select the union of what each one selects.
 
+use std::collections::HashMap;
+
 use dwio::filter::{Bound, BoundRange, Filter, ValueTest};
 use dwio::scan_spec::{ColumnSpec, FieldSpec, NestedSpec};
 use dwio::subfield::{PathElement, Subfield};
@@ -78,24 +80,24 @@ fn below(ty: &Type, wanted: &[Wanted<'_>], level: usize) -> Result<NestedSpec> {
 
 /// Returns the spec of a struct. Fields that no path names are pruned (rules S3.11, S3.12).
 fn fields(row: &RowType, wanted: &[Wanted<'_>], level: usize) -> Result<NestedSpec> {
-    for step in wanted.iter().filter_map(|w| w.path.get(level)) {
-        if !matches!(step, PathElement::Field(name) if row.index_of(name).is_some()) {
-            return Err(Error::invalid_input("a subfield names no field of its struct")
-                .with("step", format_args!("{step:?}"))
-                .with("struct", row));
+    let mut by_name: HashMap<&str, Vec<Wanted<'_>>> = HashMap::new();
+    for path in wanted {
+        let Some(step) = path.path.get(level) else { continue };
+        match step {
+            PathElement::Field(name) if row.index_of(name).is_some() => {
+                by_name.entry(name).or_default().push(*path);
+            }
+            _ => {
+                return Err(Error::invalid_input("a subfield names no field of its struct")
+                    .with("step", format_args!("{step:?}"))
+                    .with("struct", row));
+            }
         }
     }
     let fields = row.fields().enumerate().map(|(channel, (name, ty))| {
-        let here: Vec<Wanted<'_>> = wanted
-            .iter()
-            .filter(|w| matches!(w.path.get(level), Some(PathElement::Field(n)) if **n == *name))
-            .copied()
-            .collect();
-        if here.is_empty() {
-            return Ok(FieldSpec::Pruned);
-        }
+        let Some(here) = by_name.get(name) else { return Ok(FieldSpec::Pruned) };
         let mut spec = ColumnSpec::whole(name, ty.clone(), channel);
-        spec.nested = below(ty, &here, level + 1)?;
+        spec.nested = below(ty, here, level + 1)?;
         Ok(FieldSpec::Wanted(spec))
     });
     Ok(NestedSpec::Row(fields.collect::<Result<_>>()?))

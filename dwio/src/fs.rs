@@ -35,7 +35,7 @@ pub use ahead::AheadFiles;
 pub use local::{LocalAccess, LocalFiles};
 pub use memory::{Fault, MemoryFiles, ObservedFiles};
 
-/// Implements `path`, `len` and `version` of [`ReadFile`] by delegation to the file in a field.
+/// Implements `path`, `len`, `version` and `is_far` of [`ReadFile`] by delegation to the file in a field.
 /// Every wrapper of a `ReadFile` uses it: a forgotten method would fall back to its default without
 /// an error.
 #[macro_export]
@@ -51,6 +51,10 @@ macro_rules! same_file_as {
 
         fn version(&self) -> Option<$crate::fs::FileVersion> {
             self.$field.version()
+        }
+
+        fn is_far(&self) -> bool {
+            self.$field.is_far()
         }
     };
 }
@@ -79,6 +83,12 @@ pub trait ReadFile: Send + Sync + fmt::Debug {
     /// valid for any file of the same path and version.
     fn version(&self) -> Option<FileVersion> {
         None
+    }
+
+    /// Returns true if a read takes so long, whatever its length, that a few bytes are read together
+    /// with other bytes rather than by a read of their own.
+    fn is_far(&self) -> bool {
+        false
     }
 
     /// Announces that a range of bytes will be read, so that a file with slow reads can start to

@@ -15,7 +15,7 @@ use crate::created_by::PageQuirks;
 use crate::encoding::recoded::Storage;
 use crate::footer::Footer;
 use crate::page::stored::StoredPages;
-use crate::page::{ChunkParams, PageReader};
+use crate::page::{ChunkParams, PageOptions, PageReader};
 use crate::thrift::structs::{ColumnMetaData, Encoding};
 
 /// SPEC (PARQUET-816): old writers did not count the header of the dictionary page, so a chunk
@@ -89,7 +89,7 @@ pub(crate) fn chunk_params(
                 && meta.encodings.contains(&Encoding::DeltaByteArray),
             ..quirks
         },
-        verifies_checksums: false,
+        options: PageOptions::default(),
         decryptor: footer.chunk_decryptor(row_group, leaf)?,
         counters: Arc::default(),
     })

@@ -182,6 +182,9 @@ impl BoundFaults {
                 !is_from(&MR_FIXED) && (!is_from(&MR_FIXED_BUILDS) || is_from(&MR_FIXED_BUILDS_END))
             }
             CPP => !is_from(&CPP_FIXED),
+            // Before 3.7.8 in the order of the user's culture, later in that of UTF-16, which is
+            // not that of bytes where characters beyond U+FFFF occur.
+            DOTNET => true,
             _ => false,
         };
         BoundFaults {
@@ -192,6 +195,29 @@ impl BoundFaults {
             timestamps: writer.application == DOTNET,
         }
     }
+}
+
+/// Programs that order byte strings by their bytes also in files that state no column orders.
+const BYTE_ORDER: [&str; 9] = [
+    MR,
+    "parquet-mr-trino",
+    "parquet-mr compatible Photon",
+    CPP,
+    "parquet-cpp-arrow",
+    "parquet-rs",
+    "impala",
+    DUCKDB,
+    "fastparquet-python",
+];
+
+/// Whether the writer of a file without column orders is known to order byte strings by their bytes.
+///
+/// SPEC (`FileMetaData.column_orders`): "Without column_orders, the meaning of the min_value and
+/// max_value fields in the Statistics object and ColumnIndex object is undefined." Numbers have one
+/// order that all programs use; strings have many.
+pub fn orders_by_bytes(created_by: Option<&str>) -> bool {
+    let writer = created_by.and_then(CreatedBy::parse);
+    writer.is_some_and(|writer| BYTE_ORDER.contains(&writer.application))
 }
 
 /// Programs whose pages are read in another way than the format says.
@@ -342,11 +368,41 @@ mod tests {
             "parquet-mr version 1.5.0",
             "parquet-mr version 1.5.0-cdh5.4.9",
             "parquet-cpp version 1.2.9",
+            "Parquet.Net version 3.7.7 (build 98ed5f)",
+            "Parquet.Net version 4.25.0 (build 687fbb)",
         ];
         for text in distrusted {
             assert!(faulty(Some(text)), "{text}");
         }
         assert!(faulty(None));
+    }
+
+    #[test]
+    fn without_column_orders_only_known_programs_order_strings_by_bytes() {
+        let known = [
+            "DuckDB version v1.4.0 (build b8a06e4a22)",
+            "fastparquet-python version 2024.5.0 (build 0)",
+            "parquet-mr version 1.12.3 (build abc)",
+            "parquet-mr-trino version 481 (build n/a)",
+            "parquet-mr compatible Photon version 0.2 (build 16.0)",
+            "parquet-rs version 36.0.0",
+            "parquet-cpp-arrow version 21.0.0",
+        ];
+        assert!(known.into_iter().all(|text| orders_by_bytes(Some(text))));
+        let unknown = [None, Some(""), Some("my tool version 1.0.0"), Some("hyparquet")];
+        assert!(!unknown.into_iter().any(orders_by_bytes));
+    }
+
+    #[test]
+    fn quirks_of_pages_follow_from_the_writer() {
+        let of = |text| PageQuirks::of(Some(text));
+        assert_eq!(of("parquet-rs version 59.0.0"), PageQuirks::default());
+        assert!(of("parquet-cpp version 1.5.1-SNAPSHOT").ignore_is_compressed);
+        assert!(of("parquet-mr version 1.7.0 (build abc)").carries_prefixes);
+        assert!(!of("parquet-mr version 1.8.0 (build abc)").carries_prefixes);
+        assert!(PageQuirks::of(None).carries_prefixes);
+        let duckdb = of("DuckDB version v1.3.0 (build 71c5c07cdd)");
+        assert_eq!(duckdb.after_indices, AfterLastValue::Anything);
     }
 
     #[test]

@@ -5,8 +5,7 @@
 //!                      ^ footer_offset                            ^ the end tells the start
 //! ```
 //!
-//! One read of the file's tail fetches most footers whole; the magic at the start is looked at where
-//! that costs no other read. What comes out is checked against the file once, here: every chunk is
+//! One read of the file's tail fetches most footers whole. What comes out is checked against the file once, here: every chunk is
 //! where pages can be, has the schema's storage, and flat columns have as many values as the row
 //! group has rows. So readers may rely on it. What else is said of a chunk is parsed and found broken
 //! when the chunk is wanted.
@@ -21,8 +20,9 @@ use vector::{Buffer, Error, Result, ResultExt};
 use crate::decrypt::{ChunkDecryptor, FileDecryptor, KeyProvider, ModuleKind, SIGNATURE_BYTES};
 use crate::schema::{Leaf, Schema};
 use crate::thrift::chunks::{ChunkBrief, MetaBrief};
+use crate::thrift::file_metadata::parse_file_metadata_in;
 use crate::thrift::file_metadata::{parse_column_metadata, parse_file_crypto_metadata};
-use crate::thrift::parse_file_metadata;
+use crate::thrift::memory::MetadataMemory;
 use crate::thrift::structs::{
     COLUMN_IS_LOCKED, ColumnChunk, ColumnMetaData, FileMetaData, RowGroup,
 };
@@ -31,7 +31,7 @@ use crate::thrift::structs::{
 const MAGIC: [u8; 4] = *b"PAR1";
 /// As [`MAGIC`], in files whose footer is encrypted.
 const MAGIC_ENCRYPTED: [u8; 4] = *b"PARE";
-const MAGIC_BYTES: u64 = MAGIC.len() as u64;
+pub(crate) const MAGIC_BYTES: u64 = MAGIC.len() as u64;
 /// Footer length and magic at the end.
 const TAIL_BYTES: u64 = 8;
 /// Magic, footer length, magic.
@@ -41,6 +41,8 @@ const MIN_FILE_BYTES: u64 = MAGIC_BYTES + TAIL_BYTES;
 pub(crate) const SPECULATIVE_BYTES: u64 = 64 << 10;
 /// The largest footer that is read.
 const MAX_FOOTER_BYTES: u64 = 512 << 20;
+/// What the tree of a schema takes for each element, about: names, types and levels.
+const SCHEMA_ELEMENT_BYTES: usize = 512;
 /// The most row groups a file may have.
 const MAX_ROW_GROUPS: usize = 1_000_000;
 
@@ -63,6 +65,10 @@ pub struct Footer {
     pub decryptor: Option<FileDecryptor>,
     /// What does not fit the file; only in a footer that was read to be looked at.
     pub defect: Option<Error>,
+    /// The magic that the file has to start with, where that was not looked at.
+    pub(crate) unchecked_head: Option<[u8; 4]>,
+    /// What the parsed structs take from the pool of the input they were read from.
+    pub memory: Arc<MetadataMemory>,
 }
 
 impl Footer {
@@ -227,10 +233,10 @@ pub fn read_footer_to_look_at(
     input: &BufferedInput,
     keys: Option<&Arc<dyn KeyProvider>>,
 ) -> Result<Footer> {
-    let mut with_head = input.reopened();
-    with_head.enqueue(0..MAGIC_BYTES.min(input.file_len()))?;
-    with_head.load()?;
-    let footer = parse_footer(&with_head, keys)?;
+    let footer = parse_footer(input, keys)?;
+    if let Some(magic) = footer.unchecked_head {
+        check_head(&input.read(0, MAGIC_BYTES)?, magic).in_named("file", input.path())?;
+    }
     for (number, group) in footer.row_groups().iter().enumerate() {
         for leaf in 0..group.columns.len() {
             footer.column_chunk(number, leaf).in_named("file", input.path())?;
@@ -251,16 +257,18 @@ fn parse_footer(input: &BufferedInput, keys: Option<&Arc<dyn KeyProvider>>) -> R
         Some(from) => slice(&tail, from, len).map_err(here),
         None => input.read(offset, len),
     };
-    // Rule P1.3: the magic at the start is worth no read of its own.
-    let head = match tail_offset {
-        0 => Some(region(0, MAGIC_BYTES)?),
-        _ => input.loaded(0, MAGIC_BYTES),
-    };
-    if let Some(head) = head {
-        check_head(&head, is_encrypted).map_err(here)?;
+    // Rule P1.3: what starts with another magic is no Parquet file, or lost its head. Of a small file
+    // the head is loaded already; of a near one it is read, once for each version of the file. Where
+    // each read takes long, it comes with the first chunk: `row_reader::group`.
+    let magic = if is_encrypted { MAGIC_ENCRYPTED } else { MAGIC };
+    let is_left = tail_offset > 0 && input.is_far() && input.loaded(0, MAGIC_BYTES).is_none();
+    if !is_left {
+        check_head(&region(0, MAGIC_BYTES)?, magic).map_err(here)?;
     }
     let bytes = region(offset, footer_bytes)?;
-    let place = Place { offset, file_bytes, keys };
+    let memory = &MetadataMemory::new(input.pool());
+    let unchecked_head = is_left.then_some(magic);
+    let place = Place { offset, file_bytes, keys, unchecked_head, memory };
     let footer =
         if is_encrypted { place.parse_encrypted(&bytes) } else { place.parse_plain(&bytes) };
     let mut footer = footer.map_err(here)?;
@@ -274,6 +282,8 @@ struct Place<'a> {
     offset: u64,
     file_bytes: u64,
     keys: Option<&'a Arc<dyn KeyProvider>>,
+    unchecked_head: Option<[u8; 4]>,
+    memory: &'a Arc<MetadataMemory>,
 }
 
 impl Place<'_> {
@@ -294,7 +304,8 @@ impl Place<'_> {
 
     /// SPEC (encryption): a footer that is not encrypted is signed when columns are.
     fn parse_plain(self, bytes: &Buffer<u8>) -> Result<Footer> {
-        let metadata = parse_file_metadata(bytes).in_place("footer at", self.offset)?;
+        let metadata =
+            parse_file_metadata_in(bytes, Some(self.memory)).in_place("footer at", self.offset)?;
         let (Some(algorithm), Some(keys)) = (&metadata.encryption, self.keys) else {
             return self.finish(metadata, bytes.len(), None);
         };
@@ -313,7 +324,8 @@ impl Place<'_> {
         bytes: usize,
         file: Option<FileDecryptor>,
     ) -> Result<Footer> {
-        let metadata = parse_file_metadata(plain).in_place("footer at", self.offset)?;
+        let metadata =
+            parse_file_metadata_in(plain, Some(self.memory)).in_place("footer at", self.offset)?;
         self.finish(metadata, bytes, file)
     }
 
@@ -324,6 +336,8 @@ impl Place<'_> {
         bytes: usize,
         file: Option<FileDecryptor>,
     ) -> Result<Footer> {
+        let elements = metadata.schema.len();
+        self.memory.reserve(elements.saturating_mul(SCHEMA_ELEMENT_BYTES))?;
         let schema = Schema::new(&metadata.schema)?;
         let mut footer = Footer {
             metadata,
@@ -334,6 +348,8 @@ impl Place<'_> {
             num_rows: 0,
             decryptor: None,
             defect: None,
+            unchecked_head: self.unchecked_head,
+            memory: Arc::clone(self.memory),
         };
         if let Some(file) = file {
             footer.unlock(file)?;
@@ -384,10 +400,16 @@ fn footer_length(tail: &[u8], file_bytes: u64) -> Result<(u64, bool)> {
 }
 
 /// Checks the magic at the start.
-fn check_head(magic: &[u8], is_encrypted: bool) -> Result<()> {
-    if magic != if is_encrypted { MAGIC_ENCRYPTED } else { MAGIC } {
-        return Err(Error::corrupt("not a Parquet file: the first four bytes are not PAR1")
-            .with("found", magic.escape_ascii()));
+/// Checks the first bytes of a file.
+///
+/// # Errors
+///
+/// `Corrupt` when they are not the magic.
+pub(crate) fn check_head(head: &[u8], magic: [u8; 4]) -> Result<()> {
+    if head != magic {
+        let text =
+            format!("not a Parquet file: the first four bytes are not {}", magic.escape_ascii());
+        return Err(Error::corrupt(text).with("found", head.escape_ascii()));
     }
     Ok(())
 }

@@ -227,7 +227,17 @@ impl PageIndex {
                 .with("mins", columns.num_mins())
                 .with("maxs", columns.num_maxs()));
         }
-        // SPEC: counts are optional, and lists of another length are as if they were missing.
+        for (list, len) in
+            [("null_counts", columns.null_counts.len()), ("nan_counts", columns.nan_counts.len())]
+        {
+            if len != 0 && len != num_pages {
+                return Err(Error::corrupt("a list of the column index has another length")
+                    .with("list", list)
+                    .with("expected", num_pages)
+                    .with("found", len));
+            }
+        }
+        // SPEC: counts are optional.
         let counts = |counts: &[i64], page: usize| {
             counts.get(page).copied().filter(|_| counts.len() == num_pages)
         };

@@ -13,6 +13,7 @@ use vector::{MemoryPool, Result, ResultExt, RowType, TimeUnit};
 
 use crate::decrypt::KeyProvider;
 use crate::footer::{Footer, SPECULATIVE_BYTES, read_footer};
+use crate::page::PageOptions;
 use crate::row_reader::{OpenFile, ParquetRowReader};
 use crate::schema::{Column, ColumnKind, Schema};
 use crate::shared_footers::SharedFooters;
@@ -22,11 +23,15 @@ use crate::thrift::structs::{ConvertedType, LogicalType};
 /// The name that the format is registered by.
 pub const FORMAT_NAME: &str = "parquet";
 
+/// The largest page that is read, in bytes after decompression: `parquet_max_page_bytes` among the
+/// settings of a query.
+const MAX_PAGE_BYTES_SETTING: &str = "max-page-bytes";
+
 /// Opens Parquet files.
 #[derive(Debug, Clone, Default)]
 pub struct ParquetReaderFactory {
     keys: Option<Arc<dyn KeyProvider>>,
-    verifies_checksums: bool,
+    page_options: PageOptions,
     footers: SharedFooters,
 }
 
@@ -38,7 +43,15 @@ impl ParquetReaderFactory {
 
     /// Pages are compared with their checksums, where they have any. Some writers store wrong ones.
     pub fn verifying_checksums(mut self, yes: bool) -> Self {
-        self.verifies_checksums = yes;
+        self.page_options.verifies_checksums = yes;
+        self
+    }
+
+    /// Refuses pages of more than `bytes` after decompression; the setting
+    /// `parquet_max_page_bytes` of a query overrides it. By default all pages are read that the format
+    /// allows, up to 2 GiB.
+    pub fn max_page_bytes(mut self, bytes: usize) -> Self {
+        self.page_options.max_page_bytes = bytes;
         self
     }
 }
@@ -69,11 +82,14 @@ impl ReaderFactory for ParquetReaderFactory {
     }
 
     fn open(&self, input: BufferedInput, params: ReaderParams) -> Result<Box<dyn Reader>> {
+        let own = self.page_options;
+        let max_page_bytes = params.options.get(MAX_PAGE_BYTES_SETTING, own.max_page_bytes)?;
+        let page_options = PageOptions { max_page_bytes, ..own };
         let reader = match input.file_version() {
             Some(version) => self.open_shared(version, input, params)?,
             None => ParquetReader::open(input, params, self.keys.as_ref())?,
         };
-        Ok(Box::new(reader.verifying_checksums(self.verifies_checksums)))
+        Ok(Box::new(ParquetReader { page_options, ..reader }))
     }
 }
 
@@ -83,7 +99,7 @@ pub struct ParquetReader {
     input: BufferedInput,
     footer: Arc<Footer>,
     pool: MemoryPool,
-    verifies_checksums: bool,
+    page_options: PageOptions,
     /// Whoever opens the file again gets the same footer.
     is_shared: bool,
     /// Somebody else had the footer already.
@@ -104,13 +120,13 @@ impl ParquetReader {
 
     /// A file whose footer was read before.
     pub fn of_footer(footer: Arc<Footer>, input: BufferedInput, pool: MemoryPool) -> Self {
-        let (verifies_checksums, is_shared, is_known) = (false, false, false);
-        ParquetReader { footer, input, pool, verifies_checksums, is_shared, is_known }
+        let (page_options, is_shared, is_known) = (PageOptions::default(), false, false);
+        ParquetReader { footer, input, pool, page_options, is_shared, is_known }
     }
 
     /// Compares pages with their checksums, if `yes`.
     pub fn verifying_checksums(mut self, yes: bool) -> Self {
-        self.verifies_checksums = yes;
+        self.page_options.verifies_checksums = yes;
         self
     }
 
@@ -184,7 +200,7 @@ impl Reader for ParquetReader {
         let file = OpenFile {
             footer: Arc::clone(&self.footer),
             input: self.input.reopened(),
-            verifies_checksums: self.verifies_checksums,
+            page_options: self.page_options,
             is_known: self.is_known,
         };
         let reader = ParquetRowReader::new(file, params, &self.pool);

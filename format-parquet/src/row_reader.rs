@@ -51,7 +51,7 @@ use vector::{
 use crate::column::ColumnReader;
 use crate::condition::Condition;
 use crate::footer::Footer;
-use crate::page::PageCounters;
+use crate::page::{PageCounters, PageOptions};
 use crate::prune::PrunedBy;
 use crate::read_plan::{ColumnFilter, GroupPlan, Planner};
 use crate::thrift::structs::RowGroup;
@@ -71,8 +71,8 @@ pub(crate) struct OpenFile {
     pub(crate) footer: Arc<Footer>,
     /// Its bytes.
     pub(crate) input: BufferedInput,
-    /// Pages are compared with their checksums.
-    pub(crate) verifies_checksums: bool,
+    /// How its pages are read.
+    pub(crate) page_options: PageOptions,
     /// Somebody else had the footer already.
     pub(crate) is_known: bool,
 }
@@ -147,7 +147,7 @@ impl CurrentGroup {
 
 impl ParquetRowReader {
     pub(crate) fn new(file: OpenFile, params: RowReaderParams, pool: &MemoryPool) -> Result<Self> {
-        let OpenFile { footer, input, verifies_checksums, is_known } = file;
+        let OpenFile { footer, input, page_options, is_known } = file;
         let mut columns = Vec::new();
         let mut output = Vec::new();
         let mut num_leaves = 0;
@@ -177,7 +177,7 @@ impl ParquetRowReader {
         let pass = Pass {
             file: input.reopened_for_values(),
             max_piece: piece_bytes(num_leaves, input.coalescing()),
-            verifies_checksums,
+            page_options,
             pages: Arc::new(PageCounters::default()),
             footer,
         };

@@ -94,14 +94,18 @@ impl From<Error> for Failure {
 
 type Outcome = Result<(), Failure>;
 
-/// Runs the program with the arguments of the process.
-pub fn main() -> ExitCode {
+/// Runs the program with the arguments of the process. Calls `when_limited` first where they limit
+/// memory: what its allocator keeps is the program's matter.
+pub fn main(when_limited: fn()) -> ExitCode {
     let mut cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(stop) => return stopped_by_clap(&stop),
     };
     if cli.global.output.as_deref().is_some_and(|path| path.as_os_str() == "-") {
         cli.global.output = None;
+    }
+    if cli.global.memory.is_some() {
+        when_limited();
     }
     cli.global.output_file = cli.global.output.as_deref().and_then(OutputFile::of);
     let outcome = cli.global.check_output().and_then(|()| run(&cli));

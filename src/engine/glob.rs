@@ -77,7 +77,7 @@ fn name_of(path: &str) -> &str {
 }
 
 fn is_hidden(name: &str) -> bool {
-    name.starts_with(['_', '.'])
+    name.starts_with(['_', '.']) || name.ends_with("._COPYING_")
 }
 
 fn matching(
@@ -175,6 +175,16 @@ mod tests {
         assert_eq!(found("/d/_*.parquet"), ["/d/_hidden.parquet"]);
         assert_eq!(found("/d/*/h=1/y.parquet"), ["/d/ds=2/h=1/y.parquet"]);
         assert_eq!(found("/d/ds=*"), ["/d/ds=1", "/d/ds=2"]);
+    }
+
+    #[test]
+    fn files_that_are_being_written_match_no_pattern() {
+        let files = MemoryFiles::new();
+        for path in ["/d/a", "/d/b._COPYING_", "/d/k=1/c._COPYING_"] {
+            files.put(path, vec![0]);
+        }
+        assert_eq!(expand(&files, "/d/*").unwrap(), ["/d/a"]);
+        assert_eq!(expand(&files, "/d/**").unwrap(), ["/d/a"]);
     }
 
     #[test]

@@ -37,6 +37,8 @@ pub struct QueryOptions {
     /// * `input_format`: the format of files;
     /// * `max_schema_files` (1,000 by default): maximum number of files of a table that are opened
     ///   to infer its columns;
+    /// * `parquet_max_page_bytes` (2 GiB - 1 by default, the most that the format has): the largest
+    ///   page that is decompressed;
     /// * names with the prefix `serde.`, such as `serde.field.delim`: parameters of text files.
     pub settings: Config,
     /// Recording of the query's trace, if requested; for one run only.

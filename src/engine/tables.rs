@@ -5,8 +5,13 @@
 //!              --some files that pass the condition--> TableSchema                  opens those
 //!              --> EngineTable: columns, scans, splits
 //! ```
+//!
+//! The files that the condition leaves may lack columns that others have. A statement that names such a
+//! column is planned once more, with the columns of all files ([`planned`]).
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::rc::Rc;
 
 use connector_hive::{
     ColumnKind, DiscoveryOptions, HiveConnector, HiveTable, LearnedSchema, PartitionPredicate,
@@ -21,7 +26,7 @@ use dwio::subfield::{PathElement, Subfield};
 use exec::expr::nearest;
 use exec::plan::TableScanNode;
 use vector::sync::Arc;
-use vector::{Error, MemoryPool, Result, RowType, Type};
+use vector::{Error, ErrorKind, MemoryPool, Result, RowType, Type};
 
 use super::glob;
 use super::options::FileOptions;
@@ -48,6 +53,21 @@ pub(super) struct Tables<'a> {
     pub(super) files: FileOptions,
     pub(super) partition_types: Vec<(String, Type)>,
     pub(super) pool: MemoryPool,
+    /// The columns of a table are those of all its files, whatever the condition.
+    pub(super) of_all_files: bool,
+    /// Set once a table is opened that may have more columns.
+    pub(super) is_partial: Rc<Cell<bool>>,
+}
+
+/// What `plan` makes of the tables. Where a column is not found in the files that the conditions
+/// leave, it is looked for in all files.
+pub(super) fn planned<T>(tables: Tables<'_>, plan: impl Fn(&Tables<'_>) -> Result<T>) -> Result<T> {
+    match plan(&tables) {
+        Err(error) if error.kind() == ErrorKind::NotFound && tables.is_partial.get() => {
+            plan(&Tables { of_all_files: true, ..tables })
+        }
+        outcome => outcome,
+    }
 }
 
 impl Catalog for Tables<'_> {
@@ -134,6 +154,7 @@ impl FoundTable for Found<'_> {
         // The schema is inferred from files that the query reads anyway, if there are any.
         let mut wanted = self.hive.clone();
         let keys = &self.hive.partition_columns;
+        let condition = condition.filter(|_| !tables.of_all_files);
         if let Some(mut predicate) = predicate(tables.evaluator, condition, keys, keys)? {
             let mut left = Vec::new();
             for file in &self.hive.files {
@@ -163,6 +184,14 @@ impl FoundTable for Found<'_> {
         };
         let LearnedSchema { schema, metadata, num_opened, num_files } = learned;
         let unknown = num_files.saturating_sub(num_opened);
+        let is_partial = wanted.files.len() < self.hive.files.len() && columns.is_none();
+        let asked = is_partial.then(|| Asked {
+            terms: condition.map(TypedExpr::conjuncts).into_iter().flatten().cloned().collect(),
+            paths: wanted.files.into_iter().map(|file| file.path).collect(),
+        });
+        if asked.is_some() {
+            tables.is_partial.set(true);
+        }
         let gap = (unknown > 0).then(|| format!("{num_opened} of {num_files} files"));
         let columns = columns_of(&schema);
         Ok(Arc::new(EngineTable {
@@ -173,6 +202,7 @@ impl FoundTable for Found<'_> {
             schema,
             _metadata: metadata,
             schema_files: gap,
+            asked,
             evaluator: Arc::clone(tables.evaluator),
             connector: Arc::clone(tables.connector),
             pool: tables.pool.clone(),
@@ -181,7 +211,15 @@ impl FoundTable for Found<'_> {
     }
 }
 
-/// A table that is ready to be scanned.
+/// Files that were asked for columns.
+#[derive(Debug)]
+struct Asked {
+    /// The condition that left them.
+    terms: Vec<TypedExpr>,
+    paths: HashSet<String>,
+}
+
+/// A table ready to be scanned.
 #[derive(Debug)]
 struct EngineTable {
     name: String,
@@ -191,6 +229,8 @@ struct EngineTable {
     _metadata: Vec<FileMetadata>,
     /// Describes the files from which the columns were inferred, if these are not all files.
     schema_files: Option<String>,
+    /// The files that were asked for columns, where a condition has left some out.
+    asked: Option<Asked>,
     columns: Vec<TableColumn>,
     /// For columns whose name repeats, the number of earlier columns with that name, by position.
     twins: HashMap<usize, usize>,
@@ -206,6 +246,10 @@ impl CatalogTable for EngineTable {
     }
 
     fn scan(&self, parts: ScanParts<'_>) -> Result<TableScanNode> {
+        if !self.reads_asked_files(parts.filter)? {
+            return Err(Error::not_found("a scan reads files whose columns are not known")
+                .with("table", &self.name));
+        }
         let mut fields = Vec::with_capacity(parts.columns.len());
         let mut assignments = Vec::with_capacity(parts.columns.len());
         for wanted in parts.columns {
@@ -248,6 +292,10 @@ impl CatalogTable for EngineTable {
         self.schema.stored_column(name)
     }
 
+    fn may_have_more_columns(&self) -> bool {
+        self.asked.is_some()
+    }
+
     fn schema_gap(&self) -> Option<SchemaGap<'_>> {
         let files = self.schema_files.as_deref()?;
         Some(SchemaGap { table: &self.name, files })
@@ -286,6 +334,29 @@ impl CatalogTable for EngineTable {
     }
 }
 
+impl EngineTable {
+    /// True when a scan with this condition reads no files but those that were asked for columns. A
+    /// condition of WHERE may not come to the scan: rows of an outer join are tested above it.
+    fn reads_asked_files(&self, filter: Option<&TypedExpr>) -> Result<bool> {
+        let Some(asked) = &self.asked else { return Ok(true) };
+        let terms = filter.map(TypedExpr::conjuncts).unwrap_or_default();
+        if asked.terms.iter().all(|term| terms.contains(&term)) {
+            return Ok(true);
+        }
+        let (keys, columns) = (&self.hive.partition_columns, self.schema.columns());
+        let Some(mut predicate) = predicate(&self.evaluator, filter, keys, columns)? else {
+            return Ok(false);
+        };
+        for file in self.hive.nonempty_files().filter(|file| !asked.paths.contains(&file.path)) {
+            let value = |name: &str, _: &Type| self.hive.partition_value(file, name);
+            if predicate.may_pass(value)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
 /// Returns struct fields by name; empty, which means the whole column, if names do not identify the
 /// fields.
 fn subfields(column: &str, ty: &Type, wanted: &[Vec<usize>]) -> Vec<Subfield> {
@@ -295,7 +366,7 @@ fn subfields(column: &str, ty: &Type, wanted: &[Vec<usize>]) -> Vec<Subfield> {
         for index in indices {
             let row = ty.as_row()?;
             let name = row.names().get(*index)?;
-            if row.names().iter().filter(|n| *n == name).count() > 1 {
+            if row.positions_of(name).len() > 1 {
                 return None;
             }
             subfield = subfield.then(PathElement::Field(name.as_str().into()));

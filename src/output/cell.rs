@@ -269,12 +269,11 @@ fn write_hex(bytes: &[u8], out: &mut String) {
 /// number of hours.
 fn write_time_of_day(value: i64, unit: TimeUnit, out: &mut String) -> std::fmt::Result {
     let per_second = unit.per_second();
-    let nanos = value.rem_euclid(per_second) as u64 * (1_000_000_000 / per_second as u64);
-    let seconds = value.div_euclid(per_second);
-    if seconds < 0 {
+    let (size, per_second) = (value.unsigned_abs(), per_second.unsigned_abs());
+    if value < 0 {
         out.push('-');
     }
-    write_time(out, seconds.unsigned_abs(), nanos)
+    write_time(out, size / per_second, size % per_second * (1_000_000_000 / per_second))
 }
 
 trait Float: std::fmt::Debug + Copy {
@@ -373,6 +372,10 @@ mod tests {
         assert_eq!(json(Type::Uuid, Value::HugeInt(1)), "\"00000000-0000-0000-0000-000000000001\"");
         let time = Value::BigInt(3_723_004);
         assert_eq!(json(Type::Time(TimeUnit::Millis), time), "\"01:02:03.004\"");
+        for (value, expected) in [(-1, "-00:00:00.001"), (-3_723_004, "-01:02:03.004")] {
+            let printed = json(Type::Time(TimeUnit::Millis), Value::BigInt(value));
+            assert_eq!(printed, format!("\"{expected}\""));
+        }
         let stamp = Value::Timestamp(vector::Timestamp::new(0, 120_000_000));
         assert_eq!(json(Type::Timestamp, stamp.clone()), "\"1970-01-01T00:00:00.12\"");
         assert_eq!(text(Type::Timestamp, stamp, Style::Plain), "1970-01-01 00:00:00.12");

@@ -5,7 +5,7 @@ use std::io::Write;
 use vector::{Result, RowType, RowVector};
 
 use super::cell::{Cell, Style};
-use super::{BatchWriter, write_error};
+use super::{BatchWriter, FLUSH_BYTES, write_error};
 
 /// Prints rows as delimited lines.
 pub(super) struct DelimitedWriter<'a> {
@@ -92,6 +92,9 @@ impl BatchWriter for DelimitedWriter<'_> {
                 }
             }
             self.line.push('\n');
+            if self.line.len() >= FLUSH_BYTES {
+                self.hand_on()?;
+            }
         }
         self.hand_on()
     }

@@ -6,10 +6,7 @@ use std::io::Write;
 use vector::{Result, RowType, RowVector};
 
 use super::cell::{Cell, Style, json_string};
-use super::{BatchWriter, write_error};
-
-/// The buffer is written out when it reaches this number of bytes.
-const FLUSH_BYTES: usize = 64 << 10;
+use super::{BatchWriter, FLUSH_BYTES, write_error};
 
 /// Prints each row as an object.
 pub(super) struct JsonWriter<'a> {

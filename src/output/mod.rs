@@ -1,4 +1,5 @@
-//! Formatting of results as text. Writers take batches and buffer at most one batch.
+//! Formatting of results as text. Writers take batches and buffer at most one batch, and at most a row
+//! and 64 KiB of its text.
 //!
 //! ```text
 //! RowVector --prepare once--> a Cell for each column --row by row--> byte buffer --> Write
@@ -18,6 +19,10 @@ mod table;
 use std::io::Write;
 
 use vector::{Error, Result, RowType, RowVector};
+
+/// Size of the text at which writers pass it on: a batch may repeat one long value in all of its rows,
+/// and its text then takes far more memory than the batch.
+const FLUSH_BYTES: usize = 64 << 10;
 
 /// Text formats of results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,4 +111,52 @@ pub fn is_closed_pipe(error: &Error) -> bool {
     std::error::Error::source(error)
         .and_then(|source| source.downcast_ref::<std::io::Error>())
         .is_some_and(|io| io.kind() == std::io::ErrorKind::BrokenPipe)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vector::sync::{Arc, Mutex};
+    use vector::{Type, Value, Vector};
+
+    /// The length of each write.
+    #[derive(Clone, Default)]
+    struct Writes(Arc<Mutex<Vec<usize>>>);
+
+    impl Write for Writes {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().push(bytes.len());
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn formats_of_lines_hold_little_of_a_batch_that_shows_one_long_value_in_all_rows() {
+        const NUM_ROWS: usize = 500;
+        const LEN: usize = 4_000;
+        let ty = Arc::new(RowType::new([("s", Type::Varchar)]));
+        let value = Value::bytes("x".repeat(LEN));
+        let column = Vector::constant(Type::Varchar, value, NUM_ROWS).unwrap();
+        let batch = RowVector::batch(ty.clone(), NUM_ROWS, vec![Arc::new(column)]).unwrap();
+        for format in [
+            OutputFormat::Csv,
+            OutputFormat::Tsv,
+            OutputFormat::Json,
+            OutputFormat::JsonLines,
+            OutputFormat::CanonicalJsonLines,
+        ] {
+            let writes = Writes::default();
+            let mut writer = batch_writer(format, &ty, Box::new(writes.clone())).unwrap();
+            writer.write(&batch).unwrap();
+            writer.finish().unwrap();
+            let lens = writes.0.lock();
+            assert!(lens.iter().sum::<usize>() > NUM_ROWS * LEN, "{format:?}");
+            let longest = lens.iter().max().copied().unwrap();
+            assert!(longest <= FLUSH_BYTES + LEN + 100, "{format:?}: {longest} bytes");
+        }
+    }
 }

@@ -1,7 +1,5 @@
 //! Table and column handles as plans write them.
 
-use std::convert::Infallible;
-
 use connector_hive::{
     ColumnKind, DateText, Extraction, ExtractionStep, HiveColumnHandle, HiveTableHandle, KeySet,
 };
@@ -36,7 +34,7 @@ pub(super) fn read_table(
     }
     if let Some(condition) = json.optional("remainingFilter")? {
         let condition = expressions.read_condition(&condition)?;
-        table = table.with_remaining_filter(Some(with_null_bounds(&condition)));
+        table = table.with_remaining_filter(Some(with_null_bounds(&condition, false)));
     }
     if let Some(columns) = json.optional("dataColumns")? {
         table = table.with_data_columns(read_row_type(&columns)?);
@@ -137,28 +135,37 @@ fn read_step(json: &Json<'_>) -> Result<ExtractionStep> {
     };
     json.check(ExtractionStep::parse(json.member("step")?.text()?, field, keys))
 }
-/// The condition of a table handle with BETWEEN as two comparisons where a bound is null. Velox makes
-/// filters of this condition, for which `NOT (x BETWEEN NULL AND 4)` holds where `x > 4` (rule S4.17);
-/// in its other expressions the function is null when a bound is.
-fn with_null_bounds(condition: &TypedExpr) -> TypedExpr {
+
+/// The condition of a table handle with BETWEEN as two comparisons where a bound is null, in the places
+/// of which Velox makes filters of columns: there `NOT (x BETWEEN NULL AND 4)` holds where `x > 4`
+/// (rule S4.17). Everywhere else the function is null when a bound is. Of OR, and of AND below NOT,
+/// filters are made where all of it is about one column.
+fn with_null_bounds(condition: &TypedExpr, negated: bool) -> TypedExpr {
+    let TypedExpr::Call { name, args, ty } = condition else { return condition.clone() };
+    let call = |name: &str, args| TypedExpr::call(name, args, Type::Boolean);
     let is_null =
         |arg: &TypedExpr| matches!(arg, TypedExpr::Constant { value, .. } if value.is_null());
-    let call = |name: &str, args: Vec<TypedExpr>| TypedExpr::Call {
-        name: name.into(),
-        args,
-        ty: Type::Boolean,
-    };
-    let mut split = |part: &TypedExpr| -> std::result::Result<_, Infallible> {
-        let TypedExpr::Call { name, args, .. } = part else { return Ok(None) };
-        Ok(match args.as_slice() {
-            [value, low, high] if **name == *"between" && (is_null(low) || is_null(high)) => {
-                let above = call("gte", vec![value.clone(), low.clone()]);
-                let below = call("lte", vec![value.clone(), high.clone()]);
-                Some(call("and", vec![above, below]))
-            }
-            _ => None,
-        })
-    };
-    let Ok(condition) = condition.replace(&mut split);
-    condition
+    let is_taken_apart = (&**name == "and") != negated || condition.field_names().len() == 1;
+    match (&**name, args.as_slice()) {
+        ("between", [value, low, high]) if is_column(value) && (is_null(low) || is_null(high)) => {
+            let above = call("gte", vec![value.clone(), low.clone()]);
+            let below = call("lte", vec![value.clone(), high.clone()]);
+            call("and", vec![above, below])
+        }
+        ("not", [input]) => call("not", vec![with_null_bounds(input, !negated)]),
+        ("and" | "or", terms) if is_taken_apart => {
+            let terms = terms.iter().map(|term| with_null_bounds(term, negated));
+            TypedExpr::call(Arc::clone(name), terms.collect(), ty.clone())
+        }
+        _ => condition.clone(),
+    }
+}
+
+/// True for a column or a field of one.
+fn is_column(expr: &TypedExpr) -> bool {
+    match expr {
+        TypedExpr::Field { .. } => true,
+        TypedExpr::Dereference { input, .. } => is_column(input),
+        _ => false,
+    }
 }

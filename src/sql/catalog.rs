@@ -74,6 +74,12 @@ pub(crate) trait CatalogTable: fmt::Debug + Send + Sync {
         None
     }
 
+    /// True when the table may have columns that are missing here, because only files that the
+    /// query reads were asked. A `NotFound` error makes the engine plan once more with all of them.
+    fn may_have_more_columns(&self) -> bool {
+        false
+    }
+
     /// The files that the columns were learned from, where those are not all: the others may have
     /// columns that are missing here.
     fn schema_gap(&self) -> Option<SchemaGap<'_>> {

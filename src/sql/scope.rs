@@ -11,7 +11,7 @@ use sqlparser::ast::Ident;
 use vector::sync::{Arc, OnceLock};
 use vector::{Error, Result, RowType, Type};
 
-use super::catalog::TableColumn;
+use super::catalog::{CatalogTable, TableColumn};
 use super::source::SourceText;
 
 /// How to tell names apart that differ by case only.
@@ -30,6 +30,8 @@ pub(crate) struct Scope {
     outer: Option<Arc<Scope>>,
     /// The columns around where they cannot be used, for errors.
     around: Option<Arc<Scope>>,
+    /// A table may have more columns than these, so that an unknown name may be one of its own.
+    is_partial: bool,
     /// Made at the first lookup.
     index: OnceLock<Arc<ScopeIndex>>,
 }
@@ -62,8 +64,24 @@ impl Scope {
             places: vec![Place::default(); columns.len()],
             outer: None,
             around: None,
+            is_partial: false,
             index: OnceLock::new(),
         }
+    }
+
+    /// The columns of an opened table, which `columns` may call otherwise than it does.
+    pub(crate) fn of_table(
+        relation: &str,
+        table: &dyn CatalogTable,
+        columns: &[TableColumn],
+    ) -> Self {
+        let is_partial = table.may_have_more_columns();
+        Scope { is_partial, ..Self::new(relation, columns) }
+    }
+
+    /// True when a table may have more columns than are known.
+    pub(crate) fn is_partial(&self) -> bool {
+        self.is_partial
     }
 
     fn index(&self) -> &ScopeIndex {
@@ -97,6 +115,7 @@ impl Scope {
     /// The columns of both.
     pub(crate) fn joined(mut self, other: &Scope) -> Self {
         self.index = OnceLock::new();
+        self.is_partial |= other.is_partial;
         let offset = self.relations.len();
         self.relations.extend(other.relations.iter().cloned());
         self.columns.extend(other.columns.iter().cloned());
@@ -127,6 +146,11 @@ impl Scope {
         self.relations.iter().any(|r| matches(name, r))
     }
 
+    /// True when `name` is a table of this scope or of one around.
+    fn has_relation(&self, name: &Ident) -> bool {
+        self.is_relation(name) || self.outer.as_ref().is_some_and(|outer| outer.has_relation(name))
+    }
+
     /// Lets the name of column `kept` alone mean `meaning`, and that of `other` need its table.
     pub(crate) fn merge(&mut self, kept: &str, other: &str, meaning: TypedExpr) {
         let position = |field: &str| self.index().by_field.get(field).copied();
@@ -155,8 +179,11 @@ impl Scope {
         match self.column(first, None, source)? {
             Some(column) => fields_of(column, rest, source).map(Some),
             None => match &self.outer {
-                Some(outer) => outer.find(path, source),
-                None => Ok(None),
+                // A name alone may be a column of the inner table that only other files have.
+                Some(outer) if !self.is_partial || outer.has_relation(first) => {
+                    outer.find(path, source)
+                }
+                _ => Ok(None),
             },
         }
     }
@@ -174,6 +201,7 @@ impl Scope {
             [] => return Error::internal("a name without parts"),
         };
         if let Some(around) = &self.around
+            && !self.is_partial
             && around.find(path, source).is_ok_and(|found| found.is_some())
         {
             let error = Error::unsupported(

@@ -120,6 +120,74 @@ fn lists_have_all_values_nulls_too() {
 }
 
 #[test]
+fn rows_are_taken_in_the_order_that_a_call_asks_for() {
+    // n is 0 and 3 for a, 1 and 4 for b, 2 and 5 for c; s is null but for 0 and 5.
+    for (calls, expected) in [
+        ("array_agg(n ORDER BY n)", ["[0,3]", "[1,4]", "[2,5]"]),
+        ("array_agg(n ORDER BY n DESC)", ["[3,0]", "[4,1]", "[5,2]"]),
+        ("array_agg(n ORDER BY -n)", ["[3,0]", "[4,1]", "[5,2]"]),
+        ("array_agg(n ORDER BY s NULLS FIRST, n)", ["[3,0]", "[1,4]", "[2,5]"]),
+        ("array_agg(n ORDER BY s DESC, n DESC)", ["[0,3]", "[4,1]", "[5,2]"]),
+        ("array_agg(n ORDER BY n DESC) FILTER (WHERE n > 1)", ["[3]", "[4]", "[5,2]"]),
+        ("array_agg(n ORDER BY 1, n DESC, n)", ["[3,0]", "[4,1]", "[5,2]"]),
+        ("array_agg(DISTINCT n % 3 ORDER BY n % 3)", ["[0]", "[1]", "[2]"]),
+        ("arbitrary(n ORDER BY n DESC)", ["3", "4", "5"]),
+        ("sum(n ORDER BY s) + count(* ORDER BY n)", ["5", "7", "9"]),
+        ("element_at(array_agg(n ORDER BY d DESC), 1) + min(n ORDER BY n)", ["3", "5", "7"]),
+        (
+            "concat(array_agg(n ORDER BY n % 2), array_agg(n ORDER BY n % 2, n DESC))",
+            ["[0,3,0,3]", "[4,1,4,1]", "[2,5,2,5]"],
+        ),
+    ] {
+        let lines: Vec<String> = ["a", "b", "c"]
+            .iter()
+            .zip(expected)
+            .map(|(k, v)| format!(r#"{{"k":"{k}","v":{v}}}"#))
+            .collect();
+        let sql = format!("SELECT k, {calls} AS v FROM t WHERE n < 6 GROUP BY k ORDER BY k");
+        check(&sql, &lines.iter().map(String::as_str).collect::<Vec<_>>());
+    }
+    // Of many rows in several files, and without groups.
+    check(
+        "SELECT element_at(l, 1) AS a, element_at(l, 600) AS b, cardinality(l) AS c
+            FROM (SELECT array_agg(n ORDER BY n DESC) AS l FROM t)",
+        &[r#"{"a":1199,"b":600,"c":1200}"#],
+    );
+    check(
+        "SELECT array_agg(DISTINCT k ORDER BY k DESC) AS k, array_agg(n ORDER BY k DESC, n) AS b
+            FROM t WHERE n < 0",
+        &[r#"{"k":null,"b":null}"#],
+    );
+    check("SELECT array_agg(DISTINCT k ORDER BY k DESC) AS k FROM t", &[r#"{"k":["c","b","a"]}"#]);
+}
+
+#[test]
+fn a_chain_of_conditions_may_have_a_key_among_its_terms() {
+    let key = "(n < 3 OR b)";
+    for (item, expected) in [
+        (format!("{key} OR FALSE"), [Some(false), Some(true), None]),
+        (format!("{key} OR count(*) < 600"), [Some(true); 3]),
+        (format!("count(*) < 600 OR {key} OR {key} IS NULL"), [Some(true); 3]),
+        (format!("count(*) > 9000 OR n < 3 OR b OR {key}"), [Some(false), Some(true), None]),
+        (format!("NOT ({key} OR count(*) > 9000)"), [Some(true), Some(false), None]),
+    ] {
+        let lines = expected.map(|v| match v {
+            Some(v) => format!(r#"{{"v":{v}}}"#),
+            None => r#"{"v":null}"#.to_string(),
+        });
+        let sql = format!("SELECT {item} AS v FROM t GROUP BY {key} ORDER BY {key}");
+        check(&sql, &lines.each_ref().map(String::as_str));
+    }
+    check(
+        "SELECT (n < 3 AND b) AND d < 1 AND count(*) > 0 AS v FROM t WHERE n IN (2, 5)
+            GROUP BY n < 3 AND b, d < 1, n < 3 AND b AND d < 1 ORDER BY v",
+        &[r#"{"v":false}"#, r#"{"v":false}"#],
+    );
+    let error = engine().query("SELECT n < 3 OR d < 1 FROM t GROUP BY n < 3 OR b");
+    assert!(error.unwrap_err().to_string().contains("neither grouped by nor"));
+}
+
+#[test]
 fn arguments_that_have_no_such_aggregate_are_refused() {
     let engine = engine();
     for (call, what) in [
@@ -127,6 +195,15 @@ fn arguments_that_have_no_such_aggregate_are_refused() {
         ("bool_and(n)", "does not take arguments"),
         ("min_by(s)", "does not take arguments"),
         ("count_if(*)", "only count takes *"),
+        ("array_agg(DISTINCT n ORDER BY d)", "in the order of its arguments only"),
+        ("array_agg(n ORDER BY array_agg(n))", "an aggregate is not allowed here"),
+        ("array_agg(n ORDER BY sequence(1, n))", "cannot be sorted by"),
+        ("abs(n ORDER BY n)", "only aggregates take"),
+        ("array_agg(n LIMIT 1)", "clauses inside a call"),
+        (
+            "cardinality(array_agg(n ORDER BY n)) + cardinality(array_agg(n ORDER BY d))",
+            "different ORDER BY",
+        ),
         ("sum(n) FILTER (WHERE n)", "BOOLEAN"),
         ("sum(n) FILTER (WHERE sum(n) > 1)", "not allowed here"),
     ] {

@@ -218,3 +218,32 @@ fn a_full_disk_is_an_error() {
     let want = "error: i/o: cannot write the output: No space left on device (os error 28)\n";
     assert_eq!(said, want);
 }
+
+/// Of a large file the first four bytes are looked at too, whatever is read of it.
+#[test]
+fn a_file_that_starts_with_something_else_is_corrupt_whatever_its_length() {
+    let scratch = Scratch::new("wrong-magic");
+    for num_rows in [1_000, 200_000] {
+        let mut bytes = numbers_file(num_rows);
+        bytes[..4].copy_from_slice(b"ORC\0");
+        let path = scratch.write("f.parquet", &bytes);
+        for what in ["*", "count(*)"] {
+            let said = query_error(&format!("SELECT {what} FROM '{path}'"));
+            assert!(said.starts_with("error: corrupt: not a Parquet file"), "{num_rows}: {said}");
+            assert!(said.contains(r"(found=ORC\x00)") && said.contains(&path), "{said}");
+        }
+    }
+}
+
+#[test]
+fn a_page_beyond_the_limit_is_refused_with_the_setting_that_raises_it() {
+    let scratch = Scratch::new("page-limit");
+    let path = scratch.write("f.parquet", &numbers_file(10_000));
+    let sql = format!("SELECT * FROM '{path}'");
+    let said = error_of(1, &["query", "--set", "parquet_max_page_bytes=100", &sql]);
+    assert!(said.starts_with("error: limit: a page is too large (bytes="), "{said}");
+    assert!(said.contains("max=100") && said.contains("parquet_max_page_bytes"), "{said}");
+    assert!(said.contains(&path) && said.contains("in page 0, offset "), "{said}");
+    let read = ocior(&["query", "--set", "parquet_max_page_bytes=1000000", &sql]);
+    assert_eq!(read.code, 0, "{}", read.err);
+}

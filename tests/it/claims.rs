@@ -29,8 +29,8 @@ use condition::Condition;
 use readings::{Outcome, Reader};
 use shapes::{Seed, seeds};
 
-/// Mutants that are read when nothing else is asked for: none until the reader compares all claims.
-const NUM_MUTANTS: u64 = 0;
+/// Mutants that are read when nothing else is asked for.
+const NUM_MUTANTS: u64 = 20_000;
 
 /// How an integer is changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

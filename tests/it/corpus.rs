@@ -15,7 +15,7 @@ use crate::support::files::lines_of;
 /// Larger files are left to the runner.
 const MAX_FILE_BYTES: u64 = 64 << 10;
 
-fn corpus() -> Option<PathBuf> {
+pub(crate) fn corpus() -> Option<PathBuf> {
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared");
     let shared = std::env::var_os("OCIOR_SHARED").map_or_else(beside, PathBuf::from);
     let corpus = shared.join("corpus");
@@ -26,7 +26,8 @@ fn corpus() -> Option<PathBuf> {
     None
 }
 
-fn entries(corpus: &Path) -> Vec<Value> {
+/// The files that are small enough.
+pub(crate) fn entries(corpus: &Path) -> Vec<Value> {
     let index = std::fs::read_to_string(corpus.join("corpus.json")).unwrap();
     let mut index: Value = serde_json::from_str(&index).unwrap();
     let Value::Array(files) = index["files"].take() else { panic!("no list of files") };
@@ -34,7 +35,7 @@ fn entries(corpus: &Path) -> Vec<Value> {
 }
 
 /// Encrypted files are broken to whoever has no keys.
-fn has_rows(entry: &Value) -> bool {
+pub(crate) fn has_rows(entry: &Value) -> bool {
     entry["expect"] == "rows" && entry["keys"].is_null()
 }
 

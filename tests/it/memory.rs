@@ -8,6 +8,8 @@ use dwio::fs::{MemoryFiles, ObservedFiles};
 use exec::stats::OperatorStats;
 use ocior::{Engine, EngineBuilder, QueryOptions};
 
+#[cfg(target_os = "linux")]
+use crate::support::command::{Ran, Scratch, command, finished};
 use crate::support::files::{Layout, in_order, lines, parquet_file};
 
 const NUM_ROWS: i64 = 200_000;
@@ -128,6 +130,107 @@ fn what_is_read_at_once_is_a_setting() {
     assert!(large < usual / 2, "{large} reads in place of {usual}");
     let (apart, _) = reads(&[("load_quantum", "8388608"), ("max-coalesced-bytes", "0")]);
     assert!(apart > large, "{apart} reads in place of {large}");
+}
+
+/// Every operator that holds rows, over columns that are computed and wide.
+const WIDE_QUERIES: [&str; 18] = [
+    "SELECT max(length(lpad(s, 40000, 'x'))) AS n FROM (SELECT CAST(a AS VARCHAR) AS s FROM '/few' WHERE a < 1000)",
+    "SELECT count(*) AS n FROM '/few' WHERE a < 1000 AND length(rpad(CAST(b AS VARCHAR), 40000, 'x')) > 7",
+    "SELECT sum(cardinality(sequence(1, 2000 + a % 7))) AS n FROM '/few' WHERE a < 1000",
+    "SELECT sum(cardinality(repeat(CAST(a AS VARCHAR), 1000))) AS n FROM '/few' WHERE a < 1000",
+    "SELECT max(length(concat(w, w, w, w))) AS n FROM (SELECT lpad(CAST(a AS VARCHAR), 3000, 'x') AS w FROM '/few' WHERE a < 1000)",
+    "SELECT max(length(replace(CAST(b AS VARCHAR), '1', lpad('', 20000, 'y')))) AS n FROM '/few' WHERE a < 1000",
+    "SELECT count(e) AS n FROM (SELECT sequence(1, 1000) AS l FROM '/few' WHERE a < 1000) CROSS JOIN UNNEST(l) AS u(e)",
+    "SELECT count(*) AS n FROM (SELECT lpad(CAST(a AS VARCHAR), 1000, 'x') AS w, count(*) FROM '/few' GROUP BY 1)",
+    "SELECT count(*) AS n FROM (SELECT DISTINCT lpad(CAST(a AS VARCHAR), 1000, 'x') AS w FROM '/few')",
+    "SELECT count(DISTINCT lpad(CAST(a AS VARCHAR), 1000, 'x')) AS n FROM '/few'",
+    "SELECT cardinality(array_agg(lpad(CAST(a AS VARCHAR), 1000, 'x'))) AS n FROM '/few'",
+    "SELECT cardinality(map_agg(a, lpad(CAST(b AS VARCHAR), 1000, 'x'))) AS n FROM '/few'",
+    "SELECT count(w) AS n FROM (SELECT a % 7000 AS k, min_by(lpad(CAST(b AS VARCHAR), 1000, 'x'), c) AS w FROM '/few' GROUP BY 1)",
+    "SELECT count(*) AS n FROM '/few' t JOIN (SELECT a AS k, lpad(CAST(b AS VARCHAR), 1000, 'x') AS w FROM '/few') u ON t.a = u.k WHERE length(u.w) > t.a % 7",
+    "SELECT count(*) AS n FROM '/few' t JOIN (SELECT a AS k, sequence(1, 100) AS w FROM '/few') u ON t.a = u.k WHERE cardinality(u.w) > t.a % 7",
+    "SELECT count(*) AS n FROM '/few' WHERE CAST(a AS VARCHAR) NOT IN (SELECT lpad(CAST(b AS VARCHAR), 1000, 'x') FROM '/few')",
+    "SELECT length(w) AS n FROM (SELECT lpad(CAST(a AS VARCHAR), 1000, 'x') AS w FROM '/few' ORDER BY 1) LIMIT 1 OFFSET 6000",
+    "SELECT max(length(w)) AS n FROM (SELECT a, lpad(CAST(b AS VARCHAR), 5000, 'x') AS w FROM '/few' ORDER BY a DESC LIMIT 300)",
+];
+
+#[test]
+fn wide_results_stay_below_the_limit_or_end_the_query_with_it() {
+    let (memory, files) = files();
+    memory.put("/few", parquet_file(&rows().slice(0, 8_000), Layout::default()));
+    let calm = engine(&files, |builder| builder);
+    let mut refused = 0;
+    for sql in WIDE_QUERIES {
+        let wanted = run_once(&calm, sql, &in_order()).unwrap();
+        for (limit, drivers) in [(6 << 20, 1), (32 << 20, 3)] {
+            let tight = engine(&files, |builder| builder.memory_limit(limit));
+            let options = QueryOptions { drivers, ..in_order() };
+            match run_once(&tight, sql, &options) {
+                Ok(found) => assert_eq!(found, wanted, "{sql}"),
+                Err(error) => {
+                    assert_eq!(error.kind(), vector::ErrorKind::Limit, "{sql}: {error}");
+                    refused += 1;
+                }
+            }
+            // What is charged and not asked for is small.
+            let peak = tight.memory_pool().peak();
+            assert!(peak <= limit + (1 << 20), "{sql}: {peak} bytes of {limit}");
+            assert_eq!(tight.memory_pool().used(), 0, "{sql}");
+        }
+    }
+    assert!((1..2 * WIDE_QUERIES.len()).contains(&refused), "{refused} are refused");
+}
+
+/// Queries that fill their limit with texts, whose memory moves as it grows: groups, the build side of a
+/// join, collected values, and rows to be sorted.
+#[cfg(target_os = "linux")]
+const FILLING_QUERIES: [&str; 4] = [
+    "SELECT count(*) FROM (SELECT lpad(CAST(a AS VARCHAR), 500, 'x'), count(*) FROM t GROUP BY 1)",
+    "SELECT count(*) FROM t JOIN (SELECT a AS k, lpad(CAST(b AS VARCHAR), 500, 'x') AS s FROM t) u \
+     ON t.a = u.k WHERE length(u.s) > t.a % 7",
+    "SELECT cardinality(array_agg(lpad(CAST(a AS VARCHAR), 500, 'x'))) FROM t",
+    "SELECT * FROM (SELECT lpad(CAST(a AS VARCHAR), 500, 'x') AS s FROM t ORDER BY 1) \
+     LIMIT 1 OFFSET 150000",
+];
+
+/// The peak of the program's resident memory is what was reserved, the program itself, its threads, and
+/// what the allocator has at hand.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_program_takes_no_more_than_its_limit_and_a_margin() {
+    const MARGIN_MIB: u64 = 64;
+    let scratch = Scratch::new("memory-peaks");
+    let table = scratch.write("t.parquet", &parquet_file(&rows(), Layout::default()));
+    let table = format!("t={table}");
+    for sql in FILLING_QUERIES {
+        for (limit, drivers) in [(64, "2")] {
+            let memory = format!("{limit}MiB");
+            let options = ["--memory", &memory, "--drivers", drivers, "--table", &table];
+            let (peak, ran) = peak_mib(&[&["query"], &options[..], &[sql]].concat());
+            let is_limit = ran.code == 1 && ran.err.starts_with("error: limit: memory limit");
+            assert!(ran.code == 0 || is_limit, "{sql}: {}", ran.err);
+            assert!(peak <= limit + MARGIN_MIB, "{sql}: {peak} MiB of {limit} MiB");
+            assert!(peak > limit / 3, "{sql}: {peak} MiB do not fill {limit} MiB");
+        }
+    }
+}
+
+/// Runs the program to its end, with the peak of its resident memory in MiB.
+#[cfg(target_os = "linux")]
+fn peak_mib(args: &[&str]) -> (u64, Ran) {
+    use std::process::Stdio;
+    let mut child = command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let status = format!("/proc/{}/status", child.id());
+    let mut peak_kib = 0;
+    while child.try_wait().unwrap().is_none() {
+        // One that has just ended has no such line.
+        let text = std::fs::read_to_string(&status).unwrap_or_default();
+        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kib = line.and_then(|rest| rest.split_whitespace().next());
+        peak_kib = kib.map_or(peak_kib, |kib| kib.parse().unwrap());
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    (peak_kib >> 10, finished(child.wait_with_output().unwrap()))
 }
 
 #[test]

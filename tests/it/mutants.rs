@@ -8,8 +8,10 @@
 //! that fails names the mutant.
 
 mod mutation;
+mod of_corpus;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::thread::sleep;
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
@@ -105,6 +107,18 @@ impl Reader {
         Ok(rows)
     }
 
+    /// True when memory is not given back. Drivers of a query that was left in the middle are closed by
+    /// a worker, which may take a while.
+    fn holds_memory(&self) -> bool {
+        let is_held = || self.engine.memory_pool().used() > 0;
+        (0..400).all(|_| {
+            is_held() && {
+                sleep(Duration::from_millis(5));
+                true
+            }
+        })
+    }
+
     /// What is wrong with how a mutant was read, `None` when nothing is; and whether it gave rows.
     fn fault(&self, mutant: Vec<u8>, filter: Option<&str>) -> (Option<String>, bool) {
         self.files.put("f.parquet", mutant);
@@ -123,7 +137,7 @@ impl Reader {
                 Ok(Err(error)) if error.kind() == ErrorKind::Internal => {
                     return (Some(error.to_string()), false);
                 }
-                Ok(_) if self.engine.memory_pool().used() > 0 => {
+                Ok(_) if self.holds_memory() => {
                     return (Some("memory that is still held".to_string()), false);
                 }
                 Ok(_) if took > TIME_LIMIT && attempt < 3 => {}

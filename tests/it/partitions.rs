@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Int32Array, Int64Array, RecordBatch};
+use arrow_array::{ArrayRef, Int16Array, Int32Array, Int64Array, RecordBatch};
 use dwio::fs::{MemoryFiles, ObservedFiles};
-use ocior::Engine;
+use ocior::{Engine, ScanRequest};
 
-use crate::support::files::{Layout, lines_of, numbers_file, parquet_file};
+use crate::support::files::{Layout, in_order, lines, lines_of, numbers_file, parquet_file};
 
 const NUM_DAYS: usize = 25;
 const NUM_SHOPS: usize = 20;
@@ -106,4 +106,77 @@ fn a_table_without_a_schema_is_as_wide_as_its_files() {
     assert_eq!(lines("SELECT n FROM 't' WHERE \"$path\" = 7"), [r#"{"n":9223372036854775807}"#]);
     let of_old = "SELECT n, \"$path\" AS p FROM 't/a.parquet' WHERE n = 1";
     assert_eq!(lines(of_old), [r#"{"n":1,"p":"t/a.parquet"}"#]);
+}
+
+/// Rows of two columns, the second of which may be missing.
+fn rows_with(numbers: &[i64], more: Option<&[i64]>) -> Vec<u8> {
+    let column = |values: &[i64]| Arc::new(Int64Array::from(values.to_vec())) as ArrayRef;
+    let columns = [("n", Some(column(numbers))), ("more", more.map(column))];
+    let columns = columns.into_iter().filter_map(|(name, column)| Some((name, column?)));
+    parquet_file(&RecordBatch::try_from_iter(columns).unwrap(), Layout::default())
+}
+
+/// Files of one partition have a column that those of the others have not.
+#[test]
+fn a_column_of_any_file_is_known_whatever_a_condition_leaves() {
+    let files = MemoryFiles::new();
+    files.put("t/k=1/a.parquet", rows_with(&[1, 2], None));
+    files.put("t/k=2/a.parquet", rows_with(&[3], Some(&[30])));
+    files.put("u", rows_with(&[1, 3], Some(&[30, 31])));
+    let narrow = Arc::new(Int16Array::from(vec![1])) as ArrayRef;
+    let narrow = RecordBatch::try_from_iter([("x", narrow)]).unwrap();
+    let wide = Arc::new(Int32Array::from(vec![70_000])) as ArrayRef;
+    let wide = RecordBatch::try_from_iter([("x", wide)]).unwrap();
+    for table in ["v", "w"] {
+        files.put(format!("{table}/k=1/a.parquet"), parquet_file(&narrow, Layout::default()));
+        files.put(format!("{table}/k=2/a.parquet"), parquet_file(&wide, Layout::default()));
+    }
+    let engine = Engine::builder().file_system(Arc::new(files)).build();
+    let null = [r#"{"n":1,"more":null}"#, r#"{"n":2,"more":null}"#];
+    for (sql, expected) in [
+        ("SELECT n, more FROM 't' WHERE k = 1 ORDER BY n", &null[..]),
+        ("SELECT n, t.more FROM 't' WHERE k = 1 AND more IS NULL ORDER BY n", &null),
+        ("SELECT n, more FROM 't' WHERE k = 1 AND more > 0", &[]),
+        ("SELECT n, more FROM 't' WHERE k = 7", &[]),
+        ("SELECT count(more) AS c FROM 't' WHERE k = 7", &[r#"{"c":0}"#]),
+        ("SELECT count(more) AS c FROM 't' WHERE k = 2", &[r#"{"c":1}"#]),
+        ("SELECT max(t.more) AS m FROM 't' JOIN 'u' ON t.n = u.n WHERE k = 1", &[r#"{"m":null}"#]),
+        // The name is not that of the table around, nor is the column left out of a natural join.
+        ("SELECT n FROM 'u' WHERE EXISTS (SELECT 1 FROM 't' WHERE k = 1 AND more = 30)", &[]),
+        ("SELECT n FROM 'u' WHERE n IN (SELECT more - 29 FROM 't' WHERE k = 1)", &[]),
+        ("SELECT n FROM 't' NATURAL JOIN 'u' WHERE k = 1", &[]),
+        (
+            "SELECT u.n FROM 'u' WHERE EXISTS (SELECT 1 FROM 't' WHERE k = 1 AND t.n = u.n)",
+            &[r#"{"n":1}"#],
+        ),
+    ] {
+        assert_eq!(lines_of(&engine, sql).unwrap(), expected, "{sql}");
+    }
+    // The condition does not come to the scan: all files are read, with the types of all.
+    for (sql, expected) in [
+        (
+            "SELECT u.n, t.more FROM 'u' LEFT JOIN 't' ON t.n = u.n WHERE t.k = 2 OR t.k IS NULL",
+            &[r#"{"n":3,"more":30}"#][..],
+        ),
+        (
+            "SELECT u.n, w.x FROM 'u' LEFT JOIN 'w' ON w.x > u.n WHERE w.k = 2 AND u.n = 1",
+            &[r#"{"n":1,"x":70000}"#],
+        ),
+        ("SELECT w.x FROM 'u' FULL JOIN 'w' ON w.x = u.n WHERE w.k = 1", &[r#"{"x":1}"#]),
+        ("SELECT u.n, w.x FROM 'u' FULL JOIN 'w' ON w.x = u.n WHERE 1 > 2", &[]),
+        ("SELECT w.x FROM 'u' LEFT JOIN 'w' ON w.x = u.n WHERE w.k = 1", &[r#"{"x":1}"#]),
+        ("SELECT w.x FROM 'w' JOIN 'v' USING (k) WHERE k = 1", &[r#"{"x":1}"#]),
+        ("SELECT u.n FROM 'u' SEMI JOIN 'w' ON w.x = u.n WHERE u.n = 1", &[r#"{"n":1}"#]),
+    ] {
+        assert_eq!(lines_of(&engine, sql).unwrap(), expected, "{sql}");
+    }
+    let error = lines_of(&engine, "SELECT mroe FROM 't' WHERE k = 1").unwrap_err().to_string();
+    assert!(error.contains("mroe") && error.contains("did you mean \"more\"?"), "{error}");
+    let request = ScanRequest {
+        paths: vec!["t".into()],
+        columns: Some(vec!["n".into(), "more".into()]),
+        filter: Some("k = 1".into()),
+        limit: None,
+    };
+    assert_eq!(lines(engine.scan(&request, &in_order()).unwrap()).unwrap(), null);
 }

@@ -263,7 +263,8 @@ fn random_queries_have_the_rows_of_a_naive_evaluator() {
     let failures: Vec<String> = results.into_iter().flat_map(|(_, failures)| failures).collect();
     assert_none(&failures);
     assert!(counts.unsupported * 20 < counts.queries, "{counts:?}");
-    assert!(counts.without_rows * 2 < counts.queries, "{counts:?}");
+    // About half of them have none.
+    assert!(counts.without_rows * 3 < counts.queries * 2, "{counts:?}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::support::command::{Scratch, command, output_of};
+use crate::support::command::{Scratch, command, ocior, output_of};
 
 /// Nothing that is waited for takes this long.
 const LONG: Duration = Duration::from_secs(60);
@@ -63,8 +63,13 @@ fn end(signal: &str, mut child: Child) -> (Option<i32>, Duration) {
 
 /// What is written is on its way: a staged file or folder that has bytes or files.
 fn is_written(folder: &Path) -> bool {
+    is_written_as(folder, ".")
+}
+
+/// A file or folder whose name begins so has bytes or files.
+fn is_written_as(folder: &Path, prefix: &str) -> bool {
     let entries = fs::read_dir(folder).unwrap().flatten();
-    let mut staged = entries.filter(|e| e.file_name().to_string_lossy().starts_with('.'));
+    let mut staged = entries.filter(|e| e.file_name().to_string_lossy().starts_with(prefix));
     staged.any(|entry| {
         let has_files = fs::read_dir(entry.path()).is_ok_and(|mut files| files.next().is_some());
         has_files || entry.metadata().is_ok_and(|found| found.is_file() && found.len() > 0)
@@ -138,6 +143,40 @@ fn a_command_that_waits_for_its_statement_ends_at_a_signal() {
         }
         assert_eq!(end(signal, child).0, Some(code));
     }
+}
+
+#[test]
+fn a_later_copy_removes_what_a_killed_one_left_and_nothing_else() {
+    let scratch = Scratch::new("signals-killed");
+    let table = table(&scratch);
+    let folder = scratch.path().join("out");
+    fs::create_dir(&folder).unwrap();
+    let to = |name: &str| folder.join(name).to_str().unwrap().to_string();
+    let partitioned = "(FORMAT parquet, PARTITION_BY (k), ROW_GROUP_SIZE 100)";
+    for (name, options) in [("parts", partitioned), ("rows.csv", "")] {
+        let statement = format!("COPY ({}) TO '{}' {options}", endless(&table), to(name));
+        let mut child = start(&["query", &statement]);
+        // What the one before has left is there too.
+        wait_until("written", || is_written_as(&folder, &format!(".{name}.")));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    // The second has removed what the first one left.
+    let left = names(&folder);
+    assert!(left.len() == 1 && left[0].starts_with(".rows.csv."), "{left:?}");
+    let others = [".other.tmp", ".rows.csv.17-0.tmp", "file"];
+    others.iter().for_each(|name| fs::write(folder.join(name), "kept").unwrap());
+    // One that is running has a lock on what it stages.
+    let running = start(&["query", &format!("COPY ({}) TO '{}'", endless(&table), to("b.csv"))]);
+    let is_of_running = |name: &String| name.starts_with(".b.csv.");
+    wait_until("staged", || names(&folder).iter().any(is_of_running));
+    let done = format!("COPY (SELECT 1 AS a) TO '{}'", to("done.csv"));
+    assert_eq!(ocior(&["query", &done]).code, 0);
+    let now = names(&folder);
+    assert!(!left.iter().any(|name| now.contains(name)), "{now:?}");
+    assert!(now.iter().any(is_of_running), "{now:?}");
+    assert_eq!(end("-INT", running).0, Some(130));
+    assert_eq!(names(&folder), [".other.tmp", ".rows.csv.17-0.tmp", "done.csv", "file"]);
 }
 
 #[test]

@@ -165,6 +165,43 @@ fn sums_and_averages_of_decimals_fail_only_when_they_do_not_fit() {
 }
 
 #[test]
+fn a_condition_on_partitions_fails_only_for_rows_that_all_others_let_through() {
+    let files = MemoryFiles::new();
+    for k in ["0", "2", "5"] {
+        for h in ["1", "x"] {
+            files.put(format!("t/k={k}/h={h}/a.parquet"), numbers_file(4));
+        }
+    }
+    let engine = engine_over(&files);
+    let count = |condition: &str| {
+        let sql = format!("SELECT count(*) AS c FROM 't' WHERE {condition}");
+        let found: Vec<_> = [1, 3].map(|drivers| sorted(&engine, &sql, drivers)).into();
+        assert_eq!(found[0].as_ref().ok(), found[1].as_ref().ok(), "{condition}");
+        found.into_iter().next().unwrap().map(|lines| lines[0].clone())
+    };
+    for (terms, rows) in [
+        (vec!["10 / k > 4", "k <> 0"], 8),
+        (vec!["CAST(h AS INTEGER) = 1", "h <> 'x'"], 12),
+        (vec!["10 / k > 4", "CAST(h AS INTEGER) = 1", "k > 0", "h = '1'"], 4),
+        // Columns of the file decide too.
+        (vec!["10 / k > 1", "n + k > 3"], 12),
+        (vec!["10 / k > 1", "n < 0"], 0),
+        (vec!["10 / k > 1", "n + 0 < 0"], 0),
+        (vec!["\"$path\" <> ''", "10 / k > 4", "k <> 0"], 8),
+    ] {
+        let forwards = terms.join(" AND ");
+        let backwards: Vec<&str> = terms.iter().rev().copied().collect();
+        for condition in [forwards, backwards.join(" AND ")] {
+            let expected = format!(r#"{{"c":{rows}}}"#);
+            assert_eq!(count(&condition).unwrap(), expected, "{condition}");
+        }
+    }
+    for condition in ["10 / k > 1", "10 / k > 1 AND n >= 0", "n > 2 AND 10 / k > 1 AND h = 'x'"] {
+        assert!(count(condition).unwrap_err().to_string().contains("zero"), "{condition}");
+    }
+}
+
+#[test]
 fn partition_texts_keep_what_they_say() {
     let files = MemoryFiles::new();
     for k in ["+49301", "1", "007", "-0", "5%", "%", "100%_x", "a%20b"] {
@@ -198,5 +235,41 @@ fn between_with_a_null_bound_may_be_false_and_is_never_true() {
         let sql = format!("SELECT a FROM 't' WHERE {condition} AND a IS NOT NULL ORDER BY a");
         let expected: Vec<String> = expected.iter().map(|a| format!(r#"{{"a":{a}}}"#)).collect();
         assert_eq!(lines_of(&engine, &sql).unwrap(), expected, "{condition}");
+    }
+}
+
+/// Each term fails for other rows of one batch than the others do.
+#[test]
+fn a_row_that_one_term_decides_does_not_fail_by_another() {
+    let files = MemoryFiles::new();
+    let cell = |values: &[i64]| -> ArrayRef { Arc::new(Int64Array::from(values.to_vec())) };
+    let columns =
+        [("id", cell(&[0, 1, 2, 3])), ("a", cell(&[0, 1, 5, 1])), ("b", cell(&[1, 0, 5, 1]))];
+    files.put("t", parquet_file(&RecordBatch::try_from_iter(columns).unwrap(), Layout::default()));
+    let engine = engine_over(&files);
+    for (condition, expected) in [
+        // The first fails for row 0 and the second for row 1, and the other one is false there.
+        ("10 / a > 50 AND 10 / b > 50", Some(vec![])),
+        ("10 / a < 5 AND 10 / b < 5", Some(vec![2])),
+        ("10 / a > 5 OR 10 / b > 5", Some(vec![0, 1, 3])),
+        ("NOT (10 / a > 5 OR 10 / b > 5)", Some(vec![2])),
+        ("(10 / a > 5 OR 10 / b > 5) AND id < 3", Some(vec![0, 1])),
+        ("10 / a > 5 AND 10 / b > 5", None),
+        ("10 / a > 50 OR 10 / b > 50", None),
+        ("CASE WHEN a = 0 THEN true WHEN 10 / a > 5 THEN b = 0 ELSE false END", Some(vec![0, 1])),
+        ("coalesce(TRY(10 / a), 7) > 6", Some(vec![0, 1, 3])),
+        ("TRY(10 / a > 5 AND 10 / b > 5) IS NULL", Some(vec![0, 1])),
+        ("IF(a = 0, 1, 10 / a) IN (1, 2)", Some(vec![0, 2])),
+    ] {
+        let sql = format!("SELECT id FROM 't' WHERE {condition} ORDER BY id");
+        match (lines_of(&engine, &sql), expected) {
+            (Ok(found), Some(expected)) => {
+                let expected: Vec<String> =
+                    expected.iter().map(|id| format!(r#"{{"id":{id}}}"#)).collect();
+                assert_eq!(found, expected, "{condition}");
+            }
+            (Err(error), None) => assert!(error.is_user(), "{condition}: {error}"),
+            (found, expected) => panic!("{condition}: {found:?}, expected {expected:?}"),
+        }
     }
 }

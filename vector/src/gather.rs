@@ -24,7 +24,6 @@ use crate::encoding::{ArrayVector, MapVector, RowVector};
 use crate::encoding::{DictionaryVector, FlatType, FlatValues, FlatVector, Vector, VectorRef};
 use crate::error::{Error, Result, ResultExt};
 use crate::memory::buffer::{Buffer, BufferMut};
-use crate::memory::scope::check_room;
 use crate::stop::{ROWS_PER_LOOK, check_stop};
 use crate::sync::Arc;
 use crate::types::{RowType, Timestamp, Type, TypeKind};
@@ -349,8 +348,9 @@ fn copy_spans<const N: usize>(
     types: [&Type; N],
     open: impl for<'a> Fn(&'a Vector) -> Result<SpanParts<'a, N>>,
 ) -> Result<CopiedSpans<N>> {
-    let mut new_offsets = BufferMut::with_capacity(len);
-    let mut new_lengths = BufferMut::with_capacity(len);
+    let (mut new_offsets, mut new_lengths) = (BufferMut::new(), BufferMut::new());
+    new_offsets.try_reserve(len)?;
+    new_lengths.try_reserve(len)?;
     let mut children: [Vec<VectorRef>; N] = std::array::from_fn(|_| Vec::new());
     let mut num_entries: usize = 0;
     for part in parts {
@@ -361,8 +361,7 @@ fn copy_spans<const N: usize>(
         }
         check_stop()?;
         let (sources, offsets, lengths) = open(part.base())?;
-        let mut picked = Picked::default();
-        picked.reserve_for(part, lengths)?;
+        let mut picked = Picked::for_rows(part, offsets, lengths)?;
         for_each_row(part, |row| {
             let length = row.map_or(0, |i| lengths[i]);
             new_offsets.push(num_entries as u32);
@@ -393,37 +392,42 @@ fn copy_spans<const N: usize>(
 #[derive(Default)]
 struct Picked {
     run: Range<usize>,
+    /// With room for all of them.
     positions: Option<BufferMut<u32>>,
 }
 
 impl Picked {
-    fn add(&mut self, span: Range<usize>) {
-        if span.is_empty() {
-            return;
+    /// None yet, with room for the entries of the rows of `part`, of which the entries of a base row stand
+    /// where `offsets` and `lengths` say.
+    fn for_rows(
+        part: &DecodedVector,
+        offsets: &Buffer<u32>,
+        lengths: &Buffer<u32>,
+    ) -> Result<Self> {
+        let (mut num_entries, mut end, mut is_run) = (0usize, None, true);
+        for_each_row(part, |row| {
+            let Some(i) = row.filter(|i| lengths[*i] > 0) else { return };
+            let (start, len) = (offsets[i] as usize, lengths[i] as usize);
+            is_run &= end.is_none_or(|end| end == start);
+            end = Some(start + len);
+            num_entries = num_entries.saturating_add(len);
+        });
+        let mut picked = Picked::default();
+        if !is_run {
+            let mut positions = BufferMut::new();
+            positions.try_reserve(num_entries)?;
+            picked.positions = Some(positions);
         }
-        match &mut self.positions {
-            None if self.run.is_empty() => self.run = span,
-            None if self.run.end == span.start => self.run.end = span.end,
-            None => {
-                let mut positions: BufferMut<u32> = BufferMut::new();
-                positions.extend(self.run.clone().map(|i| i as u32));
-                positions.extend(span.map(|i| i as u32));
-                self.positions = Some(positions);
-            }
-            Some(positions) => positions.extend(span.map(|i| i as u32)),
-        }
+        Ok(picked)
     }
 
-    /// Checks that memory for the positions of the entries of `part`, whose lists have `lengths`,
-    /// is available. Under an identity mapping the entries are expected to be one range that needs
-    /// no positions.
-    fn reserve_for(&mut self, part: &DecodedVector, lengths: &Buffer<u32>) -> Result<()> {
-        if !matches!(part.mapping(), Mapping::Identity) {
-            let mut entries = 0;
-            for_each_row(part, |row| entries += row.map_or(0, |i| lengths[i] as usize));
-            check_room(entries.saturating_mul(size_of::<u32>()))?;
+    fn add(&mut self, span: Range<usize>) {
+        match &mut self.positions {
+            Some(positions) => positions.extend(span.map(|i| i as u32)),
+            None if span.is_empty() => {}
+            None if self.run.is_empty() => self.run = span,
+            None => self.run.end = span.end,
         }
-        Ok(())
     }
 
     fn of<const N: usize>(self, sources: [&VectorRef; N]) -> Result<Vec<VectorRef>> {
@@ -502,6 +506,8 @@ impl VectorBuilder {
 mod tests {
     use super::*;
     use crate::build::vector_of;
+    use crate::error::ErrorKind;
+    use crate::memory::{MemoryPool, PoolScope};
     use crate::testing::{values_of, varchars};
     use crate::types::Value;
 
@@ -549,5 +555,45 @@ mod tests {
         assert!(
             matches!(expanded.as_ref(), Vector::Flat(v) if v.slice_of::<i64>() == Some(&[7; 3]))
         );
+    }
+
+    /// Copies of rows that repeat take far more than their base: the pool is asked for all of it.
+    #[test]
+    fn copies_of_lists_never_pass_the_limit_of_their_pool() {
+        let numbers = |range: std::ops::Range<i64>| range.map(Value::BigInt).collect::<Vec<_>>();
+        let list = |n: i64| Value::Array(numbers(n..n + 50).into());
+        let map = |n: i64| {
+            let pairs = numbers(n..n + 50).into_iter().map(|key| (key, Value::BigInt(n)));
+            Value::Map(pairs.collect::<Vec<_>>().into())
+        };
+        let nested = |n: i64| Value::Array(vec![list(n), list(n + 1)].into());
+        let lists = Type::array(Type::BigInt);
+        let cases: [(Type, Vec<Value>); 3] = [
+            (lists.clone(), (0..4).map(list).collect()),
+            (Type::map(Type::BigInt, Type::BigInt), (0..4).map(map).collect()),
+            (Type::array(lists), (0..4).map(nested).collect()),
+        ];
+        for (ty, rows) in cases {
+            let base = vector_of(&ty, &rows).unwrap();
+            for (stride, num_rows) in [(0, 4_000), (1, 4_000), (3, 4_000), (3, 500)] {
+                let indices: Vec<u32> = (0..num_rows).map(|i| i * stride % 4).collect();
+                let mut ends = [0, 0];
+                for limit in (16..26).map(|bits| 1u64 << bits) {
+                    let root = MemoryPool::root("copies", limit);
+                    let scope = PoolScope::enter(&root.leaf("copy"));
+                    let copied = gather(&base, &indices);
+                    ends[usize::from(copied.is_ok())] += 1;
+                    if let Err(error) = &copied {
+                        assert_eq!(error.kind(), ErrorKind::Limit, "{error}");
+                    }
+                    // Small buffers are paid for in portions.
+                    let peak = root.peak();
+                    assert!(peak <= limit + (64 << 10), "{ty}: {peak} bytes of {limit}");
+                    drop((copied, scope));
+                    assert_eq!(root.used(), 0);
+                }
+                assert!(ends.iter().all(|ends| *ends > 0), "{ty}: {ends:?}");
+            }
+        }
     }
 }

@@ -20,7 +20,7 @@ use vector::sync::atomic::{AtomicU64, Ordering};
 use vector::sync::{Arc, Condvar, Mutex, thread};
 use vector::{Buffer, Error, Result};
 
-use super::{FileEntry, FileSystem, ReadFile};
+use super::{FileEntry, FileSystem, FileVersion, ReadFile};
 
 #[cfg(all(test, loom))]
 mod loom_tests;
@@ -293,7 +293,22 @@ impl AheadFile {
 }
 
 impl ReadFile for AheadFile {
-    crate::same_file_as!(file);
+    fn path(&self) -> &str {
+        self.file.path()
+    }
+
+    fn len(&self) -> u64 {
+        self.file.len()
+    }
+
+    fn version(&self) -> Option<FileVersion> {
+        self.file.version()
+    }
+
+    /// Files are put behind this one because their reads take long.
+    fn is_far(&self) -> bool {
+        true
+    }
 
     fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
         let mut filled = 0;

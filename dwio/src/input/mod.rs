@@ -162,6 +162,11 @@ impl BufferedInput {
         self.file.version()
     }
 
+    /// Returns true if each read of the file takes long ([`ReadFile::is_far`]).
+    pub fn is_far(&self) -> bool {
+        self.file.is_far()
+    }
+
     /// Returns the pool that accounts for the bytes read.
     pub fn pool(&self) -> &MemoryPool {
         self.spare.pool()

@@ -1,7 +1,7 @@
 //! Operators and splits with a trace around them: each call is passed on and reported.
 
 use vector::sync::Arc;
-use vector::{Result, RowVector};
+use vector::{ErrorKind, Result, RowVector};
 
 use super::Operator;
 use crate::blocking::Blocked;
@@ -14,12 +14,14 @@ use crate::trace::OperatorTrace;
 pub(crate) struct Traced {
     inner: Box<dyn Operator>,
     trace: Arc<dyn OperatorTrace>,
+    /// True if the next input is the one that was refused last.
+    is_repeated: bool,
 }
 
 impl Traced {
     /// Wraps `inner` and reports its calls to `trace`.
     pub(crate) fn new(inner: Box<dyn Operator>, trace: Arc<dyn OperatorTrace>) -> Self {
-        Traced { inner, trace }
+        Traced { inner, trace, is_repeated: false }
     }
 }
 
@@ -29,8 +31,13 @@ impl Operator for Traced {
     }
 
     fn add_input(&mut self, batch: RowVector) -> Result<()> {
-        self.trace.input(&batch)?;
-        self.inner.add_input(batch)
+        // A batch that is refused for lack of memory is added again later, and is reported once.
+        if !self.is_repeated {
+            self.trace.input(&batch)?;
+        }
+        let added = self.inner.add_input(batch);
+        self.is_repeated = added.as_ref().is_err_and(|error| error.kind() == ErrorKind::Limit);
+        added
     }
 
     fn bytes_to_keep(&self, batch: &RowVector) -> u64 {
@@ -92,8 +99,9 @@ impl Operator for Traced {
     fn close(&mut self) {
         let mut stats = OperatorStats::default();
         self.inner.add_stats(&mut stats);
-        self.trace.finish(&stats);
+        // The operator is closed even if its trace panics.
         self.inner.close();
+        self.trace.finish(&stats);
     }
 }
 

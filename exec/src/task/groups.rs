@@ -58,6 +58,8 @@ struct State {
 
 #[derive(Debug)]
 enum Group {
+    /// No split has been added; these scans have all of theirs.
+    Empty(Vec<PlanNodeId>),
     /// The group is queued or runs.
     Open(Arc<Task>),
     Completed,
@@ -102,6 +104,10 @@ impl GroupedTask {
             return Err(Error::internal("a split was added after the last one")
                 .with("split", split.describe()));
         }
+        let closed_scans = match state.groups.get(&group) {
+            Some(Group::Empty(closed)) => closed.clone(),
+            _ => Vec::new(),
+        };
         let task = match state.groups.get(&group) {
             Some(Group::Open(task)) => Arc::clone(task),
             Some(Group::Completed) => {
@@ -109,11 +115,11 @@ impl GroupedTask {
                     .with("group", group)
                     .with("split", split.describe()));
             }
-            None => {
+            None | Some(Group::Empty(_)) => {
                 let shared = &self.shared;
                 let (plan, query) = (Arc::clone(&shared.plan), Arc::clone(&shared.query));
                 let task = Arc::new(Task::new(plan, query, shared.drivers)?);
-                for closed in &state.closed {
+                for closed in state.closed.iter().chain(&closed_scans) {
                     task.no_more_splits(closed)?;
                 }
                 // An invalid scan id is detected before the group is added.
@@ -129,15 +135,32 @@ impl GroupedTask {
         task.add_split(scan, split)
     }
 
-    /// Declares that the scan with this node id has all of its splits of `group`. A group without
-    /// any splits is complete immediately.
+    /// Declares that the scan with this node id has all of its splits of `group`. A group is complete
+    /// when all scans have declared this without a split.
     ///
     /// # Errors
-    /// `Internal` for a node that is not a scan, if the group has splits.
+    /// `Internal` for a node that is not a scan.
     pub fn no_more_splits_of_group(&self, scan: &str, group: u32) -> Result<()> {
-        let task = match self.shared.state.lock().groups.entry(group).or_insert(Group::Completed) {
-            Group::Open(task) => Arc::clone(task),
-            Group::Completed => return Ok(()),
+        let scans = self.shared.plan.scans();
+        let Some(node) = scans.iter().find(|node| &*node.id == scan) else {
+            return Err(Error::internal("the plan has no scan with this id").with("node", scan));
+        };
+        let task = {
+            let mut state = self.shared.state.lock();
+            let state = state.groups.entry(group).or_insert_with(|| Group::Empty(Vec::new()));
+            match state {
+                Group::Open(task) => Arc::clone(task),
+                Group::Completed => return Ok(()),
+                Group::Empty(closed) => {
+                    if !closed.contains(&node.id) {
+                        closed.push(Arc::clone(&node.id));
+                    }
+                    if closed.len() == scans.len() {
+                        *state = Group::Completed;
+                    }
+                    return Ok(());
+                }
+            }
         };
         task.no_more_splits(scan)
     }
@@ -158,7 +181,7 @@ impl GroupedTask {
             }
             let tasks = state.groups.values().filter_map(|group| match group {
                 Group::Open(task) => Some(Arc::clone(task)),
-                Group::Completed => None,
+                Group::Completed | Group::Empty(_) => None,
             });
             (tasks.collect::<Vec<_>>(), state.waiting.take())
         };
@@ -171,7 +194,8 @@ impl GroupedTask {
         let state = self.shared.state.lock();
         let queued = state.queued.len();
         let completed = state.groups.values().filter(|g| matches!(g, Group::Completed)).count();
-        GroupCounts { queued, running: state.groups.len() - queued - completed, completed }
+        let open = state.groups.values().filter(|g| matches!(g, Group::Open(_))).count();
+        GroupCounts { queued, running: open - queued, completed }
     }
 
     /// Stops all groups; the cursor reports `Cancelled`.

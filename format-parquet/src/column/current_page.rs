@@ -7,9 +7,9 @@ use crate::created_by::PageQuirks;
 use crate::encoding::byte_arrays::skip_byte_arrays;
 use crate::encoding::dictionary::DictionaryIndices;
 use crate::encoding::recoded::{Recoded, Storage};
-use crate::encoding::rle_hybrid::{AfterLastValue, RleHybrid};
 use crate::encoding::{ValueEncoding, value_encoding};
 use crate::levels::LevelDecoder;
+use crate::page::starts_with_levels;
 use crate::thrift::structs::{Encoding, PhysicalType};
 
 /// A leaf's current page.
@@ -81,7 +81,7 @@ impl CurrentPage {
             return Ok(());
         }
         let (storage, after_indices) = (self.storage, self.quirks.after_indices);
-        let (unit, found) = match self.open()? {
+        let found = match self.open()? {
             PageValues::Absent => return Err(no_page()),
             PageValues::Plain { bytes, at } if storage.physical == PhysicalType::Boolean => {
                 // The position counts bits, and the last byte may have some to spare.
@@ -96,7 +96,7 @@ impl CurrentPage {
                     None => skip_byte_arrays(bytes.get(*at..).unwrap_or(&[]), left)?,
                 };
                 let is_fixed = storage.physical == PhysicalType::FixedLenByteArray;
-                let end = PageEnd { may_have_padding: end.may_have_padding && !is_fixed, ..end };
+                let end = if is_fixed { end.without_padding() } else { end };
                 return end.check_bytes(at.saturating_add(taken), bytes);
             }
             PageValues::Closed(..) => return Err(no_page()),
@@ -105,20 +105,25 @@ impl CurrentPage {
                 runs.skip(left)?;
                 return runs.check_end();
             }
-            PageValues::Recoded(recoded) => match recoded.as_ref() {
-                Recoded::Lengths(lengths) if left == 0 && lengths.remaining() == 0 => {
-                    ("bytes", lengths.bytes_left())
+            PageValues::Recoded(recoded) => {
+                let found = recoded.remaining();
+                if found == left && walks {
+                    recoded.skip(left)?;
                 }
-                recoded => ("values", recoded.remaining()),
-            },
+                match recoded.as_ref() {
+                    Recoded::Lengths(lengths) if found == left && lengths.remaining() == 0 => {
+                        return end.without_padding().check_bytes(lengths.end(), lengths.bytes());
+                    }
+                    _ => found,
+                }
+            }
         };
         if found == left {
             return Ok(());
         }
         Err(Error::corrupt("the value bytes of a page hold another number of values")
             .with("expected_left", left)
-            .with("found_left", found)
-            .with("unit", unit))
+            .with("found_left", found))
     }
 
     /// The page, opened.
@@ -152,7 +157,7 @@ pub(crate) struct PageEnd {
     pub(crate) values_left: usize,
     /// Slots of the whole page.
     pub(crate) num_slots: usize,
-    /// Byte arrays that are left are walked over, which costs as much as skipping each of them.
+    /// Values that are left are walked over, which costs as much as skipping each of them.
     pub(crate) walks: bool,
     /// A few bytes may stand behind PLAIN values: the page is of version 1.
     pub(crate) may_have_padding: bool,
@@ -162,12 +167,17 @@ pub(crate) struct PageEnd {
 const MAX_PADDING_BYTES: usize = 8;
 
 impl PageEnd {
+    /// Nothing may stand behind the last value.
+    fn without_padding(self) -> Self {
+        PageEnd { may_have_padding: false, ..self }
+    }
+
     /// Compares the end of the values with that of the page.
     fn check_bytes(self, expected: usize, bytes: &[u8]) -> Result<()> {
         let is_padded = |padding| {
             self.may_have_padding
                 && padding <= MAX_PADDING_BYTES
-                && !starts_with_levels(bytes, padding, self.num_slots)
+                && !starts_with_levels(bytes, self.num_slots)
         };
         match bytes.len().checked_sub(expected) {
             Some(0) => Ok(()),
@@ -177,22 +187,6 @@ impl PageEnd {
                 .with("bytes", bytes.len())),
         }
     }
-}
-
-/// True when the first `num_bytes` of a page may be the definition levels of all its slots, with
-/// their length in front: those of an OPTIONAL column that is read as REQUIRED.
-fn starts_with_levels(bytes: &[u8], num_bytes: usize, num_slots: usize) -> bool {
-    let Some((length, rest)) = bytes.split_first_chunk::<4>() else { return false };
-    let levels = usize::try_from(u32::from_le_bytes(*length)).ok().and_then(|len| rest.get(..len));
-    let Some(levels) = levels.filter(|levels| levels.len() + length.len() == num_bytes) else {
-        return false;
-    };
-    let runs = RleHybrid::new(Buffer::from_slice(levels), 1);
-    runs.and_then(|mut runs| {
-        runs.skip(num_slots)?;
-        runs.check_end(AfterLastValue::RestOfRun)
-    })
-    .is_ok()
 }
 
 /// SPEC (RLE for booleans): the length of the runs stands in front, in both page versions.

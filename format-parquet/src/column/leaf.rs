@@ -126,8 +126,8 @@ pub(crate) struct LeafReader {
     block_rep: Vec<u8>,
     block_def: Vec<u8>,
     block_at: usize,
-    /// Byte arrays of a page that was left early were walked over in this chunk.
-    has_walked_rest: bool,
+    /// The form of the page of this chunk that was left early last and walked over.
+    walked: Option<PageForm>,
     /// Of the piece of a page that is being read.
     piece: flat::Piece,
     counts: ColumnCounts,
@@ -165,11 +165,20 @@ struct Page {
     num_rows: usize,
     /// What the header says.
     info: PageInfo,
-    /// The page is of version 1, whose levels and values are cut by what they say themselves.
-    is_v1: bool,
+    form: PageForm,
     repetition: LevelDecoder,
     definition: LevelDecoder,
     body: Buffer<u8>,
+}
+
+/// How a page is written, as its header says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct PageForm {
+    /// The page is of version 1, whose levels and values are cut by what they say themselves.
+    is_v1: bool,
+    /// Definition or repetition levels are in the deprecated encoding.
+    has_packed_levels: bool,
+    encoding: Encoding,
 }
 
 /// The levels of the rows read last.
@@ -223,7 +232,7 @@ impl LeafReader {
             block_rep: Vec::new(),
             block_def: Vec::new(),
             block_at: 0,
-            has_walked_rest: false,
+            walked: None,
             piece: flat::Piece::default(),
             counts: ColumnCounts::default(),
             pool,
@@ -269,7 +278,7 @@ impl LeafReader {
         self.block_rep.clear();
         self.block_def.clear();
         self.block_at = 0;
-        self.has_walked_rest = false;
+        self.walked = None;
         match &mut self.pages {
             Some(pages) => pages.reopen(chunk, source),
             None => self.pages = Some(PageReader::new(chunk, source, self.pool.clone())),
@@ -446,7 +455,12 @@ impl LeafReader {
             left: page.info.num_values,
             num_present: 0,
             num_rows: 0,
-            is_v1: page.info.num_nulls.is_none(),
+            form: PageForm {
+                is_v1: page.info.num_nulls.is_none(),
+                has_packed_levels: page.repetition.is_bit_packed()
+                    || page.definition.is_bit_packed(),
+                encoding: page.encoding,
+            },
             info: page.info,
             repetition: page.repetition,
             definition: page.definition,

@@ -290,6 +290,8 @@ fn check_slots(expected: usize, found: usize) -> Result<()> {
 }
 
 #[cfg(test)]
+mod claims_tests;
+#[cfg(test)]
 mod entry_tests;
 #[cfg(test)]
 mod selection_tests;

@@ -108,9 +108,9 @@ impl DeltaLengthByteArray {
         self.lengths.check_left(wanted)
     }
 
-    /// Bytes behind the last value that was read or skipped.
-    pub fn bytes_left(&self) -> usize {
-        self.bytes.len().saturating_sub(self.at)
+    /// Where the last value that was read or skipped ends.
+    pub fn end(&self) -> usize {
+        self.at
     }
 
     /// The page's value bytes, which the positions of [`DeltaLengthByteArray::each`] are in.

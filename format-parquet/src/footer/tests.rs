@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use dwio::fs::{FileSystem, MemoryFiles, ObservedFiles};
+use dwio::fs::{AheadFiles, FileSystem, MemoryFiles, ObservedFiles};
 use dwio::reader::ReaderParams;
 use vector::{ErrorKind, MemoryPool};
 
@@ -95,7 +95,7 @@ fn a_large_footer_is_fetched_with_a_read_of_its_own() {
 }
 
 #[test]
-fn a_file_is_opened_by_one_read_and_what_stands_before_the_footer_comes_with_it() {
+fn a_footer_is_one_read_and_what_stands_before_the_footer_comes_with_it() {
     let files = MemoryFiles::new();
     let data = vec![0; 1 << 20];
     let sample = Sample::default();
@@ -105,36 +105,78 @@ fn a_file_is_opened_by_one_read_and_what_stands_before_the_footer_comes_with_it(
     let options = dwio::config::Config::new();
     let params = ReaderParams { options, pool: MemoryPool::unlimited(), file_schema: None };
     let reader = crate::ParquetReader::open(input, params, None).unwrap();
-    assert_eq!((files.reads(), files.read_bytes()), (1, SPECULATIVE_BYTES));
+    // The second is of the magic at the start, which is not read where a read takes long.
+    assert_eq!((files.reads(), files.read_bytes()), (2, SPECULATIVE_BYTES + MAGIC_BYTES));
     // As page indexes and bloom filters do.
     let end = reader.footer().footer_offset;
     reader.input().reopened().read(end - 1000, 1000).unwrap();
-    assert_eq!(files.reads(), 1);
+    assert_eq!(files.reads(), 2);
+}
+
+#[test]
+fn what_a_footer_takes_in_memory_is_charged_before_it_is_taken() {
+    // Entries of free text take three bytes each in the file, and fifty and more in memory.
+    let num_entries = 400_000u32;
+    let mut footer = Sample::default().footer();
+    footer.truncate(footer.len() - 4);
+    let varint =
+        [num_entries as u8 | 0x80, (num_entries >> 7) as u8 | 0x80, (num_entries >> 14) as u8];
+    footer.extend([0x19, 0xfc]);
+    footer.extend(varint);
+    (0..num_entries).for_each(|_| footer.extend([0x18, 0, 0]));
+    footer.push(0);
+    let file = framed(&[0; 20], &footer);
+    let read = |limit: u64| {
+        let files = MemoryFiles::new();
+        files.put("f", file.clone());
+        let root = MemoryPool::root("root", limit);
+        let input = BufferedInput::new(files.open("f").unwrap(), root.leaf("leaf"));
+        let footer = read_footer(&input, None);
+        drop(input);
+        let held = footer.map(|footer| {
+            assert_eq!(footer.metadata.key_value_metadata.len(), num_entries as usize);
+            // The bytes of the file are charged beside it, by their buffer.
+            assert!(root.used() > footer.memory.bytes());
+            footer.memory.bytes()
+        });
+        assert_eq!(root.used(), 0);
+        held
+    };
+    let held = read(1 << 30).unwrap();
+    let expected = num_entries as usize * size_of::<crate::thrift::structs::KeyValue>();
+    assert!((held as usize) >= expected && (held as usize) < 2 * expected, "{held} {expected}");
+    let error = read(held / 2).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Limit, "{error}");
 }
 
 /// Rule P1.3.
 #[test]
-fn the_magic_at_the_start_is_looked_at_where_it_is_read_anyway_and_where_the_file_is_looked_at() {
-    let with = |data_bytes: usize| {
+fn the_magic_at_the_start_is_looked_at_when_a_near_or_a_small_file_is_opened() {
+    let with = |data_bytes: usize, is_far: bool| {
         let mut file = framed(&vec![0; data_bytes], &Sample::default().footer());
         file[..4].copy_from_slice(b"ABCD");
         let files = MemoryFiles::new();
         files.put("f", file);
+        let near: Arc<dyn FileSystem> = Arc::new(files);
+        let files = if is_far { Arc::new(AheadFiles::new(near, 1, 1 << 20)) } else { near };
         BufferedInput::new(files.open("f").unwrap(), MemoryPool::unlimited())
     };
-    let is_refused = |footer: Result<Footer>| match footer {
+    let is_refused = |footer: &Result<Footer>| match footer {
         Ok(_) => false,
         Err(error) => error.to_string().contains("first four bytes are not PAR1 (found=ABCD)"),
     };
-    let (small, large) = (with(100 << 10), with(300 << 10));
-    let opened = |input: BufferedInput| {
-        let mut input = input;
+    for (data_bytes, is_far) in
+        [(0, true), (100 << 10, false), (100 << 10, true), (300 << 10, false), (300 << 10, true)]
+    {
+        let mut input = with(data_bytes, is_far);
+        assert!(is_refused(&read_footer_to_look_at(&input, None)));
         input.load_end(SPECULATIVE_BYTES).unwrap();
-        is_refused(read_footer(&input, None))
-    };
-    assert!(is_refused(read_footer_to_look_at(&small, None)));
-    assert!(is_refused(read_footer_to_look_at(&large, None)));
-    assert_eq!((opened(small), opened(large)), (true, false));
+        let opened = read_footer(&input, None);
+        // In a large file far away it is looked at when it comes with the first values.
+        let is_left = is_far && data_bytes > 256 << 10;
+        assert_eq!(is_refused(&opened), !is_left, "{data_bytes} {is_far}");
+        assert_eq!(opened.is_ok_and(|footer| footer.unchecked_head == Some(*b"PAR1")), is_left);
+    }
 }
 
 /// What nobody asked for does no harm; who asks is told what is wrong and where.

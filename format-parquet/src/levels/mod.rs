@@ -73,6 +73,11 @@ impl LevelDecoder {
         LevelDecoder { max, source: Source::MsbFirst { bytes, at_bit: 0 } }
     }
 
+    /// True for levels in the deprecated encoding.
+    pub fn is_bit_packed(&self) -> bool {
+        matches!(self.source, Source::MsbFirst { .. })
+    }
+
     /// Checks that no level is left.
     ///
     /// # Errors

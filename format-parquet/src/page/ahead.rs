@@ -70,7 +70,7 @@ impl PageReader {
             && self.values_left > 0
             && self.decompressor.takes_two(chunk.codec)
             && chunk.decryptor.is_none()
-            && !chunk.verifies_checksums;
+            && !chunk.options.verifies_checksums;
         if !is_wanted {
             return None;
         }

@@ -20,7 +20,10 @@
 //! - a page of unknown type. The specification allows new types of pages "that can be safely
 //!   skipped", but does not say how to recognise one that holds rows: `Unsupported`;
 //! - a page of version 2 that has values and no rows, or that does not start with a row;
-//! - level bytes in a column whose schema has no levels, unless they say that there are none;
+//! - level bytes in a column whose schema has no levels, unless they say that there are none; in
+//!   version 1, a page of dictionary indices that starts with levels;
+//! - a page of version 1 whose repetition and definition levels are in two encodings: writers of the
+//!   deprecated one use it for both;
 //! - a dictionary of zero-width values with more than one entry: its entries are distinct;
 //! - a page with values behind the last value of its chunk.
 //!
@@ -32,8 +35,8 @@
 //! - the last bit-packed run may hold more values than the page (up to a group of 8, in files of
 //!   DuckDB a block of 256 and more bytes behind it), and may be cut short; the last repeated level
 //!   may go on behind the page (Impala counted one too many);
-//! - up to 8 bytes behind the PLAIN values of a page of version 1 (fastparquet, HVR), unless as many
-//!   bytes at its front are definition levels, of which a REQUIRED column has none;
+//! - up to 8 bytes behind the PLAIN values of a page of version 1 (fastparquet, HVR), unless the page
+//!   starts with what may be definition levels of all its values, of which a REQUIRED column has none;
 //! - bytes that are no page behind the last value of a chunk;
 //! - a chunk of a writer that did not count the header of its dictionary page (PARQUET-816) may end
 //!   behind its declared end, but each of its pages starts in front of it;
@@ -46,13 +49,14 @@
 //! no offset index was read either. Their counts still have to add up once the chunk is read to its
 //! end.
 
+use dwio::input::cursor::Cursor;
 use vector::{BitmapMut, Buffer, Error, Result, ResultExt};
 
 use super::stored::{HeaderPlace, StoredPage};
 use super::{ChunkParams, PageReader};
 use crate::encoding::rle_hybrid::{AfterLastValue, RleHybrid};
 use crate::thrift::structs::{
-    DataPageHeaderV2, DictionaryPageHeader, Encoding, PageKind, PhysicalType,
+    DataPageHeader, DataPageHeaderV2, DictionaryPageHeader, Encoding, PageKind, PhysicalType,
 };
 
 /// What the headers of all data pages of a chunk say together.
@@ -102,8 +106,21 @@ pub(super) fn check_header(kind: &PageKind, chunk: &ChunkParams) -> Result<()> {
             Err(Error::unsupported("a page of a type that is not known may hold rows")
                 .with("page_type", number))
         }
-        PageKind::Data(_) | PageKind::Dictionary(_) | PageKind::Index => Ok(()),
+        PageKind::Data(v1) => check_level_encodings(v1, chunk),
+        PageKind::Dictionary(_) | PageKind::Index => Ok(()),
     }
+}
+
+fn check_level_encodings(header: &DataPageHeader, chunk: &ChunkParams) -> Result<()> {
+    let DataPageHeader { repetition_encoding, definition_encoding, .. } = *header;
+    // Where there are no levels, headers say anything.
+    let has_both = chunk.max_rep > 0 && chunk.max_def > 0;
+    if !has_both || repetition_encoding == definition_encoding {
+        return Ok(());
+    }
+    Err(Error::corrupt("the levels of a page are in two encodings")
+        .with("repetition_levels", repetition_encoding)
+        .with("definition_levels", definition_encoding))
 }
 
 fn check_data_header(header: &DataPageHeaderV2, chunk: &ChunkParams) -> Result<()> {
@@ -152,6 +169,57 @@ pub(super) fn check_needless_levels(bytes: &Buffer<u8>, num_values: usize) -> Re
     Err(Error::corrupt("a page has levels that its column does not have")
         .with("bytes", bytes.len())
         .with("values", num_values))
+}
+
+/// Checks that a page of dictionary indices without levels does not start with levels. Such indices
+/// would start with runs of no values, which no writer makes.
+///
+/// # Errors
+///
+/// `Corrupt` when it does.
+pub(super) fn check_levels_in_front(bytes: &[u8], num_values: usize) -> Result<()> {
+    if !starts_with_levels(bytes, num_values) {
+        return Ok(());
+    }
+    Err(Error::corrupt("a page has levels that its column does not have")
+        .with("bytes", bytes.len())
+        .with("values", num_values))
+}
+
+/// True when a page may start with the definition levels of all its slots, with their length in
+/// front: those of an OPTIONAL column that is read as REQUIRED. Of byte arrays they are taken for
+/// the first value.
+pub(crate) fn starts_with_levels(bytes: &[u8], num_slots: usize) -> bool {
+    let Some((length, rest)) = bytes.split_first_chunk::<4>() else { return false };
+    let levels = usize::try_from(u32::from_le_bytes(*length)).ok().and_then(|len| rest.get(..len));
+    levels.is_some_and(|levels| num_levels(levels).is_ok_and(|num| num.contains(&num_slots)))
+}
+
+/// How many levels up to 1 the runs in `bytes` have, all of which are used and none of which is cut
+/// short; an error where the bytes are no such runs, as hardly any text is.
+fn num_levels(bytes: &[u8]) -> Result<std::ops::RangeInclusive<usize>> {
+    let no_levels = || Error::corrupt("not levels");
+    let mut cursor = Cursor::new(bytes);
+    let (mut num, mut spare) = (0usize, 0);
+    while cursor.position() < bytes.len() {
+        let header = cursor.uleb128()?;
+        let len = usize::try_from(header >> 1).map_err(|_| no_levels())?;
+        if len == 0 {
+            return Err(no_levels());
+        }
+        let in_run = match header & 1 {
+            0 if cursor.u8()? > 1 => return Err(no_levels()),
+            0 => len,
+            _ => {
+                cursor.take(len)?;
+                // The last group of the last run may have levels to spare.
+                spare = if cursor.position() == bytes.len() { 7 } else { 0 };
+                len.saturating_mul(8)
+            }
+        };
+        num = num.saturating_add(in_run);
+    }
+    Ok(num.saturating_sub(spare)..=num)
 }
 
 /// Checks that a page starts in front of the declared end of its chunk.
@@ -209,12 +277,8 @@ impl PageReader {
     /// are looked at where the chunk is in memory, which costs one header each. Returns whether all
     /// data pages hold dictionary indices, if they were looked at, and whether they tell their rows.
     pub(super) fn check_chunk(&self, first: &StoredPage) -> Result<(Option<bool>, bool)> {
-        // Encrypted headers are authenticated one by one, with their place in the file.
         let chunk = &self.chunk;
-        let bytes = match chunk.decryptor {
-            None => self.source.in_memory(0).filter(|b| b.len() >= self.source.num_bytes()),
-            Some(_) => None,
-        };
+        let bytes = self.source.in_memory(0).filter(|b| b.len() >= self.source.num_bytes());
         let Some(bytes) = bytes else { return Ok((None, false)) };
         let mut totals = Totals::default();
         totals.add(&first.header.kind);
@@ -226,7 +290,8 @@ impl PageReader {
                 chunk_bytes: self.source.num_bytes(),
                 at,
                 ordinal,
-                decryptor: None,
+                // An encrypted header is authentic, and may be wrong for all that.
+                decryptor: chunk.decryptor.as_ref(),
             };
             let is_complete = totals.values >= chunk.num_values;
             let found = match place.page(bytes.get(at..).unwrap_or(&[])) {
@@ -291,3 +356,6 @@ impl PageReader {
         self.has_only_indices
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,8 +12,9 @@ use vector::{Error, Result};
 use super::{brotli, lz4, lzo, snappy};
 use crate::thrift::structs::Codec;
 
-/// The largest page, after decompression.
-pub const MAX_PAGE_BYTES: usize = 1 << 30;
+/// The largest page, after decompression, unless a reader is told otherwise: the largest that the
+/// format has. SPEC (`PageHeader`): sizes are 32-bit signed integers.
+pub const MAX_PAGE_BYTES: usize = i32::MAX as usize;
 /// What a page may have beyond the codec's best ratio: room for headers of small pages.
 const FREE_BYTES: usize = 64 << 10;
 /// A copy of three bytes yields at most 64.
@@ -58,13 +59,23 @@ pub fn crc32(bytes: &[u8]) -> u32 {
     crc.sum()
 }
 
+/// Refuses pages of more than `max` bytes.
+///
+/// # Errors
+///
+/// `Limit` when the page is larger.
+pub fn check_size(uncompressed: usize, max: usize) -> Result<()> {
+    if uncompressed <= max {
+        return Ok(());
+    }
+    Err(Error::limit("a page is too large")
+        .with("bytes", uncompressed)
+        .with("max", max)
+        .hint("the setting parquet_max_page_bytes raises the limit"))
+}
+
 /// Refuses sizes that the codec cannot produce, and codecs that we do not have.
 pub fn check_plausible(codec: Codec, compressed: usize, uncompressed: usize) -> Result<()> {
-    if uncompressed > MAX_PAGE_BYTES {
-        return Err(Error::limit("a page is too large")
-            .with("bytes", uncompressed)
-            .with("max", MAX_PAGE_BYTES));
-    }
     let (ratio, free) = match codec {
         Codec::Uncompressed => (1, 0),
         Codec::Snappy => (MAX_SNAPPY_RATIO, FREE_BYTES),
@@ -285,7 +296,8 @@ mod tests {
         assert!(check_plausible(Codec::Zstd, 10, 100 << 20).is_ok());
         assert!(check_plausible(Codec::Zstd, 10, 300 << 20).is_err());
         assert!(check_plausible(Codec::Uncompressed, 10, 11).is_err());
-        assert!(check_plausible(Codec::Uncompressed, usize::MAX, 2 << 30).is_err());
+        assert!(check_size(2 << 30, MAX_PAGE_BYTES).is_err());
+        assert!(check_size((1 << 30) + 4, MAX_PAGE_BYTES).is_ok());
         let error = check_plausible(Codec::Unknown(9), 1, 1).unwrap_err().to_string();
         assert_eq!(error, "unsupported: this codec cannot be read yet (codec=?9)");
     }

@@ -46,8 +46,9 @@ use crate::encoding::recoded::Storage;
 use crate::levels::{LevelDecoder, bit_packed_bytes};
 use crate::thrift::structs::{Codec, DataPageHeader, DataPageHeaderV2, Encoding, PageKind};
 use ahead::{Ahead, Packed};
-use claims::{check_header, check_inside, check_needless_levels};
-use decompress::Decompressor;
+pub(crate) use claims::starts_with_levels;
+use claims::{check_header, check_inside, check_levels_in_front, check_needless_levels};
+use decompress::{Decompressor, MAX_PAGE_BYTES, check_size};
 use source::PageSource;
 use stored::{HeaderPlace, StoredPage};
 
@@ -75,12 +76,28 @@ pub struct ChunkParams {
     pub max_rep: u8,
     /// What has to be tolerated because of the writer.
     pub quirks: PageQuirks,
-    /// Pages that have a checksum are compared with it before they are decompressed.
-    pub verifies_checksums: bool,
+    /// What the reader was told.
+    pub options: PageOptions,
     /// Set when headers and bodies are encrypted.
     pub decryptor: Option<ChunkDecryptor>,
     /// What is done with the pages is added here.
     pub counters: Arc<PageCounters>,
+}
+
+/// How pages are read, as the user says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PageOptions {
+    /// Pages that have a checksum are compared with it before they are decompressed.
+    pub verifies_checksums: bool,
+    /// The largest page, after decompression, in bytes. Its memory is taken from the pool before it is
+    /// decompressed.
+    pub max_page_bytes: usize,
+}
+
+impl Default for PageOptions {
+    fn default() -> Self {
+        PageOptions { verifies_checksums: false, max_page_bytes: MAX_PAGE_BYTES }
+    }
 }
 
 /// What was done with pages, of all chunks that share it.
@@ -421,7 +438,7 @@ impl PageReader {
         kind: ModuleKind,
     ) -> Result<Buffer<u8>> {
         PageCounters::add(&self.chunk.counters.stored_bytes, stored.len());
-        if self.chunk.verifies_checksums {
+        if self.chunk.options.verifies_checksums {
             found.verify_checksum(&stored)?;
         }
         let Some(decryptor) = &self.chunk.decryptor else { return Ok(stored) };
@@ -461,13 +478,19 @@ impl PageReader {
             .in_named("section", "repetition levels")?;
         let definition = levels(header.definition_encoding, self.chunk.max_def)
             .in_named("section", "definition levels")?;
+        let values = body.slice(at..body.len());
+        let is_index =
+            matches!(header.encoding, Encoding::PlainDictionary | Encoding::RleDictionary);
+        if self.chunk.max_def == 0 && is_index {
+            check_levels_in_front(&values, info.num_values)?;
+        }
         Ok(DataPage {
             info,
             offset: self.file_offset(found.header_at),
             encoding: header.encoding,
             repetition,
             definition,
-            values: body.slice(at..body.len()),
+            values,
             body,
         })
     }
@@ -521,6 +544,7 @@ impl PageReader {
         data: Option<(&StoredPage, PageInfo)>,
     ) -> Result<Buffer<u8>> {
         let Packed { stored, uncompressed } = &packed;
+        check_size(*uncompressed, self.chunk.options.max_page_bytes)?;
         if self.chunk.codec == Codec::Uncompressed || !is_compressed {
             if stored.len() != *uncompressed {
                 return Err(Error::corrupt("a page that is not compressed has two sizes")

@@ -6,11 +6,21 @@ use crate::encoding::recoded::Storage;
 use crate::levels::level_width;
 use crate::thrift::structs::{Codec, PhysicalType};
 
-use super::ChunkParams;
+use super::{ChunkParams, PageOptions};
 
 pub(crate) const PLAIN: u8 = 0;
 pub(crate) const RLE: u8 = 3;
 pub(crate) const RLE_DICTIONARY: u8 = 8;
+
+/// A number in the header of a page that is written with another value.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ChangedField {
+    /// The page, dictionary and index pages included.
+    pub(crate) page: usize,
+    /// The field of the struct of its type; any beyond the last stands for the page's type.
+    pub(crate) field: usize,
+    pub(crate) value: u32,
+}
 
 /// Writes the pages of one chunk.
 pub(crate) struct ChunkWriter {
@@ -20,6 +30,9 @@ pub(crate) struct ChunkWriter {
     max_def: u8,
     max_rep: u8,
     pub(crate) num_rows: u64,
+    /// The fields of the headers so far, as they should be.
+    pub(crate) fields: Vec<Vec<u32>>,
+    pub(crate) changed: Option<ChangedField>,
     /// How values are stored; the entries of booleans' dictionaries are not compared with bytes.
     pub(crate) storage: Storage,
     /// Pages are written with this as checksum, if any.
@@ -31,7 +44,19 @@ impl ChunkWriter {
         let storage = Storage { physical: PhysicalType::Boolean, type_length: 0 };
         let (num_values, num_rows, checksum) = (0, 0, None);
         let bytes = Vec::new();
-        ChunkWriter { bytes, num_values, codec, max_def, max_rep, num_rows, storage, checksum }
+        let (fields, changed) = (Vec::new(), None);
+        ChunkWriter {
+            bytes,
+            num_values,
+            codec,
+            max_def,
+            max_rep,
+            num_rows,
+            fields,
+            changed,
+            storage,
+            checksum,
+        }
     }
 
     pub(crate) fn params(&self) -> ChunkParams {
@@ -45,7 +70,7 @@ impl ChunkWriter {
             max_def: self.max_def,
             max_rep: self.max_rep,
             quirks: PageQuirks::default(),
-            verifies_checksums: false,
+            options: PageOptions::default(),
             decryptor: None,
             counters: Default::default(),
         }
@@ -67,6 +92,14 @@ impl ChunkWriter {
         body: &[u8],
         uncompressed: usize,
     ) {
+        let (mut page_type, mut written) = (page_type, fields.to_vec());
+        if let Some(changed) = self.changed.filter(|changed| changed.page == self.fields.len()) {
+            match written.get_mut(changed.field) {
+                Some(field) => *field = changed.value,
+                None => page_type = u8::try_from(changed.value).unwrap_or(63).min(63),
+            }
+        }
+        self.fields.push(fields.to_vec());
         let out = &mut self.bytes;
         out.extend([0x15, page_type << 1]);
         for size in [uncompressed, body.len()] {
@@ -81,7 +114,7 @@ impl ChunkWriter {
             last_id = 4;
         }
         out.push((id - last_id) << 4 | 0x0c);
-        for field in fields {
+        for field in &written {
             out.push(0x15);
             zigzag(out, *field);
         }

@@ -224,7 +224,10 @@ fn checksums_are_compared_only_when_asked_and_every_page_is_shown_as_it_stands()
     chunk.checksum = Some(7);
     chunk.v2(&required(2), PLAIN, &int32s(3..5));
     assert_eq!(rest(&mut reader(&chunk)).unwrap().len(), 2);
-    let params = ChunkParams { verifies_checksums: true, ..chunk.params() };
+    let params = ChunkParams {
+        options: PageOptions { verifies_checksums: true, ..PageOptions::default() },
+        ..chunk.params()
+    };
     let bytes = Buffer::from_slice(&chunk.bytes);
     let error = rest(&mut PageReader::new(params, bytes.clone(), MemoryPool::unlimited()));
     let text = error.unwrap_err().to_string();
@@ -241,6 +244,26 @@ fn checksums_are_compared_only_when_asked_and_every_page_is_shown_as_it_stands()
     assert!(pages.next_page().unwrap().is_some() && pages.next_page().unwrap().is_some());
     assert!(pages.next_page().is_err());
     assert!(pages.next_page().unwrap().is_none());
+}
+
+#[test]
+fn a_page_is_as_large_as_the_setting_allows() {
+    for codec in [Codec::Uncompressed, Codec::Snappy] {
+        let mut chunk = ChunkWriter::new(codec, 0, 0);
+        chunk.v1(&required(100), PLAIN, &int32s(0..100)).v2(&required(100), PLAIN, &int32s(0..100));
+        let read = |max_page_bytes| {
+            let options = PageOptions { max_page_bytes, ..PageOptions::default() };
+            let params = ChunkParams { options, ..chunk.params() };
+            let bytes = Buffer::from_slice(&chunk.bytes);
+            rest(&mut PageReader::new(params, bytes, MemoryPool::unlimited()))
+        };
+        assert_eq!(read(400).unwrap().len(), 2);
+        let error = read(399).unwrap_err();
+        assert_eq!(error.kind(), vector::ErrorKind::Limit);
+        let text = error.to_string();
+        assert!(text.contains("(bytes=400 max=399)"), "{text}");
+        assert!(text.contains("parquet_max_page_bytes"), "{text}");
+    }
 }
 
 #[test]

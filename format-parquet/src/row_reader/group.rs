@@ -20,9 +20,9 @@ use vector::{Result, ResultExt};
 
 use crate::chunk_pages::{chunk_params, chunk_region};
 use crate::chunk_source::FileSource;
-use crate::footer::Footer;
+use crate::footer::{Footer, MAGIC_BYTES, check_head};
 use crate::page::source::{PagePlaces, PageSource};
-use crate::page::{ChunkParams, PageCounters};
+use crate::page::{ChunkParams, PageCounters, PageOptions};
 use crate::page_index::{OffsetIndex, RowRanges, read_page_index};
 use crate::prune::all_pages_dictionary_encoded;
 use crate::statistics::TrustOptions;
@@ -55,7 +55,7 @@ pub(super) struct Pass {
     pub(super) file: BufferedInput,
     /// The largest piece of a chunk that is held.
     pub(super) max_piece: usize,
-    pub(super) verifies_checksums: bool,
+    pub(super) page_options: PageOptions,
     /// What is done with all pages.
     pub(super) pages: Arc<PageCounters>,
 }
@@ -91,9 +91,32 @@ impl GroupScan {
         let (_, region) = chunk_region(&self.pass.footer, self.number, leaf)?;
         let bytes = region.end.saturating_sub(region.start);
         if bytes <= self.pass.max_piece as u64 && !self.may_have_places(leaf, expected) {
-            input.enqueue(region)?;
+            input.enqueue(self.with_head(region))?;
         }
         Ok(())
+    }
+
+    /// Adds the magic to the first region of a file that was opened without looking at it.
+    fn with_head(&self, region: Range<u64>) -> Range<u64> {
+        match self.pass.footer.unchecked_head {
+            Some(_) if region.start == MAGIC_BYTES => 0..region.end,
+            _ => region,
+        }
+    }
+
+    /// Looks at the magic of such a file, once its first chunk is read. Where only some pages of that are
+    /// wanted, nothing is read for it.
+    fn check_head(&self, start: u64, shared: Option<&BufferedInput>) -> Result<()> {
+        let Pass { footer, file, .. } = self.pass.as_ref();
+        let Some(magic) = footer.unchecked_head.filter(|_| start == MAGIC_BYTES) else {
+            return Ok(());
+        };
+        let head = match shared.and_then(|shared| shared.loaded(0, MAGIC_BYTES)) {
+            Some(head) => head,
+            // A chunk that is read in pieces is large enough for another read.
+            None => file.read(0, MAGIC_BYTES)?,
+        };
+        check_head(&head, magic)
     }
 
     /// Opens a chunk, which `shared` may have loaded.
@@ -106,10 +129,11 @@ impl GroupScan {
         let Pass { footer, file, .. } = self.pass.as_ref();
         let (meta, region) = chunk_region(footer, self.number, leaf)?;
         let mut params = chunk_params(footer, self.number, leaf, (meta, &region))?;
-        params.verifies_checksums = self.pass.verifies_checksums;
+        params.options = self.pass.page_options;
         params.counters = Arc::clone(&self.pass.pages);
         let bytes = region.end.saturating_sub(region.start);
         if let Some(loaded) = shared.and_then(|shared| shared.loaded(region.start, bytes)) {
+            self.check_head(region.start, shared)?;
             return Ok((params, self.with_locations(leaf, region.start, loaded.into())));
         }
         let places = match self.may_have_places(leaf, expected) {
@@ -125,6 +149,7 @@ impl GroupScan {
             Some(places) => source = source.with_places(places),
             None => {
                 source.announce();
+                self.check_head(params.offset, None)?;
                 source = self.with_locations(leaf, params.offset, source);
             }
         }
@@ -148,7 +173,7 @@ impl GroupScan {
         let (_, region) = chunk_region(&self.pass.footer, self.number, leaf)?;
         let piece = region.start.saturating_add(self.pass.max_piece as u64);
         if region.end <= piece {
-            return input.enqueue(region);
+            return input.enqueue(self.with_head(region));
         }
         input.will_need(region.start..piece);
         Ok(())

@@ -7,6 +7,7 @@ use vector::testing::values_of;
 use vector::{Type, Value};
 
 use super::*;
+use crate::page::PageOptions;
 use crate::page::testing::{ChunkWriter, PLAIN, int32s, required};
 use crate::statistics::tests::{footer, leaf};
 use crate::thrift::structs::{Codec, ColumnChunk, PhysicalType};
@@ -94,7 +95,7 @@ fn reader_of(
     let pool = MemoryPool::unlimited();
     let input = BufferedInput::new(files.open("f.parquet").unwrap(), pool.clone());
     let footer = Arc::clone(&file.footer);
-    let file = OpenFile { footer, input, verifies_checksums: false, is_known: false };
+    let file = OpenFile { footer, input, page_options: PageOptions::default(), is_known: false };
     ParquetRowReader::new(file, params, &pool).unwrap()
 }
 

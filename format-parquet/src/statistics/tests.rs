@@ -15,7 +15,7 @@ use crate::thrift::structs::{
 use PhysicalType::{Boolean, ByteArray, Double, FixedLenByteArray, Float, Int32, Int64, Int96};
 
 /// A writer whose bounds are believed.
-pub(crate) const WRITER: &str = "a writer version 1.0.0";
+pub(crate) const WRITER: &str = "parquet-rs version 59.0.0";
 /// The values of each chunk, of which none is null.
 pub(crate) const NUM_ROWS: u64 = 100;
 
@@ -104,6 +104,8 @@ pub(crate) fn footer_of(schema: Vec<SchemaElement>, stored: Vec<Option<Statistic
         num_rows: NUM_ROWS,
         decryptor: None,
         defect: None,
+        unchecked_head: None,
+        memory: crate::thrift::memory::MetadataMemory::new(&vector::MemoryPool::unlimited()),
         metadata: FileMetaData {
             version: 2,
             schema,
@@ -343,6 +345,79 @@ fn bounds_of_byte_strings_depend_on_the_writer() {
     assert!(by(Some(WRITER), decimal(), bounds([0, 1], [0, 2])).0.is_ok());
     let sound = Some("parquet-mr version 1.10.0 (build abc)");
     assert!(by(sound, leaf(ByteArray), older("a", "a")).0.is_ok());
+}
+
+#[test]
+fn bounds_of_strings_need_an_order_that_the_file_or_its_writer_has() {
+    let by = |created_by: &str, has_orders: bool, element: SchemaElement, stored: Statistics| {
+        let mut footer = footer(vec![element], vec![Some(stored)]);
+        footer.metadata.created_by = Some(created_by.into());
+        footer.metadata.column_orders = has_orders.then(|| vec![ColumnOrder::TypeDefined]);
+        judge_in(&footer, TrustOptions::default())
+    };
+    let strings = || {
+        let fixed = fixed(1, leaf(FixedLenByteArray));
+        [leaf(ByteArray), converted(ByteArray, ConvertedType::Utf8), fixed]
+    };
+    let sound = (Ok(Value::bytes("a")), Ok(Value::bytes("b")));
+    let (known, unknown) = (
+        ["parquet-mr version 1.12.3 (build abc)", "DuckDB version v1.3.2"],
+        ["a writer version 1.0.0", "parquet-go version latest"],
+    );
+    for element in strings() {
+        for created_by in known {
+            for has_orders in [false, true] {
+                assert_eq!(by(created_by, has_orders, element.clone(), bounds("a", "b")), sound);
+            }
+        }
+        for created_by in unknown {
+            assert_eq!(by(created_by, true, element.clone(), bounds("a", "b")), sound);
+            assert_eq!(
+                by(created_by, false, element.clone(), bounds("a", "b")),
+                distrusted(Distrust::NoOrders)
+            );
+        }
+        // In the order of a culture, and later of UTF-16.
+        for created_by in ["Parquet.Net version 3.7.7 (build 98ed5f)", "Parquet.Net version 4.25.0"]
+        {
+            for has_orders in [false, true] {
+                assert_eq!(
+                    by(created_by, has_orders, element.clone(), bounds("a", "b")),
+                    distrusted(Distrust::Writer)
+                );
+            }
+        }
+    }
+    // Numbers have one order, also where they are stored as bytes.
+    let decimal = LogicalType::Decimal { scale: 0, precision: 4 };
+    let decimal = fixed(2, logical(FixedLenByteArray, decimal));
+    assert!(by(unknown[0], false, decimal, bounds([0, 1], [0, 2])).0.is_ok());
+    let numbers = bounds(1i32.to_le_bytes(), 2i32.to_le_bytes());
+    assert!(by(unknown[0], false, leaf(Int32), numbers).0.is_ok());
+}
+
+/// Some writers cut bounds and do not round them up.
+#[test]
+fn an_upper_bound_that_may_be_cut_bounds_all_that_starts_with_it() {
+    let max_of = |element: SchemaElement, max: &[u8], is_exact: Option<bool>| {
+        let stored = Statistics { is_max_value_exact: is_exact, ..bounds("A", max) };
+        let footer = footer(vec![element], vec![Some(stored)]);
+        let known = leaf_statistics(&footer, 0, 0, TrustOptions::default());
+        assert_eq!(known.min, Some(Value::bytes("A")));
+        known.max
+    };
+    let of = |max: &[u8]| Some(Value::bytes(max));
+    for element in [leaf(ByteArray), converted(ByteArray, ConvertedType::Utf8)] {
+        let element = || element.clone();
+        assert_eq!(max_of(element(), b"Z123456789abcde", None), of(b"Z123456789abcde"));
+        assert_eq!(max_of(element(), b"Z123456789abcdef", None), of(b"Z123456789abcdeg"));
+        assert_eq!(max_of(element(), &[b'z'; 40], None), of(&[&[b'z'; 39][..], b"{"].concat()));
+        assert_eq!(max_of(element(), b"Z123456789abcde\xff", None), of(b"Z123456789abcdf"));
+        assert_eq!(max_of(element(), &[0xff; 16], None), None);
+        assert_eq!(max_of(element(), b"Z123456789abcdef", Some(false)), of(b"Z123456789abcdeg"));
+        // Who says that a bound is a value has not cut it.
+        assert_eq!(max_of(element(), b"Z123456789abcdef", Some(true)), of(b"Z123456789abcdef"));
+    }
 }
 
 #[test]

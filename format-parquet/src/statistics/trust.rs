@@ -20,7 +20,7 @@ use vector::{Type, Value};
 
 use super::Statistics;
 use super::decode::stored_value;
-use crate::created_by::BoundFaults;
+use crate::created_by::{BoundFaults, orders_by_bytes};
 use crate::footer::Footer;
 use crate::schema::{Column, ColumnKind, Leaf, ValueConversion};
 use crate::thrift::structs::{
@@ -201,7 +201,12 @@ impl<'a> BoundRules<'a> {
             is_at_fault(leaf, faults).then_some(Distrust::Writer)
         };
         let order_distrust = match orders {
-            None => options.strict_column_orders.then_some(Distrust::NoOrders),
+            None => {
+                let created_by = footer.metadata.created_by.as_deref();
+                let is_text = is_bytes(leaf) && leaf.conversion == ValueConversion::Plain;
+                (options.strict_column_orders || is_text && !orders_by_bytes(created_by))
+                    .then_some(Distrust::NoOrders)
+            }
             Some(orders) if orders.len() != footer.schema.num_leaves() => {
                 Some(Distrust::NumberOfOrders)
             }
@@ -265,6 +270,9 @@ impl<'a> BoundRules<'a> {
             self.trusted(&judged.min, bounds.is_min_exact, NegativeZero);
         (trusted.max, trusted.is_max_exact) =
             self.trusted(&judged.max, bounds.is_max_exact, PositiveZero);
+        if !trusted.is_max_exact && trusted.max.is_some() && self.may_be_prefix(&judged.max) {
+            trusted.max = judged.max.stored.and_then(end_of_prefix);
+        }
         judged
     }
 
@@ -282,6 +290,20 @@ impl<'a> BoundRules<'a> {
             Some(value) => is_nan(value).then_some(Distrust::NotANumber),
         });
         JudgedBound { stored, is_deprecated: pair.is_deprecated, value, distrust }
+    }
+
+    /// True when an upper bound may be the front of a longer value, cut and not rounded up. An old
+    /// parquet-go cut bounds in column indexes to 16 bytes and called itself by the name of the
+    /// program that used it, and its limit was a setting; later writers with a limit (Iceberg 16,
+    /// parquet-mr and arrow-rs 64) round up. So every bound of 16 bytes or more is taken as the front
+    /// of its values, whoever wrote it. That costs almost nothing: only values that start with the
+    /// whole bound are no longer left out. Shorter bounds (dates, codes, numbers as text) are believed
+    /// as they are, and so are values of a fixed length that have all of it.
+    fn may_be_prefix(&self, bound: &JudgedBound<'_>) -> bool {
+        let bytes = bound.stored.map_or(0, <[u8]>::len);
+        self.leaf.physical == PhysicalType::ByteArray
+            && self.leaf.conversion == ValueConversion::Plain
+            && bytes >= MIN_CUT_BYTES
     }
 
     /// What a bound says about the other one.
@@ -412,6 +434,20 @@ fn is_at_fault(leaf: &Leaf, faults: BoundFaults) -> bool {
         || (faults.decimals_as_bytes && leaf.conversion == ValueConversion::DecimalBytes)
         || (faults.decimals && is_decimal)
         || (faults.timestamps && leaf.ty == Type::Timestamp)
+}
+
+/// The shortest limit that writers are known to cut bounds to.
+const MIN_CUT_BYTES: usize = 16;
+
+/// The smallest value that is greater than everything that starts with `prefix`; `None` when there
+/// is none (rule P5.26).
+fn end_of_prefix(prefix: &[u8]) -> Option<Value> {
+    let last = prefix.iter().rposition(|byte| *byte < u8::MAX)?;
+    let mut end = prefix.get(..=last)?.to_vec();
+    if let Some(byte) = end.last_mut() {
+        *byte = byte.saturating_add(1);
+    }
+    Some(Value::bytes(&end))
 }
 
 /// A byte array as it stands in pages, which some writers take over as a bound.

@@ -14,10 +14,11 @@
 
 use std::fmt;
 
-use vector::sync::OnceLock;
+use vector::sync::{Arc, OnceLock};
 use vector::{Buffer, Error, Result};
 
 use super::file_metadata::column_chunk;
+use super::memory::MetadataMemory;
 use super::structs::{Codec, ColumnChunk, ColumnMetaData, PhysicalType, start_of_pages};
 use super::{Field, ThriftReader, WireType, required};
 
@@ -28,6 +29,8 @@ const MIN_COLUMN_CHUNK_BYTES: usize = 3;
 pub struct ColumnChunks {
     footer: Buffer<u8>,
     briefs: Vec<ChunkBrief>,
+    /// What pays for the parsed chunks.
+    memory: Option<Arc<MetadataMemory>>,
     /// Places for the parsed chunks; none before the first of the row group is asked for.
     parsed: OnceLock<Box<[OnceLock<Box<ColumnChunk>>]>>,
 }
@@ -76,7 +79,8 @@ impl ColumnChunks {
         footer: &Buffer<u8>,
     ) -> Result<Self> {
         let briefs = r.read_list(field, WireType::Struct, MIN_COLUMN_CHUNK_BYTES, brief)?;
-        Ok(ColumnChunks { footer: footer.clone(), briefs, parsed: OnceLock::new() })
+        let memory = r.memory().cloned();
+        Ok(ColumnChunks { footer: footer.clone(), briefs, memory, parsed: OnceLock::new() })
     }
 
     /// How many there are.
@@ -104,7 +108,11 @@ impl ColumnChunks {
         if let Some(chunk) = place.get() {
             return Ok(chunk);
         }
-        let chunk = column_chunk(&mut ThriftReader::at(&self.footer, brief.offset))?;
+        if let Some(memory) = &self.memory {
+            memory.reserve(size_of::<ColumnChunk>())?;
+        }
+        let r = ThriftReader::at(&self.footer, brief.offset);
+        let chunk = column_chunk(&mut r.with_memory(self.memory.as_ref()).without_prepaying())?;
         Ok(place.get_or_init(|| Box::new(chunk)))
     }
 
@@ -150,14 +158,19 @@ impl FromIterator<ColumnChunk> for ColumnChunks {
         let parsed: Box<[_]> =
             chunks.into_iter().map(|chunk| OnceLock::from(Box::new(chunk))).collect();
         let briefs = parsed.iter().filter_map(|place| Some(ChunkBrief::of(place.get()?))).collect();
-        ColumnChunks { footer: Buffer::empty(), briefs, parsed: OnceLock::from(parsed) }
+        ColumnChunks {
+            footer: Buffer::empty(),
+            briefs,
+            memory: None,
+            parsed: OnceLock::from(parsed),
+        }
     }
 }
 
 impl Clone for ColumnChunks {
     fn clone(&self) -> Self {
         let (footer, briefs) = (self.footer.clone(), self.briefs.clone());
-        ColumnChunks { footer, briefs, parsed: self.parsed.clone() }
+        ColumnChunks { footer, briefs, memory: self.memory.clone(), parsed: self.parsed.clone() }
     }
 }
 

@@ -4,9 +4,11 @@
 //! are asked for at the end of each struct, so that an error can name the struct and the field.
 //! Hints that careless writers get wrong (total sizes, offsets of indexes) never fail the file.
 
+use vector::sync::Arc;
 use vector::{Buffer, Result, TimeUnit};
 
 use super::chunks::ColumnChunks;
+use super::memory::MetadataMemory;
 use super::structs::{
     Codec, ColumnChunk, ColumnCrypto, ColumnMetaData, ColumnOrder, ConvertedType, Encoding,
     EncryptionAlgorithm, FileCryptoMetaData, FileMetaData, IndexRegion, KeyValue, LogicalType,
@@ -26,7 +28,19 @@ const MIN_PAGE_ENCODING_STATS_BYTES: usize = 7;
 /// Parses a footer, but for its chunks, which keep the bytes. Bytes after the last field are
 /// ignored: a signature may stand there.
 pub fn parse_file_metadata(bytes: &Buffer<u8>) -> Result<FileMetaData> {
-    let r = &mut ThriftReader::new(bytes);
+    parse_file_metadata_in(bytes, None)
+}
+
+/// As [`parse_file_metadata`]; what is parsed, now and later, is charged to `memory`.
+///
+/// # Errors
+///
+/// `Limit` when there is no room for it.
+pub fn parse_file_metadata_in(
+    bytes: &Buffer<u8>,
+    memory: Option<&Arc<MetadataMemory>>,
+) -> Result<FileMetaData> {
+    let r = &mut ThriftReader::new(bytes).with_memory(memory);
     let (mut version, mut schema, mut num_rows, mut row_groups) = (None, None, None, None);
     let mut key_value_metadata = Vec::new();
     let (mut created_by, mut column_orders) = (None, None);

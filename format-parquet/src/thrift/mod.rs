@@ -18,9 +18,12 @@
 
 pub mod chunks;
 pub mod file_metadata;
+pub mod memory;
 pub mod page_header;
 pub mod structs;
 
+use memory::MetadataMemory;
+use vector::sync::Arc;
 use vector::{Error, Result};
 
 pub use file_metadata::parse_file_metadata;
@@ -37,6 +40,8 @@ const MAX_BINARY_BYTES: u64 = 100_000_000;
 /// Memory for parsed lists: so many bytes for each byte of input, and so much to start with.
 const BUDGET_PER_INPUT_BYTE: usize = 16;
 const BUDGET_BASE_BYTES: usize = 64 << 20;
+/// What is taken from the pool at once for small elements of a large footer.
+const PREPAID_BYTES: usize = 16 << 10;
 /// Elements that a list reserves at once; more grow as they are really there.
 const MAX_RESERVED_ELEMENTS: usize = 1024;
 
@@ -114,6 +119,11 @@ pub struct ThriftReader<'a> {
     bytes: &'a [u8],
     offset: usize,
     budget_bytes: usize,
+    /// What pays for the parsed structs, if anything does.
+    memory: Option<&'a Arc<MetadataMemory>>,
+    /// Bytes that are paid for and not used yet.
+    prepaid_bytes: usize,
+    prepays: bool,
 }
 
 impl<'a> ThriftReader<'a> {
@@ -121,7 +131,29 @@ impl<'a> ThriftReader<'a> {
     pub fn new(bytes: &'a [u8]) -> Self {
         let budget_bytes =
             bytes.len().saturating_mul(BUDGET_PER_INPUT_BYTE).saturating_add(BUDGET_BASE_BYTES);
-        ThriftReader { bytes, offset: 0, budget_bytes }
+        ThriftReader {
+            bytes,
+            offset: 0,
+            budget_bytes,
+            memory: None,
+            prepaid_bytes: 0,
+            prepays: true,
+        }
+    }
+
+    /// The same reader, whose parsed structs are charged to `memory`.
+    pub fn with_memory(self, memory: Option<&'a Arc<MetadataMemory>>) -> Self {
+        ThriftReader { memory, ..self }
+    }
+
+    /// The same reader, which takes no more from `memory` than it needs: it parses one small part.
+    pub fn without_prepaying(self) -> Self {
+        ThriftReader { prepays: false, ..self }
+    }
+
+    /// What pays for the parsed structs, if anything does.
+    pub fn memory(&self) -> Option<&'a Arc<MetadataMemory>> {
+        self.memory
     }
 
     /// Starts somewhere in `bytes`, at an offset that another reader told.
@@ -174,9 +206,14 @@ impl<'a> ThriftReader<'a> {
             self.expect(field, WireType::List)?;
         }
         let len = self.list_header(Some(element), min_element_bytes)?.1;
-        let mut values = Vec::with_capacity(len.min(MAX_RESERVED_ELEMENTS));
+        let mut values = Vec::new();
         for index in 0..len {
-            self.charge(size_of::<T>())?;
+            if values.len() == values.capacity() {
+                let left = len.saturating_sub(index);
+                let more = left.min(index.max(MAX_RESERVED_ELEMENTS));
+                self.charge(more.saturating_mul(size_of::<T>()))?;
+                values.reserve_exact(more);
+            }
             values.push(read(self).map_err(|e| e.in_place("element", index))?);
         }
         Ok(values)
@@ -246,7 +283,9 @@ impl<'a> ThriftReader<'a> {
 
     /// The text of a string field; bytes that are not UTF-8 become replacement characters.
     pub fn read_text(&mut self, field: Field) -> Result<String> {
-        Ok(String::from_utf8_lossy(self.read_binary(field)?).into_owned())
+        let bytes = self.read_binary(field)?;
+        self.charge(bytes.len())?;
+        Ok(String::from_utf8_lossy(bytes).into_owned())
     }
 
     /// Fails unless `field` is written as `wire`.
@@ -489,8 +528,20 @@ impl<'a> ThriftReader<'a> {
         Ok(())
     }
 
-    /// Counts memory that a parsed element takes.
+    /// Counts memory that parsed elements take, before it is taken.
     fn charge(&mut self, bytes: usize) -> Result<()> {
+        if let Some(memory) = self.memory {
+            if bytes > self.prepaid_bytes {
+                let missing = bytes.saturating_sub(self.prepaid_bytes);
+                // A large footer pays for many small elements at once.
+                let at_once =
+                    if self.prepays { PREPAID_BYTES.min(self.bytes.len() / 16) } else { 0 };
+                let more = missing.max(at_once);
+                memory.reserve(more)?;
+                self.prepaid_bytes = self.prepaid_bytes.saturating_add(more);
+            }
+            self.prepaid_bytes = self.prepaid_bytes.saturating_sub(bytes);
+        }
         match self.budget_bytes.checked_sub(bytes) {
             Some(rest) => {
                 self.budget_bytes = rest;

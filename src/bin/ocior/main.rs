@@ -2,18 +2,12 @@
 
 use std::process::ExitCode;
 
+mod allocator;
 #[cfg(feature = "signals")]
 mod signals;
-
-/// Drivers free what others allocated (a page read ahead, a batch at an exchange), and each split
-/// frees buffers that the next one wants again: an allocator that keeps memory of that kind at hand
-/// saves page faults, which threads of one process take one at a time.
-#[cfg(feature = "mimalloc")]
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     #[cfg(feature = "signals")]
     signals::handle();
-    ocior::cli::main()
+    ocior::cli::main(allocator::keep_what_is_used)
 }

@@ -4,12 +4,13 @@ use dwio::expr::TypedExpr;
 use exec::operator::aggregate::is_aggregate;
 use sqlparser::ast::{
     CeilFloorKind, DateTimeField, DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArguments, ObjectNamePart, TrimWhereField,
+    FunctionArgumentClause, FunctionArguments, ObjectNamePart, OrderByExpr, TrimWhereField,
 };
 use sqlparser::tokenizer::Span;
 use vector::{Error, Result};
 
 use super::Binder;
+use super::aggregates::Modifiers;
 use crate::sql::source::place_of;
 
 /// The arguments of a call as SQL wrote them.
@@ -40,22 +41,27 @@ impl Binder<'_> {
         if !function.within_group.is_empty() || function.null_treatment.is_some() {
             return refuse("WITHIN GROUP and IGNORE NULLS are not supported yet");
         }
-        let (args, distinct) = match &function.args {
-            FunctionArguments::List(list) if list.clauses.is_empty() => {
+        let (args, distinct, order_by): (_, _, &[OrderByExpr]) = match &function.args {
+            FunctionArguments::List(list) => {
                 let distinct = list.duplicate_treatment == Some(DuplicateTreatment::Distinct);
-                (self.arguments(&list.args, span)?, distinct)
+                let order_by = match list.clauses.as_slice() {
+                    [] => &[],
+                    [FunctionArgumentClause::OrderBy(keys)] => keys.as_slice(),
+                    _ => {
+                        return refuse("clauses inside a call but ORDER BY are not supported yet");
+                    }
+                };
+                (self.arguments(&list.args, span)?, distinct, order_by)
             }
-            FunctionArguments::None => (Arguments::List(Vec::new()), false),
-            FunctionArguments::List(_) => {
-                return refuse("ORDER BY and LIMIT inside a call are not supported yet");
-            }
+            FunctionArguments::None => (Arguments::List(Vec::new()), false, &[]),
             FunctionArguments::Subquery(_) => return refuse("subqueries are not supported yet"),
         };
         if is_aggregate(&name) {
-            return self.aggregate(&name, args, distinct, function.filter.as_deref(), span);
+            let modifiers = Modifiers { distinct, filter: function.filter.as_deref(), order_by };
+            return self.aggregate(&name, args, modifiers, span);
         }
-        if distinct || function.filter.is_some() {
-            let error = Error::invalid_input("only aggregates take DISTINCT and FILTER")
+        if distinct || function.filter.is_some() || !order_by.is_empty() {
+            let error = Error::invalid_input("only aggregates take DISTINCT, FILTER and ORDER BY")
                 .with("function", &name);
             return Err(self.source.point(error, span));
         }

@@ -33,7 +33,8 @@ use super::scope::{self, Scope};
 use super::source::{SourceText, place_of};
 
 pub(crate) use aggregates::{
-    AggregateCall, Aggregates, GroupColumns, has_aggregate, is_placeholder, over_groups,
+    AggregateCall, Aggregates, GroupColumns, has_aggregate, is_placeholder, nested_key,
+    over_groups, sort_order,
 };
 pub(crate) use aliases::{Alias, Aliases};
 

@@ -10,7 +10,7 @@ use exec::plan::{
     OrderByNode, Partitioning, PlanNode, PlanNodeId, ProjectNode, SortKey, TopNNode, ValuesNode,
 };
 use vector::sync::Arc;
-use vector::{Error, Result, RowType, RowVector, Type};
+use vector::{Error, Result, RowType, RowVector, SortOrder, Type};
 
 use super::names::{Columns, Names};
 use super::output::Sort;
@@ -278,8 +278,16 @@ impl<'a> Builder<'a> {
             (args, call.filter.as_ref().map(|filter| field(filter, "filter")))
         };
         let inputs: Vec<_> = aggregates.calls().iter().map(of_call).collect();
+        let order = order_of_rows(aggregates)?.iter();
+        let order = order
+            .map(|(key, order)| SortKey { column: columns.column(key, "sort"), order: *order });
+        let order: Vec<SortKey> = order.collect();
         if columns.computed {
             self.project(columns.list.clone())?;
+        }
+        if !order.is_empty() {
+            let (id, source) = (self.id(), self.take()?);
+            self.push(PlanNode::OrderBy(OrderByNode { id, source, keys: order }));
         }
         let mut names = Names::default();
         let mut fields: Vec<(String, Type)> = Vec::new();
@@ -391,4 +399,19 @@ impl<'a> Builder<'a> {
         }
         Ok(())
     }
+}
+
+/// The order in which all aggregates of a SELECT take their rows: they have one input, so that of each
+/// must begin that of all.
+fn order_of_rows(aggregates: &Aggregates) -> Result<&[(TypedExpr, SortOrder)]> {
+    let mut all: &[(TypedExpr, SortOrder)] = &[];
+    for call in aggregates.calls() {
+        if call.order.starts_with(all) {
+            all = &call.order;
+        } else if !all.starts_with(&call.order) {
+            return Err(Error::unsupported("aggregates of one SELECT with different ORDER BY")
+                .with("name", &call.function));
+        }
+    }
+    Ok(all)
 }

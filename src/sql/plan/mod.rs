@@ -124,7 +124,7 @@ pub(crate) fn plan_scan(
     let relation = found.name().to_string();
     let keys = Scope::new(&relation, found.partition_columns());
     let table = found.open(known_terms(filter.as_ref(), &keys, functions).as_ref())?;
-    let scope = Scope::new(&relation, table.columns());
+    let scope = Scope::of_table(&relation, &*table, table.columns());
     let items = match clauses.columns {
         None => all_columns(&scope),
         Some(columns) => columns

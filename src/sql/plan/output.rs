@@ -1,15 +1,15 @@
 //! ORDER BY: the keys that a statement names.
 
 use dwio::expr::TypedExpr;
-use sqlparser::ast::{Expr, OrderBy, OrderByExpr, OrderByKind, OrderBySort};
+use sqlparser::ast::{Expr, OrderBy, OrderByKind};
 use vector::{Error, Result, SortOrder};
 
 use super::Item;
 use super::grouping::{alias, item_at, ordinal};
 use super::statement::{Statement, Wanted};
-use crate::sql::bind::Aliases;
+use crate::sql::bind::{Aliases, nested_key, sort_order};
 use crate::sql::expr_index::ExprIndex;
-use crate::sql::source::{SourceText, place_of};
+use crate::sql::source::SourceText;
 
 /// A key of ORDER BY.
 #[derive(Debug, Clone)]
@@ -71,30 +71,12 @@ pub(super) fn sort_keys(
             None => bind(&key.expr)?,
         };
         if expr.ty().is_nested() {
-            let error = Error::unsupported("nested values cannot be sorted by yet")
-                .with("expression", &key.expr)
-                .with("type", expr.ty());
-            return Err(source.point(error, place_of(&key.expr)));
+            return Err(nested_key(&key.expr, expr.ty(), source));
         }
         if known.find(&expr, |i| sort.keys.get(i).map(|key| &key.expr)).is_none() {
             known.insert(&expr, sort.keys.len());
-            sort.keys.push(SortBy { expr, order: order(key)? });
+            sort.keys.push(SortBy { expr, order: sort_order(key)? });
         }
     }
     Ok(sort)
-}
-
-/// The direction; nulls stand last unless the query says otherwise.
-fn order(key: &OrderByExpr) -> Result<SortOrder> {
-    let descending = match &key.options.sort {
-        None | Some(OrderBySort::Asc) => false,
-        Some(OrderBySort::Desc) => true,
-        Some(OrderBySort::Using(_)) => {
-            return Err(Error::unsupported("ORDER BY USING is not supported"));
-        }
-    };
-    if key.with_fill.is_some() {
-        return Err(Error::unsupported("WITH FILL is not supported"));
-    }
-    Ok(SortOrder { descending, nulls_first: key.options.nulls_first.unwrap_or(false) })
 }

@@ -210,8 +210,9 @@ impl Planner<'_> {
             column.field = self.fresh_field(&relation, &column.field);
         }
         let fields = columns.iter().map(|c| Arc::clone(&c.field)).collect();
+        let scope = Scope::of_table(&relation, &*table, &columns);
         from.add(Relation { rows: Rows::Table(table), fields });
-        Ok(Scope::new(&relation, &columns))
+        Ok(scope)
     }
 
     fn subquery(
@@ -320,6 +321,9 @@ impl Planner<'_> {
                 return Ok((terms.cloned().collect(), both));
             }
             Constraint::Using(names) => names.iter().map(|name| (*name).clone()).collect(),
+            Constraint::Natural(_) if left.is_partial() || right.is_partial() => {
+                return Err(Error::not_found("the columns of a natural join are not all known"));
+            }
             Constraint::Natural(span) => common_names(left, right, *span),
         };
         let mut scope = both.clone();

@@ -277,12 +277,26 @@ fn field_at(columns: &[TableColumn], index: usize) -> Option<TypedExpr> {
 
 fn count_of(filter: TypedExpr) -> AggregateCall {
     let (args, filter) = (Vec::new(), Some(filter));
-    AggregateCall { function: "count".into(), args, distinct: false, filter, ty: Type::BigInt }
+    AggregateCall {
+        function: "count".into(),
+        args,
+        distinct: false,
+        filter,
+        order: Vec::new(),
+        ty: Type::BigInt,
+    }
 }
 
 fn list_of(side: &TypedExpr, filter: TypedExpr) -> AggregateCall {
     let (args, filter, ty) = (vec![side.clone()], Some(filter), Type::array(Type::Boolean));
-    AggregateCall { function: "array_agg".into(), args, distinct: false, filter, ty }
+    AggregateCall {
+        function: "array_agg".into(),
+        args,
+        distinct: false,
+        filter,
+        order: Vec::new(),
+        ty,
+    }
 }
 
 /// The queries that a chain of UNIONs puts together. Chains are long where programs write them, so

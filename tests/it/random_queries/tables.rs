@@ -79,9 +79,7 @@ impl Table {
     /// their last column.
     fn put_file(&mut self, rows: Range<usize>, key: Option<Option<i64>>, random: &mut Random) {
         let of_file = &mut self.rows[rows];
-        // The columns of a table are those of the files that the condition on its partition keys leaves,
-        // so each file of a partition has them all.
-        let has_all = self.files.is_empty() || key.is_some();
+        let has_all = self.files.is_empty();
         let layout = file_columns(&self.columns, of_file, has_all, random);
         let bytes = random_file(&record_batch(&layout, of_file), random);
         let number = self.files.len();

@@ -43,7 +43,8 @@ pub(crate) fn output_of(args: &[&str]) -> String {
     ran.out
 }
 
-fn finished(output: Output) -> Ran {
+/// What a run that has ended left.
+pub(crate) fn finished(output: Output) -> Ran {
     Ran {
         code: output.status.code().expect("ended by a signal"),
         out: String::from_utf8(output.stdout).unwrap(),

@@ -158,7 +158,14 @@ impl Vector {
         match structs.as_ref() {
             Vector::Row(row) => {
                 let field = Arc::clone(row.child(index)?);
-                let Some(validity) = row.validity() else { return Ok(field) };
+                let Some(validity) = row.validity() else {
+                    // A column may have more rows than its struct.
+                    return if field.len() == row.len() {
+                        Ok(field)
+                    } else {
+                        Self::slice(&field, 0, row.len())
+                    };
+                };
                 let rows = (0..row.len() as u32).collect();
                 Ok(over(field, rows, Some(validity.clone())))
             }
@@ -410,6 +417,17 @@ mod tests {
         assert!(RowVector::batch(ty.clone(), 3, vec![numbers(3)]).is_ok());
         assert!(RowVector::batch(ty.clone(), 4, vec![numbers(3)]).is_err());
         assert!(RowVector::batch(ty, 3, vec![]).is_err());
+    }
+
+    #[test]
+    fn a_field_has_as_many_rows_as_its_struct() {
+        let ty = Arc::new(RowType::new([("a", Type::BigInt)]));
+        let validity = [true, false, true].into_iter().collect::<Bitmap>();
+        for validity in [None, Some(validity)] {
+            let row = RowVector::new(Arc::clone(&ty), 3, validity, vec![numbers(5)]).unwrap();
+            let field = Vector::field(&Arc::new(Vector::Row(row)), 0).unwrap();
+            assert_eq!(field.len(), 3);
+        }
     }
 
     #[test]

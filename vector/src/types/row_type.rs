@@ -14,7 +14,11 @@ use super::Type;
 /// Maximum number of fields for which names are searched linearly.
 const MAX_UNSORTED: usize = 16;
 
-/// Named fields in order; the type of a struct column or of a whole batch.
+/// Fields that a hash is made of: row types that differ behind them are told apart by equality. An
+/// expression for each of n fields has the type of all n.
+const MAX_HASHED: usize = 8;
+
+/// Named fields in order; of a struct column or of a whole batch.
 #[derive(Clone)]
 pub struct RowType {
     names: Vec<String>,
@@ -143,8 +147,8 @@ impl Eq for RowType {}
 
 impl Hash for RowType {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.names.hash(state);
-        self.types.hash(state);
+        self.len().hash(state);
+        self.fields().take(MAX_HASHED).for_each(|field| field.hash(state));
     }
 }
 
@@ -175,6 +179,8 @@ impl fmt::Display for RowType {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+
     use super::*;
 
     #[test]
@@ -205,5 +211,8 @@ mod tests {
         assert_eq!(searched, fresh);
         assert_eq!(format!("{searched:?}"), format!("{fresh:?}"));
         assert_eq!(searched.clone().index_of("c7"), Some(7));
+        let hash = |row: &RowType| BuildHasherDefault::<DefaultHasher>::default().hash_one(row);
+        assert_eq!(hash(&searched), hash(&fresh));
+        assert_ne!(hash(&fresh), hash(&RowType::new([("c0", Type::Date)])));
     }
 }

@@ -43,6 +43,26 @@ fn only_rows_of_one_group_meet() {
     }
 }
 
+/// The scan that has splits may be added after the one that has none was closed.
+#[test]
+fn a_group_in_which_one_scan_has_no_split_takes_those_of_the_other() {
+    let (task, _) = grouped(joined(), 1, 1);
+    task.no_more_splits_of_group("r", 4).unwrap();
+    assert_eq!(task.counts(), GroupCounts::default());
+    add(&task, "0", 4, vec![read_rows(0, 10)]);
+    assert_eq!(task.counts(), GroupCounts { queued: 1, running: 0, completed: 0 });
+    assert!(task.add_split("r", 4, Arc::new(Script(vec![]))).is_err(), "it has all of its splits");
+    assert!(task.no_more_splits_of_group("no scan", 5).is_err());
+    for scan in ["0", "r"] {
+        task.no_more_splits_of_group(scan, 5).unwrap();
+        task.no_more_splits(scan).unwrap();
+    }
+    assert_eq!(task.counts(), GroupCounts { queued: 1, running: 0, completed: 1 });
+    let mut cursor = task.start().unwrap();
+    assert_eq!(num_rows(&mut cursor).unwrap(), 0, "no row has a partner");
+    assert_eq!(task.counts(), GroupCounts { queued: 0, running: 0, completed: 2 });
+}
+
 #[test]
 fn groups_run_when_there_is_room_and_end_when_they_have_all_of_their_splits() {
     let (task, connector) = grouped(scan(), 1, 1);

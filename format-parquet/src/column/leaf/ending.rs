@@ -6,7 +6,9 @@
 //! ```
 //!
 //! Byte arrays have no place that follows from a number. Those that are left are walked over in the
-//! first page of a chunk that is left early: what contradicts the schema does so in every page.
+//! first page of a chunk that is left early, and again where a page is written in another form than
+//! the last one: what contradicts the schema does so in every page, and what contradicts a header
+//! does so in pages that have the same.
 
 use vector::{Error, Result};
 
@@ -41,12 +43,15 @@ impl LeafReader {
         page.left = 0;
         page.num_present += present;
         values_left += present;
-        let walks = is_left_early && !std::mem::replace(&mut self.has_walked_rest, is_left_early);
+        let walks = is_left_early && self.walked != Some(page.form);
+        if walks {
+            self.walked = Some(page.form);
+        }
         let end = PageEnd {
             values_left,
             num_slots: page.info.num_values,
             walks,
-            may_have_padding: page.is_v1,
+            may_have_padding: page.form.is_v1,
         };
         let checked = page.check_levels(self.max_rep).and_then(|()| match page.num_present {
             // Its bytes may be anything.

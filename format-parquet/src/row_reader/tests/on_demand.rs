@@ -5,6 +5,7 @@ use dwio::metadata_filter::MetadataFilter;
 use vector::{ErrorKind, RowSet};
 
 use super::*;
+use crate::page::PageOptions;
 use crate::page_index::tests::Indexes;
 use crate::thrift::structs::IndexRegion;
 
@@ -93,6 +94,36 @@ fn wide_in(
     stored(footer, bytes)
 }
 
+/// Rule P1.3: far away the magic at the start of a file comes with the values behind it.
+#[test]
+fn the_magic_that_opening_did_not_look_at_is_read_with_the_first_chunk() {
+    // A chunk that is loaded with others, and one that is read in pieces.
+    for num_columns in [2, 600] {
+        for (magic, is_sound) in [(*b"PAR1", true), (*b"PARE", false)] {
+            let mut file = wide(num_columns, 0, |_| ());
+            let scan = |file: &File, name: &str| {
+                let before = file.files.reads();
+                let mut reader = reader(file, vec![column(name, Some(0), None)], 0..u64::MAX);
+                let mut adaptation = ScanAdaptation::new(1);
+                let read = next(&mut reader, ROWS as usize, &mut adaptation);
+                read.map(|rows| (rows.unwrap().batch.len(), file.files.reads() - before))
+            };
+            let usual = scan(&file, "a").unwrap();
+            Arc::get_mut(&mut file.footer).unwrap().unchecked_head = Some(magic);
+            let found = scan(&file, "a");
+            match is_sound {
+                true => assert_eq!(found.unwrap(), usual),
+                false => {
+                    let text = found.unwrap_err().to_string();
+                    assert!(text.contains("are not PARE (found=PAR1)"), "{text}");
+                }
+            }
+            // Nothing is read for its sake.
+            assert_eq!(scan(&file, "b").unwrap().0, ROWS as usize);
+        }
+    }
+}
+
 pub(super) fn pass(
     file: &File,
     columns: Vec<ColumnSpec>,
@@ -110,7 +141,7 @@ pub(super) fn pass(
     let input = BufferedInput::new(file.files.open("f.parquet").unwrap(), pool.clone());
     let footer = Arc::clone(&file.footer);
     ParquetRowReader::new(
-        OpenFile { footer, input, verifies_checksums: false, is_known: false },
+        OpenFile { footer, input, page_options: PageOptions::default(), is_known: false },
         params,
         &pool,
     )
