@@ -229,6 +229,11 @@ impl Engine {
         self.hive.files()
     }
 
+    /// Functions that queries may call.
+    pub fn functions(&self) -> &Arc<FunctionRegistry> {
+        &self.functions
+    }
+
     /// Root memory pool of all allocations of the engine's queries.
     pub fn memory_pool(&self) -> &MemoryPool {
         &self.surroundings.pool

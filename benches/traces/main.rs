@@ -7,8 +7,10 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use exec::expr::FunctionRegistry;
 use ocior::replay::{PathMap, Replay};
 use ocior::{Engine, QueryOptions};
+use vector::sync::Arc;
 
 /// Number of timed runs of each case.
 const RUNS: usize = 7;
@@ -41,7 +43,8 @@ fn main() {
 fn best(case: &Path) -> vector::Result<(usize, Duration)> {
     let text = |name: &str| std::fs::read_to_string(case.join(name)).expect("a case can be read");
     let (plan, splits) = (text("plan.json"), text("case.json"));
-    let replay = Replay::read(&plan, &splits, case, Engine::HIVE, &PathMap::default())?;
+    let functions = Arc::new(FunctionRegistry::builtin());
+    let replay = Replay::read(&plan, &splits, case, Engine::HIVE, &PathMap::default(), &functions)?;
     let mut builder = Engine::builder();
     for (key, value) in replay.connector_settings.iter() {
         builder = builder.setting(key, value);

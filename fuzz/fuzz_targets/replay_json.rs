@@ -5,10 +5,12 @@
 
 use std::path::Path;
 
+use exec::expr::FunctionRegistry;
 use libfuzzer_sys::fuzz_target;
 use ocior::Engine;
 use ocior::replay::trace::check_split_records;
 use ocior::replay::{PathMap, Replay};
+use vector::sync::Arc;
 
 const PLAN: &str = r#"{"name":"TableScanNode","id":"0","assignments":[],
 "outputType":{"name":"Type","type":"ROW","names":[],"cTypes":[]},
@@ -22,5 +24,6 @@ fuzz_target!(|data: &[u8]| {
     }
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let (plan, case) = if choice % 3 == 0 { (text, "{}") } else { (PLAN, text) };
-    let _ = Replay::read(plan, case, Path::new("."), Engine::HIVE, &PathMap::default());
+    let functions = Arc::new(FunctionRegistry::builtin());
+    let _ = Replay::read(plan, case, Path::new("."), Engine::HIVE, &PathMap::default(), &functions);
 });

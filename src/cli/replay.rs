@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use dwio::config::Config;
+use exec::expr::FunctionRegistry;
+use vector::sync::Arc;
 use vector::{Error, Result, ResultExt};
 
 use super::options::GlobalArgs;
@@ -49,6 +51,7 @@ pub(super) struct ReplayArgs {
 
 pub(super) fn run(args: &ReplayArgs, global: &GlobalArgs) -> Outcome {
     let case = args.case.as_deref().map(Case::read).transpose()?;
+    let functions = Arc::new(FunctionRegistry::builtin());
     let paths = PathMap::new(args.map_path.iter().cloned());
     let replay = match (&args.trace, &args.plan, &args.node) {
         (Some(folder), _, None) => return list(&Trace::open(folder)?, global),
@@ -61,6 +64,7 @@ pub(super) fn run(args: &ReplayArgs, global: &GlobalArgs) -> Outcome {
                 case_folder: case.as_ref().map(|case| case.folder.to_string_lossy().into_owned()),
                 paths,
                 connector_id: Engine::HIVE.to_string(),
+                functions,
             };
             let mut replay = trace.replay(node, &surroundings)?;
             if let Some(case) = &case {
@@ -70,7 +74,7 @@ pub(super) fn run(args: &ReplayArgs, global: &GlobalArgs) -> Outcome {
         }
         (None, Some(plan), _) => {
             let case = case.ok_or_else(|| Error::internal("a plan came without a case"))?;
-            Replay::read(&read(plan)?, &case.text, &case.folder, Engine::HIVE, &paths)?
+            Replay::read(&read(plan)?, &case.text, &case.folder, Engine::HIVE, &paths, &functions)?
         }
         (None, None, _) => return Err(Error::internal("neither a plan nor a trace").into()),
     };

@@ -297,20 +297,80 @@ fn a_scan_has_as_many_drivers_as_splits_and_what_is_above_an_exchange_has_all() 
 }
 
 #[test]
+fn functions_with_state_are_called_in_queries_and_in_built_plans() {
+    use dwio::expr::TypedExpr;
+    use exec::expr::{Function, FunctionRegistry, Kernel};
+    use exec::plan::PlanBuilder;
+    use vector::build::vector_of;
+    use vector::sync::atomic::{AtomicI64, Ordering};
+    use vector::{Buffer, RowType, RowVector, Type};
+
+    let mut functions = FunctionRegistry::builtin();
+    let distance = 100;
+    functions.register(Function::closure("step", &["(BIGINT) -> BIGINT"], move |_, _| {
+        Ok(Kernel::new(move |call| {
+            let value = |row| match call.args[0].value(row) {
+                Ok(Value::BigInt(value)) => value + distance,
+                _ => 0,
+            };
+            call.fixed((0..call.num_rows()).map(value).collect::<Buffer<i64>>())
+        }))
+    }));
+    let ticket = Arc::new(AtomicI64::new(0));
+    let tickets = Arc::clone(&ticket);
+    let tickets = Function::closure("ticket", &["(BIGINT) -> BIGINT"], move |_, _| {
+        let next = Arc::clone(&tickets);
+        Ok(Kernel::new(move |call| {
+            let next = |_| next.fetch_add(1, Ordering::Relaxed);
+            call.fixed((0..call.num_rows()).map(next).collect::<Buffer<i64>>())
+        }))
+    });
+    functions.register(tickets.non_deterministic());
+    let engine = Engine::builder().functions(functions).build();
+    assert!(engine.functions().contains("step"));
+    for drivers in [1, 3] {
+        let query = |sql: &str| rows(engine.query_with(sql, &options(drivers)).unwrap()).unwrap();
+        // In the filter of the scan, in a projection, and folded.
+        let sql = format!(
+            "SELECT DISTINCT step(nationkey), step(1) FROM '{NATION}' \
+             WHERE step(nationkey) < 103 ORDER BY 1"
+        );
+        assert_eq!(query(&sql), ["100|101", "101|101", "102|101"]);
+        // A condition on the result of a non-deterministic function tests the value of the row, and
+        // does not compute another.
+        ticket.store(0, Ordering::Relaxed);
+        let sql = format!(
+            "SELECT t FROM (SELECT ticket(nationkey) AS t FROM '{NATION}' WHERE true) \
+             WHERE t < 20 ORDER BY 1"
+        );
+        let expected: Vec<String> = (0..20).map(|ticket| ticket.to_string()).collect();
+        assert_eq!(query(&sql), expected);
+        assert_eq!(ticket.load(Ordering::Relaxed), 50);
+    }
+    // In a plan that the caller builds.
+    let field = TypedExpr::field("x", Type::BigInt);
+    let step = TypedExpr::call("step", vec![field], Type::BigInt);
+    let bound = TypedExpr::constant(Value::BigInt(102), Type::BigInt);
+    let below = TypedExpr::call("lt", vec![step.clone(), bound], Type::Boolean);
+    let values = [Value::BigInt(1), Value::Null, Value::BigInt(2)];
+    let column = vector_of(&Type::BigInt, &values).unwrap();
+    let row_type = Arc::new(RowType::new([("x", Type::BigInt)]));
+    let batch = RowVector::batch(row_type, values.len(), vec![column]).unwrap();
+    let plan = PlanBuilder::values(Arc::clone(batch.row_type()), vec![batch]);
+    let plan = plan.filter(below).project([("y", step)]).build();
+    let result = engine.run_nodes(&plan, Vec::new(), &options(1)).unwrap();
+    assert_eq!(rows(result).unwrap(), ["101"]);
+}
+
+#[test]
 fn a_function_that_panics_ends_its_query_alone() {
-    use exec::expr::{Body, Call, Function, FunctionRegistry};
+    use exec::expr::{Call, Function, FunctionRegistry};
     fn explode(_: &Call<'_>) -> Result<vector::Vector> {
         // Simulates a panic without printing its message.
         std::panic::resume_unwind(Box::new("boom"))
     }
     let mut functions = FunctionRegistry::builtin();
-    functions.register(Function {
-        name: "explode",
-        signatures: &["(BIGINT) -> BIGINT"],
-        resolve: None,
-        body: Body::Rows(explode),
-        deterministic: true,
-    });
+    functions.register(Function::rows("explode", &["(BIGINT) -> BIGINT"], explode));
     let engine = Engine::builder().functions(functions).build();
     let from = format!("FROM '{NATION}' WHERE");
     // During planning, in a filter pushed into the scan, and in operators after it.

@@ -53,9 +53,9 @@ pub(super) struct Expressions {
 }
 
 impl Expressions {
-    /// Returns a reader of expressions that call the built-in functions.
-    pub(super) fn new() -> Self {
-        let functions = Arc::new(FunctionRegistry::builtin());
+    /// Returns a reader of expressions that call `functions`.
+    pub(super) fn new(functions: &Arc<FunctionRegistry>) -> Self {
+        let functions = Arc::clone(functions);
         Expressions { evaluator: ExecEvaluator::new(Arc::clone(&functions)), functions }
     }
 
@@ -253,5 +253,38 @@ fn constant(json: &Json<'_>) -> Result<TypedExpr> {
             Ok(TypedExpr::constant(value, ty))
         }
         _ => Err(text.wrong("one vector of one row and the constant's type")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use exec::expr::{Function, Kernel};
+    use serde_json::json;
+    use vector::ErrorKind;
+
+    #[test]
+    fn registered_functions_are_called() {
+        let bigint = json!({"name": "Type", "type": "BIGINT"});
+        let call = json!({
+            "name": "CallTypedExpr",
+            "type": bigint,
+            "functionName": "presto.default.step",
+            "inputs": [{"name": "FieldAccessTypedExpr", "type": bigint, "fieldName": "x"}],
+        });
+        let input = Arc::new(RowType::new([("x", Type::BigInt)]));
+        let read = |functions: FunctionRegistry| {
+            Expressions::new(&Arc::new(functions)).read(&Json::root("plan", &call), &input)
+        };
+        let mut functions = FunctionRegistry::builtin();
+        let unknown = read(functions.clone()).unwrap_err();
+        assert_eq!(unknown.kind(), ErrorKind::Unsupported, "{unknown}");
+        let distance = 10;
+        functions.register(Function::closure("step", &["(BIGINT) -> BIGINT"], move |_, _| {
+            Ok(Kernel::new(move |call| call.fixed(vec![distance; call.num_rows()].into())))
+        }));
+        let found = read(functions).unwrap();
+        let x = TypedExpr::field("x", Type::BigInt);
+        assert_eq!(found, TypedExpr::call("step", vec![x], Type::BigInt));
     }
 }

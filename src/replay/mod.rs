@@ -39,6 +39,7 @@ use std::path::Path;
 
 use dwio::config::Config;
 use dwio::connector::{Connector, ConnectorSplit};
+use exec::expr::FunctionRegistry;
 use exec::plan::{PlanNode, PlanNodeId};
 use vector::sync::Arc;
 use vector::{Error, Result};
@@ -83,6 +84,7 @@ impl Replay {
     /// Reads the plan in `plan` and the case in `case`, both JSON text, for tables of connector
     /// `connector_id`. `${CASE}` in the case is replaced by `folder`, and file paths are mapped by
     /// `paths`.
+    /// The plan may call `functions`, which are those of the engine that runs it.
     ///
     /// # Errors
     ///
@@ -94,13 +96,14 @@ impl Replay {
         folder: &Path,
         connector_id: &str,
         paths: &PathMap,
+        functions: &Arc<FunctionRegistry>,
     ) -> Result<Self> {
         let plan = parse("plan", plan)?;
         let parsed = parse("case", case)?;
         let case_json = Json::root("case", &parsed);
         let nodes = Nodes {
             connector_id,
-            expressions: Expressions::new(),
+            expressions: Expressions::new(functions),
             drivers: drivers(&case_json)?.unwrap_or(1),
             fed: Vec::new(),
         };

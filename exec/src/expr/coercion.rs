@@ -82,6 +82,12 @@ pub fn common_type(a: &Type, b: &Type) -> Option<Type> {
     }
 }
 
+/// Returns the common type of all types; `None` without types.
+pub(super) fn common_of(types: &[Type]) -> Option<Type> {
+    let (first, rest) = types.split_first()?;
+    rest.iter().try_fold(first.clone(), |common, ty| common_type(&common, ty))
+}
+
 /// Returns true when `from` converts to `to` implicitly.
 pub fn can_coerce(from: &Type, to: &Type) -> bool {
     common_type(from, to).is_some_and(|common| common.is_equivalent(to))

@@ -22,81 +22,18 @@ use vector::{
 };
 
 use super::bounded::folding_scope;
-use super::cast;
-use super::comparison::{self, Comparison};
 use super::eval::{Evaluation, Memory};
-use super::higher_order::Lambda;
+use super::functions::cast;
+use super::functions::comparison::logic;
+use super::functions::comparison::operators::{self, Comparison};
 use super::kernel::{Argument, Kernel};
-use super::logic;
+use super::lambda_call::HigherOrder;
 use super::peel::apply;
-use super::registry::{Body, Form, FunctionRegistry, HigherOrder};
-
-/// Index of a node in its program.
-pub(super) type NodeId = usize;
+use super::program::{Lambda, Node, NodeId, Operation, Program};
+use super::registry::{Body, Form, FunctionRegistry};
 
 /// Maximum nesting depth of an expression, so that no query can exhaust the stack.
 pub(super) const MAX_DEPTH: usize = 256;
-
-/// Operation of a node.
-#[derive(Debug)]
-pub(super) enum Operation {
-    /// The column at a channel.
-    Field(usize),
-    Constant(Value),
-    /// A function of its arguments; `memo` is the index of the only argument that is not constant.
-    Call {
-        kernel: Kernel,
-        args: Vec<NodeId>,
-        memo: Option<usize>,
-    },
-    /// A function of its arguments and of lambdas.
-    HigherOrder {
-        function: HigherOrder,
-        args: Vec<NodeId>,
-        lambdas: Vec<Lambda>,
-    },
-    /// A field of a struct.
-    Dereference(NodeId, usize),
-    And(Vec<NodeId>),
-    Or(Vec<NodeId>),
-    /// Conditions with their values, and the value when no condition is true.
-    Switch {
-        branches: Vec<(NodeId, NodeId)>,
-        otherwise: Option<NodeId>,
-    },
-    Coalesce(Vec<NodeId>),
-    /// Null where its input fails.
-    Try(NodeId),
-}
-
-/// One step of a program.
-#[derive(Debug)]
-pub(super) struct Node {
-    pub(super) operation: Operation,
-    pub(super) ty: Type,
-    /// Number of nodes and roots that use the node. With more than one, its result is kept for the
-    /// batch.
-    pub(super) num_uses: usize,
-}
-
-/// Compiled expressions.
-#[derive(Debug, Default)]
-pub(super) struct Program {
-    pub(super) nodes: Vec<Node>,
-    /// Node of each expression.
-    pub(super) roots: Vec<NodeId>,
-}
-
-impl Program {
-    /// Returns the channels of the input columns that the expressions use.
-    pub(super) fn fields(&self) -> Vec<usize> {
-        let fields = self.nodes.iter().filter_map(|node| match node.operation {
-            Operation::Field(channel) => Some(channel),
-            _ => None,
-        });
-        fields.collect()
-    }
-}
 
 /// Identity of a node: nodes with equal keys are shared.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -282,9 +219,10 @@ impl Compiler<'_> {
     }
 
     fn call(&mut self, name: &str, args: &[TypedExpr], declared: &Type) -> Result<NodeId> {
-        let function = *self.registry.function(name)?;
-        if let Body::HigherOrder(function) = function.body {
-            return self.higher_order(name, function, args, declared);
+        let registry = self.registry;
+        let function = registry.function(name)?;
+        if let Body::HigherOrder(function) = &function.body {
+            return self.higher_order(name, *function, args, declared);
         }
         let args = match function.body {
             Body::Form(form @ (Form::And | Form::Or)) => self.flattened(name, form, args)?,
@@ -299,17 +237,15 @@ impl Compiler<'_> {
         // The caller determines the names of struct fields.
         let is_same = declared.is_equivalent(&resolved.result);
         let ty = if is_same { declared.clone() } else { resolved.result };
-        match function.body {
+        match &function.body {
+            Body::Form(form) => self.form(*form, inputs, ty),
             // Calls of a non-deterministic function are neither shared nor folded.
-            Body::Scalar(bind) if !function.deterministic => {
-                let kernel = bind(&self.arguments(&inputs), &ty)?.non_deterministic();
+            body if !function.deterministic => {
+                let kernel = body.bind(&self.arguments(&inputs), &ty)?.non_deterministic();
                 let operation = self.operation_of_call(kernel, inputs.clone());
                 Ok(self.add(operation, ty, &inputs))
             }
-            Body::Scalar(bind) => self.scalar(name, inputs, ty, bind),
-            Body::Rows(run) => self.scalar(name, inputs, ty, |_, _| Ok(Kernel::new(run))),
-            Body::Form(form) => self.form(form, inputs, ty),
-            Body::HigherOrder(_) => Err(Error::internal("a higher-order function without lambdas")),
+            body => self.scalar(name, inputs, ty, |args, result| body.bind(args, result)),
         }
     }
 
@@ -341,7 +277,7 @@ impl Compiler<'_> {
             }
         }
         let types: Vec<&Type> = inputs.iter().map(|input| self.ty(*input)).collect();
-        function.check(&types, &lambdas).map_err(|error| error.with("function", name))?;
+        check_lambdas(function, &types, &lambdas).map_err(|error| error.with("function", name))?;
         let is_same = declared.is_equivalent(&resolved.result);
         let ty = if is_same { declared.clone() } else { resolved.result };
         // The text of a lambda omits types, its debug form does not.
@@ -412,7 +348,7 @@ impl Compiler<'_> {
 
     fn comparison(&mut self, comparison: Comparison, a: NodeId, b: NodeId) -> Result<NodeId> {
         let name = format!("{comparison:?}").to_lowercase();
-        self.scalar(&name, vec![a, b], Type::Boolean, |args, _| comparison::bind(comparison, args))
+        self.scalar(&name, vec![a, b], Type::Boolean, |args, _| operators::bind(comparison, args))
     }
 
     fn form(&mut self, form: Form, inputs: Vec<NodeId>, ty: Type) -> Result<NodeId> {
@@ -486,4 +422,15 @@ impl Compiler<'_> {
             logic::bind_in(&ty, &constants)
         })
     }
+}
+
+/// Checks that the lambdas take the arguments that the function passes to them.
+fn check_lambdas(function: HigherOrder, args: &[&Type], lambdas: &[Lambda]) -> Result<()> {
+    let wanted = function.parameters(args)?;
+    if wanted.len() != lambdas.len() {
+        return Err(Error::invalid_input("a function takes another number of lambdas")
+            .with("expected", wanted.len())
+            .with("found", lambdas.len()));
+    }
+    wanted.iter().zip(lambdas).try_for_each(|(wanted, lambda)| lambda.check(wanted))
 }

@@ -17,13 +17,14 @@ use vector::{
     SelectivityVector, Vector, VectorRef, bits,
 };
 
-use super::compile::{NodeId, Operation, Program};
 use super::failures::nulls_may_decide;
-use super::higher_order::{BoundLambda, HigherOrderCall};
 use super::kernel::Kernel;
+use super::lambda::BoundLambda;
+use super::lambda_call::{ElementLambda, LambdaCall};
 use super::loaded::loaded;
 use super::merge::{Part, merge};
 use super::peel::{Memo, apply};
+use super::program::{NodeId, Operation, Program};
 
 /// Cached results of a program: those of shared nodes within a batch, and those over dictionaries
 /// across batches.
@@ -113,9 +114,11 @@ impl<'a> Evaluation<'a> {
                     let captures = captures.map(|capture| self.node(*capture, rows));
                     bound.push(BoundLambda::new(lambda, captures.collect::<Result<_>>()?));
                 }
-                Arc::new(function.apply(&HigherOrderCall {
+                let lambdas: Vec<&dyn ElementLambda> =
+                    bound.iter().map(|lambda| lambda as &dyn ElementLambda).collect();
+                Arc::new(function.run(&LambdaCall {
                     args: &vectors,
-                    lambdas: &bound,
+                    lambdas: &lambdas,
                     rows,
                     ty: &node.ty,
                 })?)

@@ -23,12 +23,13 @@ use vector::{
     BufferMut, DecodedVector, ErrorKind, Result, SelectivityVector, Type, Vector, VectorRef,
 };
 
-use super::compile::{NodeId, Operation};
 use super::eval::{Evaluation, Junction, select_true};
-use super::higher_order::{BoundLambda, HigherOrderCall};
 use super::kernel::{Kernel, Nulls};
+use super::lambda::BoundLambda;
+use super::lambda_call::{ElementLambda, LambdaCall};
 use super::merge::{Part, merge};
 use super::peel::apply;
+use super::program::{NodeId, Operation};
 
 /// Rows are copied densely when fewer than one in this many rows of the batch are selected.
 const SPARSE: usize = 4;
@@ -73,9 +74,11 @@ impl Evaluation<'_> {
                         captured = rest;
                         BoundLambda::new(lambda, captures.to_vec())
                     });
-                    let lambdas: Vec<BoundLambda<'_>> = bound.collect();
-                    let call = HigherOrderCall { args, lambdas: &lambdas, rows, ty: &node.ty };
-                    function.apply(&call).map(Arc::new)
+                    let bound: Vec<BoundLambda<'_>> = bound.collect();
+                    let lambdas: Vec<&dyn ElementLambda> =
+                        bound.iter().map(|lambda| lambda as &dyn ElementLambda).collect();
+                    let call = LambdaCall { args, lambdas: &lambdas, rows, ty: &node.ty };
+                    function.run(&call).map(Arc::new)
                 };
                 by_halves(&mut call, &vectors, &left, &node.ty, failed)
             }

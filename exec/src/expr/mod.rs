@@ -10,83 +10,44 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `registry.rs` | functions by name, resolution of calls |
-//! | `functions.rs`, `families.rs` | the lists of built-in functions |
-//! | `signatures.rs`, `rule.rs`, `coercion.rs` | their typing rules, implicit conversions |
-//! | `compile.rs` | expressions to nodes: shared, folded, checked |
+//! | `functions/` | the built-in functions, in folders by domain, with their tables |
+//! | `registry.rs` | what a function consists of, functions by name, resolution of calls |
+//! | `signature.rs`, `typing.rs` | signatures as typing rules, results of typing rules |
+//! | `coercion.rs` | implicit conversions, common types |
+//! | `compile.rs`, `program.rs` | expressions to nodes: shared, folded, checked |
+//! | `check.rs` | validation without compiling |
 //! | `eval.rs` | nodes over the selected rows of a batch; AND, OR, CASE, COALESCE |
 //! | `bounded.rs` | conditions over few rows at a time where intermediate results are large; the memory of folding |
 //! | `loaded.rs` | lazy columns, loaded before they are read |
 //! | `failures.rs` | nodes over rows of which some fail |
 //! | `peel.rs` | functions under dictionaries and constants |
 //! | `merge.rs` | the branches of a CASE as one vector |
-//! | `kernel.rs` | what functions are made of: calls, operands, loops |
-//! | `arithmetic.rs`, `decimal.rs`, `comparison.rs`, `logic.rs` | numbers and truth |
-//! | `string.rs`, `joining.rs`, `like.rs`, `temporal.rs`, `nested.rs` | text, time, arrays and maps |
-//! | `rounding.rs`, `extremes.rs`, `truncation.rs`, `containers.rs` | whole numbers, the greatest, units of time, what arrays and structs are made of |
-//! | `by_row.rs` | loops for functions that are told apart row by row |
-//! | `temporal_parts.rs`, `date_moves.rs`, `date_format.rs` | parts of points in time, units between them, text |
-//! | `pieces.rs`, `padding.rs` | texts split, searched, filled up, as bytes |
-//! | `numbers.rs`, `decimal_digits.rs`, `bits.rs` | digits, signs, kinds of numbers; bits of integers |
-//! | `lists.rs`, `array_*.rs`, `map_making.rs`, `nested_equality.rs` | arrays and maps by the places of their elements |
-//! | `runs.rs` | strings that stand side by side, looked at as one text |
-//! | `random.rs` | dice |
-//! | `higher_order/` | functions that ask lambdas about elements, all elements of a batch at once |
-//! | `cast.rs`, `cast_text.rs`, `cast_nested.rs`, `text.rs` | conversions, values as text |
+//! | `kernel.rs` | building blocks of functions: calls, operands, loops |
+//! | `by_row.rs` | loops for functions that are called row by row |
+//! | `lambda.rs`, `lambda_call.rs` | lambdas over elements, calls of functions that take them |
+//! | `runs.rs` | strings that are adjacent in a buffer, processed as one text |
 
-mod arithmetic;
-mod array_order;
-mod array_sets;
-mod array_shapes;
-mod bits;
 mod bounded;
 mod by_row;
-mod cast;
-mod cast_nested;
-mod cast_text;
 mod check;
 mod coercion;
-mod comparison;
 mod compile;
-mod containers;
-mod date_format;
-mod date_moves;
-mod decimal;
-mod decimal_digits;
 mod eval;
-mod extremes;
 mod failures;
-mod families;
 mod functions;
-mod higher_order;
-mod joining;
 mod kernel;
-mod letter_case;
-mod like;
-mod lists;
+mod lambda;
+mod lambda_call;
 mod loaded;
-mod logic;
-mod map_making;
 mod merge;
-mod nested;
-mod nested_equality;
-mod numbers;
-mod padding;
 mod peel;
-mod pieces;
-mod random;
+mod program;
 mod registry;
-mod rounding;
-mod rule;
 mod runs;
-mod signatures;
-mod string;
-mod temporal;
-mod temporal_parts;
+mod signature;
 #[cfg(all(test, not(loom)))]
 mod tests;
-mod text;
-mod truncation;
+mod typing;
 
 use dwio::connector::{CompiledExpr, CompiledExprs, ExpressionEvaluator};
 use dwio::expr::TypedExpr;
@@ -97,16 +58,20 @@ use vector::{
 };
 
 pub(crate) use by_row::{Integers, integers_of};
-pub use cast::can_cast;
 pub use coercion::{can_coerce, common_type};
 pub use eval::select_true;
+pub use functions::cast::can_cast;
 pub use kernel::{Argument, Call, Kernel, Nulls};
+pub use lambda_call::HigherOrder;
 pub use registry::{
-    Bind, Body, Form, Function, FunctionRegistry, HigherOrder, Resolved, Rule, Run, nearest,
+    Bind, BindClosure, Body, Form, Function, FunctionRegistry, Run, Signatures, nearest,
 };
+pub use typing::{Resolved, Rule};
 
-use compile::Program;
 use eval::{Evaluation, Memory};
+use functions::array::sets;
+use functions::map::construct as maps;
+use program::Program;
 
 /// Expressions that are compiled together over one input; used by one thread.
 ///
@@ -240,17 +205,17 @@ impl CompiledExpr for ExprSet {
 
 /// Returns arrays with each distinct element once.
 pub(crate) fn distinct_elements(lists: &VectorRef) -> Result<VectorRef> {
-    of_all_rows(array_sets::distinct, lists, lists.ty())
+    of_all_rows(sets::distinct, lists, lists.ty())
 }
 
 /// Returns maps of type `ty` from arrays of entries; a repeated key keeps its first value.
 pub(crate) fn maps_of_entries(lists: &VectorRef, ty: &Type) -> Result<VectorRef> {
-    of_all_rows(map_making::from_first_entries, lists, ty)
+    of_all_rows(maps::from_first_entries, lists, ty)
 }
 
 /// Returns arrays of type `ty` with the entries of maps.
 pub(crate) fn entries_of_maps(maps: &VectorRef, ty: &Type) -> Result<VectorRef> {
-    of_all_rows(map_making::entries, maps, ty)
+    of_all_rows(maps::entries, maps, ty)
 }
 
 fn of_all_rows(run: Run, values: &VectorRef, ty: &Type) -> Result<VectorRef> {

@@ -1,68 +1,116 @@
-//! The function registry: names, signatures and resolution of the functions that expressions call.
+//! The function registry: what a function consists of, and functions by name.
 //!
 //! The embedder owns a registry; [`FunctionRegistry::builtin`] creates one with all functions of
-//! this crate. The binder calls [`FunctionRegistry::resolve`] for the types of the converted
-//! arguments and of the result; the compiler looks up the function itself.
+//! this crate, and [`FunctionRegistry::register`] adds functions to it. The binder calls
+//! [`FunctionRegistry::resolve`] for the types of the converted arguments and of the result; the
+//! compiler looks up the function itself.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
 use dwio::expr::TypedExpr;
+use vector::sync::Arc;
 use vector::{Error, Result, Type, Vector};
 
 use super::kernel::{Argument, Call, Kernel};
-use super::rule;
-
-/// Types of a call after the implicit conversion of its arguments.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Resolved {
-    /// Type to which each argument is implicitly converted.
-    pub args: Vec<Type>,
-    /// Type of the result.
-    pub result: Type,
-}
-
-impl Resolved {
-    /// Creates the types of a call that takes `args` and returns `result`.
-    pub fn new(args: Vec<Type>, result: Type) -> Self {
-        Resolved { args, result }
-    }
-}
+use super::lambda_call::HigherOrder;
+use super::signature;
+use super::typing::{Resolved, Rule};
 
 /// A function or special form.
-#[derive(Clone, Copy)]
+///
+/// # Examples
+/// A function with state, here a number that is added to its argument:
+///
+/// ```
+/// use exec::expr::{Call, Function, FunctionRegistry, Kernel};
+/// use vector::{BufferMut, Error};
+///
+/// let step = 10;
+/// let mut functions = FunctionRegistry::builtin();
+/// functions.register(Function::closure("step", &["(BIGINT) -> BIGINT"], move |_, _| {
+///     Ok(Kernel::new(move |call: &Call<'_>| {
+///         let argument = &call.args[0];
+///         let wrong_type = || Error::internal("not a BIGINT");
+///         let values = argument.base_slice::<i64>().ok_or_else(wrong_type)?;
+///         let mut sums = BufferMut::new();
+///         sums.resize(call.num_rows(), 0_i64);
+///         for row in call.rows.iter() {
+///             sums[row] = values[argument.index(row)].wrapping_add(step);
+///         }
+///         call.fixed(sums.freeze())
+///     }))
+/// }));
+/// assert!(functions.contains("step"));
+/// ```
+#[derive(Clone)]
 pub struct Function {
     /// Name in lower case.
-    pub name: &'static str,
-    /// Signatures for messages, such as `(VARCHAR, VARCHAR [, VARCHAR]) -> BOOLEAN`.
-    pub signatures: &'static [&'static str],
-    /// Typing rule of the function, which returns `None` for arguments that it does not take.
-    /// Without a rule, the signatures are the rule, as read by `rule.rs`.
+    pub name: Cow<'static, str>,
+    /// Signatures, such as `(VARCHAR, VARCHAR [, VARCHAR]) -> BOOLEAN`. Without a typing rule, the
+    /// signatures are the rule, as `signature.rs` describes.
+    pub signatures: Signatures,
+    /// Typing rule of a function that its signatures do not describe completely.
     pub resolve: Option<Rule>,
     /// Implementation of the function.
     pub body: Body,
-    /// Whether equal calls have equal results, unlike those of `rand`. A non-deterministic function
-    /// is a [`Body::Scalar`]; its calls are evaluated for each row and are never folded.
+    /// Whether equal calls have equal results, unlike those of `rand`. Calls of a non-deterministic
+    /// function are evaluated for each row and are never folded.
     pub deterministic: bool,
 }
 
-/// Returns the types of a call from those of its arguments; `None` when they do not match.
-pub type Rule = fn(&[Type]) -> Option<Resolved>;
+/// Signatures of a function.
+#[derive(Debug, Clone)]
+pub enum Signatures {
+    /// Signatures that are known when the program is built.
+    Static(&'static [&'static str]),
+    /// Signatures that are created while the program runs.
+    Owned(Vec<String>),
+}
+
+impl Signatures {
+    /// Returns the text of each signature.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        let (fixed, owned): (&[&str], &[String]) = match self {
+            Signatures::Static(texts) => (texts, &[]),
+            Signatures::Owned(texts) => (&[], texts),
+        };
+        fixed.iter().copied().chain(owned.iter().map(String::as_str))
+    }
+}
+
+impl<const N: usize> From<&'static [&'static str; N]> for Signatures {
+    fn from(texts: &'static [&'static str; N]) -> Self {
+        Signatures::Static(texts)
+    }
+}
+
+impl From<Vec<String>> for Signatures {
+    fn from(texts: Vec<String>) -> Self {
+        Signatures::Owned(texts)
+    }
+}
 
 /// Creates the kernel of a call from its arguments and the type of its result.
 pub type Bind = fn(&[Argument<'_>], &Type) -> Result<Kernel>;
+
+/// A [`Bind`] with captured state.
+pub type BindClosure = dyn Fn(&[Argument<'_>], &Type) -> Result<Kernel> + Send + Sync;
 
 /// Computes the result of a call over a batch.
 pub type Run = fn(&Call<'_>) -> Result<Vector>;
 
 /// Implementation of a function.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub enum Body {
     /// Computes each row from the arguments of that row. Equal arguments have equal results if the
     /// function is deterministic.
     Scalar(Bind),
     /// Like `Scalar`, for functions that are not bound to types and never receive a null argument.
     Rows(Run),
+    /// Like `Scalar`, for functions with state, which all threads of all queries share.
+    Closure(Arc<BindClosure>),
     /// Determines for which rows each argument is evaluated.
     Form(Form),
     /// Applies lambdas to the elements of arrays and maps. In typing rules, the type of a lambda is
@@ -70,20 +118,101 @@ pub enum Body {
     HigherOrder(HigherOrder),
 }
 
-/// The higher-order functions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub enum HigherOrder {
-    Transform,
-    Filter,
-    AnyMatch,
-    AllMatch,
-    NoneMatch,
-    MapFilter,
-    TransformKeys,
-    TransformValues,
-    ZipWith,
-    Reduce,
+impl Body {
+    /// Creates the kernel of a call of a scalar function.
+    ///
+    /// # Errors
+    /// Those of the function; `Internal` for special forms and higher-order functions.
+    pub(super) fn bind(&self, args: &[Argument<'_>], result: &Type) -> Result<Kernel> {
+        match self {
+            Body::Scalar(bind) => bind(args, result),
+            Body::Rows(run) => Ok(Kernel::new(*run)),
+            Body::Closure(bind) => bind(args, result),
+            Body::Form(_) | Body::HigherOrder(_) => {
+                Err(Error::internal("only scalar functions are bound to arguments"))
+            }
+        }
+    }
+}
+
+impl Function {
+    const fn new(name: &'static str, signatures: &'static [&'static str], body: Body) -> Self {
+        Function {
+            name: Cow::Borrowed(name),
+            signatures: Signatures::Static(signatures),
+            resolve: None,
+            body,
+            deterministic: true,
+        }
+    }
+
+    /// A deterministic function of scalar values that is bound to the types of its arguments.
+    pub const fn scalar(
+        name: &'static str,
+        signatures: &'static [&'static str],
+        bind: Bind,
+    ) -> Self {
+        Self::new(name, signatures, Body::Scalar(bind))
+    }
+
+    /// A deterministic function that never receives a null argument.
+    pub const fn rows(name: &'static str, signatures: &'static [&'static str], run: Run) -> Self {
+        Self::new(name, signatures, Body::Rows(run))
+    }
+
+    /// A deterministic function with state.
+    pub fn closure(
+        name: impl Into<Cow<'static, str>>,
+        signatures: impl Into<Signatures>,
+        bind: impl Fn(&[Argument<'_>], &Type) -> Result<Kernel> + Send + Sync + 'static,
+    ) -> Self {
+        Function {
+            name: name.into(),
+            signatures: signatures.into(),
+            resolve: None,
+            body: Body::Closure(Arc::new(bind)),
+            deterministic: true,
+        }
+    }
+
+    /// A special form.
+    pub(super) const fn form(
+        name: &'static str,
+        signatures: &'static [&'static str],
+        form: Form,
+    ) -> Self {
+        Self::new(name, signatures, Body::Form(form))
+    }
+
+    /// A function that takes lambdas.
+    pub(super) const fn higher_order(
+        name: &'static str,
+        signatures: &'static [&'static str],
+        function: HigherOrder,
+    ) -> Self {
+        Self::new(name, signatures, Body::HigherOrder(function))
+    }
+
+    /// Returns the function with a typing rule, which replaces that of its signatures.
+    pub const fn with_rule(mut self, rule: Rule) -> Self {
+        self.resolve = Some(rule);
+        self
+    }
+
+    /// Returns the function as one whose equal calls may have different results.
+    pub const fn non_deterministic(mut self) -> Self {
+        self.deterministic = false;
+        self
+    }
+
+    /// Returns the types of a call with arguments of types `args`; `None` when the function does
+    /// not take them.
+    pub fn types_of(&self, args: &[Type]) -> Option<Resolved> {
+        match self.resolve {
+            Some(rule) => rule(args),
+            None => signature::by_signatures(self.signatures.iter(), args),
+        }
+    }
 }
 
 /// The special forms.
@@ -109,7 +238,7 @@ impl fmt::Debug for Function {
 /// Functions by name.
 #[derive(Debug, Clone, Default)]
 pub struct FunctionRegistry {
-    functions: BTreeMap<&'static str, Function>,
+    functions: BTreeMap<Cow<'static, str>, Function>,
 }
 
 impl FunctionRegistry {
@@ -120,7 +249,7 @@ impl FunctionRegistry {
 
     /// Adds a function, replacing one of the same name.
     pub fn register(&mut self, function: Function) {
-        self.functions.insert(function.name, function);
+        self.functions.insert(function.name.clone(), function);
     }
 
     /// Returns true when there is a function `name` (exact, in lower case).
@@ -129,8 +258,8 @@ impl FunctionRegistry {
     }
 
     /// Returns the names in alphabetical order.
-    pub fn names(&self) -> impl Iterator<Item = &'static str> {
-        self.functions.keys().copied()
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.functions.keys().map(|name| &**name)
     }
 
     /// Returns the function `name`.
@@ -165,11 +294,7 @@ impl FunctionRegistry {
     /// that it does not take (with its signatures as a hint).
     pub fn resolve(&self, name: &str, args: &[Type]) -> Result<Resolved> {
         let function = self.function(name)?;
-        let resolved = match function.resolve {
-            Some(rule) => rule(args),
-            None => rule::by_signatures(function.signatures, args),
-        };
-        resolved.ok_or_else(|| {
+        function.types_of(args).ok_or_else(|| {
             let given: Vec<String> = args.iter().map(ToString::to_string).collect();
             let existing: Vec<String> =
                 function.signatures.iter().map(|s| format!("{name}{s}")).collect();

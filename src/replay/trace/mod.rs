@@ -35,6 +35,7 @@ use std::path::{Path, PathBuf};
 
 use dwio::config::Config;
 use dwio::connector::{Connector, ConnectorSplit};
+use exec::expr::FunctionRegistry;
 use vector::sync::Arc;
 use vector::{Error, Result, ResultExt};
 
@@ -60,7 +61,7 @@ pub struct Trace {
 }
 
 /// Parameters of a replay that are not a part of the trace.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct TraceSurroundings {
     /// Replacement of `${CASE}` in paths, if there is one.
     pub case_folder: Option<String>,
@@ -68,6 +69,19 @@ pub struct TraceSurroundings {
     pub paths: PathMap,
     /// Id of the connector that reads tables.
     pub connector_id: String,
+    /// Functions that the plan may call, which are those of the engine that runs it.
+    pub functions: Arc<FunctionRegistry>,
+}
+
+impl Default for TraceSurroundings {
+    fn default() -> Self {
+        TraceSurroundings {
+            case_folder: None,
+            paths: PathMap::default(),
+            connector_id: String::new(),
+            functions: Arc::new(FunctionRegistry::builtin()),
+        }
+    }
 }
 
 impl Trace {
@@ -114,7 +128,7 @@ impl Trace {
         };
         let nodes = Nodes {
             connector_id: &surroundings.connector_id,
-            expressions: Expressions::new(),
+            expressions: Expressions::new(&surroundings.functions),
             drivers: self.num_drivers(),
             fed: feeds.iter().map(Feed::stand_in).collect(),
         };

@@ -4,6 +4,7 @@
 //! output; the names that the user sees are assigned at the very end.
 
 use dwio::expr::TypedExpr;
+use exec::expr::FunctionRegistry;
 use exec::plan::{
     Aggregate, AggregationNode, AggregationStep, FilterNode, LimitNode, LocalPartitionNode,
     OrderByNode, Partitioning, PlanNode, PlanNodeId, ProjectNode, SortKey, TopNNode, ValuesNode,
@@ -23,8 +24,9 @@ use crate::sql::expr_index::ExprIndex;
 const MAX_TOP_N: u64 = 100_000;
 
 /// A plan under construction.
-#[derive(Debug, Default)]
-pub(super) struct Builder {
+#[derive(Debug)]
+pub(super) struct Builder<'a> {
+    pub(super) functions: &'a FunctionRegistry,
     node: Option<Arc<PlanNode>>,
     next_id: usize,
     pub(super) scans: Vec<PlannedScan>,
@@ -47,14 +49,15 @@ impl Groups {
     }
 }
 
-impl Builder {
+impl<'a> Builder<'a> {
     /// Builds the whole plan of a statement.
-    pub(super) fn plan(query: Query) -> Result<PlannedQuery> {
+    pub(super) fn plan(query: Query, functions: &'a FunctionRegistry) -> Result<PlannedQuery> {
         let names = query.columns().into_iter().map(|(name, _)| name.to_string());
         let shown: Vec<String> = names.collect();
         let mut names = Names::default();
         let unique: Vec<String> = shown.iter().map(|name| names.fresh(name)).collect();
-        let mut builder = Builder::default();
+        let mut builder =
+            Builder { functions, node: None, next_id: 0, scans: Vec::new(), num_keys: 0 };
         builder.query(query, &unique, &vec![true; unique.len()])?;
         let root = builder.take()?;
         let fields = shown.into_iter().zip(root.output_type().types());

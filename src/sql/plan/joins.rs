@@ -14,7 +14,7 @@ use super::build::Builder;
 use super::relations::Relation;
 use super::tree::{Join, Source, Tree, used_by};
 
-impl Builder {
+impl Builder<'_> {
     /// Builds the rows of all relations, joined and filtered; `used` are the expressions of the
     /// nodes above.
     pub(super) fn tree(

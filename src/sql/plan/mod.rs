@@ -100,7 +100,7 @@ pub(crate) fn plan_parsed(
     functions: &FunctionRegistry,
 ) -> Result<PlannedQuery> {
     let mut planner = Planner::new(catalog, functions, source);
-    Builder::plan(planner.query(query, None)?.query)
+    Builder::plan(planner.query(query, None)?.query, functions)
 }
 
 /// Columns, condition and limit of a scan without SQL.
@@ -149,7 +149,8 @@ pub(crate) fn plan_scan(
         distinct: false,
     };
     let body = Body::Select(Box::new(select));
-    Builder::plan(Query { body, sort: Sort::default(), offset: 0, limit: clauses.limit })
+    let query = Query { body, sort: Sort::default(), offset: 0, limit: clauses.limit };
+    Builder::plan(query, functions)
 }
 
 /// Returns the terms of a condition that use partition columns only; terms that cannot be bound to

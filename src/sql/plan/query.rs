@@ -14,6 +14,7 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 
 use dwio::expr::TypedExpr;
+use exec::expr::FunctionRegistry;
 use vector::sync::Arc;
 use vector::{Result, Type};
 
@@ -135,26 +136,32 @@ impl Query {
 
     /// Returns true when a condition on columns, which are called `fields`, can be tested inside of
     /// the query.
-    fn takes(&self, term: &TypedExpr, fields: &[Arc<str>]) -> bool {
+    fn takes(&self, term: &TypedExpr, fields: &[Arc<str>], functions: &FunctionRegistry) -> bool {
         if self.limit.is_some() || self.offset > 0 {
             return false;
         }
         match &self.body {
-            Body::Union(union) => union.arms.iter().all(|arm| arm.takes(term, fields)),
-            Body::Select(select) => !is_random(&select.inside(term, fields)),
+            Body::Union(union) => union.arms.iter().all(|arm| arm.takes(term, fields, functions)),
+            // The condition would compute what it refers to a second time.
+            Body::Select(select) => functions.is_deterministic(&select.inside(term, fields)),
         }
     }
 
     /// Takes over a condition on columns, which are called `fields`, if it can be tested inside of
     /// the query, and returns whether it was taken.
-    pub(super) fn push_down(&mut self, term: &TypedExpr, fields: &[Arc<str>]) -> bool {
-        if !self.takes(term, fields) {
+    pub(super) fn push_down(
+        &mut self,
+        term: &TypedExpr,
+        fields: &[Arc<str>],
+        functions: &FunctionRegistry,
+    ) -> bool {
+        if !self.takes(term, fields, functions) {
             return false;
         }
         match &mut self.body {
             Body::Union(union) => {
                 union.arms.iter_mut().for_each(|arm| {
-                    arm.push_down(term, fields);
+                    arm.push_down(term, fields, functions);
                 });
             }
             Body::Select(select) => {
@@ -191,28 +198,5 @@ impl Select {
             _ => Ok(None),
         });
         inside
-    }
-}
-
-/// Returns true when an expression may have a different value each time it is evaluated.
-fn is_random(expr: &TypedExpr) -> bool {
-    let mut found = false;
-    // Constants have been folded, so a call without arguments is not deterministic.
-    expr.visit(&mut |part| {
-        found |= matches!(part, TypedExpr::Call { args, .. } if args.is_empty());
-    });
-    found
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_random_is_not_computed_twice() {
-        let random = TypedExpr::call("rand", Vec::new(), Type::Double);
-        assert!(is_random(&TypedExpr::call("negate", vec![random], Type::Double)));
-        let column = TypedExpr::field("x", Type::Double);
-        assert!(!is_random(&TypedExpr::call("negate", vec![column], Type::Double)));
     }
 }

@@ -13,7 +13,7 @@ use super::query::Query;
 use super::relations::{Relation, Rows};
 use crate::sql::catalog::{CatalogTable, ScanColumn, ScanParts, TableColumn};
 
-impl Builder {
+impl Builder<'_> {
     /// Builds the rows of a relation for which `filter` is true; `used` are the expressions of the
     /// nodes above.
     pub(super) fn relation(
@@ -35,7 +35,8 @@ impl Builder {
             Rows::Query(query) => {
                 let mut query = Query::clone(query);
                 let terms = filter.iter().flat_map(TypedExpr::conjuncts);
-                let above = terms.filter(|term| !query.push_down(term, &relation.fields));
+                let above =
+                    terms.filter(|term| !query.push_down(term, &relation.fields, self.functions));
                 let above = above.cloned().collect::<Vec<_>>();
                 self.subquery(query, relation, &above, used)?;
                 if let Some(above) = TypedExpr::and(above) {

@@ -11,6 +11,7 @@
 //! | `lambdas.rs` | higher-order functions |
 //! | `casts.rs` | tables of casts |
 //! | `edges.rs` | all functions and casts at the limits of types, for overflows |
+//! | `registered.rs` | functions with state that an embedder registers |
 //! | `sharing.rs` | shared evaluation: equal subtrees, dictionaries, constants |
 
 mod arrays;
@@ -23,6 +24,7 @@ mod functions;
 mod lambdas;
 mod model;
 mod properties;
+mod registered;
 mod sharing;
 
 use super::*;

@@ -23,13 +23,7 @@ macro_rules! counting_registry {
             }))
         }
         let mut registry = FunctionRegistry::builtin();
-        registry.register(Function {
-            name: "counted",
-            signatures: &["(BIGINT) -> BIGINT"],
-            resolve: None,
-            body: Body::Scalar(bind),
-            deterministic: true,
-        });
+        registry.register(Function::scalar("counted", &["(BIGINT) -> BIGINT"], bind));
         (registry, &$counter)
     }};
 }
@@ -106,14 +100,22 @@ fn bind_next(_: &[Argument<'_>], _: &Type) -> Result<Kernel> {
 
 #[test]
 fn a_non_deterministic_function_of_equal_arguments_is_evaluated_for_each_row() {
+    fn next_of_rows(call: &Call<'_>) -> Result<Vector> {
+        bind_next(&[], &Type::BigInt)?.run(call)
+    }
+    const SIGNATURES: &[&str; 1] = &["(BIGINT) -> BIGINT"];
+    for next in [
+        Function::scalar("next", SIGNATURES, bind_next),
+        Function::rows("next", SIGNATURES, next_of_rows),
+        Function::closure("next", SIGNATURES, bind_next),
+    ] {
+        check_each_row(next.non_deterministic());
+    }
+}
+
+fn check_each_row(function: Function) {
     let mut registry = FunctionRegistry::builtin();
-    registry.register(Function {
-        name: "next",
-        signatures: &["(BIGINT) -> BIGINT"],
-        resolve: None,
-        body: Body::Scalar(bind_next),
-        deterministic: false,
-    });
+    registry.register(function);
     let next = |arg: TypedExpr| TypedExpr::call("next", vec![arg], Type::BigInt);
     let entries = bigints(&[Some(7), Some(8)]);
     let constant = Arc::new(Vector::constant(Type::BigInt, Value::BigInt(3), 4).unwrap());
