@@ -300,7 +300,7 @@ fn a_scan_has_as_many_drivers_as_splits_and_what_is_above_an_exchange_has_all() 
 fn functions_with_state_are_called_in_queries_and_in_built_plans() {
     use dwio::expr::TypedExpr;
     use exec::expr::{Function, FunctionRegistry, Kernel};
-    use exec::plan::PlanBuilder;
+    use exec::plan::builder::PlanBuilder;
     use vector::build::vector_of;
     use vector::sync::atomic::{AtomicI64, Ordering};
     use vector::{Buffer, RowType, RowVector, Type};
