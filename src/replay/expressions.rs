@@ -281,7 +281,9 @@ mod tests {
         assert_eq!(unknown.kind(), ErrorKind::Unsupported, "{unknown}");
         let distance = 10;
         functions.register(Function::closure("step", &["(BIGINT) -> BIGINT"], move |_, _| {
-            Ok(Kernel::new(move |call| call.fixed(std::iter::repeat_n(distance, call.num_rows()).collect())))
+            Ok(Kernel::new(move |call| {
+                call.fixed(std::iter::repeat_n(distance, call.num_rows()).collect())
+            }))
         }));
         let found = read(functions).unwrap();
         let x = TypedExpr::field("x", Type::BigInt);

@@ -1,10 +1,11 @@
 //! Functions that build arrays: slices, concatenation, `reverse`, `flatten`, `repeat`, `sequence`.
 
+use vector::stop::StopTick;
 use vector::sync::Arc;
 use vector::{ArrayVector, BufferMut, DecodedVector, Error, FlatVector, Result, Type, Vector};
 
 use super::lists::{Lists, Places, pick};
-use crate::expr::by_row::Integers;
+use crate::expr::by_row::{Integers, ROWS_PER_LOOK};
 use crate::expr::functions::nested::constructors::rewrapped;
 use crate::expr::functions::string::concat;
 use crate::expr::functions::string::split_replace;
@@ -193,33 +194,52 @@ fn sequence(call: &Call<'_>) -> Result<Vector> {
         3 => Some(Integers::new(call, 2)?),
         _ => None,
     };
+    let step = |row: usize| match &steps {
+        Some(steps) => steps.at(row),
+        None if firsts.at(row) <= lasts.at(row) => 1,
+        None => -1,
+    };
+    // All entries are counted before the first one is made, so that what does not fit costs nothing.
+    let (mut offsets, mut lengths) = (BufferMut::<u32>::new(), BufferMut::<u32>::new());
+    offsets.try_reserve(call.num_rows())?;
+    lengths.try_reserve(call.num_rows())?;
+    let mut num_entries = 0usize;
+    let mut tick = StopTick::every(ROWS_PER_LOOK);
+    for row in 0..call.num_rows() {
+        tick.row()?;
+        let count = match call.rows.contains(row) {
+            true => num_steps(firsts.at(row), lasts.at(row), step(row))?,
+            false => 0,
+        };
+        offsets.push(num_entries as u32);
+        lengths.push(count as u32);
+        num_entries += count;
+        if u32::try_from(num_entries).is_err() {
+            return Err(Error::limit("the lists of a batch have too many elements"));
+        }
+    }
     let mut values: BufferMut<i64> = BufferMut::new();
-    let made = Places::of_rows(call, &mut |row, places| {
-        let (first, last) = (firsts.at(row), lasts.at(row));
-        let towards = if first <= last { 1 } else { -1 };
-        let step = steps.as_ref().map_or(towards, |steps| steps.at(row));
-        let distance = i128::from(last) - i128::from(first);
-        if step == 0 || distance != 0 && (distance > 0) != (step > 0) {
-            return Err(Error::invalid_input("a sequence does not come to its end")
-                .with("first", first)
-                .with("last", last)
-                .with("step", step));
+    values.try_reserve(num_entries)?;
+    for row in 0..call.num_rows() {
+        tick.row()?;
+        if lengths[row] > 0 {
+            let (first, step) = (firsts.at(row), step(row));
+            // No entry is beyond the last one, so that what wraps on the way there comes back.
+            let entry = |i| first.wrapping_add(step.wrapping_mul(i));
+            values.extend((0..i64::from(lengths[row])).map(entry));
         }
-        for i in 0..entries(distance / i128::from(step) + 1)? {
-            places.push(values.len() as u32);
-            values.push((i128::from(first) + i as i128 * i128::from(step)) as i64);
-        }
-        Ok(())
-    })?;
+    }
     let Type::Array(element) = call.ty else { return Err(wrong_storage(call.ty)) };
     let values = match element.as_ref() {
         Type::Date => {
-            let days = values.iter().map(|day| *day as i32).collect();
-            FlatVector::from_buffer(Type::Date, days, None)?
+            let mut days: BufferMut<i32> = BufferMut::new();
+            days.try_reserve(values.len())?;
+            days.extend(values.iter().map(|day| *day as i32));
+            FlatVector::from_buffer(Type::Date, days.freeze(), None)?
         }
         _ => FlatVector::from_buffer(Type::BigInt, values.freeze(), None)?,
     };
     let values = Arc::new(Vector::Flat(values));
-    let (offsets, lengths) = (made.offsets.freeze(), made.lengths.freeze());
+    let (offsets, lengths) = (offsets.freeze(), lengths.freeze());
     ArrayVector::new(offsets, lengths, call.validity.clone(), values).map(Vector::Array)
 }
