@@ -183,7 +183,7 @@ mod tests {
         for path in ["/d/a", "/d/b._COPYING_", "/d/k=1/c._COPYING_"] {
             files.put(path, vec![0]);
         }
-        assert_eq!(expand(&files, "/d/*").unwrap(), ["/d/a"]);
+        assert_eq!(expand(&files, "/d/*").unwrap(), ["/d/a", "/d/k=1"]);
         assert_eq!(expand(&files, "/d/**").unwrap(), ["/d/a"]);
     }
 
