@@ -2,9 +2,9 @@
 //! keys.
 //!
 //! ```text
-//! keys that pack into a number, close to each other      Direct    heads[code]
-//! keys that pack into a number                           Packed    open addressing by code
-//! all others                                             Hashed    hash of the columns, compared
+//! normalized keys (64-bit codes), dense     Direct    heads[code]
+//! normalized keys                           Packed    open addressing by code
+//! all others                                Hashed    hash of the columns, then comparison
 //!
 //! each mode returns the first row with a key; `next` returns the following ones, ascending
 //! ```

@@ -47,8 +47,9 @@ impl Layout {
     ///
     /// # Errors
     ///
-    /// `Internal` when the node is not valid, or when its filter reads a column that is not in
-    /// exactly one of the sources.
+    /// `InvalidInput` when the node is inconsistent, `Unsupported` when no operator implements the
+    /// join, and `Internal` when a column does not exist, or when the filter reads a column that is
+    /// not in exactly one of the sources.
     pub(super) fn of(node: &HashJoinNode) -> Result<Self> {
         node.check()?;
         let (left, right) = (node.left.output_type(), node.right.output_type());

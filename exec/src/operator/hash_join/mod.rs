@@ -15,7 +15,7 @@
 //! | `build.rs` | the operator that collects build rows; the last build driver builds the table |
 //! | `table.rs`, `index.rs`, `packing.rs` | the table, its index by key, normalized keys |
 //! | `filters.rs` | the dynamic filters that the table's keys make for scans of the probe side |
-//! | `probe.rs`, `pairs.rs` | the operator that returns output rows; pairs of rows and their filter |
+//! | `probe.rs`, `pairs.rs` | the operator that returns output rows; pairs of rows, filtered |
 //! | `answers.rs` | the results of semi and anti joins |
 //!
 //! Output rows are not copied: columns of both sides are wrapped in dictionaries.
@@ -68,7 +68,8 @@ impl HashJoin {
     ///
     /// # Errors
     ///
-    /// `Internal` when the plan node is not valid.
+    /// `InvalidInput` when the plan node is inconsistent, `Unsupported` when no operator implements
+    /// the join, and `Internal` when a column of the node does not exist in its sources.
     pub fn new(
         node: &HashJoinNode,
         (builders, probers): (usize, usize),

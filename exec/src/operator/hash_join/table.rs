@@ -44,6 +44,7 @@ pub(super) struct JoinTable {
     marks: Vec<AtomicU64>,
     /// True when a probe driver of a null-aware join has had rows.
     probe_rows: AtomicBool,
+    /// True when a probe driver of a null-aware join has had a row with a null key.
     probe_nulls: AtomicBool,
     /// Number of published filters that are not counted in statistics yet.
     pub(super) num_filters: AtomicUsize,
