@@ -11,7 +11,8 @@
 //! | `function.rs`, `registry.rs` | the interface of a function; all functions by name |
 //! | `accumulator.rs` | the interface of an accumulator; the loops over rows and groups |
 //! | `count.rs`, `sum.rs`, `min_max.rs` | COUNT; SUM and AVG; MIN and MAX |
-//! | `variance.rs`, `bool_agg.rs`, `bitwise_agg.rs` | VARIANCE, STDDEV; BOOL_AND etc.; BITWISE_AND_AGG etc. |
+//! | `variance.rs`, `bool_agg.rs` | VARIANCE and STDDEV; BOOL_AND, BOOL_OR and COUNT_IF |
+//! | `bitwise_agg.rs` | BITWISE_AND_AGG, BITWISE_OR_AGG and BITWISE_XOR_AGG |
 //! | `min_max_by.rs`, `any_value.rs` | MIN_BY and MAX_BY; ANY_VALUE |
 //! | `array_agg.rs`, `set_map_agg.rs` | ARRAY_AGG; SET_AGG and MAP_AGG |
 //! | `distinct.rs`, `masks.rs` | DISTINCT, around any function; FILTER (the mask), before it |
