@@ -71,8 +71,9 @@ impl Groups<'_> {
 ///
 /// An update of a state in memory depends on the previous update when both rows are in the same
 /// group, which is usual when there are few groups. With lists, the state of a group stays in
-/// registers for all of its rows. Building the lists costs about as much as one such pass over the
-/// rows, or less when there are so few groups that the rows of each are picked by a separate scan.
+/// registers for all of its rows. Building the lists costs about as much as updating one aggregate
+/// without them, or less when there are so few groups that the rows of each are picked by a
+/// separate scan.
 #[derive(Debug, Default)]
 pub(super) struct GroupLists {
     rows: BufferMut<u32>,
