@@ -1,59 +1,60 @@
-//! Accumulators: one aggregate's state of every group, updated a batch at a time.
+//! Accumulators: the state of one aggregate for all groups, updated a batch at a time.
 //!
-//! The branches (one group or many, encoding, nulls) are taken once per batch in [`fold`]; the
-//! loops under them run over plain slices and call a step that was compiled into them.
+//! [`fold`] branches on the grouping, the encoding and the nulls once per batch. The loops inside
+//! run over plain slices and call an update step that is inlined into them.
 
 use std::ops::Range;
 
 use vector::build::vector_of;
 use vector::{BufferMut, DecodedVector, Mapping, Result, Type, Value, VectorRef, bits};
 
-/// The state of one aggregate in every group.
+/// The state of one aggregate for all groups.
 pub(super) trait Accumulator: Send {
-    /// Makes room for groups `0..num_groups`; never fewer than before.
+    /// Resizes the state to groups `0..num_groups`, which are never fewer than before.
     fn resize(&mut self, num_groups: usize);
 
-    /// Adds rows of arguments.
+    /// Adds rows of arguments to the states of their groups.
     fn update(&mut self, groups: Groups<'_>, args: &[Column]) -> Result<()>;
 
-    /// Adds rows of another accumulator's intermediate output.
+    /// Adds rows of another accumulator's intermediate output to the states of their groups.
     fn merge(&mut self, groups: Groups<'_>, partial: &Column) -> Result<()>;
 
-    /// Stands for a second function of the same arguments too, when the state has all that it
-    /// needs; gives the number of its output. The function itself is output 0.
+    /// Adopts a second function of the same arguments if the state contains all that it needs, and
+    /// returns the number of its output. The function of the accumulator itself is output 0.
+    /// Returns `None` if the function cannot be adopted.
     fn adopt(&mut self, _function: &str, _raw_types: &[Type]) -> Option<usize> {
         None
     }
 
-    /// The values of some groups, of one of the outputs.
+    /// Returns the values of the groups of one of the outputs.
     fn output(&self, output: usize, part: Part, groups: Range<usize>) -> Result<VectorRef>;
 
-    /// Bytes of memory in use that no buffer with a pool holds.
+    /// Returns the number of bytes of memory in use that no buffer with a pool contains.
     fn bytes(&self) -> usize;
 
-    /// Bytes of the values that the output of all groups will have, about.
+    /// Returns the approximate number of bytes of the output of all groups.
     fn value_bytes(&self) -> usize {
         self.bytes()
     }
 }
 
-/// Which output of an accumulator.
+/// The kind of output of an accumulator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
-    /// What another accumulator merges.
+    /// The intermediate value, which another accumulator merges.
     Intermediate,
-    /// What the query asked for.
+    /// The final result of the function.
     Result,
 }
 
-/// The groups of a batch's rows.
+/// The groups of the rows of a batch.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Groups<'a> {
     /// All rows are in group 0.
     One { num_rows: usize },
     /// Row `i` is in group `ids[i]`.
     Each { ids: &'a [u32] },
-    /// The same, with the rows of each group listed.
+    /// Row `i` is in group `ids[i]`, and `lists` contains the rows of each group.
     Listed { ids: &'a [u32], lists: &'a GroupLists },
 }
 
@@ -66,22 +67,24 @@ impl Groups<'_> {
     }
 }
 
-/// The rows of a batch by group, each group's in their order.
+/// The rows of a batch by group, in ascending order within each group.
 ///
-/// Adding to a state in memory, row after row, waits for the addition before when both are for one
-/// group, which is usual when groups are few. With lists the state of a group stays in registers
-/// for all of its rows. Making the lists costs about as much as one such pass, less where groups
-/// are few enough to pick the rows of one after the other.
+/// An update of a state in memory depends on the previous update when both rows are in the same
+/// group, which is usual when there are few groups. With lists, the state of a group stays in
+/// registers for all of its rows. Building the lists costs about as much as updating one aggregate
+/// without them, or less when there are so few groups that the rows of each are picked by a
+/// separate scan.
 #[derive(Debug, Default)]
 pub(super) struct GroupLists {
     rows: BufferMut<u32>,
-    /// Where each group's rows end.
+    /// The end of each group's rows in `rows`.
     ends: Vec<u32>,
-    /// The rows of one group as bits.
+    /// A bitmap of the rows of one group.
     words: Vec<u64>,
 }
 
-/// So many groups are picked one after the other: each is a look at all rows, 64 at once.
+/// Maximum number of groups that are picked one by one. Each group takes a scan of all rows, 64
+/// rows at a time.
 const MAX_PICKED_GROUPS: usize = 8;
 
 impl GroupLists {
@@ -115,8 +118,8 @@ impl GroupLists {
     }
 
     fn distribute(&mut self, ids: &[u32], num_groups: usize) {
-        // The two halves of the rows are taken side by side, because a row waits for the one
-        // before it when both are of one group.
+        // The two halves of the rows are processed in parallel, because the update of a count
+        // depends on the previous one when both rows are in the same group.
         let (first, second) = ids.split_at(ids.len() / 2);
         let (second, rest) = second.split_at(first.len());
         let mut places = vec![[0u32; 2]; num_groups];
@@ -148,7 +151,7 @@ impl GroupLists {
         }
     }
 
-    /// The groups that have rows, and their rows.
+    /// Returns the groups that have rows, each with its rows.
     pub(super) fn iter(&self) -> impl Iterator<Item = (usize, &[u32])> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
         starts
@@ -159,7 +162,7 @@ impl GroupLists {
     }
 }
 
-/// A column of a batch, as it came and decoded.
+/// A column of a batch: the original vector and its decoded form.
 #[derive(Debug, Clone)]
 pub(super) struct Column {
     pub(super) vector: VectorRef,
@@ -173,9 +176,9 @@ impl Column {
     }
 }
 
-/// Applies `step` to the state of its group and the value of every row that is not null.
+/// Applies `step` to every row that is not null: to the state of its group and its value.
 ///
-/// `values` are those of the input's base.
+/// `values` are the values of the input's base vector.
 #[inline]
 pub(super) fn fold<T: Copy, S: Default>(
     groups: Groups<'_>,
@@ -234,7 +237,7 @@ pub(super) fn fold<T: Copy, S: Default>(
     }
 }
 
-/// Runs `f` over a state that stands outside of all memory, so that it can stay in registers.
+/// Runs `f` on a local copy of a state, so that the state can stay in registers.
 #[inline]
 fn with_state<S: Default>(state: &mut S, f: impl FnOnce(&mut S)) {
     let mut held = std::mem::take(state);
@@ -242,13 +245,13 @@ fn with_state<S: Default>(state: &mut S, f: impl FnOnce(&mut S)) {
     *state = held;
 }
 
-/// A column of the values of some groups, null for those without one.
+/// Returns a column of the values of some groups, null for groups without a value.
 pub(super) fn column_of_values(ty: &Type, states: &[Option<Value>]) -> Result<VectorRef> {
     let null = Value::Null;
     vector_of(ty, states.iter().map(|state| state.as_ref().unwrap_or(&null)))
 }
 
-/// Applies `step` to the state of its group and the number of every row that is not null.
+/// Applies `step` to every row that is not null: to the state of its group and the row number.
 #[inline]
 pub(super) fn fold_rows<S>(
     groups: Groups<'_>,
@@ -292,7 +295,7 @@ mod tests {
             let num_rows = random.below(300);
             let ids: Vec<u32> = (0..num_rows).map(|_| random.below(num_groups) as u32).collect();
             let mut lists = GroupLists::default();
-            // What was listed before does not matter.
+            // The lists of an earlier batch must not affect the result.
             lists.build(&[0; 70], 1);
             lists.build(&ids, num_groups);
             let expected = (0..num_groups).map(|group| {

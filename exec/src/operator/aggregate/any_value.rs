@@ -1,4 +1,4 @@
-//! ARBITRARY and ANY_VALUE: the first value of a group that is not null.
+//! The aggregate functions ARBITRARY and ANY_VALUE: the first value of a group that is not null.
 
 use std::ops::Range;
 
@@ -35,16 +35,16 @@ impl AggregateFunction for AnyValueFunction {
     }
 }
 
-/// Keeps one value.
+/// The accumulator of ANY_VALUE: stores the first value of each group.
 pub(super) struct AnyValue {
     ty: Type,
     states: Vec<Option<Value>>,
-    /// Bytes that values take beside the states.
+    /// Number of bytes that values take outside of `states`.
     value_bytes: usize,
 }
 
 impl AnyValue {
-    /// One value of type `ty`.
+    /// Creates an accumulator of values of type `ty`.
     pub(super) fn new(ty: Type) -> Self {
         AnyValue { ty, states: Vec::new(), value_bytes: 0 }
     }

@@ -1,8 +1,9 @@
-//! ARRAY_AGG: the values of a group as a list, nulls included, in the order they came.
+//! The aggregate function ARRAY_AGG: collects the values of each group into a list, nulls included,
+//! in input order.
 //!
 //! ```text
-//! batches    | v0 v1 v2 | v3 v4 |         copied as they come
-//! groups       0: 0 2 3    1: 1 4         positions among all of them
+//! batches    | v0 v1 v2 | v3 v4 |         one flat copy per input batch
+//! groups       0: 0 2 3    1: 1 4         positions of values across all batches
 //! ```
 
 use std::cell::OnceCell;
@@ -41,16 +42,17 @@ impl AggregateFunction for ArrayAggFunction {
     }
 }
 
-/// Collects values.
+/// The accumulator of ARRAY_AGG.
 pub(super) struct ArrayAgg {
     element: Type,
     batches: Vec<VectorRef>,
-    /// Values in all batches, and the bytes that they take.
+    /// Number of values in all batches.
     num_values: usize,
+    /// Number of bytes that the values take.
     value_bytes: usize,
-    /// The part of these bytes that no pool pays for.
+    /// The part of `value_bytes` that no memory pool accounts for.
     unpaid_bytes: usize,
-    /// The batches as one, once there are no more.
+    /// All batches concatenated; set when the first output is returned.
     joined: OnceCell<VectorRef>,
     /// The positions of each group's values.
     positions: Vec<Vec<u32>>,
@@ -58,7 +60,7 @@ pub(super) struct ArrayAgg {
 }
 
 impl ArrayAgg {
-    /// Lists of values of type `element`.
+    /// Creates an accumulator of lists of `element`.
     pub(super) fn new(element: Type) -> Self {
         ArrayAgg {
             element,
@@ -72,14 +74,18 @@ impl ArrayAgg {
         }
     }
 
-    /// Keeps values; gives the position of the first of them.
+    /// Stores the values and returns the position of the first one.
+    ///
+    /// # Errors
+    ///
+    /// `Limit` when there are more values than a `u32` can number.
     fn keep(&mut self, values: &VectorRef) -> Result<u32> {
         let first = self.num_values;
         self.num_values = first.saturating_add(values.len());
         if u32::try_from(self.num_values).is_err() {
             return Err(Error::limit("too many values in the lists of an aggregation"));
         }
-        // A copy without dictionaries: what stood beside the values is let go of.
+        // The flat copy releases the dictionaries and the buffers that the values shared.
         let values = flatten(values)?;
         self.value_bytes += values.retained_bytes();
         self.unpaid_bytes += values.held_bytes(Held::Unpaid);
@@ -148,7 +154,7 @@ impl Accumulator for ArrayAgg {
         let mut offsets: Vec<u32> = Vec::with_capacity(lists.len());
         let mut positions: Vec<u32> = Vec::new();
         for list in lists {
-            // There are fewer values than a u32 counts.
+            // `keep` ensures that the number of values fits into a u32.
             offsets.push(positions.len() as u32);
             lengths.push(list.len() as u32);
             positions.extend_from_slice(list);

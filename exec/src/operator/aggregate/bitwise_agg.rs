@@ -1,4 +1,5 @@
-//! BITWISE_AND_AGG, BITWISE_OR_AGG and BITWISE_XOR_AGG: the bits of all integers of a group.
+//! The aggregate functions BITWISE_AND_AGG, BITWISE_OR_AGG and BITWISE_XOR_AGG, which combine the
+//! bits of all integers of a group.
 
 use std::ops::Range;
 
@@ -31,7 +32,7 @@ impl AggregateFunction for BitwiseFunction {
     }
 }
 
-/// What is done with the bits of two numbers.
+/// The bitwise operation on two integers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Bitwise {
     And,
@@ -49,7 +50,7 @@ impl Bitwise {
     }
 }
 
-/// Puts numbers together, bit by bit.
+/// The accumulator of a bitwise aggregate. The result is null for a group without values.
 pub(super) struct BitwiseAgg {
     ty: Type,
     operator: Bitwise,
@@ -57,7 +58,7 @@ pub(super) struct BitwiseAgg {
 }
 
 impl BitwiseAgg {
-    /// Of numbers of type `ty`.
+    /// Creates an accumulator of integers of type `ty`.
     pub(super) fn new(ty: Type, operator: Bitwise) -> Self {
         BitwiseAgg { ty, operator, states: Vec::new() }
     }

@@ -1,4 +1,4 @@
-//! BOOL_AND, BOOL_OR and COUNT_IF.
+//! The aggregate functions BOOL_AND (and EVERY), BOOL_OR and COUNT_IF.
 
 use std::ops::Range;
 
@@ -18,11 +18,11 @@ pub(super) const FUNCTIONS: &[&dyn AggregateFunction] = &[
     &BoolFunction { name: "count_if", make: || Box::new(CountIf::default()), result: Type::BigInt },
 ];
 
-/// A function of truth values.
+/// An aggregate function with a BOOLEAN argument.
 struct BoolFunction {
     name: &'static str,
     make: fn() -> Box<dyn Accumulator>,
-    /// The type of the result, which is that of the intermediate value too.
+    /// The type of the result and of the intermediate value.
     result: Type,
 }
 
@@ -31,7 +31,7 @@ impl AggregateFunction for BoolFunction {
         self.name
     }
 
-    /// A null literal is a truth value here.
+    /// Accepts a BOOLEAN argument; a null literal (type `UNKNOWN`) counts as BOOLEAN.
     fn resolve(&self, args: &[Type]) -> Option<AggregateSignature> {
         let (intermediate, result) = (self.result.clone(), self.result.clone());
         matches!(args, [Type::Boolean | Type::Unknown])
@@ -47,20 +47,21 @@ impl AggregateFunction for BoolFunction {
     }
 }
 
-/// AND or OR of the values of a group, nulls passed over: one value that is `decisive` decides.
+/// The accumulator of the AND or OR of a group's values. Nulls are skipped, and one value that
+/// equals `decisive` determines the result. The result is null for a group without values.
 pub(super) struct BoolAgg {
-    /// False for AND, true for OR.
+    /// The value that determines the result: false for AND, true for OR.
     decisive: bool,
     states: Vec<Option<bool>>,
 }
 
 impl BoolAgg {
-    /// True as long as all are.
+    /// Creates the accumulator of BOOL_AND: true when all values are true.
     pub(super) fn and() -> Self {
         BoolAgg { decisive: false, states: Vec::new() }
     }
 
-    /// True as soon as one is.
+    /// Creates the accumulator of BOOL_OR: true when any value is true.
     pub(super) fn or() -> Self {
         BoolAgg { decisive: true, states: Vec::new() }
     }

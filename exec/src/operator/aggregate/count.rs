@@ -1,4 +1,4 @@
-//! COUNT: rows, or values that are not null.
+//! The aggregate function COUNT: the number of rows, or of values that are not null.
 
 use std::ops::Range;
 
@@ -10,7 +10,8 @@ use super::function::{AggregateFunction, AggregateSignature};
 
 pub(super) const FUNCTIONS: &[&dyn AggregateFunction] = &[&CountFunction];
 
-/// `count`: of rows without an argument, or of the values that are not null.
+/// The function `count`: without an argument it counts rows, with one it counts values that are not
+/// null.
 struct CountFunction;
 
 impl AggregateFunction for CountFunction {
@@ -28,14 +29,15 @@ impl AggregateFunction for CountFunction {
     }
 }
 
-/// Counts rows without an argument, else rows whose argument is not null.
+/// The accumulator of COUNT. Without an argument it counts all rows, with one it counts the rows
+/// whose argument is not null.
 #[derive(Debug, Default)]
 pub(super) struct Count {
     counts: Vec<i64>,
 }
 
 impl Count {
-    /// Counts the rows that are not null and pass.
+    /// Counts the rows whose `arg` is not null and for which `passes` returns true.
     pub(super) fn count_rows(
         &mut self,
         groups: Groups<'_>,

@@ -1,7 +1,8 @@
-//! DISTINCT around any aggregate: equal arguments of a group are passed on once.
+//! DISTINCT aggregates: wraps any accumulator and passes each combination of arguments to it once
+//! per group.
 //!
 //! A group table over (group, arguments) numbers the combinations; the first row of each new
-//! number is given to the aggregate inside.
+//! combination is passed to the inner accumulator.
 
 use std::ops::Range;
 
@@ -11,7 +12,7 @@ use vector::{Buffer, Error, FlatVector, Result, Type, Value, Vector, VectorRef};
 use super::accumulator::{Accumulator, Column, Groups, Part};
 use super::group_table::GroupTable;
 
-/// Lets the first row of each combination of group and arguments through.
+/// Passes the first row of each combination of group and arguments to the inner accumulator.
 pub(super) struct Distinct {
     inner: Box<dyn Accumulator>,
     seen: GroupTable,
@@ -19,7 +20,7 @@ pub(super) struct Distinct {
 }
 
 impl Distinct {
-    /// Around `inner`, whose arguments are of `raw_types`.
+    /// Wraps `inner`, whose arguments have types `raw_types`.
     pub(super) fn new(inner: Box<dyn Accumulator>, raw_types: &[Type]) -> Self {
         let mut key_types = vec![Type::Integer];
         key_types.extend_from_slice(raw_types);

@@ -1,16 +1,16 @@
 //! The interface of an aggregate function: its name, its types and its properties.
 //!
 //! ```text
-//! resolve(argument types) --> AggregateSignature --accumulator--> state of every group
+//! resolve(argument types) --> AggregateSignature --accumulator--> state of all groups
 //! ```
 //!
-//! A function and its accumulator are in the same file; `registry.rs` lists the functions.
+//! A function and its accumulator are in the same module; `registry.rs` lists the functions.
 
 use vector::{DecodedVector, Result, Type, Value};
 
 use super::accumulator::{Accumulator, Part};
 
-/// The types of one use of an aggregate function.
+/// The types of one call of an aggregate function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AggregateSignature {
     /// The types to which the arguments are cast.
@@ -22,12 +22,12 @@ pub struct AggregateSignature {
 }
 
 impl AggregateSignature {
-    /// The signature of a function that takes one argument.
+    /// Returns the signature of a function that takes one argument.
     pub(super) fn unary(arg: Type, intermediate: Type, result: Type) -> Self {
         AggregateSignature { args: vec![arg], intermediate, result }
     }
 
-    /// The type of argument `index`; `UNKNOWN` if the function has no such argument.
+    /// Returns the type of argument `index`, or `UNKNOWN` if the function has no such argument.
     pub(super) fn arg(&self, index: usize) -> Type {
         self.args.get(index).cloned().unwrap_or(Type::Unknown)
     }
@@ -35,26 +35,28 @@ impl AggregateSignature {
 
 /// An aggregate function.
 pub(super) trait AggregateFunction: Send + Sync {
-    /// The name in SQL and in plans, lower case.
+    /// Returns the name in SQL and in plans, in lower case.
     fn name(&self) -> &'static str;
 
-    /// The types of a call with arguments of `args`; `None` if the function does not take them.
+    /// Returns the types of a call with arguments of types `args`, or `None` if the function does
+    /// not accept them.
     fn resolve(&self, args: &[Type]) -> Option<AggregateSignature>;
 
-    /// The state for a call that [`AggregateFunction::resolve`] returned.
+    /// Creates the accumulator of a call that [`AggregateFunction::resolve`] returned.
     fn accumulator(&self, signature: &AggregateSignature) -> Result<Box<dyn Accumulator>>;
 
-    /// True if repeated values do not change the result, so that DISTINCT has no effect.
+    /// Returns true if repeated values do not change the result, so that DISTINCT has no effect.
     fn ignores_duplicates(&self) -> bool {
         false
     }
 
-    /// True if the order of the rows may change the result by more than the rounding of a sum.
+    /// Returns true if the order of the rows may change the result by more than the rounding of a
+    /// sum.
     fn depends_on_order(&self) -> bool {
         false
     }
 
-    /// The result for a group without rows: the output of an empty state.
+    /// Returns the result for a group without rows: the output of an empty state.
     fn result_of_no_rows(&self, signature: &AggregateSignature) -> Result<Value> {
         let mut accumulator = self.accumulator(signature)?;
         accumulator.resize(1);
@@ -63,13 +65,14 @@ pub(super) trait AggregateFunction: Send + Sync {
     }
 }
 
-/// The type of an argument. A null literal has type `UNKNOWN`; any type is right for it, because the
-/// result is null.
+/// Returns the type of an argument. A null literal has type `UNKNOWN`; any type is correct for it,
+/// because its values are null.
 pub(super) fn typed(arg: &Type) -> Type {
     if *arg == Type::Unknown { Type::BigInt } else { arg.clone() }
 }
 
-/// The argument types of a function of one argument, if there is one.
+/// Returns the argument type of a function of one argument, or `None` for another number of
+/// arguments.
 pub(super) fn only(args: &[Type]) -> Option<Type> {
     match args {
         [arg] => Some(typed(arg)),
@@ -77,7 +80,8 @@ pub(super) fn only(args: &[Type]) -> Option<Type> {
     }
 }
 
-/// The argument types of a function of two arguments, if there are two.
+/// Returns the argument types of a function of two arguments, or `None` for another number of
+/// arguments.
 pub(super) fn both(args: &[Type]) -> Option<[Type; 2]> {
     match args {
         [first, second] => Some([typed(first), typed(second)]),
@@ -85,8 +89,8 @@ pub(super) fn both(args: &[Type]) -> Option<[Type; 2]> {
     }
 }
 
-/// The type in which values of `arg` are summed: HUGEINT, DECIMAL(38) or DOUBLE; `None` if values of
-/// this type have no sum.
+/// Returns the type in which values of `arg` are summed: HUGEINT, DECIMAL(38) or DOUBLE; `None` if
+/// values of this type cannot be summed.
 pub(super) fn sum_type(arg: &Type) -> Option<Type> {
     match arg {
         Type::Decimal { scale, .. } => Type::decimal(38, *scale).ok(),
@@ -97,7 +101,7 @@ pub(super) fn sum_type(arg: &Type) -> Option<Type> {
     }
 }
 
-/// True if values of type `ty` have an order.
+/// Returns true if values of type `ty` have an order.
 pub(super) fn is_orderable(ty: &Type) -> bool {
     match ty {
         Type::Map(..) | Type::Unknown => false,

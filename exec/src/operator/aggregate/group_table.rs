@@ -1,21 +1,22 @@
-//! From keys to group numbers: a hash table, and a shortcut for keys with few values.
+//! The group table: maps keys to group numbers by a hash table, with a faster array mode for keys
+//! with few distinct values.
 //!
 //! ```text
-//! general    hash of all key columns ---> hash table ---> a group for each row ---> keys equal?
-//! shortcut   code of the row (dictionary indices, booleans) ---> slot ---> group
-//!                                              first row of a code: the general way
+//! hash mode    hash of all key columns ---> hash table ---> group of each row ---> keys equal?
+//! array mode   code of the row (dictionary indices, booleans) ---> slot ---> group
+//!                                              first row of a code: hash mode
 //! ```
 //!
-//! A batch takes the shortcut when every key column is a small dictionary, a constant or a
-//! boolean, and all combinations together are not many more than the rows. Then only the first
-//! row of each combination is hashed. Slots stay as long as the dictionaries stay the same, which
-//! is usual for the batches of one row group.
+//! A batch uses array mode (`Shortcut`) when every key column is a small dictionary, a constant or
+//! a boolean, and the number of combinations is at most a small multiple of the number of rows.
+//! Then only the first row of each combination is hashed. The slots remain valid while the
+//! dictionaries stay the same, which is usual for the batches of one row group.
 //!
-//! In the general way groups are found by 32 bits of their hashes first, for all rows, and their
+//! In hash mode, the groups of all rows are first looked up by 32 bits of their hashes, and their
 //! keys are compared afterwards, column by column. A row whose key differs from that of its group
-//! is looked up again on its own, comparing keys.
+//! is looked up again individually, with key comparison.
 //!
-//! Groups are numbered from 0 on as they come.
+//! Groups are numbered consecutively from 0 in the order in which they are added.
 
 use std::ops::Range;
 
@@ -29,21 +30,22 @@ use vector::{
 use super::key_column::KeyColumn;
 use crate::operator::reservation::Reservation;
 
-/// Combinations that the shortcut may have for each row of a batch.
+/// Maximum number of combinations in array mode, for each row of a batch.
 const MAX_CODES_PER_ROW: usize = 4;
-/// Combinations that the shortcut may always have.
+/// Number of combinations that array mode may have regardless of the number of rows.
 const MIN_MAX_CODES: usize = 1 << 10;
-/// Groups that a table has room for at least, once it has one.
+/// Minimum capacity of a hash table that is not empty, in groups.
 const MIN_GROUPS: usize = 16;
-/// A code whose group is not known yet.
+/// The slot value of a code whose group is not known yet.
 const UNKNOWN: u32 = u32::MAX;
 
-/// The groups so far and their keys.
+/// The groups so far, with their keys.
 #[derive(Debug)]
 pub(in crate::operator) struct GroupTable {
     columns: Vec<KeyColumn>,
     table: HashTable<Entry>,
-    /// Pays for `table`, if this was made in the scope of a pool.
+    /// Reserves the bytes of `table`; `None` if the group table was created outside of a pool
+    /// scope.
     table_memory: Option<Reservation>,
     /// The hash of each group's keys.
     hashes: BufferMut<u64>,
@@ -51,14 +53,14 @@ pub(in crate::operator) struct GroupTable {
     shortcut: Shortcut,
 }
 
-/// A group in the hash table.
+/// An entry of the hash table.
 #[derive(Debug, Clone, Copy)]
 struct Entry {
     hash: u32,
     group: u32,
 }
 
-/// Groups by code, for the dictionaries that the last batch had.
+/// The state of array mode: the group of each code, for the dictionaries of the last batch.
 #[derive(Debug, Default)]
 struct Shortcut {
     bases: Vec<VectorRef>,
@@ -67,7 +69,7 @@ struct Shortcut {
 }
 
 impl GroupTable {
-    /// Without groups, for keys of these types.
+    /// Creates a table without groups, for keys of types `key_types`.
     pub(in crate::operator) fn new(key_types: &[Type]) -> Self {
         GroupTable {
             columns: key_types.iter().map(KeyColumn::new).collect(),
@@ -79,12 +81,17 @@ impl GroupTable {
         }
     }
 
-    /// The number of groups.
+    /// Returns the number of groups.
     pub(in crate::operator) fn len(&self) -> usize {
         self.hashes.len()
     }
 
-    /// Numbers the rows of a batch by their keys; new combinations become new groups.
+    /// Sets `ids` to the group of each row of a batch; new keys become new groups.
+    ///
+    /// # Errors
+    ///
+    /// `Internal` when the key columns differ in length, `Limit` when there are too many groups,
+    /// and the error of the pool when a reservation fails.
     pub(in crate::operator) fn assign(
         &mut self,
         keys: &[VectorRef],
@@ -143,7 +150,7 @@ impl GroupTable {
     }
 
     fn add_group(&mut self, hash: u64, keys: &[DecodedVector], row: usize) -> Result<u32> {
-        // The last number stands for codes without a group.
+        // The largest number is reserved for codes without a group.
         let group = u32::try_from(self.hashes.len()).ok().filter(|group| *group < UNKNOWN);
         let group = group.ok_or_else(|| Error::limit("too many groups in an aggregation"))?;
         if self.table.len() == self.table.capacity() {
@@ -159,8 +166,8 @@ impl GroupTable {
         Ok(group)
     }
 
-    /// Makes room for twice as many groups. The memory is reserved before, beside that of the groups
-    /// so far, which move.
+    /// Doubles the capacity of the table. The new memory is reserved in addition to that of the
+    /// existing groups, because both exist while the groups move.
     fn grow_table(&mut self) -> Result<()> {
         let capacity = self.table.capacity();
         let more = capacity.max(MIN_GROUPS);
@@ -189,7 +196,7 @@ impl GroupTable {
         let mut shortcut = std::mem::take(&mut self.shortcut);
         shortcut.prepare(decoded, num_codes);
         if !shortcut.groups_of_rows(ids) {
-            // First rows of codes without a group; each gets one in the general way.
+            // The first row of each code without a group gets its group in hash mode.
             let mut first_rows: Vec<u32> = Vec::new();
             for (row, code) in shortcut.codes.iter().enumerate() {
                 let slot = &mut shortcut.slots[*code as usize];
@@ -211,13 +218,13 @@ impl GroupTable {
         Ok(())
     }
 
-    /// The keys of some groups, a column each.
+    /// Returns the keys of some groups, one column per key.
     pub(super) fn keys(&self, groups: Range<usize>) -> Result<Vec<VectorRef>> {
         self.columns.iter().map(|column| column.output(groups.clone())).collect()
     }
 
-    /// Bytes that the table and its keys would move to if `num_rows` rows were all new groups; 0 when
-    /// there is room for them.
+    /// Returns the number of bytes of the larger memory to which the table and its keys would move
+    /// if `num_rows` rows were all new groups; 0 when the capacity suffices.
     pub(in crate::operator) fn bytes_to_grow(&self, num_rows: usize) -> u64 {
         let strings = self.columns.iter().map(|column| column.bytes_to_grow(self.len(), num_rows));
         let mut bytes: usize = strings.sum();
@@ -229,12 +236,13 @@ impl GroupTable {
         bytes as u64
     }
 
-    /// Bytes of the keys of all groups.
+    /// Returns the number of bytes of the keys of all groups.
     pub(in crate::operator) fn key_bytes(&self) -> usize {
         self.columns.iter().map(KeyColumn::key_bytes).sum()
     }
 
-    /// Bytes of memory in use that nothing here has reserved.
+    /// Returns the number of bytes of memory in use that are not reserved by the table itself or
+    /// its buffers.
     pub(in crate::operator) fn bytes(&self) -> usize {
         let table = match &self.table_memory {
             Some(_) => 0,
@@ -248,18 +256,20 @@ impl GroupTable {
     }
 }
 
-/// Bytes of a hash table with room for `capacity` groups: an eighth of its slots stays free.
+/// Returns the number of bytes of a hash table with a capacity of `capacity` groups, of whose slots
+/// an eighth stays free.
 fn table_bytes(capacity: usize) -> usize {
     (capacity + capacity / 7) * (size_of::<Entry>() + 1)
 }
 
-/// Bits of a hash that the table does not look at itself.
+/// Returns the bits of a hash that are stored in an entry; the hash table itself does not compare
+/// them.
 fn short(hash: u64) -> u32 {
     (hash >> 16) as u32
 }
 
 impl Shortcut {
-    /// Computes the rows' codes, and forgets the slots unless the dictionaries are the same.
+    /// Computes the codes of the rows, and resets the slots unless the dictionaries are the same.
     fn prepare(&mut self, keys: &[DecodedVector], num_codes: usize) {
         let same = self.slots.len() == num_codes
             && self.bases.len() == keys.len()
@@ -278,16 +288,17 @@ impl Shortcut {
         }
     }
 
-    /// The group of each row; false when the code of some row has none yet.
+    /// Sets `ids` to the group of each row. Returns false when the code of a row has no group yet.
     fn groups_of_rows(&self, ids: &mut Vec<u32>) -> bool {
         ids.clear();
         ids.extend(self.codes.iter().map(|code| self.slots[*code as usize]));
-        // Groups have smaller numbers.
+        // The numbers of groups are less than UNKNOWN.
         ids.iter().fold(0, |max, id| max.max(*id)) != UNKNOWN
     }
 }
 
-/// The number of codes of a column, one of them for null; `None` when it has no codes.
+/// Returns the number of codes of a column, including one for null; `None` when the column cannot
+/// be coded.
 fn radix(key: &DecodedVector) -> Option<usize> {
     let entries = match (key.mapping(), key.flat_values()) {
         (Mapping::Constant, _) => 1,
@@ -298,7 +309,7 @@ fn radix(key: &DecodedVector) -> Option<usize> {
     Some(entries + 1)
 }
 
-/// The number of combinations of all columns, when the shortcut is worth it.
+/// Returns the number of combinations of all columns, or `None` when array mode is not applicable.
 fn num_codes(keys: &[DecodedVector], num_rows: usize) -> Option<usize> {
     let limit = (num_rows * MAX_CODES_PER_ROW).max(MIN_MAX_CODES);
     keys.iter().try_fold(1usize, |product, key| {
@@ -306,7 +317,7 @@ fn num_codes(keys: &[DecodedVector], num_rows: usize) -> Option<usize> {
     })
 }
 
-/// Adds `unit` times the code of each row of `key`; null is the last code.
+/// Adds `unit` times the code of each row of `key` to `codes`; null has the last code.
 fn add_codes(key: &DecodedVector, unit: u32, codes: &mut [u32]) {
     let null = key.base().len().min(u32::MAX as usize) as u32;
     match (key.mapping(), key.flat_values(), key.validity()) {

@@ -1,4 +1,5 @@
-//! The keys of all groups in one column: appended, compared with rows, given back.
+//! One key column of a group table: the keys of all groups, appended, compared with rows, and
+//! output.
 
 use std::ops::Range;
 
@@ -12,14 +13,14 @@ use vector::{
 
 use super::min_max_by::value_bytes;
 
-/// One key column of a group table.
+/// The keys of all groups in one key column.
 #[derive(Debug)]
 pub(super) struct KeyColumn {
     ty: Type,
     keys: Keys,
     valid: BufferMut<u8>,
     num_nulls: usize,
-    /// Bytes of nested values beside their places.
+    /// Number of bytes that nested values take outside of their slots.
     value_bytes: usize,
 }
 
@@ -34,16 +35,17 @@ enum Keys {
     Real(BufferMut<f32>),
     Double(BufferMut<f64>),
     Timestamp(BufferMut<Timestamp>),
-    /// All bytes one after the other; string `i` ends at `ends[i]`.
+    /// The bytes of all strings, concatenated; string `i` ends at `ends[i]`.
     Strings {
         bytes: BufferMut<u8>,
         ends: BufferMut<u64>,
     },
-    /// Nested values, and UNKNOWN, which has only nulls.
+    /// Nested values, and values of type UNKNOWN, which are all null.
     Values(Vec<Value>),
 }
 
-/// Runs `$fixed` with keys and values of the same fixed-width type.
+/// Evaluates `$fixed`, `$boolean` or `$string` with keys and values of the same type, and `$other`
+/// otherwise.
 macro_rules! match_keys {
     ($keys:expr, $values:expr, fixed($k:ident, $v:ident) => $fixed:expr,
      boolean($b:ident, $c:ident) => $boolean:expr,
@@ -65,7 +67,7 @@ macro_rules! match_keys {
 }
 
 impl KeyColumn {
-    /// Without keys.
+    /// Creates a column without keys.
     pub(super) fn new(ty: &Type) -> Self {
         let keys = match ty.kind() {
             TypeKind::Boolean => Keys::Boolean(Vec::new()),
@@ -142,7 +144,7 @@ impl KeyColumn {
         self.num_nulls += 1;
     }
 
-    /// True when the key of `group` equals row `row`; null equals null.
+    /// Returns true when the key of `group` equals row `row`; null equals null.
     #[inline]
     pub(super) fn equals(&self, group: usize, rows: &DecodedVector, row: usize) -> bool {
         let null = rows.is_null(row);
@@ -161,14 +163,14 @@ impl KeyColumn {
                 bytes[start as usize..ends[group] as usize] == *rows.string(row)
             },
             other => match &self.keys {
-                // A row that cannot be looked at was refused when it was hashed.
+                // A row whose value cannot be read has already been rejected when it was hashed.
                 Keys::Values(keys) => rows.value(row).is_ok_and(|value| keys[group] == value),
                 _ => false,
             }
         )
     }
 
-    /// Appends the rows whose keys are not those of their groups.
+    /// Appends to `wrong` the rows whose keys differ from those of their groups.
     pub(super) fn differing(&self, rows: &DecodedVector, groups: &[u32], wrong: &mut Vec<u32>) {
         let plain = self.num_nulls == 0 && rows.validity().is_none();
         match_keys!(
@@ -204,7 +206,7 @@ impl KeyColumn {
         }
     }
 
-    /// The keys of some groups.
+    /// Returns the keys of some groups as a vector.
     pub(super) fn output(&self, groups: Range<usize>) -> Result<VectorRef> {
         let validity = (self.num_nulls > 0).then(|| {
             self.valid[groups.clone()].iter().map(|valid| *valid != 0).collect::<Bitmap>()
@@ -240,7 +242,7 @@ impl KeyColumn {
         Ok(Arc::new(Vector::Flat(vector)))
     }
 
-    /// Makes room for `additional` more keys, but for the bytes of strings.
+    /// Reserves capacity for `additional` more keys, except for the bytes of strings.
     pub(super) fn reserve(&mut self, additional: usize) -> Result<()> {
         self.valid.try_reserve(additional)?;
         match &mut self.keys {
@@ -259,7 +261,8 @@ impl KeyColumn {
         Ok(())
     }
 
-    /// Bytes that the texts of `num_groups` keys would move to if `num_rows` like them were added.
+    /// Returns the number of bytes of the larger buffer to which the bytes of strings would move if
+    /// `num_rows` keys of average length were added; 0 when the capacity suffices.
     pub(super) fn bytes_to_grow(&self, num_groups: usize, num_rows: usize) -> usize {
         match &self.keys {
             Keys::Strings { bytes, .. } => {
@@ -271,7 +274,7 @@ impl KeyColumn {
         }
     }
 
-    /// Bytes of all keys but for the texts of strings.
+    /// Returns the number of bytes of all keys, without the bytes of strings.
     pub(super) fn fixed_bytes(&self) -> usize {
         let width = match &self.keys {
             Keys::Boolean(_) | Keys::TinyInt(_) => 1,
@@ -284,7 +287,7 @@ impl KeyColumn {
         self.valid.len() * (width + 1)
     }
 
-    /// Bytes of all keys.
+    /// Returns the number of bytes of all keys.
     pub(super) fn key_bytes(&self) -> usize {
         match &self.keys {
             Keys::Strings { bytes, ends } => bytes.len() + ends.len() * size_of::<StringView>(),
@@ -293,7 +296,7 @@ impl KeyColumn {
         }
     }
 
-    /// Bytes of memory in use that no pool pays for.
+    /// Returns the number of bytes of memory in use that no memory pool accounts for.
     pub(super) fn bytes(&self) -> usize {
         let keys = match &self.keys {
             Keys::Boolean(keys) => keys.capacity(),
@@ -312,7 +315,7 @@ impl KeyColumn {
     }
 }
 
-/// Equality of the order of ORDER BY: all NaNs are one value, -0 is +0.
+/// Equality in the order of ORDER BY: all NaNs are equal, and -0 equals +0.
 trait Same: Copy {
     fn same(self, other: Self) -> bool;
 }

@@ -1,10 +1,10 @@
-//! FILTER: the rows of a batch that an aggregate counts.
+//! FILTER clauses of aggregates: the rows of a batch for which a mask is true.
 //!
 //! ```text
-//! mask     1 0 null 1        rows 0 3      groups of these rows
+//! mask     1 0 null 1        rows 0 3      the group ids of these rows
 //! ```
 //!
-//! Aggregates with the same mask share what is made of it.
+//! Aggregates with the same mask share its selected rows.
 
 use vector::{Buffer, DecodedVector, Error, FlatValues, Result, Vector, VectorRef};
 
@@ -13,14 +13,18 @@ use super::accumulator::{Column, Groups};
 /// The rows for which a mask is true.
 pub(super) struct Masked {
     rows: Buffer<u32>,
-    /// The groups of these rows; none when all rows are of one.
+    /// The group ids of these rows; empty when there is a single global group.
     ids: Vec<u32>,
-    /// All rows of the batch are there.
+    /// True when all rows of the batch are selected.
     is_all: bool,
 }
 
 impl Masked {
-    /// The rows for which `mask`, a column of truth values, is true.
+    /// Selects the rows for which `mask`, a BOOLEAN column, is true; a null is not.
+    ///
+    /// # Errors
+    ///
+    /// `Internal` when the mask is not BOOLEAN.
     pub(super) fn new(mask: &DecodedVector, groups: Groups<'_>) -> Result<Self> {
         let is_boolean = matches!(mask.flat_values(), Some(FlatValues::Boolean(_)));
         if !is_boolean && !mask.all_null() {
@@ -43,7 +47,7 @@ impl Masked {
         Ok(Masked { is_all: rows.len() == num_rows, rows: Buffer::from_slice(&rows), ids })
     }
 
-    /// The groups of the rows that count.
+    /// Returns the groups of the selected rows; `all` are the groups of all rows of the batch.
     pub(super) fn groups<'a>(&'a self, all: Groups<'a>) -> Groups<'a> {
         match all {
             all if self.is_all => all,
@@ -52,7 +56,7 @@ impl Masked {
         }
     }
 
-    /// The rows that count of an argument.
+    /// Returns the selected rows of an argument.
     pub(super) fn of(&self, argument: Column) -> Result<Column> {
         if self.is_all {
             return Ok(argument);

@@ -1,10 +1,11 @@
-//! MIN and MAX of every type that has an order.
+//! The aggregate functions MIN and MAX, of every type that has an order.
 //!
-//! The order is that of ORDER BY: NaN is above all numbers, strings are compared as bytes. Of
-//! values that are equal the first one stays.
+//! The order is that of ORDER BY: NaN is greater than all numbers, and strings are compared as
+//! bytes. Among equal values the first one is kept.
 //!
-//! Columns with dictionaries much smaller than a batch are asked first whether any entry is better
-//! than what is known: after the first batches none is, and no row has to be looked at.
+//! For a column with a dictionary much smaller than the batch, the dictionary's entries are
+//! compared with the states first. After the first batches usually no entry is better than any
+//! state, and the rows are not read.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -22,7 +23,7 @@ use super::function::{AggregateFunction, AggregateSignature, is_orderable, only}
 pub(super) const FUNCTIONS: &[&dyn AggregateFunction] =
     &[&ExtremeFunction("min"), &ExtremeFunction("max")];
 
-/// `min` or `max`.
+/// The function `min` or `max`.
 struct ExtremeFunction(&'static str);
 
 impl AggregateFunction for ExtremeFunction {
@@ -52,12 +53,13 @@ fn compare_doubles(a: &f64, b: &f64) -> Ordering {
     compare_floats(*a, *b)
 }
 
-/// The accumulator of the least (`min`) or greatest value of type `ty`.
+/// Returns the accumulator of the minimum (`min`) or maximum of values of type `ty`.
 fn accumulator(ty: &Type, min: bool) -> Result<Box<dyn Accumulator>> {
     let wanted = if min { Ordering::Less } else { Ordering::Greater };
     macro_rules! fixed {
         ($t:ty, $order:expr) => {
-            // The direction is known to the compiler, which makes plain minima of the loops.
+            // The direction is a compile-time constant, so that the loops compile to plain minima
+            // or maxima.
             if min {
                 Fixed::<$t, _>::boxed(ty, |new, old| $order(&new, &old).is_lt())
             } else {
@@ -86,19 +88,18 @@ fn accumulator(ty: &Type, min: bool) -> Result<Box<dyn Accumulator>> {
     })
 }
 
-/// A dictionary is asked before its rows when it has at most one entry, for each group, for this
-/// many of them.
+/// Minimum number of rows per dictionary entry and group for which the entries are compared first.
 const MIN_ROWS_PER_ENTRY: usize = 4;
 
-/// True when no row of a batch can matter: its column has a small dictionary, and none of the
-/// entries is `better` than what is known in any group.
+/// Returns true when no row of a batch can change a state: the column has a small dictionary, and
+/// none of its entries is `better` than the state of any group.
 fn is_settled<T: Copy, S>(
     column: &DecodedVector,
     entries: &[T],
     states: &[Option<S>],
     better: impl Fn(T, &S) -> bool,
 ) -> bool {
-    // Entries that are null may hold anything.
+    // With nulls this does not apply: the values of null entries are arbitrary.
     matches!(column.mapping(), Mapping::Indices(_))
         && column.validity().is_none()
         && entries.len().saturating_mul(states.len()) <= column.len() / MIN_ROWS_PER_ENTRY
@@ -108,7 +109,7 @@ fn is_settled<T: Copy, S>(
         })
 }
 
-/// Least or greatest fixed-width values.
+/// The accumulator of the minimum or maximum of fixed-width values.
 struct Fixed<T, F> {
     ty: Type,
     better: F,
@@ -143,7 +144,8 @@ where
         if let (Groups::One { num_rows }, Mapping::Identity, None, [state]) =
             (groups, arg.mapping(), arg.validity(), self.states.as_mut_slice())
         {
-            // A batch has a best value even when nothing is known yet: no row asks for that.
+            // The state is initialized from the first row, so the loop needs no check for an empty
+            // state.
             if let [first, rest @ ..] = &values[..num_rows] {
                 let best = state.unwrap_or(*first);
                 let best = if better(*first, best) { *first } else { best };
@@ -178,23 +180,25 @@ where
     }
 }
 
-/// Least or greatest strings.
+/// The accumulator of the minimum or maximum of strings.
 struct Strings {
     ty: Type,
     wanted: Ordering,
     states: Vec<Option<Best>>,
+    /// Number of bytes of the buffers of all states.
     long_bytes: usize,
 }
 
 /// The best string of a group.
 #[derive(Debug, Clone, Default)]
 struct Best {
-    /// Its first four bytes as a number, in the order of strings.
+    /// The first four bytes as a number that compares as the strings do.
     prefix: u32,
     text: Vec<u8>,
 }
 
-/// The first four bytes of a string, shorter ones with zeros behind: what is less here is less.
+/// Returns the first four bytes of a string, padded with zeros, as a big-endian number: a string
+/// with a smaller prefix is smaller.
 #[inline]
 fn prefix(view: StringView) -> u32 {
     ((view.head() >> 32) as u32).swap_bytes()
@@ -211,7 +215,7 @@ impl Accumulator for Strings {
             return if arg.all_null() { Ok(()) } else { Err(wrong_type(arg.ty())) };
         };
         let wanted = self.wanted;
-        // Most strings are told from the best one by their views alone.
+        // Most strings are compared with the best one by the prefixes in their views alone.
         let better = |view: &StringView, best: &Best| {
             let order = prefix(*view).cmp(&best.prefix);
             order.then_with(|| strings.bytes_of(view).cmp(best.text.as_slice())) == wanted
@@ -254,7 +258,8 @@ impl Accumulator for Strings {
     }
 }
 
-/// Least or greatest booleans and nested values, value by value.
+/// The accumulator of the minimum or maximum of booleans and nested values, compared value by
+/// value.
 struct Values {
     ty: Type,
     wanted: Ordering,

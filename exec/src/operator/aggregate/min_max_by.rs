@@ -1,9 +1,10 @@
-//! MIN_BY and MAX_BY: the first argument where the second is least or greatest.
+//! The aggregate functions MIN_BY and MAX_BY: the first argument of the row whose second argument
+//! is minimal or maximal.
 //!
-//! Rows whose second argument is null do not count; the first may be null and is given as such.
-//! The order is that of MIN and MAX, and of equal rows the first one stays.
+//! Rows whose second argument is null are ignored; the first argument may be null and is returned
+//! as null. The order is that of MIN and MAX, and among equal rows the first one is kept.
 //!
-//! Within a batch rows are compared where they are; only the best row of a group is taken out and
+//! Within a batch, rows are compared in place; only the best row of each group is copied out and
 //! compared with the best one so far.
 
 use std::cmp::Ordering;
@@ -24,7 +25,7 @@ pub(super) const FUNCTIONS: &[&dyn AggregateFunction] = &[
     &ExtremeByFunction("max_by", Ordering::Greater),
 ];
 
-/// `min_by` or `max_by`.
+/// The function `min_by` or `max_by`.
 struct ExtremeByFunction(&'static str, Ordering);
 
 impl AggregateFunction for ExtremeByFunction {
@@ -46,30 +47,31 @@ impl AggregateFunction for ExtremeByFunction {
         true
     }
 
-    /// Of rows with the same extreme the first one counts.
+    /// Returns true: among rows with the same extreme, the first one determines the result.
     fn depends_on_order(&self) -> bool {
         true
     }
 }
 
-/// Stands for a group without a row in the batch.
+/// The row number of a group without a row in the batch.
 const NONE: u32 = u32::MAX;
 
-/// The values of one argument where another is best.
+/// The accumulator of MIN_BY or MAX_BY.
 pub(super) struct ExtremeBy {
+    /// How the `by` value of a better row compares with the best one so far.
     wanted: Ordering,
     value_type: Type,
     by_type: Type,
     states: Vec<Option<Best>>,
-    /// Bytes that values take beside the states.
+    /// Number of bytes that values take outside of `states`.
     value_bytes: usize,
-    /// The best row of each group in the batch.
+    /// The best row of each group in the current batch, or [`NONE`].
     rows: Vec<u32>,
-    /// The groups that have one.
+    /// The groups that have a best row in the current batch.
     touched: Vec<u32>,
 }
 
-/// The best row of a group.
+/// The arguments of the best row of a group.
 struct Best {
     value: Value,
     by: Value,
@@ -82,7 +84,8 @@ impl Best {
 }
 
 impl ExtremeBy {
-    /// The values of `value_type` at the first value of `by_type` that is `wanted` against all others.
+    /// Creates the accumulator. A row is better than another when its value of `by_type` compares
+    /// as `wanted` with that of the other.
     fn new(wanted: Ordering, value_type: Type, by_type: Type) -> Self {
         ExtremeBy {
             wanted,
@@ -95,7 +98,8 @@ impl ExtremeBy {
         }
     }
 
-    /// Takes the rows of both arguments in that `counted` has; those without `by` do not count.
+    /// Updates the states with the rows that are not null in `counted`; rows with a null `by` are
+    /// ignored.
     fn take(
         &mut self,
         groups: Groups<'_>,
@@ -197,12 +201,12 @@ impl Accumulator for ExtremeBy {
     }
 }
 
-/// The type of a partial result: as Velox has it.
+/// Returns the type of an intermediate value, which is the type that Velox uses.
 fn intermediate(value: &Type, by: &Type) -> Type {
     Type::row([("value", value.clone()), ("by", by.clone())])
 }
 
-/// What a value takes beside its own place, about.
+/// Returns the approximate number of bytes that a value takes outside of its own [`Value`].
 pub(super) fn value_bytes(value: &Value) -> usize {
     let of_all = |values: &[Value]| {
         values.iter().map(|value| size_of::<Value>() + value_bytes(value)).sum::<usize>()

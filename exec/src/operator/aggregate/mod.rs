@@ -1,25 +1,26 @@
-//! Aggregation: groups and what is computed over each, globally or hashed.
+//! Aggregation: the operator that groups rows by key columns and computes aggregates of each group.
 //!
 //! ```text
-//! batch --key columns--> GroupTable --group of each row--> accumulators, one for an aggregate
+//! batch --key columns--> GroupTable --group of each row--> accumulators, one for each aggregate
 //!       --argument columns ------------------------------------^
-//! end   --> keys of groups a..b, then each accumulator's values of groups a..b
+//! end   --> keys of groups a..b, then the values of groups a..b of each accumulator
 //! ```
 //!
-//! | file | contains |
+//! | file | contents |
 //! |---|---|
 //! | `function.rs`, `registry.rs` | the interface of a function; all functions by name |
 //! | `accumulator.rs` | the interface of an accumulator; the loops over rows and groups |
 //! | `count.rs`, `sum.rs`, `min_max.rs` | COUNT; SUM and AVG; MIN and MAX |
-//! | `variance.rs`, `bool_agg.rs`, `bitwise_agg.rs` | VARIANCE and STDDEV; truth values; bits |
+//! | `variance.rs`, `bool_agg.rs` | VARIANCE and STDDEV; BOOL_AND, BOOL_OR and COUNT_IF |
+//! | `bitwise_agg.rs` | BITWISE_AND_AGG, BITWISE_OR_AGG and BITWISE_XOR_AGG |
 //! | `min_max_by.rs`, `any_value.rs` | MIN_BY and MAX_BY; ANY_VALUE |
 //! | `array_agg.rs`, `set_map_agg.rs` | ARRAY_AGG; SET_AGG and MAP_AGG |
-//! | `distinct.rs`, `masks.rs` | DISTINCT around any function; FILTER before it |
-//! | `group_table.rs`, `key_column.rs` | from keys to group numbers, and back |
+//! | `distinct.rs`, `masks.rs` | DISTINCT, around any function; FILTER (the mask), before it |
+//! | `group_table.rs`, `key_column.rs` | the mapping between keys and group numbers |
 //!
-//! A partial step gives intermediate values, a final step takes them, an intermediate step does
-//! both, and a single step has none. Without keys there is one group, which exists also when there
-//! are no rows. A barrier ends the groups as the end of input does; those behind it are others.
+//! A partial step returns intermediate values, a final step merges them, an intermediate step does
+//! both, and a single step does neither. Without keys there is one group, which exists even without
+//! rows. A barrier ends all groups as the end of input does; rows after it belong to new groups.
 
 mod accumulator;
 mod any_value;
@@ -65,11 +66,11 @@ pub use self::registry::{
     is_aggregate, resolve_aggregate, result_of_no_rows,
 };
 
-/// Rows are listed by group for at most this many groups,
+/// Maximum number of groups for which the rows of a batch are listed by group.
 const MAX_LISTED_GROUPS: usize = 64;
-/// at least this many rows of a batch,
+/// Minimum number of rows of a batch whose rows are listed by group.
 const MIN_LISTED_ROWS: usize = 512;
-/// and at least this many aggregates, which share the lists.
+/// Minimum number of aggregates, which share the lists, for which rows are listed by group.
 const MIN_LISTED_AGGREGATES: usize = 3;
 
 /// Groups rows by key columns and aggregates each group.
@@ -79,23 +80,25 @@ pub struct HashAggregation {
     key_channels: Vec<usize>,
     table: GroupTable,
     aggregates: Vec<Running>,
-    /// Where each aggregate comes from: the running one, and which of its outputs.
+    /// The source of each aggregate: the index of a running aggregate, and the number of its
+    /// output.
     outputs: Vec<(usize, usize)>,
     /// The group of each row of the current batch.
     ids: Vec<u32>,
     lists: GroupLists,
     memory: Reservation,
     phase: Phase,
+    /// Number of groups that have been returned.
     given: usize,
-    /// Groups that the states have room for.
+    /// Number of groups for which memory of the states is reserved.
     state_capacity: usize,
 }
 
-/// One aggregate being computed.
+/// An accumulator with its inputs; it may compute several aggregates.
 struct Running {
     accumulator: Box<dyn Accumulator>,
     args: Vec<Argument>,
-    /// The channel of a BOOLEAN column: only rows for which it is true count.
+    /// The channel of the BOOLEAN mask column: only rows for which it is true are aggregated.
     mask: Option<usize>,
 }
 
@@ -106,7 +109,13 @@ enum Argument {
 }
 
 impl HashAggregation {
-    /// An aggregation as `node` says, over its source's output.
+    /// Creates the operator of `node`.
+    ///
+    /// # Errors
+    ///
+    /// `Internal` when an argument or a mask is not a column of the source, or when a DISTINCT
+    /// aggregate is split into steps; the errors of [`resolve_aggregate`] for an unknown function
+    /// or wrong argument types.
     pub fn new(node: &AggregationNode, ctx: OperatorCtx) -> Result<Self> {
         let _scope = PoolScope::enter(&ctx.pool);
         let input = node.source.output_type();
@@ -147,7 +156,7 @@ impl HashAggregation {
     }
 
     fn aggregate(&mut self, batch: &RowVector) -> Result<()> {
-        // Columns that several aggregates use are loaded and decoded once.
+        // A column that several aggregates use is loaded and decoded once.
         let mut decoded: Vec<Option<Column>> = vec![None; batch.children().len()];
         let groups = if self.key_channels.is_empty() {
             Groups::One { num_rows: batch.len() }
@@ -170,7 +179,8 @@ impl HashAggregation {
         };
         let num_groups = if self.key_channels.is_empty() { 1 } else { self.table.len() };
         if num_groups > self.state_capacity {
-            // States move to twice the memory, and for a moment both are there.
+            // The old and the new states exist at the same time while they move to twice the
+            // memory.
             let bytes = self.aggregates.iter().map(|a| a.accumulator.bytes() as u64).sum::<u64>();
             self.memory.grow(bytes.saturating_mul(2))?;
             self.state_capacity = num_groups.max(self.state_capacity.saturating_mul(2));
@@ -214,7 +224,8 @@ impl HashAggregation {
         Ok(())
     }
 
-    /// Groups of an output batch at most: no more than fill it by the average of all groups.
+    /// Returns the maximum number of groups of an output batch, so that the batch has the preferred
+    /// size for groups of average size.
     fn max_output_groups(&self) -> usize {
         let config = &self.ctx.query.config;
         let states = self.aggregates.iter().map(|a| a.accumulator.value_bytes());
@@ -224,7 +235,7 @@ impl HashAggregation {
         config.max_output_batch_rows.min(usize::try_from(fitting).unwrap_or(usize::MAX)).max(1)
     }
 
-    /// All groups were given: it is done, or begins anew behind a barrier.
+    /// Ends the output: the operator is done, or starts again after a barrier.
     fn all_given(&mut self) -> Result<()> {
         if self.phase == Phase::Draining {
             *self = HashAggregation::new(&self.node, self.ctx.clone())?;
@@ -234,19 +245,20 @@ impl HashAggregation {
         Ok(())
     }
 
-    /// Says what the groups take.
+    /// Updates the memory reservation to the size of the groups.
     fn tell_memory(&mut self) {
         let bytes: usize = self.aggregates.iter().map(|a| a.accumulator.bytes()).sum();
         self.memory.resize_in_steps((bytes + self.table.bytes()) as u64);
     }
 }
 
-/// True when the input of a step is what another step made of rows.
+/// Returns true when the input of a step is the intermediate output of another step.
 fn takes_partials(step: AggregationStep) -> bool {
     matches!(step, AggregationStep::Intermediate | AggregationStep::Final)
 }
 
-/// Makes an aggregate run: on its own, or as another output of one that has what it needs.
+/// Adds an aggregate, either with its own accumulator or as another output of an accumulator that
+/// has the state it needs. Returns the index of the running aggregate and the number of its output.
 fn add_aggregate(
     running: &mut Vec<Running>,
     aggregate: &Aggregate,
@@ -254,7 +266,8 @@ fn add_aggregate(
     input: &RowType,
 ) -> Result<(usize, usize)> {
     let new = Running::new(aggregate, step, input)?;
-    // Values of one column only are sums for an average and sums for a sum, not partial results.
+    // Only raw input can be shared: an average and a sum of the same column have the same raw
+    // values, but different partial results.
     if !aggregate.distinct && !takes_partials(step) {
         let is_alike = |other: &Running| other.args == new.args && other.mask == new.mask;
         let mut alike = running.iter_mut().enumerate().filter(|(_, other)| is_alike(other));
@@ -320,7 +333,7 @@ impl Operator for HashAggregation {
     }
 
     fn bytes_wanted(&self) -> u64 {
-        // What comes next is about as much as what came last.
+        // The next batch is assumed to have as many rows as the last one.
         let growth = if self.phase.takes() { self.table.bytes_to_grow(self.ids.len()) } else { 0 };
         self.memory.deficit().saturating_add(growth)
     }

@@ -1,5 +1,5 @@
-//! Whole plans of random aggregates over random rows against a plain computation: grouped and
-//! global, with FILTER and DISTINCT, by one driver, by three, and in three steps.
+//! Tests whole plans of random aggregates over random rows against a plain computation: grouped and
+//! global, with FILTER and DISTINCT, with one driver, with three drivers, and in three steps.
 
 use std::cmp::Ordering;
 
@@ -17,7 +17,7 @@ use crate::plan::{Aggregate, AggregationNode, AggregationStep, PlanNode};
 use crate::testing::{Act, Script, ScriptConnector, Table};
 use crate::{Executor, QueryCtx, Task};
 
-/// There is nothing to evaluate in these plans.
+/// An evaluator that rejects all expressions: these plans have none.
 #[derive(Debug)]
 struct NoExpressions;
 
@@ -39,7 +39,7 @@ fn columns() -> [(&'static str, Type); 7] {
         ("s", Type::Varchar),
         ("b", Type::Boolean),
         ("m", Type::Boolean),
-        // Different in every row.
+        // The values of this column are distinct.
         ("n", Type::BigInt),
     ]
 }
@@ -68,7 +68,7 @@ fn some_row(random: &mut Random, number: usize) -> Vec<Value> {
     row
 }
 
-/// Functions with the columns that they are called with.
+/// The functions under test with their argument columns.
 const CALLS: [(&str, &[&str]); 20] = [
     ("count", &[]),
     ("count", &["s"]),
@@ -106,7 +106,7 @@ fn distances(values: &[f64]) -> f64 {
     values.iter().map(|value| (value - mean).powi(2)).sum()
 }
 
-/// What an aggregate is over rows of its arguments.
+/// Computes an aggregate plainly over rows of its arguments.
 fn plainly(aggregate: &Aggregate, mut rows: Vec<Vec<Value>>) -> Value {
     let compare = |a: &Vec<Value>, b: &Vec<Value>| {
         a.iter().zip(b).map(|(a, b)| a.compare(b)).find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
@@ -158,7 +158,8 @@ fn plainly(aggregate: &Aggregate, mut rows: Vec<Vec<Value>>) -> Value {
     }
 }
 
-/// Equal but for the order in a list and the last digits of a float.
+/// Returns true if the values are equal, except for the order of lists and the last digits of
+/// floats.
 fn is_same(found: &Value, expected: &Value) -> bool {
     match (found, expected) {
         (Value::Double(a), Value::Double(b)) => (a - b).abs() <= 1e-9 * b.abs().max(1.0),
@@ -172,7 +173,7 @@ fn is_same(found: &Value, expected: &Value) -> bool {
     }
 }
 
-/// The groups in order, each with its key (if there are keys) and its aggregates.
+/// Returns the expected groups in order, each with its key (if there are keys) and its aggregates.
 fn expected(rows: &[Vec<Value>], grouped: bool, aggregates: &[Aggregate]) -> Vec<Vec<Value>> {
     let mut keys: Vec<Value> = match grouped {
         true => rows.iter().map(|row| row[0].clone()).collect(),
@@ -210,7 +211,7 @@ fn batch(rows: &[Vec<Value>]) -> RowVector {
     RowVector::batch(row_type, rows.len(), children.collect()).unwrap()
 }
 
-/// The rows that a plan gives, in the order of their keys.
+/// Runs a plan and returns its rows in the order of their keys.
 fn run(plan: Arc<PlanNode>, drivers: usize, rows: &[Vec<Value>]) -> Vec<Vec<Value>> {
     let mut connectors = ConnectorRegistry::new();
     connectors.register(Arc::new(ScriptConnector::default()));
@@ -242,7 +243,7 @@ fn scan() -> PlanBuilder {
     PlanBuilder::table_scan(Arc::new(RowType::new(columns())), handle(), assignments.into())
 }
 
-/// An aggregation done by a partial, an intermediate and a final node.
+/// Splits an aggregation into a partial, an intermediate and a final node.
 fn in_three_steps(single: &AggregationNode) -> Arc<PlanNode> {
     let mut source = Arc::clone(&single.source);
     for step in [AggregationStep::Partial, AggregationStep::Intermediate, AggregationStep::Final] {

@@ -1,4 +1,5 @@
-//! Random columns, in random encodings and groupings: every function equals a plain computation.
+//! Tests random columns in random encodings and groupings: every function equals a plain
+//! computation.
 
 use vector::build::vector_of;
 use vector::sync::Arc;
@@ -14,7 +15,7 @@ fn some_value(random: &mut Random, ty: &Type) -> Value {
     match ty {
         Type::Integer => Value::Integer(*random.pick(&[0, -1, 5, i32::MAX, i32::MIN])),
         Type::BigInt => Value::BigInt(*random.pick(&[0, -1, 7, 1 << 40, -(1 << 50)])),
-        // Sums of these are exact, in whatever order.
+        // Sums of these values are exact in any order.
         Type::Double => Value::Double(*random.pick(&[0.0, -0.0, 0.25, -1.5, 1e6])),
         Type::Varchar => {
             let start = *random.pick(&["", "a", "a\0", "ab", "abc", "abcd", "\u{e9}"]);
@@ -25,8 +26,8 @@ fn some_value(random: &mut Random, ty: &Type) -> Value {
     }
 }
 
-/// The rows of a column, and the column: often a dictionary much smaller than the batch, of which
-/// some entries are not used.
+/// Returns the rows of a column and the column itself, which is often a dictionary that is much
+/// smaller than the batch and has unused entries.
 fn some_column(vectors: &mut RandomVectors, ty: &Type, num_rows: usize) -> (Vec<Value>, VectorRef) {
     let random = vectors.random();
     let without_nulls = random.chance(0.6);
@@ -49,7 +50,7 @@ fn some_column(vectors: &mut RandomVectors, ty: &Type, num_rows: usize) -> (Vec<
     (rows, vector)
 }
 
-/// The function over the values of a group, none of which is null.
+/// Computes the function over the values of a group, none of which is null.
 fn plainly(function: &str, values: &[Value]) -> Value {
     let float = |value: &Value| match value {
         Value::Double(v) => Some(*v),
@@ -61,7 +62,7 @@ fn plainly(function: &str, values: &[Value]) -> Value {
         "count" => Value::BigInt(count as i64),
         _ if values.is_empty() => Value::Null,
         "min" => values.iter().min_by(|a, b| a.compare(b)).unwrap().clone(),
-        // Of equal ones the first.
+        // Among equal values the first one is returned.
         "max" => values.iter().rev().max_by(|a, b| a.compare(b)).unwrap().clone(),
         _ => {
             let floats: Option<Vec<f64>> = values.iter().map(float).collect();

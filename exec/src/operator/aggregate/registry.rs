@@ -2,7 +2,7 @@
 //!
 //! | function | arguments | intermediate | result |
 //! |---|---|---|---|
-//! | `count` | none or anything | BIGINT | BIGINT |
+//! | `count` | none, or any type | BIGINT | BIGINT |
 //! | `sum` | TINYINT to BIGINT | HUGEINT | BIGINT, `InvalidInput` when it does not fit |
 //! | | HUGEINT | ROW(HUGEINT, BIGINT) | HUGEINT, likewise |
 //! | | DECIMAL(p,s), p <= 18 | DECIMAL(38,s) | DECIMAL(38,s), likewise |
@@ -13,18 +13,19 @@
 //! | | DECIMAL(p,s), p <= 18 | ROW(DECIMAL(38,s), BIGINT) | DECIMAL(p,s), rounded half away from zero |
 //! | | DECIMAL(p,s), p > 18 | ROW(HUGEINT, BIGINT, BIGINT) | likewise |
 //! | | REAL, DOUBLE | ROW(DOUBLE, BIGINT) | DOUBLE |
-//! | `min`, `max` | anything with an order | the argument's type | the argument's type |
-//! | `min_by`, `max_by` | anything, then something with an order | ROW of both | the first's type |
+//! | `min`, `max` | any orderable type | the argument's type | the argument's type |
+//! | `min_by`, `max_by` | any type, then an orderable type | ROW of both | the first's type |
 //! | `stddev`, `variance`, each also `_samp` and `_pop` | numbers | ROW(BIGINT, DOUBLE, DOUBLE) | DOUBLE |
 //! | `bool_and`, `every`, `bool_or` | BOOLEAN | BOOLEAN | BOOLEAN |
 //! | `count_if` | BOOLEAN | BIGINT | BIGINT |
-//! | `array_agg`, `set_agg` | anything | ARRAY of it | ARRAY of it |
-//! | `map_agg` | anything, twice | MAP of both | MAP of both |
-//! | `any_value`, `arbitrary` | anything | the argument's type | the argument's type |
+//! | `array_agg`, `set_agg` | any type | ARRAY of it | ARRAY of it |
+//! | `map_agg` | any two types | MAP of both | MAP of both |
+//! | `any_value`, `arbitrary` | any type | the argument's type | the argument's type |
 //! | `bitwise_and_agg`, also `or` and `xor` | TINYINT to BIGINT | the argument's type | the same |
 //!
-//! Integers and decimals are summed exactly, so that neither the order of rows nor the number of
-//! drivers changes a result, and an intermediate excess that is cancelled later is no error.
+//! Integers and decimals are summed exactly, so neither the order of rows nor the number of drivers
+//! changes a result, and an intermediate sum that overflows is no error if later values bring it
+//! back into range.
 
 use vector::sync::Arc;
 use vector::{Error, Result, Type, Value};
@@ -40,7 +41,7 @@ use super::{
 use crate::expr::nearest;
 use crate::plan::Aggregate;
 
-/// The functions of each file. A new function is added to the list of its file.
+/// The functions of each module. A new function is added to the list of its module.
 const FAMILIES: &[&[&dyn AggregateFunction]] = &[
     count::FUNCTIONS,
     sum::FUNCTIONS,
@@ -62,23 +63,24 @@ fn find(name: &str) -> Option<&'static dyn AggregateFunction> {
     functions().find(|function| function.name() == name)
 }
 
-/// The names of all aggregate functions.
+/// Returns the names of all aggregate functions.
 pub fn aggregate_names() -> impl Iterator<Item = &'static str> {
     functions().map(AggregateFunction::name)
 }
 
-/// True if repeated values do not change the result of `name`, so that DISTINCT has no effect.
+/// Returns true if repeated values do not change the result of `name`, so that DISTINCT has no
+/// effect.
 pub fn ignores_duplicates(name: &str) -> bool {
     find(name).is_some_and(AggregateFunction::ignores_duplicates)
 }
 
-/// True if the order of its rows may change the result of `name` by more than the rounding of a sum;
-/// true of an unknown function.
+/// Returns true if the order of its rows may change the result of `name` by more than the rounding
+/// of a sum. Returns true for an unknown function.
 pub fn depends_on_order(name: &str) -> bool {
     find(name).is_none_or(AggregateFunction::depends_on_order)
 }
 
-/// True if `name`, in lower case, is an aggregate function.
+/// Returns true if `name`, in lower case, is an aggregate function.
 pub fn is_aggregate(name: &str) -> bool {
     find(name).is_some()
 }
@@ -107,7 +109,7 @@ fn resolved(
     Ok((function, signature))
 }
 
-/// The types of aggregate function `name` over arguments of `args`.
+/// Returns the types of aggregate function `name` for arguments of types `args`.
 ///
 /// # Errors
 ///
@@ -117,13 +119,20 @@ pub fn resolve_aggregate(name: &str, args: &[Type]) -> Result<AggregateSignature
     resolved(name, args).map(|(_, signature)| signature)
 }
 
-/// The type of a partial step's output; errors as [`resolve_aggregate`].
+/// Returns the type of a partial step's output.
+///
+/// # Errors
+///
+/// The errors of [`resolve_aggregate`].
 pub fn intermediate_type(name: &str, raw_types: &[Type]) -> Result<Type> {
     resolve_aggregate(name, raw_types).map(|signature| signature.intermediate)
 }
 
-/// A single-step aggregate called `name` over columns or constants; errors as
-/// [`resolve_aggregate`], and `Internal` when an argument still has to be cast.
+/// Creates a single-step aggregate called `name` over columns or constants.
+///
+/// # Errors
+///
+/// The errors of [`resolve_aggregate`], and `Internal` when an argument still has to be cast.
 pub fn aggregate_call(
     name: impl Into<String>,
     function: &str,
@@ -142,14 +151,18 @@ pub fn aggregate_call(
     Ok(Aggregate { name, function, args, raw_types, ty, distinct, mask: None })
 }
 
-/// The accumulator of function `name` over arguments of `raw_types`.
+/// Creates the accumulator of function `name` for arguments of `raw_types`.
 pub(super) fn accumulator(name: &str, raw_types: &[Type]) -> Result<Box<dyn Accumulator>> {
     let (function, signature) = resolved(name, raw_types)?;
     function.accumulator(&signature)
 }
 
-/// The result of aggregate function `name` over no rows: 0 for counts, null for most others. Errors
-/// as [`resolve_aggregate`].
+/// Returns the result of aggregate function `name` over no rows: 0 for counts, null for all other
+/// functions.
+///
+/// # Errors
+///
+/// The errors of [`resolve_aggregate`].
 pub fn result_of_no_rows(name: &str, raw_types: &[Type]) -> Result<Value> {
     let (function, signature) = resolved(name, raw_types)?;
     function.result_of_no_rows(&signature)

@@ -1,7 +1,8 @@
-//! SET_AGG and MAP_AGG: lists as ARRAY_AGG collects them, made sets or maps when they are given.
+//! The aggregate functions SET_AGG and MAP_AGG, which collect lists as ARRAY_AGG does and convert
+//! them to sets or maps when they are output.
 //!
-//! A set has each value once, null too. The key of a map is never null, rows without one do not
-//! count; a key that comes again keeps its first value.
+//! A set contains each value once, including null. Rows with a null key are not added to a map; a
+//! key that occurs again keeps its first value.
 
 use std::ops::Range;
 
@@ -64,11 +65,11 @@ impl AggregateFunction for MapAggFunction {
     }
 }
 
-/// The values of a group, each once.
+/// The accumulator of SET_AGG: the distinct values of each group.
 pub(super) struct SetAgg(ArrayAgg);
 
 impl SetAgg {
-    /// Sets of values of type `element`.
+    /// Creates an accumulator of sets of `element`.
     pub(super) fn new(element: Type) -> Self {
         SetAgg(ArrayAgg::new(element))
     }
@@ -100,7 +101,7 @@ impl Accumulator for SetAgg {
     }
 }
 
-/// The keys of a group, each with a value.
+/// The accumulator of MAP_AGG: the distinct keys of each group, each with a value.
 pub(super) struct MapAgg {
     entry: Type,
     ty: Type,
@@ -108,7 +109,7 @@ pub(super) struct MapAgg {
 }
 
 impl MapAgg {
-    /// Maps from `key` to `value`.
+    /// Creates an accumulator of maps from `key` to `value`.
     pub(super) fn new(key: Type, value: Type) -> Self {
         let entry = Type::row([("", key.clone()), ("", value.clone())]);
         MapAgg { entries: ArrayAgg::new(entry.clone()), entry, ty: Type::map(key, value) }
@@ -197,7 +198,7 @@ mod tests {
             partial.update(Groups::Each { ids }, args).unwrap();
             let partial = partial.output(0, Part::Intermediate, 0..3).unwrap();
             assert_eq!(partial.ty(), &Type::map(Type::BigInt, Type::Varchar));
-            // An exchange gives them picked from others.
+            // After an exchange, partial results are a dictionary over those of several drivers.
             let picked = Vector::wrap(&partial, &Buffer::from_slice(&[2, 0, 1]));
             last.merge(Groups::Each { ids: &[2, 0, 1] }, &column(picked)).unwrap();
         }

@@ -1,11 +1,11 @@
-//! SUM and AVG: one state for both, a sum and the number of values in it.
+//! The aggregate functions SUM and AVG, with one shared state: a sum and the number of its values.
 //!
-//! Integers and decimals are summed in 128 bits. 64-bit values cannot pass that bound within any
-//! number of rows a machine can count; for 128-bit values the additions that wrap around are counted,
-//! as in Velox's `LongDecimalWithOverflowState`. So a sum that is too large on its way is no error:
-//! the final sum or average is, when it does not fit its type.
+//! Integers and decimals are summed in 128 bits. Sums of 64-bit values cannot overflow 128 bits for
+//! any realistic number of rows. For 128-bit values the additions that wrap around are counted, as
+//! in Velox's `LongDecimalWithOverflowState`. An intermediate sum that is too large is therefore no
+//! error; only a final sum or average that does not fit its type is.
 //!
-//! | argument | intermediate of a sum | of an average |
+//! | argument | intermediate of SUM | intermediate of AVG |
 //! |---|---|---|
 //! | at most 64 bits | sum | sum, count |
 //! | 128 bits | sum, overflows | sum, count, overflows |
@@ -28,7 +28,7 @@ pub(super) const FUNCTIONS: &[&dyn AggregateFunction] = &[&SUM, &AVG];
 const SUM: SumFunction = SumFunction { is_average: false };
 const AVG: SumFunction = SumFunction { is_average: true };
 
-/// `sum` or `avg`.
+/// The function `sum` or `avg`.
 struct SumFunction {
     is_average: bool,
 }
@@ -68,7 +68,7 @@ impl AggregateFunction for SumFunction {
     }
 }
 
-/// The accumulator of sums or averages of `arg`.
+/// Returns the accumulator of sums or averages of values of type `arg`.
 fn accumulator(arg: &Type, form: Form) -> Box<dyn Accumulator> {
     let forms = Forms(vec![form]);
     if arg.is_float() {
@@ -78,16 +78,16 @@ fn accumulator(arg: &Type, form: Form) -> Box<dyn Accumulator> {
     }
 }
 
-/// The output of one function.
+/// The types of one output of an accumulator.
 struct Form {
     /// The type of the sum or average.
     result: Type,
-    /// The type of a partial step's output: a sum, or a row as in the table of this module.
+    /// The type of a partial step's output: a sum, or a row as in the table of the module comment.
     intermediate: Type,
     is_average: bool,
 }
 
-/// The outputs of one state: sum and average of a column need the same.
+/// The outputs of one state: the sum and the average of a column use the same state.
 struct Forms(Vec<Form>);
 
 impl Forms {
@@ -104,10 +104,10 @@ impl Forms {
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Exact {
-    /// The sum, less 2^128 times `overflows`.
+    /// The sum minus 2^128 times `overflows`.
     sum: i128,
     count: u64,
-    /// Additions that wrapped around at the top, less those at the bottom.
+    /// Number of additions that wrapped around at the maximum, minus those at the minimum.
     overflows: i64,
 }
 
@@ -121,13 +121,13 @@ impl Exact {
         }
     }
 
-    /// The sum, if 128 bits hold it.
+    /// Returns the sum, or `None` if it does not fit into 128 bits.
     fn total(&self) -> Option<i128> {
         (self.overflows == 0).then_some(self.sum)
     }
 
-    /// The average, rounded half away from zero; `None` if 128 bits do not hold it, which no values
-    /// of 128 bits have.
+    /// Returns the average, rounded half away from zero, or `None` if it does not fit into 128
+    /// bits, which cannot happen for 128-bit values.
     fn average(&self) -> Option<i128> {
         let count = self.count.max(1);
         match self.total() {
@@ -143,14 +143,14 @@ impl Exact {
     }
 }
 
-/// Sums and averages of integers and decimals.
+/// The accumulator of sums and averages of integers and decimals.
 struct ExactSum {
     forms: Forms,
     states: Vec<Exact>,
 }
 
 impl ExactSum {
-    /// Adds the values of a column, each counted once.
+    /// Adds the values of a column and counts each of them once.
     fn add(&mut self, groups: Groups<'_>, input: &DecodedVector) -> Result<()> {
         let states = self.states.as_mut_slice();
         macro_rules! widen {
@@ -224,13 +224,13 @@ impl ExactSum {
     }
 }
 
-/// The sum of many values. Halves are added apart, so that no carry passes between them and
-/// neighbouring values do not wait for each other.
+/// Returns the sum of all values. The low and the high 32 bits are summed separately, so that there
+/// is no carry between them and consecutive additions do not depend on a 128-bit carry chain.
 fn exact_sum<T: Copy>(values: &[T]) -> i128
 where
     i64: From<T>,
 {
-    /// Halves of so many values cannot pass 64 bits.
+    /// Number of values whose 32-bit halves can be summed in 64 bits without overflow.
     const MAX_VALUES: usize = 1 << 30;
     let parts = values.chunks(MAX_VALUES).map(|part| {
         let (mut low, mut high) = (0u64, 0i64);
@@ -244,8 +244,8 @@ where
     parts.sum()
 }
 
-/// Adds the counts of partial results whose sums were added before. A sum is null where its count
-/// is 0, and each of the others counted once so far: the rest is added.
+/// Adds the counts of partial results whose sums have been added already. A sum is null where its
+/// count is 0; every other sum has been counted once, so the count minus one is added.
 fn add_counts<S: Default>(
     groups: Groups<'_>,
     partial: &Partial,
@@ -308,7 +308,7 @@ struct Float {
     count: u64,
 }
 
-/// Sums and averages of floats, in double precision.
+/// The accumulator of sums and averages of REAL and DOUBLE values, in double precision.
 struct FloatSum {
     forms: Forms,
     states: Vec<Float>,
@@ -353,8 +353,8 @@ impl FloatSum {
     }
 }
 
-/// The sum of many values. A float addition waits for the one before it; four sums side by side
-/// keep the adder busy.
+/// Returns the sum of all values. A floating-point addition depends on the previous one, so four
+/// independent sums are used to hide its latency.
 #[inline]
 fn sum_in_lanes<T>(items: &[T], value: impl Fn(&T) -> f64) -> f64 {
     let mut lanes = [0.0; 4];
@@ -423,19 +423,19 @@ fn wrong_type(input: &DecodedVector) -> Error {
     Error::internal("a column of another type than was summed before").with("type", input.ty())
 }
 
-/// The field of an intermediate row that has the number of values.
+/// The field of an intermediate row that contains the number of values.
 const COUNT: &str = "count";
-/// The field of an intermediate row that has the number of additions that wrapped around.
+/// The field of an intermediate row that contains the number of additions that wrapped around.
 const OVERFLOWS: &str = "overflows";
 
-/// The type of intermediate sums or averages of `arg`, which are kept in values of type `sum`.
+/// Returns the type of intermediate sums or averages of `arg`, whose sums have type `sum`.
 fn intermediate_type(arg: &Type, sum: Type, is_average: bool) -> Type {
     let is_wide = arg.kind() == TypeKind::HugeInt;
     let counts = [(COUNT, is_average), (OVERFLOWS, is_wide)];
     let counts = counts.into_iter().filter(|(_, is_there)| *is_there);
     match is_average || is_wide {
         true => {
-            // A part of a sum may have more digits than any decimal.
+            // An intermediate sum may have more digits than any decimal type.
             let sum = if is_wide { Type::HugeInt } else { sum };
             let fields = std::iter::once(("sum", sum));
             Type::row(fields.chain(counts.map(|(name, _)| (name, Type::BigInt))))
@@ -444,7 +444,7 @@ fn intermediate_type(arg: &Type, sum: Type, is_average: bool) -> Type {
     }
 }
 
-/// The columns of intermediate values.
+/// The decoded columns of intermediate values.
 struct Partial {
     sums: DecodedVector,
     counts: Option<DecodedVector>,
@@ -452,7 +452,8 @@ struct Partial {
 }
 
 impl Partial {
-    /// The columns of `partial`, which are named by the form: recorded rows may have other names.
+    /// Returns the columns of `partial`. The field names are those of `form`, because rows of a
+    /// recorded plan may have other names.
     fn of(form: &Form, partial: &Column) -> Result<Self> {
         let Some(row) = form.intermediate.as_row() else {
             return Ok(Partial { sums: partial.decoded.clone(), counts: None, overflows: None });
@@ -463,8 +464,8 @@ impl Partial {
     }
 }
 
-/// Intermediate values: sums alone, or a row of them and of the numbers that `numbers` has for a
-/// name.
+/// Returns a column of intermediate values: the sums alone, or rows of the sums and of the numbers
+/// that `numbers` returns for each further field name.
 fn partial_output(
     form: &Form,
     sums: VectorRef,
@@ -480,7 +481,7 @@ fn partial_output(
     Ok(Arc::new(Vector::Row(RowVector::new(Arc::clone(row), len, None, children)?)))
 }
 
-/// A flat column of one value for each state, null where it is not valid.
+/// Returns a flat column with one value for each state, null for states that are not valid.
 fn flat<S, T: FlatType + Default>(
     ty: Type,
     states: &[S],

@@ -1,4 +1,4 @@
-//! Behaviour of aggregations: every function against a plain computation, in every encoding.
+//! Tests of aggregations: compares every function with a plain computation, in every encoding.
 
 use std::collections::HashMap;
 
@@ -12,8 +12,9 @@ fn aggregate(function: &str, ty: &Type, batches: &[(Option<Vec<u32>>, VectorRef)
     try_aggregate(function, ty, batches).unwrap()
 }
 
-/// Runs a function as a single step and as partial and final steps, which must agree, however the
-/// partial results come: as they are, in halves, or picked from others as an exchange gives them.
+/// Runs a function as a single step and as partial and final steps. Both must return the same
+/// values for all forms of the partial results: unchanged, in halves, as constants, and selected by
+/// a dictionary as after an exchange.
 fn try_aggregate(
     function: &str,
     ty: &Type,
@@ -55,10 +56,10 @@ fn try_aggregate(
     Ok(single)
 }
 
-/// Partial results, with the groups of their rows.
+/// Partial results with the groups of their rows.
 type Piece = (Vec<u32>, VectorRef);
 
-/// A column of partial results, group by group, in pieces.
+/// Returns the same column of partial results, one row per group, in several forms, each as pieces.
 fn ways(partial: &VectorRef) -> Result<[Vec<Piece>; 4]> {
     let num_groups = partial.len() as u32;
     let all: Vec<u32> = (0..num_groups).collect();
@@ -243,7 +244,7 @@ fn every_encoding_of_an_argument_gives_the_same() {
     assert_eq!(aggregate("max", &Type::BigInt, &[(None, nulls)]), [Value::Null]);
 }
 
-/// Key columns in several encodings, with the batch's rows as values.
+/// Returns the types of key columns, and their batches in several encodings.
 fn key_batches() -> Vec<(Vec<Type>, Vec<Vec<VectorRef>>)> {
     let words = |n: usize| -> Vec<Value> {
         (0..n).map(|i| Value::bytes(format!("word number {}", i % 9))).collect()
@@ -303,7 +304,7 @@ fn key_batches() -> Vec<(Vec<Type>, Vec<Vec<VectorRef>>)> {
         make(vec![(Type::array(Type::Integer), Box::new(lists))]),
         make(vec![(
             Type::Varchar,
-            // The same key comes as a dictionary in one batch and flat in the next.
+            // The same key is in a dictionary in one batch and in a flat vector in the next.
             Box::new(|batch| if batch % 2 == 0 { dictionary(batch) } else { flat_words(batch) }),
         )]),
     ]

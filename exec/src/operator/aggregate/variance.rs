@@ -1,8 +1,10 @@
-//! VARIANCE and STDDEV, of samples and of populations: one state for all of them.
+//! The aggregate functions VARIANCE and STDDEV, of samples and of populations, with one shared
+//! state.
 //!
-//! The state is the count, the mean and the sum of squared distances from the mean, as Welford
-//! keeps them value by value; two states are put together by Chan's formula. So nothing large is
-//! ever subtracted from something almost equal, and a partial result says all there is to know.
+//! The state is the count, the mean and the sum of squared distances from the mean. It is updated
+//! value by value by Welford's algorithm, and two states are merged by Chan's formula. Both avoid
+//! the subtraction of large numbers that are almost equal, and a partial result loses no
+//! information.
 
 use std::ops::Range;
 
@@ -45,16 +47,16 @@ impl AggregateFunction for VarianceFunction {
     }
 }
 
-/// What is made of count, mean and squared distances.
+/// The statistic that is computed from count, mean and squared distances.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Statistic {
-    /// Of a sample: null for fewer than two values.
+    /// The variance of a sample; null for fewer than two values.
     VarianceOfSample,
-    /// Of all there are.
+    /// The variance of a population; null without values.
     VarianceOfPopulation,
-    /// The root of a sample's variance.
+    /// The standard deviation of a sample: the square root of its variance.
     DeviationOfSample,
-    /// The root of a population's variance.
+    /// The standard deviation of a population: the square root of its variance.
     DeviationOfPopulation,
 }
 
@@ -104,14 +106,14 @@ impl Moments {
     }
 }
 
-/// The type of a partial result: as Velox has it.
+/// Returns the type of an intermediate value, which is the type that Velox uses.
 fn intermediate() -> Type {
     Type::row([("count", Type::BigInt), ("mean", Type::Double), ("m2", Type::Double)])
 }
 
-/// Variances and deviations of one column.
+/// The accumulator of variances and standard deviations of one column.
 struct VarianceAgg {
-    /// What comes out; a column's variance and its deviation share the state.
+    /// The statistic of each output. The variance and the deviation of a column share the state.
     outputs: Vec<Statistic>,
     states: Vec<Moments>,
 }
@@ -178,7 +180,7 @@ impl Accumulator for VarianceAgg {
             return Err(not_moments(&partial.decoded));
         };
         fold_rows(groups, &partial.decoded, &mut self.states, |state, row| {
-            // Who has no values may leave the rest null.
+            // The other fields of a partial result without values may be null.
             if !counts.is_null(row) && !means.is_null(row) && !squares.is_null(row) {
                 state.merge(Moments {
                     count: count[counts.index(row)].max(0).cast_unsigned(),

@@ -1,12 +1,13 @@
-//! What semi and anti joins answer, with nulls in mind.
+//! The results of semi and anti joins.
 //!
-//! Whether a probe row has a partner is yes, no, or, when the join is null aware, unknown: its
-//! key is null and there is a row that could be the partner, or the key of such a row is null.
+//! Whether a probe row has a partner is yes, no or, in a null-aware join, unknown: the key of the
+//! row is null and the table has a row that could be its partner, or the table has a row with a
+//! null key that could be its partner.
 //!
 //! | join | yes | no | unknown |
 //! |---|---|---|---|
-//! | left semi filter | given | | |
-//! | anti | | given | |
+//! | left semi filter | returned | | |
+//! | anti | | returned | |
 //! | left semi project | true | false | null |
 
 use vector::stop::check_stop;
@@ -17,11 +18,12 @@ use super::pairs::Pairs;
 use super::probe::{HashProbe, Probing};
 use super::table::JoinTable;
 
-/// The answers for the rows of one batch, one flag a row.
+/// The results for the rows of one batch, one flag per row.
 #[derive(Debug)]
 pub(super) struct Answers {
+    /// True for rows with a partner.
     pub(super) yes: Vec<bool>,
-    /// Empty when nothing is unknown.
+    /// True for rows of which it is unknown whether they have a partner. Empty when there are none.
     pub(super) unknown: Vec<bool>,
 }
 
@@ -30,25 +32,26 @@ impl Answers {
         self.unknown.get(row).is_some_and(|unknown| *unknown)
     }
 
-    /// Rows with a partner.
+    /// Returns the rows with a partner.
     pub(super) fn with_partner(&self) -> SelectivityVector {
         SelectivityVector::from_bitmap(&self.yes.iter().copied().collect::<Bitmap>())
     }
 
-    /// Rows that certainly have none.
+    /// Returns the rows without a partner, except those for which it is unknown.
     pub(super) fn without_partner(&self) -> SelectivityVector {
         let no = self.yes.iter().enumerate();
         let no: Bitmap = no.map(|(row, yes)| !yes && !self.is_unknown(row)).collect();
         SelectivityVector::from_bitmap(&no)
     }
 
-    /// The answers as a column.
+    /// Returns the results as a BOOLEAN column, null where unknown.
     pub(super) fn column(&self) -> Result<VectorRef> {
         boolean_column(self.yes.len(), |row| (self.yes[row], self.is_unknown(row)))
     }
 }
 
-/// A column of answers: yes or no, and whether it is unknown unless it is yes.
+/// Returns a BOOLEAN column of results. For each row, `answer` returns whether it has a partner and
+/// whether that is unknown; the value is null when it is unknown and the row has no known partner.
 pub(super) fn boolean_column(
     num_rows: usize,
     answer: impl Fn(usize) -> (bool, bool),
@@ -61,7 +64,7 @@ pub(super) fn boolean_column(
 }
 
 impl HashProbe {
-    /// The answers for a batch of which all pairs were looked at.
+    /// Computes the results for a batch of which all pairs have been enumerated.
     pub(super) fn answers(&mut self, probing: &Probing, table: &JoinTable) -> Result<Answers> {
         let yes = match &probing.hits {
             Some(hits) => hits.clone(),
@@ -83,9 +86,10 @@ impl HashProbe {
                 answers.unknown[row] = partners > 0;
                 continue;
             }
-            // Each row that could be the partner has to pass the filter too.
+            // A row that could be the partner must also pass the filter.
             let partners = if null_key { &all } else { &table.null_rows };
-            // All rows of the table for each row of the batch: the longest loop of a join.
+            // This loop pairs each row of the batch with each row of the table, so it checks the
+            // stop flag.
             for chunk in partners.chunks(self.max_rows()) {
                 check_stop()?;
                 pairs.clear();

@@ -1,22 +1,25 @@
-//! The way from build to probe: parts from each building driver, one table for all probing ones.
+//! The join bridge: collects a part from each build driver and passes one table to all probe
+//! drivers.
 //!
 //! ```text
 //! HashBuild of driver 0 --part--\                            /--table--> HashProbe of driver 0
-//! HashBuild of driver 1 --part---+--> the last one: table --+---table--> HashProbe of driver 1
+//! HashBuild of driver 1 --part---+--> last builder: table --+---table--> HashProbe of driver 1
 //! ```
 //!
-//! | call | by | gives |
+//! | call | caller | effect |
 //! |---|---|---|
-//! | `add_part` | each builder, once | all parts to the last one, who must publish |
-//! | `publish` | the last builder | wakes the probing drivers |
-//! | `table` | probing drivers | the table, or a wait |
-//! | `probe_done` | each probing driver, once | true to the last one, who gives what is left |
+//! | `add_part` | each builder, once | returns all parts to the last builder, which must publish |
+//! | `publish` | the last builder | stores the table and wakes the waiting probe drivers |
+//! | `table` | each probe driver | returns the table, or a continuation to wait for it |
+//! | `probe_done` | each probe driver, once | returns true to the last, which returns build rows |
 //!
-//! A builder that fails never publishes: its task ends, and that end wakes who waits here.
+//! A builder that fails never publishes a table: the end of its task wakes the probe drivers that
+//! wait here.
 
 use vector::sync::{Arc, Continuation, Mutex, Promise, promise};
 
-/// Joins the drivers of a build with those of a probe; `P` are parts, `T` is the table.
+/// Connects the build drivers of a join with its probe drivers. `P` is the type of a builder's
+/// part, `T` is the type of the table.
 #[derive(Debug)]
 pub(super) struct JoinBridge<P, T> {
     state: Mutex<State<P, T>>,
@@ -31,24 +34,25 @@ struct State<P, T> {
     waiting: Vec<Promise>,
 }
 
-/// What a probing driver finds.
+/// The state of the table as a probe driver finds it.
 #[derive(Debug)]
 pub(super) enum Built<T> {
-    /// The table.
+    /// The table has been published.
     Ready(Arc<T>),
-    /// It is not there yet.
+    /// The table has not been published; the continuation is resumed when it is.
     Wait(Continuation),
 }
 
 impl<P, T> JoinBridge<P, T> {
-    /// Between so many drivers of each side.
+    /// Creates a bridge between `builders` build drivers and `probers` probe drivers.
     pub(super) fn new(builders: usize, probers: usize) -> Self {
         let (parts, waiting) = (Vec::new(), Vec::new());
         let state = State { builders, probers, parts, table: None, waiting };
         JoinBridge { state: Mutex::new(state) }
     }
 
-    /// Takes what one builder collected; the last one gets all parts, to build and publish.
+    /// Adds the part that one builder collected. The last builder receives all parts, to build and
+    /// publish the table; the other builders receive `None`.
     pub(super) fn add_part(&self, part: P) -> Option<Vec<P>> {
         let mut state = self.state.lock();
         state.parts.push(part);
@@ -56,7 +60,7 @@ impl<P, T> JoinBridge<P, T> {
         (state.builders == 0).then(|| std::mem::take(&mut state.parts))
     }
 
-    /// Hands the table to all probing drivers, now and later.
+    /// Publishes the table to all probe drivers and wakes those that wait for it.
     pub(super) fn publish(&self, table: Arc<T>) {
         let waiting = {
             let mut state = self.state.lock();
@@ -66,7 +70,7 @@ impl<P, T> JoinBridge<P, T> {
         waiting.into_iter().for_each(Promise::fulfil);
     }
 
-    /// The table, or a wait for it.
+    /// Returns the table, or a continuation that is resumed when the table is published.
     pub(super) fn table(&self) -> Built<T> {
         let mut state = self.state.lock();
         if let Some(table) = &state.table {
@@ -77,7 +81,7 @@ impl<P, T> JoinBridge<P, T> {
         Built::Wait(continuation)
     }
 
-    /// One probing driver has looked up all of its rows; true for the last one.
+    /// Records that one probe driver has probed all of its rows. Returns true for the last driver.
     pub(super) fn probe_done(&self) -> bool {
         let mut state = self.state.lock();
         state.probers = state.probers.saturating_sub(1);

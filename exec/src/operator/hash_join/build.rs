@@ -1,7 +1,7 @@
-//! HashBuild: the end of a build pipeline.
+//! HashBuild: the last operator of a build pipeline.
 //!
-//! Each driver collects the columns that the join uses; the last one to finish builds the table,
-//! publishes filters of its keys, and then the table itself.
+//! Each driver collects the columns that the join reads. The last driver to finish builds the
+//! table, publishes dynamic filters of its keys, and then publishes the table.
 
 use vector::sync::Arc;
 use vector::{Result, RowVector};
@@ -14,21 +14,22 @@ use crate::operator::reservation::Reservation;
 use crate::operator::{Operator, OperatorCtx};
 use crate::stats::OperatorStats;
 
-/// Collects the rows of one driver of the build side.
+/// Collects the build rows of one driver.
 #[derive(Debug)]
 pub struct HashBuild {
     join: Arc<HashJoin>,
     ctx: OperatorCtx,
-    /// The rows so far; none once they were handed over.
+    /// The rows collected so far; `None` once they have been passed to the bridge.
     part: Option<BuildPart>,
-    /// The rows of all builders, when this one is the last, and what their table takes, about.
+    /// The rows of all builders and the approximate number of bytes that their table takes, if this
+    /// is the last builder.
     all: Option<(Vec<BuildPart>, u64)>,
     table_bytes: u64,
     num_keys: usize,
 }
 
 impl HashBuild {
-    /// One of the builders of `join`.
+    /// Creates one of the build operators of `join`.
     pub fn new(join: Arc<HashJoin>, ctx: OperatorCtx) -> Self {
         let part = Some(BuildPart { batches: Vec::new(), memory: Reservation::new(&ctx.pool) });
         HashBuild { join, ctx, part, all: None, table_bytes: 0, num_keys: 0 }

@@ -1,13 +1,13 @@
-//! Dynamic filters: what a join's table says about the rows of the probe side's scan.
+//! Dynamic filters: filters that the keys of a join's table make for scans of the probe side.
 //!
 //! ```text
 //! HashProbe    key "k"
-//!    |         filter: the values of the table's keys, or their range
-//! TableScans   that give "k", by whatever name (`scan_targets`)
+//!    |         filter: the distinct values of the table's keys, or their range
+//! TableScans   that produce "k", under any name (`scan_targets`)
 //! ```
 //!
-//! The last builder publishes the filters before it publishes the table, and scans that will be
-//! told of some wait for them: no row of the probe side was read yet (rule S12.14).
+//! The last builder publishes the filters before it publishes the table. Scans that expect a filter
+//! wait for it, so no row of the probe side has been read when the filters arrive (rule S12.14).
 
 use hashbrown::HashTable;
 use vector::hash::{hash_bytes, mix};
@@ -22,34 +22,36 @@ use super::table::JoinTable;
 use crate::operator::scan_targets::{ColumnSources, ScanTarget};
 use crate::plan::{HashJoinNode, PlanNodeId};
 
-/// Values of a filter at most; more become a range.
+/// Maximum number of values of an exact integer filter; more values become a range filter.
 const MAX_VALUES: usize = 100_000;
-/// Strings of a filter at most; more give none.
+/// Maximum number of values of a string filter; there is no filter for more values.
 const MAX_STRINGS: usize = 1_000;
 
-/// Where the filter of one key goes.
+/// The scans that receive the filter of one key.
 #[derive(Debug, Clone)]
 pub struct KeyTargets {
-    /// The key's number.
+    /// Index of the key among the join's keys.
     pub key: usize,
-    /// The scans that give the column, at least one.
+    /// The scans that produce the column, at least one.
     pub scans: Vec<ScanTarget>,
-    /// True when every row of the probe side comes from one of them.
+    /// True when every row of the probe side comes from one of the scans.
     pub covers_all: bool,
 }
 
-/// What was made of one key.
+/// The filter of one key.
 #[derive(Debug)]
 struct KeyFilter {
     filter: Filter,
-    /// True when exactly the keys pass.
+    /// True when exactly the values of the table's keys pass the filter.
     exact: bool,
 }
 
-/// The keys of a join whose values can be asked of scans; none when rows without partner count.
+/// Returns the keys of a join that can be filtered in scans of the probe side, with the scans that
+/// produce them. Empty for joins that return probe rows without a partner, and for null-aware
+/// joins.
 pub fn filter_keys(node: &HashJoinNode) -> Vec<(usize, ColumnSources<'_>)> {
     let asks_for_partners = node.join_type.drops_unmatched_left()
-        // Null aware answers about build rows depend on whether there were other rows at all.
+        // The null-aware result for build rows depends on whether the probe side has any rows.
         && !node.null_aware;
     if !asks_for_partners {
         return Vec::new();
@@ -58,7 +60,8 @@ pub fn filter_keys(node: &HashJoinNode) -> Vec<(usize, ColumnSources<'_>)> {
     keys.filter(|(_, sources)| !sources.scans.is_empty()).collect()
 }
 
-/// Publishes a filter for each target, and notes in the table how many and which are exact.
+/// Publishes the filters of the table's keys to `targets`, and records in the table how many were
+/// published and which keys have an exact filter.
 pub(super) fn publish(
     node: &PlanNodeId,
     table: &mut JoinTable,
@@ -85,7 +88,8 @@ pub(super) fn publish(
     Ok(())
 }
 
-/// The filter that a key column's values make; nulls never pass (rule S12.16).
+/// Returns the filter of a key column's values, or `None` for types without filters. Null keys
+/// never pass (rule S12.16).
 fn filter_of(key: &DecodedVector, with_strings: bool) -> Result<Option<KeyFilter>> {
     if key.is_empty() || key.all_null() {
         return Ok(Some(KeyFilter { filter: Filter::AlwaysFalse, exact: true }));

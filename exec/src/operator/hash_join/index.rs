@@ -1,15 +1,17 @@
-//! From keys to build rows: three forms of one index, chosen by what the keys are.
+//! The index of a join table: finds build rows by key, in one of three modes that depend on the
+//! keys.
 //!
 //! ```text
-//! keys that pack into a number, close to each other      Direct    heads[code]
-//! keys that pack into a number                           Packed    open addressing by code
-//! all others                                             Hashed    hash of the columns, compared
+//! normalized keys (64-bit codes), dense     Direct    heads[code]
+//! normalized keys                           Packed    open addressing by code
+//! all others                                Hashed    hash of the columns, then comparison
 //!
-//! each gives the first row with the key; `next` leads to the other ones, ascending
+//! each mode returns the first row with a key; `next` returns the following ones, ascending
 //! ```
 //!
-//! A batch is looked up as a whole: the codes or hashes of all rows first, then the candidates
-//! one by one, so that the loads of different rows overlap. Nothing is allocated for a row.
+//! A batch is looked up as a whole: the codes or hashes of all rows are computed first and the
+//! candidates are examined one by one afterwards, so that the memory loads of different rows
+//! overlap. A look-up does not allocate memory for individual rows.
 
 use hashbrown::HashTable;
 use vector::stop::{ROWS_PER_LOOK, check_stop};
@@ -18,25 +20,27 @@ use vector::{DecodedVector, Error, Result, RowComparator, VectorRef, hash_into};
 use super::packing::{Codes, Packing};
 use crate::operator::reservation::Reservation;
 
-/// Stands for "no row".
+/// The row number that means "no row".
 pub(super) const NONE: u32 = u32::MAX;
 
-/// Places of a direct index for each build row, at most,
+/// Maximum number of entries of the array of direct mode, for each build row.
 const DIRECT_PLACES_PER_ROW: u128 = 16;
-/// and this many in any case.
+/// Number of entries that the array of direct mode may have regardless of the number of rows.
 const MIN_DIRECT_PLACES: u128 = 1 << 12;
-/// Bytes of a row's code, with its row number, or of its hash, while an index is made.
+/// Number of bytes per row that building an index takes temporarily: a code with its row number, or
+/// a hash.
 const CODE_BYTES: usize = size_of::<u64>() + size_of::<u32>();
-/// Entries that a hash table has room for at least, once it has one.
+/// Minimum capacity of a hash table that is not empty, in entries.
 const MIN_ENTRIES: usize = 16;
-/// 2^64 by the golden ratio: the high bits of the product depend on all bits of the code.
+/// 2^64 divided by the golden ratio: the high bits of its product with a code depend on all bits of
+/// the code.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Finds build rows by their keys.
 #[derive(Debug)]
 pub(super) struct Index {
     form: Form,
-    /// The next row with the same key, for each row; empty when all keys differ.
+    /// The next row with the same key for each row, or [`NONE`]. Empty when all keys are different.
     next: Vec<u32>,
     num_keys: usize,
 }
@@ -60,7 +64,7 @@ struct Entry {
     head: u32,
 }
 
-/// Memory that look-ups use again.
+/// Buffers that look-ups reuse.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
     codes: Codes,
@@ -68,8 +72,12 @@ pub(super) struct Scratch {
 }
 
 impl Index {
-    /// Indexes the rows of flat key columns; rows with a null key are left out. What it takes is
-    /// reserved in `memory` before it is allocated, and so is what is needed only meanwhile.
+    /// Indexes the rows of flat key columns; rows with a null key are omitted. All memory,
+    /// including temporary memory, is reserved in `memory` before it is allocated.
+    ///
+    /// # Errors
+    ///
+    /// `Limit` when there are too many rows, and the error of the pool when a reservation fails.
     pub(super) fn new(
         keys: &[VectorRef],
         num_rows: usize,
@@ -83,7 +91,7 @@ impl Index {
         let decoded: Vec<DecodedVector> =
             keys.iter().map(DecodedVector::new).collect::<Result<_>>()?;
         let before = memory.size();
-        // The chains, and the code or hash of each row.
+        // The chains, and the code or the hash of each row.
         memory.grow((num_rows * (size_of::<u32>() + CODE_BYTES)) as u64)?;
         let mut chains = Chains { next: vec![NONE; num_rows], num_keys: 0, repeats: false };
         let form = match Packing::of(&decoded) {
@@ -114,23 +122,23 @@ impl Index {
         memory.commit().map(|()| index)
     }
 
-    /// True when no two rows have the same key.
+    /// Returns true when all keys are different.
     pub(super) fn is_unique(&self) -> bool {
         self.next.is_empty()
     }
 
-    /// The number of different keys.
+    /// Returns the number of different keys.
     pub(super) fn num_keys(&self) -> usize {
         self.num_keys
     }
 
-    /// The next row with the same key, or [`NONE`].
+    /// Returns the next row with the same key, or [`NONE`].
     #[inline]
     pub(super) fn next(&self, row: u32) -> u32 {
         self.next.get(row as usize).copied().unwrap_or(NONE)
     }
 
-    /// Bytes of memory in use.
+    /// Returns the number of bytes of memory in use.
     pub(super) fn bytes(&self) -> usize {
         let form = match &self.form {
             Form::Direct { heads, .. } => heads.capacity() * 4,
@@ -140,7 +148,8 @@ impl Index {
         form + self.next.capacity() * 4
     }
 
-    /// The first build row for each row of the keys, or [`NONE`].
+    /// Sets `heads` to the first build row with the key of each of the rows, or [`NONE`]. Null keys
+    /// have no build row.
     pub(super) fn find(
         &self,
         keys: &[VectorRef],
@@ -191,7 +200,7 @@ impl Index {
     }
 }
 
-/// Rows with the same key, put together from the last row to the first.
+/// Links rows with the same key into chains, from the last row to the first.
 struct Chains {
     next: Vec<u32>,
     num_keys: usize,
@@ -199,7 +208,7 @@ struct Chains {
 }
 
 impl Chains {
-    /// Puts `row` before the rows that begin with `head`, which is now `row`.
+    /// Prepends `row` to the chain that starts at `head`.
     fn put(&mut self, head: &mut u32, row: u32) {
         if *head == NONE {
             self.num_keys += 1;
@@ -211,14 +220,14 @@ impl Chains {
     }
 }
 
-/// The rows with a code and their codes, from the last one on, with a look at the stop flag before each
-/// chunk.
+/// Iterates over the rows that have a code, with their codes, in chunks from the last to the first.
+/// The stop flag is checked before each chunk.
 fn from_the_last(codes: &Codes) -> impl Iterator<Item = Result<(&[u32], &[u64])>> {
     let chunks = codes.rows.rchunks(ROWS_PER_LOOK).zip(codes.codes.rchunks(ROWS_PER_LOOK));
     chunks.map(|chunk| check_stop().map(|()| chunk))
 }
 
-/// Slots for a number of rows: at most half of them are taken.
+/// Returns the number of slots for `num_rows` rows: at most half of the slots are occupied.
 fn num_slots(num_rows: usize) -> usize {
     (num_rows * 2).next_power_of_two().max(2)
 }
@@ -252,7 +261,7 @@ fn packed(codes: &Codes, chains: &mut Chains) -> Result<(Vec<Slot>, u32)> {
     Ok((slots, shift))
 }
 
-/// The slot of a code, or the free one where it would be.
+/// Returns the slot of a code, or the free slot where it would be inserted.
 #[inline]
 fn find_slot(slots: &[Slot], shift: u32, code: u64) -> usize {
     let mask = slots.len() - 1;
@@ -263,7 +272,8 @@ fn find_slot(slots: &[Slot], shift: u32, code: u64) -> usize {
     at
 }
 
-/// Bits of a hash that the table does not look at itself.
+/// Returns the bits of a hash that are stored in an entry; the hash table itself does not compare
+/// them.
 fn short(hash: u64) -> u32 {
     (hash >> 16) as u32
 }
@@ -295,7 +305,7 @@ fn hashed(
             Some(entry) => chains.put(&mut entry.head, row as u32),
             None => {
                 if table.len() == table.capacity() {
-                    // The entries move, and for a moment both tables are there.
+                    // The old and the new table exist at the same time while the entries move.
                     let more = table.capacity().max(MIN_ENTRIES);
                     memory.grow((2 * more * 2 * (size_of::<Entry>() + 1)) as u64)?;
                     table.reserve(more, |other| hashes[other.head as usize]);

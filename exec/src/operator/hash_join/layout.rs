@@ -1,4 +1,4 @@
-//! Where a join's columns come from: names of the plan as channels of both sides.
+//! The layout of a join: resolves the column names of the plan to channels of both sides.
 
 use vector::sync::Arc;
 use vector::{Error, Result, RowType};
@@ -8,18 +8,18 @@ use dwio::expr::TypedExpr;
 use crate::operator::channel_of;
 use crate::plan::HashJoinNode;
 
-/// Where a column comes from.
+/// The origin of an output column or of a filter input column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Origin {
-    /// A channel of the probe side's batches.
+    /// The channel of the probe side's batches with this index.
     Left(usize),
-    /// A column that the table keeps.
+    /// The kept column of the table with this position.
     Right(usize),
-    /// The answer of a semi project join.
+    /// The match column of a semi project join.
     Match,
 }
 
-/// The filter of pairs, and the columns that it uses.
+/// The filter over pairs of rows, with the columns that it reads.
 #[derive(Debug)]
 pub(super) struct FilterLayout {
     pub(super) predicate: TypedExpr,
@@ -27,22 +27,29 @@ pub(super) struct FilterLayout {
     pub(super) columns: Vec<Origin>,
 }
 
-/// What build and probe know of the columns.
+/// The channels and types of a join's columns, for the build and the probe operators.
 #[derive(Debug)]
 pub(super) struct Layout {
-    /// Channels of the probe side's keys.
+    /// Channels of the keys in the probe side's batches.
     pub(super) left_keys: Vec<usize>,
-    /// Channels of the build side that the table keeps: nobody uses the others.
+    /// Channels of the build side that the table keeps: its keys, and the columns that the output
+    /// or the filter reads.
     pub(super) kept: Vec<usize>,
     pub(super) kept_type: Arc<RowType>,
-    /// Keys among the kept columns.
+    /// Positions of the keys among the kept columns.
     pub(super) right_keys: Vec<usize>,
     pub(super) output: Vec<Origin>,
     pub(super) filter: Option<FilterLayout>,
 }
 
 impl Layout {
-    /// The layout of a join that is checked.
+    /// Returns the layout of `node`, after checking the node.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput` when the node is inconsistent, `Unsupported` when no operator implements the
+    /// join, and `Internal` when a column does not exist, or when the filter reads a column that is
+    /// not in exactly one of the sources.
     pub(super) fn of(node: &HashJoinNode) -> Result<Self> {
         node.check()?;
         let (left, right) = (node.left.output_type(), node.right.output_type());
@@ -97,12 +104,12 @@ impl Layout {
         Ok(Layout { left_keys, kept, kept_type, right_keys, output, filter })
     }
 
-    /// True when the output has a column of the build side.
+    /// Returns true when the output has a column of the build side.
     pub(super) fn gives_right(&self) -> bool {
         self.output.iter().any(|origin| matches!(origin, Origin::Right(_)))
     }
 
-    /// Channels of the probe side that the filter and, if wanted, the output use; each once.
+    /// Returns the channels of the probe side that the output or the filter reads, each once.
     pub(super) fn left_used(&self) -> Vec<usize> {
         let filter = self.filter.iter().flat_map(|filter| &filter.columns);
         let mut channels: Vec<usize> = Vec::new();

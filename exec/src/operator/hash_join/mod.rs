@@ -1,22 +1,24 @@
-//! Hash joins: one side in a table, the other looked up in it.
+//! Hash joins: the operators that build a hash table of the right source and probe it with the left
+//! source.
 //!
 //! ```text
-//! right source --> HashBuild x n --parts--> [JoinTable] --filters of its keys--> scan of the left
+//! right source --> HashBuild x n --parts--> [JoinTable] --dynamic filters--> scan of the left
 //!                                               |
-//! left source  --> HashProbe x m  <--table------+      waits for the table, then batch by batch:
-//!                    keys --index--> first row each --chain--> pairs --filter--> output
+//! left source  --> HashProbe x m  <--table------+      waits for the table, then for each batch:
+//!                    keys --index--> head of each row --chain--> pairs --filter--> output
 //! ```
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
-//! | `layout.rs` | where columns come from |
-//! | `bridge.rs` | the hand-over between the drivers of both sides |
-//! | `build.rs` | the operator that collects rows; the last driver builds the table |
-//! | `table.rs`, `index.rs`, `packing.rs` | the table: rows, from keys to rows, keys as numbers |
-//! | `filters.rs` | filters that the table's keys make for the scan of the other side |
-//! | `probe.rs`, `pairs.rs`, `answers.rs` | the operator that gives rows: pairs, and what a kind of join makes of rows with and without partner |
+//! | `layout.rs` | the origin of each column |
+//! | `bridge.rs` | the transfer of the table from the build drivers to the probe drivers |
+//! | `build.rs` | the operator that collects build rows; the last build driver builds the table |
+//! | `table.rs`, `index.rs`, `packing.rs` | the table, its index by key, normalized keys |
+//! | `filters.rs` | the dynamic filters that the table's keys make for scans of the probe side |
+//! | `probe.rs`, `pairs.rs` | the operator that returns output rows; pairs of rows, filtered |
+//! | `answers.rs` | the results of semi and anti joins |
 //!
-//! No row is copied on the way out: columns of both sides are wrapped in dictionaries.
+//! Output rows are not copied: columns of both sides are wrapped in dictionaries.
 
 mod answers;
 mod bridge;
@@ -46,7 +48,7 @@ pub use self::build::HashBuild;
 pub use self::filters::{KeyTargets, filter_keys};
 pub use self::probe::HashProbe;
 
-/// A join being run: what all of its operators share.
+/// A running hash join: the state that all of its operators share.
 #[derive(Debug)]
 pub struct HashJoin {
     id: PlanNodeId,
@@ -61,8 +63,13 @@ pub struct HashJoin {
 }
 
 impl HashJoin {
-    /// A join of so many building and probing drivers, whose keys are told to `targets`.
-    /// `Internal` when the plan makes no sense.
+    /// Creates a join of `builders` build drivers and `probers` probe drivers. The filters of its
+    /// keys are published to `targets`, unless the configuration disables dynamic filters.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput` when the plan node is inconsistent, `Unsupported` when no operator implements
+    /// the join, and `Internal` when a column of the node does not exist in its sources.
     pub fn new(
         node: &HashJoinNode,
         (builders, probers): (usize, usize),

@@ -1,38 +1,39 @@
-//! Keys as numbers: integer keys of few bits in all side by side in one `u64`.
+//! Normalized keys: integer key columns packed side by side into one `u64` code.
 //!
 //! ```text
-//! build   smallest and largest value of each key column --> width of each
-//! row     (a - min a)  <<  bits below  |  (b - min b)      the code: equal keys, equal codes
-//! probe   a value outside of the build side's range has no partner: the row is left out
+//! build   minimum and maximum of each key column --> its width in bits
+//! row     (a - min a)  <<  bits below  |  (b - min b)      the code; equal keys have equal codes
+//! probe   a value outside of the build side's range has no partner: its row has no code
 //! ```
 //!
-//! Dates, times and decimals of up to 18 digits are integers too. One key of any width fits.
+//! Dates, times and decimals of up to 18 digits count as integers. A single key of any width fits.
 
 use vector::{Bitmap, DecodedVector, FlatType, FlatValues, Mapping};
 
-/// The place of one key column in the code.
+/// The bits of one key column in the code.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     min: i64,
-    /// Largest value less `min`.
+    /// The maximum value minus `min`.
     width: u64,
     shift: u32,
 }
 
-/// How the keys of a row become its code.
+/// The mapping from the keys of a row to its code.
 #[derive(Debug)]
 pub(super) struct Packing {
     places: Vec<Place>,
 }
 
-/// Rows whose keys have a code, ascending, and the codes.
+/// The rows that have a code, ascending, with their codes.
 #[derive(Debug, Default)]
 pub(super) struct Codes {
     pub(super) rows: Vec<u32>,
     pub(super) codes: Vec<u64>,
 }
 
-/// Runs `$body` with the values of an integer column, whatever their width.
+/// Evaluates `$body` with the values of an integer column of any width, and `$other` for other
+/// columns.
 macro_rules! match_integers {
     ($values:expr, $v:ident => $body:expr, other => $other:expr) => {
         match $values {
@@ -46,8 +47,8 @@ macro_rules! match_integers {
 }
 
 impl Packing {
-    /// The packing of these columns over the rows without null keys; `None` when one is no
-    /// integer column or all are too wide together.
+    /// Returns the packing of `columns`, computed from their rows that are not null. `None` when a
+    /// column is not an integer column or when the columns do not fit into 64 bits.
     pub(super) fn of(columns: &[DecodedVector]) -> Option<Self> {
         let mut places = Vec::with_capacity(columns.len());
         let mut shift = 0;
@@ -65,17 +66,17 @@ impl Packing {
         (shift <= 64).then_some(Packing { places })
     }
 
-    /// The number of codes that there can be.
+    /// Returns the number of possible codes.
     pub(super) fn num_codes(&self) -> u128 {
         let bits = self.places.last().map_or(0, |last| {
-            // The last column's codes need not fill their bits.
+            // The codes of the last column need not fill their bits.
             (u128::from(last.width) + 1) << last.shift
         });
         bits.max(1)
     }
 
-    /// The codes of a batch's rows; rows with a null or with a value that no build row has are
-    /// left out.
+    /// Sets `out` to the codes of a batch's rows. Rows with a null key, or with a value outside of
+    /// the build side's range, are omitted.
     pub(super) fn pack(&self, columns: &[DecodedVector], num_rows: usize, out: &mut Codes) {
         out.rows.clear();
         out.codes.clear();
@@ -88,7 +89,7 @@ impl Packing {
             Some((column, place)) => match_integers!(
                 column.flat_values(),
                 values => first(column, values.as_slice(), place, out),
-                // Nothing but nulls.
+                // All values are null.
                 other => {}
             ),
         }
@@ -117,7 +118,7 @@ fn bounds<T: FlatType + Into<i64>>(column: &DecodedVector, values: &[T]) -> Opti
     })
 }
 
-/// The first column: all rows are candidates.
+/// Computes the codes of the first column; all rows are candidates.
 fn first<T: FlatType + Into<i64>>(
     column: &DecodedVector,
     values: &[T],
@@ -131,7 +132,8 @@ fn first<T: FlatType + Into<i64>>(
     let mut found = 0;
     let mut add = |row: usize, value: T, valid: bool| {
         let code = value.into().wrapping_sub(place.min) as u64;
-        // Written in any case, kept by moving on: no branch that data could mislead.
+        // The row is always written and kept only if `found` advances: this avoids unpredictable
+        // branches.
         rows[found] = row as u32;
         codes[found] = code << place.shift;
         found += usize::from(valid & (code <= place.width));
@@ -149,7 +151,7 @@ fn first<T: FlatType + Into<i64>>(
     out.truncate(found);
 }
 
-/// A further column: keeps those of the candidates that have a code here too.
+/// Adds the codes of a further column; candidates without a code in this column are dropped.
 fn further<T: FlatType + Into<i64>>(
     column: &DecodedVector,
     values: &[T],
@@ -212,7 +214,7 @@ mod tests {
         let mut out = Codes::default();
         packing.pack(std::slice::from_ref(&wide), 2, &mut out);
         assert_eq!(out.codes, [0, u64::MAX]);
-        // A column of one value takes no bits.
+        // A column with a single distinct value takes no bits.
         let packing = Packing::of(&[wide.clone(), narrow.clone()]).unwrap();
         packing.pack(&[wide.clone(), narrow], 2, &mut out);
         assert_eq!(out.codes, [0, u64::MAX]);

@@ -1,8 +1,9 @@
-//! Pairs of a probe row and a build row: found chunk by chunk, filtered, and made into columns.
+//! Pairs of a probe row and a build row: enumerated chunk by chunk, filtered, and made into
+//! columns.
 //!
 //! ```text
 //! heads    probe row 0 -> build row 4 -> 9     pairs   (0, 4) (0, 9)
-//!          probe row 1 -> none                         (1, none) where such rows are wanted
+//!          probe row 1 -> none                         (1, none) in left and full joins
 //!          probe row 2 -> build row 4                  (2, 4)
 //! ```
 
@@ -20,7 +21,8 @@ use super::table::JoinTable;
 use crate::expr::select_true;
 use crate::operator::loading::wrap_column;
 
-/// Some pairs; the build row may be [`NONE`].
+/// Pairs of a row of the probe batch and a row of the table. The build row is [`NONE`] for a probe
+/// row without a partner.
 #[derive(Debug, Default)]
 pub(super) struct Pairs {
     pub(super) left: Vec<u32>,
@@ -46,7 +48,7 @@ impl Pairs {
         self.right.push(right);
     }
 
-    /// Keeps the selected pairs.
+    /// Retains the selected pairs only.
     fn keep(&mut self, selected: &SelectivityVector) {
         if selected.is_all() {
             return;
@@ -61,32 +63,33 @@ impl Pairs {
         self.right.truncate(kept);
     }
 
-    /// True when the probe rows are `0..num_rows`, each once.
+    /// Returns true when the probe rows of the pairs are `0..num_rows`, each once and in order.
     fn is_every_row_once(&self, num_rows: usize) -> bool {
         self.len() == num_rows && self.left.iter().enumerate().all(|(i, row)| i == *row as usize)
     }
 }
 
-/// How far the pairs of one probe batch are given.
+/// The position of the enumeration of one probe batch's pairs.
 #[derive(Debug)]
 pub(super) struct Position {
     row: usize,
-    /// The build row that comes next for `row`; [`NONE`] to begin with its first.
+    /// The next build row to pair with `row`; [`NONE`] to start at the head of its chain.
     chain: u32,
 }
 
 impl Position {
-    /// Before the first row.
+    /// Returns the position before the first row.
     pub(super) fn start() -> Self {
         Position { row: 0, chain: NONE }
     }
 
-    /// True when all rows were looked at.
+    /// Returns true when the pairs of all rows have been enumerated.
     pub(super) fn is_end(&self, heads: &[u32]) -> bool {
         self.row >= heads.len()
     }
 
-    /// The next pairs, at most `max`; with `misses`, rows without partner too.
+    /// Replaces `pairs` with the next pairs, at most `max`. With `misses`, each row without a
+    /// partner is paired with [`NONE`].
     pub(super) fn fill(
         &mut self,
         heads: &[u32],
@@ -117,11 +120,11 @@ impl Position {
     }
 }
 
-/// Rows of the build side as they stand in an output.
+/// The build side's rows of an output batch.
 pub(super) enum RightRows {
-    /// No partner for any of so many rows.
+    /// This number of rows, all without a partner: their columns are null.
     Nulls(usize),
-    /// Rows of the table, null where the validity says so.
+    /// Rows of the table; a row that is not valid is null.
     Rows(Buffer<u32>, Option<Bitmap>),
 }
 
@@ -154,16 +157,17 @@ impl RightRows {
     }
 }
 
-/// Rows of a probe batch as they stand in an output.
+/// The probe side's rows of an output batch.
 pub(super) enum LeftRows {
-    /// All rows, each once.
+    /// All rows of the batch, each once.
     All,
-    /// These rows; the set of them, for columns that are not loaded yet.
+    /// Row numbers of the batch, possibly repeated, and the set of rows to load of a lazy column.
     Some(Buffer<u32>, RowSet),
 }
 
 impl LeftRows {
-    /// The rows of pairs over a batch whose columns are loaded, unless every row comes once.
+    /// Returns the probe rows of pairs over a batch whose columns are loaded, unless each row
+    /// occurs exactly once.
     pub(super) fn of_pairs(pairs: &Pairs, num_rows: usize) -> Self {
         match pairs.is_every_row_once(num_rows) {
             true => LeftRows::All,
@@ -171,7 +175,7 @@ impl LeftRows {
         }
     }
 
-    /// Selected rows of a batch.
+    /// Returns the selected rows of a batch.
     pub(super) fn selected(rows: &SelectivityVector) -> Self {
         if rows.is_all() {
             return LeftRows::All;
@@ -189,13 +193,13 @@ impl LeftRows {
     }
 }
 
-/// The join's filter, compiled.
+/// The compiled filter of a join.
 pub(super) struct PairFilter {
     pub(super) expr: Box<dyn CompiledExpr>,
 }
 
 impl PairFilter {
-    /// Keeps the pairs for which the filter is true.
+    /// Retains the pairs for which the filter is true; false and null drop the pair.
     pub(super) fn apply(
         &mut self,
         layout: &FilterLayout,
@@ -221,7 +225,8 @@ impl PairFilter {
     }
 }
 
-/// A batch of columns by their origins.
+/// Makes a batch of `num_rows` rows from the columns that `column` returns for `origins`; an origin
+/// for which it returns `None` is omitted.
 pub(super) fn pair_batch(
     row_type: &Arc<RowType>,
     origins: &[Origin],

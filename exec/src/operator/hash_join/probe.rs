@@ -1,15 +1,15 @@
-//! HashProbe: batches of the left source looked up in the table.
+//! HashProbe: the operator that looks batches of the left source up in the table.
 //!
 //! ```text
 //! Waiting --table--> Probing --input ended, not the last driver--> Finished
 //!                       |                                             ^
-//!                       +--input ended, the last one--> AtEnd --------+
-//!                                                 rows of the build side
+//!                       +--input ended, the last driver--> AtEnd -----+
+//!                                             returns build rows
 //! ```
 //!
-//! A batch goes through two steps: its pairs, chunk by chunk, and then what its rows as such give
-//! (rows without partner, answers). When a scan's filter already did the join's work, batches pass
-//! through untouched (rule S12.15).
+//! A batch has two steps: its pairs are returned chunk by chunk, and then the rows that depend on
+//! all pairs of a row (rows without a partner, semi and anti join results). When an exact filter of
+//! a scan already does the join's work, batches pass through without look-ups (rule S12.15).
 
 use vector::sync::Arc;
 use vector::sync::atomic::Ordering;
@@ -30,7 +30,7 @@ use crate::operator::{Operator, OperatorCtx};
 use crate::plan::JoinType;
 use crate::stats::OperatorStats;
 
-/// Looks the rows of one driver up in the join's table.
+/// Looks up the rows of one driver in the join's table.
 pub struct HashProbe {
     join: Arc<HashJoin>,
     ctx: OperatorCtx,
@@ -39,7 +39,7 @@ pub struct HashProbe {
     table: Option<Arc<JoinTable>>,
     phase: Phase,
     input: Option<Probing>,
-    /// A batch that passes through.
+    /// The output batch of an elided probe: its rows are not looked up.
     replaced: Option<RowVector>,
     input_ended: bool,
     scratch: Scratch,
@@ -51,7 +51,7 @@ pub struct HashProbe {
 #[derive(Debug)]
 enum Phase {
     Probing,
-    /// Rows of the build side from `next` on are still to be given.
+    /// The build rows from `next` on are still to be examined for output.
     AtEnd {
         marked: Bitmap,
         next: usize,
@@ -59,21 +59,26 @@ enum Phase {
     Finished,
 }
 
-/// A batch that is being looked up.
+/// A probe batch in progress.
 #[derive(Debug)]
 pub(super) struct Probing {
     pub(super) batch: RowVector,
-    /// The first build row with the key of each row.
+    /// The first build row with the key of each probe row, or [`NONE`].
     pub(super) heads: Vec<u32>,
     position: Position,
-    /// Rows with a pair that passed the filter; without a filter the heads say that.
+    /// One flag for each row: true when one of its pairs passes the filter. `None` without a
+    /// filter, where the heads state which rows have a partner.
     pub(super) hits: Option<Vec<bool>>,
-    /// Which keys are not null, for null aware joins.
+    /// The validity of the key of each row; `None` unless the join is null-aware.
     pub(super) key_validity: Option<Bitmap>,
 }
 
 impl HashProbe {
-    /// One of the probing operators of `join`; compiles the join's filter.
+    /// Creates one of the probe operators of `join` and compiles the join's filter.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the evaluator when the filter does not compile.
     pub fn new(join: Arc<HashJoin>, ctx: OperatorCtx) -> Result<Self> {
         let filter = join.layout.filter.as_ref().map(|layout| {
             let expr = ctx.query.evaluator.compile(&layout.predicate, &layout.input_type)?;
@@ -104,7 +109,7 @@ impl HashProbe {
         self.ctx.query.config.max_output_batch_rows
     }
 
-    /// Keeps the pairs that pass the join's filter.
+    /// Retains the pairs that pass the join's filter; all pairs when there is none.
     pub(super) fn filter_pairs(
         &mut self,
         batch: &RowVector,
@@ -117,7 +122,7 @@ impl HashProbe {
         }
     }
 
-    /// Takes the table when it is there.
+    /// Stores the table if it has been published; otherwise returns the wait for it.
     fn poll_table(&mut self) -> Option<Blocked> {
         if self.table.is_some() {
             return None;
@@ -125,10 +130,10 @@ impl HashProbe {
         match self.join.bridge.table() {
             Built::Wait(until) => Some(Blocked::new(BlockingReason::WaitForJoinBuild, until)),
             Built::Ready(table) => {
-                // The first one to come counts the filters for all.
+                // The first driver to reach the table counts its filters in the statistics.
                 self.num_filters = table.num_filters.swap(0, Ordering::Relaxed);
                 if table.is_empty() && self.join.join_type.drops_unmatched_left() {
-                    // Nothing can come out: the probe side is not even read.
+                    // The output is empty, so the probe side is not read.
                     self.phase = Phase::Finished;
                     self.join.bridge.probe_done();
                 }
@@ -143,7 +148,8 @@ impl HashProbe {
         table.ok_or_else(|| Error::internal("a join was probed before its table was there"))
     }
 
-    /// True when exactly the rows that come have one partner, and nobody asks for more of it.
+    /// Returns true when the probe can be elided: exact filters of the scans already drop the rows
+    /// without a partner, each remaining row is returned once, and no build column is read.
     fn is_replaced(&self, table: &JoinTable) -> bool {
         let join = &*self.join;
         let once = match join.join_type {
@@ -165,7 +171,7 @@ impl HashProbe {
         matches!(self.join.join_type, Inner | Left | Right | Full)
     }
 
-    /// True when probe rows without partner are given.
+    /// Returns true when the join returns probe rows without a partner.
     fn gives_misses(&self) -> bool {
         matches!(self.join.join_type, JoinType::Left | JoinType::Full)
     }
@@ -188,7 +194,7 @@ impl HashProbe {
         Ok(Probing { batch, heads, position: Position::start(), hits, key_validity })
     }
 
-    /// Loads what several chunks of pairs will use, for the rows that may be in one.
+    /// Loads the columns that several chunks of pairs read, for the rows that may be in a pair.
     fn load(&self, batch: RowVector, heads: &[u32], table: &JoinTable) -> Result<RowVector> {
         if !self.gives_pairs() && !self.has_filter() {
             return Ok(batch);
@@ -204,7 +210,7 @@ impl HashProbe {
             RowSet::from_bits(hits.words(), hits.len())
         };
         if rows.is_all(batch.len()) && table.index.is_unique() && !self.has_filter() {
-            // One chunk in which every row comes once: columns are passed on as they are.
+            // There is one chunk, and it contains each row once: columns may stay lazy.
             return Ok(batch);
         }
         let mut columns = batch.children().to_vec();
@@ -214,7 +220,7 @@ impl HashProbe {
         RowVector::batch(Arc::clone(batch.row_type()), batch.len(), columns)
     }
 
-    /// The next output of the current batch; `None` when it is used up.
+    /// Returns the next output of the current batch, or `None` when the batch is finished.
     fn probe(&mut self) -> Result<Option<RowVector>> {
         let Some(mut probing) = self.input.take() else { return Ok(None) };
         let table = self.table()?;
@@ -263,7 +269,8 @@ impl HashProbe {
         })
     }
 
-    /// What the rows of a batch give once all of its pairs were looked at.
+    /// Returns the output that depends on all pairs of a row, after all pairs have been enumerated:
+    /// probe rows without a partner, or the result of a left semi or anti join.
     fn row_output(&mut self, probing: &Probing, table: &JoinTable) -> Result<Option<RowVector>> {
         let join_type = self.join.join_type;
         let misses = self.gives_misses() && self.has_filter();
@@ -292,7 +299,8 @@ impl HashProbe {
         .map(Some)
     }
 
-    /// Rows of the build side: those without partner, or what a right semi join answers.
+    /// Returns the next batch of build rows: those without a partner, or the result of a right semi
+    /// join.
     fn end_output(&mut self) -> Result<Option<RowVector>> {
         let table = self.table()?;
         let max_rows = self.max_rows();
@@ -341,7 +349,7 @@ impl HashProbe {
         pair_batch(&self.join.output_type, &self.join.layout.output, num_rows, column)
     }
 
-    /// After the last batch: the last driver gives what is left of the build side.
+    /// Ends the probe of this driver. The last driver returns the remaining rows of the build side.
     fn end(&mut self) -> Result<()> {
         let is_last = self.join.bridge.probe_done();
         self.phase = Phase::Finished;
@@ -353,7 +361,8 @@ impl HashProbe {
     }
 }
 
-/// Whether build rows have a partner: unknown when a null of either side could be it.
+/// Returns a BOOLEAN column that states whether build rows have a partner. In a null-aware join the
+/// value is null when a row without a partner could match a null key of either side.
 fn right_answers(
     join: &HashJoin,
     table: &JoinTable,

@@ -1,9 +1,10 @@
-//! The build side of a join: its rows as one batch, the index of their keys, and marks.
+//! The table of a join's build side: its rows as one batch, the index of their keys, and match
+//! marks.
 //!
 //! ```text
 //! parts of all builders --concat--> rows, flat     row numbers are dictionary indices into them
 //!                                   index          keys to rows
-//!                                   marks          rows that found a partner, where it matters
+//!                                   marks          rows with a partner, if the join needs them
 //! ```
 
 use vector::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -15,40 +16,47 @@ use crate::operator::loading::{bytes_when_loaded, unpaid_bytes};
 use crate::operator::reservation::Reservation;
 use crate::plan::JoinType;
 
-/// What an index takes for a row, about: a slot that may be one of two, and a link.
+/// Approximate number of bytes that an index takes for each row: two slots at most, and a link.
 const INDEX_BYTES_OF_ROW: usize = 32;
 
-/// What one builder collected.
+/// The rows that one builder collected.
 #[derive(Debug)]
 pub(super) struct BuildPart {
     /// Batches of the kept columns.
     pub(super) batches: Vec<RowVector>,
-    /// Pays for what of them no other pool pays for; goes with them to the driver that builds the table.
+    /// Reserves the bytes of the batches that no other pool accounts for. It is passed on with the
+    /// batches to the driver that builds the table.
     pub(super) memory: Reservation,
 }
 
-/// The table that all probing drivers share.
+/// The table that all probe drivers share.
 #[derive(Debug)]
 pub(super) struct JoinTable {
+    /// The build rows as one flat batch of the kept columns.
     pub(super) rows: RowVector,
+    /// Finds the first row of each key.
     pub(super) index: Index,
-    /// Rows with a null key: without partner, but a partner that could be for null aware joins.
+    /// Rows with a null key, ascending. They have no partner, but in null-aware joins they make the
+    /// result of a row without a partner unknown.
     pub(super) null_rows: Vec<u32>,
-    /// A bit for each row that found a partner; empty when nobody asks.
+    /// One bit for each row: 1 when the row has a partner. Empty for join types that return no
+    /// build rows at the end.
     marks: Vec<AtomicU64>,
-    /// What the probing drivers saw, for null aware answers about build rows.
+    /// True when a probe driver of a null-aware join has had rows.
     probe_rows: AtomicBool,
+    /// True when a probe driver of a null-aware join has had a row with a null key.
     probe_nulls: AtomicBool,
-    /// Filters that were published and not counted yet.
+    /// Number of published filters that are not counted in statistics yet.
     pub(super) num_filters: AtomicUsize,
-    /// Keys for which a filter was published that exactly the table's keys pass.
+    /// Keys for which an exact filter was published: exactly the values of the table's keys pass
+    /// it.
     pub(super) exact_keys: Vec<usize>,
-    /// Pays for the index, and for rows that no pool pays for.
+    /// Reserves the bytes of the index and of rows that no other pool accounts for.
     _memory: Reservation,
 }
 
 impl JoinTable {
-    /// Builds the table of all parts.
+    /// Builds the table from the parts of all builders. The memory is reserved in `pool`.
     pub(super) fn build(
         layout: &Layout,
         join_type: JoinType,
@@ -89,7 +97,7 @@ impl JoinTable {
         })
     }
 
-    /// What building a table of `parts` will reserve, about.
+    /// Returns the approximate number of bytes that building a table of `parts` reserves.
     pub(super) fn bytes_to_build(parts: &[BuildPart]) -> u64 {
         let batches = parts.iter().flat_map(|part| &part.batches);
         let bytes = |batch: &RowVector| {
@@ -98,42 +106,43 @@ impl JoinTable {
         batches.fold(0, |sum: u64, batch| sum.saturating_add(bytes(batch)))
     }
 
-    /// The number of rows.
+    /// Returns the number of rows.
     pub(super) fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// True without rows.
+    /// Returns true when the table has no rows.
     pub(super) fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// Bytes that the table takes.
+    /// Returns the number of bytes of the rows and the index.
     pub(super) fn bytes(&self) -> u64 {
         let rows = self.rows.children().iter().map(|column| column.retained_bytes());
         (rows.sum::<usize>() + self.index.bytes()) as u64
     }
 
-    /// Marks a row as having a partner.
+    /// Marks a row as having a partner; does nothing for join types without marks.
     #[inline]
     pub(super) fn mark(&self, row: u32) {
         let Some(word) = self.marks.get(row as usize / 64) else { return };
         let bit = 1 << (row % 64);
-        // Who reads the marks has been told by the bridge's lock that all drivers are done, so
-        // the order of the marks themselves does not matter; most are there already.
+        // The marks are read after `probe_done` has returned true for the last driver; the lock of
+        // the bridge orders all marks before that read, so relaxed operations suffice. The load
+        // avoids a write for rows that are marked already, which is the usual case.
         if word.load(Ordering::Relaxed) & bit == 0 {
             word.fetch_or(bit, Ordering::Relaxed);
         }
     }
 
-    /// The rows that have a partner, once all probing drivers are done.
+    /// Returns the rows that have a partner. It is complete when all probe drivers are done.
     pub(super) fn marked(&self) -> Bitmap {
         let words: vector::Buffer<u64> =
             self.marks.iter().map(|word| word.load(Ordering::Relaxed)).collect();
         Bitmap::new(words, self.len())
     }
 
-    /// Remembers that the probe side has rows, and whether one has a null key.
+    /// Records that the probe side has rows, and whether one of them has a null key.
     pub(super) fn saw_probe(&self, has_null: bool) {
         self.probe_rows.store(true, Ordering::Relaxed);
         if has_null {
@@ -141,12 +150,12 @@ impl JoinTable {
         }
     }
 
-    /// True when the probe side had rows.
+    /// Returns true when the probe side had rows.
     pub(super) fn has_probe_rows(&self) -> bool {
         self.probe_rows.load(Ordering::Relaxed)
     }
 
-    /// True when the probe side had a null key.
+    /// Returns true when the probe side had a row with a null key.
     pub(super) fn has_probe_nulls(&self) -> bool {
         self.probe_nulls.load(Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! How joins wait for their table, fail and stop.
+//! Tests how joins wait for their table, fail and stop.
 
 use vector::ErrorKind;
 use vector::sync::atomic::Ordering;
@@ -43,7 +43,7 @@ fn an_error_of_either_side_reaches_the_caller_once_with_its_place() {
     }
 }
 
-/// Rule S12.14.
+/// The probe does not read its probe side before the table is ready (rule S12.14).
 #[test]
 fn a_probe_waits_for_its_table_and_goes_on() {
     for drivers in [1, 3] {
@@ -52,7 +52,7 @@ fn a_probe_waits_for_its_table_and_goes_on() {
         let run = Run::new(plan(), drivers, side("k", 3), right);
         let mut cursor = run.task.start().unwrap();
         assert_eq!(run_until_all_wait(&run.executor, &mut cursor), 0);
-        // Nothing of the probe side is read before the table is there.
+        // No split of the probe side is read before the table is ready.
         assert_eq!(run.connector.reads.load(Ordering::SeqCst), 1);
         assert_eq!(run.connector.unblock(), 1);
         let (rows, stats) = Run::rest(&mut cursor).unwrap();

@@ -1,4 +1,5 @@
-//! What scans are told of a join's keys, seen in statistics and in the rows that come out of them.
+//! Tests of the dynamic filters that joins publish to scans, by statistics and by the rows that the
+//! scans return.
 
 use super::*;
 use crate::plan::{FilterNode, PlanNodeId, ProjectNode};
@@ -30,7 +31,9 @@ pub(super) fn right(keys: &[i64]) -> Vec<Vec<Act>> {
     vec![vec![Act::Batch(numbers(&bigints(&["j", "w"]), &[keys, keys]))]]
 }
 
-/// Rules S12.1, S12.5, S12.6, S12.7, S12.12.
+/// Drivers of a scan share its filters (rule S12.1). Each key makes one filter (S12.5), which is
+/// mapped through filters and renaming projections to the scan (S12.6), is counted by the producer
+/// and the scan (S12.7), and is recorded with the id of the producing node (S12.12).
 #[test]
 fn a_scan_gives_only_rows_with_partners_through_filters_and_renames() {
     let (l, r) = sides();
@@ -58,7 +61,7 @@ fn a_scan_gives_only_rows_with_partners_through_filters_and_renames() {
     }
 }
 
-/// Rule S12.3.
+/// Joins that return probe rows without a partner publish no filters (rule S12.3).
 #[test]
 fn joins_that_give_rows_without_partners_tell_nothing() {
     let (l, r) = sides();
@@ -89,7 +92,8 @@ fn the_setting_and_the_source_can_say_no() {
     }
 }
 
-/// Rule S12.4, but that the range stands for what Velox has a Bloom filter for.
+/// A key with more values than an exact filter holds makes a range filter, where Velox makes a
+/// Bloom filter (rule S12.4).
 #[test]
 fn more_keys_than_a_filter_holds_become_their_range() {
     let (l, r) = sides();
@@ -97,7 +101,7 @@ fn more_keys_than_a_filter_holds_become_their_range() {
     let node = join(JoinType::Inner, (&l, &r), (&["k"], &["j"]), &["v"]);
     let run = Run::new(PlanNode::HashJoin(node), 1, left_batches(), right(&many));
     let (rows, stats) = run.rows().unwrap();
-    // The range begins at 10, and only even keys have partners.
+    // The range starts at 10, and only even keys have partners.
     assert_eq!((rows.len(), scanned(&stats)), (100, 200));
     assert_eq!(metric(&stats, "HashProbe", "replacedWithDynamicFilterRows"), 0);
 }

@@ -1,8 +1,8 @@
-//! Joins of two scans whose splits hold batches, next to a model that compares all pairs.
+//! Tests of hash joins of two scans whose splits contain batches.
 //!
-//! `model.rs` is the model and the random runs, `filters.rs` tests what scans are told, `replaced.rs`
-//! joins that this makes redundant and the ways to their scans, `ends.rs`
-//! how joins wait, fail and stop.
+//! `model.rs` compares random joins with a model that compares all pairs, `filters.rs` tests
+//! dynamic filters of scans, `replaced.rs` tests joins that exact filters make redundant and the
+//! plans through which filters reach scans, `ends.rs` tests how joins wait, fail and stop.
 
 mod ends;
 mod filters;
@@ -22,7 +22,7 @@ use crate::query_ctx::QueryCtx;
 use crate::stats::TaskStats;
 use crate::testing::{Act, Script, ScriptConnector, Table, run_until_all_wait};
 
-/// A scan of columns `output_type`.
+/// Returns a scan with columns `output_type` that accepts dynamic filters if `takes_filters`.
 pub(super) fn scan(id: &str, output_type: &Arc<RowType>, takes_filters: bool) -> Arc<PlanNode> {
     let handle = Arc::new(Table { takes_filters }) as Arc<dyn ColumnHandle>;
     let assignments = output_type.names().iter().map(|n| (n.clone(), Arc::clone(&handle)));
@@ -34,7 +34,7 @@ pub(super) fn scan(id: &str, output_type: &Arc<RowType>, takes_filters: bool) ->
     }))
 }
 
-/// A join of two sources by the keys `left_keys` and `right_keys` that gives `output`.
+/// Returns a join of two sources on `left_keys` and `right_keys` with output columns `output`.
 pub(super) fn join(
     join_type: JoinType,
     (left, right): (&Arc<PlanNode>, &Arc<PlanNode>),
@@ -59,7 +59,7 @@ pub(super) fn join(
     }
 }
 
-/// A running plan over scans "l" and "r".
+/// A running plan over the scans "l" and "r".
 pub(super) struct Run {
     task: Task,
     connector: ScriptConnector,
@@ -106,13 +106,13 @@ impl Run {
         Ok(Run { task, connector, executor })
     }
 
-    /// All rows, and what was counted.
+    /// Returns all rows and the statistics of the task.
     fn rows(&self) -> Result<(Vec<Vec<Value>>, TaskStats)> {
         Self::rest(&mut self.task.start()?)
     }
 
-    /// As `rows`, when reads that block go on only after all drivers have come to wait, before there
-    /// are any rows.
+    /// Like `rows`, but blocked reads continue only after all drivers wait, before any row is
+    /// returned.
     fn rows_with_waits(&self) -> Result<(Vec<Vec<Value>>, TaskStats)> {
         let mut cursor = self.task.start()?;
         assert_eq!(run_until_all_wait(&self.executor, &mut cursor), 0);
@@ -134,7 +134,7 @@ impl Run {
     }
 }
 
-/// Columns of BIGINTs as a batch.
+/// Returns a batch of BIGINT columns.
 pub(super) fn numbers(row_type: &Arc<RowType>, columns: &[&[i64]]) -> RowVector {
     let column = |values: &&[i64]| {
         let values: Vec<Value> = values.iter().map(|v| Value::BigInt(*v)).collect();

@@ -1,4 +1,4 @@
-//! Random joins of every kind against a model that compares all pairs of rows.
+//! Tests random joins of every type against a model that compares all pairs of rows.
 
 use vector::testing::{Random, RandomVectors};
 use vector::{Buffer, DictionaryVector, Vector, VectorRef};
@@ -19,11 +19,11 @@ const KINDS: [JoinType; 9] = [
 
 type Rows = Vec<Vec<Value>>;
 
-/// The probability that a value is null. A side without a null is a case of its own for null-aware
-/// joins, and one with few of them has batches without any.
+/// Probabilities that a value is null. A side without nulls is a separate case of null-aware joins,
+/// and a side with few nulls has batches without any.
 const NULL_RATIOS: [f64; 3] = [0.0, 0.01, 0.1];
 
-/// A random value of a few different ones, so that keys meet.
+/// Returns a random value from a small set, so that keys match.
 fn value(random: &mut Random, ty: &Type, spread: i64, null_ratio: f64) -> Value {
     if random.chance(null_ratio) {
         return Value::Null;
@@ -46,7 +46,7 @@ fn rows(random: &mut Random, types: &[Type], spread: i64, num_rows: usize) -> Ro
     (0..num_rows).map(|_| row(random)).collect()
 }
 
-/// The rows as splits of batches in random encodings.
+/// Returns the rows as splits of batches in random encodings.
 fn splits(vectors: &mut RandomVectors, row_type: &Arc<RowType>, rows: &Rows) -> Vec<Vec<Act>> {
     let mut splits = vec![Vec::new(), Vec::new(), Vec::new()];
     let mut rest = rows.as_slice();
@@ -65,7 +65,7 @@ fn splits(vectors: &mut RandomVectors, row_type: &Arc<RowType>, rows: &Rows) -> 
     splits
 }
 
-/// What the join is to give; the last column of each side is the filter's.
+/// The model of a join. The last column of each side is the input of the join's filter.
 struct Model<'a> {
     num_keys: usize,
     null_aware: bool,
@@ -96,7 +96,7 @@ impl Model<'_> {
         self.null_aware && (self.has_null(left) || self.has_null(right)) && self.passes(left, right)
     }
 
-    /// Yes, no or unknown for each row of one side.
+    /// Returns true, false or null (unknown) for each row of one side: whether it has a partner.
     fn answers(&self, of_left: bool) -> Vec<Value> {
         let (own, other) = if of_left { (self.left, self.right) } else { (self.right, self.left) };
         let pair = |a: &Vec<Value>, b: &Vec<Value>, test: &dyn Fn(&[Value], &[Value]) -> bool| {
@@ -155,7 +155,7 @@ impl Model<'_> {
 }
 
 fn sorted(rows: Rows) -> Vec<String> {
-    // Minus zero meets zero, and either may be shown.
+    // Keys -0.0 and 0.0 are equal, and the join may return either.
     let mut rows: Vec<String> =
         rows.iter().map(|row| format!("{row:?}").replace("-0.0", "0.0")).collect();
     rows.sort();
@@ -234,7 +234,8 @@ fn check(seed: u64, key_types: &[Type], spread: i64) {
     }
 }
 
-/// Rule S12.16: keys may be null on both sides, of which scans are told where that is right.
+/// Keys may be null on both sides. Dynamic filters reject null keys, which is correct for the join
+/// types that publish filters (rule S12.16).
 #[test]
 fn joins_of_one_key_give_what_a_comparison_of_all_pairs_gives() {
     for seed in 0..12 {
@@ -246,7 +247,7 @@ fn joins_of_one_key_give_what_a_comparison_of_all_pairs_gives() {
     }
 }
 
-/// Batches whose dictionaries, slices and lazy columns have nulls that no row of the batch selects.
+/// The dictionaries, slices and lazy columns of these batches contain nulls that no row selects.
 #[test]
 fn nulls_that_no_row_selects_do_not_count_as_nulls_of_the_probe_side() {
     let (left_type, right_type) = (bigints(&["l0"]), bigints(&["r0"]));

@@ -1,5 +1,5 @@
-//! Joins whose filter does all of their work (rule S12.15): each condition broken alone, and the
-//! rows the same in any case.
+//! Tests of joins that pass rows through because exact filters of the scans do all of their work
+//! (rule S12.15). Each condition is violated alone, and the rows are the same in all cases.
 
 use super::filters::{left_batches, metric, right, scanned, sides};
 use super::*;
@@ -11,7 +11,7 @@ use crate::plan::{
 
 const REPLACED: &str = "replacedWithDynamicFilterRows";
 
-/// Rows, and those of them that were passed through.
+/// Returns the number of output rows, and how many of them passed through without look-ups.
 fn outcome(plan: &HashJoinNode, drivers: usize, build: Vec<Vec<Act>>) -> (usize, i64) {
     let run = Run::new(PlanNode::HashJoin(plan.clone()), drivers, left_batches(), build);
     let (rows, stats) = run.rows().unwrap();
@@ -34,7 +34,8 @@ fn a_join_of_two_keys_is_not_replaced() {
     let (l, r) = sides();
     for drivers in [1, 3] {
         let node = join(JoinType::Inner, (&l, &r), (&["k", "v"], &["j", "w"]), &["v"]);
-        // Keys (3, 3) and (7, 7) have one partner each; their filters let others through.
+        // Keys (3, 3) and (7, 7) have one partner each; their single-column filters also pass other
+        // rows.
         assert_eq!(outcome(&node, drivers, right(&[3, 7])), (2, 0));
     }
 }
@@ -129,14 +130,14 @@ fn joins_that_look_at_the_table_at_their_end_are_not_replaced() {
     }
 }
 
-/// The rows of "l" and "m" behind `node`, joined with the keys 3 and 7: rows of the join, those
-/// that were passed through, rows that the scans have given.
+/// Joins the rows of "l" and "m" under `left` with the keys 3 and 7. Returns the number of output
+/// rows, of rows that passed through without look-ups, and of rows that the scans returned.
 fn with_two_scans(left: PlanNode, drivers: usize) -> (usize, i64, u64) {
     let (_, r) = sides();
     let node = join(JoinType::LeftSemiFilter, (&Arc::new(left), &r), (&["k"], &["j"]), &["k"]);
     let run = Run::new(PlanNode::HashJoin(node), drivers, left_batches(), right(&[3, 7]));
     for split in left_batches() {
-        // Plans without "m" have no use for its splits.
+        // Plans without "m" reject its splits.
         let _ = run.task.add_split("m", Arc::new(Script(split)));
     }
     let _ = run.task.no_more_splits("m");
@@ -156,7 +157,8 @@ fn keys() -> Vec<SortKey> {
     vec![SortKey { column: "k".into(), order: Default::default() }]
 }
 
-/// Rule S12.6, and what goes beyond it: Velox stops at exchanges.
+/// The filter's key is mapped through the operators below the join to the scans (rule S12.6), here
+/// through exchanges too, where Velox stops.
 #[test]
 fn every_branch_of_a_union_is_told_which_keys_have_partners() {
     let (l, _) = sides();
@@ -243,7 +245,7 @@ fn a_key_beside_a_list_that_is_taken_apart_is_told() {
     }
 }
 
-/// Rule S12.14, for scans behind an exchange.
+/// Scans wait for the table before they read, also below an exchange (rule S12.14).
 #[test]
 fn scans_of_a_union_wait_for_the_table() {
     let (l, r) = sides();
