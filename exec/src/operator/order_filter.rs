@@ -8,9 +8,9 @@
 //! ```
 //!
 //! Rows whose value equals the bound are retained, because the other sort columns decide about
-//! them. Each operator of a plan node publishes its own bound. Each bound is valid for all operators
-//! of the node, because N rows up to it exist already. Scans test dictionaries and prune again when
-//! a filter changes, so a tighter bound is published only after a number of further rows.
+//! them. Each operator of a plan node publishes its own bound, which is valid for all operators of
+//! the node, because N rows up to it exist already. Scans test dictionaries and prune again when a
+//! filter changes, so a tighter bound is published only after a number of further rows.
 //!
 //! Velox has no such filter; DuckDB and other engines have.
 
@@ -56,8 +56,8 @@ impl OrderFilter {
     }
 
     /// Publishes the bound `value`: rows whose first sort column orders after it are not needed.
-    /// Does nothing when fewer than [`ROWS_BETWEEN`] rows have arrived since the last filter, or
-    /// when no filter expresses the bound.
+    /// Does nothing when fewer than `ROWS_BETWEEN` rows have arrived since the last filter, or when
+    /// no filter expresses the bound.
     pub fn bound_is(&mut self, value: Value) {
         if self.rows_since.is_some_and(|rows| rows < ROWS_BETWEEN) {
             return;
@@ -77,8 +77,8 @@ impl OrderFilter {
     }
 }
 
-/// Returns the filter for the values that do not order after `value`, or `None` when no value orders
-/// after it or no filter expresses the condition.
+/// Returns the filter for the values that do not order after `value`, or `None` when no value
+/// orders after it or no filter expresses the condition.
 fn filter_up_to(value: Value, ty: &Type, order: SortOrder) -> Option<Filter> {
     if value.is_null() {
         return order.nulls_first.then_some(Filter::IsNull);
