@@ -91,12 +91,12 @@ struct Output {
 }
 
 impl LocalMerge {
-    /// Creates an operator that merges the rows of `queues`, each of which is sorted by `keys`, into
-    /// batches of at most `max_rows` rows.
+    /// Creates an operator that merges the rows of `queues`, each of which is sorted by `keys`,
+    /// into batches of at most `max_rows` rows.
     ///
     /// # Errors
     ///
-    /// Returns the error of [`SortChannels::new`] when `row_type` has no column of a key's name.
+    /// Returns an error of kind `Internal` when `row_type` has no column of a key's name.
     pub fn new(
         queues: Vec<Arc<BatchQueue>>,
         keys: &[SortKey],
