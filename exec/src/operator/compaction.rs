@@ -33,7 +33,8 @@ pub(super) fn compacted(column: &VectorRef, rows: &Buffer<u32>) -> Result<Vector
             _ => gather(column, rows),
         },
         // With more entries than selected rows the dictionary saves no evaluation, unless a
-        // function caches its results for the entries across batches, which pays off for strings.
+        // function caches its results for the entries across batches, which is worthwhile for
+        // strings only.
         Vector::Dictionary(dictionary)
             if dictionary.base().len() > rows.len() && is_fixed_width(dictionary.base()) =>
         {

@@ -162,7 +162,7 @@ impl LocalMerge {
         Ok(comparator.compare_all(left.row, right.row).then(a.cmp(&b)))
     }
 
-    /// Returns the streams whose next rows order first and second.
+    /// Returns the streams with the least and the second least next row.
     fn first_two(&mut self) -> Result<(Option<usize>, Option<usize>)> {
         let (mut first, mut second) = (None, None);
         for i in 0..self.streams.len() {

@@ -10,8 +10,8 @@
 //!
 //! Either the queues receive whole batches in turn, or each row goes to the queue that the hash of
 //! its keys selects, so that equal keys reach the same driver. The rows are not copied: each queue
-//! receives the batch wrapped in a dictionary of its row numbers. A queue that its driver has closed
-//! drops the batches it receives; the remaining queues continue.
+//! receives the batch wrapped in a dictionary of its row numbers. A queue that its driver has
+//! closed drops the batches it receives; the remaining queues continue.
 
 use vector::sync::Arc;
 use vector::{BufferMut, MemoryPool, Result, RowVector, hash_into};
@@ -40,8 +40,8 @@ pub enum Spread {
 pub struct LocalPartition {
     queues: Vec<Arc<BatchQueue>>,
     spread: Spread,
-    /// Memory pool that holds the reservations of the batches in the queues; `None` when the batches
-    /// are not accounted for.
+    /// Memory pool that holds the reservations of the batches in the queues; `None` when nothing is
+    /// reserved for them.
     pool: Option<MemoryPool>,
     /// Number of the queue that receives the next batch of a round-robin distribution.
     next: usize,

@@ -9,9 +9,9 @@
 //!
 //! An operator belongs to one driver and is called by one thread at a time. It accepts input when
 //! `needs_input` is true, returns output when it has some, and never blocks its thread: when it
-//! must wait, it reports the reason and a continuation. All batches have at least one row.
-//! Their lazy columns can be loaded only until the source produces its next batch (S1.37), which it
-//! does only when the operator behind it needs input again (S11.41).
+//! must wait, it reports the reason and a continuation. All batches have at least one row. Their
+//! lazy columns can be loaded only until the source produces its next batch (S1.37), which it does
+//! only when the operator behind it needs input again (S11.41).
 //!
 //! | call | may be called | guarantee |
 //! |---|---|---|

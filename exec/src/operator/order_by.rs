@@ -27,7 +27,7 @@ pub struct OrderBy {
 }
 
 impl OrderBy {
-    /// Creates an operator that sorts rows of `input_type` by `keys`, of which the first is the most
+    /// Creates an operator that sorts rows of `input_type` by `keys`. The first key is the most
     /// significant.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! TopN            the Nth row so far has 7 in the first sort column, smallest first
-//!   |  filter: at most 7, or null if nulls stand first
+//!   |  filter: at most 7, or null if nulls are first
 //! TableScans      skip rows, pages and row groups whose values are larger (`scan_targets`)
 //! ```
 //!
