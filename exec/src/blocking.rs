@@ -8,7 +8,7 @@ macro_rules! blocking_reasons {
         ///
         /// The set of reasons and their names are those of Velox (S11.43). An operator with too
         /// little memory waits for it itself (`WaitForMemory`); `WaitForArbitration` is a scan that
-        /// reads no further while another driver of its query waits for memory.
+        /// reads no further while another driver of its task waits for memory.
         ///
         /// No operator of this engine reports `WaitForJoinProbe`, `WaitForMergeJoinRightSide`,
         /// `WaitForIndexLookup`, `WaitForIndexSplits`, `WaitForRpc` or `WaitForAggregationPeers`,
@@ -50,7 +50,7 @@ macro_rules! blocking_reasons {
     };
 }
 blocking_reasons!(
-    /// An exchange sink waits until the consumers have taken batches from a full queue.
+    /// An exchange sink waits until its consumers have taken batches from a full queue.
     WaitForConsumer,
     /// A scan waits until a split is added or the end of splits is signalled.
     WaitForSplit,
@@ -69,7 +69,7 @@ blocking_reasons!(
     WaitForConnector,
     /// A scan is ready to proceed but returns its thread to other drivers.
     Yield,
-    /// A scan reads no further while another driver of its query waits for memory.
+    /// A scan reads no further while another driver of its task waits for memory.
     WaitForArbitration,
     /// A scan driver waits until scan scaling starts it.
     WaitForScanScaleUp,

@@ -16,7 +16,8 @@ pub trait SplitSource: Send + Sync {
     ///
     /// # Errors
     ///
-    /// Returns the errors of the task's split queue and of `preloader`.
+    /// Returns an error of kind `Cancelled` when the task was dropped before all of its splits were
+    /// added.
     fn next_split(&self, passed: u64, preloader: Option<&dyn SplitPreloader>) -> Result<SplitPoll>;
 
     /// Returns true when [`SplitSource::next_split`] would return a barrier to a driver that has
