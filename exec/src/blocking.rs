@@ -6,9 +6,9 @@ macro_rules! blocking_reasons {
     ($($(#[$doc:meta])* $reason:ident),* $(,)?) => {
         /// The reason why an operator cannot proceed.
         ///
-        /// The set of reasons and their names are those of Velox (S11.43). An operator with too
-        /// little memory waits for it itself (`WaitForMemory`); `WaitForArbitration` is a scan that
-        /// reads no further while another driver of its task waits for memory.
+        /// The reasons are those of Velox (S11.43). An operator with too little memory waits for it
+        /// itself (`WaitForMemory`); `WaitForArbitration` is a scan that reads no further while
+        /// another driver of its task waits for memory.
         ///
         /// No operator of this engine reports `WaitForJoinProbe`, `WaitForMergeJoinRightSide`,
         /// `WaitForIndexLookup`, `WaitForIndexSplits`, `WaitForRpc` or `WaitForAggregationPeers`,
