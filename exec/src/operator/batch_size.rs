@@ -1,35 +1,41 @@
-//! How many rows a scan asks for (rules S11.21 to S11.25): as many as fill a batch by the source's
-//! estimate of a row, more when filters drop most of what is read.
+//! The number of rows that a scan requests from its data source per read: the number that fills a
+//! batch according to the source's estimate of the row size, and more when filters drop most of the
+//! rows (S11.21 to S11.25).
+//!
+//! The first row of the table that applies determines the number:
 //!
 //! | known | rows |
 //! |---|---|
-//! | the split's wish | that, divided by the ratio |
-//! | override set | the override, as it is |
+//! | the split's hint | the hint, divided by the ratio |
+//! | override set | the override, unchanged |
 //! | row size, of this source or an earlier file | preferred bytes / row size, up to the maximum, divided by the ratio |
-//! | nothing | what was asked last, at first the preferred rows, divided by the ratio |
+//! | nothing | the last base size, at first the preferred rows, divided by the ratio |
 //!
-//! The ratio is the greatest share of asked rows that ever came back, at least a quarter.
+//! The ratio is the greatest share of the requested rows that a read has returned, at least a
+//! quarter. A number that was divided by the ratio is at most the maximum number of rows. Before
+//! the first read no number is divided.
 
 use crate::query_ctx::QueryConfig;
 
-/// The greatest factor by which filters enlarge a read, as a share of rows (rule S11.22).
+/// Lower bound of the ratio, which limits a read to four times the base size (S11.22).
 const MIN_FILTERING_RATIO: f64 = 0.25;
 
-/// How many rows the next read asks for.
+/// Determines the number of rows that the next read requests.
 #[derive(Debug)]
 pub(super) struct BatchSize {
     max_rows: usize,
     preferred_bytes: u64,
     override_rows: usize,
-    /// The size without regard to filters; lasts across splits (rule S11.23).
+    /// Base size in rows, before the division by the ratio. It persists across splits, so that a
+    /// source without an estimate uses the size of the previous one (S11.23).
     rows: usize,
     row_size: Option<u64>,
-    /// The greatest share of asked rows that came back; 0 before the first read.
+    /// Greatest share of the requested rows that a read has returned; 0 before the first read.
     ratio: f64,
 }
 
 impl BatchSize {
-    /// As the settings have it.
+    /// Creates the state before the first read, with the limits of `config`.
     pub(super) fn new(config: &QueryConfig) -> Self {
         BatchSize {
             max_rows: config.max_output_batch_rows,
@@ -41,8 +47,8 @@ impl BatchSize {
         }
     }
 
-    /// Rows to ask for: of a split that wants `hint` rows, if it does, by the source's estimate
-    /// of a row's size.
+    /// Returns the number of rows to request. `hint` is the number of rows that the split prefers,
+    /// and `estimate` is the source's estimate of the row size in bytes.
     pub(super) fn rows(&mut self, hint: Option<usize>, estimate: Option<u64>) -> usize {
         if let Some(hint) = hint {
             return self.enlarged(hint);
@@ -64,9 +70,9 @@ impl BatchSize {
         if self.ratio > 0.0 { self.max_rows.min((rows as f64 / self.ratio) as usize) } else { rows }
     }
 
-    /// Notes that a read of `asked` rows gave `given`.
+    /// Records that a read for which `asked` rows were requested returned `given` rows.
     pub(super) fn record(&mut self, asked: usize, given: usize) {
-        // Rows that are only counted may be more than were asked for.
+        // A scan that only counts rows may return more rows than were requested.
         let share = (given as f64 / asked.max(1) as f64).min(1.0);
         self.ratio = self.ratio.max(share).max(MIN_FILTERING_RATIO);
     }

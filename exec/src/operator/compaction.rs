@@ -1,14 +1,15 @@
-//! Few rows of a batch, side by side.
+//! Compaction of columns: copies the few selected rows of a batch into dense vectors.
 //!
 //! ```text
-//! flat         values are copied; of a string its view, the text stays where it is
-//! dictionary   indices are copied, the entries stay: a function still runs once for each of them
-//! others       wrapped
+//! flat         values are copied; of a string only its view, the string buffers are shared
+//! dictionary   indices are copied, the base is shared: functions still run once for each entry
+//! other        wrapped in a dictionary
 //! ```
 //!
-//! Functions run over whole batches, rows that nobody wants included, because a loop without
-//! questions is the fastest one. Where a filter has left few rows that turns around: copying them
-//! costs once for a column what every function of that column would pay again.
+//! Functions are evaluated for all rows of a batch, including rows that are not selected, because a
+//! loop without branches is fastest. When a filter has left few rows, compaction is cheaper: the
+//! copy is made once for each column, while each function over the column would otherwise process
+//! the unselected rows again.
 
 use vector::sync::Arc;
 use vector::{
@@ -16,23 +17,24 @@ use vector::{
     gather,
 };
 
-/// Rows are put side by side when a batch has at least this many for each of them.
+/// Columns are compacted when a batch has at least this number of rows for each selected row.
 const MIN_ROWS_PER_ROW: usize = 2;
 
-/// True when `num_wanted` of `num_rows` rows are better put side by side.
+/// Returns true when columns should be compacted to `num_wanted` of `num_rows` rows.
 pub(super) fn pays(num_wanted: usize, num_rows: usize) -> bool {
     num_wanted.saturating_mul(MIN_ROWS_PER_ROW) <= num_rows
 }
 
-/// Rows `rows` of a column that has nothing lazy in it.
+/// Returns rows `rows` of a column that contains no lazy vector.
 pub(super) fn compacted(column: &VectorRef, rows: &Buffer<u32>) -> Result<VectorRef> {
     match column.as_ref() {
         Vector::Flat(flat) => match flat.values() {
             FlatValues::String(strings) => compacted_strings(flat, strings, rows),
             _ => gather(column, rows),
         },
-        // Fewer values than entries: then nothing is gained by the entries, unless a function
-        // remembers them from batch to batch, which is worth it for strings.
+        // With more entries than selected rows the dictionary saves no evaluation, unless a
+        // function caches its results for the entries across batches, which is worthwhile for
+        // strings only.
         Vector::Dictionary(dictionary)
             if dictionary.base().len() > rows.len() && is_fixed_width(dictionary.base()) =>
         {

@@ -1,8 +1,10 @@
-//! Distinct: the first row of each combination of keys, as soon as it comes.
+//! The Distinct operator, which returns the first row of each combination of keys as soon as it
+//! arrives.
 //!
-//! An aggregation without aggregates. Nothing waits for the end of input, so that a limit above
-//! ends the scan early, and rows are passed on without a copy. Rows that were distinct in one
-//! driver are made so over all of them by the same operator behind an exchange.
+//! It executes an aggregation without aggregate functions. It returns output before the end of
+//! input, so that a limit above it ends the scan early, and it returns rows without copying them.
+//! The rows are distinct within one driver; the same operator behind an exchange makes them
+//! distinct over all drivers.
 
 use vector::sync::Arc;
 use vector::{BufferMut, PoolScope, Result, RowSet, RowType, RowVector, VectorRef};
@@ -13,12 +15,12 @@ use super::reservation::Reservation;
 use super::{Operator, OperatorCtx, channel_of};
 use crate::plan::AggregationNode;
 
-/// Gives each combination of key columns once.
+/// Returns each combination of key values once.
 pub struct Distinct {
     channels: Vec<usize>,
     output_type: Arc<RowType>,
     table: GroupTable,
-    /// The group of each row of the current batch.
+    /// Group id of each row of the current batch.
     ids: Vec<u32>,
     output: Option<RowVector>,
     memory: Reservation,
@@ -26,7 +28,11 @@ pub struct Distinct {
 }
 
 impl Distinct {
-    /// The keys of `node`, which has some and no aggregates.
+    /// Creates the operator for the keys of `node`, which has at least one key and no aggregates.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error of kind `Internal` when the input has no column of a key's name.
     pub fn new(node: &AggregationNode, ctx: OperatorCtx) -> Result<Self> {
         let input = node.source.output_type();
         let channels: Vec<usize> =
@@ -62,7 +68,7 @@ impl Operator for Distinct {
         if self.table.len() == seen {
             return Ok(());
         }
-        // New groups get the next numbers, not always in the order of their rows.
+        // New groups have the next ids, which are not always in the order of their rows.
         let known = seen;
         let mut is_new = vec![true; self.table.len() - known];
         let mut rows = BufferMut::new();
@@ -84,7 +90,7 @@ impl Operator for Distinct {
     }
 
     fn bytes_wanted(&self) -> u64 {
-        // What comes next is about as much as what came last.
+        // The next batch is expected to have as many rows as the last one.
         let growth = if self.no_more_input { 0 } else { self.table.bytes_to_grow(self.ids.len()) };
         self.memory.deficit().saturating_add(growth)
     }

@@ -1,17 +1,18 @@
-//! Filter and projections in one step.
+//! The FilterProject operator, which evaluates a filter and projections in one step.
 //!
 //! ```text
 //! batch --predicate--> passing rows --expressions on these rows--> results, wrapped
 //! ```
 //!
-//! Expressions are evaluated over the input batch for the passing rows only, and the results are
-//! wrapped in one dictionary (rule S1.53), so that no value is copied. When every row passes
-//! nothing is wrapped, and columns that are only passed on may stay lazy. When few rows pass, the
-//! columns that expressions use are first copied down to them (`compaction.rs`).
+//! Expressions are evaluated over the input batch for the passing rows only, and the result columns
+//! are wrapped in a dictionary of the passing rows, so that no value is copied (S1.53). When all
+//! rows pass, nothing is wrapped, and columns that are projected unchanged may remain lazy. When
+//! few rows pass, the columns that expressions use are first compacted to these rows
+//! (`compaction.rs`).
 //!
-//! Results may be much larger than what they are made of. An evaluation has a budget of bytes; where it
-//! would pass that, and where the rows before took so much that it must, the passing rows are evaluated
-//! piece by piece, and each piece is a batch of its own.
+//! Results may be much larger than the input. An evaluation has a budget of bytes. When it exceeds
+//! the budget, or when the bytes of earlier rows predict that it would, the passing rows are
+//! evaluated in pieces, each of which becomes an output batch.
 
 use vector::sync::Arc;
 use vector::{
@@ -27,48 +28,53 @@ use super::loading::{load_batch_rows, load_column, wrap_column};
 use super::{Operator, channel_of};
 use crate::expr::select_true;
 
-/// Bytes of a batch of results, unless they are set.
+/// Default size of an output batch in bytes.
 const DEFAULT_BATCH_BYTES: u64 = 10 << 20;
 
-/// Where an output column comes from.
+/// The origin of an output column.
 #[derive(Debug, Clone, Copy)]
 enum Projection {
-    /// A column of the input.
+    /// The input column of this channel.
     Channel(usize),
-    /// A result of the computed expressions.
+    /// The result of the computed expression of this index.
     Computed(usize),
 }
 
-/// Gives the rows that pass a predicate, and expressions over them.
+/// Evaluates expressions for the input rows that pass a predicate.
 pub struct FilterProject {
     predicate: Option<Box<dyn CompiledExpr>>,
     projections: Vec<Projection>,
-    /// All expressions that are no columns; none when there is no such expression.
+    /// All expressions that are not plain columns; `None` when there is no such expression.
     computed: Option<Box<dyn CompiledExprs>>,
-    /// The input columns that computed projections use.
+    /// Channels of the input columns that computed projections use.
     computed_from: Vec<usize>,
     output_type: Arc<RowType>,
     input: Option<RowVector>,
-    /// The passing rows of a batch that are evaluated piece by piece.
+    /// The passing rows of a batch that is evaluated in pieces.
     pieces: Option<Pieces>,
-    /// Bytes that the results of a batch should have at most.
+    /// Target for the maximum size of an output batch in bytes.
     batch_bytes: u64,
-    /// Rows that are evaluated at once at most, by what those before took.
+    /// Maximum number of rows that are evaluated at once; the bytes of earlier rows determine it.
     rows_at_once: usize,
     no_more_input: bool,
 }
 
-/// The passing rows of a batch, and how many of them are done.
+/// The passing rows of a batch, and the number of them that are evaluated.
 struct Pieces {
-    /// All columns are loaded for the passing rows.
+    /// The batch, with all columns loaded for the passing rows.
     batch: RowVector,
     indices: Buffer<u32>,
     done: usize,
 }
 
 impl FilterProject {
-    /// Compiles a predicate and, for each output column, an expression over `input`. Without
-    /// expressions the input's columns are given as they are.
+    /// Creates the operator: compiles a predicate and, for each output column, an expression over
+    /// `input`. Without projections the output has the input's columns.
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of `evaluator` for an expression that does not compile, and an error of
+    /// kind `Internal` when the input has no column of a name that a projection uses.
     pub fn new(
         evaluator: &dyn ExpressionEvaluator,
         input: &Arc<RowType>,
@@ -116,7 +122,7 @@ impl FilterProject {
         })
     }
 
-    /// The same, with results of at most about `bytes` for a batch.
+    /// Returns the operator with a target of `bytes` for the maximum size of an output batch.
     pub fn with_batch_bytes(self, bytes: u64) -> Self {
         FilterProject { batch_bytes: bytes.max(1), ..self }
     }
@@ -143,8 +149,9 @@ impl FilterProject {
         }
     }
 
-    /// Evaluates `num_rows` rows by `f` within the budget, and learns how many fill a batch. One row
-    /// has no budget but the pool's.
+    /// Evaluates `num_rows` rows by `f` within a budget of twice the target size, and determines
+    /// the number of rows that fill a batch from the bytes that it takes. A single row is limited
+    /// only by the memory pool.
     fn bounded(
         &mut self,
         num_rows: usize,
@@ -175,7 +182,7 @@ impl FilterProject {
         self.next_piece()
     }
 
-    /// The results of the next passing rows, as many as fit into a batch.
+    /// Returns the results of the next passing rows, as many as fit into a batch.
     fn next_piece(&mut self) -> Result<Option<RowVector>> {
         let Some(mut pieces) = self.pieces.take() else { return Ok(None) };
         loop {
@@ -200,7 +207,7 @@ impl FilterProject {
         }
     }
 
-    /// The output for the passing rows of a batch, all at once.
+    /// Returns the output for all passing rows of a batch.
     fn process_passing(
         &mut self,
         batch: &RowVector,
@@ -214,7 +221,7 @@ impl FilterProject {
         RowVector::batch(Arc::clone(&self.output_type), num_rows, columns)
     }
 
-    /// The output columns for all rows of a batch.
+    /// Returns the output columns for all rows of a batch.
     fn project(&mut self, batch: &RowVector, all: &SelectivityVector) -> Result<Vec<VectorRef>> {
         let computed = self.compute(batch, all)?;
         let columns = self.projections.iter().map(|projection| match projection {
@@ -224,7 +231,7 @@ impl FilterProject {
         columns.collect()
     }
 
-    /// The output columns for the passing rows, and their number.
+    /// Returns the number of passing rows and the output columns for them.
     fn project_some(
         &mut self,
         batch: &RowVector,
@@ -236,7 +243,8 @@ impl FilterProject {
             let columns = self.project_compacted(batch, &rows, &indices)?;
             return Ok((indices.len(), columns));
         }
-        // What expressions use is loaded for the passing rows before they ask for all.
+        // The columns that expressions use are loaded for the passing rows only, before the
+        // evaluation could load all of their rows.
         let mut columns = batch.children().to_vec();
         for channel in &self.computed_from {
             columns[*channel] = load_column(&columns[*channel], &rows)?;
@@ -251,15 +259,15 @@ impl FilterProject {
         Ok((indices.len(), columns.collect::<Result<_>>()?))
     }
 
-    /// The output columns for few passing rows: those that expressions use, and so the results,
-    /// have no other rows.
+    /// Returns the output columns for few passing rows. The columns that expressions use are
+    /// compacted first, so these columns and the results contain only the passing rows.
     fn project_compacted(
         &mut self,
         batch: &RowVector,
         rows: &RowSet,
         indices: &Buffer<u32>,
     ) -> Result<Vec<VectorRef>> {
-        // What no expression uses is not looked at: nulls stand in its place.
+        // Columns that no expression uses are not read; they are replaced by null columns.
         let nulls = |ty: &Type| Arc::new(Vector::nulls(ty.clone(), indices.len()));
         let mut columns: Vec<VectorRef> = batch.row_type().types().iter().map(nulls).collect();
         for channel in &self.computed_from {
@@ -334,7 +342,8 @@ mod tests {
         TypedExpr::call("lpad", vec![text, size, filling], Type::Varchar)
     }
 
-    /// The output of `n` and 1,000 bytes for each of 1,000 rows, and the most bytes in use.
+    /// Returns the output batches for 1,000 rows of `n` and a string of 1,000 bytes, and the peak
+    /// memory use in bytes.
     fn batches(predicate: Option<&TypedExpr>, limit: u64) -> Result<(Vec<RowVector>, u64)> {
         let root = MemoryPool::root("query", limit);
         let leaf = root.leaf("project");
@@ -390,7 +399,8 @@ mod tests {
     fn results_that_fit_nowhere_end_with_the_limit() {
         let error = batches(None, 300_000).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Limit);
-        // Rows are tested for more bytes than there are, a few at a time.
+        // The predicate takes more bytes than the pool has, so it is evaluated for a few rows at a
+        // time.
         let long = TypedExpr::call("length", vec![lpad(100_000)], Type::BigInt);
         let none = TypedExpr::constant(Value::BigInt(7), Type::BigInt);
         let short = TypedExpr::call("lt", vec![long, none], Type::Boolean);

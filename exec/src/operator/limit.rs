@@ -1,12 +1,12 @@
-//! Limit: a run of rows, in whatever order they come; ends the pipeline early, or drops the input up
-//! to the next barrier.
+//! The Limit operator, which returns a range of its input rows in the order of their arrival. It
+//! ends the pipeline early, or has the input up to the next barrier discarded.
 
 use vector::{Result, RowVector};
 
 use super::Operator;
 use super::loading::slice_batch;
 
-/// Skips rows, then passes a number of rows on, then is finished.
+/// Skips a number of rows, returns a number of rows and is then finished.
 #[derive(Debug)]
 pub struct Limit {
     offset: u64,
@@ -18,7 +18,7 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// The rows `offset..offset + count`.
+    /// Creates an operator that returns the rows `offset..offset + count` of its input.
     pub fn new(offset: u64, count: u64) -> Self {
         Limit {
             offset,

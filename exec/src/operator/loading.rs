@@ -1,9 +1,9 @@
-//! Loading lazy columns: which rows, and when at the latest.
+//! Functions that load the lazy columns of batches.
 //!
-//! A lazy column may be read only while its scan has not moved on (rule S1.37). Within a pipeline
-//! the driver takes care of that; before a batch leaves the pipeline (to another thread, to the
-//! caller, or into memory until the end of input) its columns are loaded here. Only the rows that
-//! the batch still has are read, and nothing lazy remains in the result.
+//! A lazy column can be loaded only until its scan produces the next batch (S1.37). Within a
+//! pipeline the driver ensures this; before a batch leaves the pipeline (to another thread, to the
+//! caller, or into memory until the end of input) these functions load its columns. They read only
+//! the rows that the batch still has, and the result contains no lazy vector.
 
 use vector::sync::Arc;
 use vector::{
@@ -11,21 +11,26 @@ use vector::{
     load_rows,
 };
 
-/// About how many bytes a batch will hold once it is loaded.
+/// Returns the approximate number of bytes that a batch retains once it is loaded.
 pub fn bytes_when_loaded(batch: &RowVector) -> u64 {
     let columns = batch.children().iter();
-    // Of a column that nobody has read yet only the number of rows is known.
+    // Only the number of rows is known of a column that is not loaded yet.
     let bytes = columns.map(|column| column.retained_bytes().max(batch.len() * size_of::<u64>()));
     bytes.fold(0, |sum, bytes| sum.saturating_add(bytes as u64))
 }
 
-/// Bytes that a batch keeps alive and that nobody pays for, as far as it is loaded.
+/// Returns the number of bytes that a batch retains and that no memory pool has reserved, as far as
+/// the batch is loaded.
 pub fn unpaid_bytes(batch: &RowVector) -> u64 {
     let columns = batch.children().iter().map(|column| column.held_bytes(Held::Unpaid) as u64);
     columns.fold(0, u64::saturating_add)
 }
 
-/// The batch with all of its columns loaded.
+/// Returns the batch with all of its columns loaded.
+///
+/// # Errors
+///
+/// Returns the errors of [`load_column`].
 pub fn load_batch(batch: RowVector) -> Result<RowVector> {
     if !batch.children().iter().any(has_lazy) {
         return Ok(batch);
@@ -33,7 +38,11 @@ pub fn load_batch(batch: RowVector) -> Result<RowVector> {
     load_batch_rows(&batch, &RowSet::all(batch.len()))
 }
 
-/// The batch with all of its columns loaded for `rows`; other rows are unspecified.
+/// Returns the batch with all of its columns loaded for `rows`; other rows are unspecified.
+///
+/// # Errors
+///
+/// Returns the errors of [`load_column`].
 pub fn load_batch_rows(batch: &RowVector, rows: &RowSet) -> Result<RowVector> {
     let columns = batch.children().iter().map(|column| load_column(column, rows));
     let columns = columns.collect::<Result<_>>()?;
@@ -41,7 +50,11 @@ pub fn load_batch_rows(batch: &RowVector, rows: &RowSet) -> Result<RowVector> {
     RowVector::new(Arc::clone(batch.row_type()), batch.len(), validity, columns)
 }
 
-/// Rows `offset..offset + len` of a batch; lazy columns are loaded for these rows only.
+/// Returns rows `offset..offset + len` of a batch; lazy columns are loaded for these rows only.
+///
+/// # Errors
+///
+/// Returns the errors of [`load_column`] and of [`Vector::slice`].
 pub fn slice_batch(batch: &RowVector, offset: usize, len: usize) -> Result<RowVector> {
     if offset == 0 && len == batch.len() {
         return Ok(batch.clone());
@@ -56,16 +69,25 @@ pub fn slice_batch(batch: &RowVector, offset: usize, len: usize) -> Result<RowVe
     RowVector::new(Arc::clone(batch.row_type()), len, validity, columns)
 }
 
-/// Rows `indices` of a column, wrapped in a dictionary. A lazy column is loaded for these rows.
+/// Returns rows `indices` of a column, wrapped in a dictionary. A lazy column is loaded for these
+/// rows.
 ///
-/// `rows` are the same rows, ascending; the wrapped ones may repeat or be in another order.
+/// `rows` contains the same rows in ascending order; `indices` may repeat rows and may be in any
+/// order.
+///
+/// # Errors
+///
+/// Returns the errors of [`load_column`].
 pub fn wrap_column(column: &VectorRef, indices: &Buffer<u32>, rows: &RowSet) -> Result<VectorRef> {
     Ok(Vector::wrap(&load_column(column, rows)?, indices))
 }
 
-/// The column with `rows` loaded and nothing lazy in it; other rows are unspecified.
+/// Returns the column with `rows` loaded and without any lazy vector; other rows are unspecified.
 ///
-/// `Internal` when an earlier load was for other rows only.
+/// # Errors
+///
+/// Returns an error of kind `Internal` when an earlier load was for other rows only, and any error
+/// of reading the column.
 pub fn load_column(column: &VectorRef, rows: &RowSet) -> Result<VectorRef> {
     if !has_lazy(column) {
         return Ok(Arc::clone(column));
@@ -74,13 +96,21 @@ pub fn load_column(column: &VectorRef, rows: &RowSet) -> Result<VectorRef> {
     without_lazy(column)
 }
 
-/// Column `channel` of a batch, exactly as long as the batch.
+/// Returns column `channel` of a batch, exactly as long as the batch.
+///
+/// # Errors
+///
+/// Returns an error when the batch has no such column, and the errors of [`Vector::slice`].
 pub fn column_of(batch: &RowVector, channel: usize) -> Result<VectorRef> {
     let column = batch.child(channel)?;
     Vector::slice(column, 0, batch.len())
 }
 
-/// Column `channel` of a batch, decoded, exactly as long as the batch.
+/// Returns column `channel` of a batch, decoded, exactly as long as the batch.
+///
+/// # Errors
+///
+/// Returns the errors of [`column_of`] and of decoding the column.
 pub fn decoded_column(batch: &RowVector, channel: usize) -> Result<DecodedVector> {
     DecodedVector::new(&column_of(batch, channel)?)
 }
@@ -94,7 +124,7 @@ fn has_lazy(column: &VectorRef) -> bool {
     }
 }
 
-/// The same column with what was loaded in the place of what was lazy.
+/// Returns the same column with each lazy vector replaced by its loaded one.
 fn without_lazy(column: &VectorRef) -> Result<VectorRef> {
     if !has_lazy(column) {
         return Ok(Arc::clone(column));
@@ -105,7 +135,7 @@ fn without_lazy(column: &VectorRef) -> Result<VectorRef> {
                 let loaded = without_lazy(&loaded)?;
                 return Vector::slice(&loaded, 0, lazy.len());
             }
-            // No row was asked for: every row that anybody may look at is null further out.
+            // No row was loaded: each row that is read is null in an enclosing vector.
             None => Vector::nulls(lazy.ty().clone(), lazy.len()),
         },
         Vector::Dictionary(dictionary) => Vector::Dictionary(DictionaryVector::over_with_validity(

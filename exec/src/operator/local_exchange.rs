@@ -1,4 +1,5 @@
-//! The gathering local exchange: batches of many drivers become the input of one.
+//! The LocalExchange operator, the exchange source that reads the batches of one or more drivers
+//! from a queue.
 //!
 //! ```text
 //! driver 0  .. QueueSink --\
@@ -6,8 +7,8 @@
 //! driver 2  .. QueueSink --/
 //! ```
 //!
-//! The queue and its giving end are in `sink`; this is the taking end. The order of batches of
-//! different drivers is that of their arrival.
+//! The queue and its exchange sink are in `sink`. Batches of different drivers are returned in the
+//! order of their arrival.
 
 use vector::sync::Arc;
 use vector::{Result, RowVector};
@@ -16,7 +17,7 @@ use super::sink::{BatchQueue, Taken};
 use super::{Operator, refuse_input};
 use crate::blocking::{Blocked, BlockingReason};
 
-/// The first operator of the driver behind an exchange.
+/// The exchange source of a queue; the first operator of its driver.
 #[derive(Debug)]
 pub struct LocalExchange {
     queue: Arc<BatchQueue>,
@@ -26,7 +27,7 @@ pub struct LocalExchange {
 }
 
 impl LocalExchange {
-    /// The consumer of `queue`.
+    /// Creates the consumer of `queue`.
     pub fn new(queue: Arc<BatchQueue>) -> Self {
         LocalExchange { queue, blocked: None, barrier: None, finished: false }
     }

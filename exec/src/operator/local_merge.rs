@@ -1,4 +1,4 @@
-//! Local merge: sorted rows of several drivers become one sorted stream.
+//! The LocalMerge operator, which merges the sorted rows of several drivers into one sorted stream.
 //!
 //! ```text
 //! driver 0  .. OrderBy .. QueueSink --> BatchQueue 0 --\
@@ -6,16 +6,18 @@
 //! driver 2  .. OrderBy .. QueueSink --> BatchQueue 2 --/
 //! ```
 //!
-//! The first rows of all streams are compared; the stream with the least one gives rows until the
-//! least of the others comes before the next. What a stream gave to an output batch is a run of its
-//! own batch, so the output is these runs joined, seen through the numbers of the merged rows:
+//! The operator compares the next rows of all streams. The stream with the least row contributes
+//! rows until the least row of the other streams orders before its next one. The rows that a stream
+//! contributes to an output batch are a range of the stream's batch, so the output is the
+//! concatenation of these ranges, wrapped in a dictionary of the merged row numbers:
 //!
 //! ```text
-//! stream 0: rows 3..6    stream 1: rows 0..2      joined  a3 a4 a5 b0 b1    seen  0 3 4 1 2
+//! stream 0: rows 3..6    stream 1: rows 0..2
+//! concatenated  a3 a4 a5 b0 b1    indices  0 3 4 1 2
 //! ```
 //!
-//! Of equal rows those of the first stream come first. Nothing can be said before every stream has
-//! shown a row or its end.
+//! Equal rows are ordered by their streams. No row can be merged before each stream has a row or
+//! has ended.
 
 use std::cmp::Ordering;
 
@@ -30,26 +32,26 @@ use super::{Operator, refuse_input};
 use crate::blocking::{Blocked, BlockingReason};
 use crate::plan::SortKey;
 
-/// The first operator of the driver behind sorted streams.
+/// The exchange source that merges sorted streams; the first operator of its driver.
 pub struct LocalMerge {
     streams: Vec<Stream>,
     keys: SortChannels,
     row_type: Arc<RowType>,
     max_rows: usize,
-    /// Comparators of the current batches of two streams, made when first needed.
+    /// Comparators of the current batches of each pair of streams, created when first needed.
     comparators: Vec<Vec<Option<RowComparator>>>,
     output: Output,
     blocked: Option<Blocked>,
-    /// The barrier that all streams have come to.
+    /// Number of the barrier that all streams have reached, until the driver resumes the operator.
     barrier: Option<u64>,
     finished: bool,
 }
 
-/// One sorted source.
+/// One sorted input stream.
 struct Stream {
     queue: Arc<BatchQueue>,
     current: Option<Current>,
-    /// The barrier behind its last row.
+    /// Number of the barrier that the stream has reached.
     barrier: Option<u64>,
     ended: bool,
 }
@@ -59,38 +61,42 @@ impl Stream {
         Stream { queue, current: None, barrier: None, ended: false }
     }
 
-    /// True when it has shown all of its rows, for now or for good.
+    /// Returns true when all rows of the stream are merged, up to a barrier or to its end.
     fn is_through(&self) -> bool {
         self.current.is_none() && (self.ended || self.barrier.is_some())
     }
 }
 
-/// The batch of a stream that has rows left.
+/// The current batch of a stream, of which some rows are not merged yet.
 struct Current {
     batch: RowVector,
     keys: Vec<VectorRef>,
-    /// The prefixes of the first key; none without keys.
+    /// Sort prefixes of the first key, one for each row; empty when there are no keys.
     prefixes: Vec<u64>,
-    /// The first row not given yet.
+    /// Number of the first row that is not merged yet.
     row: usize,
-    /// Where the rows that the output has begin.
+    /// Number of the first row that belongs to the stream's open piece of the output.
     output_from: usize,
 }
 
-/// The rows merged so far: from which piece each comes, and the pieces that are complete.
+/// The rows merged so far: the pieces, which are ranges of batches, and the piece of each row.
 #[derive(Default)]
 struct Output {
-    /// The stream's piece of each row.
+    /// Index into `pieces` for each merged row.
     pieces_of_rows: Vec<u32>,
-    /// Runs of rows; the last one of a stream that still has rows is open.
+    /// Ranges of rows of the streams' batches; `None` for a piece that is still open.
     pieces: Vec<Option<RowVector>>,
-    /// The open piece of each stream.
+    /// Index of the open piece of each stream; `None` when the stream has no open piece.
     open: Vec<Option<u32>>,
 }
 
 impl LocalMerge {
-    /// Merges the rows of `queues`, each of which is sorted by `keys`, into batches of at most
-    /// `max_rows` rows.
+    /// Creates an operator that merges the rows of `queues`, each of which is sorted by `keys`,
+    /// into batches of at most `max_rows` rows.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error of kind `Internal` when `row_type` has no column of a key's name.
     pub fn new(
         queues: Vec<Arc<BatchQueue>>,
         keys: &[SortKey],
@@ -112,7 +118,8 @@ impl LocalMerge {
         })
     }
 
-    /// Sees to it that every stream shows a row or has ended; false when one must be waited for.
+    /// Takes batches until each stream has a row, has reached a barrier or has ended. Returns false
+    /// when a stream must be waited for.
     fn fill(&mut self) -> Result<bool> {
         for (i, stream) in self.streams.iter_mut().enumerate() {
             while stream.current.is_none() && !stream.is_through() {
@@ -135,7 +142,7 @@ impl LocalMerge {
         Ok(true)
     }
 
-    /// The order of the next rows of two streams; equal rows stand in the order of the streams.
+    /// Compares the next rows of two streams; equal rows are ordered by their streams.
     fn compare(&mut self, a: usize, b: usize) -> Result<Ordering> {
         let (Some(left), Some(right)) = (&self.streams[a].current, &self.streams[b].current) else {
             return Ok(a.cmp(&b));
@@ -155,7 +162,7 @@ impl LocalMerge {
         Ok(comparator.compare_all(left.row, right.row).then(a.cmp(&b)))
     }
 
-    /// The streams whose next rows come first and second.
+    /// Returns the streams with the least and the second least next row.
     fn first_two(&mut self) -> Result<(Option<usize>, Option<usize>)> {
         let (mut first, mut second) = (None, None);
         for i in 0..self.streams.len() {
@@ -175,7 +182,7 @@ impl LocalMerge {
         Ok((first, second))
     }
 
-    /// Merges until the output is full, or a stream must be asked for more rows.
+    /// Merges rows until the output is full or a stream's current batch has no rows left.
     fn merge(&mut self) -> Result<()> {
         while self.output.len() < self.max_rows {
             let (Some(first), second) = self.first_two()? else { return Ok(()) };
@@ -202,7 +209,7 @@ impl LocalMerge {
         Ok(())
     }
 
-    /// Gives the merged rows away.
+    /// Returns the merged rows as a batch and clears the output; `None` when there are no rows.
     fn flush(&mut self) -> Result<Option<RowVector>> {
         if self.output.len() == 0 {
             return Ok(None);
@@ -228,7 +235,7 @@ impl Current {
         self.prefixes.get(self.row).copied()
     }
 
-    /// Goes to the next row; true when there is none.
+    /// Advances to the next row; returns true when the batch has none.
     fn step(&mut self) -> bool {
         self.row += 1;
         self.row == self.batch.len()
@@ -246,7 +253,7 @@ impl Output {
         self.open.iter_mut().for_each(|open| *open = None);
     }
 
-    /// Takes the next row of a stream.
+    /// Appends the next row of a stream.
     fn add(&mut self, stream: usize, of: &Stream) {
         if of.current.is_none() {
             return;
@@ -258,7 +265,7 @@ impl Output {
         self.pieces_of_rows.push(piece);
     }
 
-    /// Ends the open piece of a stream in front of its next row.
+    /// Closes the open piece of a stream before its next row.
     fn cut(&mut self, i: usize, stream: &mut Stream) -> Result<()> {
         let (Some(piece), Some(current)) = (self.open[i].take(), &mut stream.current) else {
             return Ok(());
@@ -271,7 +278,7 @@ impl Output {
         Ok(())
     }
 
-    /// The rows as a batch; there are none afterwards.
+    /// Returns the rows as a batch and clears the output.
     fn take(&mut self, row_type: &Arc<RowType>) -> Result<RowVector> {
         let pieces: Vec<RowVector> =
             std::mem::take(&mut self.pieces).into_iter().flatten().collect();
@@ -308,7 +315,7 @@ impl Operator for LocalMerge {
         self.blocked = None;
         while !self.finished && self.barrier.is_none() {
             if !self.fill()? {
-                // What is merged need not wait.
+                // Rows that are merged already are returned without waiting.
                 let merged = self.flush()?;
                 if merged.is_some() {
                     self.blocked = None;
@@ -349,7 +356,8 @@ impl Operator for LocalMerge {
     }
 
     fn drop_output(&mut self) {
-        // What comes from a stream that has come to the barrier already is behind it.
+        // The next rows of a stream that has already reached the barrier are behind it, so only the
+        // other streams discard rows.
         for stream in self.streams.iter_mut().filter(|stream| stream.barrier.is_none()) {
             stream.current = None;
             stream.queue.drop_to_barrier();

@@ -1,4 +1,5 @@
-//! The spreading end of a local exchange: batches of one driver go to many.
+//! The LocalPartition operator, the exchange sink that distributes the batches of one driver to
+//! several queues.
 //!
 //! ```text
 //! driver 0  .. LocalPartition --+--> BatchQueue 0 --> LocalExchange .. driver 0 behind
@@ -7,10 +8,10 @@
 //! driver 1  .. LocalPartition --+--> BatchQueue 1 --> LocalExchange .. driver 1 behind
 //! ```
 //!
-//! Whole batches go to the queues in turn, or each row to the queue that the hash of its keys
-//! says, so that equal keys meet in one driver. Rows that go elsewhere are not copied: each queue
-//! gets the batch seen through the numbers of its rows. A queue that its driver has closed drops
-//! what it gets; the others go on.
+//! Either the queues receive whole batches in turn, or each row goes to the queue that the hash of
+//! its keys selects, so that equal keys reach the same driver. The rows are not copied: each queue
+//! receives the batch wrapped in a dictionary of its row numbers. A queue that its driver has
+//! closed drops the batches it receives; the remaining queues continue.
 
 use vector::sync::Arc;
 use vector::{BufferMut, MemoryPool, Result, RowVector, hash_into};
@@ -21,48 +22,51 @@ use super::reservation::Reservation;
 use super::sink::{BatchQueue, Space};
 use crate::blocking::{Blocked, BlockingReason};
 
-/// Sets the bits that choose a queue apart from those that hash tables behind it look at.
+/// Hash seed that makes the bits that select a queue independent of the bits that the hash tables
+/// behind it use.
 const SEED: u64 = 0x51ed_270b_9f6c_1a7d;
 
-/// Which queue a row goes to.
+/// The rule by which a row's queue is selected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Spread {
-    /// Batches in turn.
+    /// Whole batches go to the queues in turn.
     RoundRobin,
-    /// By the hash of the columns at these channels.
+    /// Each row goes to the queue that the hash of the columns at these channels selects.
     Hash(Vec<usize>),
 }
 
-/// The last operator of a producing driver before several consuming ones.
+/// The last operator of a producing driver whose rows go to several consuming drivers.
 #[derive(Debug)]
 pub struct LocalPartition {
     queues: Vec<Arc<BatchQueue>>,
     spread: Spread,
-    /// Pays for what waits.
+    /// Memory pool that holds the reservations of the batches in the queues; `None` when nothing is
+    /// reserved for them.
     pool: Option<MemoryPool>,
-    /// The queue that is next in turn.
+    /// Number of the queue that receives the next batch of a round-robin distribution.
     next: usize,
     hashes: Vec<u64>,
     no_more_input: bool,
-    /// The last barrier.
+    /// Number of the last barrier at which this producer has arrived; 0 before the first one.
     arrived: u64,
     closed: bool,
 }
 
 impl LocalPartition {
-    /// Producer number `producer` of all `queues`, of which there is at least one.
+    /// Creates the sink of producer number `producer`. There is at least one queue.
     pub fn new(queues: Vec<Arc<BatchQueue>>, spread: Spread, producer: usize) -> Self {
         let next = producer % queues.len().max(1);
         let (hashes, pool, no_more_input, closed) = (Vec::new(), None, false, false);
         LocalPartition { queues, spread, pool, next, hashes, no_more_input, arrived: 0, closed }
     }
 
-    /// Has `pool` pay for what it puts while that waits.
+    /// Returns the sink with `pool` as the memory pool that reserves the bytes of its batches while
+    /// they wait in a queue.
     pub fn paid_by(self, pool: &MemoryPool) -> Self {
         LocalPartition { pool: Some(pool.clone()), ..self }
     }
 
-    /// The part of a batch that goes to each queue.
+    /// Splits a batch into the parts for the queues; queues without rows are absent.
     fn parts(&mut self, batch: RowVector) -> Result<Vec<(usize, RowVector)>> {
         match self.spread.clone() {
             Spread::RoundRobin => {
@@ -86,7 +90,7 @@ impl LocalPartition {
         }
         let mut rows: Vec<BufferMut<u32>> = self.queues.iter().map(|_| BufferMut::new()).collect();
         for (row, hash) in self.hashes.iter().enumerate() {
-            // The upper bits choose: a product scales them to the number of queues.
+            // The upper bits select the queue: a product scales them to the number of queues.
             let queue = (u128::from(*hash) * self.queues.len() as u128) >> 64;
             rows[queue as usize].push(row as u32);
         }
@@ -98,7 +102,9 @@ impl LocalPartition {
         Ok(parts.map(|(queue, rows)| (queue, part(rows))).collect())
     }
 
-    /// Pays for parts of a batch: what nobody else pays for, each for its share of it.
+    /// Reserves the bytes of the parts of a batch that no memory pool has reserved yet: each part
+    /// reserves its share of them, in proportion to its rows. Returns one reservation per part, or
+    /// `None` for each part without a pool.
     fn pay(
         &self,
         batch: &RowVector,
@@ -112,7 +118,7 @@ impl LocalPartition {
         shares.collect()
     }
 
-    /// What a row takes in a part, beside its batch.
+    /// Returns the number of bytes that each row of a part takes in addition to the batch.
     fn row_bytes(&self) -> u64 {
         match self.spread {
             Spread::RoundRobin => 0,
@@ -127,7 +133,8 @@ impl Operator for LocalPartition {
     }
 
     fn add_input(&mut self, batch: RowVector) -> Result<()> {
-        // The scan moves on and other threads read the batch: nothing may stay lazy.
+        // The scan produces its next batch while other threads read this one, so no column may
+        // remain lazy.
         let batch = load_batch(batch)?;
         let parts = self.parts(batch.clone())?;
         let paid = self.pay(&batch, &parts)?;
@@ -269,7 +276,7 @@ mod loom_tests {
         RowVector::batch(Arc::new(RowType::empty()), num_rows, Vec::new()).unwrap()
     }
 
-    /// Puts batches of these numbers of rows, waiting for room as a driver does.
+    /// Puts batches with the given numbers of rows, waiting for free capacity as a driver does.
     fn produce(mut sink: LocalPartition, batches: &[usize]) {
         for num_rows in batches {
             while let Some(blocked) = sink.is_blocked() {
@@ -320,7 +327,8 @@ mod loom_tests {
         });
     }
 
-    /// A driver that would end in front of a barrier leaves its split unread and its rows to nobody.
+    /// A driver that ended before a barrier would leave its split unread and lose the rows behind
+    /// the barrier.
     #[test]
     fn loom_a_producer_whose_consumers_have_enough_until_a_barrier_has_not_finished() {
         loom::model(|| {
@@ -332,7 +340,7 @@ mod loom_tests {
             let drop = |queue: Arc<BatchQueue>| thread::spawn(move || queue.drop_to_barrier());
             let consumers: Vec<_> = queues.into_iter().map(drop).collect();
             for sink in &sinks {
-                // In the order in which a driver asks.
+                // A driver calls the two methods in this order.
                 assert!(sink.has_enough() || !sink.is_finished());
             }
             consumers.into_iter().for_each(|consumer| consumer.join().unwrap());

@@ -1,25 +1,26 @@
-//! Operators: the steps that a driver moves batches through.
+//! Operators: the steps of a pipeline, through which a driver moves batches.
 //!
 //! ```text
-//! source ops    table_scan, values, local_exchange and local_merge (taking ends)
+//! source ops    table_scan, values, local_exchange and local_merge (exchange sources)
 //! middle ops    filter_project, hash_join (probe), aggregate, distinct, unnest, limit, order_by,
 //!               top_n, single_row, table_write
-//! sink ops      sink (giving end of a queue), local_partition (of several), hash_join (build)
+//! sink ops      sink (exchange sink of a queue), local_partition (of several), hash_join (build)
 //! ```
 //!
-//! An operator has one driver and is called by one thread at a time. It takes input when it says
-//! so, gives output when it has some, and never blocks its thread: when it must wait it says why
-//! and on what. Batches given and taken have at least one row; their columns may be lazy until the
-//! operator asks its source for the next batch (rules S1.37, S11.41).
+//! An operator belongs to one driver and is called by one thread at a time. It accepts input when
+//! `needs_input` is true, returns output when it has some, and never blocks its thread: when it
+//! must wait, it reports the reason and a continuation. All batches have at least one row. Their
+//! lazy columns can be loaded only until the source produces its next batch (S1.37), which it does
+//! only when the operator behind it needs input again (S11.41).
 //!
-//! | call | may come | promise |
+//! | call | may be called | guarantee |
 //! |---|---|---|
-//! | `is_blocked` | always | a reason always has something to wait on (S11.4) |
-//! | `add_input` | after `needs_input` said yes | |
-//! | `get_output` | always | a batch with rows, or nothing now |
+//! | `is_blocked` | always | a reason always comes with a continuation to wait on (S11.4) |
+//! | `add_input` | after `needs_input` returned true | |
+//! | `get_output` | always | returns a batch with rows, or `None` for no output at the moment |
 //! | `no_more_input` | once, after the source has finished | |
-//! | `start_drain` | at a barrier, in the order of the rows' way | gives all it kept, then begins anew |
-//! | `close` | once, last | lets go of everything |
+//! | `start_drain` | at a barrier, from source to sink | returns all retained rows, then resets |
+//! | `close` | once, last | releases all resources |
 
 pub mod aggregate;
 mod batch_size;
@@ -60,32 +61,33 @@ use vector::{Error, MemoryPool, Result, RowType};
 use crate::plan::PlanNodeId;
 use crate::query_ctx::QueryCtx;
 
-/// How far an operator is that keeps rows until no more come.
+/// The phase of an operator that retains its rows until the end of its input or a barrier.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// Input comes.
+    /// The operator accepts input.
     #[default]
     Taking,
-    /// All input before a barrier has come.
+    /// All input before a barrier has been added; the operator returns its results and then accepts
+    /// input again.
     Draining,
-    /// All input has come.
+    /// All input has been added; the operator returns its results.
     Ending,
-    /// All was given.
+    /// All results have been returned.
     Done,
 }
 
 impl Phase {
-    /// True while input is taken.
+    /// Returns true while the operator accepts input.
     pub(crate) fn takes(self) -> bool {
         self == Phase::Taking
     }
 
-    /// True while what came of the input is given.
+    /// Returns true while the operator returns its results.
     pub(crate) fn gives(self) -> bool {
         matches!(self, Phase::Draining | Phase::Ending)
     }
 
-    /// Nothing more will come.
+    /// Notes the end of input, unless all results have been returned already.
     pub(crate) fn end_input(&mut self) {
         if *self != Phase::Done {
             *self = Phase::Ending;
@@ -93,25 +95,30 @@ impl Phase {
     }
 }
 
-/// What an operator is given by its task.
+/// The context that a task passes to each of its operators.
 #[derive(Debug, Clone)]
 pub struct OperatorCtx {
-    /// The plan node that the operator works for; none for what the task put in itself.
+    /// Id of the plan node that the operator executes; `None` for an operator that the task added
+    /// itself.
     pub node: Option<PlanNodeId>,
-    /// The query.
+    /// Context of the query.
     pub query: Arc<QueryCtx>,
-    /// The leaf pool that pays for the operator's memory.
+    /// Leaf pool from which the operator reserves its memory.
     pub pool: MemoryPool,
-    /// Goes up when the task ends, for whatever reason.
+    /// Flag that is set when the task ends, for any reason.
     pub stop: CancelFlag,
 }
 
-/// The error of an operator that was given input it never asks for.
+/// Returns the `Internal` error of a source operator that received input.
 pub(crate) fn refuse_input() -> Error {
     Error::internal("a source operator was given input")
 }
 
-/// The channel of column `name`; `Internal` when the input has no such column.
+/// Returns the channel of column `name` in `input`.
+///
+/// # Errors
+///
+/// Returns an error of kind `Internal` when the input has no such column.
 pub(crate) fn channel_of(input: &RowType, name: &str) -> Result<usize> {
     input.index_of(name).ok_or_else(|| {
         Error::internal("an operator uses a column its input has not")

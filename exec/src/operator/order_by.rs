@@ -1,7 +1,8 @@
-//! OrderBy: all rows in order.
+//! The OrderBy operator, which sorts all of its input.
 //!
-//! Input is kept until its end or a barrier, joined into one batch and sorted by row number; the output is
-//! that batch seen through the sorted row numbers, piece by piece.
+//! The input is retained until its end or a barrier and concatenated into one batch, whose row
+//! numbers are sorted. The output batches are that batch wrapped in dictionaries of consecutive
+//! ranges of the sorted row numbers.
 
 use vector::sync::Arc;
 use vector::{Result, RowType, RowVector, concat_into};
@@ -12,21 +13,26 @@ use super::sorted_rows::{SortChannels, SortedRows};
 use super::{Operator, OperatorCtx, Phase};
 use crate::plan::SortKey;
 
-/// Sorts all of its input.
+/// Returns all of its input rows in sorted order.
 pub struct OrderBy {
     ctx: OperatorCtx,
     keys: SortChannels,
     input_type: Arc<RowType>,
     input: Vec<RowVector>,
-    /// Pays for the joined copy in advance, for the numbers that sorting needs, and for what no pool
-    /// pays for of the rows.
+    /// Reservation for the concatenated copy (in advance), for the row numbers and prefixes that
+    /// sorting needs, and for the bytes of the rows that no memory pool has reserved.
     memory: Reservation,
     phase: Phase,
     sorted: Option<SortedRows>,
 }
 
 impl OrderBy {
-    /// Sorts rows of `input_type` by `keys`, the first being the most significant.
+    /// Creates an operator that sorts rows of `input_type` by `keys`. The first key is the most
+    /// significant.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error of kind `Internal` when the input has no column of a key's name.
     pub fn new(keys: &[SortKey], input_type: &Arc<RowType>, ctx: OperatorCtx) -> Result<Self> {
         Ok(OrderBy {
             memory: Reservation::new(&ctx.pool),
@@ -39,8 +45,8 @@ impl OrderBy {
         })
     }
 
-    /// What a batch takes: its joined copy and what sorting needs, which are reserved in advance, and
-    /// what no pool pays for.
+    /// Returns the number of bytes that a batch takes: its concatenated copy and the memory for
+    /// sorting, both reserved in advance, and the bytes that no memory pool has reserved.
     fn bytes_of(&self, batch: &RowVector) -> u64 {
         let sorting = batch.len() * sort_bytes_of_row(self.keys.channels.len());
         bytes_when_loaded(batch).saturating_add(sorting as u64).saturating_add(unpaid_bytes(batch))
@@ -50,7 +56,7 @@ impl OrderBy {
         let input = std::mem::take(&mut self.input);
         let num_rows: usize = input.iter().map(RowVector::len).sum();
         let sorting = (num_rows * sort_bytes_of_row(self.keys.channels.len())) as u64;
-        // What was reserved for the copy is taken by its buffers.
+        // The bytes reserved for the copy are released, because its buffers reserve them now.
         self.memory.resize(sorting);
         let all = match <[RowVector; 1]>::try_from(input) {
             Ok([only]) => only,
@@ -64,8 +70,8 @@ impl OrderBy {
     }
 }
 
-/// Bytes that sorting needs for a row: the prefixes of up to two keys, once by themselves and once
-/// with the row's number, and the number.
+/// Returns the number of bytes that sorting needs for a row: the prefixes of up to two keys, once
+/// alone and once with the row number, and the row number itself.
 fn sort_bytes_of_row(num_keys: usize) -> usize {
     let prefixes = match num_keys {
         0 => 0,

@@ -1,17 +1,18 @@
-//! What ORDER BY with LIMIT tells the scans below: which rows can no longer be among the first.
+//! Dynamic filters of ORDER BY with LIMIT, by which scans skip rows that can no longer be among the
+//! first rows.
 //!
 //! ```text
 //! TopN            the Nth row so far has 7 in the first sort column, smallest first
-//!   |  filter: at most 7, or null if nulls stand first
-//! TableScans      leave out rows, pages and row groups whose values are larger (`scan_targets`)
+//!   |  filter: at most 7, or null if nulls are first
+//! TableScans      skip rows, pages and row groups whose values are larger (`scan_targets`)
 //! ```
 //!
-//! Rows with the bound's own value stay: the other sort columns decide about them. Each operator of
-//! a plan node tells its own bound, and each of them holds for all: so many rows are there already.
-//! Scans test dictionaries and prune anew when a filter changes, so they hear of a better bound only
-//! after some more rows.
+//! Rows whose value equals the bound are retained, because the other sort columns decide about
+//! them. Each operator of a plan node publishes its own bound, which is valid for all operators of
+//! the node, because N rows up to it exist already. Scans test dictionaries and prune again when a
+//! filter changes, so a tighter bound is published only after a number of further rows.
 //!
-//! Velox has no such filter; DuckDB and others have.
+//! Velox has no such filter; DuckDB and other engines have.
 
 use vector::{SortOrder, Type, Value};
 
@@ -22,22 +23,23 @@ use dwio::filter::Filter;
 use super::scan_targets::ScanTarget;
 use crate::plan::PlanNodeId;
 
-/// Rows between two filters.
+/// Minimum number of input rows between two published filters.
 const ROWS_BETWEEN: usize = 1 << 15;
 
-/// Tells scans the bound of one operator.
+/// Publishes the bound of one operator to scans.
 #[derive(Debug)]
 pub struct OrderFilter {
     node: PlanNodeId,
     ty: Type,
     order: SortOrder,
     targets: Vec<ScanTarget>,
-    /// Rows that came since the last filter; none was told yet at first.
+    /// Number of input rows since the last published filter; `None` before the first one.
     rows_since: Option<usize>,
 }
 
 impl OrderFilter {
-    /// For the operator of `node` whose first sort column has this type and order.
+    /// Creates a publisher for an operator of `node` whose first sort column has the given type and
+    /// order; it publishes filters to `targets`.
     pub fn new(
         node: &PlanNodeId,
         (ty, order): (Type, SortOrder),
@@ -46,14 +48,16 @@ impl OrderFilter {
         OrderFilter { node: PlanNodeId::clone(node), ty, order, targets, rows_since: None }
     }
 
-    /// So many rows came.
+    /// Counts `num_rows` input rows.
     pub fn saw(&mut self, num_rows: usize) {
         if let Some(rows) = &mut self.rows_since {
             *rows = rows.saturating_add(num_rows);
         }
     }
 
-    /// No row whose first sort column stands behind `value` is wanted any more.
+    /// Publishes the bound `value`: rows whose first sort column orders after it are not needed.
+    /// Does nothing when fewer than `ROWS_BETWEEN` rows have arrived since the last filter, or when
+    /// no filter expresses the bound.
     pub fn bound_is(&mut self, value: Value) {
         if self.rows_since.is_some_and(|rows| rows < ROWS_BETWEEN) {
             return;
@@ -65,14 +69,16 @@ impl OrderFilter {
         self.rows_since = Some(0);
     }
 
-    /// All rows are wanted again: what comes is ordered for itself.
+    /// Removes the published filters, because the rows behind a barrier are ordered separately and
+    /// all of them are needed again.
     pub fn withdraw(&mut self) {
         self.targets.iter().for_each(|target| target.slot.unbound(target.channel));
         self.rows_since = None;
     }
 }
 
-/// The values that do not stand behind `value`; `None` when all do not, or no filter says it.
+/// Returns the filter for the values that do not order after `value`, or `None` when no value
+/// orders after it or no filter expresses the condition.
 fn filter_up_to(value: Value, ty: &Type, order: SortOrder) -> Option<Filter> {
     if value.is_null() {
         return order.nulls_first.then_some(Filter::IsNull);

@@ -1,4 +1,5 @@
-//! Models: sorted rows of two drivers meet in one, which waits for whoever is late.
+//! Loom models of the local merge: one driver merges the sorted rows of two producing drivers and
+//! waits for each of them.
 
 use super::super::sink::QueueSink;
 use super::*;
@@ -16,7 +17,7 @@ fn batch(rows: &[i64]) -> RowVector {
     RowVector::batch(row_type(), rows.len(), vec![column]).unwrap()
 }
 
-/// A merge of the rows of queues of one batch each.
+/// Returns a merge of two queues, each of which has capacity for one batch.
 fn merge_of(queues: &[Arc<BatchQueue>; 2]) -> LocalMerge {
     let keys = [SortKey { column: "k".into(), order: SortOrder::default() }];
     LocalMerge::new(queues.to_vec(), &keys, &row_type(), 100).unwrap()
@@ -26,7 +27,7 @@ fn queues() -> [Arc<BatchQueue>; 2] {
     [1, 2].map(|_| Arc::new(BatchQueue::new(1, 1)))
 }
 
-/// Puts batches into a queue, waiting for room as a driver does.
+/// Puts batches into a queue, waiting for free capacity as a driver does.
 fn produce(queue: &Arc<BatchQueue>, batches: &[&[i64]]) {
     let mut sink = QueueSink::new(Arc::clone(queue));
     for rows in batches {
@@ -78,7 +79,8 @@ fn loom_a_merge_that_is_closed_lets_its_producers_go() {
         let giving = Arc::clone(&first);
         let producer = thread::spawn(move || produce(&giving, &[&[1], &[2], &[3]]));
         produce(&second, &[]);
-        // It takes what has come, and may be closed while the producer waits for room.
+        // The merge takes the available batches and may be closed while the producer waits for
+        // free capacity.
         merge.get_output().unwrap();
         merge.close();
         producer.join().unwrap();
