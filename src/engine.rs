@@ -23,7 +23,7 @@ mod why;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use connector_hive::handles::ROW_INDEX;
+use connector_hive::hidden_columns::ROW_INDEX;
 use connector_hive::{HiveConnector, TextReaderFactory};
 use dwio::config::Config;
 use dwio::connector::{BatchListener, Connector, ConnectorRegistry, ExpressionEvaluator};

@@ -9,11 +9,11 @@ use dwio::reader::{FileFormat, FileMetadata, FormatRegistry, Reader};
 use vector::sync::{Arc, thread};
 use vector::{Error, MemoryPool, Result, RowType};
 
-use crate::data_source::HiveDataSource;
-use crate::discovery::{DataFile, HiveTable};
-use crate::file_handle::{FileAccess, FileToOpen, Opener, ReadCounter};
-use crate::schema::{StoredColumns, TableSchema, merged_columns};
+use crate::read::data_source::HiveDataSource;
+use crate::read::file_handle::{FileAccess, FileToOpen, Opener, ReadCounter};
 use crate::settings::ScanSettings;
+use crate::split::discovery::{DataFile, HiveTable};
+use crate::table::schema::{StoredColumns, TableSchema, merged_columns};
 use crate::zone::ProcessZone;
 
 /// Default for the maximum number of files that are opened to infer a table's columns.

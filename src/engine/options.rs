@@ -59,7 +59,7 @@ impl QueryOptions {
         let spelled = |name: &str| name.replace(['-', '.'], "_");
         let known: Vec<String> = QueryConfig::NAMES
             .iter()
-            .chain(&connector_hive::settings::SETTING_NAMES)
+            .chain(&connector_hive::SETTING_NAMES)
             .chain(&[PARTITION_TYPES, INPUT_FORMAT, TABLE_SCHEMA, SCHEMA_FILES])
             .map(|name| spelled(name))
             .collect();

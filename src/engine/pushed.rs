@@ -6,9 +6,7 @@
 //! HashJoinNode, TopNNode --ColumnSources--> columns of scans that will get dynamic filters
 //! ```
 
-use connector_hive::columns::ScanColumns;
-use connector_hive::pushdown::Pushdown;
-use connector_hive::{ColumnKind, HiveColumnHandle, HiveTableHandle};
+use connector_hive::{ColumnKind, HiveColumnHandle, HiveTableHandle, Pushdown, ScanColumns};
 use dwio::connector::{DataSourceRequest, ExpressionEvaluator};
 use dwio::expr::TypedExpr;
 use dwio::filter::Filter;

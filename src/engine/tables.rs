@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use connector_hive::{
     ColumnKind, DiscoveryOptions, HiveConnector, HiveTable, LearnedSchema, PartitionPredicate,
-    SplitOptions, TableSchema, handles,
+    SplitOptions, TableSchema, hidden_columns,
 };
 use dwio::connector::{ColumnHandle, ConnectorSplit, ExpressionEvaluator};
 use dwio::expr::TypedExpr;
@@ -36,8 +36,12 @@ pub(super) const HIVE: &str = "hive";
 const BYTES_OF_A_ROW: u64 = 100;
 
 /// Columns that `*` does not include.
-const HIDDEN: &[&str] =
-    &[handles::PATH, handles::FILE_SIZE, handles::FILE_MODIFIED_TIME, handles::ROW_INDEX];
+const HIDDEN: &[&str] = &[
+    hidden_columns::PATH,
+    hidden_columns::FILE_SIZE,
+    hidden_columns::FILE_MODIFIED_TIME,
+    hidden_columns::ROW_INDEX,
+];
 
 /// Parameters for resolving tables.
 #[derive(Debug, Clone)]
@@ -328,10 +332,10 @@ fn predicate(
     let keys = keys.fields().map(|(n, t)| (n.to_string(), t.clone()));
     // Path and size of a file are known before it is opened, unless the table has columns with
     // these names.
-    let known = [handles::PATH, handles::FILE_SIZE]
+    let known = [hidden_columns::PATH, hidden_columns::FILE_SIZE]
         .into_iter()
         .filter(|name| columns.index_of(name).is_none())
-        .filter_map(|name| Some((name.to_string(), handles::info_column_type(name)?)));
+        .filter_map(|name| Some((name.to_string(), hidden_columns::info_column_type(name)?)));
     let columns = RowType::new(keys.chain(known).collect::<Vec<_>>());
     PartitionPredicate::new(&**evaluator, condition, &columns)
 }

@@ -4,7 +4,7 @@ use vector::ErrorKind;
 
 use super::*;
 use crate::BucketConversion;
-use crate::bucket_hash::buckets;
+use crate::split::bucket_hash::buckets;
 
 const B: Type = Type::BigInt;
 

@@ -6,7 +6,7 @@ use dwio::stats::ColumnStatistics;
 use vector::{ErrorKind, MetricUnit, Timestamp};
 
 use super::*;
-use crate::handles::{BUCKET, FILE_SIZE, PATH};
+use crate::table::hidden_columns::{BUCKET, FILE_SIZE, PATH};
 use crate::{DateText, RowIdProperties};
 
 fn metric(source: &dyn DataSource, name: &str) -> i64 {

@@ -5,8 +5,8 @@ use vector::sync::Mutex;
 use vector::{Error, ErrorKind};
 
 use super::*;
-use crate::handles::{FILE_SIZE, PATH};
-use crate::prune::Verdict;
+use crate::plan::prune::Verdict;
+use crate::table::hidden_columns::{FILE_SIZE, PATH};
 
 fn paths(table: &HiveTable) -> Vec<&str> {
     table.files.iter().map(|f| f.path.as_str()).collect()

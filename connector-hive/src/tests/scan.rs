@@ -6,7 +6,7 @@ use dwio::subfield::Subfield;
 use vector::{Encoding, Error, ErrorKind};
 
 use super::*;
-use crate::handles::{FILE_SIZE, PATH, ROW_INDEX};
+use crate::table::hidden_columns::{FILE_SIZE, PATH, ROW_INDEX};
 
 /// The file of a split that its partition excludes is not opened (rule S7.2).
 #[test]

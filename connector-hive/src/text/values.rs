@@ -40,7 +40,7 @@ pub fn parse_scalar(text: &[u8], ty: &Type) -> Option<Value> {
                 Value::HugeInt(unscaled)
             }
         }
-        Type::Uuid => Value::HugeInt(crate::partition::parse_uuid(text.trim())?),
+        Type::Uuid => Value::HugeInt(crate::table::partition::parse_uuid(text.trim())?),
         _ => return None,
     })
 }
