@@ -23,8 +23,8 @@ mod why;
 use std::collections::BTreeMap;
 use std::fmt;
 
+use connector_hive::HiveConnector;
 use connector_hive::hidden_columns::ROW_INDEX;
-use connector_hive::{HiveConnector, TextReaderFactory};
 use dwio::config::Config;
 use dwio::connector::{BatchListener, Connector, ConnectorRegistry, ExpressionEvaluator};
 use dwio::fs::{FileSystem, LocalAccess, LocalFiles};
@@ -35,6 +35,7 @@ use exec::executor::{Executor, ExecutorUsage};
 use exec::expr::{ExecEvaluator, FunctionRegistry};
 use exec::plan::PlanNode;
 use format_parquet::ParquetReaderFactory;
+use format_text::TextReaderFactory;
 use vector::sync::Arc;
 use vector::{DecodedVector, Error, MemoryPool, Result, RowType, Value, catch_panic};
 

@@ -63,9 +63,6 @@ mod split;
 mod table;
 mod zone;
 
-pub mod base64;
-pub mod text;
-
 #[cfg(test)]
 mod tests;
 
@@ -87,5 +84,4 @@ pub use split::hive_split::{
 
 pub use connector::{DEFAULT_SCHEMA_FILES, HiveConnector, LearnedSchema};
 pub use settings::{SETTING_NAMES, ScanSettings};
-pub use text::TextReaderFactory;
 pub use zone::ProcessZone;

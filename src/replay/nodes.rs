@@ -23,7 +23,7 @@ use super::json::Json;
 use super::serialized::{Values, read_vectors};
 use super::spread::{read_merge, read_partition, read_single_row, read_unnest};
 use super::types::read_row_type;
-use connector_hive::base64;
+use format_text::base64;
 
 /// Rows that a plan may hold itself.
 const MAX_REPEATS: usize = 1 << 16;

@@ -22,7 +22,7 @@ pub(super) fn read_split(
         return Err(class.refuse("a split that is not built"));
     }
     let format = json.member("fileFormat")?;
-    let formats = [format_parquet::FORMAT_NAME, connector_hive::text::FORMAT_NAME];
+    let formats = [format_parquet::FORMAT_NAME, format_text::FORMAT_NAME];
     if !formats.contains(&format.text()?) {
         return Err(format.refuse("a file format that is not built"));
     }

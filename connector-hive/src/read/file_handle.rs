@@ -11,14 +11,13 @@ use dwio::connector::ConnectorSplit;
 use dwio::fs::{FileSystem, ReadFile};
 use dwio::input::cache::{CacheAccess, CacheCounter, RegionCache};
 use dwio::input::{BufferedInput, Coalescing, InputOptions};
-use dwio::reader::{FileFormat, FormatRegistry, Reader, ReaderParams};
+use dwio::reader::{FileFormat, FormatRegistry, Reader, ReaderParams, SERDE_PREFIX, TABLE_PREFIX};
 use vector::sync::atomic::{AtomicU64, Ordering};
 use vector::sync::{Arc, CancelFlag};
 use vector::{Buffer, Error, MemoryPool, MetricUnit, Result, RuntimeMetric};
 
 use crate::split::hive_split::HiveSplit;
 use crate::table::table_handle::HiveTableHandle;
-use crate::text::dialect::{SERDE_PREFIX, TABLE_PREFIX};
 
 /// Access to files: file system, formats, settings and cache.
 #[derive(Debug, Clone)]

@@ -9,7 +9,7 @@
 //! Escapes and the placeholder for null occur in directory names only: [`parse_value`] takes its
 //! text literally (rule S8.1).
 
-use vector::types::{decimal, temporal};
+use vector::types::{decimal, temporal, uuid};
 use vector::{Error, Result, ResultExt, Timestamp, Type, Value};
 
 use crate::zone::ProcessZone;
@@ -104,7 +104,7 @@ fn parse_scalar(text: &str, ty: &Type, dates: DateText) -> Option<Value> {
                 _ => Value::HugeInt(unscaled),
             }
         }
-        Type::Uuid => Value::HugeInt(parse_uuid(text)?),
+        Type::Uuid => Value::HugeInt(uuid::parse(text)?),
         Type::Float16
         | Type::Interval
         | Type::Array(_)
@@ -120,17 +120,6 @@ fn parse_boolean(text: &str) -> Option<bool> {
         "f" | "false" | "0" => Some(false),
         _ => None,
     }
-}
-
-/// Parses hexadecimal digits in groups of 8-4-4-4-12 as a big-endian number.
-pub(crate) fn parse_uuid(text: &str) -> Option<i128> {
-    let shaped = text.len() == 36
-        && text.bytes().enumerate().all(|(i, b)| match i {
-            8 | 13 | 18 | 23 => b == b'-',
-            _ => b.is_ascii_hexdigit(),
-        });
-    let digits: String = text.chars().filter(|c| *c != '-').collect();
-    if shaped { Some(u128::from_str_radix(&digits, 16).ok()? as i128) } else { None }
 }
 
 /// Formats a value as partition text, before escaping. Null is empty text (rules S8.13 to S8.16).

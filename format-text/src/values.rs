@@ -3,17 +3,17 @@
 //! Numbers may have whitespace around them. Integers may have a fraction, which is truncated.
 //! Booleans are only `true` and `false`, in any case. DATE and TIMESTAMP have no zone.
 
-use vector::types::{decimal, temporal};
+use vector::types::{decimal, temporal, uuid};
 use vector::{Timestamp, Type, Value};
 
 /// Returns true if values of a type can be stored as text without nesting.
-pub fn has_text(ty: &Type) -> bool {
+pub(crate) fn has_text(ty: &Type) -> bool {
     !matches!(ty, Type::Float16 | Type::Interval) && !ty.is_nested()
 }
 
 /// Parses a value of `ty`, which is neither a string nor nested. Returns `None` if the text is not
 /// valid for the type.
-pub fn parse_scalar(text: &[u8], ty: &Type) -> Option<Value> {
+pub(crate) fn parse_scalar(text: &[u8], ty: &Type) -> Option<Value> {
     let text = std::str::from_utf8(text).ok()?;
     Some(match ty {
         Type::Boolean if text.eq_ignore_ascii_case("true") => Value::Boolean(true),
@@ -40,7 +40,7 @@ pub fn parse_scalar(text: &[u8], ty: &Type) -> Option<Value> {
                 Value::HugeInt(unscaled)
             }
         }
-        Type::Uuid => Value::HugeInt(crate::table::partition::parse_uuid(text.trim())?),
+        Type::Uuid => Value::HugeInt(uuid::parse(text.trim())?),
         _ => return None,
     })
 }

@@ -17,7 +17,7 @@ const MAX_ZSTD_WINDOW_LOG: u32 = 27;
 
 /// Compression of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Codec {
+pub(crate) enum Codec {
     /// Not compressed; the only variant that several splits can share.
     Plain,
     /// One or more gzip members.
@@ -33,7 +33,7 @@ impl Codec {
     ///
     /// # Errors
     /// `Unsupported` for a codec of Hadoop that is not implemented.
-    pub fn of_path(path: &str) -> Result<Self> {
+    pub(crate) fn of_path(path: &str) -> Result<Self> {
         let name = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
         let Some((_, ending)) = name.rsplit_once('.') else { return Ok(Codec::Plain) };
         Ok(match ending {
@@ -61,7 +61,7 @@ impl Codec {
 }
 
 /// Sequential stream of uncompressed bytes.
-pub struct ByteSource {
+pub(crate) struct ByteSource {
     codec: Codec,
     bytes: Box<dyn Read + Send>,
 }
@@ -72,7 +72,7 @@ impl ByteSource {
     ///
     /// # Errors
     /// `Corrupt` if the zstd decoder cannot be created.
-    pub fn new(input: BufferedInput, codec: Codec, offset: u64) -> Result<Self> {
+    pub(crate) fn new(input: BufferedInput, codec: Codec, offset: u64) -> Result<Self> {
         let file = FileBytes { input, at: offset, chunk: Buffer::empty(), used: 0 };
         let bytes: Box<dyn Read + Send> = match codec {
             Codec::Plain => Box::new(file),
@@ -93,7 +93,7 @@ impl ByteSource {
     ///
     /// # Errors
     /// Errors of the file as they are; `Corrupt` if the compressed bytes are not valid.
-    pub fn read(&mut self, out: &mut [u8]) -> Result<usize> {
+    pub(crate) fn read(&mut self, out: &mut [u8]) -> Result<usize> {
         loop {
             match self.bytes.read(out) {
                 Ok(len) => return Ok(len),

@@ -20,14 +20,14 @@ use vector::{
     RowVector, StringBuilder, Type, Vector, VectorRef,
 };
 
-use super::dialect::{BadValues, Dialect};
-use super::fields::{Pieces, split_once, unescaped};
-use super::values::{has_text, parse_scalar};
 use crate::base64;
+use crate::dialect::{BadValues, Dialect};
+use crate::fields::{Pieces, split_once, unescaped};
+use crate::values::{has_text, parse_scalar};
 
 /// How the text of a column or nested value is decoded.
 #[derive(Debug, Clone)]
-pub enum Shape {
+pub(crate) enum Shape {
     /// Null in every row, because the value is not requested or the file does not have it.
     Nothing(Type),
     /// A string.
@@ -64,12 +64,12 @@ impl Shape {
     /// # Errors
     /// `Unsupported` if the plan requests another kind of type, a type without a text form, or
     /// levels of nesting that have no separator.
-    pub fn new(column: &ColumnSpec, binding: &NestedBinding, file: &Type) -> Result<Self> {
+    pub(crate) fn new(column: &ColumnSpec, binding: &NestedBinding, file: &Type) -> Result<Self> {
         shape(&column.ty, &column.nested, binding, file, 1)
     }
 
     /// Returns empty cells of this shape.
-    pub fn cells(&self) -> Cells {
+    pub(crate) fn cells(&self) -> Cells {
         let storage = match self {
             Shape::Nothing(_) => Storage::Nothing(0),
             Shape::String(ty) => Storage::Strings {
@@ -189,7 +189,7 @@ fn shape(
 }
 
 /// The texts of one column collected so far.
-pub struct Cells {
+pub(crate) struct Cells {
     ty: Type,
     storage: Storage,
     validity: BitmapMut,
@@ -226,7 +226,12 @@ impl Cells {
     ///
     /// # Errors
     /// `Corrupt` for a bad value if the dialect rejects bad values.
-    pub fn push(&mut self, text: Option<&[u8]>, level: usize, dialect: &Dialect) -> Result<()> {
+    pub(crate) fn push(
+        &mut self,
+        text: Option<&[u8]>,
+        level: usize,
+        dialect: &Dialect,
+    ) -> Result<()> {
         let text = text.filter(|text| *text != dialect.null_text.as_slice());
         let ty = &self.ty;
         match (&mut self.storage, text) {
@@ -281,7 +286,7 @@ impl Cells {
     ///
     /// # Errors
     /// Errors of the vector's construction.
-    pub fn finish(self) -> Result<VectorRef> {
+    pub(crate) fn finish(self) -> Result<VectorRef> {
         let len = self.validity.len();
         let validity = self.validity.freeze_validity();
         Ok(Arc::new(match self.storage {

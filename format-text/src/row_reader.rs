@@ -22,13 +22,13 @@ use vector::{
     Vector, VectorRef,
 };
 
-use super::cells::Shape;
-use super::dialect::Dialect;
-use super::fields::Pieces;
-use super::lines::{LineReader, TextFile};
+use crate::cells::Shape;
+use crate::dialect::Dialect;
+use crate::fields::Pieces;
+use crate::lines::{LineReader, TextFile};
 
 /// Reads the rows of one split of a text file.
-pub struct TextRows {
+pub(crate) struct TextRows {
     spec: Arc<ScanSpec>,
     dialect: Dialect,
     /// Columns of the file that are read, in the order of the spec.
@@ -66,7 +66,7 @@ impl TextRows {
     /// # Errors
     /// `Unsupported` for a column that cannot be read as its type, `Internal` if the binding does
     /// not fit the file, and the errors of [`LineReader::new`].
-    pub fn new(
+    pub(crate) fn new(
         file: TextFile<'_>,
         row_type: &Arc<RowType>,
         params: RowReaderParams,

@@ -1,40 +1,14 @@
-//! Hive text tables (LazySimpleSerDe): a second format behind the reader traits of `dwio`.
-//!
-//! ```text
-//! file --codec--> bytes --lines--> lines --fields--> texts of columns --cells--> vectors
-//!      bytes.rs         lines.rs         fields.rs                   cells.rs
-//!                                                                    values.rs: one scalar
-//!      dialect.rs: separators, escape, text of null      row_reader.rs: filters, windows
-//! ```
-//!
-//! A text file has no schema of its own: the caller passes the table's columns (rule S7.8), and a
-//! value is parsed as the type that the plan requests. A text that is not a valid value is null, as
-//! in Hive, unless the setting `text.bad-values` makes it an error. A line ends at LF, CR or CR LF
-//! and belongs to the split in which it starts. A compressed file cannot be divided and belongs to
-//! the split that contains its first byte. Memory is bounded by the window of lines and the maximum
-//! line length.
-//!
-//! Files in reading order: `dialect`, `bytes`, `lines`, `fields`, `values`, `cells`, `row_reader`.
-
-pub mod bytes;
-pub mod cells;
-pub mod dialect;
-pub mod fields;
-pub mod lines;
-pub mod row_reader;
-pub mod values;
-
-#[cfg(test)]
-mod tests;
+//! Opens text files. A text file is opened without reading it, except for a check of its magic bytes.
 
 use dwio::input::BufferedInput;
 use dwio::reader::{FileFormat, Reader, ReaderFactory, ReaderParams, RowReader, RowReaderParams};
 use vector::sync::Arc;
 use vector::{Error, MemoryPool, Result, RowType};
 
-use bytes::Codec;
-use dialect::Dialect;
-use row_reader::TextRows;
+use crate::bytes::Codec;
+use crate::dialect::Dialect;
+use crate::lines::TextFile;
+use crate::row_reader::TextRows;
 
 /// Name of the format.
 pub const FORMAT_NAME: &str = "text";
@@ -105,7 +79,7 @@ impl Reader for TextReader {
     }
 
     fn row_reader(&self, params: RowReaderParams) -> Result<Box<dyn RowReader>> {
-        let file = lines::TextFile {
+        let file = TextFile {
             input: &self.input,
             codec: self.codec,
             dialect: &self.dialect,

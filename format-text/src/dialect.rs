@@ -16,13 +16,8 @@
 //! change the result and is not implemented is rejected with an error that names it.
 
 use dwio::config::Config;
+use dwio::reader::{SERDE_PREFIX, TABLE_PREFIX};
 use vector::{Error, Result};
-
-/// Prefix of a split's serde parameters in the options of a format.
-pub const SERDE_PREFIX: &str = "serde.";
-
-/// Prefix of a table's parameters in the options of a format.
-pub const TABLE_PREFIX: &str = "table.";
 
 /// The serde parameters that are accepted. For some of them only the usual value is implemented.
 pub const SERDE_PARAMETERS: [&str; 14] = [
@@ -61,7 +56,7 @@ pub fn check_parameter(name: &str, value: &str) -> Result<()> {
 }
 
 /// Number of nesting levels that have a separator.
-pub const NUM_SEPARATORS: usize = 8;
+pub(crate) const NUM_SEPARATORS: usize = 8;
 
 /// Maximum length of a line in bytes if no setting changes it. The limit is necessary because a
 /// compressed file of a few kilobytes may contain a line of any length, and the values of a line
@@ -74,7 +69,7 @@ const MAX_MAX_LINE_BYTES: usize = 1 << 29;
 
 /// Treatment of a text that is not a valid value of its column's type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BadValues {
+pub(crate) enum BadValues {
     /// The value is null, as in Hive.
     Null,
     /// The value is an error.
@@ -83,7 +78,7 @@ pub enum BadValues {
 
 /// Text encoding of values.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Dialect {
+pub(crate) struct Dialect {
     separators: [u8; NUM_SEPARATORS],
     /// Escape byte, which makes the separator after it text; `None` if the table has no escapes.
     pub escape: Option<u8>,
@@ -119,7 +114,7 @@ impl Dialect {
     /// # Errors
     /// `InvalidInput` for a parameter with an invalid value, `Unsupported` for one that is not
     /// implemented.
-    pub fn new(options: &Config) -> Result<Self> {
+    pub(crate) fn new(options: &Config) -> Result<Self> {
         let mut dialect = Dialect::default();
         let serde = |name: &'static str| Parameter::of(options, SERDE_PREFIX, name);
         let anywhere =
@@ -182,7 +177,7 @@ impl Dialect {
 
     /// Returns the separator of a nesting level, where level 0 separates columns; `None` if the
     /// level is too deep.
-    pub fn separator(&self, level: usize) -> Option<u8> {
+    pub(crate) fn separator(&self, level: usize) -> Option<u8> {
         self.separators.get(level).copied()
     }
 }

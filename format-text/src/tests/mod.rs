@@ -19,7 +19,7 @@ use vector::sync::Arc;
 use vector::testing::rows_of;
 use vector::{MemoryPool, Result, RowType, Type, Value};
 
-use super::TextReaderFactory;
+use crate::TextReaderFactory;
 
 /// A text file with its columns and options.
 struct Case {

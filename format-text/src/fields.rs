@@ -7,11 +7,11 @@ use std::borrow::Cow;
 
 use memchr::{memchr, memchr2};
 
-use super::dialect::Dialect;
+use crate::dialect::Dialect;
 
 /// Iterator over the fields of a text. An empty text has one field, which is empty.
 #[derive(Debug, Clone)]
-pub struct Pieces<'a> {
+pub(crate) struct Pieces<'a> {
     rest: Option<&'a [u8]>,
     separator: u8,
     escape: Option<u8>,
@@ -19,13 +19,13 @@ pub struct Pieces<'a> {
 
 impl<'a> Pieces<'a> {
     /// Returns the fields of `text` between separators.
-    pub fn new(text: &'a [u8], separator: u8, dialect: &Dialect) -> Self {
+    pub(crate) fn new(text: &'a [u8], separator: u8, dialect: &Dialect) -> Self {
         Pieces { rest: Some(text), separator, escape: dialect.escape }
     }
 
     /// Remaining input; `None` after the last field, `Some` of an empty text before an empty last
     /// field.
-    pub fn rest(&self) -> Option<&'a [u8]> {
+    pub(crate) fn rest(&self) -> Option<&'a [u8]> {
         self.rest
     }
 }
@@ -49,7 +49,7 @@ impl<'a> Iterator for Pieces<'a> {
 }
 
 /// Divides the text at the first separator that is not escaped; `None` if there is none.
-pub fn split_once(text: &[u8], separator: u8, escape: Option<u8>) -> Option<(&[u8], &[u8])> {
+pub(crate) fn split_once(text: &[u8], separator: u8, escape: Option<u8>) -> Option<(&[u8], &[u8])> {
     let at = match escape {
         None => memchr(separator, text)?,
         Some(escape) => {
@@ -71,7 +71,7 @@ pub fn split_once(text: &[u8], separator: u8, escape: Option<u8>) -> Option<(&[u
 /// Returns a string without its escapes. An escaped `n` is a line feed and an escaped `r` a
 /// carriage return, since lines are divided before escapes are decoded (Hive's `LazyUtils`). Any
 /// other escaped byte stands for itself, and so does an escape at the end of the text.
-pub fn unescaped<'a>(text: &'a [u8], dialect: &Dialect) -> Cow<'a, [u8]> {
+pub(crate) fn unescaped<'a>(text: &'a [u8], dialect: &Dialect) -> Cow<'a, [u8]> {
     let Some(escape) = dialect.escape else { return Cow::Borrowed(text) };
     let Some(first) = memchr(escape, text) else { return Cow::Borrowed(text) };
     let (before, after) = text.split_at(first);

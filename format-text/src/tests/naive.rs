@@ -2,7 +2,7 @@
 
 use vector::{Type, Value};
 
-use super::super::values::parse_scalar;
+use crate::values::parse_scalar;
 
 /// The properties of a dialect that the random tests vary.
 pub(super) struct Plain {

@@ -17,8 +17,8 @@ use dwio::input::BufferedInput;
 use memchr::memchr2;
 use vector::{BufferMut, Error, MemoryPool, Result};
 
-use super::bytes::{ByteSource, Codec};
-use super::dialect::Dialect;
+use crate::bytes::{ByteSource, Codec};
+use crate::dialect::Dialect;
 
 /// Number of bytes that are added to the buffer per read.
 const FILL_BYTES: usize = 256 << 10;
@@ -31,7 +31,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// A file whose lines are read.
 #[derive(Debug, Clone, Copy)]
-pub struct TextFile<'a> {
+pub(crate) struct TextFile<'a> {
     /// Input of the file.
     pub input: &'a BufferedInput,
     /// Compression of the file.
@@ -43,7 +43,7 @@ pub struct TextFile<'a> {
 }
 
 /// Reads those lines of a split that are rows.
-pub struct LineReader {
+pub(crate) struct LineReader {
     source: Option<ByteSource>,
     buffer: BufferMut<u8>,
     /// Index in the buffer of the first byte after the last line returned.
@@ -65,7 +65,7 @@ impl LineReader {
     /// # Errors
     /// Errors of the file, `Corrupt` for broken compressed bytes, `Limit` if a skipped line is
     /// longer than allowed and its end is in the buffer.
-    pub fn new(file: TextFile<'_>, range: Range<u64>) -> Result<Self> {
+    pub(crate) fn new(file: TextFile<'_>, range: Range<u64>) -> Result<Self> {
         let header_lines = file.dialect.header_lines;
         if range.start == 0 {
             let end = if file.codec == Codec::Plain { range.end } else { u64::MAX };
@@ -95,7 +95,7 @@ impl LineReader {
     ///
     /// # Errors
     /// As [`LineReader::new`].
-    pub fn rows_before(file: TextFile<'_>, start: u64) -> Result<u64> {
+    pub(crate) fn rows_before(file: TextFile<'_>, start: u64) -> Result<u64> {
         if start == 0 || file.codec != Codec::Plain {
             return Ok(0);
         }
@@ -133,7 +133,7 @@ impl LineReader {
     /// # Errors
     /// Errors of the file, `Corrupt` for broken compressed bytes, `Limit` for a line that is longer
     /// than allowed.
-    pub fn window(&mut self, max_lines: usize, lines: &mut Vec<Range<usize>>) -> Result<()> {
+    pub(crate) fn window(&mut self, max_lines: usize, lines: &mut Vec<Range<usize>>) -> Result<()> {
         lines.clear();
         self.move_up();
         while lines.len() < max_lines && self.at < WINDOW_BYTES {
@@ -146,13 +146,13 @@ impl LineReader {
     }
 
     /// Returns the buffer that the ranges of lines refer to.
-    pub fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         &self.buffer
     }
 
     /// Adds the line number to an error. The line is the one that is followed by `num_after` other
     /// lines of its window.
-    pub fn in_line(&self, error: Error, line: &Range<usize>, num_after: usize) -> Error {
+    pub(crate) fn in_line(&self, error: Error, line: &Range<usize>, num_after: usize) -> Error {
         let error = error.with("offset", self.buffer_offset.saturating_add(line.start as u64));
         match self.starts_at_file {
             true => error.in_place("line", self.num_lines.saturating_sub(num_after as u64)),

@@ -12,9 +12,10 @@ use dwio::scan_spec::{
 use vector::sync::Arc;
 use vector::{ErrorKind, MemoryPool, Type, Value};
 
-use super::super::dialect::Dialect;
-use super::super::{TextReaderFactory, bytes::Codec};
 use super::{Case, case};
+use crate::TextReaderFactory;
+use crate::bytes::Codec;
+use crate::dialect::Dialect;
 
 fn n(value: i64) -> Value {
     Value::BigInt(value)
