@@ -82,6 +82,6 @@ pub use split::hive_split::{
     BucketConversion, HiveSplit, PartitionKeys, RowIdProperties, SerdeParameters,
 };
 
-pub use connector::{DEFAULT_SCHEMA_FILES, HiveConnector, LearnedSchema};
+pub use connector::{DEFAULT_SCHEMA_FILES, HiveConnector, InferredSchema};
 pub use settings::{SETTING_NAMES, ScanSettings};
 pub use zone::ProcessZone;

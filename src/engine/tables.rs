@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use connector_hive::{
-    ColumnKind, DiscoveryOptions, HiveConnector, HiveTable, LearnedSchema, PartitionPredicate,
+    ColumnKind, DiscoveryOptions, HiveConnector, HiveTable, InferredSchema, PartitionPredicate,
     SplitOptions, TableSchema, hidden_columns,
 };
 use dwio::connector::{ColumnHandle, ConnectorSplit, ExpressionEvaluator};
@@ -154,18 +154,17 @@ impl FoundTable for Found<'_> {
             }
         }
         let FileOptions { columns, format, max_schema_files, .. } = &tables.files;
-        let learned = match columns {
+        let inferred = match columns {
             Some(columns) => {
                 let keys = Arc::clone(&self.hive.partition_columns);
                 let schema = TableSchema::new(Arc::clone(columns), keys);
-                LearnedSchema { schema, metadata: Vec::new(), num_opened: 0, num_files: 0 }
+                InferredSchema { schema, metadata: Vec::new(), num_opened: 0, num_files: 0 }
             }
             None => {
-                let files = (format, *max_schema_files);
-                tables.connector.table_schema(&wanted, files, &tables.pool)?
+                tables.connector.table_schema(&wanted, format, *max_schema_files, &tables.pool)?
             }
         };
-        let LearnedSchema { schema, metadata, num_opened, num_files } = learned;
+        let InferredSchema { schema, metadata, num_opened, num_files } = inferred;
         let unknown = num_files.saturating_sub(num_opened);
         let gap = (unknown > 0).then(|| format!("{num_opened} of {num_files} files"));
         let columns = columns_of(&schema);
@@ -279,7 +278,7 @@ impl CatalogTable for EngineTable {
         // A column of the files hides the synthesized column of the same name.
         splits
             .iter_mut()
-            .for_each(|s| s.info_columns.retain(|name, _| columns.index_of(name).is_none()));
+            .for_each(|s| s.synthesized_columns.retain(|name, _| columns.index_of(name).is_none()));
         // The splits of one file are consecutive.
         let mut paths: Vec<&str> = splits.iter().map(|split| split.path.as_str()).collect();
         paths.dedup();
@@ -335,7 +334,9 @@ fn predicate(
     let known = [hidden_columns::PATH, hidden_columns::FILE_SIZE]
         .into_iter()
         .filter(|name| columns.index_of(name).is_none())
-        .filter_map(|name| Some((name.to_string(), hidden_columns::info_column_type(name)?)));
+        .filter_map(|name| {
+            Some((name.to_string(), hidden_columns::synthesized_column_type(name)?))
+        });
     let columns = RowType::new(keys.chain(known).collect::<Vec<_>>());
     PartitionPredicate::new(&**evaluator, condition, &columns)
 }

@@ -57,7 +57,7 @@ pub(super) fn read_split(
     // Exactly those of the split, which need not call the file what it is called here.
     let infos = json.optional_members("infoColumns")?;
     let infos = infos.iter().map(|(name, value)| Ok((name.to_string(), text(value)?)));
-    split.info_columns = infos.collect::<Result<_>>()?;
+    split.synthesized_columns = infos.collect::<Result<_>>()?;
     split.bucket = json.optional("tableBucketNumber")?.map(|b| b.integer()).transpose()?;
     split.bucket_conversion =
         json.optional("bucketConversion")?.map(|c| conversion(&c)).transpose()?;

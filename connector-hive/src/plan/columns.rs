@@ -9,7 +9,7 @@ use dwio::connector::DataSourceRequest;
 use vector::{Error, Result, Type};
 
 use crate::table::column_handle::{ColumnKind, HiveColumnHandle};
-use crate::table::hidden_columns::{ROW_INDEX, info_column_type, is_row_id_type};
+use crate::table::hidden_columns::{ROW_INDEX, is_row_id_type, synthesized_column_type};
 use crate::table::table_handle::HiveTableHandle;
 
 /// The column handles of one scan.
@@ -102,7 +102,7 @@ impl ScanColumns {
     pub fn kind(&self, name: &str) -> ColumnKind {
         match self.handle(name) {
             Some(handle) => handle.kind(),
-            None if info_column_type(name).is_some() => ColumnKind::Synthesized,
+            None if synthesized_column_type(name).is_some() => ColumnKind::Synthesized,
             None if name == ROW_INDEX => ColumnKind::RowIndex,
             None => ColumnKind::Regular,
         }

@@ -145,7 +145,7 @@ impl Term {
             .map_err(|e| e.in_named("condition on partitions", &self.text))?;
         let outcome = DecodedVector::new(&outcome)?;
         if *outcome.ty() != Type::Boolean || outcome.is_empty() {
-            return Err(Error::internal("a condition gave no truth value")
+            return Err(Error::internal("a condition did not return a truth value")
                 .with("condition", &self.text)
                 .with("type", outcome.ty()));
         }

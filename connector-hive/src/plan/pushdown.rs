@@ -33,7 +33,7 @@ pub struct Pushdown {
     /// the condition.
     pub filters: Vec<(Subfield, Arc<Filter>)>,
     /// Filters on synthesized columns, which splits must satisfy (rule S7.82).
-    pub info_filters: Vec<(Subfield, Arc<Filter>)>,
+    pub synthesized_filters: Vec<(Subfield, Arc<Filter>)>,
     /// Terms that have the same result for all rows of a split.
     pub split_terms: Vec<TypedExpr>,
     /// Remaining filter, which is evaluated on decoded rows.
@@ -59,11 +59,12 @@ impl Pushdown {
         let mut split_terms = Vec::new();
         let mut rest = Vec::new();
         let mut sample_rate = table.sample_rate();
-        let is_info = |name: &str| columns.kind(name) == ColumnKind::Synthesized;
-        let given = table.filters().iter().map(|(path, f)| (path.clone(), (**f).clone()));
-        let (mut info_filters, mut filters): (Vec<_>, Vec<_>) = given.partition(|(path, _)| {
-            table.splits_are_chosen() && path.is_column() && is_info(path.column_name())
-        });
+        let is_synthesized = |name: &str| columns.kind(name) == ColumnKind::Synthesized;
+        let of_handle = table.filters().iter().map(|(path, f)| (path.clone(), (**f).clone()));
+        let (mut synthesized_filters, mut filters): (Vec<_>, Vec<_>) =
+            of_handle.partition(|(path, _)| {
+                table.splits_are_chosen() && path.is_column() && is_synthesized(path.column_name())
+            });
         let fold = |expr: &TypedExpr| folded(evaluator, expr);
         let condition_fields =
             table.remaining_filter().map(fields_of).unwrap_or_else(RowType::empty);
@@ -78,13 +79,13 @@ impl Pushdown {
             if is_decided_by(evaluator, term, is_constant) {
                 // If the splits are already chosen, the planner has applied the conditions on
                 // synthesized columns.
-                if table.splits_are_chosen() && term.field_names().into_iter().all(is_info) {
+                if table.splits_are_chosen() && term.field_names().into_iter().all(is_synthesized) {
                     let found =
-                        extract_filters_into(term, info_filters.clone(), &fold, &is_special);
+                        extract_filters_into(term, synthesized_filters.clone(), &fold, &is_special);
                     // A pattern is not an assertion: Velox evaluates it on the synthesized columns
                     // of the split (rule S7.84).
                     if found.remaining.is_none() && !has_pattern(term) {
-                        info_filters = found.filters;
+                        synthesized_filters = found.filters;
                         continue;
                     }
                 }
@@ -106,7 +107,7 @@ impl Pushdown {
             remaining.as_ref().and_then(|rest| MetadataFilter::new(rest, &fold, &has_none));
         Ok(Pushdown {
             filters: shared(filters),
-            info_filters: shared(info_filters),
+            synthesized_filters: shared(synthesized_filters),
             split_terms,
             remaining,
             metadata_filter: metadata_filter.map(Arc::new),

@@ -24,7 +24,7 @@ use crate::plan::pushdown::Pushdown;
 use crate::plan::subfields::{filter_only_spec, nested_spec};
 use crate::table::column_handle::{ColumnKind, FileColumn};
 use crate::table::extraction::needed_subfields;
-use crate::table::hidden_columns::info_column_type;
+use crate::table::hidden_columns::synthesized_column_type;
 
 /// Columns that one scan reads of each split.
 #[derive(Debug, Clone)]
@@ -218,7 +218,7 @@ fn read_whole(nested: &mut NestedSpec, ty: &Type) {
 
 pub(crate) fn source_of(kind: ColumnKind) -> ColumnSource {
     match kind {
-        ColumnKind::PartitionKey | ColumnKind::Synthesized => ColumnSource::SplitConstant,
+        ColumnKind::PartitionKey | ColumnKind::Synthesized => ColumnSource::Synthesized,
         ColumnKind::RowIndex => ColumnSource::RowIndex,
         ColumnKind::RowId => ColumnSource::RowId,
         ColumnKind::Regular => ColumnSource::Regular,
@@ -234,7 +234,7 @@ fn filter_only(
 ) -> Result<ColumnSpec> {
     let declared = columns.handle(name).map(|h| h.schema_type().clone());
     let ty = declared
-        .or_else(|| info_column_type(name))
+        .or_else(|| synthesized_column_type(name))
         .or_else(|| pushdown.condition_fields.type_of(name).cloned())
         .or_else(|| data_columns.and_then(|d| d.type_of(name)).cloned())
         .ok_or_else(|| {

@@ -14,9 +14,9 @@ use dwio::subfield::{PathElement, Subfield};
 use vector::sync::Arc;
 use vector::{Error, Result, ResultExt, RowType, Type};
 
-/// A path below a column that is required or that only a filter uses.
+/// Path of a required subfield, or of one that only a filter uses.
 #[derive(Debug, Clone, Copy)]
-struct Wanted<'a> {
+struct SubfieldPath<'a> {
     path: &'a [PathElement],
     filter_only: bool,
 }
@@ -36,9 +36,9 @@ pub(crate) fn nested_spec(
     if required.is_empty() {
         return Ok(NestedSpec::Whole);
     }
-    let required = required.iter().map(|s| Wanted { path: s.path(), filter_only: false });
-    let wanted: Vec<_> = required.chain(filter_paths(name, filters)).collect();
-    below(ty, &wanted, 1).in_named("column", name)
+    let required = required.iter().map(|s| SubfieldPath { path: s.path(), filter_only: false });
+    let paths: Vec<_> = required.chain(filter_paths(name, filters)).collect();
+    below(ty, &paths, 1).in_named("column", name)
 }
 
 /// Returns the nested spec of column `name`, which is not in the output and is read only for
@@ -51,34 +51,34 @@ pub(crate) fn filter_only_spec(
     ty: &Type,
     filters: &[(Subfield, Arc<Filter>)],
 ) -> Result<NestedSpec> {
-    let wanted: Vec<_> = filter_paths(name, filters).collect();
-    below(ty, &wanted, 1).in_named("column", name)
+    let paths: Vec<_> = filter_paths(name, filters).collect();
+    below(ty, &paths, 1).in_named("column", name)
 }
 
 fn filter_paths<'a>(
     name: &'a str,
     filters: &'a [(Subfield, Arc<Filter>)],
-) -> impl Iterator<Item = Wanted<'a>> {
+) -> impl Iterator<Item = SubfieldPath<'a>> {
     let own = filters.iter().filter(move |(s, _)| s.column_name() == name);
-    own.map(|(s, _)| Wanted { path: s.path(), filter_only: true })
+    own.map(|(s, _)| SubfieldPath { path: s.path(), filter_only: true })
 }
 
-fn below(ty: &Type, wanted: &[Wanted<'_>], level: usize) -> Result<NestedSpec> {
-    if wanted.iter().any(|w| !w.filter_only && w.path.len() <= level) {
+fn below(ty: &Type, paths: &[SubfieldPath<'_>], level: usize) -> Result<NestedSpec> {
+    if paths.iter().any(|p| !p.filter_only && p.path.len() <= level) {
         return Ok(NestedSpec::Whole);
     }
     match ty {
-        Type::Row(row) => fields(row, wanted, level),
-        Type::Array(element) => elements(element, wanted, level),
-        Type::Map(key, value) => entries(key, value, wanted, level),
+        Type::Row(row) => fields(row, paths, level),
+        Type::Array(element) => elements(element, paths, level),
+        Type::Map(key, value) => entries(key, value, paths, level),
         // Path elements below a scalar are ignored (rule S3.17).
         _ => Ok(NestedSpec::Whole),
     }
 }
 
 /// Returns the spec of a struct. Fields that no path names are pruned (rules S3.11, S3.12).
-fn fields(row: &RowType, wanted: &[Wanted<'_>], level: usize) -> Result<NestedSpec> {
-    for step in wanted.iter().filter_map(|w| w.path.get(level)) {
+fn fields(row: &RowType, paths: &[SubfieldPath<'_>], level: usize) -> Result<NestedSpec> {
+    for step in paths.iter().filter_map(|p| p.path.get(level)) {
         if !matches!(step, PathElement::Field(name) if row.index_of(name).is_some()) {
             return Err(Error::invalid_input("a subfield names no field of its struct")
                 .with("step", format_args!("{step:?}"))
@@ -86,9 +86,9 @@ fn fields(row: &RowType, wanted: &[Wanted<'_>], level: usize) -> Result<NestedSp
         }
     }
     let fields = row.fields().enumerate().map(|(channel, (name, ty))| {
-        let here: Vec<Wanted<'_>> = wanted
+        let here: Vec<SubfieldPath<'_>> = paths
             .iter()
-            .filter(|w| matches!(w.path.get(level), Some(PathElement::Field(n)) if **n == *name))
+            .filter(|p| matches!(p.path.get(level), Some(PathElement::Field(n)) if **n == *name))
             .copied()
             .collect();
         if here.is_empty() {
@@ -103,8 +103,8 @@ fn fields(row: &RowType, wanted: &[Wanted<'_>], level: usize) -> Result<NestedSp
 
 /// Returns the spec of an array, limited to its first elements up to the largest subscript (rule
 /// S3.16).
-fn elements(element: &Type, wanted: &[Wanted<'_>], level: usize) -> Result<NestedSpec> {
-    let steps = || wanted.iter().filter_map(|w| w.path.get(level));
+fn elements(element: &Type, paths: &[SubfieldPath<'_>], level: usize) -> Result<NestedSpec> {
+    let steps = || paths.iter().filter_map(|p| p.path.get(level));
     let mut max_elements = 0;
     for step in steps() {
         match step {
@@ -128,20 +128,25 @@ fn elements(element: &Type, wanted: &[Wanted<'_>], level: usize) -> Result<Neste
     // A path that ends here belongs to a filter on the list itself, which needs all elements.
     let max_elements = if steps().next().is_none() { usize::MAX } else { max_elements };
     let mut spec = entry("element", element);
-    spec.nested = below(element, &deeper(wanted, level), level + 1)?;
+    spec.nested = below(element, &deeper(paths, level), level + 1)?;
     Ok(NestedSpec::Array { element: Box::new(spec), max_elements })
 }
 
 /// Returns the spec of a map, with a filter on the requested keys (rules S3.13, S3.15). Entries
 /// with a null key are never read (S3.19).
-fn entries(key: &Type, value: &Type, wanted: &[Wanted<'_>], level: usize) -> Result<NestedSpec> {
-    let steps: Vec<&PathElement> = wanted.iter().filter_map(|w| w.path.get(level)).collect();
+fn entries(
+    key: &Type,
+    value: &Type,
+    paths: &[SubfieldPath<'_>],
+    level: usize,
+) -> Result<NestedSpec> {
+    let steps: Vec<&PathElement> = paths.iter().filter_map(|p| p.path.get(level)).collect();
     let mut key_spec = entry("key", key);
     let all = steps.is_empty() || steps.iter().any(|step| **step == PathElement::All);
     let filter = if all { Filter::IsNotNull } else { key_filter(key, &steps)? };
     key_spec.filter = Some(Arc::new(filter));
     let mut value_spec = entry("value", value);
-    value_spec.nested = below(value, &deeper(wanted, level), level + 1)?;
+    value_spec.nested = below(value, &deeper(paths, level), level + 1)?;
     Ok(NestedSpec::Map { key: Box::new(key_spec), value: Box::new(value_spec) })
 }
 
@@ -152,10 +157,10 @@ fn entry(name: &str, ty: &Type) -> ColumnSpec {
 }
 
 /// Returns the paths that continue below a list or map.
-fn deeper<'a>(wanted: &[Wanted<'a>], level: usize) -> Vec<Wanted<'a>> {
-    let deeper: Vec<_> = wanted.iter().filter(|w| w.path.len() > level).copied().collect();
+fn deeper<'a>(paths: &[SubfieldPath<'a>], level: usize) -> Vec<SubfieldPath<'a>> {
+    let deeper: Vec<_> = paths.iter().filter(|p| p.path.len() > level).copied().collect();
     // No path continues, but the elements still need a spec.
-    if deeper.is_empty() { vec![Wanted { path: &[], filter_only: false }] } else { deeper }
+    if deeper.is_empty() { vec![SubfieldPath { path: &[], filter_only: false }] } else { deeper }
 }
 
 fn misfit(step: &PathElement, what: &'static str) -> Error {

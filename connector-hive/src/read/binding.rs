@@ -63,7 +63,7 @@ impl ScanPlan {
             let rules = TextRules { dates: handle.date_text(), zone };
             return parse_value(name, text, ty, rules).map(Some);
         }
-        let Some(text) = split.info_columns.get(name) else { return Ok(None) };
+        let Some(text) = split.synthesized_columns.get(name) else { return Ok(None) };
         // Dates in synthesized columns always have the ISO form (rule S8.6).
         let rules = TextRules { dates: DateText::Iso, zone };
         parse_value(name, Some(text), ty, rules).map(Some)
@@ -81,7 +81,7 @@ impl ScanPlan {
     ) -> Result<Vec<Option<Value>>> {
         let constant = |column: &ColumnSpec| match column.source {
             ColumnSource::RowIndex | ColumnSource::RowId => Ok(None),
-            ColumnSource::SplitConstant | ColumnSource::Regular => {
+            ColumnSource::Synthesized | ColumnSource::Regular => {
                 self.split_value(split, &column.name, &column.ty)
             }
         };
@@ -161,8 +161,8 @@ impl ScanPlan {
             file_type: reader.row_type(),
             file_ids: &file_ids,
         };
-        let wanted = columns.spec.columns().iter().zip(&*columns.file_columns).zip(constants);
-        let bound = wanted.map(|((column, file_column), constant)| {
+        let requested = columns.spec.columns().iter().zip(&*columns.file_columns).zip(constants);
+        let bound = requested.map(|((column, file_column), constant)| {
             if let Some(value) = constant {
                 return Ok((BoundColumn::Constant(value.clone()), NestedBinding::ByName));
             }

@@ -39,7 +39,7 @@ use crate::read::split_reader::{OpenedSplit, ScannedBatch, SplitOpener, SplitRea
 use crate::settings::ScanSettings;
 use crate::split::hive_split::HiveSplit;
 use crate::split::sample::RandomSkip;
-use crate::split::synthesized_filters::check_info_filters;
+use crate::split::synthesized_filters::check_synthesized_filters;
 use crate::table::table_handle::HiveTableHandle;
 
 /// Reads the splits of one scan for one driver.
@@ -123,7 +123,7 @@ impl HiveDataSource {
 
     fn open(&mut self, split: &HiveSplit) -> Result<Option<Box<SplitReader>>> {
         // The assertions on synthesized columns are checked before anything else (rule S7.1).
-        check_info_filters(&self.pushdown.info_filters, &self.plan.columns, split)?;
+        check_synthesized_filters(&self.pushdown.synthesized_filters, &self.plan.columns, split)?;
         self.stats.count_format(&split.format);
         self.stats.bucket_conversions += usize::from(split.bucket_conversion.is_some());
         let ctx = &self.ctx;
@@ -263,7 +263,7 @@ impl DataSource for HiveDataSource {
     fn progress(&self) -> SourceProgress {
         SourceProgress {
             raw_rows: self.raw_rows,
-            raw_bytes: self.counter.wanted_bytes(),
+            raw_bytes: self.counter.requested_bytes(),
             row_size: self.row_size,
         }
     }
@@ -320,7 +320,7 @@ impl DataSource for HiveDataSource {
         if prepared.columns.reader_type != self.columns.reader_type {
             return Err(Error::internal("the prepared data source is of another scan")
                 .with("prepared", &prepared.columns.reader_type)
-                .with("wanted", &self.columns.reader_type));
+                .with("expected", &self.columns.reader_type));
         }
         // The open split keeps counting its reads in the counter with which it was opened.
         prepared.counter.absorb(&self.counter);
@@ -375,7 +375,7 @@ impl DynamicFilters for HiveDataSource {
         let is_as_read =
             self.plan.columns.outputs().get(channel).is_some_and(|h| h.extractions().is_empty());
         let source = self.output_column(channel).map(|(_, column)| column.source);
-        is_as_read && matches!(source, Some(ColumnSource::Regular | ColumnSource::SplitConstant))
+        is_as_read && matches!(source, Some(ColumnSource::Regular | ColumnSource::Synthesized))
     }
 
     fn static_filter(&self, channel: usize) -> Option<Arc<Filter>> {

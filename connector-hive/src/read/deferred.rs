@@ -9,10 +9,10 @@ use vector::{
 };
 
 /// Returns rows `indices` of a column without copying values. The indices must ascend.
-pub(crate) fn picked(column: &VectorRef, indices: &Buffer<u32>) -> VectorRef {
+pub(crate) fn take_rows(column: &VectorRef, indices: &Buffer<u32>) -> VectorRef {
     match column.as_ref() {
         Vector::Lazy(lazy) => {
-            let loader = PickedRows { column: lazy.clone(), indices: indices.clone() };
+            let loader = TakeLoader { column: lazy.clone(), indices: indices.clone() };
             Arc::new(Vector::Lazy(LazyVector::new(lazy.ty().clone(), indices.len(), loader)))
         }
         _ => Vector::wrap(column, indices),
@@ -23,49 +23,53 @@ pub(crate) fn picked(column: &VectorRef, indices: &Buffer<u32>) -> VectorRef {
 ///
 /// # Errors
 /// Errors of building the batch.
-pub(crate) fn picked_batch(batch: &RowVector, indices: &Buffer<u32>) -> Result<RowVector> {
-    let children = batch.children().iter().map(|child| picked(child, indices)).collect();
+pub(crate) fn take_batch_rows(batch: &RowVector, indices: &Buffer<u32>) -> Result<RowVector> {
+    let children = batch.children().iter().map(|child| take_rows(child, indices)).collect();
     RowVector::batch(Arc::clone(batch.row_type()), indices.len(), children)
 }
 
 /// A transform of a column that keeps the number of rows.
-pub(crate) type Change = Arc<dyn Fn(VectorRef) -> Result<VectorRef> + Send + Sync>;
+pub(crate) type DeferredTransform = Arc<dyn Fn(VectorRef) -> Result<VectorRef> + Send + Sync>;
 
 /// Applies a transform whose result has type `ty`. The transform of a lazy column is deferred until
 /// the column is loaded.
 ///
 /// # Errors
 /// Errors of the transform, unless it is deferred.
-pub(crate) fn changed(column: &VectorRef, ty: &Type, change: &Change) -> Result<VectorRef> {
+pub(crate) fn apply_transform(
+    column: &VectorRef,
+    ty: &Type,
+    transform: &DeferredTransform,
+) -> Result<VectorRef> {
     match column.as_ref() {
         Vector::Lazy(lazy) => {
-            let loader = ChangedRows { column: lazy.clone(), change: Arc::clone(change) };
+            let loader = TransformLoader { column: lazy.clone(), transform: Arc::clone(transform) };
             Ok(Arc::new(Vector::Lazy(LazyVector::new(ty.clone(), lazy.len(), loader))))
         }
-        _ => change(Arc::clone(column)),
+        _ => transform(Arc::clone(column)),
     }
 }
 
-struct PickedRows {
+struct TakeLoader {
     column: LazyVector,
     indices: Buffer<u32>,
 }
 
-impl VectorLoader for PickedRows {
+impl VectorLoader for TakeLoader {
     fn load(self: Box<Self>, rows: &RowSet) -> Result<VectorRef> {
-        let wanted = rows.iter().filter_map(|row| self.indices.get(row).copied()).collect();
-        let column = self.column.load(&RowSet::from_positions(wanted))?;
+        let base_rows = rows.iter().filter_map(|row| self.indices.get(row).copied()).collect();
+        let column = self.column.load(&RowSet::from_positions(base_rows))?;
         Ok(Vector::wrap(&column, &self.indices))
     }
 }
 
-struct ChangedRows {
+struct TransformLoader {
     column: LazyVector,
-    change: Change,
+    transform: DeferredTransform,
 }
 
-impl VectorLoader for ChangedRows {
+impl VectorLoader for TransformLoader {
     fn load(self: Box<Self>, rows: &RowSet) -> Result<VectorRef> {
-        (self.change)(self.column.load(rows)?)
+        (self.transform)(self.column.load(rows)?)
     }
 }

@@ -39,7 +39,7 @@ pub(crate) fn has_entries(ty: &Type, nested: &NestedSpec) -> bool {
 ///
 /// # Errors
 /// Errors of loading a lazy column and of applying the key filter.
-pub(crate) fn without_unwanted(column: &VectorRef, nested: &NestedSpec) -> Result<VectorRef> {
+pub(crate) fn without_pruned_entries(column: &VectorRef, nested: &NestedSpec) -> Result<VectorRef> {
     if !has_entries(column.ty(), nested) {
         return Ok(Arc::clone(column));
     }
@@ -86,7 +86,7 @@ fn of_row(row: &RowVector, nested: &NestedSpec) -> Result<VectorRef> {
         _ => Some(&whole),
     };
     let children = row.children().iter().enumerate().map(|(i, child)| match below(i) {
-        Some(nested) => without_unwanted(child, nested),
+        Some(nested) => without_pruned_entries(child, nested),
         None => Ok(Arc::clone(child)),
     });
     let children = children.collect::<Result<Vec<_>>>()?;
@@ -106,7 +106,7 @@ fn of_array(array: &ArrayVector, nested: &NestedSpec) -> Result<VectorRef> {
         true => array.lengths().iter().map(|length| (*length).min(max)).collect(),
         false => array.lengths().clone(),
     };
-    let elements = without_unwanted(array.elements(), nested)?;
+    let elements = without_pruned_entries(array.elements(), nested)?;
     let validity = array.validity().cloned();
     let array = ArrayVector::new(array.offsets().clone(), lengths, validity, elements)?;
     Ok(Arc::new(Vector::Array(array)))
@@ -120,8 +120,8 @@ fn of_map(map: &MapVector, nested: &NestedSpec) -> Result<VectorRef> {
     };
     let kept = kept_entries(map, filter.unwrap_or(&Filter::IsNotNull))?;
     let map = kept.as_ref().unwrap_or(map);
-    let keys = without_unwanted(map.keys(), key_nested)?;
-    let values = without_unwanted(map.values(), value_nested)?;
+    let keys = without_pruned_entries(map.keys(), key_nested)?;
+    let values = without_pruned_entries(map.values(), value_nested)?;
     let (offsets, lengths) = (map.offsets().clone(), map.lengths().clone());
     let map = MapVector::new(offsets, lengths, map.validity().cloned(), keys, values)?;
     Ok(Arc::new(Vector::Map(map)))

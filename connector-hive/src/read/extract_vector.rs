@@ -40,7 +40,7 @@ pub(crate) fn extract(
     if result.ty().is_equivalent(ty) {
         return Ok(result);
     }
-    Err(Error::internal("an extraction gave another type than derived")
+    Err(Error::internal("an extraction returned another type than derived")
         .with("type", result.ty())
         .with("derived", ty))
 }

@@ -130,30 +130,30 @@ impl FileAccess {
 
     fn open_file(
         &self,
-        wanted: FileToOpen<'_>,
+        to_open: FileToOpen<'_>,
         opener: Opener<'_>,
     ) -> Result<Option<Box<dyn Reader>>> {
-        let file = self.files.open(wanted.path)?;
-        wanted.check_length(file.len())?;
+        let file = self.files.open(to_open.path)?;
+        to_open.check_length(file.len())?;
         if file.is_empty() {
             return Ok(None);
         }
-        let factory = self.formats.factory(wanted.format)?;
+        let factory = self.formats.factory(to_open.format)?;
         let counter = opener.counter.clone();
         let counted = CountedFile { file, counter, is_of_values: false };
         let options = InputOptions {
             coalescing: opener.coalescing,
             cache: self.cache.as_ref().map(|cache| CacheAccess {
                 cache: cache.clone(),
-                keeps: wanted.is_cacheable(),
+                keeps: to_open.is_cacheable(),
                 counter: opener.counter.found().clone(),
             }),
             cancel: opener.cancel.cloned(),
         };
         let input = BufferedInput::with_options(Arc::new(counted), opener.pool.clone(), options);
-        let mut options = self.format_options(wanted.format, opener.session);
-        wanted.parameters().for_each(|(name, value)| options.set(name, value));
-        let file_schema = wanted.origin.and_then(|(_, table)| table.data_columns().cloned());
+        let mut options = self.format_options(to_open.format, opener.session);
+        to_open.parameters().for_each(|(name, value)| options.set(name, value));
+        let file_schema = to_open.origin.and_then(|(_, table)| table.data_columns().cloned());
         let params = ReaderParams { options, pool: opener.pool.clone(), file_schema };
         factory.open(input, params).map(Some)
     }
@@ -258,7 +258,7 @@ impl ReadCounter {
     }
 
     /// Number of bytes requested: those found in the cache plus those read.
-    pub(crate) fn wanted_bytes(&self) -> u64 {
+    pub(crate) fn requested_bytes(&self) -> u64 {
         self.bytes().saturating_add(self.found.hits().0)
     }
 

@@ -105,16 +105,16 @@ impl FileMapping<'_> {
     /// none of its fields (rule S7.63).
     fn below(
         &self,
-        wanted: &Type,
+        requested: &Type,
         nested: &NestedSpec,
         level: Level<'_>,
     ) -> Result<Option<NestedBinding>> {
         let whole = NestedSpec::Whole;
-        Ok(Some(match (wanted, level.file) {
-            (Type::Row(wanted), Type::Row(file)) => {
-                return self.fields(wanted, nested, file, level);
+        Ok(Some(match (requested, level.file) {
+            (Type::Row(requested), Type::Row(file)) => {
+                return self.fields(requested, nested, file, level);
             }
-            (Type::Array(wanted), Type::Array(file)) => {
+            (Type::Array(requested), Type::Array(file)) => {
                 let nested = match nested {
                     NestedSpec::Array { element, .. } => &element.nested,
                     _ => &whole,
@@ -124,9 +124,9 @@ impl FileMapping<'_> {
                     _ => None,
                 };
                 let level = level.child(schema, file, 0);
-                NestedBinding::Array(self.below(wanted, nested, level)?.map(Box::new))
+                NestedBinding::Array(self.below(requested, nested, level)?.map(Box::new))
             }
-            (Type::Map(_, wanted), Type::Map(_, file)) => {
+            (Type::Map(_, requested), Type::Map(_, file)) => {
                 let nested = match nested {
                     NestedSpec::Map { value, .. } => &value.nested,
                     _ => &whole,
@@ -136,7 +136,7 @@ impl FileMapping<'_> {
                     _ => None,
                 };
                 let level = level.child(schema, file, 1);
-                NestedBinding::Map(self.below(wanted, nested, level)?.map(Box::new))
+                NestedBinding::Map(self.below(requested, nested, level)?.map(Box::new))
             }
             // For leaves and for types that do not correspond, the reader checks the types.
             _ => NestedBinding::ByName,
@@ -145,19 +145,19 @@ impl FileMapping<'_> {
 
     fn fields(
         &self,
-        wanted: &RowType,
+        requested: &RowType,
         nested: &NestedSpec,
         file: &RowType,
         level: Level<'_>,
     ) -> Result<Option<NestedBinding>> {
         let whole = NestedSpec::Whole;
         let schema = level.schema.and_then(Type::as_row);
-        let agree = file.names() == wanted.names();
+        let agree = file.names() == requested.names();
         let null_if_all_missing =
             self.null_struct_if_all_fields_missing && self.mapping == ColumnMapping::Name;
-        let mut bound = Vec::with_capacity(wanted.len());
+        let mut bound = Vec::with_capacity(requested.len());
         let mut any_found = false;
-        for (i, (name, ty)) in wanted.fields().enumerate() {
+        for (i, (name, ty)) in requested.fields().enumerate() {
             let nested = match nested {
                 NestedSpec::Row(fields) => match fields.get(i) {
                     Some(FieldSpec::Wanted(spec)) => Some(&spec.nested),
@@ -207,7 +207,7 @@ impl FileMapping<'_> {
             let below = self.below(ty, nested, level)?;
             bound.push(below.map(|nested| BoundField { ordinal: at, nested }));
         }
-        let is_null = null_if_all_missing && !any_found && !wanted.is_empty();
+        let is_null = null_if_all_missing && !any_found && !requested.is_empty();
         Ok((!is_null).then_some(NestedBinding::Row(bound)))
     }
 

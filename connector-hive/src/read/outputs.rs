@@ -9,27 +9,27 @@ use vector::sync::Arc;
 use vector::{Buffer, Result, ResultExt, RowSet, RowType, RowVector, VectorRef};
 
 use crate::plan::columns::ScanColumns;
-use crate::read::deferred::{Change, changed, picked};
+use crate::read::deferred::{DeferredTransform, apply_transform, take_rows};
 use crate::read::extract_vector::extract;
 
 /// Builds output batches.
 pub(crate) struct Outputs {
     output_type: Arc<RowType>,
     /// Transform of each output column; usually `None`.
-    changes: Vec<Option<Change>>,
+    transforms: Vec<Option<DeferredTransform>>,
 }
 
 impl Outputs {
     /// Returns the outputs of a scan.
     pub(crate) fn new(output_type: Arc<RowType>, columns: &ScanColumns) -> Self {
-        let changes = columns.outputs().iter().map(|handle| {
+        let transforms = columns.outputs().iter().map(|handle| {
             let extractions = handle.extractions().to_vec();
             let post_processor = handle.post_processor().cloned();
             if extractions.is_empty() && post_processor.is_none() {
                 return None;
             }
             let (name, ty) = (handle.name().to_string(), handle.ty().clone());
-            let change = move |column: VectorRef| {
+            let transform = move |column: VectorRef| {
                 let column = match extractions.is_empty() {
                     true => column,
                     false => extract(&column, &extractions, &ty).in_named("column", &name)?,
@@ -41,10 +41,10 @@ impl Outputs {
                     None => Ok(column),
                 }
             };
-            Some(Arc::new(change) as Change)
+            Some(Arc::new(transform) as DeferredTransform)
         });
-        let changes = changes.collect();
-        Outputs { output_type, changes }
+        let transforms = transforms.collect();
+        Outputs { output_type, transforms }
     }
 
     /// Returns a batch without rows.
@@ -62,14 +62,14 @@ impl Outputs {
             return Ok(self.empty());
         }
         let indices: Option<Buffer<u32>> = rows.map(|rows| rows.to_positions());
-        let columns = batch.children().iter().zip(self.output_type.types()).zip(&self.changes);
-        let children = columns.map(|((child, ty), change)| {
+        let columns = batch.children().iter().zip(self.output_type.types()).zip(&self.transforms);
+        let children = columns.map(|((child, ty), transform)| {
             let child = match &indices {
-                Some(indices) => picked(child, indices),
+                Some(indices) => take_rows(child, indices),
                 None => Arc::clone(child),
             };
-            match change {
-                Some(change) => changed(&child, ty, change),
+            match transform {
+                Some(transform) => apply_transform(&child, ty, transform),
                 None => Ok(child),
             }
         });

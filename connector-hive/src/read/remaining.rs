@@ -186,7 +186,7 @@ fn evaluate(
 /// Returns the rows for which a condition is true, neither false nor null (rule S6.38).
 fn rows_that_hold(outcome: &VectorRef, num_rows: usize) -> Result<SelectivityVector> {
     if *outcome.ty() != Type::Boolean || outcome.len() < num_rows {
-        return Err(Error::internal("a filter gave no truth value for each row")
+        return Err(Error::internal("a filter did not return a truth value for each row")
             .with("type", outcome.ty())
             .with("values", outcome.len())
             .with("rows", num_rows));

@@ -6,7 +6,7 @@
 //!                              |                             missing columns of the file?
 //!                              +------- no rows, no reader ---------------+
 //!
-//! row reader -> batch -> + constants, row numbers -> - unwanted entries -> sampled
+//! row reader -> batch -> + constants, row numbers -> - pruned entries -> sampled
 //!            -> rows of the bucket
 //! ```
 //!
@@ -28,8 +28,8 @@ use vector::{
 use crate::plan::prune::{PartitionPredicate, Verdict};
 use crate::plan::scan_spec::{ReadColumns, without_key_filters};
 use crate::read::binding::{ScanPlan, column_without_match, rejected_column};
-use crate::read::deferred::{Change, changed, picked_batch};
-use crate::read::entries::{has_entries, without_unwanted};
+use crate::read::deferred::{DeferredTransform, apply_transform, take_batch_rows};
+use crate::read::entries::{has_entries, without_pruned_entries};
 use crate::read::file_handle::{FileAccess, FileToOpen, Opener, in_file};
 use crate::read::timestamps::{cut, has_timestamps};
 use crate::split::bucket::BucketFilter;
@@ -69,11 +69,23 @@ pub(crate) struct SplitOpener<'a> {
     pub opener: Opener<'a>,
 }
 
-/// Inputs of a split reader other than the columns of the file.
-struct Given {
-    row_id: Option<Vec<Value>>,
-    bucket: Option<BucketFilter>,
+/// Inputs of a split reader other than the split and the reader of its file.
+struct SplitInputs {
+    /// Columns to read, including bucket columns that the scan does not use.
+    columns: ReadColumns,
+    /// Source of each column in this split.
+    binding: Arc<SplitBinding>,
+    /// Type of the output batches.
+    output_type: Arc<RowType>,
+    /// Unit to which timestamps are truncated.
+    timestamp_unit: TimeUnit,
+    /// The remaining filter as a test of row-range statistics.
     metadata_filter: Option<Arc<MetadataFilter>>,
+    /// Constants of row ids, if a column has row ids.
+    row_id: Option<Vec<Value>>,
+    /// Bucket conversion of the split.
+    bucket: Option<BucketFilter>,
+    /// Error of a condition on the split's constants.
     failure: Option<Error>,
 }
 
@@ -90,7 +102,7 @@ pub(crate) struct SplitReader {
     is_counted: bool,
     /// Transforms of columns after reading, in the order of the spec; `None` for a column that is
     /// returned as read.
-    changes: Vec<Option<Change>>,
+    transforms: Vec<Option<DeferredTransform>>,
     row_id: Option<Vec<Value>>,
     bucket: Option<BucketFilter>,
     /// Error of a condition on the split's constants. It is reported for the first row that passes
@@ -169,12 +181,17 @@ impl SplitOpener<'_> {
         if column_without_match(spec, adaptation, &binding, reader.as_ref()).is_some() {
             return Ok(OpenedSplit::Skipped("a filter rejects all values that the file has"));
         }
-        let (output_type, row_id) = (&self.columns.reader_type, row_id.map(Vec::from));
-        let parts = (columns, Arc::new(binding), Arc::clone(output_type));
-        let unit = plan.settings.timestamp_unit.unwrap_or(plan.table.timestamp_unit());
-        let given =
-            Given { row_id, bucket, metadata_filter: self.metadata_filter.cloned(), failure };
-        let opened = SplitReader::new(split, reader.as_ref(), parts, given, unit)?;
+        let inputs = SplitInputs {
+            columns,
+            binding: Arc::new(binding),
+            output_type: Arc::clone(&self.columns.reader_type),
+            timestamp_unit: plan.settings.timestamp_unit.unwrap_or(plan.table.timestamp_unit()),
+            metadata_filter: self.metadata_filter.cloned(),
+            row_id: row_id.map(Vec::from),
+            bucket,
+            failure,
+        };
+        let opened = SplitReader::new(split, reader.as_ref(), inputs)?;
         Ok(OpenedSplit::Ready(Box::new(opened)))
     }
 
@@ -201,13 +218,17 @@ impl SplitOpener<'_> {
 }
 
 impl SplitReader {
-    fn new(
-        split: &HiveSplit,
-        reader: &dyn Reader,
-        (columns, binding, output_type): (ReadColumns, Arc<SplitBinding>, Arc<RowType>),
-        Given { row_id, bucket, metadata_filter, failure }: Given,
-        unit: TimeUnit,
-    ) -> Result<Self> {
+    fn new(split: &HiveSplit, reader: &dyn Reader, inputs: SplitInputs) -> Result<Self> {
+        let SplitInputs {
+            columns,
+            binding,
+            output_type,
+            timestamp_unit: unit,
+            metadata_filter,
+            row_id,
+            bucket,
+            failure,
+        } = inputs;
         let is_read = |i: usize, column: &ColumnSpec| {
             let bound = binding.column(i);
             column.channel.is_some() && matches!(bound, Some(BoundColumn::File { .. }))
@@ -219,12 +240,12 @@ impl SplitReader {
         let num_file_columns = specs().filter(|(i, column)| is_read(*i, column)).count();
         let drops_entries = !reader.filters_map_keys();
         let path: Arc<str> = Arc::from(split.path.as_str());
-        let changes = specs().map(|(i, column)| {
+        let transforms = specs().map(|(i, column)| {
             let nested = drops_entries.then_some(&column.nested);
-            let change = is_read(i, column).then(|| change_of(column, nested, unit, &path));
-            change.flatten()
+            let transform = is_read(i, column).then(|| transform_of(column, nested, unit, &path));
+            transform.flatten()
         });
-        let changes = changes.collect();
+        let transforms = transforms.collect();
         let spec = match drops_entries {
             true => Arc::new(without_key_filters(&columns.spec)),
             false => Arc::clone(&columns.spec),
@@ -242,7 +263,7 @@ impl SplitReader {
             num_file_columns,
             output_type,
             is_counted,
-            changes,
+            transforms,
             row_id,
             bucket,
             failure,
@@ -282,12 +303,12 @@ impl SplitReader {
         if let Some(sample) = sample
             && let Some(rows) = sampled(&read, &sample.accept(scanned))
         {
-            batch = picked_batch(&batch, &rows)?;
+            batch = take_batch_rows(&batch, &rows)?;
         }
         if let (Some(bucket), false) = (&self.bucket, batch.is_empty())
             && let Some(rows) = bucket.rows(&batch)?
         {
-            batch = picked_batch(&batch, &rows)?;
+            batch = take_batch_rows(&batch, &rows)?;
         }
         if batch.children().len() > self.output_type.len() {
             let children = batch.children().iter().take(self.output_type.len()).cloned();
@@ -337,23 +358,25 @@ impl SplitReader {
             || read.batch.children().len() != self.num_file_columns
             || read.batch.validity().is_some()
         {
-            return Err(Error::internal("a row reader gave another batch than asked for")
+            return Err(Error::internal("a row reader returned another batch than requested")
                 .with("rows", num_rows)
                 .with("selected", read.selected.len())
                 .with("columns", read.batch.children().len())
-                .with("wanted_columns", self.num_file_columns));
+                .with("expected_columns", self.num_file_columns));
         }
         let reader_type = &self.columns.reader_type;
         let mut children: Vec<Option<VectorRef>> = vec![None; reader_type.len()];
         let mut from_file = read.batch.children().iter();
-        let columns = self.columns.spec.columns().iter().zip(&self.changes).enumerate();
-        for (i, (column, change)) in columns {
+        let columns = self.columns.spec.columns().iter().zip(&self.transforms).enumerate();
+        for (i, (column, transform)) in columns {
             let Some(slot) = column.channel.and_then(|c| children.get_mut(c)) else { continue };
-            *slot = match (self.binding.column(i), change) {
+            *slot = match (self.binding.column(i), transform) {
                 (Some(BoundColumn::File { .. }), None) => from_file.next().cloned(),
-                (Some(BoundColumn::File { .. }), Some(change)) => {
+                (Some(BoundColumn::File { .. }), Some(transform)) => {
                     let vector = from_file.next();
-                    vector.map(|vector| changed(vector, &column.ty, change)).transpose()?
+                    vector
+                        .map(|vector| apply_transform(vector, &column.ty, transform))
+                        .transpose()?
                 }
                 (Some(BoundColumn::Constant(value)), _) => {
                     Some(Arc::new(Vector::constant(column.ty.clone(), value.clone(), num_rows)?))
@@ -378,28 +401,28 @@ impl SplitReader {
 
 /// Returns the transform of a column after reading: drops entries that `nested` does not include
 /// and truncates timestamps. Returns `None` if there is nothing to do.
-fn change_of(
+fn transform_of(
     column: &ColumnSpec,
     nested: Option<&NestedSpec>,
     unit: TimeUnit,
     path: &Arc<str>,
-) -> Option<Change> {
+) -> Option<DeferredTransform> {
     let nested = nested.filter(|nested| has_entries(&column.ty, nested)).cloned();
     let is_cut = unit != TimeUnit::Nanos && has_timestamps(&column.ty);
     if nested.is_none() && !is_cut {
         return None;
     }
     let (name, path) = (column.name.clone(), Arc::clone(path));
-    let change = move |vector: VectorRef| {
+    let transform = move |vector: VectorRef| {
         let vector = match &nested {
-            Some(nested) => without_unwanted(&vector, nested)?,
+            Some(nested) => without_pruned_entries(&vector, nested)?,
             None => vector,
         };
         if is_cut { cut(&vector, unit) } else { Ok(vector) }
     };
     // A lazy column is transformed after this reader is done, so the error must carry its file.
     Some(Arc::new(move |vector| {
-        change(vector).map_err(|e| in_file(e.in_named("column", &name), &path))
+        transform(vector).map_err(|e| in_file(e.in_named("column", &name), &path))
     }))
 }
 

@@ -21,7 +21,7 @@ use crate::table::table_handle::HiveTableHandle;
 pub(crate) struct BucketFilter {
     table_buckets: u32,
     partition_buckets: u32,
-    wanted: u32,
+    bucket: u32,
     channels: Vec<usize>,
 }
 
@@ -49,7 +49,7 @@ impl BucketFilter {
         if table_buckets == 0 || partition_buckets == 0 || conversion.columns.is_empty() {
             return Err(wrong("a bucket conversion without buckets or columns"));
         }
-        let wanted = split
+        let bucket = split
             .bucket
             .ok_or_else(|| wrong("a bucket conversion needs the split's bucket in the table"))?;
         let data_columns = table
@@ -68,7 +68,7 @@ impl BucketFilter {
             keys.push((handle.name(), ty));
         }
         let (columns, channels) = columns.with_bucket_columns(&keys)?;
-        Ok(Some((BucketFilter { table_buckets, partition_buckets, wanted, channels }, columns)))
+        Ok(Some((BucketFilter { table_buckets, partition_buckets, bucket, channels }, columns)))
     }
 
     /// Returns the rows of the selected bucket; `None` if these are all rows.
@@ -82,19 +82,19 @@ impl BucketFilter {
         let buckets = buckets(&keys, batch.len(), self.table_buckets)?;
         let modulus = i64::from(self.partition_buckets);
         for (row, bucket) in buckets.iter().enumerate() {
-            let distance = i64::from(*bucket) - i64::from(self.wanted);
+            let distance = i64::from(*bucket) - i64::from(self.bucket);
             if distance.rem_euclid(modulus) != 0 {
                 return Err(Error::internal("a row is in a file of another bucket")
                     .with("row", row)
                     .with("bucket", bucket)
-                    .with("wanted_bucket", self.wanted)
+                    .with("expected_bucket", self.bucket)
                     .with("partition_buckets", self.partition_buckets));
             }
         }
-        if buckets.iter().all(|bucket| *bucket == self.wanted) {
+        if buckets.iter().all(|bucket| *bucket == self.bucket) {
             return Ok(None);
         }
-        let kept = buckets.iter().enumerate().filter(|(_, bucket)| **bucket == self.wanted);
+        let kept = buckets.iter().enumerate().filter(|(_, bucket)| **bucket == self.bucket);
         Ok(Some(kept.map(|(row, _)| row as u32).collect()))
     }
 }

@@ -215,10 +215,10 @@ impl HiveTable {
         let mut split = HiveSplit::new(&options.connector_id, &file.path, options.format.clone())
             .with_partition_keys(keys)
             .with_serde_parameters(Arc::clone(&options.serde_parameters))
-            .with_info_column(FILE_SIZE, file.len.to_string());
+            .with_synthesized_column(FILE_SIZE, file.len.to_string());
         split.file_bytes = Some(file.len);
         if let Some(millis) = millis(file.modified) {
-            split = split.with_info_column(FILE_MODIFIED_TIME, millis.to_string());
+            split = split.with_synthesized_column(FILE_MODIFIED_TIME, millis.to_string());
         }
         let num_ranges = file.len.div_ceil(options.target_bytes.max(1)).max(1);
         let range_bytes = file.len.div_ceil(num_ranges);

@@ -39,7 +39,7 @@ pub struct HiveSplit {
     /// Partition of the file.
     pub partition_keys: PartitionKeys,
     /// Values of synthesized columns such as `$path`, as text by column name.
-    pub info_columns: BTreeMap<String, String>,
+    pub synthesized_columns: BTreeMap<String, String>,
     /// Bucket of all rows, if the table is bucketed.
     pub bucket: Option<u32>,
     /// Length of the file, if known. Opening fails if the file has another length.
@@ -89,7 +89,7 @@ impl HiveSplit {
         let path = path.into();
         HiveSplit {
             connector_id: connector_id.into(),
-            info_columns: [(PATH.to_string(), path.clone())].into(),
+            synthesized_columns: [(PATH.to_string(), path.clone())].into(),
             path,
             format,
             start: 0,
@@ -119,15 +119,19 @@ impl HiveSplit {
     }
 
     /// Returns the split with an additional synthesized column.
-    pub fn with_info_column(mut self, name: impl Into<String>, text: impl Into<String>) -> Self {
-        self.info_columns.insert(name.into(), text.into());
+    pub fn with_synthesized_column(
+        mut self,
+        name: impl Into<String>,
+        text: impl Into<String>,
+    ) -> Self {
+        self.synthesized_columns.insert(name.into(), text.into());
         self
     }
 
     /// Returns the split with a bucket, which is also the synthesized column `$bucket`.
     pub fn with_bucket(mut self, bucket: u32) -> Self {
         self.bucket = Some(bucket);
-        self.with_info_column(BUCKET, bucket.to_string())
+        self.with_synthesized_column(BUCKET, bucket.to_string())
     }
 
     /// Returns the split with its own mapping of columns.
@@ -219,7 +223,7 @@ mod tests {
         assert_eq!(split.range(), 0..u64::MAX);
         assert_eq!(split.describe(), "/t/ds=1/f.parquet");
         assert_eq!(split.file_name(), "f.parquet");
-        assert_eq!(split.info_columns[PATH], "/t/ds=1/f.parquet");
+        assert_eq!(split.synthesized_columns[PATH], "/t/ds=1/f.parquet");
         assert_eq!(split.size_bytes(), 0);
         let part = split.with_range(100, 50);
         assert_eq!(
@@ -241,8 +245,8 @@ mod tests {
 
     /// The bucket of a split is also its column `$bucket` (rule S7.4).
     #[test]
-    fn a_bucket_is_an_info_column_too() {
+    fn a_bucket_is_a_synthesized_column_too() {
         let split = HiveSplit::new("hive", "f", FileFormat::new("parquet")).with_bucket(3);
-        assert_eq!(split.info_columns[BUCKET], "3");
+        assert_eq!(split.synthesized_columns[BUCKET], "3");
     }
 }

@@ -15,21 +15,22 @@ use crate::split::hive_split::HiveSplit;
 /// # Errors
 /// `Internal` if a filter rejects the split's value, which means that the split should not have
 /// been made, or if the column has an unsupported type.
-pub(crate) fn check_info_filters(
+pub(crate) fn check_synthesized_filters(
     filters: &[(Subfield, Arc<Filter>)],
     columns: &ScanColumns,
     split: &HiveSplit,
 ) -> Result<()> {
     for (subfield, filter) in filters {
         let name = subfield.column_name();
-        let Some(text) = split.info_columns.get(name) else { continue };
+        let Some(text) = split.synthesized_columns.get(name) else { continue };
         let handle = columns.handle(name).ok_or_else(|| {
-            Error::internal("column handle missing for an info column").in_named("column", name)
+            Error::internal("column handle missing for a synthesized column")
+                .in_named("column", name)
         })?;
         let passes = match handle.ty() {
             Type::BigInt | Type::Integer => {
                 let value = text.parse().map_err(|e| {
-                    Error::internal("an info column is not a number")
+                    Error::internal("a synthesized column is not a number")
                         .with("text", text)
                         .in_named("column", name)
                         .caused_by(e)
@@ -38,17 +39,19 @@ pub(crate) fn check_info_filters(
             }
             Type::Varchar => filter.test_bytes(text.as_bytes())?,
             other => {
-                return Err(Error::internal("a filter on an info column of this type")
+                return Err(Error::internal("a filter on a synthesized column of this type")
                     .with("type", other)
                     .in_named("column", name));
             }
         };
         if !passes {
-            return Err(Error::internal("a split does not fulfil a filter on its info column")
-                .with("filter", filter)
-                .with("value", text)
-                .with("split", &split.path)
-                .in_named("column", name));
+            return Err(Error::internal(
+                "a split does not fulfil a filter on its synthesized column",
+            )
+            .with("filter", filter)
+            .with("value", text)
+            .with("split", &split.path)
+            .in_named("column", name));
         }
     }
     Ok(())

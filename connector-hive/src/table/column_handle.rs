@@ -141,7 +141,7 @@ impl HiveColumnHandle {
         if derived.is_equivalent(&self.ty) {
             return Ok(self);
         }
-        Err(Error::invalid_input("a column handle declares another type than its column gives")
+        Err(Error::invalid_input("a column handle declares another type than its column has")
             .with("declared", &self.ty)
             .with("derived", derived)
             .in_named("column", &self.name))

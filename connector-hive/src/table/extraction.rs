@@ -104,10 +104,12 @@ pub(crate) fn output_type(schema: &Type, extractions: &[Extraction]) -> Result<T
     for extraction in extractions {
         let derived = chain_type(schema, &extraction.chain)?;
         if !derived.is_equivalent(&extraction.ty) {
-            return Err(Error::invalid_input("an extraction declares another type than it gives")
-                .with("declared", &extraction.ty)
-                .with("derived", derived)
-                .in_named("extraction", &extraction.output_name));
+            return Err(Error::invalid_input(
+                "an extraction declares another type than it returns",
+            )
+            .with("declared", &extraction.ty)
+            .with("derived", derived)
+            .in_named("extraction", &extraction.output_name));
         }
     }
     Ok(match extractions {

@@ -21,7 +21,7 @@ pub(crate) const ROW_ID_FIELDS: usize = 5;
 
 /// Returns the type of a synthesized column by its conventional name; `None` for other names (rule
 /// S7.81).
-pub fn info_column_type(name: &str) -> Option<Type> {
+pub fn synthesized_column_type(name: &str) -> Option<Type> {
     match name {
         PATH => Some(Type::Varchar),
         FILE_SIZE | FILE_MODIFIED_TIME => Some(Type::BigInt),
@@ -32,6 +32,6 @@ pub fn info_column_type(name: &str) -> Option<Type> {
 
 /// Returns true if `ty` is the type of a row id column.
 pub(crate) fn is_row_id_type(ty: &Type) -> bool {
-    let wanted = [Type::BigInt, Type::Varchar, Type::BigInt, Type::BigInt, Type::Varchar];
-    matches!(ty, Type::Row(row) if row.types() == wanted)
+    let fields = [Type::BigInt, Type::Varchar, Type::BigInt, Type::BigInt, Type::Varchar];
+    matches!(ty, Type::Row(row) if row.types() == fields)
 }

@@ -12,7 +12,7 @@ use vector::sync::Arc;
 use vector::{RowType, TimeUnit, Type};
 
 use crate::table::column_handle::{ColumnKind, HiveColumnHandle};
-use crate::table::hidden_columns::{ROW_INDEX, info_column_type};
+use crate::table::hidden_columns::{ROW_INDEX, synthesized_column_type};
 use crate::table::table_handle::{ColumnMapping, HiveTableHandle};
 
 /// The columns of a table.
@@ -115,7 +115,7 @@ impl TableSchema {
         if let Some(ty) = self.columns.type_of(name) {
             return handle(ColumnKind::Regular, ty.clone());
         }
-        if let Some(ty) = info_column_type(name) {
+        if let Some(ty) = synthesized_column_type(name) {
             return handle(ColumnKind::Synthesized, ty);
         }
         (name == ROW_INDEX)
@@ -144,7 +144,7 @@ impl TableSchema {
 
     /// Returns the columns of the files that have the name of a synthesized column.
     fn claimed_columns(&self) -> impl Iterator<Item = HiveColumnHandle> {
-        let claimed = |name: &str| info_column_type(name).is_some() || name == ROW_INDEX;
+        let claimed = |name: &str| synthesized_column_type(name).is_some() || name == ROW_INDEX;
         let of_files = self.data_columns.fields().filter(move |(name, _)| {
             claimed(name) && self.partition_columns.index_of(name).is_none()
         });

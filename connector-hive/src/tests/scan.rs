@@ -124,8 +124,8 @@ fn columns_of_one_name_are_told_apart_by_their_order() {
     world.put("t/f", &names, vec![vec![row]]);
     let table = world.discover("t").unwrap();
     let pool = MemoryPool::unlimited();
-    let learned = world.connector().table_schema(&table, (&fake(), 8), &pool).unwrap();
-    let schema = learned.schema;
+    let inferred = world.connector().table_schema(&table, &fake(), 8, &pool).unwrap();
+    let schema = inferred.schema;
     let x = |n, ty: Type| schema.column_handle("x").unwrap().with_occurrence(n, ty);
     let both = || {
         let (first, second) = (x(0, Type::BigInt), x(1, Type::Varchar));
