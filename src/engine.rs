@@ -24,8 +24,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::rc::Rc;
 
-use connector_hive::handles::ROW_INDEX;
-use connector_hive::{HiveConnector, TextReaderFactory};
+use connector_hive::HiveConnector;
+use connector_hive::hidden_columns::ROW_INDEX;
 use dwio::config::Config;
 use dwio::connector::{BatchListener, Connector, ConnectorRegistry, ExpressionEvaluator};
 use dwio::fs::{FileSystem, LocalAccess, LocalFiles};
@@ -36,6 +36,7 @@ use exec::executor::{Executor, ExecutorUsage};
 use exec::expr::{ExecEvaluator, FunctionRegistry};
 use exec::plan::PlanNode;
 use format_parquet::ParquetReaderFactory;
+use format_text::TextReaderFactory;
 use vector::sync::Arc;
 use vector::{DecodedVector, Error, MemoryPool, Result, RowType, Value, catch_panic};
 

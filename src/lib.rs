@@ -20,7 +20,8 @@
 //!   \___________________________ engine ____________________________/
 //!       sql: text to plan nodes, copy: rows to files (private)   replay: Velox plans
 //! exec       plans, expressions, operators, tasks
-//! connector_hive, format_parquet       tables, files
+//! connector_hive                       tables
+//! format_parquet, format_text          files
 //! dwio, vector                         interfaces, data
 //! ```
 

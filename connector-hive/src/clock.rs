@@ -6,7 +6,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 /// Wall time and CPU time of an activity.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Times {
+pub(crate) struct Times {
     /// Elapsed wall time.
     pub wall: Duration,
     /// CPU time of the thread.
@@ -15,7 +15,7 @@ pub struct Times {
 
 impl Times {
     /// Adds the time since `start`, which must have been taken on the same thread.
-    pub fn add_since(&mut self, start: Started) {
+    pub(crate) fn add_since(&mut self, start: Started) {
         self.wall += start.wall.elapsed();
         self.cpu += cpu_of_thread().saturating_sub(start.cpu);
     }
@@ -23,14 +23,14 @@ impl Times {
 
 /// Start of a measurement.
 #[derive(Debug, Clone, Copy)]
-pub struct Started {
+pub(crate) struct Started {
     wall: Instant,
     cpu: Duration,
 }
 
 impl Started {
     /// Returns the current time.
-    pub fn now() -> Self {
+    pub(crate) fn now() -> Self {
         Started { wall: Instant::now(), cpu: cpu_of_thread() }
     }
 }

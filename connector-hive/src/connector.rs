@@ -9,11 +9,11 @@ use dwio::reader::{FileFormat, FileMetadata, FormatRegistry, Reader};
 use vector::sync::{Arc, thread};
 use vector::{Error, MemoryPool, Result, RowType};
 
-use crate::data_source::HiveDataSource;
-use crate::discovery::{DataFile, HiveTable};
-use crate::file_handle::{FileAccess, FileToOpen, Opener, ReadCounter};
-use crate::schema::{StoredColumns, TableSchema, merged_columns};
+use crate::read::data_source::HiveDataSource;
+use crate::read::file_handle::{FileAccess, FileToOpen, Opener, ReadCounter};
 use crate::settings::ScanSettings;
+use crate::split::discovery::{DataFile, HiveTable};
+use crate::table::schema::{StoredColumns, TableSchema, merged_columns};
 use crate::zone::ProcessZone;
 
 /// Default for the maximum number of files that are opened to infer a table's columns.
@@ -26,7 +26,7 @@ const MAX_HELD_COLUMNS: usize = 200_000;
 
 /// The inferred columns of a table and the metadata from which they were inferred.
 #[derive(Debug, Clone)]
-pub struct LearnedSchema {
+pub struct InferredSchema {
     /// The columns.
     pub schema: TableSchema,
     /// File metadata that was read, kept because scanning the table opens the same files again.
@@ -38,22 +38,22 @@ pub struct LearnedSchema {
 }
 
 /// The columns of some files and their metadata.
-struct Learned {
+struct InferredColumns {
     columns: Arc<RowType>,
     stored: StoredColumns,
     metadata: Vec<FileMetadata>,
 }
 
-impl Learned {
+impl InferredColumns {
     fn of(reader: &dyn Reader) -> Self {
         let mut stored = StoredColumns::default();
         stored.add(reader.stored_columns());
         let metadata = reader.metadata().into_iter().collect();
-        Learned { columns: Arc::clone(reader.row_type()), stored, metadata }
+        InferredColumns { columns: Arc::clone(reader.row_type()), stored, metadata }
     }
 
     /// Adds the columns and metadata of files that come later in the order.
-    fn extend(&mut self, others: Option<Learned>) {
+    fn extend(&mut self, others: Option<InferredColumns>) {
         let Some(others) = others else { return };
         if others.columns != self.columns {
             self.columns = Arc::new(merged_columns(&self.columns, &others.columns));
@@ -116,23 +116,24 @@ impl HiveConnector {
     pub fn table_schema(
         &self,
         table: &HiveTable,
-        (format, max_files): (&FileFormat, usize),
+        format: &FileFormat,
+        max_files: usize,
         pool: &MemoryPool,
-    ) -> Result<LearnedSchema> {
+    ) -> Result<InferredSchema> {
         let mut files = table.nonempty_files();
         let num_files = files.clone().count();
         // A file may have become empty since it was listed.
         while let Some(file) = files.next() {
-            let Some(reader) = self.look_into(file, format, pool)? else { continue };
-            let mut learned = Learned::of(&*reader);
+            let Some(reader) = self.open_for_schema(file, format, pool)? else { continue };
+            let mut inferred = InferredColumns::of(&*reader);
             drop(reader);
             let others = spread(files.collect(), max_files.saturating_sub(1));
             let num_opened = 1 + others.len();
-            learned.extend(self.learn(&others, format, pool));
-            let Learned { columns, stored, metadata } = learned;
+            inferred.extend(self.infer(&others, format, pool));
+            let InferredColumns { columns, stored, metadata } = inferred;
             let schema = TableSchema::new(columns, Arc::clone(&table.partition_columns));
             let schema = schema.with_stored_columns(stored);
-            return Ok(LearnedSchema { schema, metadata, num_opened, num_files });
+            return Ok(InferredSchema { schema, metadata, num_opened, num_files });
         }
         // Empty files in a directory are ignored, but a single file that was named explicitly must
         // not be empty.
@@ -146,16 +147,16 @@ impl HiveConnector {
 
     /// Returns the merged columns of files, read on several threads; each file is closed again.
     /// Files that cannot be opened are skipped, since the scan reports their errors.
-    fn learn(
+    fn infer(
         &self,
         files: &[&DataFile],
         format: &FileFormat,
         pool: &MemoryPool,
-    ) -> Option<Learned> {
+    ) -> Option<InferredColumns> {
         let of_part = |files: &[&DataFile]| {
             let readers =
-                files.iter().filter_map(|file| self.look_into(file, format, pool).ok()?);
-            readers.map(|reader| Learned::of(&*reader)).reduce(|mut all, one| {
+                files.iter().filter_map(|file| self.open_for_schema(file, format, pool).ok()?);
+            readers.map(|reader| InferredColumns::of(&*reader)).reduce(|mut all, one| {
                 all.extend(Some(one));
                 all
             })
@@ -176,7 +177,7 @@ impl HiveConnector {
     }
 
     /// Opens a file to read its metadata; `None` if it is empty.
-    fn look_into(
+    fn open_for_schema(
         &self,
         file: &DataFile,
         format: &FileFormat,
@@ -208,7 +209,7 @@ impl HiveConnector {
         if !self.access.formats.factory(format)?.describes_itself() {
             return Ok(None);
         }
-        let reader = self.look_into(file, format, pool)?;
+        let reader = self.open_for_schema(file, format, pool)?;
         let Some(num_rows) = reader.and_then(|reader| reader.num_rows()) else { return Ok(None) };
         let scaled = u128::from(num_rows) * u128::from(table.total_bytes());
         let scaled = scaled / u128::from(file.len.max(1));
@@ -219,9 +220,9 @@ impl HiveConnector {
 /// Returns at most `max` of the files, evenly spread and including the last one.
 fn spread(files: Vec<&DataFile>, max: usize) -> Vec<&DataFile> {
     let num_files = files.len();
-    let num_wanted = num_files.min(max);
-    let mut chosen: Vec<&DataFile> = (0..num_wanted)
-        .filter_map(|i| files.get(num_files - 1 - i * num_files / num_wanted).copied())
+    let num_chosen = num_files.min(max);
+    let mut chosen: Vec<&DataFile> = (0..num_chosen)
+        .filter_map(|i| files.get(num_files - 1 - i * num_files / num_chosen).copied())
         .collect();
     chosen.reverse();
     chosen

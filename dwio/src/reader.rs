@@ -44,11 +44,18 @@ impl fmt::Display for FileFormat {
     }
 }
 
+/// Prefix of the serde parameters of a file in [`ReaderParams::options`].
+pub const SERDE_PREFIX: &str = "serde.";
+
+/// Prefix of the parameters of a table in [`ReaderParams::options`].
+pub const TABLE_PREFIX: &str = "table.";
+
 /// Parameters for opening a file. Format options are opaque here: the factory reads the keys that
 /// belong to it.
 #[derive(Debug, Clone)]
 pub struct ReaderParams {
-    /// Settings of the format.
+    /// Settings of the format, and the parameters of file and table with their prefixes
+    /// [`SERDE_PREFIX`] and [`TABLE_PREFIX`].
     pub options: Config,
     /// Leaf memory pool that accounts for metadata and pages.
     pub pool: MemoryPool,

@@ -20,8 +20,9 @@ use crate::filter::Filter;
 pub enum ColumnSource {
     /// The file, if it contains the column.
     Regular,
-    /// A constant of the split, equal in all of its rows.
-    SplitConstant,
+    /// The split, for partition keys and synthesized columns such as `$path`. All rows of a split
+    /// have the same value.
+    Synthesized,
     /// The row number in the file.
     RowIndex,
     /// The row number in the file, combined with constants of the split that identify the file

@@ -4,13 +4,13 @@
 
 #![no_main]
 
-use connector_hive::TextReaderFactory;
 use dwio::adaptation::ScanAdaptation;
 use dwio::config::Config;
 use dwio::fs::{FileSystem, MemoryFiles};
 use dwio::input::BufferedInput;
 use dwio::reader::{ReadOutcome, ReadRequest, ReaderFactory, ReaderParams, RowReaderParams};
 use dwio::scan_spec::{BoundColumn, ScanSpec, SplitBinding};
+use format_text::TextReaderFactory;
 use libfuzzer_sys::fuzz_target;
 use std::ops::Range;
 use vector::sync::Arc;

@@ -35,7 +35,7 @@ mod writer;
 
 use std::fmt;
 
-use connector_hive::zone::ProcessZone;
+use connector_hive::ProcessZone;
 use dwio::stored::StoredColumn;
 use exec::plan::{PlanNode, RowWriter, TableWriteNode, WriteTarget, WriterPlace};
 use vector::build::vector_of;

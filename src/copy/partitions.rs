@@ -3,8 +3,8 @@
 
 use std::collections::HashMap;
 
+use connector_hive::ProcessZone;
 use connector_hive::partition::{directory_name, value_text};
-use connector_hive::zone::ProcessZone;
 use vector::{DecodedVector, Error, Result, ResultExt, RowType, RowVector, Value};
 
 /// Partition keys of a COPY.

@@ -2,7 +2,7 @@
 
 use connector_hive::{DEFAULT_SCHEMA_FILES, SerdeParameters};
 use dwio::config::Config;
-use dwio::reader::FileFormat;
+use dwio::reader::{FileFormat, SERDE_PREFIX};
 use exec::QueryConfig;
 use vector::sync::{Arc, thread};
 use vector::{Error, Result, RowType, Type};
@@ -20,9 +20,6 @@ const TABLE_SCHEMA: &str = "table_schema";
 
 /// Setting with the maximum number of files that are opened to infer a table's columns.
 const SCHEMA_FILES: &str = "max_schema_files";
-
-/// Prefix of settings that describe the encoding of text files.
-const SERDE_PREFIX: &str = "serde.";
 
 /// Options for running a query.
 #[derive(Debug, Clone)]
@@ -61,13 +58,13 @@ impl QueryOptions {
         let spelled = |name: &str| name.replace(['-', '.'], "_");
         let known: Vec<String> = QueryConfig::NAMES
             .iter()
-            .chain(&connector_hive::settings::SETTING_NAMES)
+            .chain(&connector_hive::SETTING_NAMES)
             .chain(&[PARTITION_TYPES, INPUT_FORMAT, TABLE_SCHEMA, SCHEMA_FILES])
             .map(|name| spelled(name))
             .collect();
         for (name, value) in self.settings.iter() {
             if let Some(parameter) = name.strip_prefix(SERDE_PREFIX) {
-                connector_hive::text::dialect::check_parameter(parameter, value)?;
+                format_text::check_parameter(parameter, value)?;
                 continue;
             }
             let plain = spelled(name);
@@ -153,7 +150,7 @@ pub(super) struct FileOptions {
 }
 
 fn is_of_format(name: &str) -> bool {
-    let formats = [format_parquet::FORMAT_NAME, connector_hive::text::FORMAT_NAME];
+    let formats = [format_parquet::FORMAT_NAME, format_text::FORMAT_NAME];
     let mut rests = formats.iter().filter_map(|format| name.strip_prefix(format));
     rests.any(|rest| rest.starts_with('_'))
 }

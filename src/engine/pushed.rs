@@ -6,9 +6,7 @@
 //! HashJoinNode, TopNNode --ColumnSources--> columns of scans that will get dynamic filters
 //! ```
 
-use connector_hive::columns::ScanColumns;
-use connector_hive::pushdown::Pushdown;
-use connector_hive::{ColumnKind, HiveColumnHandle, HiveTableHandle};
+use connector_hive::{ColumnKind, HiveColumnHandle, HiveTableHandle, Pushdown, ScanColumns};
 use dwio::connector::{DataSourceRequest, ExpressionEvaluator};
 use dwio::expr::TypedExpr;
 use dwio::filter::Filter;
@@ -157,8 +155,9 @@ fn of_scan(scan: &TableScanNode, evaluator: &dyn ExpressionEvaluator) -> Result<
     found.columns = named.map(|(name, handle)| column(name, handle)).collect();
     let described =
         |(path, filter): &(Subfield, Arc<Filter>)| describe(path, filter, &pushdown, table);
-    let info = pushdown.info_filters.iter().map(described);
-    found.partitions = pushdown.split_terms.iter().map(TypedExpr::to_string).chain(info).collect();
+    let synthesized = pushdown.synthesized_filters.iter().map(described);
+    found.partitions =
+        pushdown.split_terms.iter().map(TypedExpr::to_string).chain(synthesized).collect();
     found.filters = pushdown.filters.iter().map(described).collect();
     found.sample = (pushdown.sample_rate < 1.0).then(|| pushdown.sample_rate.to_string());
     if let Some(remaining) = &pushdown.remaining {

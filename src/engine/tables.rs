@@ -14,8 +14,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 
 use connector_hive::{
-    ColumnKind, DiscoveryOptions, HiveConnector, HiveTable, LearnedSchema, PartitionPredicate,
-    SplitOptions, TableSchema, handles,
+    ColumnKind, DiscoveryOptions, HiveConnector, HiveTable, InferredSchema, PartitionPredicate,
+    SplitOptions, TableSchema, hidden_columns,
 };
 use dwio::connector::{ColumnHandle, ConnectorSplit, ExpressionEvaluator};
 use dwio::expr::TypedExpr;
@@ -41,8 +41,12 @@ pub(super) const HIVE: &str = "hive";
 const BYTES_OF_A_ROW: u64 = 100;
 
 /// Columns that `*` does not include.
-const HIDDEN: &[&str] =
-    &[handles::PATH, handles::FILE_SIZE, handles::FILE_MODIFIED_TIME, handles::ROW_INDEX];
+const HIDDEN: &[&str] = &[
+    hidden_columns::PATH,
+    hidden_columns::FILE_SIZE,
+    hidden_columns::FILE_MODIFIED_TIME,
+    hidden_columns::ROW_INDEX,
+];
 
 /// Parameters for resolving tables.
 #[derive(Debug, Clone)]
@@ -171,18 +175,17 @@ impl FoundTable for Found<'_> {
             }
         }
         let FileOptions { columns, format, max_schema_files, .. } = &tables.files;
-        let learned = match columns {
+        let inferred = match columns {
             Some(columns) => {
                 let keys = Arc::clone(&self.hive.partition_columns);
                 let schema = TableSchema::new(Arc::clone(columns), keys);
-                LearnedSchema { schema, metadata: Vec::new(), num_opened: 0, num_files: 0 }
+                InferredSchema { schema, metadata: Vec::new(), num_opened: 0, num_files: 0 }
             }
             None => {
-                let files = (format, *max_schema_files);
-                tables.connector.table_schema(&wanted, files, &tables.pool)?
+                tables.connector.table_schema(&wanted, format, *max_schema_files, &tables.pool)?
             }
         };
-        let LearnedSchema { schema, metadata, num_opened, num_files } = learned;
+        let InferredSchema { schema, metadata, num_opened, num_files } = inferred;
         let unknown = num_files.saturating_sub(num_opened);
         let is_partial = wanted.files.len() < self.hive.files.len() && columns.is_none();
         let asked = is_partial.then(|| Asked {
@@ -323,7 +326,7 @@ impl CatalogTable for EngineTable {
         // A column of the files hides the synthesized column of the same name.
         splits
             .iter_mut()
-            .for_each(|s| s.info_columns.retain(|name, _| columns.index_of(name).is_none()));
+            .for_each(|s| s.synthesized_columns.retain(|name, _| columns.index_of(name).is_none()));
         // The splits of one file are consecutive.
         let mut paths: Vec<&str> = splits.iter().map(|split| split.path.as_str()).collect();
         paths.dedup();
@@ -399,10 +402,12 @@ fn predicate(
     let keys = keys.fields().map(|(n, t)| (n.to_string(), t.clone()));
     // Path and size of a file are known before it is opened, unless the table has columns with
     // these names.
-    let known = [handles::PATH, handles::FILE_SIZE]
+    let known = [hidden_columns::PATH, hidden_columns::FILE_SIZE]
         .into_iter()
         .filter(|name| columns.index_of(name).is_none())
-        .filter_map(|name| Some((name.to_string(), handles::info_column_type(name)?)));
+        .filter_map(|name| {
+            Some((name.to_string(), hidden_columns::synthesized_column_type(name)?))
+        });
     let columns = RowType::new(keys.chain(known).collect::<Vec<_>>());
     PartitionPredicate::new(&**evaluator, condition, &columns)
 }

@@ -12,9 +12,7 @@
 
 use std::fmt;
 
-use connector_hive::columns::ScanColumns;
-use connector_hive::pushdown::Pushdown;
-use connector_hive::{ColumnKind, HiveTableHandle};
+use connector_hive::{ColumnKind, HiveTableHandle, Pushdown, ScanColumns};
 use dwio::connector::{DataSourceRequest, ExpressionEvaluator};
 use dwio::expr::TypedExpr;
 use dwio::expr::to_filter::extract_filters;

@@ -13,7 +13,7 @@ use super::json::Json;
 use super::serialized::read_vectors;
 use super::types::{read_row_type, read_type};
 use super::values::read_value;
-use connector_hive::base64;
+use format_text::base64;
 
 /// Prefix of function names in plans of Presto's native workers.
 const PRESTO_PREFIX: &str = "presto.default.";

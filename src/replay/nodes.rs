@@ -23,7 +23,7 @@ use super::json::Json;
 use super::serialized::{Values, read_vectors};
 use super::spread::{read_merge, read_partition, read_single_row, read_unnest};
 use super::types::read_row_type;
-use connector_hive::base64;
+use format_text::base64;
 
 /// Maximum number of batches of a Values node after its batches are repeated.
 const MAX_REPEATS: usize = 1 << 16;

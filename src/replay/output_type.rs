@@ -9,7 +9,7 @@ use vector::{Result, RowType, Type};
 use super::json::Json;
 use super::serialized::read_vectors;
 use super::types::{read_row_type, read_type};
-use connector_hive::base64;
+use format_text::base64;
 
 /// Maximum nesting depth of plan nodes.
 const MAX_DEPTH: usize = 256;

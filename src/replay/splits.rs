@@ -22,7 +22,7 @@ pub(super) fn read_split(
         return Err(class.refuse("a split that is not built"));
     }
     let format = json.member("fileFormat")?;
-    let formats = [format_parquet::FORMAT_NAME, connector_hive::text::FORMAT_NAME];
+    let formats = [format_parquet::FORMAT_NAME, format_text::FORMAT_NAME];
     if !formats.contains(&format.text()?) {
         return Err(format.refuse("a file format that is not built"));
     }
@@ -58,7 +58,7 @@ pub(super) fn read_split(
     // name, may differ from the actual ones.
     let infos = json.optional_members("infoColumns")?;
     let infos = infos.iter().map(|(name, value)| Ok((name.to_string(), text(value)?)));
-    split.info_columns = infos.collect::<Result<_>>()?;
+    split.synthesized_columns = infos.collect::<Result<_>>()?;
     split.bucket = json.optional("tableBucketNumber")?.map(|b| b.integer()).transpose()?;
     split.bucket_conversion =
         json.optional("bucketConversion")?.map(|c| conversion(&c)).transpose()?;

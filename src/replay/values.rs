@@ -3,7 +3,7 @@
 use vector::{Error, Interval, Result, Timestamp, Type, TypeKind, Value};
 
 use super::json::Json;
-use connector_hive::base64;
+use format_text::base64;
 
 const MILLIS_PER_DAY: u64 = 86_400_000;
 

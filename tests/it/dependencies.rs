@@ -5,11 +5,12 @@ use std::fs;
 use std::path::Path;
 
 /// The members of the workspace: name in the table, and path of the manifest.
-const MEMBERS: [(&str, &str); 6] = [
+const MEMBERS: [(&str, &str); 7] = [
     ("connector-hive", "connector-hive/Cargo.toml"),
     ("dwio", "dwio/Cargo.toml"),
     ("exec", "exec/Cargo.toml"),
     ("format-parquet", "format-parquet/Cargo.toml"),
+    ("format-text", "format-text/Cargo.toml"),
     ("ocior", "Cargo.toml"),
     ("vector", "vector/Cargo.toml"),
 ];

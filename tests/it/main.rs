@@ -40,6 +40,7 @@ mod text;
 mod tidy;
 mod top_n;
 mod traces;
+mod two_formats;
 mod warehouse;
 mod wide;
 mod worked_example;

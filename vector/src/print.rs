@@ -8,7 +8,7 @@ use std::fmt::{self, Write};
 use crate::decoded::ValueReader;
 use crate::encoding::RowVector;
 use crate::error::Result;
-use crate::types::{Interval, TimeUnit, Type, Value, decimal, temporal};
+use crate::types::{Interval, TimeUnit, Type, Value, decimal, temporal, uuid};
 
 /// Writes a value as text. Decimals have all digits of their scale, dates and times are in ISO
 /// form, UUIDs have dashes, binary values are ASCII with `\xNN` escapes, lists are `[a, b]`, maps
@@ -66,7 +66,7 @@ fn write_inner(out: &mut impl Write, ty: &Type, value: &Value) -> fmt::Result {
         (Type::Date, Value::Integer(days)) => temporal::write_date(out, i64::from(*days)),
         (Type::Time(unit), Value::BigInt(units)) => write_time(out, *unit, *units),
         (_, Value::Timestamp(v)) => write!(out, "{v}"),
-        (Type::Uuid, Value::HugeInt(v)) => write_uuid(out, *v as u128),
+        (Type::Uuid, Value::HugeInt(v)) => uuid::write(out, *v),
         (Type::Interval, Value::HugeInt(v)) => write!(out, "{}", Interval::from_stored(*v)),
         (Type::Decimal { scale, .. }, v) => match v.as_i128() {
             Some(unscaled) => decimal::write(out, unscaled, *scale),
@@ -138,19 +138,6 @@ fn write_time(out: &mut impl Write, unit: TimeUnit, units: i64) -> fmt::Result {
     }
     let nanos = (units % per_second) as u64 * (temporal::NANOS_PER_SECOND / per_second as u64);
     temporal::write_time(out, (units / per_second) as u64, nanos)
-}
-
-fn write_uuid(out: &mut impl Write, value: u128) -> fmt::Result {
-    let part = |shift: u32, bits: u32| value >> shift & ((1 << bits) - 1);
-    write!(
-        out,
-        "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
-        part(96, 32),
-        part(80, 16),
-        part(64, 16),
-        part(48, 16),
-        part(0, 48)
-    )
 }
 
 fn write_binary(out: &mut impl Write, bytes: &[u8]) -> fmt::Result {

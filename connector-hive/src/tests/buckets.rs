@@ -4,7 +4,7 @@ use vector::ErrorKind;
 
 use super::*;
 use crate::BucketConversion;
-use crate::bucket_hash::buckets;
+use crate::split::bucket_hash::buckets;
 
 const B: Type = Type::BigInt;
 
@@ -31,7 +31,7 @@ fn wanted() -> Scan {
 }
 
 #[test]
-fn s6_57_rows_of_the_wanted_bucket_are_kept() {
+fn s6_57_rows_of_the_expected_bucket_are_kept() {
     // The hash of a small non-negative integer is the integer.
     let world = world(2, 1);
     let rows = |bucket| world.read(wanted(), vec![converted(6, 2, bucket, vec![key("k")])]);

@@ -6,7 +6,7 @@ use dwio::stats::ColumnStatistics;
 use vector::{ErrorKind, MetricUnit, Timestamp};
 
 use super::*;
-use crate::handles::{BUCKET, FILE_SIZE, PATH};
+use crate::table::hidden_columns::{BUCKET, FILE_SIZE, PATH};
 use crate::{DateText, RowIdProperties};
 
 fn metric(source: &dyn DataSource, name: &str) -> i64 {
@@ -191,7 +191,7 @@ fn s7_44_kept_excluded_and_empty_splits_are_counted() {
 
 /// Synthesized columns have dates in the ISO form (rule S8.6).
 #[test]
-fn s7_22_any_name_of_the_splits_info_columns_is_a_column() {
+fn s7_22_any_name_of_the_splits_synthesized_columns_is_a_column() {
     let world = World::new();
     world.put_numbers("f", [1]);
     let kind = ColumnKind::Synthesized;
@@ -201,8 +201,8 @@ fn s7_22_any_name_of_the_splits_info_columns_is_a_column() {
         .column(BUCKET, kind, Type::Integer)
         .column("absent", kind, Type::Real);
     let split = split("f")
-        .with_info_column("p", "text")
-        .with_info_column("$day", "1970-01-02")
+        .with_synthesized_column("p", "text")
+        .with_synthesized_column("$day", "1970-01-02")
         .with_bucket(7);
     let row = [Value::bytes("text"), Value::Integer(1), Value::Integer(7), Value::Null];
     assert_eq!(world.read(scan, vec![split]).unwrap(), [row]);
@@ -210,7 +210,7 @@ fn s7_22_any_name_of_the_splits_info_columns_is_a_column() {
 
 /// Assertions on synthesized columns are checked before the file is opened (rule S7.1).
 #[test]
-fn s7_82_a_filter_on_an_info_column_is_a_promise_of_the_split() {
+fn s7_82_a_filter_on_a_synthesized_column_is_a_promise_of_the_split() {
     let world = World::new();
     world.put_numbers("f", [1]);
     let wanted = |name: &str, ty: Type, filter| {
@@ -234,13 +234,13 @@ fn s7_82_a_filter_on_an_info_column_is_a_promise_of_the_split() {
     let mut without_handle = scan().regular("x", Type::BigInt);
     without_handle = without_handle.filter(PATH, Filter::IsNotNull);
     assert_eq!(rows(without_handle, split("f")).unwrap_err().kind(), ErrorKind::Internal);
-    let day = split("f").with_info_column("$day", "1970-01-02");
+    let day = split("f").with_synthesized_column("$day", "1970-01-02");
     let other = rows(wanted("$day", Type::Date, three()), day).unwrap_err();
     assert_eq!(other.kind(), ErrorKind::Internal);
 }
 
 #[test]
-fn s7_84_conditions_on_info_columns_are_promises_only_when_they_are_plain_filters() {
+fn s7_84_conditions_on_synthesized_columns_are_promises_only_when_they_are_plain_filters() {
     let world = World::new();
     world.put_numbers("f", [1]);
     let wanted = |condition: TypedExpr, chosen: bool| {

@@ -5,8 +5,8 @@ use vector::sync::Mutex;
 use vector::{Error, ErrorKind};
 
 use super::*;
-use crate::handles::{FILE_SIZE, PATH};
-use crate::prune::Verdict;
+use crate::plan::prune::Verdict;
+use crate::table::hidden_columns::{FILE_SIZE, PATH};
 
 fn paths(table: &HiveTable) -> Vec<&str> {
     table.files.iter().map(|f| f.path.as_str()).collect()
@@ -219,8 +219,8 @@ fn splits_cover_every_byte_once_and_empty_files_have_none() {
     );
     assert!(Arc::ptr_eq(&splits[0].partition_keys, &splits[3].partition_keys));
     assert_eq!(splits[4].partition_value("ds"), Some(Some("2")));
-    assert_eq!(splits[0].info_columns[FILE_SIZE], "1001");
-    assert_eq!(splits[0].info_columns[PATH], "t/ds=1/big");
+    assert_eq!(splits[0].synthesized_columns[FILE_SIZE], "1001");
+    assert_eq!(splits[0].synthesized_columns[PATH], "t/ds=1/big");
 }
 
 #[test]
@@ -283,8 +283,8 @@ fn a_schema_joins_the_first_files_columns_and_the_partition_keys() {
     world.put("t/a=x/b=1/f", &[("b", Type::Varchar), ("c", Type::Real)], vec![vec![]]);
     let table = world.discover("t").unwrap();
     let pool = MemoryPool::unlimited();
-    let learned = world.connector().table_schema(&table, (&fake(), 8), &pool).unwrap();
-    let schema = learned.schema;
+    let inferred = world.connector().table_schema(&table, &fake(), 8, &pool).unwrap();
+    let schema = inferred.schema;
     assert_eq!(schema.columns().to_string(), "b BIGINT,c REAL,a VARCHAR");
     assert_eq!(world.observed.opened(), ["t/a=x/b=1/f"]);
     let kind = |name| schema.column_handle(name).map(|h| h.kind());
@@ -297,10 +297,10 @@ fn a_schema_joins_the_first_files_columns_and_the_partition_keys() {
 
     world.files.put("broken/f", vec![0; 20]);
     let table = world.discover("broken").unwrap();
-    let error = world.connector().table_schema(&table, (&fake(), 8), &pool).unwrap_err();
+    let error = world.connector().table_schema(&table, &fake(), 8, &pool).unwrap_err();
     assert_eq!(error.to_string(), "corrupt: not a file of this format\n  in file \"broken/f\"");
     world.files.put("empty/f", vec![]);
     let table = world.discover("empty").unwrap();
-    let error = world.connector().table_schema(&table, (&fake(), 8), &pool).unwrap_err();
+    let error = world.connector().table_schema(&table, &fake(), 8, &pool).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);
 }

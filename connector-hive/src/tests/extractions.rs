@@ -3,7 +3,7 @@
 use vector::{Buffer, DictionaryVector, Vector, VectorRef};
 
 use super::*;
-use crate::extract_vector::extract;
+use crate::read::extract_vector::extract;
 use crate::{Extraction, ExtractionStep, KeySet, PostProcessor};
 use ExtractionStep::*;
 

@@ -2,7 +2,6 @@
 //! neither on a real format nor on `exec`.
 
 mod buckets;
-mod cache;
 mod constants;
 mod discovery;
 mod evaluator;
@@ -15,7 +14,6 @@ mod sampling;
 mod scan;
 mod spec;
 mod take_over;
-mod two_formats;
 
 use dwio::config::Config;
 use dwio::connector::{
@@ -29,10 +27,9 @@ use dwio::subfield::Subfield;
 use vector::sync::{Arc, CancelFlag};
 use vector::{DecodedVector, MemoryPool, Result, RowType, RowVector, Type, Value};
 
-use crate::TextReaderFactory;
 use crate::{
-    ColumnKind, ColumnMapping, DiscoveryOptions, HiveColumnHandle, HiveConnector, HiveSplit,
-    HiveTable, HiveTableHandle, PartitionPredicate, SerdeParameters, SplitOptions,
+    ColumnKind, DiscoveryOptions, HiveColumnHandle, HiveConnector, HiveSplit, HiveTable,
+    HiveTableHandle, PartitionPredicate, SerdeParameters, SplitOptions,
 };
 use evaluator::RowByRow;
 use format::{FakeFile, FakeFormat};
@@ -92,7 +89,6 @@ impl World {
     fn connector(&self) -> HiveConnector {
         let mut formats = FormatRegistry::new();
         formats.register(self.format.clone());
-        formats.register(Arc::new(TextReaderFactory));
         HiveConnector::new("hive", Arc::new(self.observed.clone()), formats, self.config.clone())
     }
 

@@ -5,7 +5,7 @@ use dwio::scan_spec::NestedSpec;
 use vector::ErrorKind;
 
 use super::*;
-use crate::subfields::nested_spec;
+use crate::plan::subfields::nested_spec;
 
 const B: Type = Type::BigInt;
 

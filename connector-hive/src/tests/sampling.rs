@@ -2,8 +2,8 @@
 //! S4.31).
 
 use super::*;
-use crate::columns::ScanColumns;
-use crate::pushdown::Pushdown;
+use crate::plan::columns::ScanColumns;
+use crate::plan::pushdown::Pushdown;
 
 fn scanned(world: &World, scan: Scan) -> u64 {
     let mut source = world.source(scan).unwrap();

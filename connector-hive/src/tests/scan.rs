@@ -6,7 +6,7 @@ use dwio::subfield::Subfield;
 use vector::{Encoding, Error, ErrorKind};
 
 use super::*;
-use crate::handles::{FILE_SIZE, PATH, ROW_INDEX};
+use crate::table::hidden_columns::{FILE_SIZE, PATH, ROW_INDEX};
 
 /// The file of a split that its partition excludes is not opened (rule S7.2).
 #[test]
@@ -124,8 +124,8 @@ fn columns_of_one_name_are_told_apart_by_their_order() {
     world.put("t/f", &names, vec![vec![row]]);
     let table = world.discover("t").unwrap();
     let pool = MemoryPool::unlimited();
-    let learned = world.connector().table_schema(&table, (&fake(), 8), &pool).unwrap();
-    let schema = learned.schema;
+    let inferred = world.connector().table_schema(&table, &fake(), 8, &pool).unwrap();
+    let schema = inferred.schema;
     let x = |n, ty: Type| schema.column_handle("x").unwrap().with_occurrence(n, ty);
     let both = || {
         let (first, second) = (x(0, Type::BigInt), x(1, Type::Varchar));

@@ -7,10 +7,10 @@ use dwio::subfield::{PathElement, Subfield};
 use vector::ErrorKind;
 
 use super::*;
-use crate::binding::rejected_column;
-use crate::columns::ScanColumns;
-use crate::pushdown::Pushdown;
-use crate::scan_spec::ReadColumns;
+use crate::plan::columns::ScanColumns;
+use crate::plan::pushdown::Pushdown;
+use crate::plan::scan_spec::ReadColumns;
+use crate::read::binding::rejected_column;
 
 fn path(column: &str, fields: &[&str]) -> Subfield {
     fields.iter().fold(Subfield::column(column), |s, f| s.then(PathElement::Field((*f).into())))

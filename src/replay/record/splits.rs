@@ -38,7 +38,7 @@ pub(super) fn split_json(split: &dyn ConnectorSplit) -> Result<Json> {
         "extraFileInfo": null,
         "serdeParameters": *split.serde_parameters,
         "storageParameters": {},
-        "infoColumns": split.info_columns,
+        "infoColumns": split.synthesized_columns,
         "splitWeight": 0,
         "cacheable": split.cacheable,
     }))

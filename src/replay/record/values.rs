@@ -1,6 +1,6 @@
 //! Writes literals as Velox's JSON: `{"type": "BIGINT", "value": 7}`.
 
-use connector_hive::base64;
+use format_text::base64;
 use serde_json::{Value as Json, json};
 use vector::{Error, Interval, Result, Timestamp, Type, Value};
 

@@ -208,12 +208,9 @@ impl Trace {
         let folder = surroundings.case_folder.as_deref();
         let mut split = read_split(&json, &surroundings.connector_id, folder)?;
         surroundings.paths.apply(&mut split);
-        let may_be_missing = connector_hive::settings::ScanSettings::new(
-            &split.connector_id,
-            &Config::new(),
-            session,
-        )?
-        .ignore_missing_files;
+        let may_be_missing =
+            connector_hive::ScanSettings::new(&split.connector_id, &Config::new(), session)?
+                .ignore_missing_files;
         if may_be_missing || Path::new(&split.path).exists() {
             return Ok(split);
         }

@@ -10,7 +10,7 @@
 //! | a session time zone to which timestamps are adjusted | rejected: the rows would differ |
 //! | any other of a connector's session | ignored, and listed |
 
-use connector_hive::settings::SETTING_NAMES;
+use connector_hive::SETTING_NAMES;
 use dwio::config::Config;
 use vector::{Error, Result, ResultExt};
 

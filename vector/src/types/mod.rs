@@ -23,6 +23,7 @@ pub mod decimal;
 mod row_type;
 pub mod string_view;
 pub mod temporal;
+pub mod uuid;
 pub mod value;
 
 use crate::sync::Arc;
