@@ -187,6 +187,18 @@ fn entries(count: i128) -> Result<usize> {
         .with("max", MAX_ENTRIES))
 }
 
+/// Returns the number of entries from `first` by `step` up to `last`.
+fn num_steps(first: i64, last: i64, step: i64) -> Result<usize> {
+    let distance = i128::from(last) - i128::from(first);
+    if step == 0 || distance != 0 && (distance > 0) != (step > 0) {
+        return Err(Error::invalid_input("a sequence does not come to its end")
+            .with("first", first)
+            .with("last", last)
+            .with("step", step));
+    }
+    entries(distance / i128::from(step) + 1)
+}
+
 /// `sequence(first, last [, step])` of numbers or days. The default step is 1 or -1.
 fn sequence(call: &Call<'_>) -> Result<Vector> {
     let (firsts, lasts) = (Integers::new(call, 0)?, Integers::new(call, 1)?);
