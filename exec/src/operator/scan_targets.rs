@@ -1,4 +1,4 @@
-//! Finds the scans that produce a column, so that an operator can push dynamic filters down to them.
+//! Finds the scans that produce a column, so that an operator can push filters down to them.
 //!
 //! ```text
 //! HashProbe, TopN   column "k"

@@ -16,7 +16,7 @@
 //! | `WaitForJoinBuild` | a join table that may publish a filter for the scan is not built yet |
 //! | `WaitForSplit` | no split is available at present |
 //! | `WaitForConnector` | the split is being prepared, or the data source reports a wait |
-//! | `Yield` | no rows came for the time limit or a driver's time slice, or the task requests its threads |
+//! | `Yield` | no rows came for the time limit or a time slice, or the task requests its threads |
 //!
 //! At a barrier the scan returns nothing until its driver has passed it. When no consumer needs the
 //! rows before a barrier, it reads one batch of each split and drops it (rules S11.32, S11.33).
@@ -211,8 +211,8 @@ impl TableScan {
         added.map(|()| true)
     }
 
-    /// Takes over the data source prepared for the split, or prepares it here if no thread has begun; returns false
-    /// when another thread is preparing it, and when the task has ended.
+    /// Takes over the data source prepared for the split, or prepares it here if no thread has
+    /// begun; returns false when another thread is preparing it, and when the task has ended.
     fn take_over(&mut self) -> Result<bool> {
         let Some(Preparing { preparation, since }) = &self.preparing else { return Ok(true) };
         if let Some(until) = preparation.until_made() {

@@ -151,7 +151,7 @@ impl TopN {
     }
 }
 
-/// Returns the rows with values up to `bound`, ascending; blocks of 64 rows without one are skipped.
+/// Returns the rows with values up to `bound`, ascending; skips blocks of 64 rows without one.
 fn not_above(values: &[u64], bound: u64) -> Vec<u32> {
     let mut rows = Vec::new();
     for (block, values) in values.chunks(64).enumerate() {
