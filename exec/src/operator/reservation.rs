@@ -29,7 +29,7 @@ impl Reservation {
         Reservation { pool: pool.clone(), size: 0, reserved: 0 }
     }
 
-    /// `bytes` of `pool`; `Limit` when it has not so many.
+    /// Reserves `bytes` of `pool`; fails with `Limit` when the pool cannot supply them.
     pub fn of(bytes: u64, pool: &MemoryPool) -> Result<Self> {
         let mut reservation = Reservation::new(pool);
         reservation.grow(bytes).map(|()| reservation)
@@ -49,7 +49,7 @@ impl Reservation {
         self.resize(bytes.checked_next_multiple_of(STEP).unwrap_or(bytes));
     }
 
-    /// Reserves `bytes` more; `Limit`, and nothing more is needed, when the pool has not so many.
+    /// Reserves `bytes` more; fails with `Limit` and clears the need when the pool lacks them.
     pub fn grow(&mut self, bytes: u64) -> Result<()> {
         let before = self.size;
         self.size = before.saturating_add(bytes);

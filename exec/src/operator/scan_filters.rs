@@ -1,4 +1,4 @@
-//! Filters that reach a scan while it runs: the slot between who learns them and who reads.
+//! Dynamic filters of a running scan, shared by the operators that publish them and its drivers.
 //!
 //! ```text
 //! join's table --publish--> ScanFilters --next_change--> TableScan of each driver --> DataSource
@@ -6,12 +6,12 @@
 //! ```
 //!
 //! A filter of a column is merged with the earlier ones of that column here, and with the plan's
-//! own where it is installed (rules S12.7, S12.9, S12.10). A scan looks before each read, so that a
+//! own where it is installed (rules S12.7, S12.9, S12.10). A scan checks before each read, so that a
 //! filter never changes in the middle of a batch (rule S12.13).
 //!
-//! A filter that came before any driver of the scan looked, and that the source accepted, holds for
-//! every row that the scan ever gives: a join may rely on it (rule S12.15). That is the usual case,
-//! because a scan that joins will tell something waits for them, also where rows go through
+//! A filter published before any driver of the scan checked, and accepted by the source, holds for
+//! every row that the scan ever returns: a join may rely on it (rule S12.15). That is the usual case,
+//! because a scan waits for the joins that may publish filters for it, also where rows go through
 //! exchanges between (rule S12.14). While the first driver hands it to its source there are no rows,
 //! for which it holds as well.
 //!
@@ -26,26 +26,26 @@ use dwio::filter::Filter;
 
 use crate::plan::PlanNodeId;
 
-/// The filters that one scan node was given, for all of its drivers.
+/// The dynamic filters of one scan node, shared by all of its drivers.
 #[derive(Debug, Default)]
 pub struct ScanFilters {
-    /// Counts changes, so that looking costs no lock.
+    /// Number of changes, so that a check takes no lock.
     version: AtomicU64,
     state: Mutex<State>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// A driver has looked: what comes now is late.
+    /// True when a driver has read the filters; a filter published afterwards is late.
     seen: bool,
-    /// A driver has handed what it saw to its source, and reads.
+    /// True when a driver has installed the filters in its data source and reads.
     reading: bool,
     filters: Vec<ChannelFilter>,
-    /// Tables that are not made yet, once for each filter that they may publish.
+    /// Number of filters that join tables not built yet may publish.
     expected: usize,
-    /// Who waits for them.
+    /// Promises of the scans that wait for the expected filters.
     waiting: Vec<Promise>,
-    /// The output column, and its order, whose first rows are wanted most.
+    /// Output column and sort order whose first rows should be read first.
     first: Option<(usize, SortOrder)>,
 }
 
@@ -58,7 +58,7 @@ impl State {
         self.filters.iter_mut().find(|known| known.channel == channel)
     }
 
-    /// The slot of a channel, which lets everything pass when it is new.
+    /// Returns the slot of a channel; a new one accepts every value.
     fn slot(&mut self, channel: usize) -> Option<&mut ChannelFilter> {
         if self.of_channel(channel).is_none() {
             self.filters.push(ChannelFilter {
@@ -73,20 +73,21 @@ impl State {
     }
 }
 
-/// What one output column of the scan must pass.
+/// The filters of one output column of the scan.
 #[derive(Debug)]
 struct ChannelFilter {
     channel: usize,
-    /// What joins published, for good.
+    /// Merged filter of the joins, which is permanent.
     filter: Arc<Filter>,
-    /// What a top-N wants at present.
+    /// Present bound of a top-N, which may be withdrawn.
     bound: Option<Filter>,
     accepted: bool,
     producers: Vec<Producer>,
 }
 
 impl ChannelFilter {
-    /// Both; where they have no common form, what is for good: a bound saves work and no more.
+    /// Returns both filters merged, or the permanent one if they cannot be merged: a bound only
+    /// saves work.
     fn merged(&self) -> Arc<Filter> {
         let merged = self.bound.as_ref().map(|bound| self.filter.merge(bound));
         merged.and_then(Result::ok).map_or_else(|| Arc::clone(&self.filter), Arc::new)
@@ -103,7 +104,7 @@ impl ChannelFilter {
 #[derive(Debug)]
 struct Producer {
     node: PlanNodeId,
-    /// It did so before the first read.
+    /// True when the node published before the first read.
     is_early: bool,
 }
 
@@ -112,8 +113,8 @@ struct Producer {
 pub struct SeenFilters(Option<u64>);
 
 impl ScanFilters {
-    /// Adds a filter of `channel` that `producer` learned. False when it cannot be put together
-    /// with what is there; then nothing changes.
+    /// Adds a filter of `channel` that `producer` derived. Returns false and changes nothing when it
+    /// cannot be merged with the present filter.
     pub fn publish(&self, producer: &PlanNodeId, channel: usize, filter: Filter) -> bool {
         let mut state = self.state.lock();
         let is_early = !state.seen;
@@ -121,12 +122,12 @@ impl ScanFilters {
         let Ok(merged) = slot.filter.merge(&filter) else { return false };
         slot.filter = Arc::new(merged);
         slot.add_producer(producer, is_early);
-        // Under the lock, so that whoever sees the new number finds the filter.
+        // Under the lock, so that a driver that sees the new version finds the filter.
         self.version.fetch_add(1, Ordering::Release);
         true
     }
 
-    /// `producer` needs only the rows that pass `bound`, besides all that was said before.
+    /// Adds the bound of `producer`, which needs only the rows that pass it and the earlier filters.
     pub fn bound(&self, producer: &PlanNodeId, channel: usize, bound: &Filter) {
         let mut state = self.state.lock();
         let Some(slot) = state.slot(channel) else { return };
@@ -143,7 +144,7 @@ impl ScanFilters {
         self.version.fetch_add(1, Ordering::Release);
     }
 
-    /// Takes the bound of a channel back.
+    /// Withdraws the bound of a channel.
     pub fn unbound(&self, channel: usize) {
         let mut state = self.state.lock();
         let bound = state.of_channel(channel).and_then(|slot| slot.bound.take());
@@ -152,23 +153,23 @@ impl ScanFilters {
         }
     }
 
-    /// The rows that come first in this order of an output column are wanted most, and nobody sees
-    /// in which order rows come.
+    /// Requests that the first rows in this order of an output column be read first; no operator
+    /// observes the order of the rows.
     pub fn read_first(&self, channel: usize, order: SortOrder) {
         self.state.lock().first = Some((channel, order));
     }
 
-    /// What [`ScanFilters::read_first`] said.
+    /// Returns the column and order set by [`ScanFilters::read_first`].
     pub fn first(&self) -> Option<(usize, SortOrder)> {
         self.state.lock().first
     }
 
-    /// A table that will be made may publish a filter; then it says `settle`.
+    /// Announces a join table that may publish a filter and calls `settle` afterwards.
     pub fn expect(&self) {
         self.state.lock().expected += 1;
     }
 
-    /// A filter that was expected is published, or never will be.
+    /// Records that an expected filter is published, or never will be.
     pub fn settle(&self) {
         let waiting = {
             let mut state = self.state.lock();
@@ -181,7 +182,7 @@ impl ScanFilters {
         waiting.into_iter().for_each(Promise::fulfil);
     }
 
-    /// The wait for all filters that are expected; none when there are none.
+    /// Returns the wait for all expected filters; `None` when there are none.
     pub fn until_settled(&self) -> Option<Continuation> {
         let mut state = self.state.lock();
         if state.expected == 0 {
@@ -192,8 +193,8 @@ impl ScanFilters {
         Some(settled)
     }
 
-    /// All filters when something changed since `seen`, and at the first call; the scan reads on
-    /// afterwards.
+    /// Returns all filters if any changed since `seen`, and on the first call; the scan continues
+    /// to read afterwards.
     pub fn next_change(&self, seen: &mut SeenFilters) -> Option<Vec<(usize, Arc<Filter>)>> {
         if seen.0 == Some(self.version.load(Ordering::Acquire)) {
             return None;
@@ -204,13 +205,13 @@ impl ScanFilters {
         Some(state.all()).filter(|filters| !filters.is_empty())
     }
 
-    /// All filters as they are now, for a source that nobody reads yet.
+    /// Returns all present filters, for a data source that no driver reads yet.
     pub fn known(&self) -> Vec<(usize, Arc<Filter>)> {
         self.state.lock().all()
     }
 
-    /// A driver has handed what it saw to its source, which tests the filters of the `accepted`
-    /// channels; now it reads.
+    /// Records that a driver has installed the filters in its data source, which tests those of the
+    /// `accepted` channels, and begins to read.
     pub fn installed(&self, accepted: &[usize]) {
         let mut state = self.state.lock();
         state.reading = true;
@@ -219,8 +220,8 @@ impl ScanFilters {
         }
     }
 
-    /// True when every row that the scan has given passes the filter that `producer` published for
-    /// `channel`; once there are some, those that it will give pass it too.
+    /// Returns true when every row that the scan has returned passes the filter that `producer`
+    /// published for `channel`; once there are rows, later rows pass it too.
     pub fn holds_for_all_rows(&self, producer: &PlanNodeId, channel: usize) -> bool {
         let state = self.state.lock();
         let filter = state.filters.iter().find(|f| f.channel == channel);
@@ -229,7 +230,7 @@ impl ScanFilters {
         filter.is_some_and(|f| is_tested(f) && f.producers.iter().any(is_early))
     }
 
-    /// The nodes whose filters the scan's sources test (rule S15.53).
+    /// Returns the nodes whose filters the scan's data sources test (rule S15.53).
     pub fn producers(&self) -> Vec<PlanNodeId> {
         let state = self.state.lock();
         let accepted = state.filters.iter().filter(|f| f.accepted).flat_map(|f| &f.producers);
@@ -267,7 +268,7 @@ mod tests {
         now();
         slot.bound(&top, 0, &Filter::bigint_range(i64::MIN, 50, false));
         assert_eq!(now(), Some(Arc::new(Filter::bigint_range(10, 50, false))));
-        // Another driver's, which is wider, changes nothing.
+        // The wider bound of another driver changes nothing.
         slot.bound(&top, 0, &Filter::bigint_range(i64::MIN, 70, false));
         assert_eq!(now(), None);
         slot.bound(&top, 0, &Filter::bigint_range(i64::MIN, 20, false));

@@ -1,8 +1,8 @@
-//! How many drivers of a scan may run: one more whenever memory has room for it (rules S11.34 to
+//! Scales up the drivers of a scan: one more runs whenever memory suffices for it (rules S11.34 to
 //! S11.38).
 //!
-//! At first only driver 0 runs. A driver that ends a split says how much memory it took at most;
-//! once the newest one has said so and the estimate for one more fits, the next driver goes on.
+//! At first only driver 0 runs. A driver that ends a split reports its peak memory; once the
+//! newest one has done so and the estimate for one more fits, the next driver starts.
 //!
 //! | driver | `turn` | `split_done` of others | `close` |
 //! |---|---|---|---|
@@ -18,13 +18,13 @@
 use vector::MemoryPool;
 use vector::sync::{Continuation, Mutex, Promise, promise};
 
-/// Lets the drivers of one scan begin one by one.
+/// Starts the drivers of one scan one by one.
 #[derive(Debug)]
 pub struct ScanScaleUp {
-    /// The pool above the scan's operators.
+    /// Parent memory pool of the scan's operators.
     scan: MemoryPool,
     num_drivers: usize,
-    /// The share of the limit that the query may come to use.
+    /// Fraction of the memory limit that the query may use.
     ratio: f64,
     state: Mutex<State>,
 }
@@ -32,23 +32,24 @@ pub struct ScanScaleUp {
 #[derive(Debug)]
 struct State {
     running: usize,
-    /// Drivers that have told of their memory, in their order.
+    /// Number of drivers that have reported their memory, in their order.
     reported: usize,
-    /// Bytes that one driver takes, about.
+    /// Estimated bytes of memory of one driver.
     estimate: u64,
     closed: bool,
     waiting: Vec<(usize, Promise)>,
 }
 
 impl ScanScaleUp {
-    /// For `num_drivers` drivers, whose memory comes from `scan`; `ratio` is between 0 and 1.
+    /// Creates the state for `num_drivers` drivers, which reserve from `scan`; `ratio` is between
+    /// 0 and 1.
     pub fn new(scan: MemoryPool, num_drivers: usize, ratio: f64) -> Self {
         let waiting = Vec::new();
         let state = State { running: 1, reported: 0, estimate: 0, closed: false, waiting };
         ScanScaleUp { scan, num_drivers, ratio, state: Mutex::new(state) }
     }
 
-    /// The wait for the turn of a driver; `None` when it may run.
+    /// Returns the wait until a driver may run; `None` when it may run now.
     pub fn turn(&self, driver: usize) -> Option<Continuation> {
         let mut state = self.state.lock();
         if state.closed || driver < state.running {
@@ -59,8 +60,8 @@ impl ScanScaleUp {
         Some(continuation)
     }
 
-    /// A running driver has read a split that had rows, with `peak_bytes` of memory at most so
-    /// far: maybe another one can run, too.
+    /// Records that a running driver has read a non-empty split with a peak of `peak_bytes` so far,
+    /// and starts the next driver if memory suffices.
     pub fn split_done(&self, driver: usize, peak_bytes: u64) {
         let next: Vec<Promise> = {
             let mut state = self.state.lock();
@@ -81,14 +82,14 @@ impl ScanScaleUp {
         next.into_iter().for_each(Promise::fulfil);
     }
 
-    /// Lets those who wait look around: there is a barrier, which they too must pass.
+    /// Wakes the waiting drivers for a barrier, which they must pass as well.
     pub fn wake(&self) {
         let waiting = std::mem::take(&mut self.state.lock().waiting);
         waiting.into_iter().for_each(|(_, promise)| promise.fulfil());
     }
 
-    /// All splits are handed out, so that nobody need wait; the first time, how many drivers were
-    /// let run.
+    /// Wakes all drivers because all splits are handed out; returns the number of drivers that were
+    /// started on the first call, `None` later.
     pub fn close(&self) -> Option<usize> {
         let (running, waiting) = {
             let mut state = self.state.lock();
@@ -112,7 +113,7 @@ impl ScanScaleUp {
         query_after as f64 <= limit as f64 * self.ratio
     }
 
-    /// The pool whose limit the scan meets first, and that limit.
+    /// Returns the nearest pool with a limit, and that limit.
     fn limited_pool(&self) -> (&MemoryPool, u64) {
         let mut pool = &self.scan;
         while pool.limit() == u64::MAX

@@ -34,7 +34,7 @@ pub struct ScanSources {
 #[derive(Default)]
 struct Spares {
     sources: Vec<Box<dyn DataSource>>,
-    /// The operator has ended: nobody needs them.
+    /// The operator has ended, so they are no longer needed.
     closed: bool,
 }
 

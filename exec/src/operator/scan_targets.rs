@@ -1,46 +1,46 @@
-//! The scans that give a column, for whoever learns something about its values while they run.
+//! Finds the scans that produce a column, so that an operator can push filters down to them.
 //!
 //! ```text
 //! HashProbe, TopN   column "k"
-//!    |  Project: k := a            the column is followed down while it is passed on unchanged
+//!    |  Project: k := a            the column is traced while nodes forward it unchanged
 //!    |  Filter, groups by "a", ..  (rule S12.6)
 //!  UNION ALL                       to every source of an exchange
 //!    |    \
 //! TableScan  TableScan             output column "a"
 //! ```
 //!
-//! A row that nobody wants may be left out by the scan, as long as that changes no other row: groups
-//! go as a whole when the column is one of their keys, but a row that does not count for a limit
-//! lets another one in.
+//! A scan may skip a row that no consumer needs, as long as that changes no other row: a group
+//! disappears as a whole when the column is one of its keys, but a row that is skipped below a limit
+//! admits another one.
 
 use vector::sync::Arc;
 
 use super::scan_filters::ScanFilters;
 use crate::plan::{FilterOrigin, PlanNode, PlanNodeId};
 
-/// A scan that takes filters of a column.
+/// A scan that accepts dynamic filters on a column.
 #[derive(Debug, Clone)]
 pub struct ScanTarget {
-    /// The scan's slot.
+    /// Filters that all drivers of the scan share.
     pub slot: Arc<ScanFilters>,
-    /// The scan's output column.
+    /// Index of the scan's output column.
     pub channel: usize,
 }
 
-/// The scans below a node that give one of its columns, each with its output column.
+/// The scans below a node that produce one of its columns, each with its output column.
 #[derive(Debug, Default)]
 pub struct ColumnSources<'a> {
-    /// The scans by their nodes.
+    /// Plan node and output column index of each scan.
     pub scans: Vec<(&'a PlanNodeId, usize)>,
     /// True when every row of the node comes from one of them.
     pub covers_all: bool,
-    /// True when only filters and projections stand between the node and its one scan: nobody sees
-    /// in which order rows come.
+    /// True when only nodes that keep the row order, such as filters and projections, are between
+    /// the node and its one scan: no other operator observes the order of the rows.
     pub is_direct: bool,
 }
 
 impl<'a> ColumnSources<'a> {
-    /// The scans that give column `name` of a node unchanged.
+    /// Returns the scans that produce column `name` of a node unchanged.
     pub fn of(node: &'a PlanNode, name: &'a str) -> Self {
         let mut found = ColumnSources { is_direct: true, ..ColumnSources::default() };
         found.covers_all = found.follow(node, name);

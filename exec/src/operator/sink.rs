@@ -1,4 +1,4 @@
-//! A bounded queue between drivers and whoever takes their batches, and its giving end.
+//! A bounded queue between producing drivers and one consumer, and the sink operator that fills it.
 //!
 //! ```text
 //! driver -- QueueSink --put-->  BatchQueue  --take--> consumer (another driver or the cursor's)
@@ -6,21 +6,21 @@
 //!
 //! | state | `put` | `space` | `take` | last `producer_done` | `close` |
 //! |---|---|---|---|---|---|
-//! | open, has room | kept, wakes consumer | Ready | item, or Wait when empty | Ended | Closed |
+//! | open, below capacity | kept, wakes consumer | Ready | item, or Wait when empty | Ended | Closed |
 //! | open, full | kept: the bound is soft | Wait | item, wakes producers | Ended | Closed |
 //! | Ended | cannot happen | | item, then End | | Closed |
 //! | Closed by the consumer | dropped | Closed | End | Closed | Closed |
 //!
 //! A producer that has put all rows before a barrier arrives at it. When all of those that are left
-//! have, and the queue is empty, the consumer takes the barrier. It may say before that it wants
-//! nothing in front of it: then all that is put until there is dropped, and producers need not make
-//! it.
+//! have, and the queue is empty, the consumer takes the barrier. Before that, the consumer may state
+//! that it needs no rows in front of the barrier: all items put until then are dropped, and producers
+//! need not produce them.
 //!
-//! An item comes with the memory that was paid for it ([`BatchQueue::put_paid`]), which goes back when
-//! the item is taken or dropped: that of a batch which no other pool pays for.
+//! An item may carry a memory reservation ([`BatchQueue::put_paid`]), which is released when the item
+//! is taken or dropped. It covers the bytes of a batch that no other pool accounts for.
 //!
-//! Nobody blocks inside: who must wait gets a continuation. The bound is soft by one item of each
-//! producer, because a producer asks for room before it makes a batch.
+//! No method blocks: a caller that must wait receives a continuation. The bound is soft by one item
+//! of each producer, because a producer checks the capacity before it makes a batch.
 
 use std::collections::VecDeque;
 
@@ -49,45 +49,46 @@ struct State<T> {
     waiting_producers: Vec<vector::sync::Promise>,
 }
 
-/// The barrier that comes next in a queue.
+/// The next barrier of a queue.
 #[derive(Debug, Default)]
 struct QueueBarrier {
-    /// The last one that a producer has arrived at.
+    /// Number of the last barrier at which a producer has arrived.
     number: u64,
-    /// The last one that the consumer has taken.
+    /// Number of the last barrier that the consumer has taken.
     taken: u64,
-    /// Producers that have arrived at one that was not taken, and may put something behind it.
+    /// Number of producers that have arrived at a barrier that is not yet taken; they may put items
+    /// behind it.
     arrived: usize,
-    /// Nothing in front of it is wanted.
+    /// True when the consumer needs no items in front of the barrier.
     dropping: bool,
 }
 
-/// Whether a producer may go on.
+/// Whether a producer may put another item.
 #[derive(Debug)]
 pub enum Space {
-    /// There is room.
+    /// The queue is below its capacity.
     Ready,
-    /// Full; ask again when the continuation is ready.
+    /// The queue is full; call again when the continuation is ready.
     Wait(Continuation),
-    /// Nobody will take anything any more.
+    /// The consumer has closed the queue and takes no more items.
     Closed,
 }
 
-/// What one call of [`BatchQueue::take`] gives.
+/// Result of one call of [`BatchQueue::take`].
 #[derive(Debug)]
 pub enum Taken<T> {
     /// The oldest item.
     Item(T),
-    /// Empty; ask again when the continuation is ready.
+    /// The queue is empty; call again when the continuation is ready.
     Wait(Continuation),
-    /// Empty, and all producers have arrived at the barrier of this number.
+    /// The queue is empty, and all producers have arrived at the barrier of this number.
     Barrier(u64),
-    /// Empty, and all producers are done.
+    /// The queue is empty, and all producers are done.
     End,
 }
 
 impl<T> BatchQueue<T> {
-    /// An open queue for `capacity` items and `num_producers` producers.
+    /// Creates an open queue for `capacity` items and `num_producers` producers.
     pub fn new(capacity: usize, num_producers: usize) -> Self {
         BatchQueue {
             capacity: capacity.max(1),
@@ -102,13 +103,13 @@ impl<T> BatchQueue<T> {
         }
     }
 
-    /// Adds an item; it is dropped when the consumer has closed the queue, or wants nothing in
+    /// Adds an item; it is dropped when the consumer has closed the queue, or needs no items in
     /// front of the next barrier.
     pub fn put(&self, item: T) {
         self.put_paid(item, None);
     }
 
-    /// As [`BatchQueue::put`], with the memory that was paid for it.
+    /// Adds an item as [`BatchQueue::put`] does, together with its memory reservation.
     pub fn put_paid(&self, item: T, paid: Option<Reservation>) {
         let waiting = {
             let mut state = self.state.lock();
@@ -121,7 +122,7 @@ impl<T> BatchQueue<T> {
         waiting.into_iter().for_each(vector::sync::Promise::fulfil);
     }
 
-    /// Whether there is room for another item.
+    /// Reports whether the queue can take another item.
     pub fn space(&self) -> Space {
         let mut state = self.state.lock();
         if state.closed {
@@ -135,12 +136,12 @@ impl<T> BatchQueue<T> {
         }
     }
 
-    /// True when the consumer has closed the queue.
+    /// Returns true when the consumer has closed the queue.
     pub fn is_closed(&self) -> bool {
         self.state.lock().closed
     }
 
-    /// A producer has put all that comes before barrier `number`.
+    /// Records that a producer has put all items in front of barrier `number`.
     pub fn arrive(&self, number: u64) {
         let waiting = {
             let mut state = self.state.lock();
@@ -151,7 +152,7 @@ impl<T> BatchQueue<T> {
         waiting.into_iter().for_each(vector::sync::Promise::fulfil);
     }
 
-    /// The consumer wants nothing of what comes before the next barrier.
+    /// Drops all items in front of the next barrier, which the consumer does not need.
     pub fn drop_to_barrier(&self) {
         let (dropped, producers) = {
             let mut state = self.state.lock();
@@ -162,14 +163,14 @@ impl<T> BatchQueue<T> {
         producers.into_iter().for_each(vector::sync::Promise::fulfil);
     }
 
-    /// True when nothing is wanted of what comes before the next barrier from a producer that has
-    /// arrived at those up to number `arrived`.
+    /// Returns true when the consumer needs no items in front of the next barrier from a producer
+    /// that has arrived at the barriers up to number `arrived`.
     pub fn drops_to_barrier(&self, arrived: u64) -> bool {
         let barrier = &self.state.lock().barrier;
         barrier.dropping && barrier.taken >= arrived
     }
 
-    /// The oldest item, a barrier, a wait, or the end.
+    /// Returns the oldest item, a barrier, a wait, or the end.
     pub fn take(&self) -> Taken<T> {
         let ((item, paid), waiting) = {
             let mut state = self.state.lock();
@@ -193,7 +194,7 @@ impl<T> BatchQueue<T> {
         Taken::Item(item)
     }
 
-    /// One producer, which has arrived at the barriers up to number `arrived`, will put no more.
+    /// Ends one producer, which has arrived at the barriers up to number `arrived`.
     pub fn producer_done(&self, arrived: u64) {
         let waiting = {
             let mut state = self.state.lock();
@@ -209,7 +210,7 @@ impl<T> BatchQueue<T> {
         waiting.into_iter().for_each(vector::sync::Promise::fulfil);
     }
 
-    /// The consumer will take no more: what waits is dropped, producers are let go.
+    /// Closes the queue for the consumer: queued items are dropped and waiting producers are woken.
     pub fn close(&self) {
         let (dropped, consumer, producers) = {
             let mut state = self.state.lock();
@@ -235,21 +236,21 @@ impl<T> State<T> {
 #[derive(Debug)]
 pub struct QueueSink {
     queue: Arc<BatchQueue>,
-    /// Pays for what waits.
+    /// Memory pool that accounts for queued batches.
     pool: Option<MemoryPool>,
     no_more_input: bool,
-    /// The last barrier.
+    /// Number of the last barrier at which this producer has arrived.
     arrived: u64,
     closed: bool,
 }
 
 impl QueueSink {
-    /// One of the producers of `queue`.
+    /// Creates one of the producers of `queue`.
     pub fn new(queue: Arc<BatchQueue>) -> Self {
         QueueSink { queue, pool: None, no_more_input: false, arrived: 0, closed: false }
     }
 
-    /// Has `pool` pay for what it puts while that waits.
+    /// Makes `pool` account for batches while they are queued.
     pub fn paid_by(self, pool: &MemoryPool) -> Self {
         QueueSink { pool: Some(pool.clone()), ..self }
     }
@@ -261,7 +262,7 @@ impl Operator for QueueSink {
     }
 
     fn add_input(&mut self, batch: RowVector) -> Result<()> {
-        // The scan moves on and another thread reads the batch: nothing may stay lazy.
+        // The scan moves on and another thread reads the batch, so no column may stay lazy.
         let batch = load_batch(batch)?;
         let pay = |pool: &MemoryPool| Reservation::of(unpaid_bytes(&batch), pool);
         let paid = self.pool.as_ref().map(pay).transpose()?;

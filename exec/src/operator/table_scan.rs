@@ -1,4 +1,4 @@
-//! TableScan: splits in, batches out.
+//! The TableScan operator, which reads splits and produces batches.
 //!
 //! ```text
 //! SplitSource --split--> DataSource --next(rows)--> batch
@@ -6,24 +6,24 @@
 //!      +--------- split_done <----- SplitDone
 //! ```
 //!
-//! A split comes alone, and is opened here, or with a data source that was prepared ahead on the
-//! I/O pool, whose split the scan's own source takes over: what that has learned stays from split to
-//! split. While the preparation is under way the scan waits for its connector.
+//! A split comes alone and is opened here, or it comes with a data source that was prepared ahead on
+//! the I/O pool, whose split the scan's own data source takes over. The scan's data source keeps
+//! its adaptive state from split to split. During the preparation the scan waits for its connector.
 //!
 //! | waits for | when |
 //! |---|---|
-//! | `WaitForScanScaleUp` | memory had no room for this driver yet |
-//! | `WaitForJoinBuild` | a table that may have a filter for it is not made yet |
-//! | `WaitForSplit` | there is no split now |
-//! | `WaitForConnector` | the split is being prepared, or the source says so |
-//! | `Yield` | no rows came for the time limit or a driver's time slice, or the task wants its threads |
+//! | `WaitForScanScaleUp` | the memory limit does not admit this driver yet |
+//! | `WaitForJoinBuild` | a join table that may publish a filter for the scan is not built yet |
+//! | `WaitForSplit` | no split is available at present |
+//! | `WaitForConnector` | the split is being prepared, or the data source reports a wait |
+//! | `Yield` | no rows came for the time limit or a time slice, or the task requests its threads |
 //!
-//! At a barrier it gives nothing until its driver has passed it. When nobody wants the rows before a
-//! barrier, it reads one batch of each split and drops it (rules S11.32, S11.33).
+//! At a barrier the scan returns nothing until its driver has passed it. When no consumer needs the
+//! rows before a barrier, it reads one batch of each split and drops it (rules S11.32, S11.33).
 //!
-//! How many rows are asked for is in `batch_size.rs`. A read that gives no rows is repeated inside
-//! of `get_output`; between reads the scan looks whether the task has stopped and whether others
-//! should run.
+//! The number of rows to request is computed in `batch_size.rs`. A read that returns no rows is
+//! repeated inside `get_output`; between reads the scan checks whether the task has stopped and
+//! whether other drivers should run.
 
 use std::time::{Duration, Instant};
 
@@ -53,35 +53,35 @@ pub struct TableScan {
     sources: Arc<ScanSources>,
     splits: Arc<dyn SplitSource>,
     preloader: Option<Preloader>,
-    /// This driver's number among those of the scan, and who lets it run.
+    /// Index of this driver among those of the scan, and the object that admits it.
     scale_up: Option<(usize, Arc<ScanScaleUp>)>,
     seen_filters: SeenFilters,
     source: Option<Box<dyn DataSource>>,
     split: Option<Arc<dyn ConnectorSplit>>,
-    /// The data source of the split while it is not taken over.
+    /// Prepared data source of the current split until it is taken over.
     preparing: Option<Preparing>,
     blocked: Option<Blocked>,
     no_more_splits: bool,
-    /// The barrier that it stands at.
+    /// Number of the barrier at which the scan waits.
     barrier: Option<u64>,
-    /// The last barrier that it has passed.
+    /// Number of the last barrier that the scan has passed.
     passed: u64,
-    /// Nobody wants rows from before the next barrier.
+    /// True when the consumer needs no rows from before the next barrier.
     dropping: bool,
     batch_size: BatchSize,
-    /// What the last batch with rows takes once it is loaded, about; so does the next one.
+    /// Approximate size in bytes of the last non-empty batch once loaded; estimate for the next.
     batch_bytes: u64,
     time_limit: Option<Duration>,
-    /// Asks the driver to leave its thread.
+    /// Requests that the driver leave its thread.
     threads: Option<Arc<TaskThreads>>,
     num_splits: u64,
-    /// Rows that the source had scanned when the split began.
+    /// Number of rows that the data source had scanned when the split began.
     rows_before_split: u64,
-    /// What this operator counts beside its source (rules S15.46 to S15.52).
+    /// Metrics of this operator, besides those of its data source (rules S15.46 to S15.52).
     metrics: Metrics,
 }
 
-/// A data source that was made ahead, or still is.
+/// A data source whose preparation is complete or in progress.
 struct Preparing {
     preparation: Arc<SplitPreparation>,
     since: Instant,
@@ -140,19 +140,19 @@ impl TableScan {
         self
     }
 
-    /// Lets its driver look around when `threads` ask for that, also while no rows come.
+    /// Makes the scan yield when `threads` requests it, also while no rows come.
     pub fn with_threads(mut self, threads: &Arc<TaskThreads>) -> Self {
         self.threads = Some(Arc::clone(threads));
         self
     }
 
-    /// Begins when `scale_up` lets driver number `driver` run.
+    /// Delays the scan until `scale_up` admits driver number `driver`.
     pub fn with_scale_up(mut self, driver: usize, scale_up: Arc<ScanScaleUp>) -> Self {
         self.scale_up = Some((driver, scale_up));
         self
     }
 
-    /// The columns that the scan gives.
+    /// Returns the type of the columns that the scan produces.
     pub fn output_type(&self) -> &Arc<RowType> {
         &self.sources.request().output_type
     }
@@ -211,8 +211,8 @@ impl TableScan {
         added.map(|()| true)
     }
 
-    /// Takes over what was prepared for the split, preparing it here if nobody has begun; false
-    /// when somebody is at it, and when the task has ended.
+    /// Takes over the data source prepared for the split, or prepares it here if no thread has
+    /// begun; returns false when another thread is preparing it, and when the task has ended.
     fn take_over(&mut self) -> Result<bool> {
         let Some(Preparing { preparation, since }) = &self.preparing else { return Ok(true) };
         if let Some(until) = preparation.until_made() {
@@ -279,7 +279,7 @@ impl TableScan {
         Ok(())
     }
 
-    /// Ends the split early, of which nobody wants the rest.
+    /// Ends the split early, because no consumer needs the rest of it.
     fn abandon_split(&mut self) -> Result<()> {
         self.source()?.abandon_split();
         self.end_split()
@@ -428,7 +428,7 @@ impl Operator for TableScan {
 
     fn close(&mut self) {
         if let Some(Preparing { preparation, .. }) = self.preparing.take() {
-            // What somebody is at just now is dropped when that one lets go of it.
+            // A source that another thread is preparing is dropped when that thread releases it.
             preparation.cancel();
         }
         if let Some(source) = &mut self.source

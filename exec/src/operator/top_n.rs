@@ -1,4 +1,4 @@
-//! TopN: the first rows in order, without keeping the others.
+//! The TopN operator, which keeps only the first N rows in sort order.
 //!
 //! ```text
 //! batch -> rows before the bound -> the first N of them, copied -> candidates
@@ -7,9 +7,9 @@
 //! ```
 //!
 //! The last of any N rows is a bound: a later row that is not before it cannot be among the first
-//! N. A batch that gives N rows makes the bound narrower, and so does cutting the candidates. Of
-//! equal rows those that came first are kept. The scans below hear of the bound (`order_filter`) and
-//! leave rows behind it unread where they can.
+//! N. A batch that contributes N rows narrows the bound, and so does cutting the candidates. Of
+//! equal rows those that came first are kept. The bound is pushed down to the scans (`order_filter`),
+//! which skip rows behind it where they can.
 
 use std::cmp::Ordering;
 
@@ -31,7 +31,7 @@ use crate::plan::SortKey;
 /// Candidates are cut when there are this many more than wanted.
 const MIN_SURPLUS: usize = 4_096;
 
-/// They are also cut when more than this many bytes have come.
+/// Candidates are also cut when more than this many bytes were added.
 const MIN_SURPLUS_BYTES: usize = 8 << 20;
 
 /// Keeps the first rows in order.
@@ -42,27 +42,28 @@ pub struct TopN {
     count: usize,
     candidates: Vec<RowVector>,
     num_candidates: usize,
-    /// Bytes of candidates that came since they were cut last, and how many of them are too many.
+    /// Bytes of the candidates added since the last cut.
     surplus_bytes: usize,
+    /// Limit of `surplus_bytes` above which candidates are cut.
     max_surplus_bytes: usize,
     bound: Option<Bound>,
-    /// Tells the scans below of the bound.
+    /// Pushes the bound down to the scans.
     filter: Option<OrderFilter>,
     memory: Reservation,
     phase: Phase,
     sorted: Option<SortedRows>,
 }
 
-/// The Nth row: no row that is not before it is among the first.
+/// The Nth row in order; a row that does not precede it is not among the first N.
 struct Bound {
-    /// Its sort columns, one row each.
+    /// Sort columns of the row, of one row each.
     keys: Vec<VectorRef>,
-    /// The prefix of the first of them, which decides most comparisons.
+    /// Prefix of the first sort column, which decides most comparisons.
     prefix: u64,
 }
 
 impl TopN {
-    /// The first `count` rows of `input_type` by `keys`.
+    /// Creates an operator that returns the first `count` rows of `input_type` by `keys`.
     pub fn new(
         keys: &[SortKey],
         count: u64,
@@ -86,12 +87,12 @@ impl TopN {
         })
     }
 
-    /// The same, telling the scans below which rows come too late.
+    /// Sets the filter that pushes the bound down to the scans.
     pub fn telling(self, filter: Option<OrderFilter>) -> Self {
         TopN { filter, ..self }
     }
 
-    /// The rows of a batch that may be among the first, ascending, at most `count`.
+    /// Returns the rows of a batch that may be among the first, ascending, at most `count`.
     fn promising(&self, batch: &RowVector) -> Result<Vec<u32>> {
         let keys = self.keys.columns(batch)?;
         let (Some(first), Some(order)) = (keys.first(), self.keys.orders.first()) else {
@@ -135,7 +136,7 @@ impl TopN {
         Ok(())
     }
 
-    /// Joins the candidates; the first `count` of them in order.
+    /// Concatenates the candidates; returns them with the positions of the first `count` in order.
     fn first(&mut self) -> Result<(RowVector, Buffer<u32>)> {
         let all = concat_into(&self.input_type, std::mem::take(&mut self.candidates))?;
         let order = self.keys.sorted(&all)?;
@@ -143,14 +144,14 @@ impl TopN {
         Ok((all, kept))
     }
 
-    /// Says what the candidates take.
+    /// Resizes the memory reservation to the bytes of the candidates.
     fn tell_memory(&mut self) {
         let columns = self.candidates.iter().flat_map(|batch| batch.children());
         self.memory.resize(columns.map(|column| column.held_bytes(Held::Unpaid) as u64).sum());
     }
 }
 
-/// The rows with values up to `bound`, ascending; many rows are passed over at once.
+/// Returns the rows with values up to `bound`, ascending; skips blocks of 64 rows without one.
 fn not_above(values: &[u64], bound: u64) -> Vec<u32> {
     let mut rows = Vec::new();
     for (block, values) in values.chunks(64).enumerate() {
