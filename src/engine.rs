@@ -42,14 +42,14 @@ use vector::{DecodedVector, Error, MemoryPool, Result, RowType, Value, catch_pan
 
 use crate::copy::{self, CopyEnd, CopyJob, CopyTarget};
 use crate::sql::{PlannedQuery, ScanClauses, plan_scan, plan_statement};
-use run::Surroundings;
+use run::QueryContext;
 use tables::{HIVE, Tables};
 
 pub use options::{QueryOptions, ScanRequest};
 pub use pushed::{DynamicTarget, PushedColumn, PushedScan};
 pub use result::QueryResult;
 pub use run::{ScanFiles, ScanSplits};
-pub use why::{FileCondition, Station, Whereabouts};
+pub use why::{FileCondition, FilterStage, PredicatePlacement};
 
 /// Builder of an [`Engine`].
 #[derive(Debug, Default)]
@@ -177,7 +177,7 @@ impl EngineBuilder {
             functions,
             tables: BTreeMap::new(),
             is_read_only: self.is_read_only,
-            surroundings: Surroundings {
+            surroundings: QueryContext {
                 connectors,
                 evaluator,
                 pool,
@@ -202,7 +202,7 @@ pub struct Engine {
     functions: Arc<FunctionRegistry>,
     tables: BTreeMap<String, String>,
     is_read_only: bool,
-    surroundings: Surroundings,
+    surroundings: QueryContext,
 }
 
 impl Default for Engine {
@@ -374,7 +374,7 @@ impl Engine {
     ///
     /// # Errors
     /// Errors of the pushdown, which are those of running the plan.
-    pub fn why(&self, plan: &Plan) -> Result<Vec<Whereabouts>> {
+    pub fn why(&self, plan: &Plan) -> Result<Vec<PredicatePlacement>> {
         why::whereabouts(&plan.planned.root, self.surroundings.evaluator.as_ref())
     }
 

@@ -206,7 +206,7 @@ impl HiveConnector {
         pool: &MemoryPool,
     ) -> Result<Option<u64>> {
         let Some(file) = table.nonempty_files().next() else { return Ok(Some(0)) };
-        if !self.access.formats.factory(format)?.describes_itself() {
+        if !self.access.formats.factory(format)?.has_embedded_schema() {
             return Ok(None);
         }
         let reader = self.open_for_schema(file, format, pool)?;

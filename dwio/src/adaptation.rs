@@ -45,7 +45,7 @@ const MEMORY_ROWS: u64 = 1 << 20;
 /// Dynamic filters and filter costs, by column in the order of the scan spec.
 #[derive(Debug, Clone, Default)]
 pub struct ScanAdaptation {
-    columns: Vec<Learned>,
+    columns: Vec<ObservedCosts>,
     num_filters_set: u64,
     /// True if filters keep the order of their kinds regardless of their costs.
     keeps_order: bool,
@@ -53,7 +53,7 @@ pub struct ScanAdaptation {
 }
 
 #[derive(Debug, Clone, Default)]
-struct Learned {
+struct ObservedCosts {
     filter: Option<Arc<Filter>>,
     total: FilterCost,
     recent: FilterCost,
@@ -63,7 +63,7 @@ impl ScanAdaptation {
     /// Returns an adaptation of `num_columns` columns without measurements or dynamic filters.
     pub fn new(num_columns: usize) -> Self {
         ScanAdaptation {
-            columns: vec![Learned::default(); num_columns],
+            columns: vec![ObservedCosts::default(); num_columns],
             num_filters_set: 0,
             keeps_order: false,
             first: None,

@@ -93,14 +93,14 @@ pub trait ReadFile: Send + Sync + fmt::Debug {
 
     /// Announces that a range of bytes will be read, so that a file with slow reads can start to
     /// fetch it. Does not block and affects nothing but timing. Returns true if a fetch starts.
-    fn will_need(&self, offset: u64, len: u64) -> bool {
+    fn prefetch(&self, offset: u64, len: u64) -> bool {
         let _ = (offset, len);
         false
     }
 
     /// Returns a handle to the same file whose reads count as data instead of metadata; `None` if
     /// the file system does not distinguish the two.
-    fn of_values(&self) -> Option<Arc<dyn ReadFile>> {
+    fn data_handle(&self) -> Option<Arc<dyn ReadFile>> {
         None
     }
 

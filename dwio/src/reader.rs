@@ -77,7 +77,7 @@ pub trait ReaderFactory: Send + Sync + fmt::Debug {
     fn open(&self, input: BufferedInput, params: ReaderParams) -> Result<Box<dyn Reader>>;
 
     /// Returns true if files of this format contain their columns and number of rows.
-    fn describes_itself(&self) -> bool {
+    fn has_embedded_schema(&self) -> bool {
         true
     }
 }

@@ -80,13 +80,13 @@ pub fn may_match(filter: &Filter, stats: &ColumnStatistics, ty: &Type) -> Match 
     if stats.is_all_null() {
         return of_nulls;
     }
-    let of_values = match filter.test_any_value() {
+    let data_handle = match filter.test_any_value() {
         Some(true) => Match::All,
         Some(false) => Match::None,
         None if stats.is_all_nan() => match_nan(filter, ty),
         None => match_values(filter, stats, ty),
     };
-    if stats.may_have_null() { of_values.joined(of_nulls) } else { of_values }
+    if stats.may_have_null() { data_handle.joined(of_nulls) } else { data_handle }
 }
 
 /// Returns how many of the non-null rows pass.

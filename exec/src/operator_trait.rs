@@ -26,7 +26,7 @@ pub trait Operator: Send {
     /// is atomic: it accepts the whole batch or fails with a `Limit` error and accepts no part of
     /// it. The driver adds the batch when the memory pool has that many bytes left, or when waiting
     /// for memory does not help.
-    fn bytes_to_keep(&self, batch: &RowVector) -> u64 {
+    fn input_reservation(&self, batch: &RowVector) -> u64 {
         let _ = batch;
         0
     }
@@ -35,7 +35,7 @@ pub trait Operator: Send {
     /// part of the accepted input that is not reserved yet, or the size of a source's next batch.
     /// The driver makes that call when the memory pool has that many bytes left, or when waiting
     /// for memory does not help.
-    fn bytes_wanted(&self) -> u64 {
+    fn output_reservation(&self) -> u64 {
         0
     }
 
@@ -57,14 +57,14 @@ pub trait Operator: Send {
     fn no_more_input(&mut self);
 
     /// Returns true when the operator produces no further output, independent of its input. An
-    /// operator for which [`Operator::has_enough`] is true is not thereby finished: a driver that
+    /// operator for which [`Operator::is_satisfied`] is true is not thereby finished: a driver that
     /// calls both methods would otherwise mistake a pause until the barrier for the end of the
     /// output when another thread changes the state between the two calls.
     fn is_finished(&self) -> bool;
 
     /// Returns the number of the barrier that a source has reached, or `None` between barriers. A
     /// source at a barrier has returned all rows before it and returns none until
-    /// [`Operator::go_on`].
+    /// [`Operator::resume_after_barrier`].
     fn at_barrier(&self) -> Option<u64> {
         None
     }
@@ -80,16 +80,16 @@ pub trait Operator: Send {
 
     /// Resumes a source after the barrier: the rows before it have left the driver, and the source
     /// continues with the rows behind it.
-    fn go_on(&mut self) {}
+    fn resume_after_barrier(&mut self) {}
 
     /// Returns true when no further input before the next barrier changes the operator's output.
     /// Such an operator is not finished: it starts anew behind the barrier (S11.32).
-    fn has_enough(&self) -> bool {
+    fn is_satisfied(&self) -> bool {
         false
     }
 
     /// Discards the output of a source up to the next barrier, because no operator above needs it.
-    fn drop_output(&mut self) {}
+    fn discard_until_barrier(&mut self) {}
 
     /// Returns a description of what a source reads at the moment, such as its split, or `None` for
     /// other operators. The driver adds it to the errors of the operators that process the source's

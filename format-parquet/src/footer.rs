@@ -20,7 +20,7 @@ use vector::{Buffer, Error, Result, ResultExt};
 
 use crate::decrypt::{ChunkDecryptor, FileDecryptor, KeyProvider, ModuleKind, SIGNATURE_BYTES};
 use crate::schema::{Leaf, Schema};
-use crate::thrift::chunks::{ChunkBrief, MetaBrief};
+use crate::thrift::chunks::{ChunkBrief, ChunkSummary};
 use crate::thrift::file_metadata::parse_file_metadata_in;
 use crate::thrift::file_metadata::{parse_column_metadata, parse_file_crypto_metadata};
 use crate::thrift::memory::MetadataMemory;
@@ -88,7 +88,7 @@ impl Footer {
     /// another file, and `Corrupt` when its metadata is invalid.
     pub fn chunk(&self, row_group: usize, leaf: usize) -> Result<(&ColumnMetaData, Range<u64>)> {
         let meta = self.column_chunk(row_group, leaf)?.meta();
-        meta.and_then(|meta| Ok((meta, self.chunk_range(&MetaBrief::of(meta))?)))
+        meta.and_then(|meta| Ok((meta, self.chunk_range(&ChunkSummary::of(meta))?)))
             .map_err(|e| self.at_chunk(e, row_group, leaf))
     }
 
@@ -140,7 +140,7 @@ impl Footer {
     }
 
     /// Returns the range of a chunk's pages; empty for a chunk without values.
-    fn chunk_range(&self, meta: &MetaBrief) -> Result<Range<u64>> {
+    fn chunk_range(&self, meta: &ChunkSummary) -> Result<Range<u64>> {
         let start = meta.start_offset;
         if meta.num_values == 0 || meta.compressed_bytes == 0 {
             return Ok(start..start);

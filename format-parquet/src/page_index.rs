@@ -31,7 +31,7 @@ use vector::{Buffer, Error, Result, Value};
 use crate::chunk_source::{ChunkSource, is_defect, region_inside};
 use crate::decrypt::ModuleKind;
 use crate::footer::Footer;
-use crate::statistics::{BoundRules, Distrust, StoredBounds, TrustOptions, leaf_statistics};
+use crate::statistics::{BoundRules, RejectedBound, StoredBounds, TrustOptions, leaf_statistics};
 use crate::thrift::structs::IndexRegion;
 
 pub use row_ranges::RowRanges;
@@ -45,7 +45,7 @@ pub struct PageIndex {
     columns: Option<ColumnIndex>,
     statistics: Vec<ColumnStatistics>,
     /// The bounds of pages that are not trusted, each with the page number and the reason.
-    doubts: Vec<(usize, Distrust)>,
+    doubts: Vec<(usize, RejectedBound)>,
     is_ordered: bool,
     offset_defect: Option<Error>,
     column_defect: Option<Error>,
@@ -180,7 +180,7 @@ impl PageIndex {
     }
 
     /// Returns the bounds of single pages that are not trusted, with the reason.
-    pub fn doubts(&self) -> &[(usize, Distrust)] {
+    pub fn doubts(&self) -> &[(usize, RejectedBound)] {
         &self.doubts
     }
 
@@ -218,7 +218,7 @@ impl PageIndex {
         &self,
         columns: &ColumnIndex,
         rules: &BoundRules<'_>,
-        doubts: &mut Vec<(usize, Distrust)>,
+        doubts: &mut Vec<(usize, RejectedBound)>,
     ) -> Result<Vec<ColumnStatistics>> {
         if self.offsets.is_none() {
             return Err(Error::corrupt("a column index needs an offset index"));

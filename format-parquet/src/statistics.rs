@@ -30,7 +30,7 @@ pub use check::{StatisticsCheck, each_leaf_value};
 pub use decode::stored_value;
 pub use file::file_statistics;
 pub use trust::{
-    BoundRules, Distrust, JudgedBound, JudgedStatistics, StoredBounds, TrustOptions,
+    BoundRules, JudgedBound, JudgedStatistics, RejectedBound, StoredBounds, TrustOptions,
     leaf_statistics, nested_statistics,
 };
 pub(crate) use widen::loses_bits;

@@ -22,7 +22,7 @@ impl ReaderFactory for TextReaderFactory {
         FileFormat::new(FORMAT_NAME)
     }
 
-    fn describes_itself(&self) -> bool {
+    fn has_embedded_schema(&self) -> bool {
         false
     }
 

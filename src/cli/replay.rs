@@ -13,7 +13,7 @@ use super::options::GlobalArgs;
 use super::runs::RunArgs;
 use super::{Outcome, complain, print};
 use crate::output::OutputFormat;
-use crate::replay::trace::{Trace, TraceSettings, TraceSurroundings};
+use crate::replay::trace::{Trace, TraceContext, TraceSettings};
 use crate::replay::{PathMap, Replay};
 use crate::{Engine, QueryOptions};
 
@@ -60,7 +60,7 @@ pub(super) fn run(args: &ReplayArgs, global: &GlobalArgs) -> Outcome {
             if args.runs.stats {
                 tell_settings(&trace.settings()?);
             }
-            let surroundings = TraceSurroundings {
+            let surroundings = TraceContext {
                 case_folder: case.as_ref().map(|case| case.folder.to_string_lossy().into_owned()),
                 paths,
                 connector_id: Engine::HIVE.to_string(),

@@ -31,7 +31,7 @@ pub struct ScanFiles {
 
 /// Context that the queries of one engine share.
 #[derive(Debug, Clone)]
-pub(super) struct Surroundings {
+pub(super) struct QueryContext {
     pub(super) connectors: ConnectorRegistry,
     pub(super) evaluator: Arc<dyn ExpressionEvaluator>,
     pub(super) pool: MemoryPool,
@@ -40,7 +40,7 @@ pub(super) struct Surroundings {
     pub(super) batch_listener: Option<ScanListener>,
 }
 
-impl Surroundings {
+impl QueryContext {
     /// Starts a plan on the files that planning found. `root` is its topmost node or a node above
     /// it.
     pub(super) fn run(

@@ -25,31 +25,31 @@ use vector::{Result, Type, Value};
 /// Stages at which a term is tested, earliest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[allow(missing_docs)]
-pub enum Station {
+pub enum FilterStage {
     Partitions,
     PushedFilter,
     RemainingFilter,
     FilterOperator,
 }
 
-impl fmt::Display for Station {
+impl fmt::Display for FilterStage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Station::Partitions => "partitions",
-            Station::PushedFilter => "pushed filter",
-            Station::RemainingFilter => "remaining filter",
-            Station::FilterOperator => "filter operator",
+            FilterStage::Partitions => "partitions",
+            FilterStage::PushedFilter => "pushed filter",
+            FilterStage::RemainingFilter => "remaining filter",
+            FilterStage::FilterOperator => "filter operator",
         })
     }
 }
 
 /// A term of a condition, with its stage and the reason why it is not tested earlier.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Whereabouts {
+pub struct PredicatePlacement {
     /// The term.
     pub term: String,
     /// Stage at which the term is tested.
-    pub station: Station,
+    pub station: FilterStage,
     /// Form in which the stage tests the term: filters on columns, or the term itself.
     pub tested_as: String,
     /// Metadata that excludes data before values are read; `None` if there is none.
@@ -104,7 +104,7 @@ fn request_of(scan: &TableScanNode) -> DataSourceRequest {
 pub(super) fn whereabouts(
     root: &Arc<PlanNode>,
     evaluator: &dyn ExpressionEvaluator,
-) -> Result<Vec<Whereabouts>> {
+) -> Result<Vec<PredicatePlacement>> {
     let mut found = Vec::new();
     let mut rest = vec![root];
     while let Some(node) = rest.pop() {
@@ -128,10 +128,10 @@ pub(super) fn whereabouts(
     Ok(found)
 }
 
-fn of_operator(term: &TypedExpr, why: &str) -> Whereabouts {
-    Whereabouts {
+fn of_operator(term: &TypedExpr, why: &str) -> PredicatePlacement {
+    PredicatePlacement {
         term: term.to_string(),
-        station: Station::FilterOperator,
+        station: FilterStage::FilterOperator,
         tested_as: term.to_string(),
         pruned_by: None,
         why_not_earlier: Some(why.to_string()),
@@ -146,7 +146,10 @@ fn why_not_in_scan(source: &PlanNode) -> &'static str {
     }
 }
 
-fn of_scan(scan: &TableScanNode, evaluator: &dyn ExpressionEvaluator) -> Result<Vec<Whereabouts>> {
+fn of_scan(
+    scan: &TableScanNode,
+    evaluator: &dyn ExpressionEvaluator,
+) -> Result<Vec<PredicatePlacement>> {
     let Ok(table) = HiveTableHandle::of(scan.table.as_ref()) else { return Ok(Vec::new()) };
     let columns = ScanColumns::new(&request_of(scan), table)?;
     let terms = table.remaining_filter().map(TypedExpr::conjuncts).unwrap_or_default();
@@ -156,17 +159,21 @@ fn of_scan(scan: &TableScanNode, evaluator: &dyn ExpressionEvaluator) -> Result<
         let alone = table.clone().with_remaining_filter(Some(term.clone()));
         let pushdown = Pushdown::new(&alone, &columns, evaluator)?;
         let told = of_term(term, &pushdown, table, &columns);
-        let is_left = told.station == Station::PushedFilter && left.contains(&term);
+        let is_left = told.station == FilterStage::PushedFilter && left.contains(&term);
         Ok(if is_left { of_left_term(told, term, &together) } else { told })
     });
     of_terms.collect()
 }
 
 /// Returns the placement of a term that would be a filter if its columns had no other filters.
-fn of_left_term(alone: Whereabouts, term: &TypedExpr, together: &Pushdown) -> Whereabouts {
+fn of_left_term(
+    alone: PredicatePlacement,
+    term: &TypedExpr,
+    together: &Pushdown,
+) -> PredicatePlacement {
     let names = term.field_names().join(", ");
-    Whereabouts {
-        station: Station::RemainingFilter,
+    PredicatePlacement {
+        station: FilterStage::RemainingFilter,
         tested_as: term.to_string(),
         pruned_by: alone.pruned_by.filter(|_| together.metadata_filter.is_some()),
         why_not_earlier: Some(format!("it has no common form with another filter of {names}")),
@@ -179,7 +186,7 @@ fn of_term(
     pushdown: &Pushdown,
     table: &HiveTableHandle,
     columns: &ScanColumns,
-) -> Whereabouts {
+) -> PredicatePlacement {
     // The table's own filters are part of each pushdown.
     let filters = pushdown.filters.iter().filter(|(path, filter)| {
         !table.filters().iter().any(|(own, same)| own == path && same == filter)
@@ -199,20 +206,20 @@ fn of_term(
             let metadata = pushdown.metadata_filter.is_some();
             let pruned = metadata.then(|| "statistics and page indexes of its columns".to_string());
             let why = why_not_pushed(rest, columns);
-            (Station::RemainingFilter, tested.join(" and "), pruned, Some(why))
+            (FilterStage::RemainingFilter, tested.join(" and "), pruned, Some(why))
         }
         None if !filters.is_empty() => {
             let why = "its columns have other values from row to row".to_string();
-            (Station::PushedFilter, described.join(" and "), pruned_by(&filters), Some(why))
+            (FilterStage::PushedFilter, described.join(" and "), pruned_by(&filters), Some(why))
         }
         None if pushdown.sample_rate < table.sample_rate() => {
             let tested = format!("a sample of {} of the rows", pushdown.sample_rate);
-            (Station::PushedFilter, tested, None, Some("it is not about columns".to_string()))
+            (FilterStage::PushedFilter, tested, None, Some("it is not about columns".to_string()))
         }
-        None => (Station::Partitions, term.to_string(), Some("whole files".to_string()), None),
+        None => (FilterStage::Partitions, term.to_string(), Some("whole files".to_string()), None),
     };
     let term = term.to_string();
-    Whereabouts { term, station, tested_as, pruned_by, why_not_earlier: why }
+    PredicatePlacement { term, station, tested_as, pruned_by, why_not_earlier: why }
 }
 
 /// Returns the type of a column of the term, or of a field in it.

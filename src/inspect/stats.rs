@@ -1,7 +1,7 @@
 //! Statistics of column chunks: as stored, as values, and whether the reader trusts them.
 
 use format_parquet::footer::Footer;
-use format_parquet::statistics::{BoundRules, Distrust, JudgedBound, TrustOptions};
+use format_parquet::statistics::{BoundRules, JudgedBound, RejectedBound, TrustOptions};
 use format_parquet::thrift::structs::ColumnMetaData;
 use vector::{Result, RowVector, Type, Value};
 
@@ -88,7 +88,7 @@ fn values(footer: &Footer, leaf: usize, meta: &ColumnMetaData) -> Vec<Value> {
 }
 
 fn trust(bound: &JudgedBound<'_>) -> Value {
-    let reason = bound.distrust.map(Distrust::as_str);
+    let reason = bound.distrust.map(RejectedBound::as_str);
     text_or_null(bound.stored.map(|_| reason.unwrap_or(TRUSTED)))
 }
 

@@ -295,15 +295,15 @@ impl ReadFile for CountedFile {
         Ok(())
     }
 
-    fn will_need(&self, offset: u64, len: u64) -> bool {
-        let begins = self.file.will_need(offset, len);
+    fn prefetch(&self, offset: u64, len: u64) -> bool {
+        let begins = self.file.prefetch(offset, len);
         if begins {
             self.counter.ahead.add(len, 1, Duration::ZERO);
         }
         begins
     }
 
-    fn of_values(&self) -> Option<Arc<dyn ReadFile>> {
+    fn data_handle(&self) -> Option<Arc<dyn ReadFile>> {
         let (file, counter) = (Arc::clone(&self.file), self.counter.clone());
         Some(Arc::new(CountedFile { file, counter, is_of_values: true }))
     }

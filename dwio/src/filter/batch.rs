@@ -109,11 +109,11 @@ impl Filter {
     /// `Internal` if the filter does not test values of this type.
     pub fn passing(&self, values: &FlatValues, validity: Option<&Bitmap>) -> Result<Bitmap> {
         let Filter::Values { test, null_allowed } = self else {
-            let of_values = self.test_any_value().unwrap_or(false);
+            let data_handle = self.test_any_value().unwrap_or(false);
             return Ok(match validity {
-                Some(validity) if of_values && !self.test_null() => validity.clone(),
-                Some(validity) if !of_values && self.test_null() => validity.not(),
-                _ => Bitmap::filled(values.len(), of_values),
+                Some(validity) if data_handle && !self.test_null() => validity.clone(),
+                Some(validity) if !data_handle && self.test_null() => validity.not(),
+                _ => Bitmap::filled(values.len(), data_handle),
             });
         };
         let passing = test.passing(values, validity)?;

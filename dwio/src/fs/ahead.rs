@@ -1,6 +1,6 @@
 //! Read-ahead files, for file systems whose reads have a high latency.
 //!
-//! A reader announces the ranges that it will read ([`ReadFile::will_need`]). Threads of the file
+//! A reader announces the ranges that it will read ([`ReadFile::prefetch`]). Threads of the file
 //! system fetch them in the background, and a read takes the bytes already fetched.
 //!
 //! | region  | a fetching thread           | a read of it                                |
@@ -345,7 +345,7 @@ impl ReadFile for AheadFile {
         self.file.mapped(offset, len)
     }
 
-    fn will_need(&self, offset: u64, len: u64) -> bool {
+    fn prefetch(&self, offset: u64, len: u64) -> bool {
         let range = offset..offset.saturating_add(len).min(self.len());
         let is_coming = |region: &Arc<Region>| {
             region.range.start <= range.start && range.end <= region.range.end
@@ -424,8 +424,8 @@ mod tests {
     #[test]
     fn what_was_announced_is_read_by_other_threads() {
         let opened = Opened::new(1 << 20);
-        opened.file.will_need(1_000, 2_000);
-        opened.file.will_need(3_000, 1_000);
+        opened.file.prefetch(1_000, 2_000);
+        opened.file.prefetch(3_000, 1_000);
         opened.settle();
         // Across two regions, in pieces, and to the end of both.
         opened.read(1_500..3_500);
@@ -439,8 +439,8 @@ mod tests {
     #[test]
     fn a_read_takes_what_is_there_and_reads_the_rest() {
         let opened = Opened::new(1 << 20);
-        assert!(opened.file.will_need(1_000, 1_000));
-        assert!(!opened.file.will_need(1_200, 100), "that is on its way");
+        assert!(opened.file.prefetch(1_000, 1_000));
+        assert!(!opened.file.prefetch(1_200, 100), "that is on its way");
         opened.settle();
         opened.read(500..2_500);
         assert_eq!(opened.reads(), (2, 1));
@@ -450,7 +450,7 @@ mod tests {
     fn a_read_that_comes_early_waits_or_does_it_itself() {
         for _ in 0..20 {
             let opened = Opened::new(1 << 20);
-            assert!((0..6).all(|i| opened.file.will_need(i * 1_000, 1_000)));
+            assert!((0..6).all(|i| opened.file.prefetch(i * 1_000, 1_000)));
             opened.read(0..6_000);
             let (own, others) = opened.reads();
             assert!(own <= 6 && others <= 6 && own + others >= 6, "{own} {others}");
@@ -462,25 +462,25 @@ mod tests {
     #[test]
     fn what_is_held_is_bounded_and_what_nobody_reads_makes_room() {
         let opened = Opened::new(2_500);
-        let begins = [0, 1, 2].map(|i| opened.file.will_need(i * 1_000, 1_000));
+        let begins = [0, 1, 2].map(|i| opened.file.prefetch(i * 1_000, 1_000));
         assert_eq!(begins, [true, true, false]);
         opened.settle();
         assert_eq!(opened.held_bytes(), 1_000, "the third is refused, the first lets go");
-        opened.file.will_need(3_000, 1_000);
+        opened.file.prefetch(3_000, 1_000);
         opened.settle();
         opened.read(0..4_000);
         assert_eq!(opened.held_bytes(), 0);
         let Opened { files, file, .. } = opened;
         drop(files);
-        file.will_need(0, 100);
+        file.prefetch(0, 100);
         drop(file);
     }
 
     #[test]
     fn bytes_that_are_not_there_are_an_error_of_whoever_reads_them() {
         let opened = Opened::new(1 << 20);
-        opened.file.will_need(9_990, 1_000);
-        opened.file.will_need(u64::MAX, 10);
+        opened.file.prefetch(9_990, 1_000);
+        opened.file.prefetch(u64::MAX, 10);
         opened.settle();
         opened.read(9_990..LEN);
         let error = opened.file.read_exact_at(9_990, &mut [0; 100]).unwrap_err();

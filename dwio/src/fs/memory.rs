@@ -213,8 +213,8 @@ impl ReadFile for ObservedFile {
         self.inner.read_exact_at(offset, out)
     }
 
-    fn will_need(&self, offset: u64, len: u64) -> bool {
-        self.inner.will_need(offset, len)
+    fn prefetch(&self, offset: u64, len: u64) -> bool {
+        self.inner.prefetch(offset, len)
     }
 }
 

@@ -50,7 +50,7 @@ pub const BLOCK_BYTES: u64 = 1 << 20;
 
 /// Interval at which a reader that waits for another reader's load checks whether its query is
 /// cancelled.
-const LOOK_AROUND: Duration = Duration::from_millis(10);
+const RECHECK_INTERVAL: Duration = Duration::from_millis(10);
 
 /// A cache of file bytes, shared by all readers that hold a clone.
 #[derive(Debug, Clone)]
@@ -150,7 +150,7 @@ impl RegionCache {
             blocks: Mutex::default(),
             loaded: Condvar::new(),
         });
-        pool.give_back_through(Arc::downgrade(&shared) as Weak<dyn Reclaim>);
+        pool.register_reclaimer(Arc::downgrade(&shared) as Weak<dyn Reclaim>);
         RegionCache(shared)
     }
 
@@ -342,7 +342,7 @@ impl CachedFile {
         let loaded = &self.shared().loaded;
         let Some(cancel) = &self.cancel else { return Ok(loaded.wait(state)) };
         cancel.check()?;
-        Ok(loaded.wait_at_most(state, LOOK_AROUND))
+        Ok(loaded.wait_at_most(state, RECHECK_INTERVAL))
     }
 
     /// Returns the requested part of a block, and counts it if the block was in memory.

@@ -88,7 +88,7 @@ impl BufferedInput {
         coalescing: Coalescing,
         cached: Option<CachedFile>,
     ) -> Self {
-        let values = file.of_values().unwrap_or_else(|| Arc::clone(&file));
+        let values = file.data_handle().unwrap_or_else(|| Arc::clone(&file));
         BufferedInput {
             file,
             values,
@@ -193,7 +193,7 @@ impl BufferedInput {
         let (joined, gap_bytes) = self.joined();
         self.gap_bytes = self.gap_bytes.saturating_add(gap_bytes);
         // The other regions can be fetched in the background while one is read.
-        joined.iter().skip(1).for_each(|region| self.will_need(region.clone()));
+        joined.iter().skip(1).for_each(|region| self.prefetch(region.clone()));
         joined.into_iter().try_for_each(|region| self.load_region(region))
     }
 
@@ -201,18 +201,18 @@ impl BufferedInput {
     /// regions.
     pub fn load_later(&mut self) {
         for region in self.joined().0 {
-            self.will_need(region);
+            self.prefetch(region);
         }
     }
 
     /// Announces to the file system that a region will be read.
-    pub fn will_need(&self, region: Range<u64>) {
+    pub fn prefetch(&self, region: Range<u64>) {
         let missing = match &self.cached {
             Some(cached) => cached.missing(region),
             None => Some(region),
         };
         if let Some(region) = missing {
-            self.values.will_need(region.start, region.end.saturating_sub(region.start));
+            self.values.prefetch(region.start, region.end.saturating_sub(region.start));
         }
     }
 

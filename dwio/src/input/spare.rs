@@ -64,7 +64,7 @@ impl Spare {
         let pool = &self.pool;
         self.kept.get_or_insert_with(|| {
             let kept = Arc::new(Kept::default());
-            pool.give_back_through(Arc::downgrade(&kept) as Weak<dyn Reclaim>);
+            pool.register_reclaimer(Arc::downgrade(&kept) as Weak<dyn Reclaim>);
             kept
         })
     }

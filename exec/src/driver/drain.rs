@@ -37,8 +37,8 @@ impl Driver {
 
     /// Returns true when operator `i` needs no input until the next barrier, and needs input again
     /// after it.
-    pub(super) fn has_enough(&mut self, i: usize) -> bool {
-        if i == 0 || !self.stages[i].operator.has_enough() || !self.params.barriers.are_used() {
+    pub(super) fn is_satisfied(&mut self, i: usize) -> bool {
+        if i == 0 || !self.stages[i].operator.is_satisfied() || !self.params.barriers.are_used() {
             return false;
         }
         if self.drain.enough.is_none_or(|known| known < i) {
@@ -46,7 +46,7 @@ impl Driver {
             self.idle_passes = 0;
             // At the barrier the source has no output to discard, and the rows after it are needed.
             if self.drain.at.is_none() {
-                self.stages[0].operator.drop_output();
+                self.stages[0].operator.discard_until_barrier();
             }
         }
         true
@@ -78,7 +78,7 @@ impl Driver {
             }
         }
         self.drain = Drain::default();
-        self.stages[0].operator.go_on();
+        self.stages[0].operator.resume_after_barrier();
         self.params.barriers.arrive(number);
         Some(number)
     }

@@ -117,7 +117,7 @@ impl Driver {
     pub(super) fn room_for_output(&mut self, i: usize) -> Option<StopReason> {
         let party = self.memory.party()?;
         self.stages[i].pool.as_ref()?;
-        let wanted = self.stages[i].operator.bytes_wanted();
+        let wanted = self.stages[i].operator.output_reservation();
         if wanted == 0 {
             return None;
         }

@@ -136,11 +136,11 @@ pub enum Step {
 #[derive(Debug, Clone, Copy)]
 struct OffThread {
     since: Instant,
-    why: Away,
+    why: OffThreadReason,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Away {
+enum OffThreadReason {
     Blocked { stage: usize, reason: BlockingReason },
     Paused,
     Queued,
@@ -285,7 +285,7 @@ impl Driver {
                     }
                 }
             }
-            if !self.has_enough(i) && self.stages[i].operator.is_finished() {
+            if !self.is_satisfied(i) && self.stages[i].operator.is_finished() {
                 if i == last {
                     return Ok(Some(Step::Stop(StopReason::AtEnd)));
                 }
@@ -364,7 +364,7 @@ impl Driver {
         let num_bytes = if self.params.track_cpu { batch.flat_bytes() } else { 0 };
         self.called = i;
         loop {
-            let wanted = self.stages[i].operator.bytes_to_keep(&batch);
+            let wanted = self.stages[i].operator.input_reservation(&batch);
             if let Some(wait) = self.room_for_input(i, wanted) {
                 self.waiting_input = Some((i, batch));
                 return Ok(Some(wait));
@@ -381,7 +381,7 @@ impl Driver {
                 // loaded.
                 (Err(error), Some(again))
                     if error.kind() == ErrorKind::Limit
-                        && self.stages[i].operator.bytes_to_keep(&again) > wanted =>
+                        && self.stages[i].operator.input_reservation(&again) > wanted =>
                 {
                     batch = again;
                 }
@@ -451,7 +451,9 @@ impl Driver {
     /// Adds the blocked operator to the error that ended its wait.
     pub(crate) fn place_wait(&self, error: Error) -> Error {
         match self.off_thread {
-            Some(OffThread { why: Away::Blocked { stage, .. }, .. }) => self.place(stage, error),
+            Some(OffThread { why: OffThreadReason::Blocked { stage, .. }, .. }) => {
+                self.place(stage, error)
+            }
             _ => error,
         }
     }
@@ -463,12 +465,12 @@ impl Driver {
                 return reason;
             }
             StopReason::Block(blocked) => {
-                Away::Blocked { stage: self.current, reason: blocked.reason }
+                OffThreadReason::Blocked { stage: self.current, reason: blocked.reason }
             }
-            StopReason::Pause(_) => Away::Paused,
+            StopReason::Pause(_) => OffThreadReason::Paused,
             StopReason::Yield => {
                 self.metrics.add_count("numYields", 1);
-                Away::Queued
+                OffThreadReason::Queued
             }
         };
         self.off_thread = Some(OffThread { since: Instant::now(), why });
@@ -478,7 +480,7 @@ impl Driver {
     /// Ends the wait; from now on the driver waits in the queue of the executor.
     pub(crate) fn queued(&mut self) {
         self.count_off_thread();
-        self.off_thread = Some(OffThread { since: Instant::now(), why: Away::Queued });
+        self.off_thread = Some(OffThread { since: Instant::now(), why: OffThreadReason::Queued });
     }
 
     /// Counts the time since the driver left its thread (rules S15.57, S15.58, S15.61).
@@ -487,9 +489,11 @@ impl Driver {
         let time = since.elapsed();
         self.metrics.add_time("totalDriverOffThreadWallNanos", time);
         match why {
-            Away::Blocked { stage, reason } => self.stages[stage].add_blocked_time(reason, time),
-            Away::Paused => self.metrics.add_time("totalDriverPauseWallNanos", time),
-            Away::Queued => {
+            OffThreadReason::Blocked { stage, reason } => {
+                self.stages[stage].add_blocked_time(reason, time)
+            }
+            OffThreadReason::Paused => self.metrics.add_time("totalDriverPauseWallNanos", time),
+            OffThreadReason::Queued => {
                 self.stages[self.current].stats.runtime.add_time("queuedWallNanos", time);
             }
         }

@@ -89,7 +89,7 @@ impl Operator for Distinct {
         Ok(())
     }
 
-    fn bytes_wanted(&self) -> u64 {
+    fn output_reservation(&self) -> u64 {
         // The next batch is expected to have as many rows as the last one.
         let growth = if self.no_more_input { 0 } else { self.table.bytes_to_grow(self.ids.len()) };
         self.memory.deficit().saturating_add(growth)

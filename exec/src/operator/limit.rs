@@ -60,7 +60,7 @@ impl Operator for Limit {
         self.pending.is_none() && (self.no_more_input || self.to_give == 0)
     }
 
-    fn has_enough(&self) -> bool {
+    fn is_satisfied(&self) -> bool {
         self.to_give == 0 && !self.no_more_input
     }
 

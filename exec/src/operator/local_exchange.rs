@@ -77,11 +77,11 @@ impl Operator for LocalExchange {
         self.barrier
     }
 
-    fn go_on(&mut self) {
+    fn resume_after_barrier(&mut self) {
         self.barrier = None;
     }
 
-    fn drop_output(&mut self) {
+    fn discard_until_barrier(&mut self) {
         self.queue.drop_to_barrier();
     }
 

@@ -350,12 +350,12 @@ impl Operator for LocalMerge {
         self.barrier
     }
 
-    fn go_on(&mut self) {
+    fn resume_after_barrier(&mut self) {
         self.barrier = None;
         self.streams.iter_mut().for_each(|stream| stream.barrier = None);
     }
 
-    fn drop_output(&mut self) {
+    fn discard_until_barrier(&mut self) {
         // The next rows of a stream that has already reached the barrier are behind it, so only the
         // other streams discard rows.
         for stream in self.streams.iter_mut().filter(|stream| stream.barrier.is_none()) {

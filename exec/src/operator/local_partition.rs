@@ -62,7 +62,7 @@ impl LocalPartition {
 
     /// Returns the sink with `pool` as the memory pool that reserves the bytes of its batches while
     /// they wait in a queue.
-    pub fn paid_by(self, pool: &MemoryPool) -> Self {
+    pub fn with_pool(self, pool: &MemoryPool) -> Self {
         LocalPartition { pool: Some(pool.clone()), ..self }
     }
 
@@ -146,7 +146,7 @@ impl Operator for LocalPartition {
         Ok(())
     }
 
-    fn bytes_to_keep(&self, batch: &RowVector) -> u64 {
+    fn input_reservation(&self, batch: &RowVector) -> u64 {
         let rows = self.row_bytes().saturating_mul(batch.len() as u64);
         self.pool.as_ref().map_or(0, |_| unpaid_bytes(batch).saturating_add(rows))
     }
@@ -179,7 +179,7 @@ impl Operator for LocalPartition {
         false
     }
 
-    fn has_enough(&self) -> bool {
+    fn is_satisfied(&self) -> bool {
         let arrived = self.arrived;
         self.queues.iter().all(|queue| queue.is_closed() || queue.drops_to_barrier(arrived))
     }
@@ -341,10 +341,10 @@ mod loom_tests {
             let consumers: Vec<_> = queues.into_iter().map(drop).collect();
             for sink in &sinks {
                 // A driver calls the two methods in this order.
-                assert!(sink.has_enough() || !sink.is_finished());
+                assert!(sink.is_satisfied() || !sink.is_finished());
             }
             consumers.into_iter().for_each(|consumer| consumer.join().unwrap());
-            assert!(sinks.iter().all(|sink| sink.has_enough() && !sink.is_finished()));
+            assert!(sinks.iter().all(|sink| sink.is_satisfied() && !sink.is_finished()));
         });
     }
 

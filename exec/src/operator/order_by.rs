@@ -93,7 +93,7 @@ impl Operator for OrderBy {
         Ok(())
     }
 
-    fn bytes_to_keep(&self, batch: &RowVector) -> u64 {
+    fn input_reservation(&self, batch: &RowVector) -> u64 {
         self.bytes_of(batch)
     }
 

@@ -4,7 +4,7 @@
 //! rest (hash tables, states of groups, buffers that came without a pool) is told here. What is known
 //! before is reserved before ([`Reservation::grow`]). How much a batch brings is often known only when
 //! it was taken: it is told ([`Reservation::resize`]), the driver sees the deficit
-//! ([`Operator::bytes_wanted`](super::Operator::bytes_wanted)), waits for memory where that helps, and
+//! ([`Operator::output_reservation`](super::Operator::output_reservation)), waits for memory where that helps, and
 //! the next call reserves it ([`Reservation::commit`]). What one batch brings is so taken before it is
 //! reserved, and no more than that.
 

@@ -183,7 +183,7 @@ impl ScanFilters {
     }
 
     /// Returns the wait for all expected filters; `None` when there are none.
-    pub fn until_settled(&self) -> Option<Continuation> {
+    pub fn wait_for_filters(&self) -> Option<Continuation> {
         let mut state = self.state.lock();
         if state.expected == 0 {
             return None;
@@ -333,7 +333,7 @@ mod loom_tests {
                     slot.settle();
                 })
             });
-            while let Some(until) = slot.until_settled() {
+            while let Some(until) = slot.wait_for_filters() {
                 until.wait().unwrap();
             }
             assert_eq!(slot.known().len(), 2);

@@ -138,7 +138,7 @@ impl ScanSources {
 
     /// The wait for filters that joins will have before the scan begins (rule S12.14).
     pub fn until_filters(&self) -> Option<Continuation> {
-        self.filters.until_settled()
+        self.filters.wait_for_filters()
     }
 
     /// The nodes whose filters are tested here (rule S15.53).

@@ -251,7 +251,7 @@ impl QueueSink {
     }
 
     /// Makes `pool` account for batches while they are queued.
-    pub fn paid_by(self, pool: &MemoryPool) -> Self {
+    pub fn with_pool(self, pool: &MemoryPool) -> Self {
         QueueSink { pool: Some(pool.clone()), ..self }
     }
 }
@@ -270,7 +270,7 @@ impl Operator for QueueSink {
         Ok(())
     }
 
-    fn bytes_to_keep(&self, batch: &RowVector) -> u64 {
+    fn input_reservation(&self, batch: &RowVector) -> u64 {
         self.pool.as_ref().map_or(0, |_| unpaid_bytes(batch))
     }
 
@@ -301,7 +301,7 @@ impl Operator for QueueSink {
         false
     }
 
-    fn has_enough(&self) -> bool {
+    fn is_satisfied(&self) -> bool {
         self.queue.drops_to_barrier(self.arrived)
     }
 

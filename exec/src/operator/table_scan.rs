@@ -368,7 +368,7 @@ impl Operator for TableScan {
         Err(refuse_input())
     }
 
-    fn bytes_wanted(&self) -> u64 {
+    fn output_reservation(&self) -> u64 {
         if self.split.is_some() { self.batch_bytes } else { 0 }
     }
 
@@ -399,12 +399,12 @@ impl Operator for TableScan {
         self.barrier
     }
 
-    fn go_on(&mut self) {
+    fn resume_after_barrier(&mut self) {
         self.passed = self.barrier.take().unwrap_or(self.passed);
         self.dropping = false;
     }
 
-    fn drop_output(&mut self) {
+    fn discard_until_barrier(&mut self) {
         self.dropping = true;
     }
 

@@ -88,7 +88,7 @@ impl TopN {
     }
 
     /// Sets the filter that pushes the bound down to the scans.
-    pub fn telling(self, filter: Option<OrderFilter>) -> Self {
+    pub fn with_order_filter(self, filter: Option<OrderFilter>) -> Self {
         TopN { filter, ..self }
     }
 
@@ -209,7 +209,7 @@ impl Operator for TopN {
         Ok(())
     }
 
-    fn bytes_wanted(&self) -> u64 {
+    fn output_reservation(&self) -> u64 {
         self.memory.deficit()
     }
 

@@ -40,12 +40,12 @@ impl Operator for Traced {
         added
     }
 
-    fn bytes_to_keep(&self, batch: &RowVector) -> u64 {
-        self.inner.bytes_to_keep(batch)
+    fn input_reservation(&self, batch: &RowVector) -> u64 {
+        self.inner.input_reservation(batch)
     }
 
-    fn bytes_wanted(&self) -> u64 {
-        self.inner.bytes_wanted()
+    fn output_reservation(&self) -> u64 {
+        self.inner.output_reservation()
     }
 
     fn get_output(&mut self) -> Result<Option<RowVector>> {
@@ -76,16 +76,16 @@ impl Operator for Traced {
         self.inner.start_drain(number)
     }
 
-    fn go_on(&mut self) {
-        self.inner.go_on();
+    fn resume_after_barrier(&mut self) {
+        self.inner.resume_after_barrier();
     }
 
-    fn has_enough(&self) -> bool {
-        self.inner.has_enough()
+    fn is_satisfied(&self) -> bool {
+        self.inner.is_satisfied()
     }
 
-    fn drop_output(&mut self) {
-        self.inner.drop_output();
+    fn discard_until_barrier(&mut self) {
+        self.inner.discard_until_barrier();
     }
 
     fn reading(&self) -> Option<String> {

@@ -80,7 +80,7 @@ impl Cursor {
     /// closed; until then the cursor returns continuations for that.
     pub fn poll(&mut self) -> Result<Poll> {
         loop {
-            self.go_on();
+            self.resume_after_barrier();
             if self.drivers.is_empty() {
                 return match self.shared.termination.until_all_out() {
                     Some(until) => Ok(Poll::Wait(until)),
@@ -138,7 +138,7 @@ impl Cursor {
     }
 
     /// Resumes the drivers that no longer wait; all drivers when the task has ended.
-    fn go_on(&mut self) {
+    fn resume_after_barrier(&mut self) {
         let (ended, stopped) = self.waits.take_ended();
         for (number, outcome) in ended {
             let seat = self.drivers.iter_mut().find(|seat| seat.number == number);

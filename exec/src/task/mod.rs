@@ -39,7 +39,7 @@ use vector::{Error, MemoryPool, Result, RowType, catch_panic};
 use dwio::connector::ConnectorSplit;
 
 pub use self::cursor::{Canceller, Cursor, Poll};
-use self::operators::{Meetings, Operators, Place};
+use self::operators::{Operators, Place, TaskLinks};
 pub use self::pipeline::Drivers;
 use self::pipeline::{PipelineEnd, Pipelines};
 use self::scan::ScanState;
@@ -110,7 +110,7 @@ impl Task {
         });
         let termination = Termination::new();
         let waiting = pool.clone();
-        termination.on_stop(Box::new(move || waiting.forget_waits()));
+        termination.on_stop(Box::new(move || waiting.cancel_waits()));
         query.cancel.add(&termination);
         let barriers = Arc::new(Barriers::default());
         let ended = Arc::clone(&barriers);
@@ -361,7 +361,7 @@ fn node_pools(
 
 impl Shared {
     fn start(self: &Arc<Self>, output_queue: Option<usize>) -> Result<Cursor> {
-        let mut meetings = Meetings { joins: self.joins()?, exchanges: self.exchanges() };
+        let mut meetings = TaskLinks { joins: self.joins()?, exchanges: self.exchanges() };
         // All drivers are created before the first one runs, so that a failure to create one fails
         // the start.
         let mut on_workers = Vec::new();
@@ -377,7 +377,7 @@ impl Shared {
                 if let (Some(capacity), true) = (output_queue, is_output) {
                     let queue = Arc::new(BatchQueue::new(capacity, 1));
                     let pool = self.pool.aggregate("cursor", u64::MAX).leaf("producer");
-                    let sink = QueueSink::new(Arc::clone(&queue)).paid_by(&pool);
+                    let sink = QueueSink::new(Arc::clone(&queue)).with_pool(&pool);
                     let sink = StageParams::of_task(sink, "CursorSink");
                     operators.push(StageParams { pool: Some(pool), ..sink });
                     output = Some(StageParams::of_task(LocalExchange::new(queue), "Cursor"));

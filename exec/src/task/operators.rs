@@ -9,7 +9,7 @@ use vector::{Error, MemoryPool, Result};
 
 use super::Shared;
 use super::pipeline::{Exchange, ExchangeKind, Pipeline, PipelineEnd};
-use super::scan::ScanSurroundings;
+use super::scan::ScanContext;
 use crate::driver::StageParams;
 use crate::operator::aggregate::HashAggregation;
 use crate::operator::distinct::Distinct;
@@ -48,7 +48,7 @@ pub(super) struct Place {
 
 /// State that connects the drivers of a starting task.
 #[derive(Debug)]
-pub(super) struct Meetings {
+pub(super) struct TaskLinks {
     /// Joins by plan node.
     pub(super) joins: Vec<(PlanNodeId, Arc<HashJoin>)>,
     /// Exchanges in the order of the plan's exchange numbers.
@@ -132,7 +132,7 @@ impl Shared {
         &self,
         pipeline: &Pipeline,
         place: Place,
-        meetings: &mut Meetings,
+        meetings: &mut TaskLinks,
     ) -> Result<Operators> {
         let mut made = Vec::new();
         if let Some(exchange) = pipeline.source {
@@ -177,7 +177,7 @@ impl Shared {
         &self,
         number: usize,
         consumer: usize,
-        meetings: &Meetings,
+        meetings: &TaskLinks,
     ) -> Result<StageParams> {
         let (exchange, made) = self.exchange(number, meetings)?;
         let stage = match &exchange.kind {
@@ -195,7 +195,7 @@ impl Shared {
     }
 
     /// Returns the exchange sink: the last operator of the next producer of an exchange.
-    fn giving_end(&self, number: usize, meetings: &mut Meetings) -> Result<StageParams> {
+    fn giving_end(&self, number: usize, meetings: &mut TaskLinks) -> Result<StageParams> {
         let producer = match meetings.exchanges.get_mut(number) {
             Some(made) => {
                 made.num_producers += 1;
@@ -207,12 +207,12 @@ impl Shared {
         let pool = made.pool.leaf(format!("producer.{producer}"));
         let sink = |queue: usize| {
             let queue = made.queues.get(queue).ok_or_else(no_exchange)?;
-            let sink = QueueSink::new(Arc::clone(queue)).paid_by(&pool);
+            let sink = QueueSink::new(Arc::clone(queue)).with_pool(&pool);
             Ok(StageParams::of_task(sink, "LocalExchangeSink"))
         };
         let partition = |spread| {
             let partition = LocalPartition::new(made.queues.clone(), spread, producer);
-            StageParams::of_task(partition.paid_by(&pool), "LocalPartition")
+            StageParams::of_task(partition.with_pool(&pool), "LocalPartition")
         };
         let stage = match &exchange.kind {
             ExchangeKind::Gather => sink(0)?,
@@ -226,7 +226,7 @@ impl Shared {
     fn exchange<'a>(
         &'a self,
         number: usize,
-        meetings: &'a Meetings,
+        meetings: &'a TaskLinks,
     ) -> Result<(&'a Exchange, &'a ExchangeQueues)> {
         let found = self.plan.exchanges.get(number).zip(meetings.exchanges.get(number));
         found.ok_or_else(no_exchange)
@@ -237,7 +237,7 @@ impl Shared {
         &self,
         node: &PlanNode,
         fused: Option<&ProjectNode>,
-        meetings: &Meetings,
+        meetings: &TaskLinks,
         (ctx, driver): (OperatorCtx, usize),
         trace: Option<&Arc<dyn OperatorTrace>>,
     ) -> Result<(Box<dyn Operator>, &'static str)> {
@@ -248,11 +248,8 @@ impl Shared {
                 let Some(state) = state else {
                     return Err(Error::internal("a scan without splits"));
                 };
-                let surroundings = ScanSurroundings {
-                    termination: &self.termination,
-                    threads: &self.threads,
-                    trace,
-                };
+                let surroundings =
+                    ScanContext { termination: &self.termination, threads: &self.threads, trace };
                 (Box::new(state.operator(scan, ctx, surroundings)), "TableScan")
             }
             PlanNode::Values(values) => (Box::new(Values::new(values)), "Values"),
@@ -285,7 +282,7 @@ impl Shared {
             PlanNode::TopN(top_n) => {
                 let input = top_n.source.output_type();
                 let operator = TopN::new(&top_n.keys, top_n.count, input, ctx)?;
-                (Box::new(operator.telling(self.order_filter(top_n))), "TopN")
+                (Box::new(operator.with_order_filter(self.order_filter(top_n))), "TopN")
             }
             PlanNode::HashJoin(join) => {
                 (Box::new(HashProbe::new(join_of(meetings, &join.id)?, ctx)?), "HashProbe")
@@ -367,7 +364,7 @@ fn step_of(node: &PlanNode) -> Option<AggregationStep> {
     }
 }
 
-fn join_of(meetings: &Meetings, id: &PlanNodeId) -> Result<Arc<HashJoin>> {
+fn join_of(meetings: &TaskLinks, id: &PlanNodeId) -> Result<Arc<HashJoin>> {
     let found = meetings.joins.iter().find(|(join, _)| join == id);
     found
         .map(|(_, join)| Arc::clone(join))

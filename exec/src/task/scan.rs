@@ -32,7 +32,7 @@ pub(super) struct ScanState {
 
 /// Parts of the task that a scan operator uses.
 #[derive(Clone, Copy)]
-pub(super) struct ScanSurroundings<'a> {
+pub(super) struct ScanContext<'a> {
     pub(super) termination: &'a Arc<Termination>,
     pub(super) threads: &'a Arc<TaskThreads>,
     /// Receives the splits that are taken.
@@ -50,7 +50,7 @@ impl ScanState {
         let order = if num_drivers > 1 { SplitOrder::ReadyFirst } else { SplitOrder::Added };
         let splits = Arc::new(SplitQueue::new(order));
         let prepared: Weak<SplitQueue> = Arc::downgrade(&splits);
-        pool.give_back_through(prepared);
+        pool.register_reclaimer(prepared);
         let scale_up = config.table_scan_scaled_processing_enabled.then(|| {
             let ratio = config.table_scan_scale_up_memory_usage_ratio;
             Arc::new(ScanScaleUp::new(pool, num_drivers, ratio))
@@ -70,9 +70,9 @@ impl ScanState {
         &self,
         node: &TableScanNode,
         ctx: OperatorCtx,
-        surroundings: ScanSurroundings<'_>,
+        surroundings: ScanContext<'_>,
     ) -> TableScan {
-        let ScanSurroundings { termination, threads, trace } = surroundings;
+        let ScanContext { termination, threads, trace } = surroundings;
         let driver = self.num_made.fetch_add(1, Ordering::Relaxed);
         let per_driver = ctx.query.config.max_split_preload_per_driver;
         let quota = per_driver.saturating_mul(self.num_drivers);

@@ -19,8 +19,8 @@ use super::current_page::{CurrentPage, PageEnd, PageValues, no_dictionary, no_pa
 use super::leaf::ValueReader;
 use super::spread::{LastWindow, spread};
 use crate::created_by::PageQuirks;
-use crate::encoding::answers::CachedAnswers;
 use crate::encoding::dictionary::Dictionary;
+use crate::encoding::dictionary_filter::CachedFilter;
 use crate::encoding::plain::{PlainValues, appended};
 use crate::encoding::recoded::{Recoded, STEP, Storage};
 use crate::encoding::selection::append_selected;
@@ -34,7 +34,7 @@ pub(super) struct FixedValues<P: PlainValues> {
     dictionary: Option<Dictionary<P::Out>>,
     /// The memory of the dictionary, kept for the next one.
     last_dictionary: LastWindow<P::Out>,
-    answers: CachedAnswers,
+    answers: CachedFilter,
     page: CurrentPage,
     /// The values of the window; `None` before the first value of a window is read.
     window: Option<BufferMut<P::Out>>,
@@ -56,7 +56,7 @@ impl<P: PlainValues> FixedValues<P> {
             plain,
             dictionary: None,
             last_dictionary: LastWindow::new(),
-            answers: CachedAnswers::default(),
+            answers: CachedFilter::default(),
             page: CurrentPage::new(storage),
             window: None,
             last: LastWindow::new(),

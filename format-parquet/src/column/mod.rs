@@ -20,7 +20,7 @@
 //! | `scalar` | selection of the value reader of a leaf |
 //! | `fixed`, `boolean`, `string`, `converted` | the value readers |
 //! | `spans`, `decimal_text` | positions of strings in a page; numbers as text |
-//! | `pinned` | release and compaction of the pages that strings refer to |
+//! | `string_buffers` | release and compaction of the pages that strings refer to |
 //! | `row`, `repeated` | structs; lists and maps |
 //! | `spread` | expansion of values to their rows |
 
@@ -32,7 +32,6 @@ mod decimal_text;
 mod entries;
 mod fixed;
 mod leaf;
-mod pinned;
 mod repeated;
 mod row;
 mod scalar;
@@ -40,6 +39,7 @@ mod search;
 mod spans;
 mod spread;
 mod string;
+mod string_buffers;
 
 use dwio::filter::Filter;
 use dwio::scan_spec::{ColumnSpec, NestedBinding};

@@ -22,17 +22,17 @@ use vector::{
 use super::current_page::{CurrentPage, PageEnd, PageValues, no_dictionary, no_page};
 use super::decimal_text::decimal_text;
 use super::leaf::ValueReader;
-use super::pinned::{Walked, release};
 use super::scalar::storage_of;
 use super::search::retain_matching;
 use super::spans::Spans;
 use super::spread::{LastWindow, clear_nulls, spread};
+use super::string_buffers::{BufferUse, release};
 use crate::created_by::PageQuirks;
-use crate::encoding::answers::CachedAnswers;
 use crate::encoding::byte_arrays::{
-    ViewPlace, check_count, each_place, fixed_bytes, skip_byte_arrays, view_of,
+    BufferOffset, check_count, each_place, fixed_bytes, skip_byte_arrays, view_of,
 };
 use crate::encoding::dictionary::check_used;
+use crate::encoding::dictionary_filter::CachedFilter;
 use crate::encoding::plain::appended;
 use crate::page::DictionaryPage;
 use crate::schema::Leaf;
@@ -43,12 +43,12 @@ pub(crate) struct BytesValues {
     ty: Type,
     format: Format,
     dictionary: Option<Base>,
-    answers: CachedAnswers,
+    answers: CachedFilter,
     page: CurrentPage,
     /// Index of the current page among the window's buffers, once a view points into it.
     page_buffer: Option<u32>,
     window: Window,
-    walked: Walked,
+    walked: BufferUse,
     last_indices: LastWindow<u32>,
     last_views: LastWindow<StringView>,
     pool: MemoryPool,
@@ -98,11 +98,11 @@ impl BytesValues {
             ty,
             format: Format { width: is_fixed.then_some(leaf.type_length), decimal_scale },
             dictionary: None,
-            answers: CachedAnswers::default(),
+            answers: CachedFilter::default(),
             page: CurrentPage::new(storage_of(leaf)),
             page_buffer: None,
             window: Window::Empty,
-            walked: Walked::default(),
+            walked: BufferUse::default(),
             last_indices: LastWindow::new(),
             last_views: LastWindow::new(),
             pool: pool.clone(),
@@ -164,7 +164,7 @@ impl BytesValues {
                 buffer_number(buffers.len() - 1)?
             }
         };
-        let place = ViewPlace::start_of(buffer, &bytes)?;
+        let place = BufferOffset::start_of(buffer, &bytes)?;
         self.page_buffer = is_in_page.then_some(buffer);
         let mut slots = appended(views, max)?.iter_mut();
         spans.each(wanted, |i, start, end| {
@@ -284,7 +284,7 @@ impl ValueReader for BytesValues {
         self.page.start_chunk(quirks);
         self.page_buffer = None;
         self.window = Window::Empty;
-        self.walked = Walked::default();
+        self.walked = BufferUse::default();
     }
 
     fn set_dictionary(&mut self, page: DictionaryPage) -> Result<()> {
@@ -300,7 +300,7 @@ impl ValueReader for BytesValues {
                 (taken, texts.finish()?)
             }
             None => {
-                let place = ViewPlace::start_of(0, &values)?;
+                let place = BufferOffset::start_of(0, &values)?;
                 check_count(&values, num_values, self.format.min_bytes())?;
                 let mut slots = appended(&mut views, num_values)?.iter_mut();
                 let taken = each_place(&values, num_values, width, |start, end| {

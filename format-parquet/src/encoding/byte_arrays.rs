@@ -16,14 +16,14 @@ pub(super) const LENGTH_BYTES: usize = 4;
 
 /// Location, among the buffers of a vector, of the bytes that views point into.
 #[derive(Debug, Clone, Copy)]
-pub struct ViewPlace {
+pub struct BufferOffset {
     /// Index of the buffer.
     pub buffer: u32,
     /// Offset of the first byte in the buffer.
     pub offset: u32,
 }
 
-impl ViewPlace {
+impl BufferOffset {
     /// Returns the location of the start of buffer number `buffer`, which consists of `bytes`.
     ///
     /// A page has less than 4 GiB, but the total size of values that share prefixes can exceed that
@@ -32,9 +32,9 @@ impl ViewPlace {
     /// # Errors
     ///
     /// `Limit` when `bytes` has 4 GiB or more.
-    pub fn start_of(buffer: u32, bytes: &[u8]) -> Result<ViewPlace> {
+    pub fn start_of(buffer: u32, bytes: &[u8]) -> Result<BufferOffset> {
         match u32::try_from(bytes.len()) {
-            Ok(_) => Ok(ViewPlace { buffer, offset: 0 }),
+            Ok(_) => Ok(BufferOffset { buffer, offset: 0 }),
             Err(_) => Err(Error::limit("the values of a page add up to too many bytes")
                 .with("bytes", bytes.len())),
         }
@@ -43,7 +43,7 @@ impl ViewPlace {
 
 /// Returns the view of `start..end` of `bytes`, which must lie inside; `bytes` has less than 4 GiB.
 #[inline(always)]
-pub fn view_of(bytes: &[u8], start: usize, end: usize, place: ViewPlace) -> StringView {
+pub fn view_of(bytes: &[u8], start: usize, end: usize, place: BufferOffset) -> StringView {
     let value = bytes.get(start..end).unwrap_or(&[]);
     if value.len() <= INLINE_LIMIT
         && let Some(block) = bytes.get(start..).and_then(|rest| rest.first_chunk::<INLINE_LIMIT>())
@@ -225,7 +225,7 @@ mod tests {
             bytes.extend((text.len() as u32).to_le_bytes());
             bytes.extend(text);
         }
-        let place = ViewPlace { buffer: 2, offset: 7 };
+        let place = BufferOffset { buffer: 2, offset: 7 };
         let rest = &bytes[7..];
         let mut out = Vec::new();
         let push = |_, start, end| out.push(view_of(rest, start, end, place));

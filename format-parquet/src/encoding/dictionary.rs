@@ -12,7 +12,7 @@
 //! With a selection, a block of indices is skipped when none of it is selected, unpacked as a whole
 //! when many are, and read one by one when few are. An `IndexVisitor` processes the selected
 //! indices: it looks up their values (`filling`), collects them, or tests them against a filter's
-//! [`Answers`].
+//! [`DictionaryFilterCache`].
 #![cfg_attr(
     not(test),
     expect(
@@ -27,9 +27,9 @@ use std::ops::Range;
 use dwio::filter::{Filter, FilterValue};
 use vector::{Bitmap, Buffer, BufferMut, Error, Native, Result, bits};
 
-use super::answers::{Answers, Retain};
 use super::bit_pack;
-use super::filling::{Fill, RetainAndFill, Slots};
+use super::dictionary_filter::{DictionaryFilterCache, Retain};
+use super::filling::{Fill, FilteredGather, Slots};
 use super::plain::{PlainValues, appended};
 use super::rle_hybrid::{AfterLastValue, RleHybrid, Run};
 use super::selection::{BLOCK, BlockWords, block_at};
@@ -302,7 +302,7 @@ impl DictionaryIndices {
     /// Returns the errors of both.
     pub fn filter_and_read(
         &mut self,
-        answers: &Answers,
+        answers: &DictionaryFilterCache,
         n: usize,
         words: &mut [u64],
         out: &mut BufferMut<u32>,
@@ -321,7 +321,7 @@ impl DictionaryIndices {
     /// Returns the errors of both.
     pub fn filter_and_gather<T: FilterValue>(
         &mut self,
-        (answers, dictionary): (&Answers, &Dictionary<T>),
+        (answers, dictionary): (&DictionaryFilterCache, &Dictionary<T>),
         n: usize,
         words: &mut [u64],
         out: &mut BufferMut<T>,
@@ -339,7 +339,7 @@ impl DictionaryIndices {
     /// others.
     fn retain_and_fill<T: Native>(
         &mut self,
-        answers: &Answers,
+        answers: &DictionaryFilterCache,
         n: usize,
         (words, out): (&mut [u64], &mut BufferMut<T>),
         look_up: impl Fn(u32) -> T,
@@ -351,7 +351,7 @@ impl DictionaryIndices {
         let before = out.len();
         let slots = appended(out, bits::count_ones(words, n))?;
         let slots = Slots::new(slots, look_up);
-        let mut visitor = RetainAndFill { retain: Retain { answers, words }, slots };
+        let mut visitor = FilteredGather { retain: Retain { answers, words }, slots };
         self.walk(answers.num_entries(), n, &mut visitor)?;
         let filled = visitor.slots.filled();
         out.truncate(before + filled);
@@ -363,7 +363,12 @@ impl DictionaryIndices {
     /// # Errors
     ///
     /// `Corrupt` when the page has fewer indices or one is too large.
-    pub fn filter(&mut self, answers: &Answers, n: usize, words: &mut [u64]) -> Result<()> {
+    pub fn filter(
+        &mut self,
+        answers: &DictionaryFilterCache,
+        n: usize,
+        words: &mut [u64],
+    ) -> Result<()> {
         if answers.is_none() {
             words.fill(0);
         }

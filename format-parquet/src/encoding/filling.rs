@@ -3,7 +3,7 @@
 //! ```text
 //! indices   4 0 2 2 1 3      selected  1 0 1 1 0 1      entries that pass  0 2 3
 //! Fill                       4 2 2 3 looked up
-//! RetainAndFill              2 2 3 looked up, and selected  0 0 1 1 0 1
+//! FilteredGather              2 2 3 looked up, and selected  0 0 1 1 0 1
 //! ```
 //!
 //! A block of packed indices is compared with the filter in packed form, and unpacked only when
@@ -17,9 +17,9 @@ use std::ops::Range;
 
 use vector::{bits, select};
 
-use super::answers::Retain;
 use super::bit_pack;
 use super::dictionary::{IndexVisitor, MIN_ROWS_TO_PICK, PackedIndices, pick};
+use super::dictionary_filter::Retain;
 use super::selection::{BLOCK, BlockWords, block_at, fill_selected};
 
 /// Minimum number of selected indices of a block for which they are compressed before the look-up.
@@ -97,12 +97,12 @@ impl<T: Copy, F: Fn(u32) -> T> IndexVisitor for Fill<'_, T, F> {
 }
 
 /// Clears the bits of indices of failing entries and writes the values of the others to slots.
-pub(super) struct RetainAndFill<'a, T, F> {
+pub(super) struct FilteredGather<'a, T, F> {
     pub(super) retain: Retain<'a>,
     pub(super) slots: Slots<'a, T, F>,
 }
 
-impl<T: Copy, F: Fn(u32) -> T> IndexVisitor for RetainAndFill<'_, T, F> {
+impl<T: Copy, F: Fn(u32) -> T> IndexVisitor for FilteredGather<'_, T, F> {
     fn words(&self) -> &[u64] {
         self.retain.words
     }

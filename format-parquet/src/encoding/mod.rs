@@ -12,7 +12,7 @@
 //! | `byte_arrays` | positions of PLAIN byte arrays, and views of them |
 //! | `dictionary` | dictionaries and the indices into them |
 //! | `filling` | gathering of dictionary values for selected indices |
-//! | `answers` | filter results per dictionary entry |
+//! | `dictionary_filter` | filter results per dictionary entry |
 //! | `selection` | copying of the selected values |
 //! | `delta_binary_packed` | integers as differences (the kernels are in `delta_unpack`) |
 //! | `delta_byte_array` | byte arrays with delta-encoded lengths and shared prefixes |
@@ -21,7 +21,6 @@
 //! | `recoded` | a common interface of the last four, which yields PLAIN bytes |
 
 pub mod alp;
-pub mod answers;
 pub mod bit_pack;
 pub mod byte_arrays;
 pub mod byte_stream_split;
@@ -29,6 +28,7 @@ pub mod delta_binary_packed;
 pub mod delta_byte_array;
 mod delta_unpack;
 pub mod dictionary;
+pub mod dictionary_filter;
 mod filling;
 pub mod plain;
 pub mod recoded;

@@ -214,7 +214,7 @@ fn chunks_are_parsed_once_and_a_change_shows_in_what_is_known_of_all() {
     assert!(std::ptr::eq(first, chunks.chunk(0).unwrap()));
     assert_eq!(
         chunks.briefs()[0].meta,
-        chunks.chunk(0).unwrap().meta_data.as_ref().map(MetaBrief::of)
+        chunks.chunk(0).unwrap().meta_data.as_ref().map(ChunkSummary::of)
     );
     let change = |chunk: &mut ColumnChunk| chunk.meta_data.as_mut().unwrap().data_page_offset = 9;
     chunks.change(0, change).unwrap();

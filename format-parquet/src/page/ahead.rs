@@ -17,7 +17,7 @@
 use vector::{Buffer, BufferMut, Result};
 
 use super::decompress::check_plausible;
-use super::stored::{HeaderPlace, StoredPage};
+use super::stored::{HeaderLocation, StoredPage};
 use super::{PageCounters, PageInfo, PageReader};
 use crate::thrift::structs::PageKind;
 
@@ -32,7 +32,7 @@ const STEADY_READS: usize = 4;
 #[derive(Debug, Default)]
 pub(super) struct Ahead {
     /// Number of pages that were read since one was skipped.
-    pub(super) reads_on: usize,
+    pub(super) read_ahead_pages: usize,
     /// A decompressed page that was not requested yet, with its number.
     kept: Option<(usize, Buffer<u8>)>,
 }
@@ -68,7 +68,7 @@ impl PageReader {
     fn next_packed(&self, found: &StoredPage, info: PageInfo) -> Option<Packed> {
         let chunk = &self.chunk;
         let steady = if self.source.has_places() { STEADY_READS } else { 1 };
-        let is_wanted = self.ahead.reads_on >= steady
+        let is_wanted = self.ahead.read_ahead_pages >= steady
             && self.values_left > 0
             && self.decompressor.takes_two(chunk.codec)
             && chunk.decryptor.is_none()
@@ -78,7 +78,7 @@ impl PageReader {
         }
         let at = found.body.end;
         let bytes = self.source.in_memory(at)?;
-        let place = HeaderPlace {
+        let place = HeaderLocation {
             chunk_offset: chunk.offset,
             chunk_bytes: self.source.num_bytes(),
             at,

@@ -52,7 +52,7 @@
 use dwio::input::cursor::Cursor;
 use vector::{BitmapMut, Buffer, Error, Result, ResultExt};
 
-use super::stored::{HeaderPlace, StoredPage};
+use super::stored::{HeaderLocation, StoredPage};
 use super::{ChunkParams, PageReader};
 use crate::encoding::rle_hybrid::{AfterLastValue, RleHybrid};
 use crate::thrift::structs::{
@@ -288,7 +288,7 @@ impl PageReader {
         let (mut at, mut ordinal) = (self.at, self.next_ordinal.saturating_add(1));
         let end = usize::try_from(chunk.declared_bytes).unwrap_or(usize::MAX).min(bytes.len());
         while at < end {
-            let place = HeaderPlace {
+            let place = HeaderLocation {
                 chunk_offset: chunk.offset,
                 chunk_bytes: self.source.num_bytes(),
                 at,

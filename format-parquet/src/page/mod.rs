@@ -50,7 +50,7 @@ pub(crate) use claims::starts_with_levels;
 use claims::{check_header, check_inside, check_levels_in_front, check_needless_levels};
 use decompress::{Decompressor, MAX_PAGE_BYTES, check_size};
 use source::PageSource;
-use stored::{HeaderPlace, StoredPage};
+use stored::{HeaderLocation, StoredPage};
 
 /// Maximum number of pages of which the memory is kept for reuse, and of those that may be returned
 /// later.
@@ -300,7 +300,7 @@ impl PageReader {
     /// The same as [`PageReader::peek`].
     pub fn skip(&mut self) -> Result<()> {
         self.take_next()?;
-        self.ahead.reads_on = 0;
+        self.ahead.read_ahead_pages = 0;
         PageCounters::add(&self.chunk.counters.skipped, 1);
         Ok(())
     }
@@ -328,7 +328,7 @@ impl PageReader {
             PageKind::DataV2(v2) => self.read_v2(&found, v2, info),
             _ => Err(Error::internal("not a data page")),
         };
-        self.ahead.reads_on = self.ahead.reads_on.saturating_add(1);
+        self.ahead.read_ahead_pages = self.ahead.read_ahead_pages.saturating_add(1);
         PageCounters::add(&self.chunk.counters.read, 1);
         page.map_err(|e| e.in_place("page", info.ordinal).in_place("offset", offset))
     }
@@ -358,7 +358,7 @@ impl PageReader {
     /// Parses the header at `self.at` and advances behind its page. The header ends before `end`,
     /// and `ordinal` data pages precede it.
     fn header(&mut self, ordinal: usize, end: usize) -> Result<StoredPage> {
-        let place = HeaderPlace {
+        let place = HeaderLocation {
             chunk_offset: self.chunk.offset,
             chunk_bytes: self.source.num_bytes(),
             at: self.at,

@@ -20,7 +20,7 @@ use std::ops::Range;
 use dwio::input::BufferedInput;
 use vector::{Buffer, Error, Result};
 
-use super::stored::{HeaderPlace, MAX_HEADER_BYTES, StoredPage};
+use super::stored::{HeaderLocation, MAX_HEADER_BYTES, StoredPage};
 use crate::page_index::{OffsetIndex, RowRanges};
 
 /// Minimum number of bytes that are fetched for a header: most are shorter, and so are many pages.
@@ -35,7 +35,7 @@ pub struct PageSource {
     bytes: Bytes,
     /// Number of bytes that the pages may take.
     len: usize,
-    places: Option<PagePlaces>,
+    places: Option<FoundPages>,
     /// The content of an offset index that was read for another purpose, for comparison with
     /// headers.
     locations: Option<PageLocations>,
@@ -78,7 +78,7 @@ struct Pieces {
 
 /// The locations of the data pages of a flat chunk, and which of them may be read.
 #[derive(Debug)]
-pub struct PagePlaces {
+pub struct FoundPages {
     pages: Vec<PagePlace>,
     /// Number of bytes that are fetched beyond a page that follows the previous one.
     ahead: usize,
@@ -145,7 +145,7 @@ impl PageSource {
     }
 
     /// Returns the same source with the locations of its pages.
-    pub fn with_places(mut self, places: PagePlaces) -> Self {
+    pub fn with_places(mut self, places: FoundPages) -> Self {
         self.places = Some(places);
         self
     }
@@ -236,7 +236,7 @@ impl PageSource {
     }
 
     /// Returns the page with the header at `place`, which must end before `end`.
-    pub(super) fn page_at(&mut self, place: HeaderPlace<'_>, end: usize) -> Result<StoredPage> {
+    pub(super) fn page_at(&mut self, place: HeaderLocation<'_>, end: usize) -> Result<StoredPage> {
         let rest = end.min(self.len).saturating_sub(place.at).min(MAX_HEADER_BYTES);
         let mut window = HEADER_WINDOW.min(rest);
         loop {
@@ -341,7 +341,7 @@ impl Pieces {
         self.announced = start..end.min(ahead);
         let offset = self.start.saturating_add(start as u64);
         let end = offset.saturating_add(self.announced.len() as u64);
-        self.input.will_need(offset..end);
+        self.input.prefetch(offset..end);
     }
 
     fn release(&mut self) {
@@ -350,7 +350,7 @@ impl Pieces {
     }
 }
 
-impl PagePlaces {
+impl FoundPages {
     /// Returns the locations of the pages of a chunk that takes `region` of the file, in a row
     /// group of `num_rows` rows of which `wanted` may be read. Returns `None` when the index does
     /// not cover all bytes of the chunk.
@@ -359,7 +359,7 @@ impl PagePlaces {
         region: &Range<u64>,
         num_rows: u64,
         wanted: &RowRanges,
-    ) -> Option<PagePlaces> {
+    ) -> Option<FoundPages> {
         let mut pages = Vec::with_capacity(index.pages.len());
         let mut expected = index.pages.first()?.offset;
         if index.pages.first()?.first_row != 0 {
@@ -379,7 +379,7 @@ impl PagePlaces {
                 is_wanted: wanted.overlaps(&rows),
             });
         }
-        (expected == region.end).then_some(PagePlaces { pages, ahead: 0, fetched: 0..0 })
+        (expected == region.end).then_some(FoundPages { pages, ahead: 0, fetched: 0..0 })
     }
 
     /// Returns the range of a page, and the offset up to which bytes are worth fetching with it.

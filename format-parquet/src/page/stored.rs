@@ -62,7 +62,7 @@ impl StoredPage {
 
 /// The position of a header.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct HeaderPlace<'a> {
+pub(super) struct HeaderLocation<'a> {
     /// Offset of the chunk in the file, for messages.
     pub(super) chunk_offset: u64,
     /// Number of bytes that the chunk's pages may take.
@@ -74,7 +74,7 @@ pub(super) struct HeaderPlace<'a> {
     pub(super) decryptor: Option<&'a ChunkDecryptor>,
 }
 
-impl HeaderPlace<'_> {
+impl HeaderLocation<'_> {
     /// Returns the page with the header at the start of `bytes`.
     pub(super) fn page(self, bytes: &[u8]) -> Result<StoredPage> {
         let offset = self.chunk_offset.saturating_add(self.at as u64);
@@ -188,7 +188,7 @@ impl StoredPages {
                 .with("offset", self.file_offset(self.at))
                 .with("missing_values", self.promised.map_or(0, |(values, _)| values)));
         }
-        let place = HeaderPlace {
+        let place = HeaderLocation {
             chunk_offset: self.offset,
             chunk_bytes: self.bytes.len(),
             at: self.at,

@@ -21,7 +21,7 @@ use vector::{Result, ResultExt};
 use crate::chunk_pages::{chunk_params, chunk_region};
 use crate::chunk_source::FileSource;
 use crate::footer::{Footer, MAGIC_BYTES, check_head};
-use crate::page::source::{PagePlaces, PageSource};
+use crate::page::source::{FoundPages, PageSource};
 use crate::page::{ChunkParams, PageCounters, PageOptions};
 use crate::page_index::{OffsetIndex, RowRanges, read_page_index};
 use crate::prune::all_pages_dictionary_encoded;
@@ -178,7 +178,7 @@ impl GroupScan {
         if region.end <= piece {
             return input.enqueue(self.with_head(region));
         }
-        input.will_need(region.start..piece);
+        input.prefetch(region.start..piece);
         Ok(())
     }
 
@@ -203,10 +203,10 @@ impl GroupScan {
         is_partial && chunk.offset_index.is_some() && leaf.max_rep == 0 && bytes >= MIN_PLACED_BYTES
     }
 
-    fn places(&self, leaf: usize) -> Result<Option<PagePlaces>> {
+    fn places(&self, leaf: usize) -> Result<Option<FoundPages>> {
         let Pass { footer, file, .. } = self.pass.as_ref();
         let region: Range<u64> = footer.chunk(self.number, leaf)?.1;
-        let of = |index: &OffsetIndex| PagePlaces::new(index, &region, self.num_rows, &self.wanted);
+        let of = |index: &OffsetIndex| FoundPages::new(index, &region, self.num_rows, &self.wanted);
         if let Some((_, index)) = self.offsets.iter().find(|(read, _)| *read == leaf) {
             return Ok(of(index));
         }

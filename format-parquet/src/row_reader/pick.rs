@@ -47,7 +47,7 @@ impl Wanted {
         match vector.as_ref() {
             // Over the same base, so that operators on distinct values can still use it.
             Vector::Dictionary(dictionary) => {
-                let indices = self.of_values(dictionary.indices());
+                let indices = self.data_handle(dictionary.indices());
                 let validity = dictionary.validity().map(|validity| self.of_bits(validity));
                 let base = Arc::clone(dictionary.base());
                 let picked = DictionaryVector::over_with_validity(base, indices, validity);
@@ -79,7 +79,7 @@ impl Wanted {
         let values = match_flat!(
             flat.values(),
             fixed(values) => match fast(values) {
-                true => FlatType::wrap(self.of_values(values)),
+                true => FlatType::wrap(self.data_handle(values)),
                 false => return Ok(None),
             },
             boolean(values) => FlatValues::Boolean(self.of_bits(values)),
@@ -89,7 +89,7 @@ impl Wanted {
         FlatVector::new(flat.ty().clone(), values, validity).map(Some)
     }
 
-    fn of_values<T: Native>(&self, values: &[T]) -> Buffer<T> {
+    fn data_handle<T: Native>(&self, values: &[T]) -> Buffer<T> {
         let mut picked = BufferMut::new();
         picked.resize_unspecified(self.count);
         select::compress(values, &self.words, picked.as_mut_slice());

@@ -148,7 +148,7 @@ fn older(min: impl AsRef<[u8]>, max: impl AsRef<[u8]>) -> Statistics {
 }
 
 /// The result for the two bounds of the only leaf.
-type Outcome = std::result::Result<Value, Option<Distrust>>;
+type Outcome = std::result::Result<Value, Option<RejectedBound>>;
 
 fn outcome(bound: &JudgedBound<'_>) -> Outcome {
     match (&bound.value, bound.distrust) {
@@ -172,7 +172,7 @@ fn judge(element: SchemaElement, stored: Statistics) -> (Outcome, Outcome) {
     judge_in(&footer(vec![element], vec![Some(stored)]), TrustOptions::default())
 }
 
-fn distrusted(distrust: Distrust) -> (Outcome, Outcome) {
+fn distrusted(distrust: RejectedBound) -> (Outcome, Outcome) {
     (Err(Some(distrust)), Err(Some(distrust)))
 }
 
@@ -242,14 +242,17 @@ fn bounds_of_every_type_become_values_of_the_leafs_type() {
 #[test]
 fn a_bound_of_another_length_is_dropped_and_the_other_stays() {
     let (min, max) = judge(leaf(Int32), bounds(5i64.to_le_bytes(), 7i32.to_le_bytes()));
-    assert_eq!((min, max), (Err(Some(Distrust::Malformed)), Ok(Value::Integer(7))));
+    assert_eq!((min, max), (Err(Some(RejectedBound::Malformed)), Ok(Value::Integer(7))));
     let (min, max) = judge(fixed(2, leaf(FixedLenByteArray)), bounds("ab", "c"));
-    assert_eq!((min, max), (Ok(Value::bytes("ab")), Err(Some(Distrust::Malformed))));
+    assert_eq!((min, max), (Ok(Value::bytes("ab")), Err(Some(RejectedBound::Malformed))));
     for bytes in [&[][..], &[2], &[1, 0]] {
-        assert_eq!(judge(leaf(Boolean), bounds(bytes, bytes)), distrusted(Distrust::Malformed));
+        assert_eq!(
+            judge(leaf(Boolean), bounds(bytes, bytes)),
+            distrusted(RejectedBound::Malformed)
+        );
     }
     let decimal = logical(ByteArray, LogicalType::Decimal { scale: 0, precision: 5 });
-    assert_eq!(judge(decimal, bounds("", "")), distrusted(Distrust::Malformed));
+    assert_eq!(judge(decimal, bounds("", "")), distrusted(RejectedBound::Malformed));
 }
 
 #[test]
@@ -263,11 +266,11 @@ fn one_bound_alone_is_good() {
 #[test]
 fn crossed_bounds_are_both_dropped() {
     let stored = bounds(5i32.to_le_bytes(), 4i32.to_le_bytes());
-    assert_eq!(judge(leaf(Int32), stored), distrusted(Distrust::Crossed));
-    assert_eq!(judge(leaf(ByteArray), bounds("b", "a")), distrusted(Distrust::Crossed));
+    assert_eq!(judge(leaf(Int32), stored), distrusted(RejectedBound::MinAboveMax));
+    assert_eq!(judge(leaf(ByteArray), bounds("b", "a")), distrusted(RejectedBound::MinAboveMax));
     // Unsigned bytes, as ordered by a writer that ignored the sign of decimals.
     let decimal = fixed(1, logical(ByteArray, LogicalType::Decimal { scale: 0, precision: 2 }));
-    assert_eq!(judge(decimal, bounds([1], [0xff])), distrusted(Distrust::Crossed));
+    assert_eq!(judge(decimal, bounds([1], [0xff])), distrusted(RejectedBound::MinAboveMax));
     // An unsigned pair that is crossed in signed order is not crossed.
     let unsigned = converted(Int32, ConvertedType::Uint32);
     let stored = bounds(5i32.to_le_bytes(), (-1i32).to_le_bytes());
@@ -277,7 +280,7 @@ fn crossed_bounds_are_both_dropped() {
 #[test]
 fn nan_is_dropped_and_zeros_are_widened() {
     let float = |v: f64| v.to_le_bytes();
-    let nan = Err(Some(Distrust::NotANumber));
+    let nan = Err(Some(RejectedBound::NotANumber));
     assert_eq!(
         judge(leaf(Double), bounds(float(f64::NAN), float(2.0))),
         (nan.clone(), Ok(Value::Double(2.0)))
@@ -307,7 +310,7 @@ fn in_the_total_order_a_nan_says_that_there_are_no_numbers() {
     let mut footer = footer(vec![leaf(Double)], vec![Some(stored)]);
     footer.metadata.column_orders = Some(vec![ColumnOrder::Ieee754Total]);
     let options = TrustOptions::default();
-    assert_eq!(judge_in(&footer, options), distrusted(Distrust::NotANumber));
+    assert_eq!(judge_in(&footer, options), distrusted(RejectedBound::NotANumber));
     let known = leaf_statistics(&footer, 0, 0, options);
     assert!(known.is_all_nan());
 }
@@ -317,11 +320,11 @@ fn older_bounds_are_believed_where_the_order_is_signed_or_does_not_matter() {
     let unsigned = converted(Int32, ConvertedType::Uint32);
     let (one, two) = (1i32.to_le_bytes(), 2i32.to_le_bytes());
     assert_eq!(judge(leaf(Int32), older(one, two)), (Ok(Value::Integer(1)), Ok(Value::Integer(2))));
-    assert_eq!(judge(unsigned, older(one, two)), distrusted(Distrust::SignedOrder));
-    assert_eq!(judge(leaf(ByteArray), older("a", "b")), distrusted(Distrust::SignedOrder));
+    assert_eq!(judge(unsigned, older(one, two)), distrusted(RejectedBound::SignedOrder));
+    assert_eq!(judge(leaf(ByteArray), older("a", "b")), distrusted(RejectedBound::SignedOrder));
     // The newer pair takes precedence even when it is not trusted.
     let both = Statistics { min_value: Some(vec![1]), max_value: None, ..older(one, two) };
-    assert_eq!(judge(leaf(Int32), both), (Err(Some(Distrust::Malformed)), Err(None)));
+    assert_eq!(judge(leaf(Int32), both), (Err(Some(RejectedBound::Malformed)), Err(None)));
 }
 
 #[test]
@@ -333,15 +336,21 @@ fn bounds_of_byte_strings_depend_on_the_writer() {
     };
     let broken = Some("parquet-mr version 1.6.0 (build abc)");
     for created_by in [None, Some(""), Some("someone"), broken] {
-        assert_eq!(by(created_by, leaf(ByteArray), bounds("a", "b")), distrusted(Distrust::Writer));
-        assert_eq!(by(created_by, leaf(ByteArray), older("a", "a")), distrusted(Distrust::Writer));
+        assert_eq!(
+            by(created_by, leaf(ByteArray), bounds("a", "b")),
+            distrusted(RejectedBound::Writer)
+        );
+        assert_eq!(
+            by(created_by, leaf(ByteArray), older("a", "a")),
+            distrusted(RejectedBound::Writer)
+        );
         let numbers = bounds(1i32.to_le_bytes(), 2i32.to_le_bytes());
         assert!(by(created_by, leaf(Int32), numbers).0.is_ok());
     }
     let decimal =
         || fixed(2, logical(FixedLenByteArray, LogicalType::Decimal { scale: 0, precision: 4 }));
     let cpp = Some("parquet-cpp version 1.5.1-SNAPSHOT");
-    assert_eq!(by(cpp, decimal(), bounds([0, 1], [0, 2])), distrusted(Distrust::Writer));
+    assert_eq!(by(cpp, decimal(), bounds([0, 1], [0, 2])), distrusted(RejectedBound::Writer));
     assert!(by(cpp, leaf(ByteArray), bounds("a", "b")).0.is_ok());
     assert!(by(Some(WRITER), decimal(), bounds([0, 1], [0, 2])).0.is_ok());
     let sound = Some("parquet-mr version 1.10.0 (build abc)");
@@ -375,7 +384,7 @@ fn bounds_of_strings_need_an_order_that_the_file_or_its_writer_has() {
             assert_eq!(by(created_by, true, element.clone(), bounds("a", "b")), sound);
             assert_eq!(
                 by(created_by, false, element.clone(), bounds("a", "b")),
-                distrusted(Distrust::NoOrders)
+                distrusted(RejectedBound::NoOrders)
             );
         }
         // Bounds in the order of a culture, and later of UTF-16.
@@ -384,7 +393,7 @@ fn bounds_of_strings_need_an_order_that_the_file_or_its_writer_has() {
             for has_orders in [false, true] {
                 assert_eq!(
                     by(created_by, has_orders, element.clone(), bounds("a", "b")),
-                    distrusted(Distrust::Writer)
+                    distrusted(RejectedBound::Writer)
                 );
             }
         }
@@ -433,25 +442,28 @@ fn the_order_of_a_column_is_that_of_its_type_or_there_is_none() {
     for order in [ColumnOrder::Unknown, ColumnOrder::Ieee754Total, ColumnOrder::Int96Timestamp] {
         assert_eq!(
             ordered(leaf(Int32), numbers(), &[order]),
-            distrusted(Distrust::OrderOfAnotherType)
+            distrusted(RejectedBound::OrderOfAnotherType)
         );
     }
     for orders in [&[][..], &[ColumnOrder::TypeDefined; 2]] {
-        assert_eq!(ordered(leaf(Int32), numbers(), orders), distrusted(Distrust::NumberOfOrders));
+        assert_eq!(
+            ordered(leaf(Int32), numbers(), orders),
+            distrusted(RejectedBound::NumberOfOrders)
+        );
         // The deprecated pair has an order of its own.
         let older = older(1i32.to_le_bytes(), 2i32.to_le_bytes());
         assert!(ordered(leaf(Int32), older, orders).0.is_ok());
     }
     let strict = TrustOptions { strict_column_orders: true, ..TrustOptions::default() };
     let footer = footer(vec![leaf(Int32)], vec![Some(numbers())]);
-    assert_eq!(judge_in(&footer, strict), distrusted(Distrust::NoOrders));
+    assert_eq!(judge_in(&footer, strict), distrusted(RejectedBound::NoOrders));
 }
 
 #[test]
 fn int96_is_ordered_only_where_the_file_says_so() {
     let day = |day: i32, nanos: i64| [&nanos.to_le_bytes()[..], &day.to_le_bytes()].concat();
     let stored = bounds(day(2_440_588, 5), day(2_440_589, 0));
-    assert_eq!(judge(leaf(Int96), stored.clone()), distrusted(Distrust::Unordered));
+    assert_eq!(judge(leaf(Int96), stored.clone()), distrusted(RejectedBound::Unordered));
     let ordered = |stored| {
         let mut footer = footer(vec![leaf(Int96)], vec![Some(stored)]);
         footer.metadata.column_orders = Some(vec![ColumnOrder::Int96Timestamp]);
@@ -460,7 +472,7 @@ fn int96_is_ordered_only_where_the_file_says_so() {
     let want = [Timestamp::new(0, 5), Timestamp::new(86_400, 0)].map(Value::Timestamp);
     assert_eq!(ordered(stored), (Ok(want[0].clone()), Ok(want[1].clone())));
     let outside = bounds(day(2_440_588, -5), day(2_440_588, 86_400_000_000_000));
-    assert_eq!(ordered(outside), distrusted(Distrust::Malformed));
+    assert_eq!(ordered(outside), distrusted(RejectedBound::Malformed));
 }
 
 #[test]
@@ -478,10 +490,10 @@ fn types_without_an_order_have_no_bounds() {
     for element in elements {
         let stored = bounds([b'a'; 12], [b'b'; 12]);
         let text = format!("{:?}", element.logical);
-        assert_eq!(judge(element, stored), distrusted(Distrust::Unordered), "{text}");
+        assert_eq!(judge(element, stored), distrusted(RejectedBound::Unordered), "{text}");
     }
     let unreadable = fixed(3, logical(FixedLenByteArray, LogicalType::Uuid));
-    assert_eq!(judge(unreadable, bounds("abc", "abc")), distrusted(Distrust::Unreadable));
+    assert_eq!(judge(unreadable, bounds("abc", "abc")), distrusted(RejectedBound::Unreadable));
 }
 
 #[test]
@@ -491,21 +503,21 @@ fn integers_that_readers_cut_need_two_bounds_that_fit() {
     assert!(judge(byte(true), stored(-128, 127)).0.is_ok());
     assert_eq!(
         judge(byte(true), stored(5, 128)),
-        (Err(Some(Distrust::Alone)), Err(Some(Distrust::Malformed)))
+        (Err(Some(RejectedBound::OtherBoundMissing)), Err(Some(RejectedBound::Malformed)))
     );
     assert_eq!(
         judge(byte(false), stored(-1, 200)),
-        (Err(Some(Distrust::Malformed)), Err(Some(Distrust::Alone)))
+        (Err(Some(RejectedBound::Malformed)), Err(Some(RejectedBound::OtherBoundMissing)))
     );
     let one = Statistics { max_value: None, ..stored(5, 0) };
-    assert_eq!(judge(byte(true), one), (Err(Some(Distrust::Alone)), Err(None)));
+    assert_eq!(judge(byte(true), one), (Err(Some(RejectedBound::OtherBoundMissing)), Err(None)));
 }
 
 #[test]
 fn byte_arrays_with_their_length_in_front_are_no_bounds() {
     assert_eq!(
         judge(leaf(ByteArray), bounds(b"\x02\0\0\0ab", b"c")),
-        distrusted(Distrust::LengthInFront)
+        distrusted(RejectedBound::LengthInFront)
     );
     assert!(judge(leaf(ByteArray), bounds(b"\x03\0\0\0ab", b"c")).0.is_ok());
     assert!(judge(fixed(6, leaf(ByteArray)), bounds(b"\x02\0\0\0ab", b"\x02\0\0\0bb")).0.is_ok());
@@ -517,9 +529,9 @@ fn uuids_have_bounds_on_one_side_of_the_sign() {
     let (low, high) = ([0x10; 16], [0x70; 16]);
     assert!(judge(uuid(), bounds(low, high)).0.is_ok());
     assert!(judge(uuid(), bounds([0x90; 16], [0xf0; 16])).0.is_ok());
-    assert_eq!(judge(uuid(), bounds(low, [0xf0; 16])), distrusted(Distrust::TwoHalves));
+    assert_eq!(judge(uuid(), bounds(low, [0xf0; 16])), distrusted(RejectedBound::StraddlesSignBit));
     let one = Statistics { max_value: None, ..bounds(low, high) };
-    assert_eq!(judge(uuid(), one), (Err(Some(Distrust::TwoHalves)), Err(None)));
+    assert_eq!(judge(uuid(), one), (Err(Some(RejectedBound::StraddlesSignBit)), Err(None)));
 }
 
 #[test]
@@ -532,7 +544,7 @@ fn nonsense_null_counts_take_everything_with_them() {
         let footer_of = |element| footer(vec![element], vec![Some(stored.clone())]);
         let optional = footer_of(leaf(Int32));
         let options = TrustOptions::default();
-        assert_eq!(judge_in(&optional, options), distrusted(Distrust::NullCount));
+        assert_eq!(judge_in(&optional, options), distrusted(RejectedBound::NullCount));
         let known = leaf_statistics(&optional, 0, 0, options);
         assert_eq!((known.num_values, known.num_nulls), (Some(NUM_ROWS), None));
         // A required column has no nulls, whatever the counts state.

@@ -4,7 +4,7 @@
 //! have an order at all, whether the file states that order, and whether the writer is known for
 //! wrong bounds. Then the bounds of each chunk or page are judged individually. Nothing here is an
 //! error: a bound or count that is not trusted is absent in [`JudgedStatistics::trusted`], and a
-//! [`Distrust`] states the reason.
+//! [`RejectedBound`] states the reason.
 //!
 //! ```text
 //! min_value, max_value  -- order of the column --+-- writer --+-- bytes -> Value --+-- min <= max
@@ -39,7 +39,7 @@ pub struct TrustOptions {
 
 /// The reason why a bound or count is not trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Distrust {
+pub enum RejectedBound {
     /// The leaf itself cannot be read.
     Unreadable,
     /// The type has no defined order, or writers disagree on it.
@@ -60,43 +60,45 @@ pub enum Distrust {
     Malformed,
     /// The other bound is missing or not trusted, and only a pair of bounds is reliable for this
     /// type.
-    Alone,
+    OtherBoundMissing,
     /// The bound is NaN.
     NotANumber,
     /// The order of the type differs from that of the file for values of different sign, and the
     /// two bounds differ in sign.
-    TwoHalves,
+    StraddlesSignBit,
     /// The minimum is above the maximum.
-    Crossed,
+    MinAboveMax,
     /// The count of nulls is negative or larger than that of values.
     NullCount,
 }
 
-impl Distrust {
+impl RejectedBound {
     /// Returns the reason as a clause of a sentence.
     pub fn as_str(self) -> &'static str {
         match self {
-            Distrust::Unreadable => "the column cannot be read",
-            Distrust::Unordered => "values of this type have no order",
-            Distrust::OrderOfAnotherType => "the column's order is unknown or of another type",
-            Distrust::NumberOfOrders => "the file has orders for another number of columns",
-            Distrust::NoOrders => "the file names no order",
-            Distrust::SignedOrder => "older bounds are in signed order, which is not the type's",
-            Distrust::Writer => "the writer is known for wrong bounds of such columns",
-            Distrust::LengthInFront => "the bytes start with their own length",
-            Distrust::Malformed => "the bytes are no value of the column",
-            Distrust::Alone => "such columns need two sound bounds",
-            Distrust::NotANumber => "the bound is NaN",
-            Distrust::TwoHalves => {
+            RejectedBound::Unreadable => "the column cannot be read",
+            RejectedBound::Unordered => "values of this type have no order",
+            RejectedBound::OrderOfAnotherType => "the column's order is unknown or of another type",
+            RejectedBound::NumberOfOrders => "the file has orders for another number of columns",
+            RejectedBound::NoOrders => "the file names no order",
+            RejectedBound::SignedOrder => {
+                "older bounds are in signed order, which is not the type's"
+            }
+            RejectedBound::Writer => "the writer is known for wrong bounds of such columns",
+            RejectedBound::LengthInFront => "the bytes start with their own length",
+            RejectedBound::Malformed => "the bytes are no value of the column",
+            RejectedBound::OtherBoundMissing => "such columns need two sound bounds",
+            RejectedBound::NotANumber => "the bound is NaN",
+            RejectedBound::StraddlesSignBit => {
                 "the type orders some of the values between the bounds otherwise"
             }
-            Distrust::Crossed => "the minimum is above the maximum",
-            Distrust::NullCount => "the null count does not fit the number of values",
+            RejectedBound::MinAboveMax => "the minimum is above the maximum",
+            RejectedBound::NullCount => "the null count does not fit the number of values",
         }
     }
 }
 
-impl fmt::Display for Distrust {
+impl fmt::Display for RejectedBound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
@@ -112,7 +114,7 @@ pub struct JudgedBound<'a> {
     /// The decoded value, trusted or not; `None` when the bytes have no value.
     pub value: Option<Value>,
     /// The reason why the bound is not trusted.
-    pub distrust: Option<Distrust>,
+    pub distrust: Option<RejectedBound>,
 }
 
 /// The statistics of some values, as stored and as judged.
@@ -125,7 +127,7 @@ pub struct JudgedStatistics<'a> {
     /// The upper bound.
     pub max: JudgedBound<'a>,
     /// The reason why a count is not trusted, if there is one.
-    pub distrust: Option<Distrust>,
+    pub distrust: Option<RejectedBound>,
 }
 
 /// A pair of bounds as stored in the file.
@@ -178,9 +180,9 @@ struct StoredCounts {
 pub struct BoundRules<'a> {
     leaf: &'a Leaf,
     /// The reason why no bound of the leaf is trusted.
-    distrust: Option<Distrust>,
+    distrust: Option<RejectedBound>,
     /// The reason why no bound in the newer fields is trusted, in addition.
-    order: Option<Distrust>,
+    order: Option<RejectedBound>,
     is_signed: bool,
     is_total_order: bool,
     options: TrustOptions,
@@ -195,27 +197,27 @@ impl<'a> BoundRules<'a> {
         let orders = footer.metadata.column_orders.as_deref();
         let order = orders.and_then(|orders| orders.get(number)).copied();
         let distrust = if footer.schema.leaf(number).is_err() {
-            Some(Distrust::Unreadable)
+            Some(RejectedBound::Unreadable)
         } else if has_no_order(leaf, element.flatten())
             || (leaf.physical == PhysicalType::Int96 && order != Some(ColumnOrder::Int96Timestamp))
         {
-            Some(Distrust::Unordered)
+            Some(RejectedBound::Unordered)
         } else {
             let faults = BoundFaults::of(footer.metadata.created_by.as_deref());
-            is_at_fault(leaf, faults).then_some(Distrust::Writer)
+            is_at_fault(leaf, faults).then_some(RejectedBound::Writer)
         };
         let order_distrust = match orders {
             None => {
                 let created_by = footer.metadata.created_by.as_deref();
                 let is_text = is_bytes(leaf) && leaf.conversion == ValueConversion::Plain;
                 (options.strict_column_orders || is_text && !orders_by_bytes(created_by))
-                    .then_some(Distrust::NoOrders)
+                    .then_some(RejectedBound::NoOrders)
             }
             Some(orders) if orders.len() != footer.schema.num_leaves() => {
-                Some(Distrust::NumberOfOrders)
+                Some(RejectedBound::NumberOfOrders)
             }
             Some(_) => (!order.is_some_and(|order| is_order_of(leaf, order)))
-                .then_some(Distrust::OrderOfAnotherType),
+                .then_some(RejectedBound::OrderOfAnotherType),
         };
         Some(BoundRules {
             leaf,
@@ -287,11 +289,11 @@ impl<'a> BoundRules<'a> {
         let order = match pair.is_deprecated {
             false => self.order,
             // A single value is ordered in any order.
-            true => (!self.is_signed && !pair.is_one_value()).then_some(Distrust::SignedOrder),
+            true => (!self.is_signed && !pair.is_one_value()).then_some(RejectedBound::SignedOrder),
         };
         let distrust = self.distrust.or(order).or(match &value {
-            None => Some(Distrust::Malformed),
-            Some(value) => is_nan(value).then_some(Distrust::NotANumber),
+            None => Some(RejectedBound::Malformed),
+            Some(value) => is_nan(value).then_some(RejectedBound::NotANumber),
         });
         JudgedBound { stored, is_deprecated: pair.is_deprecated, value, distrust }
     }
@@ -329,18 +331,18 @@ impl<'a> BoundRules<'a> {
         // unsigned bytes are detected by a crossed pair.
         let needs_both = is_cut || conversion == ValueConversion::DecimalBytes;
         let distrust = if is_byte_array && (has_length(min) || has_length(max)) {
-            Some(Distrust::LengthInFront)
+            Some(RejectedBound::LengthInFront)
         } else if needs_both && !are_trusted {
-            Some(Distrust::Alone)
+            Some(RejectedBound::OtherBoundMissing)
         } else if conversion == ValueConversion::Uuid && !on_one_side(min, max) {
-            Some(Distrust::TwoHalves)
+            Some(RejectedBound::StraddlesSignBit)
         } else if self.is_total_order
-            && [&*min, max].iter().any(|b| b.distrust == Some(Distrust::NotANumber))
+            && [&*min, max].iter().any(|b| b.distrust == Some(RejectedBound::NotANumber))
         {
             // In the total order a NaN bound means that there are no numbers.
-            Some(Distrust::NotANumber)
+            Some(RejectedBound::NotANumber)
         } else {
-            (are_trusted && min.value > max.value).then_some(Distrust::Crossed)
+            (are_trusted && min.value > max.value).then_some(RejectedBound::MinAboveMax)
         };
         for bound in [min, max] {
             if bound.stored.is_some() {
@@ -359,7 +361,7 @@ impl<'a> BoundRules<'a> {
             Some(count) => match u64::try_from(count) {
                 Ok(count) if count <= num_values => Some(count),
                 _ => {
-                    judged.distrust = Some(Distrust::NullCount);
+                    judged.distrust = Some(RejectedBound::NullCount);
                     None
                 }
             },

@@ -41,14 +41,14 @@ pub struct ChunkBrief {
     /// Offset of the chunk's struct in the footer.
     offset: usize,
     /// The checked part of its metadata, if there is any that is not encrypted.
-    pub meta: Option<MetaBrief>,
+    pub meta: Option<ChunkSummary>,
     /// False when the pages are encrypted, or in another file.
     pub is_plain: bool,
 }
 
 /// The part of [`ColumnMetaData`] that must agree with the schema and the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct MetaBrief {
+pub struct ChunkSummary {
     /// The physical type of the values.
     pub physical: PhysicalType,
     /// Number of values, nulls included.
@@ -59,10 +59,10 @@ pub struct MetaBrief {
     pub compressed_bytes: u64,
 }
 
-impl MetaBrief {
+impl ChunkSummary {
     /// Returns the checked part of metadata.
     pub fn of(meta: &ColumnMetaData) -> Self {
-        MetaBrief {
+        ChunkSummary {
             physical: meta.physical,
             num_values: meta.num_values,
             start_offset: meta.start_offset(),
@@ -150,7 +150,7 @@ impl ChunkBrief {
     fn of(chunk: &ColumnChunk) -> Self {
         ChunkBrief {
             offset: 0,
-            meta: chunk.meta_data.as_ref().map(MetaBrief::of),
+            meta: chunk.meta_data.as_ref().map(ChunkSummary::of),
             is_plain: (chunk.crypto.is_none() || chunk.is_unlocked) && chunk.file_path.is_none(),
         }
     }
@@ -203,7 +203,7 @@ fn brief(r: &mut ThriftReader<'_>) -> Result<ChunkBrief> {
     Ok(brief)
 }
 
-fn meta_brief(r: &mut ThriftReader<'_>) -> Result<MetaBrief> {
+fn meta_brief(r: &mut ThriftReader<'_>) -> Result<ChunkSummary> {
     let (mut physical, mut codec, mut num_values) = (None, None, None);
     let (mut compressed, mut data_offset) = (None, None);
     let (mut dictionary_offset, mut index_offset) = (None, None);
@@ -226,5 +226,5 @@ fn meta_brief(r: &mut ThriftReader<'_>) -> Result<MetaBrief> {
     let compressed_bytes = required(compressed, "total_compressed_size")?;
     let data_offset = required(data_offset, "data_page_offset")?;
     let start_offset = start_of_pages(data_offset, dictionary_offset, index_offset);
-    Ok(MetaBrief { physical, num_values, start_offset, compressed_bytes })
+    Ok(ChunkSummary { physical, num_values, start_offset, compressed_bytes })
 }

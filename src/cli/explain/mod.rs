@@ -18,7 +18,7 @@ use self::analyze::Run;
 use super::options::{GlobalArgs, SqlArgs};
 use super::{Outcome, print};
 use crate::Plan;
-use crate::engine::{PushedScan, Whereabouts};
+use crate::engine::{PredicatePlacement, PushedScan};
 use crate::output::OutputFormat;
 
 const EXAMPLES: &str = "\
@@ -108,7 +108,7 @@ fn in_json(plan: &Plan, pushed: &[PushedScan], run: Option<&Run>) -> String {
     run.map_or_else(|| tree.to_string(), |run| run.json(tree.clone()).to_string())
 }
 
-fn table_of(terms: &[Whereabouts]) -> Result<RowVector> {
+fn table_of(terms: &[PredicatePlacement]) -> Result<RowVector> {
     let names = ["condition", "tested_by", "tested_as", "pruned_by", "why_not_earlier"];
     let text = |text: &str| Value::bytes(text);
     let or_null = |given: &Option<String>| given.as_deref().map_or(Value::Null, text);

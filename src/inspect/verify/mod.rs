@@ -17,7 +17,7 @@ mod values;
 
 use format_parquet::bloom::{BloomFilter, FoundBloom};
 use format_parquet::page_index::{PageIndex, read_page_index};
-use format_parquet::statistics::{BoundRules, Distrust, TrustOptions};
+use format_parquet::statistics::{BoundRules, RejectedBound, TrustOptions};
 use vector::{Error, Result};
 
 use super::InspectedFile;
@@ -145,13 +145,13 @@ fn check_bounds(index: &PageIndex, chosen: &Chosen<'_>, report: &mut Report) {
 
 /// Returns true if the reason is a defect of the file, not a rule of the format or a known property
 /// of a writer.
-fn is_wrong(reason: Distrust) -> bool {
+fn is_wrong(reason: RejectedBound) -> bool {
     matches!(
         reason,
-        Distrust::Malformed
-            | Distrust::Crossed
-            | Distrust::NullCount
-            | Distrust::LengthInFront
-            | Distrust::NumberOfOrders
+        RejectedBound::Malformed
+            | RejectedBound::MinAboveMax
+            | RejectedBound::NullCount
+            | RejectedBound::LengthInFront
+            | RejectedBound::NumberOfOrders
     )
 }

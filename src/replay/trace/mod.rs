@@ -62,7 +62,7 @@ pub struct Trace {
 
 /// Parameters of a replay that are not a part of the trace.
 #[derive(Debug, Clone)]
-pub struct TraceSurroundings {
+pub struct TraceContext {
     /// Replacement of `${CASE}` in paths, if there is one.
     pub case_folder: Option<String>,
     /// Mapping from recorded to current file paths.
@@ -73,9 +73,9 @@ pub struct TraceSurroundings {
     pub functions: Arc<FunctionRegistry>,
 }
 
-impl Default for TraceSurroundings {
+impl Default for TraceContext {
     fn default() -> Self {
-        TraceSurroundings {
+        TraceContext {
             case_folder: None,
             paths: PathMap::default(),
             connector_id: String::new(),
@@ -108,11 +108,11 @@ impl Trace {
     ///
     /// `NotFound` when the plan has no such node or nothing was recorded for it, `Unsupported` with
     /// the position in the plan for what cannot be run, `Corrupt` for damaged files.
-    pub fn replay(&self, id: &str, surroundings: &TraceSurroundings) -> Result<Replay> {
+    pub fn replay(&self, id: &str, surroundings: &TraceContext) -> Result<Replay> {
         self.replay_node(id, surroundings).in_named("trace", self.folder.to_string_lossy())
     }
 
-    fn replay_node(&self, id: &str, surroundings: &TraceSurroundings) -> Result<Replay> {
+    fn replay_node(&self, id: &str, surroundings: &TraceContext) -> Result<Replay> {
         let plan = self.metadata.plan();
         let node = feed::find(&plan, id)?.ok_or_else(|| {
             Error::not_found("the plan of a trace has no such node")
@@ -173,7 +173,7 @@ impl Trace {
         &self,
         scan: &str,
         wanted: &str,
-        surroundings: &TraceSurroundings,
+        surroundings: &TraceContext,
     ) -> Result<Vec<Arc<dyn ConnectorSplit>>> {
         let mut files = Vec::new();
         for driver in self.of_node(scan) {
@@ -201,7 +201,7 @@ impl Trace {
     fn split(
         &self,
         text: &serde_json::Value,
-        surroundings: &TraceSurroundings,
+        surroundings: &TraceContext,
         session: &Config,
     ) -> Result<connector_hive::HiveSplit> {
         let json = Json::root("split", text);

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A holder of reclaimable memory registers a reclaimer with the pool that the memory is charged to
-//! ([`MemoryPool::give_back_through`]). The pool keeps a weak pointer, so registration does not
+//! ([`MemoryPool::register_reclaimer`]). The pool keeps a weak pointer, so registration does not
 //! extend the life of the holder. The reclaimers of a pool are called after those of the pools
 //! below it, and sibling pools in the order of their creation.
 //!
@@ -34,7 +34,7 @@ pub trait Reclaim: Send + Sync {
 impl MemoryPool {
     /// Registers `holder` as a reclaimer, which is called when memory is short in this pool or in a
     /// pool above it.
-    pub fn give_back_through(&self, holder: Weak<dyn Reclaim>) {
+    pub fn register_reclaimer(&self, holder: Weak<dyn Reclaim>) {
         let mut holders = self.counters().holders.lock();
         // Entries of dropped holders are removed when the list would grow.
         if holders.len() == holders.capacity() {
@@ -85,7 +85,7 @@ mod tests {
         fn of(pool: &MemoryPool, bytes: u64) -> Arc<Spare> {
             pool.reserve(bytes).unwrap();
             let spare = Arc::new(Spare { pool: pool.clone(), held: Mutex::new(bytes) });
-            pool.give_back_through(Arc::downgrade(&spare) as Weak<dyn Reclaim>);
+            pool.register_reclaimer(Arc::downgrade(&spare) as Weak<dyn Reclaim>);
             spare
         }
 
@@ -180,7 +180,7 @@ mod loom_tests {
             let (a, b, cache) = (root.leaf("a"), root.leaf("b"), root.leaf("cache"));
             cache.reserve(80).unwrap();
             let spare = Arc::new(Spare(cache.clone(), Mutex::new(80)));
-            cache.give_back_through(Arc::downgrade(&spare) as Weak<dyn Reclaim>);
+            cache.register_reclaimer(Arc::downgrade(&spare) as Weak<dyn Reclaim>);
             let other = thread::spawn(move || b.reserve(60).is_ok());
             let here = a.reserve(60).is_ok();
             let there = other.join().unwrap();

@@ -16,7 +16,7 @@
 //! | no wait fits | reclaimers are called to release memory (`reclaim`) |
 //! | still no wait fits, and waiting members hold all memory | the latest wait fails |
 //! | a wait has lasted too long, see [`MemoryPool::expire_waits`] | it fails |
-//! | a member ends, see [`MemoryPool::forget_waits`] | its waits end |
+//! | a member ends, see [`MemoryPool::cancel_waits`] | its waits end |
 //!
 //! The end of a wait grants nothing: the caller retries its reservation and may have to wait again.
 //! No wait lasts forever: of members that wait for each other one fails, and a wait for a member
@@ -254,7 +254,7 @@ impl MemoryPool {
     }
 
     /// Ends the waits of member `self` with `Cancelled`, because its work has ended.
-    pub fn forget_waits(&self) {
+    pub fn cancel_waits(&self) {
         for wait in self.root_pool().waits().end(|wait| wait.party.is(self)) {
             wait.end(Err(Error::cancelled("the work that waited for memory has ended")));
         }
@@ -353,7 +353,7 @@ mod tests {
         // The followers continue for each way in which the wait can end.
         b_leaf.reserve(100).unwrap();
         for end in
-            [MemoryPool::forget_waits, |party: &MemoryPool| party.expire_waits(Duration::ZERO)]
+            [MemoryPool::cancel_waits, |party: &MemoryPool| party.expire_waits(Duration::ZERO)]
         {
             let waiting = a_leaf.wait_for_room(10, &a).unwrap();
             let follower = a.arbitration().unwrap();
@@ -397,7 +397,7 @@ mod tests {
         cache.reserve(50).unwrap();
         let bits = Arc::new(Bits(cache.clone(), Mutex::new(50)));
         let holder = Arc::downgrade(&bits);
-        cache.give_back_through(holder as Weak<dyn Reclaim>);
+        cache.register_reclaimer(holder as Weak<dyn Reclaim>);
         a_leaf.reserve(30).unwrap();
         b_leaf.reserve(20).unwrap();
         let waiting = a_leaf.wait_for_room(60, &a).unwrap();
@@ -426,7 +426,7 @@ mod tests {
         let come = move || *comes.lock() = Some(c_leaf.wait_for_room(60, &c));
         let slow = Arc::new(Slow(cache.clone(), Box::new(come)));
         let holder = Arc::downgrade(&slow);
-        cache.give_back_through(holder as Weak<dyn Reclaim>);
+        cache.register_reclaimer(holder as Weak<dyn Reclaim>);
         b_leaf.reserve(50).unwrap();
         let first = a_leaf.wait_for_room(80, &a).unwrap();
         b_leaf.release(50);
@@ -446,7 +446,7 @@ mod tests {
         a.expire_waits(Duration::ZERO);
         assert_eq!(late.wait().unwrap_err().kind(), ErrorKind::Limit);
         assert!(!other.is_ready());
-        b.forget_waits();
+        b.cancel_waits();
         assert_eq!(other.wait().unwrap_err().kind(), ErrorKind::Cancelled);
         c_leaf.release(100);
     }

@@ -23,7 +23,7 @@ fn read(file: &dyn ReadFile, range: Range<u8>) {
 fn loom_a_read_gets_its_bytes_wherever_its_region_stands() {
     loom::model(|| {
         let (files, file) = files();
-        assert!(file.will_need(0, 4));
+        assert!(file.prefetch(0, 4));
         read(&*file, 0..6);
         files.wait_until_fetched();
         assert_eq!(files.threads.shared.held_bytes.load(Ordering::Relaxed), 0);
@@ -34,7 +34,7 @@ fn loom_a_read_gets_its_bytes_wherever_its_region_stands() {
 fn loom_two_readers_of_a_region_get_their_parts_of_it() {
     loom::model(|| {
         let (_files, file) = files();
-        assert!(file.will_need(0, 4));
+        assert!(file.prefetch(0, 4));
         let same = Arc::clone(&file);
         let other = thread::spawn(move || read(&*same, 2..4));
         read(&*file, 1..3);
@@ -46,8 +46,8 @@ fn loom_two_readers_of_a_region_get_their_parts_of_it() {
 fn loom_what_nobody_reads_is_let_go_with_the_file_and_its_threads_end() {
     loom::model(|| {
         let (files, file) = files();
-        assert!(file.will_need(0, 4));
-        assert!(file.will_need(4, 4));
+        assert!(file.prefetch(0, 4));
+        assert!(file.prefetch(4, 4));
         drop(file);
         files.wait_until_fetched();
         assert_eq!(files.threads.shared.held_bytes.load(Ordering::Relaxed), 0);

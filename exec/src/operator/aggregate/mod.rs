@@ -332,7 +332,7 @@ impl Operator for HashAggregation {
         Ok(())
     }
 
-    fn bytes_wanted(&self) -> u64 {
+    fn output_reservation(&self) -> u64 {
         // The next batch is assumed to have as many rows as the last one.
         let growth = if self.phase.takes() { self.table.bytes_to_grow(self.ids.len()) } else { 0 };
         self.memory.deficit().saturating_add(growth)

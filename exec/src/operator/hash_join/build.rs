@@ -66,11 +66,11 @@ impl Operator for HashBuild {
         Ok(())
     }
 
-    fn bytes_to_keep(&self, batch: &RowVector) -> u64 {
+    fn input_reservation(&self, batch: &RowVector) -> u64 {
         bytes_when_loaded(batch)
     }
 
-    fn bytes_wanted(&self) -> u64 {
+    fn output_reservation(&self) -> u64 {
         self.all.as_ref().map_or(0, |(_, bytes)| *bytes)
     }
 

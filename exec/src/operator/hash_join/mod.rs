@@ -16,11 +16,10 @@
 //! | `table.rs`, `index.rs`, `packing.rs` | the table, its index by key, normalized keys |
 //! | `filters.rs` | the dynamic filters that the table's keys make for scans of the probe side |
 //! | `probe.rs`, `pairs.rs` | the operator that returns output rows; pairs of rows, filtered |
-//! | `answers.rs` | the results of semi and anti joins |
+//! | `semi_anti.rs` | the results of semi and anti joins |
 //!
 //! Output rows are not copied: columns of both sides are wrapped in dictionaries.
 
-mod answers;
 mod bridge;
 mod build;
 mod filters;
@@ -29,6 +28,7 @@ mod layout;
 mod packing;
 mod pairs;
 mod probe;
+mod semi_anti;
 mod table;
 
 #[cfg(all(test, not(loom)))]

@@ -18,11 +18,11 @@ use vector::{
 };
 
 use super::HashJoin;
-use super::answers::boolean_column;
 use super::bridge::Built;
 use super::index::{NONE, Scratch};
 use super::layout::Origin;
 use super::pairs::{LeftRows, PairFilter, Pairs, Position, RightRows, pair_batch};
+use super::semi_anti::boolean_column;
 use super::table::JoinTable;
 use crate::blocking::{Blocked, BlockingReason};
 use crate::operator::loading::{column_of, load_column};

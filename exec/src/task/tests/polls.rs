@@ -269,7 +269,7 @@ impl Operator for Careful {
         self.rows += batch.len();
         Ok(())
     }
-    fn bytes_to_keep(&self, _: &RowVector) -> u64 {
+    fn input_reservation(&self, _: &RowVector) -> u64 {
         1_000
     }
     fn get_output(&mut self) -> Result<Option<RowVector>> {

@@ -85,7 +85,7 @@ fn a_selection_reads_tests_and_looks_up_as_reading_all_does() {
             for passing in [vec![], vec![0, 1, 2, 3, 4], vec![3], vec![1, 2], vec![0, 3]] {
                 let bitmap: Bitmap = (0..5).map(|i| passing.contains(&i)).collect();
                 let mut left = words.to_vec();
-                let answers = Answers::new(&bitmap);
+                let answers = DictionaryFilterCache::new(&bitmap);
                 page.clone().filter(&answers, n, &mut left).unwrap();
                 let (mut both, mut found) = (words.to_vec(), BufferMut::new());
                 page.clone().filter_and_read(&answers, n, &mut both, &mut found).unwrap();

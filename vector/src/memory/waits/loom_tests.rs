@@ -99,7 +99,7 @@ impl Spare {
         cache.reserve(bytes).unwrap();
         let spare = Arc::new(Spare(cache.clone(), Mutex::new(bytes)));
         let holder = Arc::downgrade(&spare);
-        cache.give_back_through(holder as Weak<dyn Reclaim>);
+        cache.register_reclaimer(holder as Weak<dyn Reclaim>);
         spare
     }
 }

@@ -87,7 +87,7 @@ pub(in crate::expr) fn map(call: &Call<'_>) -> Result<Vector> {
     let [keys, values] = call.args else { return empty(call) };
     let (keys, values) =
         (Lists::of(std::slice::from_ref(keys))?, Lists::of(std::slice::from_ref(values))?);
-    let mut of_values = Vec::new();
+    let mut data_handle = Vec::new();
     let places = Places::of_rows(call, &mut |row, places| {
         let (of_keys, values) = (keys.span(0, row), values.span(0, row));
         if of_keys.len() != values.len() {
@@ -96,10 +96,10 @@ pub(in crate::expr) fn map(call: &Call<'_>) -> Result<Vector> {
                 .with("values", values.len()));
         }
         places.extend(of_keys);
-        of_values.extend(values);
+        data_handle.extend(values);
         Ok(())
     })?;
-    let entries = Entries { keys: places, values: of_values };
+    let entries = Entries { keys: places, values: data_handle };
     entries.maps(call, &keys.elements, &values.elements, Again::Refused)
 }
 
@@ -139,8 +139,8 @@ fn of_entries(call: &Call<'_>, again: Again) -> Result<Vector> {
         Ok(())
     })?;
     let Vector::Row(row) = pairs.base().as_ref() else { return empty(call) };
-    let of_values = places.places.clone();
-    Entries { keys: places, values: of_values }.maps(call, row.child(0)?, row.child(1)?, again)
+    let data_handle = places.places.clone();
+    Entries { keys: places, values: data_handle }.maps(call, row.child(0)?, row.child(1)?, again)
 }
 
 /// Concatenates maps.
@@ -164,8 +164,8 @@ fn concatenated(call: &Call<'_>) -> Result<Vector> {
         }
         Ok(())
     })?;
-    let of_values = places.places.clone();
-    Entries { keys: places, values: of_values }.maps(
+    let data_handle = places.places.clone();
+    Entries { keys: places, values: data_handle }.maps(
         call,
         &concat(&keys)?,
         &concat(&values)?,

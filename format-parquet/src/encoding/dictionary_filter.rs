@@ -21,7 +21,7 @@ use super::selection::{BlockWords, clear_at};
 
 /// The entries of a dictionary that pass a filter.
 #[derive(Debug)]
-pub struct Answers {
+pub struct DictionaryFilterCache {
     num_entries: usize,
     passing: Passing,
 }
@@ -33,7 +33,7 @@ enum Passing {
     Some(PassTable),
 }
 
-impl Answers {
+impl DictionaryFilterCache {
     /// Creates the results from a bitmap with one bit for each entry, which is set when the entry
     /// passes.
     pub fn new(bitmap: &Bitmap) -> Self {
@@ -42,7 +42,7 @@ impl Answers {
             count if count == bitmap.len() => Passing::All,
             _ => Passing::Some(PassTable::new(bitmap.words(), bitmap.len())),
         };
-        Answers { num_entries: bitmap.len(), passing }
+        DictionaryFilterCache { num_entries: bitmap.len(), passing }
     }
 
     /// Returns the number of entries.
@@ -73,7 +73,7 @@ impl Answers {
 
 /// Clears the bits of indices of failing entries.
 pub(super) struct Retain<'a> {
-    pub(super) answers: &'a Answers,
+    pub(super) answers: &'a DictionaryFilterCache,
     pub(super) words: &'a mut [u64],
 }
 
@@ -119,9 +119,9 @@ impl IndexVisitor for Retain<'_> {
 
 /// The results for the current dictionary, kept as long as the same filter is applied.
 #[derive(Debug, Default)]
-pub(crate) struct CachedAnswers(Option<(Arc<Filter>, Answers)>);
+pub(crate) struct CachedFilter(Option<(Arc<Filter>, DictionaryFilterCache)>);
 
-impl CachedAnswers {
+impl CachedFilter {
     /// Drops the results, because the dictionary changes.
     pub(crate) fn clear(&mut self) {
         self.0 = None;
@@ -132,10 +132,10 @@ impl CachedAnswers {
         &mut self,
         filter: &Arc<Filter>,
         ask: impl FnOnce() -> Result<Bitmap>,
-    ) -> Result<&Answers> {
+    ) -> Result<&DictionaryFilterCache> {
         let cached = match self.0.take() {
             Some((asked, answers)) if Arc::ptr_eq(&asked, filter) => (asked, answers),
-            _ => (Arc::clone(filter), Answers::new(&ask()?)),
+            _ => (Arc::clone(filter), DictionaryFilterCache::new(&ask()?)),
         };
         Ok(&self.0.insert(cached).1)
     }
@@ -169,7 +169,7 @@ mod tests {
         let page = Buffer::from_slice(&page);
         for set in sets {
             let bitmap: Bitmap = (0..7).map(|i| set.contains(&i)).collect();
-            let answers = Answers::new(&bitmap);
+            let answers = DictionaryFilterCache::new(&bitmap);
             assert_eq!((answers.is_none(), answers.is_all()), (set.is_empty(), set.len() == 7));
             // One selection is dense and the other sparse.
             for before in [[u64::MAX, 0x1111, 0xff00, 0x3f], [1 << 40, 0, 0, 0x20]] {
@@ -188,7 +188,7 @@ mod tests {
     fn an_index_outside_of_the_dictionary_is_corrupt_to_filters_too() {
         let mut page = vec![3, (25 << 1 | 1) as u8];
         page.extend(bit_pack::pack(&[7; 200], 3));
-        let answers = Answers::new(&(0..7).map(|i| i % 2 == 0).collect());
+        let answers = DictionaryFilterCache::new(&(0..7).map(|i| i % 2 == 0).collect());
         for selected in [u64::MAX, 1] {
             let mut page = DictionaryIndices::new(&Buffer::from_slice(&page)).unwrap();
             assert!(page.filter(&answers, 200, &mut [selected; 4]).is_err());
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn a_filter_is_asked_once_for_a_dictionary() {
-        let mut cached = CachedAnswers::default();
+        let mut cached = CachedFilter::default();
         let filters = [Filter::IsNull, Filter::IsNotNull].map(Arc::new);
         let mut asked = 0;
         for filter in [&filters[0], &filters[0], &filters[1], &filters[1]] {

@@ -20,14 +20,14 @@ use super::table::JoinTable;
 
 /// The results for the rows of one batch, one flag per row.
 #[derive(Debug)]
-pub(super) struct Answers {
+pub(super) struct SemiAntiResults {
     /// True for rows with a partner.
     pub(super) yes: Vec<bool>,
     /// True for rows of which it is unknown whether they have a partner. Empty when there are none.
     pub(super) unknown: Vec<bool>,
 }
 
-impl Answers {
+impl SemiAntiResults {
     fn is_unknown(&self, row: usize) -> bool {
         self.unknown.get(row).is_some_and(|unknown| *unknown)
     }
@@ -65,12 +65,16 @@ pub(super) fn boolean_column(
 
 impl HashProbe {
     /// Computes the results for a batch of which all pairs have been enumerated.
-    pub(super) fn answers(&mut self, probing: &Probing, table: &JoinTable) -> Result<Answers> {
+    pub(super) fn answers(
+        &mut self,
+        probing: &Probing,
+        table: &JoinTable,
+    ) -> Result<SemiAntiResults> {
         let yes = match &probing.hits {
             Some(hits) => hits.clone(),
             None => probing.heads.iter().map(|h| *h != super::index::NONE).collect::<Vec<_>>(),
         };
-        let mut answers = Answers { yes, unknown: Vec::new() };
+        let mut answers = SemiAntiResults { yes, unknown: Vec::new() };
         let Some(key_validity) = &probing.key_validity else { return Ok(answers) };
         let all: Vec<u32> = match self.has_filter() {
             true => (0..table.len() as u32).collect(),

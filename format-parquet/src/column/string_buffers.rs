@@ -13,14 +13,14 @@ const MIN_WALKED_TO_COPY: usize = 4;
 
 /// Numbers of values of a window.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Walked {
+pub(super) struct BufferUse {
     /// Number of values in all rows that were read or skipped for the window.
     pub(super) all: usize,
     /// Number of values that are in the window.
     pub(super) kept: usize,
 }
 
-impl Walked {
+impl BufferUse {
     /// Adds the numbers of a piece.
     pub(super) fn add(&mut self, all: usize, kept: usize) {
         self.all += all;
@@ -33,7 +33,7 @@ impl Walked {
 pub(super) fn release(
     views: &mut [StringView],
     buffers: &mut Vec<Buffer<u8>>,
-    walked: Walked,
+    walked: BufferUse,
     pool: &MemoryPool,
 ) -> Result<()> {
     let used: usize = views.iter().filter(|view| !view.is_inline()).map(|view| view.len()).sum();
@@ -73,7 +73,7 @@ mod tests {
         ];
         let pool = MemoryPool::unlimited();
         for (walked, is_copied) in
-            [(Walked { all: 12, kept: 3 }, true), (Walked { all: 11, kept: 3 }, false)]
+            [(BufferUse { all: 12, kept: 3 }, true), (BufferUse { all: 11, kept: 3 }, false)]
         {
             let (mut left, mut buffers) = (views, pages.clone());
             release(&mut left, &mut buffers, walked, &pool).unwrap();
@@ -84,7 +84,7 @@ mod tests {
             assert_eq!(values.get(2), &page[25..]);
         }
         let mut buffers = pages;
-        let walked = Walked { all: 1, kept: 1 };
+        let walked = BufferUse { all: 1, kept: 1 };
         release(&mut [views[1]], &mut buffers, walked, &pool).unwrap();
         assert!(buffers.is_empty());
     }
