@@ -136,7 +136,7 @@ impl ScanSources {
         self.filters.next_change(seen)
     }
 
-    /// Returns the wait for the filters of joins that are expected before the first read (rule S12.14).
+    /// Returns the wait for the joins whose filters the first read needs (rule S12.14).
     pub fn until_filters(&self) -> Option<Continuation> {
         self.filters.until_settled()
     }
