@@ -50,7 +50,7 @@ impl Reservation {
         self.resize(bytes.checked_next_multiple_of(STEP).unwrap_or(bytes));
     }
 
-    /// Reserves `bytes` more; fails with `Limit` and clears the need when the pool lacks them.
+    /// Reserves `bytes` more; fails with `Limit`, and needs no more, if the pool lacks them.
     pub fn grow(&mut self, bytes: u64) -> Result<()> {
         let before = self.size;
         self.size = before.saturating_add(bytes);

@@ -51,7 +51,7 @@ pub(super) fn first_rows(
         if !exact && open.len() > wanted {
             let rest = (&keys[column..], &orders[column..]);
             let within = RowComparator::with_orders(rest.0, rest.0, rest.1)?;
-            // Row numbers make the order total, so that an unstable selection keeps the earlier rows.
+            // Row numbers make the order total, so that an unstable selection keeps earlier rows.
             open.select_nth_unstable_by(wanted, |a, b| {
                 within.compare_all(*a as usize, *b as usize).then(a.cmp(b))
             });
