@@ -95,9 +95,9 @@ impl Prepared {
 enum Verdict {
     /// Three readings with the same rows.
     Equal,
-    /// At least one reading was refused, and the others have right rows.
+    /// At least one reading was refused, and the other readings return the right rows.
     Refused,
-    /// The types of the column of the condition are others: nothing to compare.
+    /// The column of the condition has different types, so there is nothing to compare.
     NotCompared,
     /// Wrong rows, because a page was skipped about which nothing else in the file says anything.
     PassedOver,
@@ -197,7 +197,7 @@ impl<'a> Mutant<'a> {
         Some(passed)
     }
 
-    /// True when the header of a data page was changed which no row of the result stands in, whose
+    /// True when the changed page header is that of a data page without rows of the result, whose
     /// column has no condition, and whose chunk has no offset index.
     fn is_passed_over(&self) -> bool {
         let Part::PageHeader { group, column, page } = self.part else { return false };

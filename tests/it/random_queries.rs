@@ -59,7 +59,7 @@ use settings::Settings;
 /// Queries over the same tables.
 const QUERIES_PER_WORLD: u64 = 25;
 
-/// Rows and pairs that the evaluator looks at for a query; queries that need more are left out.
+/// Number of rows and pairs that the evaluator visits for a query; larger queries are skipped.
 const MAX_STEPS: u64 = 40_000;
 
 /// What became of queries.

@@ -29,7 +29,7 @@ fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
-/// A table whose join with itself takes for ever, outside of the folder that is looked at.
+/// A table whose join with itself practically never ends, outside of the observed folder.
 fn table(scratch: &Scratch) -> String {
     let path = scratch.path().join("t.parquet").to_str().unwrap().to_string();
     let rows = "SELECT x, x % 7 AS k, 1 AS one FROM UNNEST(sequence(1, 5000)) AS t(x)";
@@ -53,7 +53,7 @@ fn send(signal: &str, child: &Child) {
     assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
 }
 
-/// Sends a signal, and gives the exit code and how long it took.
+/// Sends a signal; returns the exit code and the time until the exit.
 fn end(signal: &str, mut child: Child) -> (Option<i32>, Duration) {
     let start = Instant::now();
     send(signal, &child);
@@ -66,7 +66,7 @@ fn is_written(folder: &Path) -> bool {
     is_written_as(folder, ".")
 }
 
-/// A file or folder whose name begins so has bytes or files.
+/// Returns true when a file or folder with this name prefix has bytes or files.
 fn is_written_as(folder: &Path, prefix: &str) -> bool {
     let entries = fs::read_dir(folder).unwrap().flatten();
     let mut staged = entries.filter(|e| e.file_name().to_string_lossy().starts_with(prefix));
@@ -92,7 +92,7 @@ fn a_signal_at_any_time_leaves_nothing_of_a_copy() {
         for (signal, code) in [("-INT", 130), ("-TERM", 143)] {
             for drivers in ["1", "3"] {
                 let child = start(&["query", "--drivers", drivers, statement]);
-                // The first statement is ended as soon as something is there, others while they write.
+                // The first statement is ended once any file exists, later ones while they write.
                 match number {
                     0 => wait_until("staged", || !names(&folder).is_empty()),
                     _ => wait_until("written", || is_written(&folder)),

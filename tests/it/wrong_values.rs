@@ -38,7 +38,7 @@ fn maps(random: &mut Random, sets: &[i64]) -> ArrayRef {
     Arc::new(maps.finish())
 }
 
-/// Tables `t` and `u` with columns `m`, a map, and `s`, the number that stands for it.
+/// Tables `t` and `u` with columns `m`, a map, and `s`, the number that represents it.
 fn tables_of_maps(random: &mut Random) -> Engine {
     let files = MemoryFiles::new();
     for (folder, num_rows) in [("t", 60), ("u", 40)] {
@@ -52,7 +52,7 @@ fn tables_of_maps(random: &mut Random) -> Engine {
     engine_over(&files)
 }
 
-/// What a query gives over maps is what it gives over the numbers that stand for them.
+/// Queries over maps return the same as queries over the numbers that represent the maps.
 #[test]
 fn maps_with_the_same_entries_are_the_same_key_everywhere() {
     let queries = [
@@ -238,7 +238,7 @@ fn between_with_a_null_bound_may_be_false_and_is_never_true() {
     }
 }
 
-/// Each term fails for other rows of one batch than the others do.
+/// Each term fails for different rows of one batch.
 #[test]
 fn a_row_that_one_term_decides_does_not_fail_by_another() {
     let files = MemoryFiles::new();

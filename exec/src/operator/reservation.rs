@@ -1,30 +1,31 @@
-//! Memory of an operator that stands in no buffer: what it takes, and what of that is reserved.
+//! Reservations for the memory of an operator that is not in pooled buffers.
 //!
 //! Buffers are charged to the pool of the operator that allocates them (`vector::PoolScope`). The
-//! rest (hash tables, states of groups, buffers that came without a pool) is told here. What is known
-//! before is reserved before ([`Reservation::grow`]). How much a batch brings is often known only when
-//! it was taken: it is told ([`Reservation::resize`]), the driver sees the deficit
-//! ([`Operator::output_reservation`](super::Operator::output_reservation)), waits for memory where that helps, and
-//! the next call reserves it ([`Reservation::commit`]). What one batch brings is so taken before it is
-//! reserved, and no more than that.
+//! rest (hash tables, states of groups, buffers allocated without a pool) is recorded here. A size
+//! known in advance is reserved in advance ([`Reservation::grow`]). The growth caused by a batch is
+//! often known only after the batch was taken: the operator records it ([`Reservation::resize`]),
+//! the driver sees the deficit
+//! ([`Operator::output_reservation`](super::Operator::output_reservation)), waits for memory where that helps,
+//! and the next call reserves it ([`Reservation::commit`]). At most the growth of one batch is thus
+//! allocated before it is reserved.
 
 use vector::{MemoryPool, Result};
 
-/// Reservations of operators that grow all the time grow in steps of this.
+/// Step in bytes by which reservations of continuously growing operators grow.
 const STEP: u64 = 64 << 10;
 
-/// Bytes of a pool, given back when dropped.
+/// Bytes reserved from a pool, which are released on drop.
 #[derive(Debug)]
 pub struct Reservation {
     pool: MemoryPool,
-    /// What is needed.
+    /// Number of bytes needed.
     size: u64,
-    /// What the pool has granted; never more than `size`.
+    /// Number of bytes that the pool has granted; never more than `size`.
     reserved: u64,
 }
 
 impl Reservation {
-    /// Nothing of `pool` yet.
+    /// Creates an empty reservation from `pool`.
     pub fn new(pool: &MemoryPool) -> Self {
         Reservation { pool: pool.clone(), size: 0, reserved: 0 }
     }
@@ -35,7 +36,7 @@ impl Reservation {
         reservation.grow(bytes).map(|()| reservation)
     }
 
-    /// Sets what is needed; what is not needed any more goes back to the pool at once.
+    /// Sets the number of bytes needed; an excess is released to the pool at once.
     pub fn resize(&mut self, bytes: u64) {
         self.size = bytes;
         if self.size < self.reserved {
@@ -44,29 +45,29 @@ impl Reservation {
         }
     }
 
-    /// As [`Reservation::resize`], for what grows all the time: in large steps.
+    /// Sets the number of bytes needed as [`Reservation::resize`] does, in large steps.
     pub fn resize_in_steps(&mut self, bytes: u64) {
         self.resize(bytes.checked_next_multiple_of(STEP).unwrap_or(bytes));
     }
 
-    /// Reserves `bytes` more; fails with `Limit` and clears the need when the pool lacks them.
+    /// Reserves `bytes` more; fails with `Limit`, and needs no more, if the pool lacks them.
     pub fn grow(&mut self, bytes: u64) -> Result<()> {
         let before = self.size;
         self.size = before.saturating_add(bytes);
         self.commit().inspect_err(|_| self.size = before.max(self.reserved))
     }
 
-    /// Bytes that are needed.
+    /// Returns the number of bytes needed.
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// Bytes that are needed and not reserved.
+    /// Returns the number of bytes that are needed and not reserved.
     pub fn deficit(&self) -> u64 {
         self.size - self.reserved
     }
 
-    /// Reserves what is needed; `Limit` when that is more than there is.
+    /// Reserves the bytes needed; fails with `Limit` when the pool cannot supply them.
     pub fn commit(&mut self) -> Result<()> {
         let deficit = self.deficit();
         if deficit > 0 {

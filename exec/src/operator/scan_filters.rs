@@ -10,7 +10,7 @@
 //! filter never changes in the middle of a batch (rule S12.13).
 //!
 //! A filter published before any driver of the scan checked, and accepted by the source, holds for
-//! every row that the scan ever returns: a join may rely on it (rule S12.15). That is the usual case,
+//! every row that the scan ever returns: a join may rely on it (rule S12.15). This is usual,
 //! because a scan waits for the joins that may publish filters for it, also where rows go through
 //! exchanges between (rule S12.14). While the first driver hands it to its source there are no rows,
 //! for which it holds as well.

@@ -21,7 +21,7 @@ pub(super) struct Preloader {
 }
 
 impl Preloader {
-    /// Prepares `quota` splits at once, at most, with data sources of `sources`.
+    /// Creates a preloader of at most `quota` concurrent splits, with data sources of `sources`.
     pub(super) fn new(
         sources: Arc<ScanSources>,
         termination: Arc<Termination>,

@@ -1,6 +1,6 @@
-//! What it takes to make a data source for a scan, and to tell it of late filters.
+//! Creates the data sources of a scan and installs late filters in them.
 //!
-//! Shared by the scan operator and by whatever is prepared ahead for it, which may outlive the
+//! Shared by the scan operator and the split preparations for it, which may outlive the
 //! operator.
 
 use std::fmt;
@@ -18,19 +18,19 @@ use super::scan_filters::{ScanFilters, SeenFilters};
 use crate::plan::PlanNodeId;
 use crate::preload::SpareSources;
 
-/// Makes the data sources of one scan operator.
+/// Creates the data sources of one scan operator.
 #[derive(Debug)]
 pub struct ScanSources {
     request: DataSourceRequest,
     ctx: OperatorCtx,
-    /// Filters that others learn while the scan runs.
+    /// Dynamic filters that other operators publish while the scan runs.
     filters: Arc<ScanFilters>,
     spares: Mutex<Spares>,
-    /// Nanoseconds that opening a split takes lately; 0 before the first one.
+    /// Recent time in nanoseconds to open a split; 0 before the first one.
     opening: AtomicU64,
 }
 
-/// Sources whose split another one has taken over.
+/// Data sources whose split another one has taken over.
 #[derive(Default)]
 struct Spares {
     sources: Vec<Box<dyn DataSource>>,
@@ -54,17 +54,17 @@ impl SpareSources for ScanSources {
 }
 
 impl ScanSources {
-    /// Data sources for `request`, which take filters from `filters`.
+    /// Creates data sources for `request`, which take filters from `filters`.
     pub fn new(request: DataSourceRequest, ctx: OperatorCtx, filters: Arc<ScanFilters>) -> Self {
         ScanSources { request, ctx, filters, spares: Mutex::default(), opening: AtomicU64::new(0) }
     }
 
-    /// What is asked of the sources.
+    /// Returns the request for which data sources are created.
     pub fn request(&self) -> &DataSourceRequest {
         &self.request
     }
 
-    /// The surroundings of the operator.
+    /// Returns the context of the operator.
     pub fn ctx(&self) -> &OperatorCtx {
         &self.ctx
     }
@@ -73,12 +73,12 @@ impl ScanSources {
         self.ctx.query.connectors.get(self.request.table.connector_id())
     }
 
-    /// True when sources can be made on another thread than the one that reads them.
+    /// Returns true when data sources can be created on a thread other than the one that reads them.
     pub fn can_prepare_ahead(&self) -> bool {
         self.connector().is_ok_and(|connector| connector.supports_preload())
     }
 
-    /// A data source without a split.
+    /// Creates a data source without a split.
     pub fn make(&self) -> Result<Box<dyn DataSource>> {
         let query = &self.ctx.query;
         let connector_ctx = Arc::new(ConnectorQueryCtx {
@@ -100,28 +100,28 @@ impl ScanSources {
         Ok(source)
     }
 
-    /// A split was opened, in this time.
+    /// Records the time that opening a split took.
     pub fn opened_in(&self, time: Duration) {
         let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX / 8).clamp(1, u64::MAX / 8);
-        // Two at once may forget one of both: this is a hint.
+        // Of two concurrent updates one may be lost; the value is only a hint.
         let before = self.opening.load(Ordering::Relaxed);
         let mean = if before == 0 { nanos } else { (before - before / 8) + nanos / 8 };
         self.opening.store(mean, Ordering::Relaxed);
     }
 
-    /// True when opening splits takes so little time that it is not worth another thread's.
+    /// Returns true when opening a split is so fast that another thread does not pay off.
     pub fn opens_quickly(&self) -> bool {
         let worth = self.ctx.query.config.split_preload_min_open_micros.saturating_mul(1_000);
         let lately = self.opening.load(Ordering::Relaxed);
         lately > 0 && lately < worth
     }
 
-    /// A source that was put aside.
+    /// Returns a data source that was put aside.
     pub fn take_spare(&self) -> Option<Box<dyn DataSource>> {
         self.spares.lock().sources.pop()
     }
 
-    /// Drops what was put aside, and what will be.
+    /// Drops the data sources that were put aside, now and later.
     pub fn close(&self) {
         let dropped = {
             let mut spares = self.spares.lock();
@@ -131,22 +131,22 @@ impl ScanSources {
         drop(dropped);
     }
 
-    /// The filters that are new since `seen`.
+    /// Returns the filters that are new since `seen`.
     pub fn new_filters(&self, seen: &mut SeenFilters) -> Option<Vec<(usize, Arc<Filter>)>> {
         self.filters.next_change(seen)
     }
 
-    /// The wait for filters that joins will have before the scan begins (rule S12.14).
+    /// Returns the wait for the joins whose filters the first read needs (rule S12.14).
     pub fn until_filters(&self) -> Option<Continuation> {
         self.filters.wait_for_filters()
     }
 
-    /// The nodes whose filters are tested here (rule S15.53).
+    /// Returns the nodes whose filters are tested here (rule S15.53).
     pub fn filter_producers(&self) -> Vec<PlanNodeId> {
         self.filters.producers()
     }
 
-    /// Hands filters to the source of the operator; gives how many it accepted.
+    /// Installs filters in the operator's data source; returns how many it accepted.
     pub fn install(
         &self,
         filters: Vec<(usize, Arc<Filter>)>,
@@ -157,15 +157,15 @@ impl ScanSources {
         Ok(accepted.len())
     }
 
-    /// Hands the filters that are known by now to a source that is prepared ahead: its split may
-    /// be left out by them. The operator's source hears of them itself.
+    /// Installs the present filters in a data source that is prepared ahead: they may exclude its
+    /// split. The operator's own data source receives them separately.
     pub fn install_known_filters(&self, source: &mut dyn DataSource) -> Result<()> {
         install(self.filters.known(), source).map(drop)
     }
 }
 
-/// Hands filters to a source, together with those that the plan has put on the same columns, which
-/// they replace (rules S12.9, S12.10); gives the channels that have one now.
+/// Installs filters in a data source, merged with the plan's filters of the same columns, which
+/// they replace (rules S12.9, S12.10); returns the channels that have one now.
 fn install(filters: Vec<(usize, Arc<Filter>)>, source: &mut dyn DataSource) -> Result<Vec<usize>> {
     let mut accepted = Vec::new();
     let Some(target) = source.dynamic_filters() else { return Ok(accepted) };
@@ -177,7 +177,7 @@ fn install(filters: Vec<(usize, Arc<Filter>)>, source: &mut dyn DataSource) -> R
             Some(own) => own.merge(&filter).map(Arc::new),
             None => Ok(filter),
         };
-        // Filters of different kinds have no common form: the join tests again anyway.
+        // Filters of different kinds cannot be merged; the join tests the rows again anyway.
         let Ok(merged) = merged else { continue };
         target.add_dynamic_filter(channel, merged)?;
         accepted.push(channel);

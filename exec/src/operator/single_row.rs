@@ -1,4 +1,4 @@
-//! EnforceSingleRow: the one row of a source; nulls when there is none, an error when there are
+//! EnforceSingleRow: returns the one row of a source, nulls when it has none, an error when it has
 //! more.
 
 use vector::sync::Arc;
@@ -7,7 +7,7 @@ use vector::{Error, Result, RowType, RowVector, Vector};
 use super::loading::load_batch;
 use super::{Operator, Phase};
 
-/// Passes one row on.
+/// Forwards a single row.
 #[derive(Debug)]
 pub struct EnforceSingleRow {
     row_type: Arc<RowType>,
@@ -16,7 +16,7 @@ pub struct EnforceSingleRow {
 }
 
 impl EnforceSingleRow {
-    /// The one row of a source with these columns.
+    /// Creates an operator for a source with these columns.
     pub fn new(row_type: &Arc<RowType>) -> Self {
         let row_type = Arc::clone(row_type);
         EnforceSingleRow { row_type, row: None, phase: Phase::default() }

@@ -6,18 +6,18 @@
 //!
 //! | state | `put` | `space` | `take` | last `producer_done` | `close` |
 //! |---|---|---|---|---|---|
-//! | open, below capacity | kept, wakes consumer | Ready | item, or Wait when empty | Ended | Closed |
+//! | open, not full | kept, wakes consumer | Ready | item, or Wait when empty | Ended | Closed |
 //! | open, full | kept: the bound is soft | Wait | item, wakes producers | Ended | Closed |
 //! | Ended | cannot happen | | item, then End | | Closed |
 //! | Closed by the consumer | dropped | Closed | End | Closed | Closed |
 //!
 //! A producer that has put all rows before a barrier arrives at it. When all of those that are left
 //! have, and the queue is empty, the consumer takes the barrier. Before that, the consumer may state
-//! that it needs no rows in front of the barrier: all items put until then are dropped, and producers
-//! need not produce them.
+//! that it needs no rows in front of the barrier: all items put until then are dropped, and
+//! producers need not produce them.
 //!
-//! An item may carry a memory reservation ([`BatchQueue::put_paid`]), which is released when the item
-//! is taken or dropped. It covers the bytes of a batch that no other pool accounts for.
+//! An item may carry a memory reservation ([`BatchQueue::put_paid`]), which is released when the
+//! item is taken or dropped. It covers the bytes of a batch that no other pool accounts for.
 //!
 //! No method blocks: a caller that must wait receives a continuation. The bound is soft by one item
 //! of each producer, because a producer checks the capacity before it makes a batch.

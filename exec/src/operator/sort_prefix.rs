@@ -1,4 +1,4 @@
-//! Sorting by order-preserving prefixes: most comparisons are of two numbers.
+//! Sorting by order-preserving prefixes, so that most comparisons are of two integers.
 //!
 //! Each value of a sort column is turned into 64 bits whose unsigned order is that of the column,
 //! direction and nulls included; the first two columns make one number if the first is exact.
@@ -13,7 +13,7 @@
 //! | nested values | 0 | no |
 //!
 //! Nulls take the least or greatest number; a value that has it too makes the column inexact.
-//! Where a prefix is inexact equal numbers are told apart by a [`RowComparator`]. Row numbers come
+//! Where a prefix is inexact, equal prefixes are resolved by a [`RowComparator`]. Row numbers come
 //! last, so that an unstable sort keeps equal rows in their order.
 
 use vector::stop::{check_stop, stoppable_chunks};
@@ -27,15 +27,15 @@ const CHUNK: usize = 1 << 18;
 /// and where strings or nested values may be compared.
 const CHUNK_WITH_TIES: usize = 1 << 13;
 
-/// The prefixes of a sort column's rows.
+/// The prefixes of the rows of a sort column.
 #[derive(Debug)]
 pub(crate) struct Prefixes {
     pub(crate) values: Vec<u64>,
-    /// Equal prefixes mean equal values.
+    /// True when equal prefixes mean equal values.
     pub(crate) exact: bool,
 }
 
-/// The prefix of every row of a sort column.
+/// Returns the prefix of every row of a sort column.
 pub(crate) fn prefixes(column: &VectorRef, order: SortOrder) -> Result<Prefixes> {
     let decoded = DecodedVector::new(column)?;
     let mut exact = true;
@@ -69,7 +69,7 @@ pub(crate) fn prefixes(column: &VectorRef, order: SortOrder) -> Result<Prefixes>
     Ok(Prefixes { values, exact })
 }
 
-/// The rows `0..num_rows` in the order of the keys; equal rows keep their order.
+/// Returns the rows `0..num_rows` in the order of the keys; equal rows keep their order.
 pub(crate) fn sorted(
     keys: &[VectorRef],
     orders: &[SortOrder],
@@ -80,7 +80,7 @@ pub(crate) fn sorted(
         let first = prefixes(key, *order)?;
         let exact = first.exact;
         firsts.push(first);
-        // Behind an inexact prefix the next column must not decide.
+        // The next column must not decide after an inexact prefix.
         if !exact {
             break;
         }
@@ -118,7 +118,7 @@ fn by_prefix<P: Ord + Copy>(
     Ok(rows.into_iter().map(|(_, row)| row).collect())
 }
 
-/// The prefixes of all rows from those of base rows.
+/// Returns the prefixes of all rows, given those of the base rows.
 #[inline]
 fn spread(
     decoded: &DecodedVector,

@@ -1,18 +1,18 @@
-//! The first rows in order out of many, found column by column.
+//! Selection of the first N rows in sort order, column by column.
 //!
 //! ```text
 //! column 1    . # . = . # = =     N = 4: the 4th value is that of =, two rows are before it
 //! column 2          3     1 2     of the rows with that value the next column picks two
 //! ```
 //!
-//! A column takes part as numbers (`sort_prefix.rs`), of which the Nth is found without sorting.
-//! Only rows that are alike in all columns so far are looked at in the next one.
+//! A column is represented by its prefixes (`sort_prefix.rs`), whose Nth is found without sorting.
+//! Only rows that are equal in all columns so far are compared in the next one.
 
 use vector::{Buffer, Result, RowComparator, SortOrder, Vector, VectorRef};
 
 use super::sort_prefix::{Prefixes, prefixes};
 
-/// The first `count` of `rows`, which ascend, by `keys`; they ascend too. Of equal rows those with
+/// Returns the first `count` of `rows` by `keys`; both are ascending. Of equal rows those with
 /// lower numbers are first. `first` are the prefixes of the first key for all rows of the batch.
 pub(super) fn first_rows(
     keys: &[VectorRef],
@@ -51,14 +51,14 @@ pub(super) fn first_rows(
         if !exact && open.len() > wanted {
             let rest = (&keys[column..], &orders[column..]);
             let within = RowComparator::with_orders(rest.0, rest.0, rest.1)?;
-            // Row numbers make the order total, so that an unstable selection keeps first-comers.
+            // Row numbers make the order total, so that an unstable selection keeps earlier rows.
             open.select_nth_unstable_by(wanted, |a, b| {
                 within.compare_all(*a as usize, *b as usize).then(a.cmp(b))
             });
             open.truncate(wanted);
         }
     }
-    // What is left to choose from is alike in all columns, and ascends.
+    // The remaining rows are equal in all columns, and ascending.
     open.truncate(count - sure.len());
     sure.extend(open);
     sure.sort_unstable();

@@ -1,4 +1,4 @@
-//! What sorting operators have in common: their keys, and rows given out in order.
+//! Types shared by the sorting operators: their keys, and rows that are returned in order.
 
 use vector::{Buffer, Result, RowType, RowVector, SortOrder, VectorRef};
 
@@ -26,14 +26,14 @@ impl SortChannels {
         self.channels.iter().map(|channel| batch.child(*channel).cloned()).collect()
     }
 
-    /// The rows of a batch in order; its sort columns may be longer than it.
+    /// Returns the rows of a batch in order; its sort columns may be longer than the batch.
     pub(crate) fn sorted(&self, batch: &RowVector) -> Result<Buffer<u32>> {
         let columns = self.columns(batch)?;
         sorted(&columns, &self.orders, batch.len())
     }
 }
 
-/// The rows of a batch in an order of their own, given out piece by piece without a copy.
+/// Rows of a batch in a given order, returned in pieces without a copy.
 #[derive(Debug)]
 pub(crate) struct SortedRows {
     rows: RowVector,
@@ -42,12 +42,12 @@ pub(crate) struct SortedRows {
 }
 
 impl SortedRows {
-    /// The rows of `order`, which need not be all.
+    /// Creates the rows of `order`, which need not contain all rows.
     pub(crate) fn new(rows: RowVector, order: Buffer<u32>) -> Self {
         SortedRows { rows, order, given: 0 }
     }
 
-    /// The next rows, `max_rows` at most; `None` when all were given.
+    /// Returns the next rows, `max_rows` at most; `None` when all were returned.
     pub(crate) fn next(&mut self, max_rows: usize) -> Option<RowVector> {
         let end = self.order.len().min(self.given + max_rows);
         let piece = self.order.slice(self.given..end);
@@ -55,7 +55,7 @@ impl SortedRows {
         (!piece.is_empty()).then(|| self.rows.wrap(&piece))
     }
 
-    /// True when all rows were given.
+    /// Returns true when all rows were returned.
     pub(crate) fn is_done(&self) -> bool {
         self.given == self.order.len()
     }

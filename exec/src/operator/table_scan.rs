@@ -161,8 +161,8 @@ impl TableScan {
         self.blocked = Some(Blocked::new(reason, until));
     }
 
-    /// Takes the next split and starts it, or what was prepared for it; false when there is none
-    /// now.
+    /// Takes the next split and opens it, or its prepared data source; returns false when none is
+    /// available now.
     fn take_split(&mut self) -> Result<bool> {
         let preloader = self.preloader.as_ref().map(|p| p as &dyn SplitPreloader);
         let TakenSplit { split, preparation } =
@@ -224,7 +224,7 @@ impl TableScan {
         self.preparing = None;
         self.metrics.add_time("waitForPreloadSplitNanos", waited);
         let Some(prepared) = prepared? else {
-            // Nothing is made for a task that has ended.
+            // No data source is created for a task that has ended.
             self.ctx.stop.check()?;
             return Err(Error::internal("the prepared data source is gone"));
         };
@@ -239,7 +239,7 @@ impl TableScan {
         self.source.as_mut().ok_or_else(|| Error::internal("a scan without its data source"))
     }
 
-    /// Hands filters that are new to the source.
+    /// Installs new filters in the data source.
     fn install_filters(&mut self) -> Result<()> {
         let Some(filters) = self.sources.new_filters(&mut self.seen_filters) else {
             return Ok(());
@@ -252,8 +252,8 @@ impl TableScan {
         Ok(())
     }
 
-    /// Asks the source for rows of which `rows_before` were scanned already, and tells it of the
-    /// batch (rule S11.24).
+    /// Requests rows from the source, which has scanned `rows_before`, and reports the batch to it
+    /// (rule S11.24).
     fn read_batch(&mut self, num_rows: usize, rows_before: u64) -> Result<SourcePoll> {
         let start = Instant::now();
         let poll = self.source()?.next(num_rows);
@@ -285,19 +285,19 @@ impl TableScan {
         self.end_split()
     }
 
-    /// The wait for filters before the first read.
+    /// Returns the wait for filters before the first read.
     fn until_filters(&self) -> Option<Continuation> {
         if self.num_splits > 0 { None } else { self.sources.until_filters() }
     }
 
-    /// The wait for this driver's turn to read. A barrier has to be passed in any case.
+    /// Returns the wait for this driver's turn to read. A barrier has to be passed in any case.
     fn turn(&self) -> Option<Continuation> {
         let (driver, scale_up) = self.scale_up.as_ref()?;
         let turn = scale_up.turn(*driver)?;
         (!self.splits.is_at_barrier(self.passed)).then_some(turn)
     }
 
-    /// All splits are handed out: drivers that were not let run yet have nothing to wait for.
+    /// Wakes the drivers that were not started yet, because all splits are handed out.
     fn end_splits(&mut self) {
         self.no_more_splits = true;
         if let Some(running) = self.scale_up.as_ref().and_then(|(_, scale_up)| scale_up.close()) {
@@ -305,7 +305,7 @@ impl TableScan {
         }
     }
 
-    /// True when others should run, after having read without rows since `start`.
+    /// Returns true when other drivers should run, after reading without rows since `start`.
     fn should_yield(&self, start: Option<Instant>) -> bool {
         let is_asked = self.threads.as_ref().is_some_and(|threads| threads.is_asked());
         let is_over = |limit: Duration| start.is_some_and(|start| start.elapsed() >= limit);

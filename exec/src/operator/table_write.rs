@@ -1,4 +1,4 @@
-//! TableWrite: hands rows to a writer, and gives what it counted when they have ended.
+//! TableWrite: passes rows to a writer, and returns its counts at the end of the input.
 
 use vector::{Result, RowVector};
 
@@ -8,13 +8,13 @@ use crate::plan::RowWriter;
 
 /// Writes the rows of one driver.
 pub struct TableWrite {
-    /// None when it has finished or was closed.
+    /// The writer; `None` when it has finished or was closed.
     writer: Option<Box<dyn RowWriter>>,
     no_more_input: bool,
 }
 
 impl TableWrite {
-    /// Writes with `writer`.
+    /// Creates an operator that writes with `writer`.
     pub fn new(writer: Box<dyn RowWriter>) -> Self {
         TableWrite { writer: Some(writer), no_more_input: false }
     }

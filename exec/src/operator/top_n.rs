@@ -8,8 +8,8 @@
 //!
 //! The last of any N rows is a bound: a later row that is not before it cannot be among the first
 //! N. A batch that contributes N rows narrows the bound, and so does cutting the candidates. Of
-//! equal rows those that came first are kept. The bound is pushed down to the scans (`order_filter`),
-//! which skip rows behind it where they can.
+//! equal rows those that came first are kept. The bound is pushed down to the scans
+//! (`order_filter`), which skip rows behind it where they can.
 
 use std::cmp::Ordering;
 

@@ -1,4 +1,4 @@
-//! Operators and splits with a trace around them: each call is passed on and reported.
+//! Wrappers that trace operators and splits: each call is forwarded and reported.
 
 use vector::sync::Arc;
 use vector::{ErrorKind, Result, RowVector};
@@ -14,7 +14,7 @@ use crate::trace::OperatorTrace;
 pub(crate) struct Traced {
     inner: Box<dyn Operator>,
     trace: Arc<dyn OperatorTrace>,
-    /// True if the next input is the one that was refused last.
+    /// True if the next input is the batch that was refused last.
     is_repeated: bool,
 }
 

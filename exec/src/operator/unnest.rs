@@ -8,9 +8,9 @@
 //! ```
 //!
 //! A row has as many output rows as its longest list; a null list has none. Where rows without
-//! elements are kept (a left join) such a row has one output row, of nulls. Output rows are made
-//! piece by piece: which input row each belongs to, and which entry of each list it shows. Columns
-//! are seen through these numbers, so that neither values nor elements are copied.
+//! elements are kept (a left join) such a row has one output row, of nulls. Output rows are produced
+//! in pieces: the input row of each, and the entry of each list in it. Columns are wrapped in
+//! dictionaries of these indices, so that neither values nor elements are copied.
 
 use std::ops::Range;
 
@@ -24,7 +24,7 @@ use super::loading::{decoded_column, load_column};
 use super::{Operator, channel_of};
 use crate::plan::UnnestNode;
 
-/// Takes arrays and maps apart.
+/// Unnests arrays and maps.
 pub struct Unnest {
     replicated: Vec<usize>,
     unnested: Vec<usize>,
@@ -36,11 +36,11 @@ pub struct Unnest {
     no_more_input: bool,
 }
 
-/// The batch that is being taken apart.
+/// The batch that is being unnested.
 struct Input {
     replicated: Vec<VectorRef>,
     lists: Vec<Lists>,
-    /// Output rows of each row.
+    /// Number of output rows of each row.
     counts: Vec<usize>,
     /// The next row, and its next element.
     row: usize,
@@ -50,14 +50,14 @@ struct Input {
 /// One unnested column.
 struct Lists {
     column: DecodedVector,
-    /// The columns of entries: elements, or keys and values.
+    /// Columns of the entries: elements, or keys and values.
     entries: Vec<VectorRef>,
     offsets: Buffer<u32>,
     lengths: Buffer<u32>,
 }
 
 impl Unnest {
-    /// As `node` says, in batches of at most `max_rows` rows.
+    /// Creates an operator for `node`, which returns batches of at most `max_rows` rows.
     pub fn new(node: &UnnestNode, max_rows: usize) -> Result<Self> {
         let input = node.source.output_type();
         let channels = |names: &[String]| -> Result<Vec<usize>> {
@@ -83,7 +83,7 @@ impl Input {
         let least = usize::from(unnest.keeps_empty);
         let counts: Vec<usize> =
             (0..batch.len()).map(|row| longest(&lists, row).max(least)).collect();
-        // What is repeated is loaded for the rows that have elements, once for all pieces.
+        // The repeated columns are loaded for the rows that have elements, once for all pieces.
         let mut shown = SelectivityVector::none(batch.len());
         for (row, count) in counts.iter().enumerate() {
             shown.set(row, *count > 0);
@@ -95,7 +95,7 @@ impl Input {
         Ok(Input { replicated, lists, counts, row: 0, element: 0 })
     }
 
-    /// The next output rows as runs of one row's elements; none at the end.
+    /// Returns the next output rows as runs of one row's elements; none at the end.
     fn next_runs(&mut self, max_rows: usize) -> Vec<(usize, Range<usize>)> {
         let mut runs = Vec::new();
         let mut left = max_rows;
@@ -171,7 +171,7 @@ impl Lists {
         Ok(Lists { column, entries, offsets, lengths })
     }
 
-    /// The entries of a row; none of a null one.
+    /// Returns the entries of a row; a null row has none.
     fn span(&self, row: usize) -> Range<usize> {
         if self.column.is_null(row) {
             return 0..0;
@@ -215,7 +215,7 @@ impl Lists {
     }
 }
 
-/// Elements of a row's longest list.
+/// Returns the number of elements of a row's longest list.
 fn longest(lists: &[Lists], row: usize) -> usize {
     lists.iter().map(|list| list.span(row).len()).max().unwrap_or(0)
 }

@@ -1,18 +1,18 @@
-//! Values: the batches that the plan itself holds.
+//! Values: returns the batches that the plan itself contains.
 
 use vector::{Result, RowVector};
 
 use super::{Operator, refuse_input};
 use crate::plan::ValuesNode;
 
-/// Gives the batches of a [`ValuesNode`] in their order.
+/// Returns the batches of a [`ValuesNode`] in their order.
 #[derive(Debug)]
 pub struct Values {
     batches: std::vec::IntoIter<RowVector>,
 }
 
 impl Values {
-    /// The batches of `node` that have rows.
+    /// Creates an operator for the non-empty batches of `node`.
     pub fn new(node: &ValuesNode) -> Self {
         let with_rows: Vec<_> = node.batches.iter().filter(|b| !b.is_empty()).cloned().collect();
         Values { batches: with_rows.into_iter() }

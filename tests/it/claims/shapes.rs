@@ -15,7 +15,7 @@ use crate::support::file_parts::{FileParts, Indexes};
 /// Rows of a file, in several row groups of several pages.
 const NUM_ROWS: usize = 30;
 
-/// Columns that stand in one file together, each with the row's number.
+/// Columns that share one file, each with the row's number.
 const GROUPS: [&[&str]; 6] = [
     &["id", "bool_null", "int32", "int64_null", "float_null"],
     &["id", "int16", "uint32_null", "uint64", "double", "date_null"],
@@ -80,7 +80,7 @@ fn shapes() -> Vec<Shape> {
     ]
 }
 
-/// A valid file in parts, and what stands in it.
+/// A valid file in parts, and its expected contents.
 pub(super) struct Seed {
     /// For people.
     pub(super) name: String,

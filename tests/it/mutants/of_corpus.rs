@@ -58,7 +58,7 @@ impl Seed {
     }
 }
 
-/// The largest resident set that the process had so far, where the system tells it.
+/// Returns the largest resident set of the process so far, where the system reports it.
 fn peak_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

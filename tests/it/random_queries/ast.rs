@@ -1,7 +1,7 @@
 //! The syntax of random queries: printed by `print`, evaluated by `evaluate` and `rows`.
 //!
 //! Each relation of a statement has a number of its own, also across subqueries, and columns are
-//! numbered within their relation, so that a column means the same wherever it stands.
+//! numbered within their relation, so that a column means the same wherever it is used.
 
 use super::values::{Datum, Kind};
 

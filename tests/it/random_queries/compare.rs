@@ -30,7 +30,7 @@ pub(super) fn difference(query: &Query, got: &[Row], want: &[Row]) -> Option<Str
     ))
 }
 
-/// The rows of `rows` beyond those of `others`; both sorted.
+/// Returns the multiset difference `rows` minus `others`; both are sorted.
 fn without(rows: &[Row], others: &[Row]) -> Vec<Row> {
     let mut others = others.iter().peekable();
     let mut left = Vec::new();

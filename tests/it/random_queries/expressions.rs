@@ -15,7 +15,7 @@ use crate::random_files::one_of;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Scope {
     pub(super) columns: Vec<ScopeColumn>,
-    /// True where subqueries may stand.
+    /// True where subqueries are allowed.
     pub(super) takes_subqueries: bool,
 }
 
@@ -23,7 +23,7 @@ pub(super) struct Scope {
 pub(super) struct ScopeColumn {
     pub(super) expr: Expr,
     pub(super) kind: Kind,
-    /// Values that it has, as far as that is known: conditions ask for them.
+    /// Known values of the column, from which conditions choose.
     pub(super) samples: Rc<Vec<Datum>>,
 }
 

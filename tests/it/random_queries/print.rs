@@ -18,14 +18,14 @@ use super::ast::{
 };
 use super::values::Kind;
 
-/// Whose SQL is written.
+/// The dialect in which SQL is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Dialect {
     Ocior,
     DuckDb,
 }
 
-/// A query in the SQL of this engine; `tables` are the paths that stand for the tables.
+/// Returns a query in the SQL of this engine; `tables` are the paths of the tables.
 pub(super) fn sql(query: &Query, tables: &[String]) -> String {
     Printer { dialect: Dialect::Ocior, tables, is_portable: Cell::new(true) }.query(query)
 }

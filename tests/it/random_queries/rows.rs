@@ -278,7 +278,7 @@ fn set_operation(operation: SetOperation, all: bool, left: Vec<Row>, right: Vec<
     counts.into_iter().flat_map(|(row, counts)| vec![row; kept(counts)]).collect()
 }
 
-/// True when a literal stands at the root, which as a key of groups would be a position.
+/// Returns true when the root is a literal, which as a grouping key would be a position.
 pub(super) fn is_literal(expr: &Expr) -> bool {
     matches!(expr, Expr::Literal(..))
 }

@@ -42,7 +42,7 @@ impl Settings {
         switch("hash_probe_string_dynamic_filter_pushdown_enabled");
         switch("topn_dynamic_filter_pushdown_enabled");
         switch("stats-based-filter-reorder-disabled");
-        // Looks at every value of every batch, and so leaves no column lazy.
+        // Reads every value of every batch, and so leaves no column lazy.
         switch("validate_output_from_operators");
         let cuts = random.once_in(2).then(|| random.next());
         Settings { options, cuts, has_limit: false }

@@ -57,7 +57,7 @@ impl Table {
         let has_key = random.once_in(4);
         let num_files = one_of(random, &[1, 2, 3, 5]);
         let keys = (0..num_files).map(|file| {
-            // The type of the key is told from its values: one of them is no null.
+            // The type of the key is inferred from its values: one of them is not null.
             let value =
                 if file > 0 && random.once_in(4) { None } else { Some(random.below(3) as i64) };
             has_key.then_some(value)
