@@ -2,6 +2,7 @@
 //!
 //! Properties of Velox's node that Ocior's node does not have become separate nodes below it:
 //!
+//! ```text
 //! rows --Filter: keys are not null--> --OrderBy: sorting keys of an aggregate-->
 //!      --Project: arguments and masks that are not columns--> Aggregation
 //! ```
