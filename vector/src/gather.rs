@@ -83,7 +83,7 @@ pub fn concat(vectors: &[VectorRef]) -> Result<VectorRef> {
 /// batches.
 ///
 /// # Errors
-/// `Limit` if the number of rows does not fit 32 bits; otherwise as [`concat`].
+/// `Limit` if the number of rows does not fit 32 bits; otherwise as [`concat()`].
 pub fn concat_batches(row_type: &Arc<RowType>, batches: &[RowVector]) -> Result<RowVector> {
     let len = rows_of(batches.iter().map(RowVector::len))?;
     let mut children = Vec::with_capacity(row_type.len());

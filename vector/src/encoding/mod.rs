@@ -12,7 +12,7 @@
 //! Vectors are immutable and shared as [`VectorRef`]. A buffer can be written again only if no
 //! other vector shares it (rule S1.54). A validity bit of 1 means "not null" (rule S1.2). A vector
 //! has a validity exactly if at least one of its rows is null: every constructor and every slice
-//! drops a bitmap without zeros ([`Bitmap::into_validity`]).
+//! drops a bitmap without zeros ([`Bitmap::into_validity`](crate::bitmap::Bitmap::into_validity)).
 
 pub mod constant;
 pub mod dictionary;
