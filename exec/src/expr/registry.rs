@@ -24,7 +24,7 @@ use super::typing::{Resolved, Rule};
 /// A function with state, here a number that is added to its argument:
 ///
 /// ```
-/// use exec::expr::{Call, Function, FunctionRegistry, Kernel};
+/// use ocior_exec::expr::{Call, Function, FunctionRegistry, Kernel};
 /// use vector::{BufferMut, Error};
 ///
 /// let step = 10;
