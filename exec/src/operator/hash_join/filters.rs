@@ -99,7 +99,7 @@ fn filter_of(key: &DecodedVector, with_strings: bool) -> Result<Option<KeyFilter
         Some(FlatValues::SmallInt(values)) => of_integers(key, values.as_slice()).map(Some),
         Some(FlatValues::Integer(values)) => of_integers(key, values.as_slice()).map(Some),
         Some(FlatValues::BigInt(values)) => of_integers(key, values.as_slice()).map(Some),
-        Some(FlatValues::String(_)) if with_strings => Ok(of_strings(key)),
+        Some(FlatValues::String(_)) if with_strings => of_strings(key),
         _ => Ok(None),
     }
 }
@@ -124,16 +124,18 @@ fn of_integers<T: FlatType + Into<i64>>(key: &DecodedVector, values: &[T]) -> Re
     Ok(KeyFilter { filter: Filter::bigint_values(values, false), exact: true })
 }
 
-fn of_strings(key: &DecodedVector) -> Option<KeyFilter> {
+fn of_strings(key: &DecodedVector) -> Result<Option<KeyFilter>> {
     let mut distinct: HashTable<&[u8]> = HashTable::new();
     let hash = |value: &&[u8]| hash_bytes(value);
+    let mut tick = StopTick::every(8_192);
     for row in (0..key.len()).filter(|row| !key.is_null(*row)) {
+        tick.row()?;
         let value = key.string(row);
         distinct.entry(hash(&value), |known| *known == value, hash).or_insert(value);
         if distinct.len() > MAX_STRINGS {
-            return None;
+            return Ok(None);
         }
     }
     let values = distinct.into_iter().map(Arc::from).collect();
-    Some(KeyFilter { filter: Filter::bytes_values(values, false), exact: true })
+    Ok(Some(KeyFilter { filter: Filter::bytes_values(values, false), exact: true }))
 }
